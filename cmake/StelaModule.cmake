@@ -1,0 +1,43 @@
+# stela_module(name SOURCES ...): the library stela_<name>, its alias stela::<name>, its export header
+# <stela/<name>/export.hpp>, and what every module of Stela has in common.
+include(GenerateExportHeader)
+
+function(stela_compile_options target)
+  target_compile_features(${target} PUBLIC cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  if(STELA_WARNINGS)
+    target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+  endif()
+  if(STELA_SANITIZE)
+    target_compile_options(${target} PRIVATE -fsanitize=${STELA_SANITIZE} -fno-omit-frame-pointer)
+    target_link_options(${target} PUBLIC -fsanitize=${STELA_SANITIZE})
+  endif()
+endfunction()
+
+function(stela_module name)
+  cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
+  set(target stela_${name})
+  string(TOUPPER ${target} macro)
+  add_library(${target} ${arg_SOURCES})
+  add_library(stela::${name} ALIAS ${target})
+  stela_compile_options(${target})
+  set_target_properties(${target} PROPERTIES
+    EXPORT_NAME ${name}
+    CXX_VISIBILITY_PRESET hidden
+    VISIBILITY_INLINES_HIDDEN ON
+    POSITION_INDEPENDENT_CODE ON
+    VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  set(generated "${CMAKE_CURRENT_BINARY_DIR}/include")
+  generate_export_header(${target} BASE_NAME ${macro}
+    EXPORT_FILE_NAME "${generated}/stela/${name}/export.hpp")
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    target_compile_definitions(${target} PUBLIC ${macro}_STATIC_DEFINE)
+  endif()
+  target_include_directories(${target}
+    PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>"
+           "$<BUILD_INTERFACE:${generated}>"
+           "$<INSTALL_INTERFACE:include>"
+    PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
+endfunction()

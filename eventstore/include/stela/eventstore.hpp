@@ -1,0 +1,4 @@
+// All of stela::eventstore.
+#pragma once
+
+#include <stela/eventstore/sqlite.hpp>

@@ -1,0 +1,95 @@
+// The event store on SQLite: one file, opened by any number of threads and processes.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela::sqlite {
+
+/// `full`: an append returns when it is on the disk. `relaxed`: a power cut may take the last
+/// appends, a crash of the process doesn't. A fact of the database.
+enum class Durability : std::uint8_t { full, relaxed };
+
+STELA_EVENTSTORE_EXPORT std::string_view to_string(Durability durability) noexcept;
+
+struct Options {
+  /// Facts of the database: set when it is made (full, JSON unless given). For a database that is
+  /// there, leave them out, or say what it must be: UsageError if it is something else.
+  std::optional<Durability> durability = {};
+  std::optional<Codec> codec = {};
+
+  /// Whether a database that isn't there is made.
+  bool create = true;
+  /// Put Stela's tables into an SQLite file that holds tables of the application's.
+  bool share_file = false;
+  /// How long to wait for somebody else's lock before StoreBusy.
+  std::chrono::milliseconds busy_timeout{5000};
+  /// A checkpoint runs when the write-ahead log has grown to this many pages of 4 KiB.
+  int checkpoint_pages = 4000;
+  /// Whether an event is published; empty: as the event says.
+  PublicationPolicy publishes = {};
+  LogSink* log = &no_log();
+  MetricSink* metrics = &no_metrics();
+  const Clock* clock = &system_clock();
+  /// Where the random part of event ids comes from; null: the operating system.
+  Random* random = nullptr;
+  /// The name of a registered SQLite VFS; empty: the platform's.
+  std::string vfs = {};
+};
+
+/// Gapless global sequence in commit order; appends of many threads share one commit (and one
+/// fsync). A fork must not use a store of its parent's.
+/// Threads: any number at once.
+class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
+ public:
+  class Core;
+
+  /// Use `open` or `open_in_memory`.
+  explicit Store(std::unique_ptr<Core> core) noexcept;
+  ~Store() override;
+
+  const Conventions& conventions() const noexcept override;
+  AppendResult append(const AppendRequest& request) override;
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query = {}) override;
+  EventRange read_all(const AllQuery& query = {}) override;
+  EventRange read_at(std::span<const GlobalSequence> sequences) override;
+  GlobalSequence last_sequence() override;
+  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
+                                              GlobalSequence up_to) override;
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
+  void drop_snapshot(const StreamId& stream) override;
+  void transact(FunctionRef<void(Transaction&)> work) override;
+  void attach(TransactionParticipant& participant) override;
+  void detach(TransactionParticipant& participant) override;
+  void forget_participant(std::string_view name) override;
+
+  /// What this database is, for ever: part of what it publishes.
+  const Uuid& id() const noexcept;
+  Durability durability() const noexcept;
+  /// Empty if it is in memory.
+  const std::string& path() const noexcept;
+
+  /// For the modules beside this one.
+  Core& core() noexcept { return *core_; }
+
+ private:
+  std::unique_ptr<Core> core_;
+};
+
+/// Opens a database, makes it if it isn't there, and migrates an older one. SchemaMismatch for a
+/// newer one, another application's, or a file that isn't a database, all left as they are;
+/// StoreFailed if it can't be opened; StoreBusy if somebody else is migrating it for too long.
+STELA_EVENTSTORE_EXPORT Store open(const std::string& path, const Options& options = {});
+
+/// A database that goes with the store: for tests, and for what needn't outlive the process.
+STELA_EVENTSTORE_EXPORT Store open_in_memory(const Options& options = {});
+
+}  // namespace stela::sqlite

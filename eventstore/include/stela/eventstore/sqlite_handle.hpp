@@ -1,0 +1,16 @@
+// Opt-in: the SQLite connection under an open transaction, for the caller's own SQL.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/event_store.hpp>
+
+struct sqlite3;
+
+namespace stela::sqlite {
+
+/// The connection that `transaction` is open on. What is done through it commits or rolls back with
+/// the events. Don't begin, commit or roll back through it, don't write to Stela's tables, and
+/// don't keep it. UsageError if the transaction isn't one of an SQLite store.
+STELA_EVENTSTORE_EXPORT sqlite3* handle(Transaction& transaction);
+
+}  // namespace stela::sqlite

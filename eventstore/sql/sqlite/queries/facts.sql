@@ -1,0 +1,1 @@
+SELECT name, value FROM stela_facts ORDER BY name

@@ -1,0 +1,1 @@
+INSERT INTO stela_facts (name, value) VALUES (?1, ?2)

@@ -1,0 +1,1 @@
+SELECT name, detail FROM stela_participants ORDER BY name

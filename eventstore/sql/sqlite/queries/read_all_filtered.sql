@@ -1,0 +1,10 @@
+-- ?4 and ?5: JSON arrays of categories and of types, or NULL.
+SELECT sequence, stream, version, kind, recorded_at, event_id, correlation_id, causation_id,
+       published_before, metadata, checksum, payload
+FROM events
+WHERE sequence BETWEEN ?1 AND ?2
+  AND kind IN (SELECT k.kind FROM event_kinds AS k
+               WHERE (?4 IS NULL OR k.category IN (SELECT value FROM json_each(?4)))
+                 AND (?5 IS NULL OR k.type IN (SELECT value FROM json_each(?5))))
+  AND recorded_at BETWEEN ?6 AND ?7
+ORDER BY sequence LIMIT ?3

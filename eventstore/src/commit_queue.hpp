@@ -1,0 +1,68 @@
+// Group commit: whoever finds nobody committing commits for all who wait.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace stela {
+
+/// A queue of work that must run one group at a time. No thread of its own: the first in line
+/// leads, and carries out what has gathered behind it together with its own.
+/// Threads: any number at once.
+class CommitQueue {
+ public:
+  /// One caller's work. Lives on the caller's stack.
+  struct Ticket {
+    /// Must run alone, on the caller's own thread.
+    bool exclusive = false;
+    /// A group ends when it has gathered this much.
+    std::size_t bytes = 0;
+
+   private:
+    friend class CommitQueue;
+    enum State : std::uint32_t { waiting, leading, done };
+    std::atomic<std::uint32_t> state{waiting};
+  };
+
+  static constexpr std::size_t max_group_size = 256;
+  static constexpr std::size_t max_group_bytes = 4 * 1024 * 1024;
+
+  /// Returns when `ticket` has been carried out, by this thread or another. `execute` is called
+  /// with a group that begins with this ticket, if this thread is the one to lead; it must not
+  /// throw. Called from within `execute`, it is the caller's bug: see `is_leading`.
+  template <class Execute>
+  void submit(Ticket& ticket, Execute&& execute) {
+    if (wait_for_turn(ticket)) return;
+    leader_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    execute(std::span<Ticket* const>{gather()});
+    leader_.store(std::thread::id{}, std::memory_order_relaxed);
+    finish();
+  }
+
+  /// True on the thread that is carrying out a group.
+  bool is_leading() const noexcept {
+    return leader_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
+
+ private:
+  /// True if another thread carried it out; false if this thread is to lead.
+  bool wait_for_turn(Ticket& ticket);
+  /// The group of the ticket at the front.
+  const std::vector<Ticket*>& gather();
+  void finish();
+
+  std::mutex mutex_;
+  /// Guarded by mutex_, as a ring would be: the front is at begin_.
+  std::vector<Ticket*> queue_;
+  std::size_t begin_ = 0;
+  /// The leader's own.
+  std::vector<Ticket*> group_;
+  std::atomic<std::thread::id> leader_{};
+};
+
+}  // namespace stela

@@ -1,0 +1,121 @@
+#include "sqlite/connection.hpp"
+
+#include "sqlite/failure.hpp"
+
+#include <limits>
+
+namespace stela::sqlite {
+
+void Query::check(int code) const {
+  if (code != SQLITE_OK) fail(database_, code, "binding a value");
+}
+
+Query& Query::bind(int parameter, std::int64_t value) {
+  check(sqlite3_bind_int64(statement_, parameter, value));
+  return *this;
+}
+
+Query& Query::bind(int parameter, std::string_view text) {
+  // An empty view may have no address, which SQLite would take for NULL.
+  check(sqlite3_bind_text64(statement_, parameter, text.empty() ? "" : text.data(), text.size(),
+                            SQLITE_STATIC, SQLITE_UTF8));
+  return *this;
+}
+
+Query& Query::bind(int parameter, std::nullptr_t) {
+  check(sqlite3_bind_null(statement_, parameter));
+  return *this;
+}
+
+Query& Query::bind_blob(int parameter, std::string_view bytes) {
+  check(sqlite3_bind_blob64(statement_, parameter, bytes.empty() ? "" : bytes.data(), bytes.size(),
+                            SQLITE_STATIC));
+  return *this;
+}
+
+Query& Query::bind_optional(int parameter, std::string_view text) {
+  return text.empty() ? bind(parameter, nullptr) : bind(parameter, text);
+}
+
+bool Query::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  fail(database_, code, std::string{"\""} + sqlite3_sql(statement_) + '"');
+}
+
+void Query::run() {
+  while (step()) {
+  }
+}
+
+std::string_view Query::text(int column) const noexcept {
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  if (text == nullptr) return {};
+  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+std::string_view Query::blob(int column) const noexcept {
+  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  if (bytes == nullptr) return {};
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+Connection::Connection(const std::string& path, const ConnectionOptions& options) {
+  sqlite3* database = nullptr;
+  const int flags = options.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags,
+                                   options.vfs.empty() ? nullptr : options.vfs.c_str());
+  database_.reset(database);
+  if (code != SQLITE_OK) fail(database, code, "opening '" + path + "'");
+  sqlite3_busy_timeout(database, static_cast<int>(options.busy_timeout.count()));
+  // Checkpoints are run by the writer, under the write lock, and nowhere else.
+  sqlite3_wal_autocheckpoint(database, 0);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+}
+
+Connection::~Connection() {
+  statements_.clear();
+}
+
+Connection::Statement Connection::prepare(std::string_view sql, unsigned flags) {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()), flags,
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) fail(handle(), code, '"' + std::string{sql} + '"');
+  return Statement{statement};
+}
+
+Query Connection::query(std::string_view sql) {
+  auto [kept, is_new] = statements_.try_emplace(sql.data());
+  if (is_new) {
+    try {
+      kept->second = prepare(sql, SQLITE_PREPARE_PERSISTENT);
+    } catch (...) {
+      statements_.erase(kept);
+      throw;
+    }
+  }
+  return Query{handle(), kept->second.get()};
+}
+
+void Connection::execute(const std::string& sql) {
+  const int code = sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) fail(handle(), code, '"' + sql.substr(0, sql.find('\n')) + '"');
+}
+
+std::optional<std::int64_t> Connection::integer(const std::string& sql) {
+  const Statement statement = prepare(sql, 0);
+  Query query{handle(), statement.get()};
+  if (!query.step()) return std::nullopt;
+  return query.integer(0);
+}
+
+unsigned Connection::data_version() const noexcept {
+  unsigned version = 0;
+  sqlite3_file_control(handle(), "main", SQLITE_FCNTL_DATA_VERSION, &version);
+  return version;
+}
+
+}  // namespace stela::sqlite

@@ -1,0 +1,106 @@
+// A connection to SQLite with its prepared statements: the only code that calls sqlite3_* to run
+// SQL.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+namespace stela::sqlite {
+
+/// One run of a prepared statement; resets it when it goes. Parameters count from 1, columns from
+/// 0. Text and blobs that are bound must outlive the run; those that are read are valid until the
+/// next step.
+class STELA_EVENTSTORE_EXPORT Query {
+ public:
+  Query(sqlite3* database, sqlite3_stmt* statement) noexcept
+      : database_{database}, statement_{statement} {}
+  ~Query() { sqlite3_reset(statement_); }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+
+  Query& bind(int parameter, std::int64_t value);
+  Query& bind(int parameter, std::string_view text);
+  Query& bind(int parameter, std::nullptr_t);
+  Query& bind_blob(int parameter, std::string_view bytes);
+  /// NULL if it is empty.
+  Query& bind_optional(int parameter, std::string_view text);
+
+  /// True if there is a row.
+  bool step();
+  /// Runs to the end.
+  void run();
+
+  std::int64_t integer(int column) const noexcept {
+    return sqlite3_column_int64(statement_, column);
+  }
+  std::string_view text(int column) const noexcept;
+  std::string_view blob(int column) const noexcept;
+  bool is_null(int column) const noexcept {
+    return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+  }
+  int columns() const noexcept { return sqlite3_column_count(statement_); }
+  sqlite3_stmt* statement() const noexcept { return statement_; }
+
+ private:
+  void check(int code) const;
+
+  sqlite3* database_;
+  sqlite3_stmt* statement_;
+};
+
+struct ConnectionOptions {
+  int flags = SQLITE_OPEN_READWRITE;
+  std::chrono::milliseconds busy_timeout{5000};
+  /// The name of a registered SQLite VFS; empty for the platform's.
+  std::string vfs = {};
+};
+
+/// Threads: one at a time.
+class STELA_EVENTSTORE_EXPORT Connection {
+ public:
+  Connection(const std::string& path, const ConnectionOptions& options);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// A run of `sql`, prepared once per connection. `sql` must be a constant of the program: its
+  /// address stands for it.
+  Query query(std::string_view sql);
+
+  /// Runs statements that aren't worth keeping.
+  void execute(const std::string& sql);
+  /// The first column of the first row, or nothing.
+  std::optional<std::int64_t> integer(const std::string& sql);
+
+  bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.get()) == 0; }
+  sqlite3* handle() const noexcept { return database_.get(); }
+
+  /// Changes whenever the connection commits or sees that another one has.
+  unsigned data_version() const noexcept;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
+  };
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+  };
+  using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+  Statement prepare(std::string_view sql, unsigned flags);
+
+  std::unique_ptr<sqlite3, Close> database_;
+  std::unordered_map<const char*, Statement> statements_;
+};
+
+}  // namespace stela::sqlite

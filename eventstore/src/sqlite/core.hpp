@@ -1,0 +1,51 @@
+// What an SQLite store is made of; the modules beside this one build on it.
+#pragma once
+
+#include "sqlite/readers.hpp"
+#include "sqlite/schema.hpp"
+#include "sqlite/writer.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <memory>
+#include <string>
+
+namespace stela::sqlite {
+
+/// UsageError or StoreFailed if no database can be at `path`, in words better than SQLite's.
+void check_path(const std::string& path, const Options& options);
+
+/// Threads: any number at once.
+class Store::Core final : private Reading {
+ public:
+  /// Opens the database at `path`; empty for one in memory.
+  Core(std::string path, const Options& options);
+  ~Core() override;
+
+  const Conventions& conventions() const noexcept { return conventions_; }
+  const Facts& facts() const noexcept { return facts_; }
+  const Options& options() const noexcept { return options_; }
+  const std::string& path() const noexcept { return path_; }
+  Writer& writer() noexcept { return *writer_; }
+  KindTable& kinds() noexcept { return kinds_; }
+  Timestamp now() const { return options_.clock->now(); }
+
+  /// Where readers get their connections: a pool, or for a database in memory the writer's own.
+  Reading& reading() noexcept;
+  /// A connection of the caller's own to the same database. UsageError in memory.
+  std::unique_ptr<Connection> connect(int flags) const;
+
+ private:
+  void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
+  bool in_transaction() const noexcept override { return false; }
+
+  const std::string path_;
+  const Options options_;
+  Conventions conventions_;
+  Facts facts_;
+  KindTable kinds_;
+  std::unique_ptr<Readers> readers_;
+  std::unique_ptr<Writer> writer_;
+};
+
+}  // namespace stela::sqlite

@@ -1,0 +1,18 @@
+// SQLite's result codes as Stela's errors.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+
+#include <sqlite3.h>
+
+#include <string_view>
+
+namespace stela::sqlite {
+
+/// Throws the error that `code` stands for. `doing` says what failed: "appending", "opening".
+[[noreturn]] STELA_EVENTSTORE_EXPORT void fail(sqlite3* database, int code, std::string_view doing);
+
+/// True if nothing is known of the transaction's outcome after such a COMMIT.
+bool leaves_commit_in_doubt(int code) noexcept;
+
+}  // namespace stela::sqlite

@@ -1,0 +1,98 @@
+#include "sqlite/kinds.hpp"
+
+#include "sqlite_sql.hpp"
+
+#include <mutex>
+
+namespace stela::sqlite {
+
+const EventKind* KindTable::find_committed(std::int64_t number) {
+  const std::shared_lock lock{mutex_};
+  const auto index = static_cast<std::size_t>(number - 1);
+  return number >= 1 && index < entries_.size() ? &entries_[index]->kind : nullptr;
+}
+
+const EventKind* KindTable::find(std::int64_t number, Connection& connection) {
+  if (const EventKind* const known = find_committed(number)) return known;
+  load(connection);
+  return find_committed(number);
+}
+
+const EventKind* KindTable::find_in_transaction(std::int64_t number) {
+  if (const EventKind* const known = find_committed(number)) return known;
+  for (const auto& added : added_) {
+    if (added->kind.number == number) return &added->kind;
+  }
+  return nullptr;
+}
+
+const EventKind& KindTable::intern(const Key& key, Connection& writer) {
+  if (const EventKind* const known = find_key(key)) return *known;
+  const auto number = static_cast<std::int32_t>(entries_.size() + added_.size() + 1);
+  writer.query(sql::insert_event_kind)
+      .bind(1, std::int64_t{number})
+      .bind(2, key.category)
+      .bind(3, key.type)
+      .bind(4, std::int64_t{key.version})
+      .bind(5, std::int64_t{key.publishes ? 1 : 0})
+      .run();
+  added_.push_back(std::make_unique<Entry>(Entry{
+      std::string{key.category}, {number, std::string{key.type}, key.version, key.publishes}}));
+  return added_.back()->kind;
+}
+
+void KindTable::commit() {
+  if (added_.empty()) return;
+  const std::unique_lock lock{mutex_};
+  for (auto& entry : added_) {
+    if (static_cast<std::size_t>(entry->kind.number) == entries_.size() + 1) {
+      add(std::move(entry));
+    } else {
+      twins_.push_back(std::move(entry));
+    }
+  }
+  added_.clear();
+}
+
+std::size_t KindTable::hash(const Key& key) noexcept {
+  const std::hash<std::string_view> text;
+  return text(key.type) * 31 + text(key.category) +
+         static_cast<std::size_t>(key.version * 2 + (key.publishes ? 1 : 0));
+}
+
+const EventKind* KindTable::find_key(const Key& key) {
+  {
+    const std::shared_lock lock{mutex_};
+    const auto [begin, end] = by_key_.equal_range(hash(key));
+    for (auto it = begin; it != end; ++it) {
+      if (it->second->is(key)) return &it->second->kind;
+    }
+  }
+  for (const auto& added : added_) {
+    if (added->is(key)) return &added->kind;
+  }
+  return nullptr;
+}
+
+void KindTable::load(Connection& connection) {
+  const std::unique_lock lock{mutex_};
+  Query query = connection.query(sql::event_kinds);
+  query.bind(1, static_cast<std::int64_t>(entries_.size()));
+  while (query.step()) {
+    // Numbers are dense; what stands behind a gap was tampered with, and stays unknown.
+    if (query.integer(0) != static_cast<std::int64_t>(entries_.size()) + 1) break;
+    add(std::make_unique<Entry>(
+        Entry{std::string{query.text(1)},
+              {static_cast<std::int32_t>(query.integer(0)), std::string{query.text(2)},
+               static_cast<int>(query.integer(3)), query.integer(4) != 0}}));
+  }
+}
+
+void KindTable::add(std::unique_ptr<Entry> entry) {
+  const EventKind& kind = entry->kind;
+  by_key_.emplace(hash({entry->category, kind.type, kind.schema_version, kind.publishes}),
+                  entry.get());
+  entries_.push_back(std::move(entry));
+}
+
+}  // namespace stela::sqlite

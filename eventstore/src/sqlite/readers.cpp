@@ -1,0 +1,263 @@
+#include "sqlite/readers.hpp"
+
+#include "event_page.hpp"
+#include "sqlite/event_rows.hpp"
+#include "sqlite_sql.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+
+namespace stela::sqlite {
+namespace {
+
+constexpr std::int64_t first_page_rows = 128;
+constexpr std::int64_t page_rows = 1024;
+
+/// A filter may match nothing for long: each statement looks at this many events at most, so that
+/// no read transaction lasts.
+constexpr std::int64_t filter_window = 65'536;
+
+/// What all cursors have in common: pages, and what their events point to.
+class Cursor : public EventCursor {
+ public:
+  Cursor(Reading& reading, KindTable& kinds) noexcept : reading_{reading}, kinds_{kinds} {}
+
+  std::span<const StoredEvent> next_page() final {
+    page_.clear();
+    names_.trim();
+    if (pages_++ > 0) page_.grow();
+    while (!done_ && page_.empty()) {
+      reading_.read([&](Connection& connection) { fill(connection); });
+    }
+    return page_.events();
+  }
+
+ protected:
+  /// Adds events to the page, moves on behind them, and sets done_ at the end.
+  virtual void fill(Connection& connection) = 0;
+
+  EventRows rows(Connection& connection) noexcept {
+    return {connection, kinds_, names_, reading_.in_transaction()};
+  }
+  std::int64_t rows_wanted(std::int64_t limit) const noexcept {
+    return std::min(limit, pages_ <= 1 ? first_page_rows : page_rows);
+  }
+  std::int64_t rows_read() const noexcept {
+    return static_cast<std::int64_t>(page_.events().size());
+  }
+
+  EventPage page_;
+  bool done_ = false;
+
+ private:
+  Reading& reading_;
+  KindTable& kinds_;
+  StreamNames names_;
+  int pages_ = 0;
+};
+
+class StreamCursor final : public Cursor {
+ public:
+  StreamCursor(Reading& reading, KindTable& kinds, const StreamId& stream, const StreamQuery& query)
+      : Cursor{reading, kinds}, stream_{stream}, query_{query} {
+    done_ = query.from > query.to || query.limit <= 0;
+  }
+
+ private:
+  void fill(Connection& connection) override {
+    const bool forward = query_.direction == Direction::forward;
+    const std::int64_t wanted = rows_wanted(query_.limit);
+    Query query = connection.query(forward ? sql::read_stream : sql::read_stream_backward);
+    query.bind(1, stream_.name())
+        .bind(2, query_.from.value())
+        .bind(3, query_.to.value())
+        .bind(4, query_.up_to.value())
+        .bind(5, wanted);
+    EventRows reader = rows(connection);
+    reader.stream = &stream_;
+    const bool ended = reader.fill(page_, query);
+    query_.limit -= rows_read();
+    done_ = (ended && rows_read() < wanted) || query_.limit <= 0;
+    if (done_) return;
+    const StreamVersion last = page_.events().back().version;
+    (forward ? query_.from : query_.to) = StreamVersion{last.value() + (forward ? 1 : -1)};
+  }
+
+  const StreamId stream_;
+  StreamQuery query_;
+};
+
+std::string json_array(const std::vector<std::string>& texts) {
+  std::string array = "[";
+  for (const std::string& text : texts) {
+    if (array.size() > 1) array += ',';
+    json::append_string(array, text);
+  }
+  return array + ']';
+}
+
+class AllCursor final : public Cursor {
+ public:
+  AllCursor(Reading& reading, KindTable& kinds, const AllQuery& query)
+      : Cursor{reading, kinds},
+        from_{query.from.value()},
+        to_{query.to.value()},
+        limit_{query.limit},
+        forward_{query.direction == Direction::forward},
+        filtered_{!query.categories.empty() || !query.event_types.empty() || query.since ||
+                  query.until} {
+    if (!query.categories.empty()) categories_ = json_array(query.categories);
+    if (!query.event_types.empty()) types_ = json_array(query.event_types);
+    if (query.since) since_ = query.since->time_since_epoch().count();
+    if (query.until) until_ = query.until->time_since_epoch().count();
+    done_ = from_ > to_ || limit_ <= 0;
+  }
+
+ private:
+  void fill(Connection& connection) override {
+    if (!bounded_) {
+      Query last = connection.query(sql::last_sequence);
+      last.step();
+      to_ = std::min(to_, last.integer(0));
+      bounded_ = true;
+      if (from_ > to_) {
+        done_ = true;
+        return;
+      }
+    }
+    // A filtered read goes window by window; the range is never empty here.
+    std::int64_t begin = from_;
+    std::int64_t end = to_;
+    if (filtered_ && to_ - from_ >= filter_window) {
+      if (forward_) {
+        end = from_ + filter_window - 1;
+      } else {
+        begin = to_ - filter_window + 1;
+      }
+    }
+    const std::int64_t wanted = rows_wanted(limit_);
+    const bool ended = filtered_ ? read_filtered(connection, begin, end, wanted)
+                                 : read_plain(connection, begin, end, wanted);
+    limit_ -= rows_read();
+    std::int64_t reached = forward_ ? end : begin;
+    if (!ended || rows_read() == wanted) reached = page_.events().back().sequence.value();
+    if (forward_) {
+      from_ = reached + 1;
+    } else {
+      to_ = reached - 1;
+    }
+    done_ = from_ > to_ || limit_ <= 0;
+  }
+
+  bool read_plain(Connection& connection, std::int64_t begin, std::int64_t end,
+                  std::int64_t wanted) {
+    Query query = connection.query(forward_ ? sql::read_all : sql::read_all_backward);
+    query.bind(1, begin).bind(2, end).bind(3, wanted);
+    return rows(connection).fill(page_, query);
+  }
+
+  bool read_filtered(Connection& connection, std::int64_t begin, std::int64_t end,
+                     std::int64_t wanted) {
+    Query query =
+        connection.query(forward_ ? sql::read_all_filtered : sql::read_all_filtered_backward);
+    query.bind(1, begin)
+        .bind(2, end)
+        .bind(3, wanted)
+        .bind_optional(4, categories_)
+        .bind_optional(5, types_)
+        .bind(6, since_)
+        .bind(7, until_);
+    return rows(connection).fill(page_, query);
+  }
+
+  std::int64_t from_;
+  std::int64_t to_;
+  std::int64_t limit_;
+  bool forward_;
+  bool filtered_;
+  bool bounded_ = false;
+  std::string categories_;
+  std::string types_;
+  std::int64_t since_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t until_ = std::numeric_limits<std::int64_t>::max();
+};
+
+/// Reads given sequences as the ranges that they form.
+class AtCursor final : public Cursor {
+ public:
+  AtCursor(Reading& reading, KindTable& kinds, std::span<const GlobalSequence> sequences)
+      : Cursor{reading, kinds}, sequences_{sequences.begin(), sequences.end()} {
+    std::sort(sequences_.begin(), sequences_.end());
+    sequences_.erase(std::unique(sequences_.begin(), sequences_.end()), sequences_.end());
+    done_ = sequences_.empty();
+  }
+
+ private:
+  void fill(Connection& connection) override {
+    while (next_ < sequences_.size() && rows_read() < page_rows) {
+      std::size_t end = next_ + 1;
+      while (end < sequences_.size() && sequences_[end] == sequences_[end - 1].next()) ++end;
+      Query query = connection.query(sql::read_all);
+      query.bind(1, sequences_[next_].value())
+          .bind(2, sequences_[end - 1].value())
+          .bind(3, page_rows);
+      if (!rows(connection).fill(page_, query)) {
+        // The page is full: the next one goes on behind its last event.
+        const GlobalSequence last = page_.events().back().sequence;
+        next_ = static_cast<std::size_t>(
+            std::upper_bound(sequences_.begin(), sequences_.end(), last) - sequences_.begin());
+        return;
+      }
+      const auto limit = static_cast<std::size_t>(page_rows);
+      next_ = end - next_ > limit ? next_ + limit : end;
+    }
+    done_ = next_ == sequences_.size();
+  }
+
+  std::vector<GlobalSequence> sequences_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Connection> Readers::take() {
+  {
+    const std::lock_guard lock{mutex_};
+    if (!idle_.empty()) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      return connection;
+    }
+  }
+  return std::make_unique<Connection>(path_, options_);
+}
+
+void Readers::read(FunctionRef<void(Connection&)> work) {
+  auto connection = take();
+  // A connection on which reading failed isn't kept.
+  work(*connection);
+  const std::lock_guard lock{mutex_};
+  if (idle_.size() < max_idle) idle_.push_back(std::move(connection));
+}
+
+void Readers::close_idle() noexcept {
+  const std::lock_guard lock{mutex_};
+  idle_.clear();
+}
+
+std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
+                                         const StreamQuery& query) {
+  return std::make_unique<StreamCursor>(reading, kinds, stream, query);
+}
+
+std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query) {
+  return std::make_unique<AllCursor>(reading, kinds, query);
+}
+
+std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
+                                     std::span<const GlobalSequence> sequences) {
+  return std::make_unique<AtCursor>(reading, kinds, sequences);
+}
+
+}  // namespace stela::sqlite

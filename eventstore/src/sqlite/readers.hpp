@@ -1,0 +1,56 @@
+// Connections that read, beside the one that writes.
+#pragma once
+
+#include "sqlite/connection.hpp"
+#include "sqlite/kinds.hpp"
+
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/function_ref.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace stela::sqlite {
+
+/// Where a cursor gets a connection from, one page at a time.
+class Reading {
+ public:
+  virtual ~Reading() = default;
+  virtual void read(FunctionRef<void(Connection&)> work) = 0;
+  /// True inside a write transaction.
+  virtual bool in_transaction() const noexcept = 0;
+};
+
+/// Reading connections, opened as they are needed and kept.
+/// Threads: any number at once.
+class Readers final : public Reading {
+ public:
+  static constexpr std::size_t max_idle = 16;
+
+  Readers(std::string path, ConnectionOptions options)
+      : path_{std::move(path)}, options_{std::move(options)} {}
+
+  void read(FunctionRef<void(Connection&)> work) override;
+  bool in_transaction() const noexcept override { return false; }
+  void close_idle() noexcept;
+
+ private:
+  std::unique_ptr<Connection> take();
+
+  std::string path_;
+  ConnectionOptions options_;
+  std::mutex mutex_;
+  /// Guarded by mutex_.
+  std::vector<std::unique_ptr<Connection>> idle_;
+};
+
+std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
+                                         const StreamQuery& query);
+std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query);
+std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
+                                     std::span<const GlobalSequence> sequences);
+
+}  // namespace stela::sqlite

@@ -1,0 +1,186 @@
+#include "sqlite/schema.hpp"
+
+#include "sqlite/checksum.hpp"
+#include "sqlite_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <vector>
+
+namespace stela::sqlite {
+namespace {
+
+constexpr std::string_view ledger_sql =
+    "CREATE TABLE IF NOT EXISTS stela_migrations (\n"
+    "  module     TEXT NOT NULL,\n"
+    "  number     INTEGER NOT NULL,\n"
+    "  name       TEXT NOT NULL,\n"
+    "  checksum   TEXT NOT NULL,\n"
+    "  applied_at INTEGER NOT NULL,\n"
+    "  PRIMARY KEY (module, number)\n"
+    ") STRICT, WITHOUT ROWID";
+constexpr std::string_view applied_sql =
+    "SELECT number, name, checksum FROM stela_migrations WHERE module = ?1 ORDER BY number";
+constexpr std::string_view note_sql =
+    "INSERT INTO stela_migrations (module, number, name, checksum, applied_at) "
+    "VALUES (?1, ?2, ?3, ?4, ?5)";
+
+std::string checksum_of(const Migration& migration) {
+  std::string hex;
+  const auto hash = static_cast<std::uint64_t>(event_checksum(0, {}, migration.text));
+  for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[hash >> shift & 15];
+  return hex;
+}
+
+/// Runs `work` in a transaction of its own.
+template <class Work>
+void in_transaction(Connection& connection, Work&& work) {
+  connection.execute("BEGIN IMMEDIATE");
+  try {
+    work();
+    connection.execute("COMMIT");
+  } catch (...) {
+    if (connection.in_transaction()) {
+      sqlite3_exec(connection.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+    throw;
+  }
+}
+
+/// How many of the migrations are in the database already.
+std::size_t count_applied(Connection& connection, std::string_view module,
+                          std::span<const Migration> migrations) {
+  std::size_t applied = 0;
+  Query query = connection.query(applied_sql);
+  query.bind(1, module);
+  while (query.step()) {
+    if (applied == migrations.size()) {
+      throw SchemaMismatch{"the tables of '" + std::string{module} +
+                           "' are of a newer Stela (migration " + std::to_string(query.integer(0)) +
+                           ", '" + std::string{query.text(1)} + "'; this one knows " +
+                           std::to_string(applied) +
+                           "); use that one, this one leaves the database as it is"};
+    }
+    const Migration& expected = migrations[applied];
+    if (query.integer(0) != expected.number || query.text(2) != checksum_of(expected)) {
+      throw SchemaMismatch{"migration " + std::to_string(query.integer(0)) + " of '" +
+                           std::string{module} + "', '" + std::string{query.text(1)} +
+                           "', isn't the one that this Stela has under that number; the database "
+                           "is left as it is"};
+    }
+    ++applied;
+  }
+  return applied;
+}
+
+Codec parse_codec(std::string_view text) {
+  if (text == to_string(Codec::json)) return Codec::json;
+  if (text == to_string(Codec::portable_binary)) return Codec::portable_binary;
+  throw SchemaMismatch{"the database has the codec '" + std::string{text} +
+                       "', which this Stela doesn't know"};
+}
+
+Durability parse_durability(std::string_view text) {
+  if (text == to_string(Durability::full)) return Durability::full;
+  if (text == to_string(Durability::relaxed)) return Durability::relaxed;
+  throw SchemaMismatch{"the database has the durability '" + std::string{text} +
+                       "', which this Stela doesn't know"};
+}
+
+template <class T>
+void check_fact(std::string_view name, const std::optional<T>& wanted, T actual) {
+  if (!wanted || *wanted == actual) return;
+  throw UsageError{"this database was made with " + std::string{name} + " '" +
+                   std::string{to_string(actual)} + "', and '" + std::string{to_string(*wanted)} +
+                   "' was asked for; leave the option out to take what the database has"};
+}
+
+}  // namespace
+
+void recognise(Connection& connection, const std::string& path, const Options& options) {
+  const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
+  if (id == application_id) return;
+  const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
+  if (id == 0 && (tables == 0 || options.share_file)) return;
+  throw SchemaMismatch{
+      "'" + path + "' is a database of another application (application id " + std::to_string(id) +
+      ", " + std::to_string(tables) + " tables and indexes); it is left as it is" +
+      (id == 0 ? "; to keep Stela's tables beside the application's, open it with share_file"
+               : "")};
+}
+
+void migrate(Connection& connection, std::string_view module, std::span<const Migration> migrations,
+             Timestamp now) {
+  if (!connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'stela_migrations'")) {
+    in_transaction(connection, [&] {
+      connection.execute(std::string{ledger_sql});
+      connection.execute("PRAGMA application_id = " + std::to_string(application_id));
+    });
+  }
+  const std::size_t applied = count_applied(connection, module, migrations);
+  for (const Migration& migration : migrations.subspan(applied)) {
+    in_transaction(connection, [&] {
+      connection.execute(std::string{migration.text});
+      connection.query(note_sql)
+          .bind(1, module)
+          .bind(2, std::int64_t{migration.number})
+          .bind(3, migration.name)
+          .bind(4, checksum_of(migration))
+          .bind(5, now.time_since_epoch().count())
+          .run();
+      connection.execute(
+          "PRAGMA user_version = " +
+          std::to_string(connection.integer("SELECT count(*) FROM stela_migrations").value_or(0)));
+    });
+  }
+}
+
+std::span<const Migration> event_store_migrations() {
+  static const auto all = [] {
+    std::array<Migration, sql::migrations.size()> copies{};
+    std::transform(sql::migrations.begin(), sql::migrations.end(), copies.begin(),
+                   [](const auto& m) {
+                     return Migration{m.number, m.name, m.text};
+                   });
+    return copies;
+  }();
+  return all;
+}
+
+Facts settle_facts(Connection& connection, const Options& options) {
+  Facts facts{.codec = options.codec.value_or(Codec::json),
+              .durability = options.durability.value_or(Durability::full)};
+  bool found = false;
+  {
+    Query query = connection.query(sql::facts);
+    while (query.step()) {
+      if (query.text(0) == "store_id") {
+        const auto id = Uuid::parse(query.text(1));
+        if (!id) throw SchemaMismatch{"the database's store id isn't a UUID"};
+        facts.store_id = *id;
+        found = true;
+      }
+      if (query.text(0) == "codec") facts.codec = parse_codec(query.text(1));
+      if (query.text(0) == "durability") facts.durability = parse_durability(query.text(1));
+    }
+  }
+  if (!found) {
+    facts.store_id = make_uuid();
+    in_transaction(connection, [&] {
+      const auto set = [&](std::string_view name, std::string_view value) {
+        connection.query(sql::insert_fact).bind(1, name).bind(2, value).run();
+      };
+      set("store_id", facts.store_id.to_string());
+      set("codec", to_string(facts.codec));
+      set("durability", to_string(facts.durability));
+    });
+  }
+  check_fact("codec", options.codec, facts.codec);
+  check_fact("durability", options.durability, facts.durability);
+  return facts;
+}
+
+}  // namespace stela::sqlite

@@ -1,0 +1,45 @@
+// Making, recognising and migrating a database.
+#pragma once
+
+#include "sqlite/connection.hpp"
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/sqlite.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stela::sqlite {
+
+/// "STEL", in the header of every database of Stela's.
+inline constexpr std::int64_t application_id = 0x5354454c;
+
+struct Migration {
+  int number;
+  std::string_view name;
+  std::string_view text;
+};
+
+struct Facts {
+  Uuid store_id = {};
+  Codec codec = Codec::json;
+  Durability durability = Durability::full;
+};
+
+/// SchemaMismatch if the file is of another application, and neither new nor to be shared.
+void recognise(Connection& connection, const std::string& path, const Options& options);
+
+/// Brings the tables of `module` up to date, each migration in a transaction of its own, noted in a
+/// ledger. SchemaMismatch if they are newer than this code, or were made by other migrations than
+/// these. Under the write lock.
+STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
+                                     std::span<const Migration> migrations, Timestamp now);
+
+/// The migrations of the event store itself.
+std::span<const Migration> event_store_migrations();
+
+/// Reads the facts, or sets them in a new database; UsageError if `options` asks for others.
+Facts settle_facts(Connection& connection, const Options& options);
+
+}  // namespace stela::sqlite

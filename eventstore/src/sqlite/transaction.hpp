@@ -1,0 +1,50 @@
+// The open transaction of an SQLite store, as the framework and the modules beside this one see it.
+#pragma once
+
+#include "sqlite/readers.hpp"
+#include "sqlite/writer.hpp"
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/event_store.hpp>
+
+namespace stela::sqlite {
+
+/// Threads: the one that leads.
+class OpenTransaction final : public Transaction, private Reading {
+ public:
+  OpenTransaction(Writer& writer, WriteWork& work) noexcept : writer_{writer}, work_{work} {}
+
+  const Conventions& conventions() const noexcept override { return writer_.conventions(); }
+  AppendResult append(const AppendRequest& request) override;
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
+                                              GlobalSequence up_to) override;
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
+  void drop_snapshot(const StreamId& stream) override;
+  void transact(FunctionRef<void(Transaction&)> work) override { work(*this); }
+
+  Connection& connection() noexcept { return writer_.connection(); }
+  /// For whoever hands the connection to the user.
+  sqlite3* lend() noexcept {
+    writer_.distrust();
+    return connection().handle();
+  }
+
+ private:
+  void read(FunctionRef<void(Connection&)> work) override { work(connection()); }
+  bool in_transaction() const noexcept override { return true; }
+
+  Writer& writer_;
+  WriteWork& work_;
+};
+
+/// UsageError if `transaction` isn't one of an SQLite store.
+STELA_EVENTSTORE_EXPORT OpenTransaction& open_transaction(Transaction& transaction);
+
+std::optional<StoredSnapshot> find_snapshot(Connection& connection, const Conventions& conventions,
+                                            const StreamId& stream, StreamVersion to,
+                                            GlobalSequence up_to);
+void save_snapshot(Connection& connection, const StreamId& stream, const StoredSnapshot& snapshot,
+                   Timestamp now);
+
+}  // namespace stela::sqlite

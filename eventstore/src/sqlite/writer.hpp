@@ -1,0 +1,156 @@
+// The one connection that writes: group commit, the write lock, checkpoints.
+#pragma once
+
+#include "commit_queue.hpp"
+#include "event_page.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/kinds.hpp"
+#include "sqlite/stream_heads.hpp"
+#include "sqlite/write_lock.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stela::sqlite {
+
+/// One append, or one piece of the caller's own work, on its way through the writer.
+struct WriteWork : CommitQueue::Ticket {
+  /// What to do: one of the three.
+  const AppendRequest* request = nullptr;
+  const FunctionRef<void(Transaction&)>* user = nullptr;
+  const FunctionRef<void(Connection&)>* statements = nullptr;
+
+  /// Whether the caller wants `events`.
+  bool wants_events = false;
+  /// May be lost in a power cut, whatever the store's durability.
+  bool needs_no_sync = false;
+  /// The stored form of the request's context, encoded before the lock is taken.
+  std::string metadata = {};
+  std::string correlation = {};
+
+  AppendResult result = {};
+  std::exception_ptr error = {};
+  /// What was appended. They point into the request, or (for the caller's own work) into `kept`.
+  std::vector<StoredEvent> events = {};
+  struct Kept {
+    std::vector<std::unique_ptr<EventPage>> pages;
+    std::vector<std::unique_ptr<const StreamId>> streams;
+  };
+  Kept kept = {};
+  /// To be written when the transaction is over.
+  std::vector<std::pair<StreamId, StoredSnapshot>> snapshots = {};
+};
+
+/// Threads: `run` from any number; everything below it belongs to the thread that leads.
+class Writer {
+ public:
+  struct Settings {
+    Durability durability = Durability::full;
+    std::chrono::milliseconds busy_timeout{5000};
+    int checkpoint_pages = 4000;
+    const Clock* clock = nullptr;
+    Random* random = nullptr;
+    const Conventions* conventions = nullptr;
+  };
+
+  Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock> lock, KindTable& kinds,
+         const Settings& settings);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// Carries out `work`, perhaps together with others' in one commit, and throws what it ended
+  /// with. UsageError from within a transaction of this store.
+  void run(WriteWork& work);
+
+  /// Runs statements of Stela's own in a transaction of theirs.
+  void run_statements(FunctionRef<void(Connection&)> statements, bool needs_no_sync = false);
+
+  /// Runs `work` on the writing connection, outside any transaction: how a database that only one
+  /// connection can see is read.
+  void read(FunctionRef<void(Connection&)> work);
+
+  void attach(TransactionParticipant& participant);
+  void detach(TransactionParticipant& participant);
+  void forget_participant(std::string_view name);
+
+  /// True if a participant calls code of the user's: then appends must be exclusive.
+  bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
+
+  Connection& connection() noexcept { return *connection_; }
+  KindTable& kinds() noexcept { return kinds_; }
+  const Conventions& conventions() const noexcept { return *settings_.conventions; }
+
+  /// Appends inside the open transaction.
+  AppendResult append_now(const AppendRequest& request, WriteWork& work);
+  /// The caller may have changed anything: nothing that is known of the database still holds.
+  void distrust() noexcept { distrusted_ = true; }
+
+ private:
+  struct RequiredParticipant {
+    std::string name;
+    std::string detail;
+  };
+  /// What is known at a point of the transaction, to go back to.
+  struct Mark {
+    std::size_t heads;
+    std::size_t kinds;
+    std::int64_t last_sequence;
+  };
+
+  void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
+  void execute_in_transaction(std::span<CommitQueue::Ticket* const> group);
+  void begin(bool without_sync);
+  void commit();
+  void roll_back() noexcept;
+  Mark mark() const noexcept { return {heads_.mark(), kinds_.mark(), last_sequence_}; }
+  void go_back_to(const Mark& mark) noexcept;
+  void set_synchronous(bool without_sync);
+  void run_member(WriteWork& work, bool in_group);
+  void carry_out(WriteWork& work);
+  void refresh();
+  void checkpoint_if_due() noexcept;
+  void close() noexcept;
+
+  void check_participants() const;
+  void append_stream(const StreamAppend& append, const AppendRequest& request, WriteWork& work);
+  void insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,
+                    const AppendRequest& request, WriteWork& work);
+  void keep_events(WriteWork& work);
+  StreamHeads::Entry& head_of(const StreamId& stream);
+  bool repeat(const AppendRequest& request, AppendResult& result);
+
+  CommitQueue queue_;
+  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<WriteLock> lock_;
+  KindTable& kinds_;
+  const Settings settings_;
+  std::atomic<bool> has_user_code_{false};
+
+  // The leader's own, from here on.
+  UuidGenerator ids_;
+  StreamHeads heads_;
+  std::int64_t last_sequence_ = 0;
+  Mark begin_{};
+  Timestamp now_{};
+  unsigned seen_version_ = 0;
+  bool known_ = false;
+  bool distrusted_ = false;
+  bool without_sync_ = false;
+  bool appending_ = false;
+  /// Set once a commit is in doubt: this store must be reopened.
+  std::string failure_;
+  int wal_pages_ = 0;
+  int checkpoint_at_ = 0;
+  std::vector<TransactionParticipant*> participants_;
+  std::vector<RequiredParticipant> required_;
+  std::vector<StoredEvent> appended_;
+};
+
+}  // namespace stela::sqlite

@@ -1,0 +1,8 @@
+// All of stela::framework: what a domain is written with.
+#pragma once
+
+#include <stela/framework/aggregate_root.hpp>
+#include <stela/framework/event_bus.hpp>
+#include <stela/framework/repository.hpp>
+#include <stela/framework/retry.hpp>
+#include <stela/framework/unit_of_work.hpp>

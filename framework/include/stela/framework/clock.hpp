@@ -1,0 +1,35 @@
+// Time as Stela sees it: wall time for records, steady time for deadlines.
+#pragma once
+
+#include <stela/framework/export.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela {
+
+/// Wall time in UTC, in whole microseconds: what stands in the store and on the wire.
+using Timestamp = std::chrono::sys_time<std::chrono::microseconds>;
+
+/// Where time comes from, so that a test can set it.
+/// Threads: an implementation must allow calls from any thread.
+class STELA_FRAMEWORK_EXPORT Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Timestamp now() const = 0;
+  virtual std::chrono::steady_clock::time_point steady_now() const = 0;
+};
+
+/// The host's clocks.
+STELA_FRAMEWORK_EXPORT const Clock& system_clock() noexcept;
+
+/// RFC 3339 in UTC with six digits: "2026-11-21T11:34:00.000000Z".
+STELA_FRAMEWORK_EXPORT std::string to_string(Timestamp time);
+
+/// Reads what `to_string` writes, with zero to nine digits behind the point; nothing if the text
+/// is anything else.
+STELA_FRAMEWORK_EXPORT std::optional<Timestamp> parse_timestamp(std::string_view text);
+
+}  // namespace stela

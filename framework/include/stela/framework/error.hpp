@@ -1,0 +1,138 @@
+// What Stela throws: one root, and a leaf wherever a caller acts differently.
+#pragma once
+
+#include <stela/framework/export.hpp>
+#include <stela/framework/numbers.hpp>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace stela {
+
+enum class ErrorCode : std::uint8_t {
+  concurrency_conflict,
+  aggregate_not_found,
+  corrupt_event,
+  unknown_event,
+  store_busy,
+  store_full,
+  store_failed,
+  schema_mismatch,
+  commit_in_doubt,
+  participant_missing,
+  uniqueness_violated,
+  usage,
+};
+
+/// The name of a code as it stands in logs and in JSON: "concurrency_conflict".
+STELA_FRAMEWORK_EXPORT std::string_view to_string(ErrorCode code) noexcept;
+
+/// The root of everything that Stela throws. `what()` names the stream, version or file that it is
+/// about, and what to do where there is something to do.
+class STELA_FRAMEWORK_EXPORT Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& what) : std::runtime_error{what}, code_{code} {}
+
+  ErrorCode code() const noexcept { return code_; }
+
+  /// True if the same work, begun again from a fresh load, may succeed. Nothing was written.
+  bool is_retryable() const noexcept {
+    return code_ == ErrorCode::concurrency_conflict || code_ == ErrorCode::store_busy;
+  }
+
+ private:
+  ErrorCode code_;
+};
+
+/// Somebody else appended first: the stream isn't at the version that the append expected.
+class STELA_FRAMEWORK_EXPORT ConcurrencyConflict : public Error {
+ public:
+  ConcurrencyConflict(std::string_view stream, std::string_view expected, StreamVersion actual);
+
+  const std::string& stream() const noexcept { return stream_; }
+  /// What the append expected, in words: "version 3", "no stream".
+  const std::string& expected() const noexcept { return expected_; }
+  StreamVersion actual() const noexcept { return actual_; }
+
+ private:
+  std::string stream_;
+  std::string expected_;
+  StreamVersion actual_;
+};
+
+/// `load` met a stream without events.
+class STELA_FRAMEWORK_EXPORT AggregateNotFound : public Error {
+ public:
+  explicit AggregateNotFound(const std::string& what)
+      : Error{ErrorCode::aggregate_not_found, what} {}
+};
+
+/// Stored bytes that don't decode, or don't match their checksum.
+class STELA_FRAMEWORK_EXPORT CorruptEvent : public Error {
+ public:
+  explicit CorruptEvent(const std::string& what) : Error{ErrorCode::corrupt_event, what} {}
+};
+
+/// A stored event whose name or version the reading event set doesn't know.
+class STELA_FRAMEWORK_EXPORT UnknownEvent : public Error {
+ public:
+  explicit UnknownEvent(const std::string& what) : Error{ErrorCode::unknown_event, what} {}
+};
+
+/// Somebody held the store's lock for longer than the busy time-out. Nothing was written.
+class STELA_FRAMEWORK_EXPORT StoreBusy : public Error {
+ public:
+  explicit StoreBusy(const std::string& what) : Error{ErrorCode::store_busy, what} {}
+};
+
+/// The disk is full. Nothing was written; the store goes on once there is space.
+class STELA_FRAMEWORK_EXPORT StoreFull : public Error {
+ public:
+  explicit StoreFull(const std::string& what) : Error{ErrorCode::store_full, what} {}
+};
+
+/// The store can't be opened, read or written: no such folder, an I/O error, a damaged file.
+class STELA_FRAMEWORK_EXPORT StoreFailed : public Error {
+ public:
+  explicit StoreFailed(const std::string& what) : Error{ErrorCode::store_failed, what} {}
+};
+
+/// The file isn't this Stela's: of a newer version, of another application, or changed by hand.
+/// It was left untouched.
+class STELA_FRAMEWORK_EXPORT SchemaMismatch : public Error {
+ public:
+  explicit SchemaMismatch(const std::string& what) : Error{ErrorCode::schema_mismatch, what} {}
+};
+
+/// The commit failed in a way that leaves open whether it stands after a restart. Never retried
+/// blindly: reopen the store, then append again under the same `append_id`, or look.
+class STELA_FRAMEWORK_EXPORT CommitInDoubt : public Error {
+ public:
+  explicit CommitInDoubt(const std::string& what) : Error{ErrorCode::commit_in_doubt, what} {}
+};
+
+/// The database requires a participant (the outbox, an inline projector) that this process doesn't
+/// have attached, so its appends would break what the participant keeps.
+class STELA_FRAMEWORK_EXPORT ParticipantMissing : public Error {
+ public:
+  explicit ParticipantMissing(const std::string& what)
+      : Error{ErrorCode::participant_missing, what} {}
+};
+
+/// An inline projector's UNIQUE rule refused the append (one e-mail, one account). Not retried:
+/// the value is taken.
+class STELA_FRAMEWORK_EXPORT UniquenessViolated : public Error {
+ public:
+  explicit UniquenessViolated(const std::string& what)
+      : Error{ErrorCode::uniqueness_violated, what} {}
+};
+
+/// The call itself is wrong: a bad name, a contradiction, an option out of range.
+class STELA_FRAMEWORK_EXPORT UsageError : public Error {
+ public:
+  explicit UsageError(const std::string& what) : Error{ErrorCode::usage, what} {}
+};
+
+}  // namespace stela

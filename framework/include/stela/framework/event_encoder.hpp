@@ -1,0 +1,67 @@
+// Collects typed events as the bytes of one append.
+#pragma once
+
+#include <stela/framework/codec/codec.hpp>
+#include <stela/framework/event_set.hpp>
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/export.hpp>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace detail {
+
+[[noreturn]] STELA_FRAMEWORK_EXPORT void throw_not_encodable(std::string_view type,
+                                                             std::string_view problem);
+
+/// Events of one stream. Threads: one at a time.
+class EventEncoder {
+ public:
+  EventEncoder(const Conventions& conventions, const StreamId& stream) noexcept
+      : conventions_{conventions}, stream_{stream} {}
+
+  /// UsageError if a value in the event can't be written.
+  template <class E>
+  void add(const E& event) {
+    const std::size_t begin = bytes_.size();
+    try {
+      codec::encode(conventions_.codec, event, bytes_);
+    } catch (const codec::EncodeError& e) {
+      throw_not_encodable(E::event_type.name, e.what());
+    }
+    const bool publishes =
+        conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
+    events_.push_back({E::event_type.name, E::event_type.version, publishes, {}});
+    sizes_.push_back(bytes_.size() - begin);
+  }
+
+  /// Valid until the next `add`.
+  std::span<const NewEvent> events() {
+    std::string_view rest = bytes_;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      events_[i].payload = rest.substr(0, sizes_[i]);
+      rest.remove_prefix(sizes_[i]);
+    }
+    return events_;
+  }
+
+ private:
+  const Conventions& conventions_;
+  const StreamId& stream_;
+  std::string bytes_;
+  std::vector<NewEvent> events_;
+  std::vector<std::size_t> sizes_;
+};
+
+template <class A>
+void encode_changes(EventEncoder& encoder, const A& aggregate) {
+  for (const auto& change : aggregate.changes()) {
+    std::visit([&](const auto& event) { encoder.add(event); }, change);
+  }
+}
+
+}  // namespace detail
+}  // namespace stela

@@ -1,0 +1,103 @@
+// What makes a plain struct an event: a name, a version, and whether it is published.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <string_view>
+#include <type_traits>
+
+namespace stela {
+
+/// `local` events stay in the store; `should_publish` ones are enqueued in the outbox as well, in
+/// the same transaction.
+enum class Publication : bool { local, should_publish };
+
+inline constexpr Publication local = Publication::local;
+inline constexpr Publication should_publish = Publication::should_publish;
+
+/// Stands in every event as `static constexpr stela::EventType event_type{"order.placed", 1, …}`.
+///
+/// The name is for ever: it is stored and published. 1 to 128 characters, words of letters, digits,
+/// `_` and `-` separated by dots. The version counts the shapes of the payload, from 1.
+struct EventType {
+  std::string_view name;
+  int version = 1;
+  Publication publication = Publication::local;
+};
+
+constexpr bool is_valid_event_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > 128 || name.front() == '.' || name.back() == '.') return false;
+  char previous = '.';
+  for (const char c : name) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                      c == '_' || c == '-';
+    if (!word && (c != '.' || previous == '.')) return false;
+    previous = c;
+  }
+  return true;
+}
+
+/// A struct that declares an `event_type`.
+template <class E>
+concept Event = std::is_class_v<E> && requires {
+  { E::event_type } -> std::convertible_to<const EventType&>;
+};
+
+/// The default publication policy, as a concept: the event says so itself.
+template <class E>
+concept ShouldPublish = Event<E> && E::event_type.publication == Publication::should_publish;
+
+/// An event that was renamed lists what it was called: `static constexpr auto former_names =
+/// stela::names("order.created");`
+template <class... Text>
+constexpr std::array<std::string_view, sizeof...(Text)> names(Text... text) {
+  return {std::string_view{text}...};
+}
+
+namespace detail {
+
+template <class E>
+concept Supersedes = requires {
+  typename E::Supersedes;
+};
+
+template <class E>
+concept Renamed = requires {
+  E::former_names.size();
+};
+
+/// Calls `f(name)` for the name of `E`, the names it had, and those of what it supersedes.
+template <class E, class F>
+constexpr void for_each_name(F&& f) {
+  f(E::event_type.name);
+  if constexpr (Renamed<E>) {
+    for (const std::string_view name : E::former_names) f(name);
+  }
+  if constexpr (Supersedes<E>) for_each_name<typename E::Supersedes>(f);
+}
+
+template <class E>
+constexpr bool answers_to(std::string_view wanted) {
+  bool found = false;
+  for_each_name<E>([&](std::string_view name) { found = found || name == wanted; });
+  return found;
+}
+
+template <class A, class B>
+constexpr bool share_a_name() {
+  bool shared = false;
+  for_each_name<A>([&](std::string_view name) { shared = shared || answers_to<B>(name); });
+  return shared;
+}
+
+/// The number of versions that can be read as an `E`: itself and what it supersedes.
+template <class E>
+constexpr bool reads_version(int version) {
+  if (version == E::event_type.version) return true;
+  if constexpr (Supersedes<E>) return reads_version<typename E::Supersedes>(version);
+  return false;
+}
+
+}  // namespace detail
+}  // namespace stela

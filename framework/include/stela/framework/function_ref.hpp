@@ -1,0 +1,32 @@
+// A reference to something callable, for the length of a call.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+namespace stela {
+
+template <class Signature>
+class FunctionRef;
+
+template <class Result, class... Args>
+class FunctionRef<Result(Args...)> {
+ public:
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
+           std::is_invocable_r_v<Result, F&, Args...>) FunctionRef(F&& f)
+  noexcept  // NOLINT: stands for the callable wherever one is asked for
+      : object_{const_cast<void*>(static_cast<const void*>(std::addressof(f)))},
+        call_{[](void* object, Args... args) -> Result {
+          return (*static_cast<std::add_pointer_t<F>>(object))(std::forward<Args>(args)...);
+        }} {}
+
+  Result operator()(Args... args) const { return call_(object_, std::forward<Args>(args)...); }
+
+ private:
+  void* object_;
+  Result (*call_)(void*, Args...);
+};
+
+}  // namespace stela

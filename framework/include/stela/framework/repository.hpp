@@ -1,0 +1,254 @@
+// Loads and saves aggregates of one type.
+#pragma once
+
+#include <stela/framework/aggregate_root.hpp>
+#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/event_store.hpp>
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela {
+
+/// How far back a load looks.
+struct Moment {
+  StreamVersion version = StreamVersion::max();
+  GlobalSequence sequence = GlobalSequence::max();
+  std::optional<Timestamp> time = {};
+
+  constexpr bool is_bounded() const noexcept {
+    return version != StreamVersion::max() || sequence != GlobalSequence::max() || time;
+  }
+};
+
+/// The aggregate as it was at this version of its stream.
+inline Moment at_version(StreamVersion version) {
+  return {.version = version};
+}
+/// The aggregate as it was when the store's last event had this sequence.
+inline Moment at_sequence(GlobalSequence sequence) {
+  return {.sequence = sequence};
+}
+/// The aggregate as it was at this time: all that was recorded before the first later event.
+inline Moment as_of(Timestamp time) {
+  return {.time = time};
+}
+
+namespace detail {
+
+[[noreturn]] STELA_FRAMEWORK_EXPORT void throw_not_found(const StreamId& stream);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_saving(const StreamId& stream,
+                                                       std::string_view problem);
+/// Logs what is wrong with a stored snapshot and drops it; the events are all there.
+STELA_FRAMEWORK_EXPORT void discard_snapshot(EventLog& log, const StreamId& stream,
+                                             StreamVersion version,
+                                             std::string_view problem) noexcept;
+STELA_FRAMEWORK_EXPORT void log_snapshot_failure(const Conventions& conventions,
+                                                 const StreamId& stream,
+                                                 std::string_view problem) noexcept;
+
+/// Takes and restores snapshots of `A`.
+template <class A>
+class Snapshots {
+ public:
+  static constexpr SnapshotPolicy policy = snapshot_policy_of<A>();
+
+  /// Restores the newest usable snapshot into `aggregate` and returns it.
+  static std::optional<StoredSnapshot> restore(EventLog& log, A& aggregate, const Moment& until) {
+    if constexpr (policy.uses_snapshots()) {
+      static_assert(check_layout());
+      // A time isn't a bound that a snapshot can be checked against.
+      if (until.time) return std::nullopt;
+      auto snapshot = log.find_snapshot(aggregate.stream(), until.version, until.sequence);
+      if (!snapshot || snapshot->state_version != State::snapshot_version) return std::nullopt;
+      try {
+        AggregateAccess::restore(aggregate,
+                                 codec::decode<State>(log.conventions().codec, snapshot->payload),
+                                 snapshot->version);
+        return snapshot;
+      } catch (const codec::DecodeError& e) {
+        discard_snapshot(log, aggregate.stream(), snapshot->version, e.what());
+      }
+    }
+    return std::nullopt;
+  }
+
+  static void take(EventLog& log, const A& aggregate, GlobalSequence sequence) {
+    static_assert(check_layout());
+    StoredSnapshot snapshot{aggregate.version(), sequence, State::snapshot_version, {}};
+    try {
+      codec::encode(log.conventions().codec, aggregate.state(), snapshot.payload);
+    } catch (const codec::EncodeError& e) {
+      throw_not_encodable("the state of '" + aggregate.stream().name() + "'", e.what());
+    }
+    log.save_snapshot(aggregate.stream(), snapshot);
+  }
+
+  /// As `take`, but what goes wrong is only logged: the events are safe without it.
+  static void try_take(EventLog& log, const A& aggregate, GlobalSequence sequence) noexcept {
+    try {
+      take(log, aggregate, sequence);
+    } catch (const std::exception& e) {
+      log_snapshot_failure(log.conventions(), aggregate.stream(), e.what());
+    }
+  }
+
+ private:
+  using State = typename A::StateType;
+
+  static consteval bool check_layout() {
+    static_assert(
+        requires {
+          { State::snapshot_version } -> std::convertible_to<int>;
+        },
+        "stela: a state with snapshots needs `static constexpr int snapshot_version = "
+        "1;`, raised whenever its fields change");
+    static_assert(codec::Serializable<State>,
+                  "stela: a state with snapshots needs a cereal `serialize`");
+    return true;
+  }
+};
+
+/// What reading a stream into an aggregate came to.
+struct Loaded {
+  std::int64_t events = 0;
+  GlobalSequence sequence = {};
+  /// The snapshot that was begun from isn't of this stream.
+  bool wrong_snapshot = false;
+};
+
+/// Applies the events behind `snapshot`, if there is one. The event that it stands on is read again
+/// to see that it belongs to this stream.
+template <class A>
+Loaded read_into(A& aggregate, EventLog& log, const Moment& until, const StoredSnapshot* snapshot) {
+  const StreamQuery query{.from = snapshot != nullptr ? snapshot->version : StreamVersion{1},
+                          .to = until.version,
+                          .up_to = until.sequence};
+  EventDecoder<typename A::EventsType> decoder{log.conventions().codec};
+  Loaded loaded{.wrong_snapshot = snapshot != nullptr};
+  for (const StoredEvent& event : log.read_stream(aggregate.stream(), query)) {
+    if (until.time && event.recorded_at > *until.time) break;
+    loaded.sequence = event.sequence;
+    if (loaded.wrong_snapshot) {
+      loaded.wrong_snapshot =
+          event.version != snapshot->version || event.sequence != snapshot->sequence;
+      if (loaded.wrong_snapshot) break;
+      continue;
+    }
+    decoder.decode(event, [&](const auto& decoded) {
+      AggregateAccess::apply(aggregate, decoded, event.version);
+    });
+    ++loaded.events;
+  }
+  return loaded;
+}
+
+/// The aggregate as of `until`; nothing if its stream has no events by then.
+template <class A>
+std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Moment& until) {
+  std::optional<A> aggregate{std::in_place, stream};
+  const auto snapshot = Snapshots<A>::restore(log, *aggregate, until);
+  Loaded loaded = read_into(*aggregate, log, until, snapshot ? &*snapshot : nullptr);
+  if (loaded.wrong_snapshot) {
+    discard_snapshot(log, stream, snapshot->version, "isn't of this stream");
+    aggregate.emplace(stream);
+    loaded = read_into(*aggregate, log, until, nullptr);
+  }
+  if (aggregate->version().value() == 0) return std::nullopt;
+  if (until.is_bounded()) {
+    AggregateAccess::mark_historical(*aggregate);
+  } else if constexpr (Snapshots<A>::policy.uses_snapshots()) {
+    if (Snapshots<A>::policy.is_due_after_reading(loaded.events)) {
+      Snapshots<A>::try_take(log, *aggregate, loaded.sequence);
+    }
+  }
+  return aggregate;
+}
+
+/// What follows a committed save: the aggregate knows, and a snapshot is taken if one is due.
+template <class A>
+void after_save(EventLog& log, A& aggregate, StreamVersion version, GlobalSequence last) {
+  [[maybe_unused]] const std::int64_t before = aggregate.version().value();
+  AggregateAccess::mark_saved(aggregate, version);
+  if constexpr (Snapshots<A>::policy.uses_snapshots()) {
+    if (Snapshots<A>::policy.is_due_after_saving(before, version.value())) {
+      Snapshots<A>::try_take(log, aggregate, last);
+    }
+  }
+}
+
+}  // namespace detail
+
+struct SaveOptions {
+  /// An id of the caller's for this save, at most 128 bytes. Saving again under the same id, after
+  /// a CommitInDoubt for instance, writes nothing and succeeds.
+  std::string_view append_id = {};
+};
+
+/// Loads and saves aggregates of type `A`, from a store or inside an open transaction.
+/// Threads: as its EventLog; the aggregates that it gives belong to their callers.
+template <class A>
+class Repository {
+ public:
+  /// `log` must outlive the repository.
+  explicit Repository(EventLog& log) noexcept : log_{&log} {
+    static_assert(detail::check_aggregate<A>());
+  }
+
+  /// AggregateNotFound if the stream has no events (before that moment). An aggregate loaded as of
+  /// a moment is historical: it can't be changed.
+  A load(const Id<A>& id, const Moment& moment = {}) {
+    auto aggregate = find(id, moment);
+    if (!aggregate) detail::throw_not_found(id.stream());
+    return std::move(*aggregate);
+  }
+
+  std::optional<A> find(const Id<A>& id, const Moment& moment = {}) {
+    return detail::load_aggregate<A>(*log_, id.stream(), moment);
+  }
+
+  /// Appends what the aggregate recorded since it was loaded or saved. ConcurrencyConflict if
+  /// somebody else did so meanwhile: load it again. On any error the aggregate is as before.
+  AppendResult save(A& aggregate, const SaveOptions& options = {}) {
+    check(aggregate);
+    if (aggregate.changes().empty()) return {.versions = {aggregate.version()}};
+    detail::EventEncoder encoder{log_->conventions(), aggregate.stream()};
+    detail::encode_changes(encoder, aggregate);
+    const StreamAppend append{aggregate.stream(), ExpectedVersion::exactly(aggregate.version()),
+                              encoder.events()};
+    AppendResult result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
+
+    detail::after_save(*log_, aggregate, result.versions.front(), result.last);
+    return result;
+  }
+
+  /// Takes a snapshot now, of an aggregate without unsaved changes.
+  void snapshot(const A& aggregate) requires(detail::snapshot_policy_of<A>().uses_snapshots()) {
+    check(aggregate);
+    if (!aggregate.changes().empty()) {
+      detail::refuse_saving(aggregate.stream(), "has unsaved changes; save it, then snapshot it");
+    }
+    const StreamQuery last{.from = aggregate.version(), .to = aggregate.version()};
+    for (const StoredEvent& event : log_->read_stream(aggregate.stream(), last)) {
+      detail::Snapshots<A>::take(*log_, aggregate, event.sequence);
+    }
+  }
+
+ private:
+  static void check(const A& aggregate) {
+    if (aggregate.is_historical()) {
+      detail::refuse_saving(aggregate.stream(),
+                            "was loaded as of an earlier moment, so it can only be looked at");
+    }
+    if (aggregate.stream().category() != A::category) {
+      detail::refuse_saving(aggregate.stream(), "isn't of this repository's category");
+    }
+  }
+
+  EventLog* log_;
+};
+
+}  // namespace stela

@@ -1,0 +1,51 @@
+// When snapshots of an aggregate are taken: `static constexpr auto snapshot_policy = …` in it.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+
+namespace stela {
+
+class SnapshotPolicy {
+ public:
+  /// What an aggregate without a policy has.
+  static constexpr SnapshotPolicy never() noexcept { return SnapshotPolicy{0, false}; }
+  /// Only when the application calls `Repository::snapshot`.
+  static constexpr SnapshotPolicy on_demand() noexcept { return SnapshotPolicy{0, true}; }
+  /// After a save or a load that leaves `events` or more events without a snapshot.
+  static consteval SnapshotPolicy every(std::int64_t events) {
+    if (events < 1) throw "stela: SnapshotPolicy::every needs 1 event or more";
+    return SnapshotPolicy{events, true};
+  }
+
+  constexpr bool uses_snapshots() const noexcept { return used_; }
+  /// After a load that had to read `events` behind the last snapshot.
+  constexpr bool is_due_after_reading(std::int64_t events) const noexcept {
+    return every_ > 0 && events >= every_;
+  }
+  /// After a save from version `before` to `after`: once in every `every` versions.
+  constexpr bool is_due_after_saving(std::int64_t before, std::int64_t after) const noexcept {
+    return every_ > 0 && before / every_ != after / every_;
+  }
+
+ private:
+  constexpr SnapshotPolicy(std::int64_t every, bool used) noexcept : every_{every}, used_{used} {}
+  std::int64_t every_;
+  bool used_;
+};
+
+namespace detail {
+
+template <class A>
+constexpr SnapshotPolicy snapshot_policy_of() {
+  if constexpr (requires {
+                  { A::snapshot_policy } -> std::convertible_to<SnapshotPolicy>;
+                }) {
+    return A::snapshot_policy;
+  } else {
+    return SnapshotPolicy::never();
+  }
+}
+
+}  // namespace detail
+}  // namespace stela

@@ -1,0 +1,140 @@
+// Several aggregates, events without an aggregate and the caller's own SQL in one transaction.
+#pragma once
+
+#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/export.hpp>
+#include <stela/framework/repository.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <typeinfo>
+#include <utility>
+#include <vector>
+
+namespace stela {
+
+/// Gathers changes and commits them together. Loading the same aggregate twice gives the same
+/// object.
+///
+///     UnitOfWork unit{store};
+///     Order& order = unit.load<Order>(order_id);
+///     Stock& stock = unit.load<Stock>(sku);
+///     stock.reserve(order.quantity());
+///     order.confirm();
+///     unit.commit();
+///
+/// Threads: one at a time.
+class STELA_FRAMEWORK_EXPORT UnitOfWork {
+ public:
+  /// A store, or an open transaction for a caller who owns its boundary. Must outlive the unit.
+  explicit UnitOfWork(EventLog& log) noexcept;
+  /// What wasn't committed is dropped.
+  ~UnitOfWork();
+  UnitOfWork(const UnitOfWork&) = delete;
+  UnitOfWork& operator=(const UnitOfWork&) = delete;
+
+  /// The aggregate, owned by the unit. AggregateNotFound if it has no events.
+  template <Aggregate A>
+  A& load(const Id<A>& id) {
+    A* const found = find(id);
+    if (found == nullptr) detail::throw_not_found(id.stream());
+    return *found;
+  }
+
+  /// As `load`, but null if the aggregate has no events.
+  template <Aggregate A>
+  A* find(const Id<A>& id) {
+    const StreamId stream = id.stream();
+    if (A* const tracked = find_tracked<A>(stream)) return tracked;
+    auto aggregate = detail::load_aggregate<A>(log_, stream, {});
+    return aggregate ? &track(std::move(*aggregate)) : nullptr;
+  }
+
+  /// Takes over an aggregate, usually a new one. UsageError if the unit has its stream already.
+  template <Aggregate A>
+  A& add(A aggregate) {
+    static_assert(detail::check_aggregate<A>());
+    if (aggregate.stream().category() != A::category) {
+      detail::refuse_saving(aggregate.stream(), "isn't of this aggregate's category");
+    }
+    if (find_any(aggregate.stream()) != nullptr) {
+      detail::refuse_saving(aggregate.stream(), "is in this unit of work already");
+    }
+    return track(std::move(aggregate));
+  }
+
+  /// Appends an event to a stream that no aggregate is kept of.
+  template <Event E>
+  void append(const StreamId& stream, ExpectedVersion expected, const E& event) {
+    static_assert(detail::check_event<E>());
+    loose_stream(stream, expected).add(event);
+  }
+
+  /// Runs `work` inside the transaction, behind the events: the place for the caller's own SQL.
+  void in_transaction(std::function<void(Transaction&)> work);
+
+  /// Commits everything, or nothing and throws. Afterwards the unit is as new: what it loaded is
+  /// no longer valid.
+  AppendResult commit(const SaveOptions& options = {});
+
+ private:
+  struct Tracked {
+    explicit Tracked(const std::type_info& the_type) noexcept : type{the_type} {}
+    virtual ~Tracked() = default;
+    virtual const StreamId& stream() const noexcept = 0;
+    virtual StreamVersion version() const noexcept = 0;
+    virtual void encode(detail::EventEncoder& encoder) const = 0;
+    virtual void saved(EventLog& log, StreamVersion version, GlobalSequence last) = 0;
+
+    const std::type_info& type;
+  };
+
+  template <class A>
+  struct TrackedAggregate final : Tracked {
+    explicit TrackedAggregate(A the_aggregate)
+        : Tracked{typeid(A)}, aggregate{std::move(the_aggregate)} {}
+
+    const StreamId& stream() const noexcept override { return aggregate.stream(); }
+    StreamVersion version() const noexcept override { return aggregate.version(); }
+    void encode(detail::EventEncoder& encoder) const override {
+      detail::encode_changes(encoder, aggregate);
+    }
+    void saved(EventLog& log, StreamVersion version, GlobalSequence last) override {
+      detail::after_save(log, aggregate, version, last);
+    }
+
+    A aggregate;
+  };
+
+  struct LooseStream;
+
+  template <class A>
+  A* find_tracked(const StreamId& stream) {
+    Tracked* const tracked = find_any(stream);
+    if (tracked == nullptr) return nullptr;
+    if (tracked->type != typeid(A)) {
+      detail::refuse_saving(stream, "is in this unit of work as an aggregate of another type");
+    }
+    return &static_cast<TrackedAggregate<A>*>(tracked)->aggregate;
+  }
+
+  template <class A>
+  A& track(A aggregate) {
+    auto tracked = std::make_unique<TrackedAggregate<A>>(std::move(aggregate));
+    A& kept = tracked->aggregate;
+    tracked_.push_back(std::move(tracked));
+    return kept;
+  }
+
+  Tracked* find_any(const StreamId& stream) const noexcept;
+  detail::EventEncoder& loose_stream(const StreamId& stream, ExpectedVersion expected);
+
+  EventLog& log_;
+  std::vector<std::unique_ptr<Tracked>> tracked_;
+  std::vector<std::unique_ptr<LooseStream>> loose_;
+  std::vector<std::function<void(Transaction&)>> work_;
+};
+
+}  // namespace stela

@@ -1,0 +1,53 @@
+#include <stela/framework/aggregate_root.hpp>
+#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/repository.hpp>
+
+#include <array>
+
+namespace stela::detail {
+
+void refuse_recording(const StreamId& stream, bool historical) {
+  throw UsageError{"'" + stream.name() + "' records an event " +
+                   (historical ? "though it was loaded as of an earlier moment; load it without one"
+                               : "inside a replay; a handler that is replayed only projects")};
+}
+
+void throw_not_encodable(std::string_view type, std::string_view problem) {
+  throw UsageError{std::string{type} + " can't be stored: " + std::string{problem}};
+}
+
+void throw_not_found(const StreamId& stream) {
+  throw AggregateNotFound{"'" + stream.name() + "' has no events"};
+}
+
+void refuse_saving(const StreamId& stream, std::string_view problem) {
+  throw UsageError{"'" + stream.name() + "' " + std::string{problem}};
+}
+
+void discard_snapshot(EventLog& log, const StreamId& stream, StreamVersion version,
+                      std::string_view problem) noexcept try {
+  const std::array fields{LogEntry::Field{"stream", stream.name()},
+                          LogEntry::Field{"version", std::to_string(version.value())},
+                          LogEntry::Field{"problem", std::string{problem}}};
+  log.conventions().log->write({.level = LogLevel::warning,
+                                .name = "snapshot.discarded",
+                                .message = "a snapshot can't be used; loading from the events",
+                                .fields = fields});
+  log.drop_snapshot(stream);
+} catch (const std::exception& e) {
+  log_snapshot_failure(log.conventions(), stream, e.what());
+}
+
+void log_snapshot_failure(const Conventions& conventions, const StreamId& stream,
+                          std::string_view problem) noexcept try {
+  const std::array fields{LogEntry::Field{"stream", stream.name()},
+                          LogEntry::Field{"problem", std::string{problem}}};
+  conventions.log->write({.level = LogLevel::warning,
+                          .name = "snapshot.failed",
+                          .message = "a snapshot couldn't be written; the events are stored",
+                          .fields = fields});
+} catch (...) {
+  // No memory to say so, and nothing depends on it.
+}
+
+}  // namespace stela::detail

@@ -1,0 +1,30 @@
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
+
+namespace stela {
+
+void check_append(const AppendRequest& request) {
+  if (request.context.is_replaying) {
+    throw UsageError{"an append inside a replay; a handler that is replayed only projects"};
+  }
+  metadata::check(request.context);
+  if (request.append_id.size() > max_append_id_size) {
+    throw UsageError{"an append id is at most 128 bytes long"};
+  }
+  for (const StreamAppend& append : request.streams) {
+    for (const NewEvent& event : append.events) {
+      if (!is_valid_event_name(event.type) || event.schema_version < 1) {
+        throw UsageError{"'" + std::string{event.type.substr(0, 128)} + "' v" +
+                         std::to_string(event.schema_version) +
+                         " can't be an event: a name is 1 to 128 characters, words of letters, "
+                         "digits, '_' and '-' separated by dots; a version counts from 1"};
+      }
+      if (event.payload.size() > codec::max_payload_size) {
+        throw UsageError{std::string{event.type} + ": its payload is larger than 64 MiB"};
+      }
+    }
+  }
+}
+
+}  // namespace stela

@@ -1,0 +1,85 @@
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <simdjson.h>
+
+#include <cmath>
+
+namespace stela::json {
+namespace {
+
+bool needs_escape(unsigned char byte) {
+  return byte < 0x20 || byte == '"' || byte == '\\';
+}
+
+void append_escaped(std::string& out, unsigned char byte) {
+  switch (byte) {
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\b':
+      out += "\\b";
+      return;
+    case '\f':
+      out += "\\f";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    default:
+      break;
+  }
+  constexpr char digits[] = "0123456789abcdef";
+  out += "\\u00";
+  out += digits[byte >> 4];
+  out += digits[byte & 15];
+}
+
+template <class T>
+void append_finite(std::string& out, T value) {
+  if (!std::isfinite(value)) {
+    throw codec::EncodeError{"a number isn't finite (NaN or infinity), which JSON can't hold"};
+  }
+  char digits[32];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view text) noexcept {
+  return simdjson::validate_utf8(text.data(), text.size());
+}
+
+void append_string(std::string& out, std::string_view text) {
+  out += '"';
+  std::size_t copied = 0;
+  bool ascii = true;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    ascii = ascii && byte < 0x80;
+    if (!needs_escape(byte)) continue;
+    out.append(text, copied, i - copied);
+    append_escaped(out, byte);
+    copied = i + 1;
+  }
+  out.append(text, copied);
+  if (!ascii && !is_utf8(text)) throw codec::EncodeError{"a text isn't valid UTF-8"};
+  out += '"';
+}
+
+void append_double(std::string& out, double value) {
+  append_finite(out, value);
+}
+void append_double(std::string& out, float value) {
+  append_finite(out, value);
+}
+
+}  // namespace stela::json

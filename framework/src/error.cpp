@@ -1,0 +1,59 @@
+#include <stela/framework/error.hpp>
+
+namespace stela {
+
+std::string_view to_string(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::concurrency_conflict:
+      return "concurrency_conflict";
+    case ErrorCode::aggregate_not_found:
+      return "aggregate_not_found";
+    case ErrorCode::corrupt_event:
+      return "corrupt_event";
+    case ErrorCode::unknown_event:
+      return "unknown_event";
+    case ErrorCode::store_busy:
+      return "store_busy";
+    case ErrorCode::store_full:
+      return "store_full";
+    case ErrorCode::store_failed:
+      return "store_failed";
+    case ErrorCode::schema_mismatch:
+      return "schema_mismatch";
+    case ErrorCode::commit_in_doubt:
+      return "commit_in_doubt";
+    case ErrorCode::participant_missing:
+      return "participant_missing";
+    case ErrorCode::uniqueness_violated:
+      return "uniqueness_violated";
+    case ErrorCode::usage:
+      return "usage";
+  }
+  return "unknown";
+}
+
+ConcurrencyConflict::ConcurrencyConflict(std::string_view stream, std::string_view expected,
+                                         StreamVersion actual)
+    : Error{ErrorCode::concurrency_conflict, "stream '" + std::string{stream} + "': expected " +
+                                                 std::string{expected} + ", but it is at version " +
+                                                 std::to_string(actual.value()) +
+                                                 "; load it again and redo the change"},
+      stream_{stream},
+      expected_{expected},
+      actual_{actual} {}
+
+ExpectedVersion ExpectedVersion::exactly(StreamVersion version) {
+  if (version.value() < 0) {
+    throw UsageError{"expected version " + std::to_string(version.value()) +
+                     ": a version isn't negative; 0 is a stream without events"};
+  }
+  return ExpectedVersion{version.value()};
+}
+
+std::string ExpectedVersion::describe() const {
+  if (is_any()) return "any version";
+  if (value_ == 0) return "no stream";
+  return "version " + std::to_string(value_);
+}
+
+}  // namespace stela

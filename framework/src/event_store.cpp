@@ -1,0 +1,58 @@
+#include <stela/framework/event_store.hpp>
+
+#include <boost/signals2/signal.hpp>
+
+#include <array>
+#include <exception>
+
+namespace stela {
+
+namespace signals = boost::signals2;
+
+Subscription::Subscription() noexcept = default;
+Subscription::Subscription(std::shared_ptr<void> connection) noexcept
+    : connection_{std::move(connection)} {}
+Subscription::~Subscription() = default;
+Subscription::Subscription(Subscription&&) noexcept = default;
+Subscription& Subscription::operator=(Subscription&&) noexcept = default;
+void Subscription::disconnect() noexcept {
+  connection_.reset();
+}
+
+struct EventStore::Listeners {
+  signals::signal<void(const CommitNotice&)> signal;
+};
+
+EventStore::EventStore() : listeners_{std::make_unique<Listeners>()} {}
+EventStore::~EventStore() = default;
+
+Subscription EventStore::on_commit(std::function<void(const CommitNotice&)> listener) {
+  const auto guarded = [this, listener = std::move(listener)](const CommitNotice& notice) {
+    try {
+      listener(notice);
+    } catch (const std::exception& e) {
+      const std::array fields{LogEntry::Field{"problem", e.what()}};
+      conventions().log->write({.level = LogLevel::error,
+                                .name = "commit.listener_failed",
+                                .message = "a commit listener threw; the commit stands",
+                                .fields = fields});
+    }
+  };
+  return Subscription{
+      std::make_shared<signals::scoped_connection>(listeners_->signal.connect(guarded))};
+}
+
+bool EventStore::has_commit_listeners() const noexcept {
+  return !listeners_->signal.empty();
+}
+
+void EventStore::notify_commit(const CommitNotice& notice) noexcept {
+  try {
+    listeners_->signal(notice);
+  } catch (...) {
+    // Listeners are guarded one by one; what is left is an allocation that failed, and a notice
+    // is only a hint: whoever misses one looks into the store.
+  }
+}
+
+}  // namespace stela

@@ -1,0 +1,49 @@
+// An event store in memory, without a database: for tests of a domain.
+#pragma once
+
+#include <stela/framework/event_store.hpp>
+#include <stela/testing/export.hpp>
+
+#include <memory>
+
+namespace stela::testing {
+
+/// Does what every event store does, and forgets all when it goes. Passes the contract suite.
+/// Threads: any number at once.
+class STELA_TESTING_EXPORT MemoryStore final : public EventStore {
+ public:
+  struct Options {
+    Codec codec = Codec::json;
+    PublicationPolicy publishes = {};
+    LogSink* log = &no_log();
+    MetricSink* metrics = &no_metrics();
+    const Clock* clock = &system_clock();
+    Random* random = nullptr;
+  };
+
+  MemoryStore();
+  explicit MemoryStore(const Options& options);
+  ~MemoryStore() override;
+
+  const Conventions& conventions() const noexcept override;
+  AppendResult append(const AppendRequest& request) override;
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query = {}) override;
+  EventRange read_all(const AllQuery& query = {}) override;
+  EventRange read_at(std::span<const GlobalSequence> sequences) override;
+  GlobalSequence last_sequence() override;
+  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
+                                              GlobalSequence up_to) override;
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
+  void drop_snapshot(const StreamId& stream) override;
+  void transact(FunctionRef<void(Transaction&)> work) override;
+  void attach(TransactionParticipant& participant) override;
+  void detach(TransactionParticipant& participant) override;
+  void forget_participant(std::string_view name) override;
+
+ private:
+  class Core;
+  class OpenTransaction;
+  std::unique_ptr<Core> core_;
+};
+
+}  // namespace stela::testing

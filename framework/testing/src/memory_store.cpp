@@ -1,0 +1,410 @@
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
+#include <stela/testing/memory_store.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace stela::testing {
+namespace {
+
+/// An event with everything that a StoredEvent points to.
+struct Row {
+  StreamId stream;
+  EventKind kind;
+  std::string correlation;
+  std::string metadata;
+  std::string payload;
+  GlobalSequence sequence;
+  StreamVersion version;
+  EventId id;
+  Timestamp recorded_at;
+  EventId causation_id;
+  StreamVersion published_before;
+
+  StoredEvent view() const noexcept {
+    return {sequence,     stream,   version,          kind,   id, recorded_at, correlation,
+            causation_id, metadata, published_before, payload};
+  }
+};
+
+struct StreamHead {
+  StreamVersion version;
+  StreamVersion published;
+};
+
+struct AppendedBefore {
+  AppendResult result;
+  std::vector<std::pair<StreamId, std::size_t>> streams;
+};
+
+/// Everything that a transaction may change, but for the events, which are only cut off.
+struct State {
+  std::map<StreamId, StreamHead> heads;
+  std::map<std::string, AppendedBefore, std::less<>> append_ids;
+  std::map<std::string, std::string, std::less<>> required;
+};
+
+/// Rows never move and never change, so a cursor holds on to those that it found.
+class RowCursor final : public EventCursor {
+ public:
+  explicit RowCursor(std::vector<std::shared_ptr<const Row>> rows) : rows_{std::move(rows)} {}
+
+  std::span<const StoredEvent> next_page() override {
+    page_.clear();
+    for (std::size_t i = 0; i < page_size && next_ < rows_.size(); ++i) {
+      page_.push_back(rows_[next_++]->view());
+    }
+    return page_;
+  }
+
+ private:
+  static constexpr std::size_t page_size = 256;
+  std::vector<std::shared_ptr<const Row>> rows_;
+  std::size_t next_ = 0;
+  std::vector<StoredEvent> page_;
+};
+
+EventRange range_of(std::vector<std::shared_ptr<const Row>> rows, Direction direction,
+                    std::int64_t limit) {
+  if (direction == Direction::backward) std::reverse(rows.begin(), rows.end());
+  const auto wanted = static_cast<std::uint64_t>(std::max<std::int64_t>(limit, 0));
+  if (rows.size() > wanted) rows.resize(wanted);
+  return EventRange{std::make_unique<RowCursor>(std::move(rows))};
+}
+
+template <class T>
+bool matches(const std::vector<T>& wanted, std::string_view value) {
+  return wanted.empty() || std::find(wanted.begin(), wanted.end(), value) != wanted.end();
+}
+
+}  // namespace
+
+class MemoryStore::Core {
+ public:
+  explicit Core(const Options& options)
+      : clock{*options.clock},
+        ids{options.random != nullptr ? UuidGenerator{*options.random} : UuidGenerator{}} {
+    conventions = {options.codec, options.publishes, options.log, options.metrics};
+  }
+
+  AppendResult append(const AppendRequest& request, Transaction& transaction);
+  /// Among the first `count` rows.
+  std::vector<std::shared_ptr<const Row>> find(const StreamId& stream, const StreamQuery& query,
+                                               std::size_t count);
+
+  const Clock& clock;
+  Conventions conventions;
+  /// Held by whoever writes, for as long as its transaction is open.
+  std::mutex turn;
+  std::atomic<std::thread::id> writer{};
+
+  /// Guards what follows against readers.
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const Row>> rows;
+  /// How many of the rows are committed: only these are for readers.
+  std::size_t committed = 0;
+  State state;
+  std::map<StreamId, StoredSnapshot> snapshots;
+  std::vector<TransactionParticipant*> participants;
+
+ private:
+  void check_participants() const;
+  bool repeat(const AppendRequest& request, AppendResult& result) const;
+  void append_event(const StreamAppend& append, const NewEvent& event, const AppendRequest& request,
+                    const std::string& metadata, std::string& correlation);
+
+  UuidGenerator ids;
+  std::int32_t kinds_ = 0;
+  std::map<std::tuple<std::string, int, bool>, EventKind> kinds_by_key_;
+};
+
+class MemoryStore::OpenTransaction final : public Transaction {
+ public:
+  explicit OpenTransaction(Core& core) noexcept : core_{core} {}
+
+  const Conventions& conventions() const noexcept override { return core_.conventions; }
+  AppendResult append(const AppendRequest& request) override {
+    check_append(request);
+    return core_.append(request, *this);
+  }
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query) override {
+    return range_of(core_.find(stream, query, core_.rows.size()), query.direction, query.limit);
+  }
+  std::optional<StoredSnapshot> find_snapshot(const StreamId&, StreamVersion,
+                                              GlobalSequence) override {
+    return std::nullopt;
+  }
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override {
+    snapshots_.emplace_back(stream, snapshot);
+  }
+  void drop_snapshot(const StreamId& stream) override { core_.snapshots.erase(stream); }
+  void transact(FunctionRef<void(Transaction&)> work) override { work(*this); }
+
+  const std::vector<std::pair<StreamId, StoredSnapshot>>& snapshots() const { return snapshots_; }
+
+ private:
+  Core& core_;
+  std::vector<std::pair<StreamId, StoredSnapshot>> snapshots_;
+};
+
+// --- the core
+
+std::vector<std::shared_ptr<const Row>> MemoryStore::Core::find(const StreamId& stream,
+                                                                const StreamQuery& query,
+                                                                std::size_t count) {
+  const std::lock_guard lock{mutex};
+  std::vector<std::shared_ptr<const Row>> found;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& row = rows[i];
+    if (row->stream == stream && row->version >= query.from && row->version <= query.to &&
+        row->sequence <= query.up_to) {
+      found.push_back(row);
+    }
+  }
+  return found;
+}
+
+void MemoryStore::Core::check_participants() const {
+  for (const auto& [name, detail] : state.required) {
+    const auto attached =
+        std::find_if(participants.begin(), participants.end(), [&](const auto* participant) {
+          return participant->name() == name && participant->detail() == detail;
+        });
+    if (attached == participants.end()) {
+      throw ParticipantMissing{"this store requires '" + name + "' (" + detail +
+                               ") to take part in every append; nothing was written"};
+    }
+  }
+}
+
+bool MemoryStore::Core::repeat(const AppendRequest& request, AppendResult& result) const {
+  const auto before = state.append_ids.find(request.append_id);
+  if (request.append_id.empty() || before == state.append_ids.end()) return false;
+  const auto& streams = before->second.streams;
+  const bool same =
+      std::equal(request.streams.begin(), request.streams.end(), streams.begin(), streams.end(),
+                 [](const StreamAppend& append, const auto& stream) {
+                   return append.stream == stream.first && append.events.size() == stream.second;
+                 });
+  if (!same) {
+    throw UsageError{"append id '" + std::string{request.append_id} +
+                     "' was used before, for another append"};
+  }
+  result = before->second.result;
+  result.repeated = true;
+  return true;
+}
+
+AppendResult MemoryStore::Core::append(const AppendRequest& request, Transaction& transaction) {
+  check_participants();
+  AppendResult result;
+  if (repeat(request, result)) return result;
+
+  const std::string metadata = metadata::encode(request.context);
+  std::string correlation = request.context.correlation_id;
+  const std::size_t before = rows.size();
+  for (const StreamAppend& append : request.streams) {
+    const StreamVersion version = state.heads[append.stream].version;
+    if (!append.expected.allows(version)) {
+      throw ConcurrencyConflict{append.stream.name(), append.expected.describe(), version};
+    }
+    for (const NewEvent& event : append.events) {
+      append_event(append, event, request, metadata, correlation);
+    }
+    result.versions.push_back(state.heads[append.stream].version);
+  }
+  if (rows.size() > before) {
+    result.first = rows[before]->sequence;
+    result.last = rows.back()->sequence;
+  }
+
+  std::vector<StoredEvent> events;
+  for (std::size_t i = before; i < rows.size(); ++i) events.push_back(rows[i]->view());
+  if (!events.empty()) {
+    for (TransactionParticipant* const participant : participants) {
+      participant->on_append(transaction, events);
+    }
+  }
+  if (!request.append_id.empty()) {
+    auto& kept = state.append_ids[std::string{request.append_id}];
+    kept.result = result;
+    for (const StreamAppend& append : request.streams) {
+      kept.streams.emplace_back(append.stream, append.events.size());
+    }
+  }
+  return result;
+}
+
+void MemoryStore::Core::append_event(const StreamAppend& append, const NewEvent& event,
+                                     const AppendRequest& request, const std::string& metadata,
+                                     std::string& correlation) {
+  EventKind& kind = kinds_by_key_[{std::string{event.type}, event.schema_version, event.publishes}];
+  if (kind.number == 0) {
+    kind = {++kinds_, std::string{event.type}, event.schema_version, event.publishes};
+  }
+  StreamHead& head = state.heads[append.stream];
+  const Timestamp now = clock.now();
+  auto row = std::make_shared<const Row>(
+      Row{.stream = append.stream,
+          .kind = kind,
+          .correlation = correlation,
+          .metadata = metadata,
+          .payload = std::string{event.payload},
+          .sequence = GlobalSequence{static_cast<std::int64_t>(rows.size()) + 1},
+          .version = head.version.next(),
+          .id = ids.next(now),
+          .recorded_at = now,
+          .causation_id = request.context.causation_id,
+          .published_before = head.published});
+  if (correlation.empty()) correlation = row->id.to_string();
+  head.version = row->version;
+  if (event.publishes) head.published = row->version;
+  const std::lock_guard lock{mutex};
+  rows.push_back(std::move(row));
+}
+
+// --- the store
+
+MemoryStore::MemoryStore() : MemoryStore{Options{}} {}
+MemoryStore::MemoryStore(const Options& options) : core_{std::make_unique<Core>(options)} {}
+MemoryStore::~MemoryStore() = default;
+
+const Conventions& MemoryStore::conventions() const noexcept {
+  return core_->conventions;
+}
+
+AppendResult MemoryStore::append(const AppendRequest& request) {
+  check_append(request);
+  AppendResult result;
+  transact([&](Transaction& transaction) { result = transaction.append(request); });
+  return result;
+}
+
+void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
+  if (core_->writer == std::this_thread::get_id()) {
+    throw UsageError{
+        "a store was written to from inside its own transaction; save and append through the "
+        "Transaction that was handed in"};
+  }
+  OpenTransaction transaction{*core_};
+  std::vector<std::shared_ptr<const Row>> committed;
+  {
+    const std::lock_guard turn{core_->turn};
+    core_->writer = std::this_thread::get_id();
+    const std::size_t before = core_->rows.size();
+    const State saved = core_->state;
+    try {
+      work(transaction);
+    } catch (...) {
+      const std::lock_guard lock{core_->mutex};
+      core_->rows.resize(before);
+      core_->state = saved;
+      core_->writer = std::thread::id{};
+      throw;
+    }
+    const std::lock_guard lock{core_->mutex};
+    core_->committed = core_->rows.size();
+    committed.assign(core_->rows.begin() + static_cast<std::ptrdiff_t>(before), core_->rows.end());
+    core_->writer = std::thread::id{};
+  }
+  for (const auto& [stream, snapshot] : transaction.snapshots()) save_snapshot(stream, snapshot);
+  if (committed.empty() || !has_commit_listeners()) return;
+  std::vector<StoredEvent> events;
+  for (const auto& row : committed) events.push_back(row->view());
+  notify_commit({events});
+}
+
+EventRange MemoryStore::read_stream(const StreamId& stream, const StreamQuery& query) {
+  std::size_t committed = 0;
+  {
+    const std::lock_guard lock{core_->mutex};
+    committed = core_->committed;
+  }
+  return range_of(core_->find(stream, query, committed), query.direction, query.limit);
+}
+
+EventRange MemoryStore::read_all(const AllQuery& query) {
+  std::vector<std::shared_ptr<const Row>> found;
+  const std::lock_guard lock{core_->mutex};
+  for (std::size_t i = 0; i < core_->committed; ++i) {
+    const auto& row = core_->rows[i];
+    if (row->sequence >= query.from && row->sequence <= query.to &&
+        (!query.since || row->recorded_at >= *query.since) &&
+        (!query.until || row->recorded_at <= *query.until) &&
+        matches(query.categories, row->stream.category()) &&
+        matches(query.event_types, row->kind.type)) {
+      found.push_back(row);
+    }
+  }
+  return range_of(std::move(found), query.direction, query.limit);
+}
+
+EventRange MemoryStore::read_at(std::span<const GlobalSequence> sequences) {
+  const std::set<GlobalSequence> wanted{sequences.begin(), sequences.end()};
+  std::vector<std::shared_ptr<const Row>> found;
+  const std::lock_guard lock{core_->mutex};
+  for (std::size_t i = 0; i < core_->committed; ++i) {
+    if (wanted.contains(core_->rows[i]->sequence)) found.push_back(core_->rows[i]);
+  }
+  return range_of(std::move(found), Direction::forward, no_limit);
+}
+
+GlobalSequence MemoryStore::last_sequence() {
+  const std::lock_guard lock{core_->mutex};
+  return GlobalSequence{static_cast<std::int64_t>(core_->committed)};
+}
+
+std::optional<StoredSnapshot> MemoryStore::find_snapshot(const StreamId& stream, StreamVersion to,
+                                                         GlobalSequence up_to) {
+  const std::lock_guard lock{core_->mutex};
+  const auto found = core_->snapshots.find(stream);
+  if (found == core_->snapshots.end() || found->second.version > to ||
+      found->second.sequence > up_to) {
+    return std::nullopt;
+  }
+  return found->second;
+}
+
+void MemoryStore::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
+  const std::lock_guard lock{core_->mutex};
+  const auto [kept, is_new] = core_->snapshots.try_emplace(stream, snapshot);
+  if (!is_new && snapshot.version >= kept->second.version) kept->second = snapshot;
+}
+
+void MemoryStore::drop_snapshot(const StreamId& stream) {
+  const std::lock_guard lock{core_->mutex};
+  core_->snapshots.erase(stream);
+}
+
+void MemoryStore::attach(TransactionParticipant& participant) {
+  const std::lock_guard turn{core_->turn};
+  const auto [required, is_new] =
+      core_->state.required.try_emplace(std::string{participant.name()}, participant.detail());
+  if (required->second != participant.detail()) {
+    throw UsageError{"participant '" + std::string{participant.name()} +
+                     "' is registered in this store as '" + required->second + "'"};
+  }
+  core_->participants.push_back(&participant);
+}
+
+void MemoryStore::detach(TransactionParticipant& participant) {
+  const std::lock_guard turn{core_->turn};
+  std::erase(core_->participants, &participant);
+}
+
+void MemoryStore::forget_participant(std::string_view name) {
+  const std::lock_guard turn{core_->turn};
+  const auto found = core_->state.required.find(name);
+  if (found != core_->state.required.end()) core_->state.required.erase(found);
+}
+
+}  // namespace stela::testing

@@ -1,0 +1,91 @@
+#include "support/orders.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace stela {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+template <class E, class Call>
+std::string message_of(Call&& call) {
+  try {
+    call();
+  } catch (const E& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+TEST(SqliteOpen, KeepsEventsBetweenOpenings) {
+  const test::TempDir dir;
+  const auto id = Id<test::Order>::from("1");
+  {
+    auto store = sqlite::open(dir.file("shop.db"));
+    auto order = test::Order::place(id, "jane", 100);
+    Repository<test::Order>{store}.save(order);
+  }
+  auto store = sqlite::open(dir.file("shop.db"));
+  EXPECT_EQ(Repository<test::Order>{store}.load(id).state().total_cents, 100);
+}
+
+TEST(SqliteOpen, LeavesTheDatabaseWholeInOneFile) {
+  const test::TempDir dir;
+  {
+    auto store = sqlite::open(dir.file("shop.db"));
+    auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+    Repository<test::Order>{store}.save(order);
+  }
+  fs::copy_file(dir.file("shop.db"), dir.file("copy.db"));
+  auto store = sqlite::open(dir.file("copy.db"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
+TEST(SqliteOpen, SaysWhatIsWrongWithAPath) {
+  const test::TempDir dir;
+  const auto opening = [](const std::string& path, const sqlite::Options& options = {}) {
+    return [=] { (void)sqlite::open(path, options); };
+  };
+  EXPECT_THAT(message_of<UsageError>(opening("")), HasSubstr("empty"));
+  EXPECT_THAT(message_of<StoreFailed>(opening(dir.path().string())), HasSubstr("is a folder"));
+  EXPECT_THAT(message_of<StoreFailed>(opening(dir.file("no/such/shop.db"))),
+              HasSubstr("there is no folder"));
+  EXPECT_THAT(message_of<StoreFailed>(opening(dir.file("shop.db"), {.create = false})),
+              HasSubstr("there is no database"));
+}
+
+TEST(SqliteOpen, RefusesWhatIsNotADatabase) {
+  const test::TempDir dir;
+  std::ofstream{dir.file("notes.txt")} << std::string(5000, 'x');
+
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { (void)sqlite::open(dir.file("notes.txt")); }),
+              HasSubstr("isn't an SQLite database"));
+  EXPECT_EQ(fs::file_size(dir.file("notes.txt")), 5000u);
+}
+
+TEST(SqliteOpen, RefusesAnotherFact) {
+  const test::TempDir dir;
+  (void)sqlite::open(dir.file("shop.db"), {.codec = Codec::portable_binary});
+
+  EXPECT_THAT(message_of<UsageError>(
+                  [&] { (void)sqlite::open(dir.file("shop.db"), {.codec = Codec::json}); }),
+              HasSubstr("made with codec 'portable_binary'"));
+  EXPECT_THAT(message_of<UsageError>([&] {
+                (void)sqlite::open(dir.file("shop.db"),
+                                   {.durability = sqlite::Durability::relaxed});
+              }),
+              HasSubstr("made with durability 'full'"));
+  EXPECT_EQ(sqlite::open(dir.file("shop.db")).conventions().codec, Codec::portable_binary);
+}
+
+}  // namespace
+}  // namespace stela
