@@ -1,5 +1,7 @@
 #include "sqlite/core.hpp"
 
+#include "sqlite_sql.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <sys/stat.h>
@@ -80,7 +82,7 @@ Store::Core::Core(std::string path, const Options& options)
     const WriteLockGuard guard{*lock, options.busy_timeout};
     recognise(*connection, path_, options);
     if (!in_memory) use_wal(*connection, path_);
-    migrate(*connection, "eventstore", event_store_migrations(), now());
+    sqlite::migrate(*connection, "eventstore", sql::migrations, now());
     facts_ = settle_facts(*connection, options);
   }
   conventions_ = {facts_.codec, options.publishes, options.log, options.metrics};
@@ -103,6 +105,12 @@ Store::Core::~Core() {
 
 Reading& Store::Core::reading() noexcept {
   return readers_ ? static_cast<Reading&>(*readers_) : static_cast<Reading&>(*this);
+}
+
+void Store::Core::migrate(std::string_view module, std::span<const Migration> migrations) {
+  writer_->run_alone([&](Connection& connection) {
+    sqlite::migrate(connection, module, migrations, now());
+  });
 }
 
 std::unique_ptr<Connection> Store::Core::connect(int flags) const {

@@ -16,7 +16,7 @@ namespace stela::sqlite {
 void check_path(const std::string& path, const Options& options);
 
 /// Threads: any number at once.
-class Store::Core final : private Reading {
+class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
  public:
   /// Opens the database at `path`; empty for one in memory.
   Core(std::string path, const Options& options);
@@ -32,6 +32,8 @@ class Store::Core final : private Reading {
 
   /// Where readers get their connections: a pool, or for a database in memory the writer's own.
   Reading& reading() noexcept;
+  /// Brings the tables of another module up to date, under the write lock.
+  void migrate(std::string_view module, std::span<const Migration> migrations);
   /// A connection of the caller's own to the same database. UsageError in memory.
   std::unique_ptr<Connection> connect(int flags) const;
 

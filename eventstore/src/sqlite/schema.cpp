@@ -138,18 +138,6 @@ void migrate(Connection& connection, std::string_view module, std::span<const Mi
   }
 }
 
-std::span<const Migration> event_store_migrations() {
-  static const auto all = [] {
-    std::array<Migration, sql::migrations.size()> copies{};
-    std::transform(sql::migrations.begin(), sql::migrations.end(), copies.begin(),
-                   [](const auto& m) {
-                     return Migration{m.number, m.name, m.text};
-                   });
-    return copies;
-  }();
-  return all;
-}
-
 Facts settle_facts(Connection& connection, const Options& options) {
   Facts facts{.codec = options.codec.value_or(Codec::json),
               .durability = options.durability.value_or(Durability::full)};

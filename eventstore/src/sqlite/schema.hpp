@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sqlite/connection.hpp"
+#include "sqlite/migration.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/sqlite.hpp>
@@ -14,12 +15,6 @@ namespace stela::sqlite {
 
 /// "STEL", in the header of every database of Stela's.
 inline constexpr std::int64_t application_id = 0x5354454c;
-
-struct Migration {
-  int number;
-  std::string_view name;
-  std::string_view text;
-};
 
 struct Facts {
   Uuid store_id = {};
@@ -35,9 +30,6 @@ void recognise(Connection& connection, const std::string& path, const Options& o
 /// these. Under the write lock.
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
                                      std::span<const Migration> migrations, Timestamp now);
-
-/// The migrations of the event store itself.
-std::span<const Migration> event_store_migrations();
 
 /// Reads the facts, or sets them in a new database; UsageError if `options` asks for others.
 Facts settle_facts(Connection& connection, const Options& options);

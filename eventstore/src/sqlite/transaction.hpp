@@ -10,7 +10,7 @@
 namespace stela::sqlite {
 
 /// Threads: the one that leads.
-class OpenTransaction final : public Transaction, private Reading {
+class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, private Reading {
  public:
   OpenTransaction(Writer& writer, WriteWork& work) noexcept : writer_{writer}, work_{work} {}
 

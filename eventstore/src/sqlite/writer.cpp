@@ -74,6 +74,14 @@ void Writer::read(FunctionRef<void(Connection&)> work) {
   if (ticket.error) std::rethrow_exception(ticket.error);
 }
 
+void Writer::run_alone(FunctionRef<void(Connection&)> work) {
+  read([&](Connection& connection) {
+    const WriteLockGuard guard{*lock_, settings_.busy_timeout};
+    known_ = false;
+    work(connection);
+  });
+}
+
 void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
@@ -169,6 +177,7 @@ void Writer::begin(bool without_sync) {
 
 void Writer::refresh() {
   heads_.clear();
+  for (TransactionParticipant* const participant : participants_) participant->forget();
   kinds_.refresh(*connection_);
   Query last = connection_->query(sql::last_sequence);
   last.step();
@@ -212,6 +221,7 @@ void Writer::roll_back() noexcept {
 void Writer::go_back_to(const Mark& mark) noexcept {
   heads_.roll_back_to(mark.heads);
   kinds_.roll_back_to(mark.kinds);
+  for (TransactionParticipant* const participant : participants_) participant->forget();
   last_sequence_ = mark.last_sequence;
 }
 

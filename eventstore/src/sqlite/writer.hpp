@@ -48,7 +48,7 @@ struct WriteWork : CommitQueue::Ticket {
 };
 
 /// Threads: `run` from any number; everything below it belongs to the thread that leads.
-class Writer {
+class STELA_EVENTSTORE_EXPORT Writer {
  public:
   struct Settings {
     Durability durability = Durability::full;
@@ -71,6 +71,10 @@ class Writer {
 
   /// Runs statements of Stela's own in a transaction of theirs.
   void run_statements(FunctionRef<void(Connection&)> statements, bool needs_no_sync = false);
+
+  /// Runs `work` on the writing connection, alone and under the write lock, outside any
+  /// transaction: for work that has transactions of its own.
+  void run_alone(FunctionRef<void(Connection&)> work);
 
   /// Runs `work` on the writing connection, outside any transaction: how a database that only one
   /// connection can see is read.

@@ -308,6 +308,7 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
       const std::lock_guard lock{core_->mutex};
       core_->rows.resize(before);
       core_->state = saved;
+      for (TransactionParticipant* const participant : core_->participants) participant->forget();
       core_->writer = std::thread::id{};
       throw;
     }

@@ -23,6 +23,7 @@ enum class ErrorCode : std::uint8_t {
   commit_in_doubt,
   participant_missing,
   uniqueness_violated,
+  broker_failed,
   usage,
 };
 
@@ -127,6 +128,12 @@ class STELA_FRAMEWORK_EXPORT UniquenessViolated : public Error {
  public:
   explicit UniquenessViolated(const std::string& what)
       : Error{ErrorCode::uniqueness_violated, what} {}
+};
+
+/// The message broker can't be reached, or refused what it was asked.
+class STELA_FRAMEWORK_EXPORT BrokerFailed : public Error {
+ public:
+  explicit BrokerFailed(const std::string& what) : Error{ErrorCode::broker_failed, what} {}
 };
 
 /// The call itself is wrong: a bad name, a contradiction, an option out of range.

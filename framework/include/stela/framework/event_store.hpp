@@ -213,6 +213,9 @@ class STELA_FRAMEWORK_EXPORT TransactionParticipant {
   virtual bool runs_user_code() const noexcept = 0;
   /// Throwing rolls the append back; the exception reaches whoever appends.
   virtual void on_append(Transaction& transaction, std::span<const StoredEvent> events) = 0;
+  /// What it remembers of the database no longer holds: a transaction was rolled back, or somebody
+  /// else wrote.
+  virtual void forget() noexcept {}
 };
 
 /// What was just committed. `events` may be read from any thread until the notice returns.

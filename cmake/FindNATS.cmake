@@ -1,0 +1,25 @@
+# Finds nats.c: NATS::nats, NATS_VERSION. Its own CMake config can't be used on Debian 12, where it
+# names a static library that isn't packaged; so pkg-config and the header are asked.
+find_package(PkgConfig QUIET)
+if(PkgConfig_FOUND)
+  pkg_check_modules(PC_NATS QUIET libnats)
+endif()
+find_path(NATS_INCLUDE_DIR nats/nats.h HINTS ${PC_NATS_INCLUDE_DIRS})
+find_library(NATS_LIBRARY NAMES nats nats_static HINTS ${PC_NATS_LIBRARY_DIRS})
+
+if(NATS_INCLUDE_DIR AND EXISTS "${NATS_INCLUDE_DIR}/nats/version.h")
+  file(STRINGS "${NATS_INCLUDE_DIR}/nats/version.h" line REGEX "#define NATS_VERSION_STRING ")
+  string(REGEX REPLACE ".*\"([0-9.]+).*" "\\1" NATS_VERSION "${line}")
+endif()
+
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(NATS
+  REQUIRED_VARS NATS_LIBRARY NATS_INCLUDE_DIR VERSION_VAR NATS_VERSION)
+
+if(NATS_FOUND AND NOT TARGET NATS::nats)
+  add_library(NATS::nats UNKNOWN IMPORTED)
+  set_target_properties(NATS::nats PROPERTIES
+    IMPORTED_LOCATION "${NATS_LIBRARY}"
+    INTERFACE_INCLUDE_DIRECTORIES "${NATS_INCLUDE_DIR}")
+endif()
+mark_as_advanced(NATS_INCLUDE_DIR NATS_LIBRARY)

@@ -1,0 +1,14 @@
+// One step of a module's schema, as it stands in sql/migrations.
+#pragma once
+
+#include <string_view>
+
+namespace stela::sqlite {
+
+struct Migration {
+  int number;
+  std::string_view name;
+  std::string_view text;
+};
+
+}  // namespace stela::sqlite

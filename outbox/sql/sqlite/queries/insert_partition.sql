@@ -1,0 +1,1 @@
+INSERT OR IGNORE INTO outbox_partitions (partition) VALUES (?1)

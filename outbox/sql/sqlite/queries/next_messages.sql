@@ -1,0 +1,1 @@
+SELECT sequence FROM outbox_messages WHERE partition = ?1 ORDER BY sequence LIMIT ?2

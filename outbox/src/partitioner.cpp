@@ -1,0 +1,39 @@
+#include <stela/outbox/partitioner.hpp>
+
+#include <boost/crc.hpp>
+
+#include <cstdio>
+
+namespace stela {
+namespace {
+
+class ByStream final : public Partitioner {
+ public:
+  std::string_view name() const noexcept override { return "stream"; }
+  std::string_view key(const StoredEvent& event, std::string&) const override {
+    return event.stream.name();
+  }
+};
+
+}  // namespace
+
+const Partitioner& by_stream() noexcept {
+  static const ByStream partitioner;
+  return partitioner;
+}
+
+int partition_of(std::string_view key, int count) noexcept {
+  if (count <= 1) return 0;
+  boost::crc_32_type crc;
+  crc.process_bytes(key.data(), key.size());
+  return static_cast<int>(crc.checksum() % static_cast<std::uint32_t>(count));
+}
+
+std::string partition_label(int partition, int count) {
+  if (count <= 1) return "all";
+  char label[16];
+  std::snprintf(label, sizeof label, "p%02d", partition);
+  return label;
+}
+
+}  // namespace stela

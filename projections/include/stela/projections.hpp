@@ -1,0 +1,4 @@
+// All of stela::projections.
+#pragma once
+
+#include <stela/projections/runner.hpp>

@@ -1,0 +1,1 @@
+SELECT version, position FROM projections WHERE name = ?1

@@ -1,0 +1,1 @@
+INSERT INTO projections (name, version, position) VALUES (?1, ?2, 0)
