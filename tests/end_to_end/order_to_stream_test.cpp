@@ -35,19 +35,12 @@ class OrderTotals {
   }
 };
 
-/// A JetStream stream of the test's own, read message by message.
+/// The JetStream stream SHOP, read message by message.
 class JetStream {
  public:
   explicit JetStream(const std::string& url) {
     natsConnection_ConnectTo(&connection_, url.c_str());
     natsConnection_JetStream(&context_, connection_, nullptr);
-    jsStreamConfig config;
-    jsStreamConfig_Init(&config);
-    const char* subjects[] = {"shop.>"};
-    config.Name = "SHOP";
-    config.Subjects = subjects;
-    config.SubjectsLen = 1;
-    js_AddStream(nullptr, context_, &config, nullptr, nullptr);
   }
   ~JetStream() {
     jsCtx_Destroy(context_);
@@ -90,10 +83,11 @@ std::vector<std::string> totals_in(const std::string& path) {
 TEST(EndToEnd, ASavedOrderReachesTheStreamAndAReadModel) {
   const test::TempDir dir;
   const test::NatsServer server;
-  JetStream stream{server.url()};
   auto store = sqlite::open(dir.file("shop.db"));
   Outbox outbox{store};
-  nats::Publisher publisher{{.url = server.url(), .prefix = "shop"}};
+  nats::Publisher publisher{
+      {.url = server.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
+  JetStream stream{server.url()};
   Relay relay{outbox, publisher};
   Runner runner{store};
   runner.add(OrderTotals{});

@@ -41,6 +41,25 @@ Publisher::Publisher(const PublisherOptions& options)
   jsCtx* context = nullptr;
   check(natsConnection_JetStream(&context, connection, nullptr), "using JetStream");
   session_->context.reset(context);
+  if (options.ensure_stream) ensure_stream();
+}
+
+void Publisher::ensure_stream() {
+  const std::string subjects = options_.prefix + ".>";
+  const char* subject = subjects.c_str();
+  jsStreamConfig config;
+  jsStreamConfig_Init(&config);
+  config.Name = options_.stream.c_str();
+  config.Subjects = &subject;
+  config.SubjectsLen = 1;
+  config.Storage = js_FileStorage;
+  config.Retention = js_LimitsPolicy;
+  config.Discard = js_DiscardNew;
+  // The server answers alike whether it makes the stream or has it with this configuration.
+  jsErrCode code{};
+  check(js_AddStream(nullptr, session_->context.get(), &config, nullptr, &code),
+        "making the stream '" + options_.stream + "' (JetStream error " +
+            std::to_string(static_cast<int>(code)) + ")");
 }
 
 Publisher::~Publisher() = default;
@@ -59,8 +78,7 @@ void Publisher::publish(const StoredEvent& event) {
   publishing.MsgId = id.c_str();
   jsErrCode code{};
   jsPubAck* ack = nullptr;
-  const natsStatus status =
-      js_PublishMsg(&ack, session_->context.get(), raw, &publishing, &code);
+  const natsStatus status = js_PublishMsg(&ack, session_->context.get(), raw, &publishing, &code);
   jsPubAck_Destroy(ack);
   check(status, "publishing " + event.describe() + " to " + subject + " (JetStream error " +
                     std::to_string(static_cast<int>(code)) + ")");

@@ -30,7 +30,7 @@ class Transaction;
 
 /// An event on its way into a store: encoded, and not yet anywhere.
 struct NewEvent {
-  std::string_view type;
+  std::string_view type = {};
   int schema_version = 1;
   bool publishes = false;
   std::string_view payload = {};
@@ -44,7 +44,7 @@ struct StreamAppend {
 
 /// One append: all of its streams in one transaction, or none.
 struct AppendRequest {
-  std::span<const StreamAppend> streams;
+  std::span<const StreamAppend> streams = {};
   const Context& context = current_context();
   /// An id of the caller's, at most 128 bytes: if an append with it was committed before, nothing
   /// is written and its result is returned.
@@ -52,10 +52,10 @@ struct AppendRequest {
 };
 
 struct AppendResult {
-  GlobalSequence first;
-  GlobalSequence last;
+  GlobalSequence first = {};
+  GlobalSequence last = {};
   /// The version of each stream of the request behind its events.
-  std::vector<StreamVersion> versions;
+  std::vector<StreamVersion> versions = {};
   /// The append id was committed before; this is what came of it then.
   bool repeated = false;
 };
@@ -146,9 +146,9 @@ class EventRange {
 
 /// The state of an aggregate, encoded, as of a version of its stream.
 struct StoredSnapshot {
-  StreamVersion version;
+  StreamVersion version = {};
   /// The sequence of the event of that version.
-  GlobalSequence sequence;
+  GlobalSequence sequence = {};
   /// The version of the state's own layout.
   int state_version = 1;
   std::string payload = {};
@@ -220,7 +220,7 @@ class STELA_FRAMEWORK_EXPORT TransactionParticipant {
 
 /// What was just committed. `events` may be read from any thread until the notice returns.
 struct CommitNotice {
-  std::span<const StoredEvent> events;
+  std::span<const StoredEvent> events = {};
 };
 
 /// Keeps a listener connected for as long as it lives.
