@@ -1,5 +1,8 @@
-// The checksums that stand beside payloads.
+// The checksums that stand beside what is stored; docs/schema.md defines them as a format.
 #pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/stored_event.hpp>
 
 #include <cstdint>
 #include <initializer_list>
@@ -7,13 +10,16 @@
 
 namespace stela::sqlite {
 
-/// XXH3-64 of the payload, seeded by that of the metadata, seeded by the sequence: a payload that
-/// is changed, or put under another event, doesn't match.
-std::int64_t event_checksum(std::int64_t sequence, std::string_view metadata,
-                            std::string_view payload) noexcept;
+/// XXH3-64 of the numbers, each as 8 bytes in little-endian order; then of each text in turn,
+/// seeded by the hash before it.
+STELA_EVENTSTORE_EXPORT std::int64_t checksum_of(std::initializer_list<std::int64_t> numbers,
+                                                 std::initializer_list<std::string_view> texts);
 
-/// The same for a snapshot, seeded by its numbers one after the other.
-std::int64_t snapshot_checksum(std::initializer_list<std::int64_t> numbers,
-                               std::string_view payload) noexcept;
+/// Covers everything that is known of an event, under the names of its stream and type: whatever
+/// byte of a row, of a stream's name or of a kind is changed, the event no longer matches.
+std::int64_t event_checksum(const StoredEvent& event) noexcept;
+
+/// XXH3-64 of a text.
+std::uint64_t text_checksum(std::string_view text) noexcept;
 
 }  // namespace stela::sqlite

@@ -86,7 +86,7 @@ StoredEvent EventRows::read(Query& row) {
       .published_before = StreamVersion{row.integer(published_before)},
       .payload = row.blob(payload)};
   if (event.version.value() < 1 || event.id.is_nil()) corrupt(at, "its version or id is invalid");
-  if (row.integer(checksum) != event_checksum(at, event.metadata, event.payload)) {
+  if (row.integer(checksum) != event_checksum(event)) {
     corrupt(at, "its payload doesn't match its checksum");
   }
   return event;

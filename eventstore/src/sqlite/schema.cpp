@@ -30,7 +30,7 @@ constexpr std::string_view note_sql =
 
 std::string checksum_of(const Migration& migration) {
   std::string hex;
-  const auto hash = static_cast<std::uint64_t>(event_checksum(0, {}, migration.text));
+  const auto hash = text_checksum(migration.text);
   for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[hash >> shift & 15];
   return hex;
 }
@@ -145,6 +145,11 @@ Facts settle_facts(Connection& connection, const Options& options) {
   {
     Query query = connection.query(sql::facts);
     while (query.step()) {
+      if (query.integer(2) != checksum_of({}, {query.text(0), query.text(1)})) {
+        throw SchemaMismatch{"the fact '" + std::string{query.text(0)} +
+                             "' of this database doesn't match its checksum: it is damaged or was "
+                             "changed by hand; restore a backup"};
+      }
       if (query.text(0) == "store_id") {
         const auto id = Uuid::parse(query.text(1));
         if (!id) throw SchemaMismatch{"the database's store id isn't a UUID"};
@@ -159,7 +164,11 @@ Facts settle_facts(Connection& connection, const Options& options) {
     facts.store_id = make_uuid();
     in_transaction(connection, [&] {
       const auto set = [&](std::string_view name, std::string_view value) {
-        connection.query(sql::insert_fact).bind(1, name).bind(2, value).run();
+        connection.query(sql::insert_fact)
+            .bind(1, name)
+            .bind(2, value)
+            .bind(3, checksum_of({}, {name, value}))
+            .run();
       };
       set("store_id", facts.store_id.to_string());
       set("codec", to_string(facts.codec));

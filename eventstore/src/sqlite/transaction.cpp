@@ -54,10 +54,11 @@ std::optional<StoredSnapshot> find_snapshot(Connection& connection, const Conven
   StoredSnapshot snapshot{.version = StreamVersion{query.integer(0)},
                           .sequence = GlobalSequence{query.integer(1)},
                           .state_version = static_cast<int>(query.integer(2)),
-                          .payload = std::string{query.blob(4)}};
+                          .payload = std::string{query.blob(5)}};
   const std::int64_t expected =
-      snapshot_checksum({query.integer(0), query.integer(1), query.integer(2)}, snapshot.payload);
-  if (query.integer(3) == expected) return snapshot;
+      checksum_of({query.integer(0), query.integer(1), query.integer(2), query.integer(3)},
+                  {stream.name(), snapshot.payload});
+  if (query.integer(4) == expected) return snapshot;
   const std::array fields{LogEntry::Field{"stream", stream.name()}};
   conventions.log->write({.level = LogLevel::warning,
                           .name = "snapshot.skipped",
@@ -70,13 +71,15 @@ void save_snapshot(Connection& connection, const StreamId& stream, const StoredS
                    Timestamp now) {
   const std::int64_t version = snapshot.version.value();
   const std::int64_t sequence = snapshot.sequence.value();
+  const std::int64_t taken_at = now.time_since_epoch().count();
   connection.query(sql::save_snapshot)
       .bind(1, stream.name())
       .bind(2, version)
       .bind(3, sequence)
       .bind(4, std::int64_t{snapshot.state_version})
-      .bind(5, now.time_since_epoch().count())
-      .bind(6, snapshot_checksum({version, sequence, snapshot.state_version}, snapshot.payload))
+      .bind(5, taken_at)
+      .bind(6, checksum_of({version, sequence, snapshot.state_version, taken_at},
+                           {stream.name(), snapshot.payload}))
       .bind_blob(7, snapshot.payload)
       .run();
 }

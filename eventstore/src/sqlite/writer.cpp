@@ -82,6 +82,14 @@ void Writer::run_alone(FunctionRef<void(Connection&)> work) {
   });
 }
 
+void Writer::run_statements(FunctionRef<void(Connection&)> statements, bool needs_no_sync) {
+  WriteWork work;
+  work.exclusive = true;
+  work.statements = &statements;
+  work.needs_no_sync = needs_no_sync;
+  run(work);
+}
+
 void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
@@ -264,75 +272,6 @@ void Writer::close() noexcept {
   }
 }
 
-// --- participants
-
-void Writer::attach(TransactionParticipant& participant) {
-  const auto is_registered = [&](Connection& connection) {
-    Query known = connection.query(sql::participants);
-    while (known.step()) {
-      if (known.text(0) != participant.name()) continue;
-      if (known.text(1) == participant.detail()) return true;
-      throw UsageError{"participant '" + std::string{participant.name()} +
-                       "' is registered in this database as '" + std::string{known.text(1)} +
-                       "', and this process brings '" + std::string{participant.detail()} + "'"};
-    }
-    return false;
-  };
-  // Registered and attached in one turn: an append between the two would be refused.
-  const auto attach_it = [&](Connection& connection) {
-    if (!is_registered(connection)) {
-      connection.query(sql::insert_participant)
-          .bind(1, participant.name())
-          .bind(2, participant.detail())
-          .bind(3, now_.time_since_epoch().count())
-          .run();
-    }
-    participants_.push_back(&participant);
-    if (participant.runs_user_code()) has_user_code_.store(true, std::memory_order_relaxed);
-    distrusted_ = true;
-  };
-  try {
-    run_statements(attach_it);
-  } catch (...) {
-    detach(participant);
-    throw;
-  }
-}
-
-void Writer::detach(TransactionParticipant& participant) {
-  read([&](Connection&) { std::erase(participants_, &participant); });
-}
-
-void Writer::forget_participant(std::string_view name) {
-  run_statements([&](Connection& connection) {
-    connection.query(sql::delete_participant).bind(1, name).run();
-    distrusted_ = true;
-  });
-}
-
-void Writer::run_statements(FunctionRef<void(Connection&)> statements, bool needs_no_sync) {
-  WriteWork work;
-  work.exclusive = true;
-  work.statements = &statements;
-  work.needs_no_sync = needs_no_sync;
-  run(work);
-}
-
-void Writer::check_participants() const {
-  for (const RequiredParticipant& required : required_) {
-    const auto attached = std::find_if(
-        participants_.begin(), participants_.end(), [&](const TransactionParticipant* participant) {
-          return participant->name() == required.name && participant->detail() == required.detail;
-        });
-    if (attached == participants_.end()) {
-      throw ParticipantMissing{"this database requires '" + required.name + "' (" +
-                               required.detail +
-                               ") to take part in every append, and this process hasn't attached "
-                               "it; nothing was written"};
-    }
-  }
-}
-
 // --- appending
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
@@ -371,6 +310,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
         .bind(1, request.append_id)
         .bind(2, result.first.value())
         .bind(3, result.last.value())
+        .bind(4, checksum_of({result.first.value(), result.last.value()}, {request.append_id}))
         .run();
   }
   return result;
@@ -382,6 +322,10 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
   result.repeated = true;
   result.first = GlobalSequence{found.integer(0)};
   result.last = GlobalSequence{found.integer(1)};
+  if (found.integer(2) != checksum_of({found.integer(0), found.integer(1)}, {request.append_id})) {
+    throw CorruptEvent{"append id '" + std::string{request.append_id} +
+                       "' doesn't match its checksum; restore it from a backup"};
+  }
   for (const StreamAppend& append : request.streams) {
     Query version = connection_->query(sql::appended_version);
     version.bind(1, append.stream.name())
@@ -470,7 +414,7 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
   }
   query.bind(9, head.published)
       .bind_optional(10, stored.metadata)
-      .bind(11, event_checksum(stored.sequence.value(), stored.metadata, stored.payload))
+      .bind(11, event_checksum(stored))
       .bind_blob(12, stored.payload)
       .run();
 

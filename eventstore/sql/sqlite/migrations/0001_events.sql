@@ -2,15 +2,17 @@
 
 -- Facts of this database: its id, codec and durability, fixed when it was made.
 CREATE TABLE stela_facts (
-  name  TEXT NOT NULL PRIMARY KEY,
-  value TEXT NOT NULL
+  name     TEXT NOT NULL PRIMARY KEY,
+  value    TEXT NOT NULL,
+  checksum INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Who must take part in every append: the outbox, inline projectors.
 CREATE TABLE stela_participants (
   name          TEXT NOT NULL PRIMARY KEY,
   detail        TEXT NOT NULL,
-  registered_at INTEGER NOT NULL
+  registered_at INTEGER NOT NULL,
+  checksum      INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The text of a stream's name, once; events hold the number.
@@ -68,7 +70,8 @@ BEGIN SELECT RAISE(ABORT, 'event kinds are append-only'); END;
 CREATE TABLE append_ids (
   append_id      TEXT NOT NULL PRIMARY KEY,
   first_sequence INTEGER NOT NULL,
-  last_sequence  INTEGER NOT NULL
+  last_sequence  INTEGER NOT NULL,
+  checksum       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- The newest snapshot of each stream that has one.

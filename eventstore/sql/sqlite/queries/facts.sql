@@ -1,1 +1,1 @@
-SELECT name, value FROM stela_facts ORDER BY name
+SELECT name, value, checksum FROM stela_facts ORDER BY name

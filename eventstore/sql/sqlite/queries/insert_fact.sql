@@ -1,1 +1,1 @@
-INSERT INTO stela_facts (name, value) VALUES (?1, ?2)
+INSERT INTO stela_facts (name, value, checksum) VALUES (?1, ?2, ?3)

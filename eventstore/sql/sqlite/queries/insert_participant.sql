@@ -1,1 +1,1 @@
-INSERT INTO stela_participants (name, detail, registered_at) VALUES (?1, ?2, ?3)
+INSERT INTO stela_participants (name, detail, registered_at, checksum) VALUES (?1, ?2, ?3, ?4)
