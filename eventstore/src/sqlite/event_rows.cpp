@@ -6,6 +6,7 @@
 #include <stela/framework/error.hpp>
 
 #include <cstring>
+#include <limits>
 #include <string>
 
 namespace stela::sqlite {
@@ -45,25 +46,64 @@ const StreamId& StreamNames::find(std::int64_t number, Connection& connection) {
   if (known != names_.end()) return known->second;
   Query query = connection.query(sql::stream_name);
   if (!query.bind(1, number).step()) {
-    throw CorruptEvent{"stream number " + std::to_string(number) + " has no name"};
+    throw CorruptEvent{"its stream, number " + std::to_string(number) + ", has no name"};
   }
   return names_.emplace(number, StreamId::parse(query.text(0))).first->second;
 }
 
-bool EventRows::fill(EventPage& page, Query& query) {
-  while (query.step()) {
-    if (page.empty()) {
-      page.add(read(query));
-      continue;
-    }
-    try {
-      if (!page.add(read(query))) return false;
-    } catch (const Error&) {
-      // The next page begins with this row, and reports it.
-      return false;
-    }
+void Succession::check(const StoredEvent& event) const {
+  if (of == Of::nothing || next == 0) return;
+  const bool by_version = of == Of::versions;
+  const std::int64_t actual = by_version ? event.version.value() : event.sequence.value();
+  if (actual == next) return;
+  if (by_version) {
+    corrupt(event.sequence.value(), "it is version " + std::to_string(actual) + " of '" +
+                                        event.stream.name() + "', where version " +
+                                        std::to_string(next) + " is expected");
   }
-  return true;
+  throw CorruptEvent{"event " + std::to_string(next) + " is missing: event " +
+                     std::to_string(actual) + " stands in its place; restore it from a backup"};
+}
+
+void Succession::pass(const StoredEvent& event) noexcept {
+  const std::int64_t passed = of == Of::versions ? event.version.value() : event.sequence.value();
+  // Nothing is behind the largest number.
+  next = passed < std::numeric_limits<std::int64_t>::max() ? passed + step : 0;
+}
+
+void Succession::fail_at_end(const StreamId* stream) const {
+  const std::string number = std::to_string(next);
+  const std::string name =
+      stream != nullptr ? "version " + number + " of '" + stream->name() + "'" : "event " + number;
+  throw CorruptEvent{name + " is missing; restore it from a backup"};
+}
+
+bool EventRows::fill(EventPage& page, Query& query) {
+  try {
+    while (query.step()) {
+      const StoredEvent event = read(query);
+      if (succession != nullptr) succession->check(event);
+      if (!page.add(event)) return false;
+      if (succession != nullptr) succession->pass(event);
+    }
+    return true;
+  } catch (const Error&) {
+    if (page.empty()) throw;
+    // The next page begins with this row, and reports it.
+    return false;
+  }
+}
+
+const StreamId& EventRows::stream_of(Query& row, std::int64_t at) {
+  if (stream != nullptr) return *stream;
+  const std::int64_t number = row.integer(stream_number);
+  try {
+    return names.find(number, connection);
+  } catch (const CorruptEvent& e) {
+    corrupt(at, e.what());
+  } catch (const UsageError& e) {
+    corrupt(at, e.what());
+  }
 }
 
 StoredEvent EventRows::read(Query& row) {
@@ -75,7 +115,7 @@ StoredEvent EventRows::read(Query& row) {
   }
   const StoredEvent event{
       .sequence = GlobalSequence{at},
-      .stream = stream != nullptr ? *stream : names.find(row.integer(stream_number), connection),
+      .stream = stream_of(row, at),
       .version = StreamVersion{row.integer(version)},
       .kind = *known,
       .id = to_uuid(row.blob(event_id)),
@@ -87,7 +127,7 @@ StoredEvent EventRows::read(Query& row) {
       .payload = row.blob(payload)};
   if (event.version.value() < 1 || event.id.is_nil()) corrupt(at, "its version or id is invalid");
   if (row.integer(checksum) != event_checksum(event)) {
-    corrupt(at, "its payload doesn't match its checksum");
+    corrupt(at, "it doesn't match its checksum");
   }
   return event;
 }

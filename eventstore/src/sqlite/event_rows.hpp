@@ -29,6 +29,23 @@ class StreamNames {
   std::unordered_map<std::int64_t, StreamId> names_;
 };
 
+/// Rows that must follow each other without a gap: those of one stream, or of the whole store.
+/// What is missing between them was stored once, so a reader must not pass over it.
+struct Succession {
+  enum class Of : std::uint8_t { nothing, versions, sequences };
+
+  Of of = Of::nothing;
+  /// The version or sequence that the next row must have; 0 if any may come.
+  std::int64_t next = 0;
+  std::int64_t step = 1;
+
+  /// CorruptEvent if `event` isn't the next one.
+  void check(const StoredEvent& event) const;
+  void pass(const StoredEvent& event) noexcept;
+  /// CorruptEvent that says that `next` is missing at the end of what was read.
+  [[noreturn]] void fail_at_end(const StreamId* stream) const;
+};
+
 /// Turns rows of the queries read_*.sql into events.
 struct EventRows {
   Connection& connection;
@@ -38,14 +55,19 @@ struct EventRows {
   bool in_transaction = false;
   /// Set if all rows are of this stream.
   const StreamId* stream = nullptr;
+  Succession* succession = nullptr;
 
   /// Appends the rows of `query` to `page`; false if the page was full before they ended. A row
-  /// that is damaged ends the page before it; as the first of a page it is a CorruptEvent that
-  /// names it.
+  /// that is damaged, or can't be read, ends the page before it; as the first of a page it is a
+  /// CorruptEvent that names it, or what SQLite said.
   bool fill(EventPage& page, Query& query);
 
- private:
+  /// The event of the row that `row` stands on, valid until its next step. CorruptEvent that names
+  /// it if it isn't what was stored.
   StoredEvent read(Query& row);
+
+ private:
+  const StreamId& stream_of(Query& row, std::int64_t sequence);
 };
 
 }  // namespace stela::sqlite

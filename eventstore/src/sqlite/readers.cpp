@@ -61,12 +61,20 @@ class StreamCursor final : public Cursor {
  public:
   StreamCursor(Reading& reading, KindTable& kinds, const StreamId& stream, const StreamQuery& query)
       : Cursor{reading, kinds}, stream_{stream}, query_{query} {
-    done_ = query.from > query.to || query.limit <= 0;
+    query_.from = std::max(query_.from, StreamVersion{1});
+    done_ = query_.from > query_.to || query_.limit <= 0;
+    if (is_forward()) {
+      succession_.next = query_.from.value();
+    } else {
+      succession_.step = -1;
+    }
   }
 
  private:
+  bool is_forward() const noexcept { return query_.direction == Direction::forward; }
+
   void fill(Connection& connection) override {
-    const bool forward = query_.direction == Direction::forward;
+    const bool forward = is_forward();
     const std::int64_t wanted = rows_wanted(query_.limit);
     Query query = connection.query(forward ? sql::read_stream : sql::read_stream_backward);
     query.bind(1, stream_.name())
@@ -76,16 +84,23 @@ class StreamCursor final : public Cursor {
         .bind(5, wanted);
     EventRows reader = rows(connection);
     reader.stream = &stream_;
-    const bool ended = reader.fill(page_, query);
+    reader.succession = &succession_;
+    const bool ended = reader.fill(page_, query) && rows_read() < wanted;
     query_.limit -= rows_read();
-    done_ = (ended && rows_read() < wanted) || query_.limit <= 0;
-    if (done_) return;
-    const StreamVersion last = page_.events().back().version;
-    (forward ? query_.from : query_.to) = StreamVersion{last.value() + (forward ? 1 : -1)};
+    done_ = ended || query_.limit <= 0;
+    // Forward, nobody knows where the stream ends; backward, it ends where it began.
+    if (ended && !forward && succession_.next >= query_.from.value()) {
+      if (page_.empty()) succession_.fail_at_end(&stream_);
+      done_ = false;
+    }
+    if (page_.empty()) return;
+    (forward ? query_.from : query_.to) = StreamVersion{succession_.next};
+    done_ = done_ || succession_.next == 0;
   }
 
   const StreamId stream_;
   StreamQuery query_;
+  Succession succession_{.of = Succession::Of::versions};
 };
 
 std::string json_array(const std::vector<std::string>& texts) {
@@ -101,7 +116,7 @@ class AllCursor final : public Cursor {
  public:
   AllCursor(Reading& reading, KindTable& kinds, const AllQuery& query)
       : Cursor{reading, kinds},
-        from_{query.from.value()},
+        from_{std::max<std::int64_t>(query.from.value(), 1)},
         to_{query.to.value()},
         limit_{query.limit},
         forward_{query.direction == Direction::forward},
@@ -116,16 +131,8 @@ class AllCursor final : public Cursor {
 
  private:
   void fill(Connection& connection) override {
-    if (!bounded_) {
-      Query last = connection.query(sql::last_sequence);
-      last.step();
-      to_ = std::min(to_, last.integer(0));
-      bounded_ = true;
-      if (from_ > to_) {
-        done_ = true;
-        return;
-      }
-    }
+    if (!bounded_) bound(connection);
+    if (done_) return;
     // A filtered read goes window by window; the range is never empty here.
     std::int64_t begin = from_;
     std::int64_t end = to_;
@@ -142,19 +149,32 @@ class AllCursor final : public Cursor {
     limit_ -= rows_read();
     std::int64_t reached = forward_ ? end : begin;
     if (!ended || rows_read() == wanted) reached = page_.events().back().sequence.value();
-    if (forward_) {
-      from_ = reached + 1;
-    } else {
-      to_ = reached - 1;
-    }
-    done_ = from_ > to_ || limit_ <= 0;
+    done_ = reached == (forward_ ? to_ : from_) || limit_ <= 0;
+    if (done_) return;
+    (forward_ ? from_ : to_) = reached + (forward_ ? 1 : -1);
+  }
+
+  void bound(Connection& connection) {
+    Query last = connection.query(sql::last_sequence);
+    last.step();
+    to_ = std::min(to_, last.integer(0));
+    done_ = from_ > to_;
+    bounded_ = true;
   }
 
   bool read_plain(Connection& connection, std::int64_t begin, std::int64_t end,
                   std::int64_t wanted) {
     Query query = connection.query(forward_ ? sql::read_all : sql::read_all_backward);
     query.bind(1, begin).bind(2, end).bind(3, wanted);
-    return rows(connection).fill(page_, query);
+    Succession succession{
+        .of = Succession::Of::sequences, .next = forward_ ? begin : end, .step = forward_ ? 1 : -1};
+    EventRows reader = rows(connection);
+    reader.succession = &succession;
+    if (!reader.fill(page_, query)) return false;
+    const bool complete = rows_read() == std::min(wanted, end - begin + 1);
+    if (!complete && page_.empty()) succession.fail_at_end(nullptr);
+    // The next page begins with what is missing, and reports it.
+    return complete;
   }
 
   bool read_filtered(Connection& connection, std::int64_t begin, std::int64_t end,

@@ -52,9 +52,9 @@ class StreamHeads {
       heads_.erase(*name);
     }
   }
+  void commit() noexcept { touched_.clear(); }
   /// Bounds the memory; between transactions only.
-  void commit() noexcept {
-    touched_.clear();
+  void trim() noexcept {
     if (heads_.size() > max_size) heads_.clear();
   }
   void clear() noexcept {

@@ -213,6 +213,7 @@ void Writer::commit() {
     }
   }
   heads_.commit();
+  heads_.trim();
   kinds_.commit();
   seen_version_ = connection_->data_version();
   if (std::exchange(distrusted_, false)) known_ = false;
@@ -223,6 +224,7 @@ void Writer::roll_back() noexcept {
     sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
   }
   go_back_to(begin_);
+  heads_.trim();
   if (std::exchange(distrusted_, false)) known_ = false;
 }
 
@@ -371,8 +373,12 @@ void Writer::append_stream(const StreamAppend& append, const AppendRequest& requ
   }
   const auto count = static_cast<std::int64_t>(append.events.size());
   if (count == 0) return;
-  if (head.second.version > std::numeric_limits<std::int64_t>::max() - count) {
-    throw CorruptEvent{"the version of '" + append.stream.name() + "' can't grow any further"};
+  const std::int64_t last_room = std::numeric_limits<std::int64_t>::max() - count;
+  if (head.second.version > last_room || last_sequence_ > last_room) {
+    throw CorruptEvent{(head.second.version > last_room
+                            ? "the version of '" + append.stream.name() + '\''
+                            : std::string{"the sequence"}) +
+                       " can't grow any further: its last event is damaged"};
   }
   heads_.touch(head);
   if (head.second.stream == 0) {
