@@ -404,6 +404,23 @@ TYPED_TEST_P(EventStoreContract, CommitsATransactionWholeOrNotAtAll) {
               ElementsAre("1 order-1@1 a", "2 order-1@2 a", "3 order-1@3 b"));
 }
 
+TYPED_TEST_P(EventStoreContract, UndoesAnAppendThatFailedInATransactionThatGoesOn) {
+  this->append("stock-1", {"s"});
+  const StreamId order = StreamId::parse("order-1");
+  const StreamId stock = StreamId::parse("stock-1");
+  const NewEvent event{"a", 1, false, "{}"};
+  const std::vector<StreamAppend> lost{{order, ExpectedVersion::none(), {&event, 1}},
+                                       {stock, ExpectedVersion::none(), {&event, 1}}};
+
+  this->store->transact([&](Transaction& transaction) {
+    EXPECT_THROW(transaction.append({.streams = lost}), ConcurrencyConflict);
+    EXPECT_THAT(lines(transaction.read_stream(order)), IsEmpty());
+    transaction.append({.streams = {&lost[0], 1}});
+  });
+
+  EXPECT_THAT(lines(this->store->read_all()), ElementsAre("1 stock-1@1 s", "2 order-1@1 a"));
+}
+
 TYPED_TEST_P(EventStoreContract, RefusesToWriteInsideItsOwnTransaction) {
   EXPECT_THROW(this->store->transact([&](Transaction&) { this->append("order-1", {"a"}); }),
                UsageError);
@@ -546,6 +563,7 @@ REGISTER_TYPED_TEST_SUITE_P(EventStoreContract, ReturnsWhatWasAppended,
                             KeepsTheContextOfAnAppend, CorrelatesWhatIsAppendedTogether,
                             RemembersTheLastPublishedVersion, RepeatsAnAppendUnderItsId,
                             ForgetsTheIdOfAnAppendThatFailed, CommitsATransactionWholeOrNotAtAll,
+                            UndoesAnAppendThatFailedInATransactionThatGoesOn,
                             RefusesToWriteInsideItsOwnTransaction, NotifiesAfterCommitsAndOnlyThen,
                             ShowsAParticipantEveryAppend, RefusesAppendsWithoutARequiredParticipant,
                             KeepsTheNewestSnapshot, SeesEveryConflictOfManyThreads);

@@ -90,6 +90,15 @@ TEST_F(DamagedRows, NamesAnEventOfWhichAnythingElseChanged) {
   }
 }
 
+TEST_F(DamagedRows, NamesAnEventThatWasReplaced) {
+  // The triggers don't see the deletion in this.
+  damage(
+      "INSERT OR REPLACE INTO events SELECT sequence, stream, version, kind, recorded_at, "
+      "event_id, correlation_id, causation_id, published_before, metadata, checksum, x'7b' "
+      "FROM events WHERE sequence = 2");
+  EXPECT_THAT(read_all(), HasSubstr("1 event 2 is corrupt"));
+}
+
 TEST_F(DamagedRows, NamesAnEventOfAKindThatIsNot) {
   damage("UPDATE events SET kind = 77 WHERE sequence = 2");
   EXPECT_EQ(

@@ -43,28 +43,40 @@ class StreamHeads {
   std::size_t mark() const noexcept { return touched_.size(); }
   void roll_back_to(std::size_t mark) noexcept {
     while (touched_.size() > mark) {
-      // A name may have been touched twice.
       const std::string* const name = touched_.back();
       touched_.pop_back();
-      for (auto& other : touched_) {
-        if (other == name) return clear();
-      }
+      // Touched before the mark as well: which version it had there, nobody remembers.
+      for (const auto& other : touched_) dropped_touched_ = dropped_touched_ || other == name;
       heads_.erase(*name);
+      if (dropped_touched_) break;
     }
+    // A head that is looked up again is what this transaction made of it, and isn't known as
+    // touched: it must not outlive a roll-back.
+    if (dropped_touched_) drop_all();
   }
-  void commit() noexcept { touched_.clear(); }
+  void commit() noexcept {
+    touched_.clear();
+    dropped_touched_ = false;
+  }
   /// Bounds the memory; between transactions only.
   void trim() noexcept {
     if (heads_.size() > max_size) heads_.clear();
   }
   void clear() noexcept {
+    drop_all();
+    dropped_touched_ = false;
+  }
+
+ private:
+  void drop_all() noexcept {
     heads_.clear();
     touched_.clear();
   }
 
- private:
   std::unordered_map<std::string, StreamHead> heads_;
   std::vector<const std::string*> touched_;
+  /// The transaction changed heads that aren't in touched_ any more.
+  bool dropped_touched_ = false;
 };
 
 }  // namespace stela::sqlite

@@ -14,7 +14,7 @@ namespace stela::sqlite {
 AppendResult OpenTransaction::append(const AppendRequest& request) {
   check_append(request);
   work_.metadata = metadata::encode(request.context);
-  return writer_.append_now(request, work_);
+  return writer_.append_inside(request, work_);
 }
 
 EventRange OpenTransaction::read_stream(const StreamId& stream, const StreamQuery& query) {

@@ -91,8 +91,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   KindTable& kinds() noexcept { return kinds_; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
 
-  /// Appends inside the open transaction.
-  AppendResult append_now(const AppendRequest& request, WriteWork& work);
+  /// Appends inside the transaction of the caller's work, all or nothing: whoever catches what it
+  /// throws may go on. UsageError if the caller ended the transaction, or undid what Stela wrote.
+  AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// The caller may have changed anything: nothing that is known of the database still holds.
   void distrust() noexcept { distrusted_ = true; }
 
@@ -118,10 +119,13 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void set_synchronous(bool without_sync);
   void run_member(WriteWork& work, bool in_group);
   void carry_out(WriteWork& work);
+  void check_transaction();
+  void check_statements();
   void refresh();
   void checkpoint_if_due() noexcept;
   void close() noexcept;
 
+  AppendResult append_now(const AppendRequest& request, WriteWork& work);
   void check_participants() const;
   void append_stream(const StreamAppend& append, const AppendRequest& request, WriteWork& work);
   void insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,

@@ -101,6 +101,9 @@ class MemoryStore::Core {
   std::vector<std::shared_ptr<const Row>> find(const StreamId& stream, const StreamQuery& query,
                                                std::size_t count);
 
+  /// Undoes what the open transaction did since there were `count` rows.
+  void go_back_to(std::size_t count, State saved);
+
   const Clock& clock;
   Conventions conventions;
   /// Held by whoever writes, for as long as its transaction is open.
@@ -134,7 +137,14 @@ class MemoryStore::OpenTransaction final : public Transaction {
   const Conventions& conventions() const noexcept override { return core_.conventions; }
   AppendResult append(const AppendRequest& request) override {
     check_append(request);
-    return core_.append(request, *this);
+    const std::size_t before = core_.rows.size();
+    State saved = core_.state;
+    try {
+      return core_.append(request, *this);
+    } catch (...) {
+      core_.go_back_to(before, std::move(saved));
+      throw;
+    }
   }
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override {
     return range_of(core_.find(stream, query, core_.rows.size()), query.direction, query.limit);
@@ -171,6 +181,13 @@ std::vector<std::shared_ptr<const Row>> MemoryStore::Core::find(const StreamId& 
     }
   }
   return found;
+}
+
+void MemoryStore::Core::go_back_to(std::size_t count, State saved) {
+  const std::lock_guard lock{mutex};
+  rows.resize(count);
+  state = std::move(saved);
+  for (TransactionParticipant* const participant : participants) participant->forget();
 }
 
 void MemoryStore::Core::check_participants() const {
@@ -305,10 +322,7 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
     try {
       work(transaction);
     } catch (...) {
-      const std::lock_guard lock{core_->mutex};
-      core_->rows.resize(before);
-      core_->state = saved;
-      for (TransactionParticipant* const participant : core_->participants) participant->forget();
+      core_->go_back_to(before, saved);
       core_->writer = std::thread::id{};
       throw;
     }

@@ -1,0 +1,201 @@
+// How the writer turns an append into rows.
+#include "sqlite/checksum.hpp"
+#include "sqlite/transaction.hpp"
+#include "sqlite/writer.hpp"
+#include "sqlite_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <limits>
+
+namespace stela::sqlite {
+namespace {
+
+std::string_view bytes_of(const Uuid& id) {
+  return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
+}
+
+}  // namespace
+
+AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
+  if (std::exchange(appending_, true)) {
+    throw UsageError{"a transaction participant appended events; it may only write its own tables"};
+  }
+  struct Reset {
+    bool& appending;
+    ~Reset() { appending = false; }
+  } const reset{appending_};
+
+  check_participants();
+  AppendResult result;
+  if (!request.append_id.empty() && repeat(request, result)) return result;
+
+  appended_.clear();
+  work.correlation = request.context.correlation_id;
+  const std::int64_t before = last_sequence_;
+  for (const StreamAppend& append : request.streams) {
+    append_stream(append, request, work);
+    result.versions.emplace_back(heads_.find(append.stream.name())->second.version);
+  }
+  if (last_sequence_ > before) {
+    result.first = GlobalSequence{before + 1};
+    result.last = GlobalSequence{last_sequence_};
+  }
+  if (!appended_.empty()) {
+    OpenTransaction transaction{*this, work};
+    for (TransactionParticipant* const participant : participants_) {
+      participant->on_append(transaction, appended_);
+    }
+    if (work.wants_events) keep_events(work);
+  }
+  if (!request.append_id.empty()) {
+    connection_->query(sql::insert_append_id)
+        .bind(1, request.append_id)
+        .bind(2, result.first.value())
+        .bind(3, result.last.value())
+        .bind(4, checksum_of({result.first.value(), result.last.value()}, {request.append_id}))
+        .run();
+  }
+  return result;
+}
+
+bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
+  Query found = connection_->query(sql::find_append_id);
+  if (!found.bind(1, request.append_id).step()) return false;
+  result.repeated = true;
+  result.first = GlobalSequence{found.integer(0)};
+  result.last = GlobalSequence{found.integer(1)};
+  if (found.integer(2) != checksum_of({found.integer(0), found.integer(1)}, {request.append_id})) {
+    throw CorruptEvent{"append id '" + std::string{request.append_id} +
+                       "' doesn't match its checksum; restore it from a backup"};
+  }
+  for (const StreamAppend& append : request.streams) {
+    Query version = connection_->query(sql::appended_version);
+    version.bind(1, append.stream.name())
+        .bind(2, result.first.value())
+        .bind(3, result.last.value())
+        .step();
+    if (version.integer(0) != static_cast<std::int64_t>(append.events.size())) {
+      throw UsageError{"append id '" + std::string{request.append_id} +
+                       "' was used before, for an append that had not " +
+                       std::to_string(append.events.size()) + " but " +
+                       std::to_string(version.integer(0)) + " events for '" + append.stream.name() +
+                       "'"};
+    }
+    result.versions.emplace_back(version.integer(1));
+  }
+  return true;
+}
+
+StreamHeads::Entry& Writer::head_of(const StreamId& stream) {
+  if (StreamHeads::Entry* const known = heads_.find(stream.name())) return *known;
+  StreamHead head;
+  Query query = connection_->query(sql::stream_head);
+  if (query.bind(1, stream.name()).step()) {
+    head.stream = query.integer(0);
+    if (!query.is_null(1)) {
+      head.version = query.integer(1);
+      const EventKind* const kind = kinds_.find_in_transaction(query.integer(2));
+      if (kind == nullptr) {
+        throw CorruptEvent{"the last event of '" + stream.name() + "' is of an unknown kind"};
+      }
+      head.published = kind->publishes ? head.version : query.integer(3);
+    }
+  }
+  return heads_.add(stream.name(), head);
+}
+
+void Writer::append_stream(const StreamAppend& append, const AppendRequest& request,
+                           WriteWork& work) {
+  StreamHeads::Entry& head = head_of(append.stream);
+  if (!append.expected.allows(StreamVersion{head.second.version})) {
+    throw ConcurrencyConflict{append.stream.name(), append.expected.describe(),
+                              StreamVersion{head.second.version}};
+  }
+  const auto count = static_cast<std::int64_t>(append.events.size());
+  if (count == 0) return;
+  const std::int64_t last_room = std::numeric_limits<std::int64_t>::max() - count;
+  if (head.second.version > last_room || last_sequence_ > last_room) {
+    throw CorruptEvent{(head.second.version > last_room
+                            ? "the version of '" + append.stream.name() + '\''
+                            : std::string{"the sequence"}) +
+                       " can't grow any further: its last event is damaged"};
+  }
+  heads_.touch(head);
+  if (head.second.stream == 0) {
+    connection_->query(sql::insert_stream).bind(1, append.stream.name()).run();
+    head.second.stream = sqlite3_last_insert_rowid(connection_->handle());
+  }
+  for (const NewEvent& event : append.events) {
+    insert_event(append, event, head.second, request, work);
+  }
+}
+
+void Writer::insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,
+                          const AppendRequest& request, WriteWork& work) {
+  const EventKind& kind = kinds_.intern(
+      {append.stream.category(), event.type, event.schema_version, event.publishes}, *connection_);
+  const StoredEvent stored{.sequence = GlobalSequence{last_sequence_ + 1},
+                           .stream = append.stream,
+                           .version = StreamVersion{head.version + 1},
+                           .kind = kind,
+                           .id = ids_.next(now_),
+                           .recorded_at = now_,
+                           .correlation = work.correlation,
+                           .causation_id = request.context.causation_id,
+                           .metadata = work.metadata,
+                           .published_before = StreamVersion{head.published},
+                           .payload = event.payload};
+  Query query = connection_->query(sql::insert_event);
+  query.bind(1, stored.sequence.value())
+      .bind(2, head.stream)
+      .bind(3, stored.version.value())
+      .bind(4, std::int64_t{kind.number})
+      .bind(5, now_.time_since_epoch().count())
+      .bind_blob(6, bytes_of(stored.id))
+      .bind_optional(7, stored.correlation);
+  if (stored.causation_id.is_nil()) {
+    query.bind(8, nullptr);
+  } else {
+    query.bind_blob(8, bytes_of(stored.causation_id));
+  }
+  query.bind(9, head.published)
+      .bind_optional(10, stored.metadata)
+      .bind(11, event_checksum(stored))
+      .bind_blob(12, stored.payload)
+      .run();
+
+  if (!participants_.empty() || work.wants_events) appended_.push_back(stored);
+  // The first of several events that are appended together begins their correlation.
+  if (work.correlation.empty()) work.correlation = stored.id.to_string();
+  last_sequence_ = stored.sequence.value();
+  head.version = stored.version.value();
+  if (event.publishes) head.published = head.version;
+}
+
+void Writer::keep_events(WriteWork& work) {
+  if (work.request != nullptr) {
+    // They point into the request and its work, whose caller is waiting.
+    for (const StoredEvent& event : appended_) work.events.push_back(event);
+    return;
+  }
+  const StreamId* stream = nullptr;
+  for (const StoredEvent& event : appended_) {
+    if (stream == nullptr || *stream != event.stream) {
+      stream = work.kept.streams.emplace_back(std::make_unique<StreamId>(event.stream)).get();
+    }
+    auto& pages = work.kept.pages;
+    if (pages.empty()) pages.push_back(std::make_unique<EventPage>());
+    if (!pages.back()->add(event)) {
+      pages.push_back(std::make_unique<EventPage>());
+      pages.back()->grow();
+      pages.back()->add(event);
+    }
+    const StoredEvent& copy = pages.back()->events().back();
+    work.events.push_back({copy.sequence, *stream, copy.version, copy.kind, copy.id,
+                           copy.recorded_at, copy.correlation, copy.causation_id, copy.metadata,
+                           copy.published_before, copy.payload});
+  }
+}
+
+}  // namespace stela::sqlite

@@ -1,0 +1,277 @@
+// The caller's own SQL in the same transaction as events.
+#include "support/histories.hpp"
+#include "support/orders.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/eventstore/sqlite_handle.hpp>
+#include <stela/testing/memory_store.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::append;
+using test::message_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CallerTransaction : public ::testing::Test {
+ protected:
+  CallerTransaction() {
+    store->transact([](Transaction& transaction) {
+      sql(transaction).run("CREATE TABLE orders (id TEXT PRIMARY KEY, total INTEGER) STRICT");
+    });
+  }
+
+  static test::RawSqlite sql(Transaction& transaction) {
+    return test::RawSqlite{sqlite::handle(transaction)};
+  }
+  std::vector<std::string> orders() {
+    return test::RawSqlite{path}.rows("SELECT id, total FROM orders ORDER BY id");
+  }
+  std::vector<std::string> events() { return test::lines(store->read_all()); }
+  std::string error_of(FunctionRef<void(Transaction&)> work) {
+    return message_of<UsageError>([&] { store->transact(work); });
+  }
+
+  test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  std::unique_ptr<sqlite::Store> store = test::open_store(path);
+};
+
+TEST_F(CallerTransaction, CommitsRowsAndEventsTogether) {
+  store->transact([&](Transaction& transaction) {
+    sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+    append(transaction, "order-1");
+  });
+
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, RollsRowsAndEventsBackTogether) {
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+    append(transaction, "order-1");
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+
+  EXPECT_THAT(orders(), IsEmpty());
+  EXPECT_THAT(events(), IsEmpty());
+  append(*store, "order-1");
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, RollsRowsBackWithAnAppendThatLosesARace) {
+  append(*store, "order-1");
+  const StreamId order = StreamId::parse("order-1");
+  const NewEvent event{"noted", 1, false, "{}"};
+  const StreamAppend lost{order, ExpectedVersion::none(), {&event, 1}};
+
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+    transaction.append({.streams = {&lost, 1}});
+  }),
+               ConcurrencyConflict);
+
+  EXPECT_THAT(orders(), IsEmpty());
+}
+
+TEST_F(CallerTransaction, RollsEventsBackWithRowsThatAreRefused) {
+  const auto place = [&](Transaction& transaction) {
+    append(transaction, "order-1");
+    sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+  };
+  store->transact(place);
+
+  EXPECT_THROW(store->transact(place), std::runtime_error);
+
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, CarriesAUnitOfWork) {
+  const auto id = Id<test::Order>::from("1");
+  const auto place = [&](bool fails) {
+    UnitOfWork unit{*store};
+    unit.add(test::Order::place(id, "jane", 100));
+    unit.in_transaction([&](Transaction& transaction) {
+      sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+      if (fails) throw std::runtime_error{"no"};
+    });
+    unit.commit();
+  };
+
+  EXPECT_THROW(place(true), std::runtime_error);
+  EXPECT_THAT(orders(), IsEmpty());
+  EXPECT_FALSE(Repository<test::Order>{*store}.find(id));
+
+  place(false);
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+  EXPECT_EQ(Repository<test::Order>{*store}.load(id).state().total_cents, 100);
+}
+
+TEST_F(CallerTransaction, CarriesARepositoryOfTheCallersTransaction) {
+  const auto id = Id<test::Order>::from("1");
+  store->transact([&](Transaction& transaction) {
+    Repository<test::Order> repository{transaction};
+    auto order = test::Order::place(id, "jane", 100);
+    repository.save(order);
+    test::Order again = repository.load(id);
+    again.ship("dhl");
+    repository.save(again);
+    sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+  });
+
+  EXPECT_EQ(Repository<test::Order>{*store}.load(id).version(), StreamVersion{2});
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenTheCallerCommits) {
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                append(transaction, "order-1");
+                sql(transaction).run("INSERT INTO orders VALUES ('1', 100); COMMIT");
+              }),
+              HasSubstr("the work ended the transaction"));
+
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+  append(*store, "order-1");
+  append(*store, "stock-1", {{"counted", 1, true, "{}"}});
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 order-1@2 noted {}",
+                                    "3 stock-1@1 counted {}"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBack) {
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                append(transaction, "order-1", {{"shipped", 1, true, "{}"}});
+                sql(transaction).run("ROLLBACK");
+              }),
+              HasSubstr("the work ended the transaction"));
+
+  append(*store, "order-1", {{"shipped", 1, true, "{}"}});
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 shipped {}"));
+}
+
+TEST_F(CallerTransaction, RefusesAnAppendBehindItsEnd) {
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                sql(transaction).run("ROLLBACK");
+                append(transaction, "order-1");
+              }),
+              HasSubstr("the work ended the transaction"));
+  EXPECT_THAT(events(), IsEmpty());
+}
+
+TEST_F(CallerTransaction, UndoesWhatACallersSavepointUndoesOfItsOwn) {
+  store->transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    sql(transaction).run("SAVEPOINT mine; INSERT INTO orders VALUES ('1', 100); ROLLBACK TO mine");
+    append(transaction, "order-1");
+  });
+  EXPECT_THAT(orders(), IsEmpty());
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 order-1@2 noted {}"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenASavepointUndoesAnAppend) {
+  const auto undo = [&](Transaction& transaction) {
+    sql(transaction).run("SAVEPOINT mine");
+    append(transaction, "order-1");
+    sql(transaction).run("ROLLBACK TO mine");
+  };
+  EXPECT_THAT(error_of(undo), HasSubstr("rolled back to a savepoint from before an append"));
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                undo(transaction);
+                append(transaction, "order-1");
+              }),
+              HasSubstr("rolled back to a savepoint from before an append"));
+
+  append(*store, "order-1");
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, GoesOnBehindAnAppendThatFailed) {
+  // The stream is touched, touched again by an append that fails, and looked up by one more: what
+  // the writer remembers of it must go with the transaction.
+  const StreamId order = StreamId::parse("order-1");
+  const StreamId stock = StreamId::parse("stock-1");
+  append(*store, "stock-1");
+  const NewEvent event{"noted", 1, false, "{}"};
+  const std::vector<StreamAppend> lost{{order, ExpectedVersion::any(), {&event, 1}},
+                                       {stock, ExpectedVersion::none(), {&event, 1}}};
+  const StreamAppend conflicting{order, ExpectedVersion::none(), {&event, 1}};
+
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    EXPECT_THROW(transaction.append({.streams = lost}), ConcurrencyConflict);
+    transaction.append({.streams = {&conflicting, 1}});
+  }),
+               ConcurrencyConflict);
+
+  append(*store, "order-1");
+  EXPECT_THAT(events(), ElementsAre("1 stock-1@1 noted {}", "2 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, CannotChangeWhatIsAppended) {
+  append(*store, "order-1");
+  const std::vector<std::string> statements{
+      "UPDATE events SET payload = x''",     "DELETE FROM events",
+      "UPDATE streams SET name = 'order-2'", "DELETE FROM streams",
+      "UPDATE event_kinds SET type = 'x'",   "DELETE FROM event_kinds"};
+  for (const std::string& statement : statements) {
+    EXPECT_THAT(
+        message_of<std::runtime_error>([&] {
+          store->transact([&](Transaction& transaction) { sql(transaction).run(statement); });
+        }),
+        HasSubstr("append-only"))
+        << statement;
+  }
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenItWritesEventsByHand) {
+  append(*store, "order-1");
+  EXPECT_THAT(
+      error_of([&](Transaction& transaction) {
+        sql(transaction)
+            .run(
+                "INSERT INTO events SELECT 2, stream, 2, kind, recorded_at, event_id, "
+                "correlation_id, causation_id, published_before, metadata, checksum, payload "
+                "FROM events WHERE sequence = 1");
+      }),
+      HasSubstr("wrote to the events table itself"));
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenAStatementIsLeftRunning) {
+  append(*store, "order-1", 3);
+  sqlite3_stmt* running = nullptr;
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                ASSERT_EQ(sqlite3_prepare_v2(sqlite::handle(transaction), "SELECT 1 FROM events",
+                                             -1, &running, nullptr),
+                          SQLITE_OK);
+                ASSERT_EQ(sqlite3_step(running), SQLITE_ROW);
+                append(transaction, "order-1");
+              }),
+              HasSubstr("is still running: SELECT 1 FROM events"));
+  sqlite3_finalize(running);
+
+  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{4});
+}
+
+TEST_F(CallerTransaction, LendsNoConnectionOfAnotherStore) {
+  testing::MemoryStore other;
+  EXPECT_THAT(message_of<UsageError>([&] {
+                other.transact([](Transaction& transaction) { (void)sqlite::handle(transaction); });
+              }),
+              HasSubstr("isn't one of an SQLite store"));
+}
+
+}  // namespace
+}  // namespace stela
