@@ -3,6 +3,7 @@
 #include <stela/framework/error.hpp>
 
 #include <cerrno>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -27,15 +28,40 @@ std::string describe(sqlite3* database, int code, std::string_view doing) {
   return text;
 }
 
+bool means_no_space(int error) noexcept {
+  return error == ENOSPC || error == EDQUOT || error == EFBIG;
+}
+
+/// Why the last write to the log failed: SQLite tells a full disk from other failures, but not a
+/// full quota, and it keeps no system error of a COMMIT.
+int error_of_log(sqlite3* database) noexcept {
+  sqlite3_file* log = nullptr;
+  int error = 0;
+  sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log != nullptr && log->pMethods != nullptr) {
+    log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &error);
+  }
+  return error;
+}
+
 bool is_out_of_space(sqlite3* database, int code) noexcept {
   if (primary(code) == SQLITE_FULL) return true;
-  return primary(code) == SQLITE_IOERR && database != nullptr &&
-         sqlite3_system_errno(database) == ENOSPC;
+  if (database == nullptr) return false;
+  if (code == SQLITE_IOERR_WRITE && means_no_space(error_of_log(database))) return true;
+  return (primary(code) == SQLITE_IOERR || primary(code) == SQLITE_CANTOPEN) &&
+         means_no_space(sqlite3_system_errno(database));
+}
+
+std::string system_reason(sqlite3* database) {
+  const int error = database != nullptr ? sqlite3_system_errno(database) : 0;
+  return error != 0 ? std::string{": "} + std::strerror(error) : std::string{};
 }
 
 }  // namespace
 
-bool leaves_commit_in_doubt(int code) noexcept {
+bool leaves_commit_in_doubt(sqlite3* database, int code) noexcept {
+  // The last frame of a commit makes it stand, and a write that ran out of space didn't finish it.
+  if (code == SQLITE_IOERR_WRITE) return !means_no_space(error_of_log(database));
   return primary(code) == SQLITE_IOERR || primary(code) == SQLITE_CORRUPT ||
          primary(code) == SQLITE_NOMEM;
 }
@@ -52,6 +78,10 @@ void fail(sqlite3* database, int code, std::string_view doing) {
                       "; somebody else held the database's lock for too long; try again"};
     case SQLITE_NOMEM:
       throw std::bad_alloc{};
+    case SQLITE_CANTOPEN:
+      throw StoreFailed{describe(database, code, doing) + system_reason(database) +
+                        "; see that its folder is there, and that this user may read and write "
+                        "the file and the folder"};
     case SQLITE_READONLY:
       throw StoreFailed{describe(database, code, doing) +
                         "; give this user write permission to the file and its folder"};

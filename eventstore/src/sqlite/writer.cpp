@@ -240,7 +240,8 @@ void Writer::commit() {
     Query query = connection_->query(commit_sql);
     const int code = sqlite3_step(query.statement());
     if (code != SQLITE_DONE) {
-      if (!leaves_commit_in_doubt(code)) fail(connection_->handle(), code, "the commit");
+      if (!leaves_commit_in_doubt(connection_->handle(), code))
+        fail(connection_->handle(), code, "the commit");
       failure_ = std::string{"an earlier commit is in doubt ("} +
                  sqlite3_errmsg(connection_->handle()) +
                  "); reopen the store and look whether it stands";

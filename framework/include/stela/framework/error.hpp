@@ -107,8 +107,10 @@ class STELA_FRAMEWORK_EXPORT SchemaMismatch : public Error {
   explicit SchemaMismatch(const std::string& what) : Error{ErrorCode::schema_mismatch, what} {}
 };
 
-/// The commit failed in a way that leaves open whether it stands after a restart. Never retried
-/// blindly: reopen the store, then append again under the same `append_id`, or look.
+/// The commit failed after it may have been written whole: when it was synced, say. Never retried
+/// blindly. This store writes no more; reopen it and append again under the same `append_id`: that
+/// finds the append, or writes it. Without an id look for the events; what is seen is final once
+/// something was appended behind it.
 class STELA_FRAMEWORK_EXPORT CommitInDoubt : public Error {
  public:
   explicit CommitInDoubt(const std::string& what) : Error{ErrorCode::commit_in_doubt, what} {}

@@ -1,0 +1,95 @@
+// Processes for tests: forked, watched through shared memory and pipes, killed by their own id.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <new>
+#include <string>
+#include <type_traits>
+
+namespace stela::test {
+
+/// A child that runs `work` and exits: 0 if it returns; 1, with a line on stderr, if it throws. It
+/// dies with its parent, and is killed when this goes.
+/// Fork while the parent has neither threads nor open databases.
+class Process {
+ public:
+  explicit Process(const std::function<void()>& work);
+  ~Process();
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&&) = delete;
+
+  pid_t id() const noexcept { return id_; }
+  void signal(int number) const;
+  /// Returns when it has stopped on SIGSTOP.
+  void stop() const;
+  void resume() const { signal(SIGCONT); }
+  /// SIGKILL, and returns when it is dead.
+  void kill();
+  /// Waits for its end. The exit status, or 128 and the number of the signal.
+  int wait();
+  bool is_running();
+
+ private:
+  void note(int status) noexcept;
+
+  pid_t id_ = -1;
+  bool reaped_ = false;
+  int result_ = 0;
+};
+
+/// Memory that this process and those that it forks from now on have in common.
+class SharedPages {
+ public:
+  explicit SharedPages(std::size_t size);
+  ~SharedPages();
+  SharedPages(const SharedPages&) = delete;
+  SharedPages& operator=(const SharedPages&) = delete;
+
+  void* address() const noexcept { return address_; }
+
+ private:
+  void* address_;
+  std::size_t size_;
+};
+
+/// A `T` in shared memory: atomics that need no lock, and arrays of them.
+template <class T>
+class Shared {
+ public:
+  Shared() : pages_{sizeof(T)}, value_{*new (pages_.address()) T{}} {
+    static_assert(std::is_trivially_destructible_v<T>);
+  }
+  T* operator->() const noexcept { return &value_; }
+  T& operator*() const noexcept { return value_; }
+
+ private:
+  SharedPages pages_;
+  T& value_;
+};
+
+/// A pipe from a child to its parent. What a child wrote before it was killed can still be read.
+class Pipe {
+ public:
+  Pipe();
+  ~Pipe();
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  /// In the child. Up to 4096 bytes arrive in one piece.
+  void write(const std::string& bytes) const;
+  /// In the parent: what has arrived, without waiting.
+  std::string read_available() const;
+
+ private:
+  int ends_[2] = {-1, -1};
+};
+
+/// Waits until `condition` holds: the only use of real time in a test, as a limit to failing.
+bool eventually(const std::function<bool()>& condition,
+                std::chrono::milliseconds limit = std::chrono::seconds{30});
+
+}  // namespace stela::test
