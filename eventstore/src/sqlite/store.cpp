@@ -91,7 +91,7 @@ void Store::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot
       [&](Connection& connection) {
         sqlite::save_snapshot(connection, stream, snapshot, core_->now());
       },
-      true);
+      Sync::none);
 }
 
 void Store::drop_snapshot(const StreamId& stream) {
@@ -99,7 +99,7 @@ void Store::drop_snapshot(const StreamId& stream) {
       [&](Connection& connection) {
         connection.query(sql::drop_snapshot).bind(1, stream.name()).run();
       },
-      true);
+      Sync::none);
 }
 
 void Store::attach(TransactionParticipant& participant) {

@@ -24,6 +24,10 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
   void transact(FunctionRef<void(Transaction&)> work) override { work(*this); }
 
   Connection& connection() noexcept { return writer_.connection(); }
+  /// The number of a stream that this transaction has appended to.
+  std::int64_t stream_number(const StreamId& stream) noexcept {
+    return writer_.stream_number(stream);
+  }
   /// For whoever hands the connection to the user.
   sqlite3* lend() noexcept {
     writer_.distrust();

@@ -37,7 +37,7 @@ Writer::Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock
     return SQLITE_OK;
   };
   sqlite3_wal_hook(connection_->handle(), on_commit, this);
-  set_synchronous(false);
+  set_synchronous(settings.durability == Durability::full);
 }
 
 Writer::~Writer() {
@@ -76,11 +76,11 @@ void Writer::run_alone(FunctionRef<void(Connection&)> work) {
   });
 }
 
-void Writer::run_statements(FunctionRef<void(Connection&)> statements, bool needs_no_sync) {
+void Writer::run_statements(FunctionRef<void(Connection&)> statements, Sync sync) {
   WriteWork work;
   work.exclusive = true;
   work.statements = &statements;
-  work.needs_no_sync = needs_no_sync;
+  work.sync = sync;
   run(work);
 }
 
@@ -98,7 +98,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
 }
 
 void Writer::execute_in_transaction(std::span<CommitQueue::Ticket* const> group) {
-  begin(work_of(group.front()).needs_no_sync && group.size() == 1);
+  begin(group.size() == 1 ? work_of(group.front()).sync : Sync::as_stored);
   try {
     for (CommitQueue::Ticket* const member : group) run_member(work_of(member), group.size() > 1);
     if (group.size() == 1 && work_of(group.front()).error) return roll_back();
@@ -194,15 +194,16 @@ AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work
 
 // --- the transaction
 
-void Writer::set_synchronous(bool without_sync) {
+void Writer::set_synchronous(bool full) {
   // FULL syncs the log at each commit, NORMAL only around checkpoints.
-  const bool full = settings_.durability == Durability::full && !without_sync;
   connection_->execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
-  without_sync_ = without_sync;
+  synchronous_ = full;
 }
 
-void Writer::begin(bool without_sync) {
-  if (without_sync != without_sync_) set_synchronous(without_sync);
+void Writer::begin(Sync sync) {
+  const bool full =
+      sync == Sync::as_stored ? settings_.durability == Durability::full : sync == Sync::full;
+  if (full != synchronous_) set_synchronous(full);
   connection_->query(begin_sql).run();
   now_ = settings_.clock->now();
   const unsigned version = connection_->data_version();

@@ -19,6 +19,16 @@
 
 namespace stela::sqlite {
 
+/// What a commit has to wait for.
+enum class Sync : std::uint8_t {
+  /// What the store's durability says.
+  as_stored,
+  /// Nothing: it may be lost in a power cut.
+  none,
+  /// It is on the disk when the commit returns, and everything committed before it.
+  full,
+};
+
 /// One append, or one piece of the caller's own work, on its way through the writer.
 struct WriteWork : CommitQueue::Ticket {
   /// What to do: one of the three.
@@ -28,8 +38,7 @@ struct WriteWork : CommitQueue::Ticket {
 
   /// Whether the caller wants `events`.
   bool wants_events = false;
-  /// May be lost in a power cut, whatever the store's durability.
-  bool needs_no_sync = false;
+  Sync sync = Sync::as_stored;
   /// The stored form of the request's context, encoded before the lock is taken.
   std::string metadata = {};
   std::string correlation = {};
@@ -70,7 +79,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void run(WriteWork& work);
 
   /// Runs statements of Stela's own in a transaction of theirs.
-  void run_statements(FunctionRef<void(Connection&)> statements, bool needs_no_sync = false);
+  void run_statements(FunctionRef<void(Connection&)> statements, Sync sync = Sync::as_stored);
 
   /// Runs `work` on the writing connection, alone and under the write lock, outside any
   /// transaction: for work that has transactions of its own.
@@ -86,6 +95,12 @@ class STELA_EVENTSTORE_EXPORT Writer {
 
   /// True if a participant calls code of the user's: then appends must be exclusive.
   bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
+
+  /// The number of a stream that the open transaction has appended to.
+  std::int64_t stream_number(const StreamId& stream) noexcept {
+    const StreamHeads::Entry* const head = heads_.find(stream.name());
+    return head != nullptr ? head->second.stream : 0;
+  }
 
   Connection& connection() noexcept { return *connection_; }
   KindTable& kinds() noexcept { return kinds_; }
@@ -111,12 +126,12 @@ class STELA_EVENTSTORE_EXPORT Writer {
 
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
   void execute_in_transaction(std::span<CommitQueue::Ticket* const> group);
-  void begin(bool without_sync);
+  void begin(Sync sync);
   void commit();
   void roll_back() noexcept;
   Mark mark() const noexcept { return {heads_.mark(), kinds_.mark(), last_sequence_}; }
   void go_back_to(const Mark& mark) noexcept;
-  void set_synchronous(bool without_sync);
+  void set_synchronous(bool full);
   void run_member(WriteWork& work, bool in_group);
   void carry_out(WriteWork& work);
   void check_transaction();
@@ -150,7 +165,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   unsigned seen_version_ = 0;
   bool known_ = false;
   bool distrusted_ = false;
-  bool without_sync_ = false;
+  bool synchronous_ = false;
   bool appending_ = false;
   /// Set once a commit is in doubt: this store must be reopened.
   std::string failure_;
