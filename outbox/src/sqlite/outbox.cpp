@@ -137,7 +137,7 @@ void Outbox::mark_published(int partition, GlobalSequence through) {
             .bind(2, through.value())
             .run();
       },
-      true);
+      sqlite::Sync::none);
 }
 
 }  // namespace stela
