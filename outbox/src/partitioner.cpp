@@ -22,18 +22,18 @@ const Partitioner& by_stream() noexcept {
   return partitioner;
 }
 
-int partition_of(std::string_view key, int count) noexcept {
-  if (count <= 1) return 0;
+PartitionId PartitionId::of(std::string_view key, int count) noexcept {
+  if (count <= 1) return {0};
   boost::crc_32_type crc;
   crc.process_bytes(key.data(), key.size());
-  return static_cast<int>(crc.checksum() % static_cast<std::uint32_t>(count));
+  return at(static_cast<int>(crc.checksum() % static_cast<std::uint32_t>(count)), count);
 }
 
-std::string partition_label(int partition, int count) {
-  if (count <= 1) return "all";
-  char label[16];
-  std::snprintf(label, sizeof label, "p%02d", partition);
-  return label;
+std::string PartitionId::label() const {
+  if (number == 0) return "all";
+  char text[16];
+  std::snprintf(text, sizeof text, "p%02d", number - 1);
+  return text;
 }
 
 }  // namespace stela

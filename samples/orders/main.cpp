@@ -80,9 +80,9 @@ void relay(stela::Outbox& outbox, const std::string& url) {
   stela::nats::Publisher broker{
       {.url = url, .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
   stela::Relay relay{outbox, broker};
-  const stela::Relay::Tick tick = relay.tick();
+  const stela::RelayTick tick = relay.tick();
   std::cout << "\nRelayed " << tick.published << " messages to the stream SHOP at " << url << '\n';
-  if (tick.failed > 0) throw std::runtime_error{"some messages weren't acknowledged"};
+  if (tick.failed() > 0) throw std::runtime_error{"some messages weren't acknowledged"};
 }
 
 int run(const std::vector<std::string>& arguments) {

@@ -87,7 +87,6 @@ TEST(EndToEnd, ASavedOrderReachesTheStreamAndAReadModel) {
   Outbox outbox{store};
   nats::Publisher publisher{
       {.url = server.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
-  JetStream stream{server.url()};
   Relay relay{outbox, publisher};
   Runner runner{store};
   runner.add(OrderTotals{});
@@ -97,8 +96,9 @@ TEST(EndToEnd, ASavedOrderReachesTheStreamAndAReadModel) {
   order.note("gift");
   order.ship("dhl");
   orders.save(order);
-  const Relay::Tick tick = relay.tick();
+  const RelayTick tick = relay.tick();
   runner.catch_up();
+  JetStream stream{server.url()};
 
   EXPECT_EQ(tick.published, 2);
   EXPECT_THAT(stream.messages(),

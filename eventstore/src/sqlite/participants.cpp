@@ -9,7 +9,7 @@
 
 namespace stela::sqlite {
 
-void Writer::attach(TransactionParticipant& participant) {
+void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare) {
   const auto is_registered = [&](Connection& connection) {
     Query known = connection.query(sql::participants);
     while (known.step()) {
@@ -23,6 +23,7 @@ void Writer::attach(TransactionParticipant& participant) {
   };
   // Registered and attached in one turn: an append between the two would be refused.
   const auto attach_it = [&](Connection& connection) {
+    prepare(connection);
     if (!is_registered(connection)) {
       const std::int64_t now = now_.time_since_epoch().count();
       connection.query(sql::insert_participant)

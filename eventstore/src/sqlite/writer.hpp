@@ -89,7 +89,10 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// connection can see is read.
   void read(FunctionRef<void(Connection&)> work);
 
-  void attach(TransactionParticipant& participant);
+  /// `prepare` runs in the transaction that registers it.
+  void attach(
+      TransactionParticipant& participant,
+      FunctionRef<void(Connection&)> prepare = [](Connection&) {});
   void detach(TransactionParticipant& participant);
   void forget_participant(std::string_view name);
 

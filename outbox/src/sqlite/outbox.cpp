@@ -3,11 +3,12 @@
 
 #include "outbox_sql.hpp"
 #include "sqlite/core.hpp"
+#include "sqlite/generations.hpp"
 #include "sqlite/transaction.hpp"
 
-#include <algorithm>
-#include <array>
-#include <unordered_map>
+#include <map>
+#include <string>
+#include <utility>
 
 namespace stela {
 
@@ -15,129 +16,221 @@ namespace sql = outbox::sql;
 using sqlite::Connection;
 using sqlite::Query;
 
-/// Threads: on_append and forget belong to the thread that leads the store's transaction.
-class Outbox::Participant final : public TransactionParticipant {
+namespace {
+
+constexpr int max_partitions = 1024;
+
+struct Settings {
+  Fence fence = Fence::stream;
+  bool leasing = true;
+};
+
+Fence parse_fence(std::string_view text) {
+  for (const Fence fence : {Fence::stream, Fence::subject, Fence::none}) {
+    if (text == to_string(fence)) return fence;
+  }
+  throw SchemaMismatch{"the outbox has the fence '" + std::string{text} +
+                       "', which this Stela doesn't know"};
+}
+
+[[noreturn]] void refuse(std::string_view what, const std::string& actual,
+                         const std::string& wanted) {
+  throw UsageError{"this database's outbox has " + std::string{what} + " " + actual + ", and " +
+                   wanted + " was asked for; leave the option out to take what the database has"};
+}
+
+/// Enqueues publishable events: live ones as a participant, old ones when the outbox is made.
+class Enqueuer {
  public:
-  Participant(sqlite::Store& the_store, const Partitioner& partitioner)
-      : store{the_store}, partitioner_{partitioner} {}
+  explicit Enqueuer(const Partitioner& partitioner) noexcept : partitioner_{partitioner} {}
 
-  std::string_view name() const noexcept override { return "outbox"; }
-  std::string_view detail() const noexcept override { return partitioner_.name(); }
-  bool runs_user_code() const noexcept override { return false; }
-
-  void on_append(Transaction& transaction, std::span<const StoredEvent> events) override {
-    Connection& connection = sqlite::open_transaction(transaction).connection();
-    for (const StoredEvent& event : events) {
-      if (event.publishes()) enqueue(event, connection);
+  void enqueue(const StoredEvent& event, std::int64_t stream, Connection& connection) {
+    if (partition_count_ == 0) {
+      partition_count_ = outbox::current_generation(connection).partition_count;
     }
+    const PartitionId partition =
+        PartitionId::of(partitioner_.key(event, scratch_), partition_count_);
+    const auto [position, is_new] = positions_.try_emplace(partition, 0);
+    if (is_new) {
+      Query last = connection.query(sql::last_position);
+      last.bind(1, std::int64_t{partition.number}).step();
+      position->second = last.integer(0);
+    }
+    connection.query(sql::insert_message)
+        .bind(1, std::int64_t{partition.number})
+        .bind(2, event.sequence.value())
+        .bind(3, stream)
+        .bind(4, ++position->second)
+        .run();
   }
 
-  void forget() noexcept override {
+  void forget() noexcept {
     partition_count_ = 0;
     positions_.clear();
   }
 
-  sqlite::Store& store;
+  const Partitioner& partitioner() const noexcept { return partitioner_; }
 
  private:
-  void enqueue(const StoredEvent& event, Connection& connection) {
-    if (partition_count_ == 0) {
-      Query generation = connection.query(sql::current_generation);
-      generation.step();
-      partition_count_ = static_cast<int>(generation.integer(2));
-    }
-    const int partition = partition_of(partitioner_.key(event, scratch_), partition_count_);
-    const auto [position, is_new] = positions_.try_emplace(partition, 0);
-    if (is_new) {
-      Query last = connection.query(sql::last_position);
-      last.bind(1, std::int64_t{partition}).step();
-      position->second = last.integer(0);
-    }
-    connection.query(sql::insert_message)
-        .bind(1, std::int64_t{partition})
-        .bind(2, event.sequence.value())
-        .bind(3, ++position->second)
-        .run();
-  }
-
   const Partitioner& partitioner_;
   int partition_count_ = 0;
-  std::unordered_map<int, std::int64_t> positions_;
+  /// The position of the last message of each partition.
+  std::map<PartitionId, std::int64_t> positions_;
   std::string scratch_;
 };
 
-namespace {
-
-void settle_generation(Connection& connection, std::optional<int> wanted) {
-  Query current = connection.query(sql::current_generation);
-  if (current.step()) {
-    if (wanted && *wanted != current.integer(2)) {
-      throw UsageError{"this database's outbox has " + std::to_string(current.integer(2)) +
-                       " partitions, and " + std::to_string(*wanted) +
-                       " were asked for; leave the option out to take what the database has"};
-    }
-    return;
-  }
-  const std::int64_t count = wanted.value_or(1);
-  if (count < 1 || count > 1024) {
-    throw UsageError{"partition_count is 1 to 1024, not " + std::to_string(count)};
+void make_generation(Connection& connection, int partition_count, std::int64_t first_sequence) {
+  if (partition_count < 1 || partition_count > max_partitions) {
+    throw UsageError{"partition_count is 1 to 1024, not " + std::to_string(partition_count)};
   }
   connection.query(sql::insert_generation)
-      .bind(1, std::int64_t{1})
-      .bind(2, std::int64_t{1})
-      .bind(3, count)
+      .bind(1, outbox::current_generation(connection).number + 1)
+      .bind(2, first_sequence)
+      .bind(3, std::int64_t{partition_count})
       .run();
-  for (std::int64_t partition = 0; partition < count; ++partition) {
-    connection.query(sql::insert_partition).bind(1, partition).run();
+  for (int index = 0; index < partition_count; ++index) {
+    const PartitionId partition = PartitionId::at(index, partition_count);
+    connection.query(sql::insert_partition).bind(1, std::int64_t{partition.number}).run();
   }
+}
+
+std::optional<Settings> find_settings(Connection& connection) {
+  Query query = connection.query(sql::settings);
+  if (!query.step()) return std::nullopt;
+  return Settings{parse_fence(query.text(0)), query.integer(1) != 0};
+}
+
+void check_settings(Connection& connection, const OutboxOptions& options,
+                    const Settings& settings) {
+  if (options.fence && *options.fence != settings.fence) {
+    refuse("the fence", std::string{to_string(settings.fence)},
+           std::string{to_string(*options.fence)});
+  }
+  if (options.leasing && *options.leasing != settings.leasing) {
+    refuse("leasing", settings.leasing ? "on" : "off", *options.leasing ? "on" : "off");
+  }
+  const int count = outbox::current_generation(connection).partition_count;
+  if (options.partition_count && *options.partition_count != count) {
+    refuse("a partition_count of", std::to_string(count), std::to_string(*options.partition_count));
+  }
+}
+
+/// Reads through the connection of an open transaction.
+class InTransaction final : public sqlite::Reading {
+ public:
+  explicit InTransaction(Connection& connection) noexcept : connection_{connection} {}
+  void read(FunctionRef<void(Connection&)> work) override { work(connection_); }
+  bool in_transaction() const noexcept override { return true; }
+
+ private:
+  Connection& connection_;
+};
+
+/// Enqueues everything publishable that is in the store.
+void backfill(Connection& connection, sqlite::KindTable& kinds, Enqueuer& enqueuer) {
+  InTransaction reading{connection};
+  const auto history = sqlite::read_all(reading, kinds, {});
+  for (auto page = history->next_page(); !page.empty(); page = history->next_page()) {
+    for (const StoredEvent& event : page) {
+      if (!event.publishes()) continue;
+      Query stream = connection.query(sql::stream_number);
+      stream.bind(1, event.stream.name()).step();
+      enqueuer.enqueue(event, stream.integer(0), connection);
+    }
+  }
+}
+
+Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const OutboxOptions& options,
+                     Enqueuer& enqueuer) {
+  if (const auto settings = find_settings(connection)) {
+    check_settings(connection, options, *settings);
+    return *settings;
+  }
+  const Settings settings{options.fence.value_or(Fence::stream), options.leasing.value_or(true)};
+  if (settings.fence != Fence::none && !settings.leasing) {
+    throw UsageError{
+        "a fence needs leasing: without it several workers publish one partition; "
+        "make the outbox with fence none, or leave leasing on"};
+  }
+  const bool has_history = connection.integer(std::string{sql::has_publishable}).value_or(0) != 0;
+  if (has_history && !options.enable) {
+    throw UsageError{
+        "this database has publishable events from before it had an outbox; say "
+        "whether they are to be published: enable = from_now or backfill"};
+  }
+  connection.query(sql::insert_settings)
+      .bind(1, to_string(settings.fence))
+      .bind(2, std::int64_t{settings.leasing ? 1 : 0})
+      .run();
+  const bool from_now = options.enable == Enable::from_now;
+  const std::int64_t last =
+      connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);
+  make_generation(connection, options.partition_count.value_or(1), from_now ? last + 1 : 1);
+  if (has_history && !from_now) backfill(connection, kinds, enqueuer);
+  enqueuer.forget();
+  return settings;
 }
 
 }  // namespace
 
+/// Threads: on_append and forget belong to the thread that leads the store's transaction.
+class Outbox::Participant final : public TransactionParticipant {
+ public:
+  Participant(sqlite::Store& the_store, const Partitioner& partitioner) noexcept
+      : store{the_store}, enqueuer{partitioner} {}
+
+  std::string_view name() const noexcept override { return "outbox"; }
+  std::string_view detail() const noexcept override { return enqueuer.partitioner().name(); }
+  bool runs_user_code() const noexcept override { return false; }
+
+  void on_append(Transaction& transaction, std::span<const StoredEvent> events) override {
+    sqlite::OpenTransaction& open = sqlite::open_transaction(transaction);
+    for (const StoredEvent& event : events) {
+      if (!event.publishes()) continue;
+      enqueuer.enqueue(event, open.stream_number(event.stream), open.connection());
+    }
+  }
+
+  void forget() noexcept override { enqueuer.forget(); }
+
+  sqlite::Store& store;
+  Enqueuer enqueuer;
+  Settings settings;
+};
+
 Outbox::Outbox(sqlite::Store& store, const OutboxOptions& options)
     : participant_{std::make_unique<Participant>(store, *options.partitioner)} {
   store.core().migrate("outbox", sql::migrations);
-  store.core().writer().run_statements(
-      [&](Connection& connection) { settle_generation(connection, options.partition_count); });
-  store.attach(*participant_);
-}
-
-Outbox::~Outbox() { participant_->store.detach(*participant_); }
-
-sqlite::Store& Outbox::store() noexcept { return participant_->store; }
-
-std::vector<int> Outbox::partitions() {
-  std::vector<int> all;
-  store().core().reading().read([&](Connection& connection) {
-    Query query = connection.query(sql::partitions);
-    while (query.step()) all.push_back(static_cast<int>(query.integer(0)));
+  // The tables and the participant's registration commit together: no append can come between.
+  store.core().writer().attach(*participant_, [&](Connection& connection) {
+    participant_->settings =
+        make_outbox(connection, store.core().kinds(), options, participant_->enqueuer);
   });
-  return all;
 }
 
-std::vector<GlobalSequence> Outbox::next(int partition, int limit) {
-  std::vector<GlobalSequence> sequences;
+Outbox::~Outbox() {
+  participant_->store.detach(*participant_);
+}
+
+sqlite::Store& Outbox::store() const noexcept {
+  return participant_->store;
+}
+const Partitioner& Outbox::partitioner() const noexcept {
+  return participant_->enqueuer.partitioner();
+}
+Fence Outbox::fence() const noexcept {
+  return participant_->settings.fence;
+}
+bool Outbox::leasing() const noexcept {
+  return participant_->settings.leasing;
+}
+
+int Outbox::partition_count() const {
+  int count = 0;
   store().core().reading().read([&](Connection& connection) {
-    Query query = connection.query(sql::next_messages);
-    query.bind(1, std::int64_t{partition}).bind(2, std::int64_t{limit});
-    while (query.step()) sequences.emplace_back(query.integer(0));
+    count = outbox::current_generation(connection).partition_count;
   });
-  return sequences;
-}
-
-void Outbox::mark_published(int partition, GlobalSequence through) {
-  store().core().writer().run_statements(
-      [&](Connection& connection) {
-        connection.query(sql::advance_partition)
-            .bind(1, std::int64_t{partition})
-            .bind(2, through.value())
-            .run();
-        connection.query(sql::delete_published)
-            .bind(1, std::int64_t{partition})
-            .bind(2, through.value())
-            .run();
-      },
-      sqlite::Sync::none);
+  return count;
 }
 
 }  // namespace stela

@@ -4,6 +4,7 @@
 #include <stela/framework/stored_event.hpp>
 #include <stela/outbox/export.hpp>
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,11 +25,24 @@ class STELA_OUTBOX_EXPORT Partitioner {
 /// By stream: the default.
 STELA_OUTBOX_EXPORT const Partitioner& by_stream() noexcept;
 
-/// A partition of `count`, from 0: the CRC-32 (as in zlib) of the key, modulo the count. Published,
-/// so that others can compute it too; docs/schema.md has test vectors.
-STELA_OUTBOX_EXPORT int partition_of(std::string_view key, int count) noexcept;
+/// One partition of the outbox, as the database numbers it: 0 is the only one of an outbox that has
+/// no more, and 1, 2, … are the first, second, … of one that has several. So the only one and the
+/// first of several are two: they are published to different places.
+struct PartitionId {
+  int number = 0;
 
-/// "all" for the only partition there is, else "p00", "p01", …
-STELA_OUTBOX_EXPORT std::string partition_label(int partition, int count);
+  /// The partition of `key` among `count`: the CRC-32 (as in zlib) of the key, modulo the count.
+  /// Published, so that others can compute it too; docs/schema.md has test vectors.
+  STELA_OUTBOX_EXPORT static PartitionId of(std::string_view key, int count) noexcept;
+  /// The `index`-th of `count`, from 0.
+  static constexpr PartitionId at(int index, int count) noexcept {
+    return {count == 1 ? 0 : index + 1};
+  }
+
+  /// "all" for the only one, else "p00", "p01", …
+  STELA_OUTBOX_EXPORT std::string label() const;
+
+  friend constexpr auto operator<=>(PartitionId, PartitionId) = default;
+};
 
 }  // namespace stela

@@ -1,53 +1,76 @@
-// Publishes what waits in the outbox.
+// Publishes what waits in the outbox: each event once and in order.
 #pragma once
 
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/outbox.hpp>
+#include <stela/outbox/publisher.hpp>
+#include <stela/outbox/relay_options.hpp>
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
 namespace stela {
 
-/// Where messages go.
-class STELA_OUTBOX_EXPORT Publisher {
- public:
-  virtual ~Publisher() = default;
-  /// Returns when the broker has acknowledged the event; throws if it hasn't.
-  virtual void publish(const StoredEvent& event) = 0;
+/// What a relay did since it last said so, and how it stands.
+struct RelayTick {
+  std::int64_t claimed = 0;
+  std::int64_t published = 0;
+  /// Tried without success, and waiting to be tried again.
+  std::int64_t retried = 0;
+  std::int64_t parked = 0;
+  std::int64_t skipped = 0;
+  /// Changes that were refused because another worker has the partition now.
+  std::int64_t fenced = 0;
+  /// How often the relay asked the broker what stands there.
+  std::int64_t read_backs = 0;
+  std::chrono::microseconds duration{0};
+  /// How long it is going to wait for something to do.
+  std::chrono::microseconds backoff{0};
+  bool renewed_heartbeat = false;
+  std::int64_t purged_stale = 0;
+  std::int64_t active_workers = 0;
+  std::int64_t desired_count = 0;
+  std::int64_t owned_count = 0;
+  std::int64_t leased_count = 0;
+  std::int64_t released_count = 0;
+  /// "connected", "connecting", "down: …" or "misconfigured: …".
+  std::string broker = {};
+
+  std::int64_t failed() const noexcept { return retried + parked; }
 };
 
-struct RelayOptions {
-  int batch_size = 100;
-  std::chrono::milliseconds idle_backoff{1000};
-};
-
-/// Relays the events of an outbox to a publisher, in order. One relay a database.
-/// Threads: one at a time.
+/// A worker: takes its share of the partitions, publishes what waits in them, and hands them over
+/// when it stops. Any number of them, in any number of processes, share one outbox.
+/// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {
  public:
-  struct Tick {
-    std::int64_t published = 0;
-    std::int64_t failed = 0;
-  };
-
-  /// Both must outlive the relay.
+  /// UsageError if the options contradict each other or the database, or the publisher can't keep
+  /// its fence. `outbox` and `publisher` must outlive the relay.
   Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options = {});
+  ~Relay();
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
 
-  /// One pass over all partitions. A partition stops at the first event that isn't acknowledged.
-  Tick tick();
-  /// Ticks until `stop` is requested; a commit of this process wakes it at once.
+  /// Publishes what waits now, and returns when nothing more can be done at once.
+  RelayTick tick();
+
+  /// Relays until `stop` is requested; then waits for what is in flight, and hands everything over.
+  /// A commit of this process wakes it at once, one of another process within milliseconds.
   void run(std::stop_token stop);
 
- private:
-  void relay_partition(int partition, Tick& tick);
+  /// Called by `run`, on its thread, after whatever it did and at least once in each idle_backoff.
+  void on_tick(std::function<void(const RelayTick&)> listener);
 
-  Outbox& outbox_;
-  Publisher& publisher_;
-  const RelayOptions options_;
+  /// The name under which it holds partitions.
+  const std::string& worker() const noexcept;
+
+ private:
+  class Driver;
+  std::unique_ptr<Driver> driver_;
 };
 
 }  // namespace stela

@@ -1,1 +1,2 @@
-SELECT generation, first_sequence, partition_count FROM outbox_generations ORDER BY generation DESC LIMIT 1
+SELECT generation, first_sequence, partition_count FROM outbox_generations
+ORDER BY generation DESC LIMIT 1

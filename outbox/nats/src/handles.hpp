@@ -1,0 +1,31 @@
+// nats.c's objects, owned.
+#pragma once
+
+#include <stela/framework/error.hpp>
+
+#include <nats/nats.h>
+
+#include <memory>
+#include <string>
+
+namespace stela::nats {
+
+template <class T, void (*Destroy)(T*)>
+struct Destroyer {
+  void operator()(T* object) const noexcept { Destroy(object); }
+};
+
+using OptionsHandle = std::unique_ptr<natsOptions, Destroyer<natsOptions, natsOptions_Destroy>>;
+using ConnectionHandle =
+    std::unique_ptr<natsConnection, Destroyer<natsConnection, natsConnection_Destroy>>;
+using ContextHandle = std::unique_ptr<jsCtx, Destroyer<jsCtx, jsCtx_Destroy>>;
+using MessageHandle = std::unique_ptr<natsMsg, Destroyer<natsMsg, natsMsg_Destroy>>;
+using StreamInfoHandle =
+    std::unique_ptr<jsStreamInfo, Destroyer<jsStreamInfo, jsStreamInfo_Destroy>>;
+
+inline void check(natsStatus status, const std::string& doing) {
+  if (status == NATS_OK) return;
+  throw BrokerFailed{doing + " failed: " + natsStatus_GetText(status)};
+}
+
+}  // namespace stela::nats

@@ -1,0 +1,1 @@
+DELETE FROM outbox_parked WHERE sequence = ?1

@@ -1,0 +1,1 @@
+DELETE FROM outbox_redeliveries WHERE redelivery = ?1

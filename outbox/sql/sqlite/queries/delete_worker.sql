@@ -1,0 +1,1 @@
+DELETE FROM outbox_workers WHERE worker = ?1

@@ -1,0 +1,1 @@
+SELECT fence, leasing FROM outbox_settings WHERE one = 1

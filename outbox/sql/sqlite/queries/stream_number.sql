@@ -1,0 +1,1 @@
+SELECT stream FROM streams WHERE name = ?1

@@ -1,0 +1,1 @@
+SELECT worker, heartbeat_until FROM outbox_workers ORDER BY worker

@@ -1,0 +1,108 @@
+// What the parts of the relay's core share. Nothing here starts a thread, sleeps, reads a clock of
+// its own or opens a socket: time, randomness, store and broker are handed in.
+#pragma once
+
+#include "relay/store.hpp"
+
+#include <stela/framework/clock.hpp>
+#include <stela/framework/uuid.hpp>
+#include <stela/outbox/publisher.hpp>
+#include <stela/outbox/relay_options.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stela::relay {
+
+using Steady = std::chrono::steady_clock::time_point;
+inline constexpr Steady never = Steady::max();
+
+/// What happened, counted since the worker began.
+struct Counts {
+  std::int64_t claimed = 0;
+  std::int64_t published = 0;
+  std::int64_t retried = 0;
+  std::int64_t parked = 0;
+  std::int64_t skipped = 0;
+  std::int64_t fenced = 0;
+  std::int64_t read_backs = 0;
+  std::int64_t leased = 0;
+  std::int64_t released = 0;
+  std::int64_t purged_workers = 0;
+  std::int64_t heartbeats = 0;
+};
+
+/// Something that an operator may want to know.
+struct Incident {
+  enum class Kind : std::uint8_t {
+    publish_failed,
+    parked,
+    skipped,
+    stopped,
+    fenced,
+    broker_down,
+    broker_back,
+    misconfigured,
+    store_trouble,
+  };
+  Kind kind = Kind::publish_failed;
+  PartitionId partition = {};
+  GlobalSequence sequence = {};
+  std::string text = {};
+};
+
+std::string_view to_string(Incident::Kind kind) noexcept;
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_incident(const Incident& incident) = 0;
+};
+
+/// Faults that tests build into the core, to see that they are found. Always `none` elsewhere.
+enum class Mutation : std::uint8_t {
+  none,
+  skip_failed_row,
+  empty_list_means_all,
+  mark_before_ack,
+  mark_on_timeout,
+  no_epoch_in_mark,
+  no_read_back_at_acquisition,
+  dedup_only,
+  fence_on_wrong_sequence,
+  no_park_behind,
+};
+
+/// What every part of a worker's core works with.
+struct Core {
+  const RelayOptions& options;
+  Fence fence;
+  std::string_view worker;
+  /// What the store is, in the headers of its messages.
+  std::string store_id;
+  Store& store;
+  Publisher& publisher;
+  const Clock& clock;
+  Random& random;
+  Observer& observer;
+  Mutation mutation = Mutation::none;
+
+  Counts counts = {};
+  /// The open session, 0 if there is none.
+  std::uint64_t session = 0;
+  /// A lane found that the session can't be relied on: the worker has to open another.
+  bool session_failed = false;
+  /// A lane found that the broker isn't as it should be; empty otherwise.
+  std::string misconfigured = {};
+  std::uint64_t last_request = 0;
+
+  Steady now() const { return clock.steady_now(); }
+  void report(Incident::Kind kind, PartitionId partition, GlobalSequence sequence,
+              std::string text) {
+    observer.on_incident({kind, partition, sequence, std::move(text)});
+  }
+};
+
+}  // namespace stela::relay

@@ -1,0 +1,115 @@
+// A partition whose order the broker keeps: each message names the one that it must follow.
+#pragma once
+
+#include "relay/lane.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::relay {
+
+/// Publishes a chain of messages, and stops at the first answer that isn't the acknowledgement of
+/// the next one. Then it waits for what else is in flight, reads back what stands at the broker,
+/// marks that, and goes on behind it.
+class FencedLane final : public Lane {
+ public:
+  using Lane::Lane;
+
+  bool is_idle() const noexcept override { return flight_.empty() && state_ != State::reading; }
+  void mark_if_due() override;
+  void on_time() override;
+  Steady deadline() const override;
+  void on_answer(const Answer& answer) override;
+  void on_session() override;
+  void on_session_lost() override;
+
+ private:
+  enum class State : std::uint8_t {
+    /// Doesn't know where the partition stands, and hasn't asked.
+    doubtful,
+    /// Waits for the answer to a read-back.
+    reading,
+    /// Knows where the partition stands at the broker.
+    ready,
+    /// Something wasn't acknowledged: waits for the answers to the rest.
+    settling,
+  };
+
+  struct InFlight {
+    std::uint64_t request = 0;
+    PendingMessage message = {};
+    std::string message_id = {};
+    /// Where it will stand at the broker.
+    std::uint64_t position = 0;
+    Steady sent = {};
+    bool answered = false;
+    bool stored = false;
+  };
+
+  /// The first message of the chain that wasn't stored, and what the broker said.
+  struct Failure {
+    PendingMessage message = {};
+    Answer::Kind kind = Answer::Kind::unknown;
+    std::string detail = {};
+    std::uint64_t position = 0;
+  };
+
+  void begin(const Standing& standing) override;
+  void forget() override;
+  void send(int& budget) override;
+
+  // Publishing.
+  std::size_t window() const noexcept;
+  int wanted(int budget) const noexcept;
+  std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
+  bool charge_suspect(const PendingMessage& message);
+  void publish(const PendingMessage& message);
+  std::string message_id_of(const PendingMessage& message) const;
+
+  // Answers.
+  void on_stored(InFlight& message, const Answer& answer);
+  void on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail);
+  void settle();
+  InFlight* find(std::uint64_t request) noexcept;
+  std::size_t acknowledged() const noexcept;
+  Advance progress() const;
+  bool advance(const Advance& advance, bool durable);
+
+  // Doubt, and the way out of it.
+  void doubt();
+  void ask();
+  void on_read_back(const Answer& answer);
+  /// The reason to stop the partition that the answer gives; empty if there is none.
+  std::string_view contradiction(const Answer& answer) const;
+  bool accept(const Answer& answer);
+  void resume();
+  void act_on(const Failure& failure);
+  void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
+               const std::string& error);
+
+  State state_ = State::doubtful;
+  std::deque<InFlight> flight_;
+  Cursor cursor_;
+  /// What is marked: the last message, and where it stands at the broker.
+  GlobalSequence published_through_ = {};
+  std::uint64_t broker_sequence_ = 0;
+  std::string broker_id_;
+  /// What was sent last: the next message has to follow it.
+  std::uint64_t tail_position_ = 0;
+  std::string tail_id_;
+  GlobalSequence tail_ = {};
+  /// After an owner's sudden death: one message at a time up to here, and the one message that may
+  /// have been its cause.
+  GlobalSequence careful_through_ = {};
+  GlobalSequence suspect_ = {};
+  std::uint64_t asked_request_ = 0;
+  Steady asked_ = {};
+  std::optional<Failure> failure_;
+  /// Doubts in a row that brought nothing.
+  int fruitless_ = 0;
+};
+
+}  // namespace stela::relay

@@ -1,0 +1,144 @@
+#include "relay/lane.hpp"
+
+#include "relay/backoff.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::relay {
+
+using namespace std::chrono_literals;
+
+std::string_view to_string(Incident::Kind kind) noexcept {
+  switch (kind) {
+    case Incident::Kind::publish_failed:
+      return "publish_failed";
+    case Incident::Kind::parked:
+      return "parked";
+    case Incident::Kind::skipped:
+      return "skipped";
+    case Incident::Kind::stopped:
+      return "stopped";
+    case Incident::Kind::fenced:
+      return "fenced";
+    case Incident::Kind::broker_down:
+      return "broker_down";
+    case Incident::Kind::broker_back:
+      return "broker_back";
+    case Incident::Kind::misconfigured:
+      return "misconfigured";
+    case Incident::Kind::store_trouble:
+      return "store_trouble";
+  }
+  return "unknown";
+}
+
+bool Lane::acquire() {
+  // Trusted from before the attempt: how long the call took is not ours to know.
+  const Steady begun = core_.now();
+  std::optional<Standing> standing;
+  const std::chrono::microseconds ttl = core_.options.lease_ttl;
+  if (!guarded([&] { standing = core_.store.acquire(partition_, core_.worker, ttl); }))
+    return false;
+  if (!standing) return false;
+  owned_ = true;
+  draining_ = false;
+  epoch_ = standing->epoch;
+  trusted_until_ = begun + ttl - ttl / 10;
+  attempts_ = standing->attempts;
+  held_until_ = begun + standing->backoff_left;
+  ++core_.counts.leased;
+  begin(*standing);
+  return true;
+}
+
+void Lane::renew() {
+  if (!owned_) return;
+  const Steady begun = core_.now();
+  const std::chrono::microseconds ttl = core_.options.lease_ttl;
+  bool renewed = false;
+  if (!guarded([&] { renewed = core_.store.renew(lease(), ttl); })) return;
+  if (renewed) {
+    trusted_until_ = begun + ttl - ttl / 10;
+  } else {
+    lose("its lease couldn't be renewed");
+  }
+}
+
+void Lane::release() {
+  if (!owned_) return;
+  // Without success the lease runs out by itself.
+  guarded([&] { core_.store.release(lease()); });
+  ++core_.counts.released;
+  owned_ = false;
+  forget();
+}
+
+void Lane::lose(std::string_view why) {
+  ++core_.counts.fenced;
+  core_.report(Incident::Kind::fenced, partition_, {}, std::string{why});
+  owned_ = false;
+  forget();
+}
+
+void Lane::stop(std::string_view reason, std::string detail) {
+  bool noted = false;
+  if (!guarded([&] { noted = core_.store.stop(lease(), reason, detail); })) return;
+  if (!noted) return lose("its epoch has passed");
+  core_.report(Incident::Kind::stopped, partition_, {}, std::string{reason} + ": " + detail);
+  release();
+}
+
+void Lane::back_off(std::string error, const PendingMessage* message, int message_attempts) {
+  ++attempts_;
+  const auto wait = backoff(core_.options, attempts_, core_.random);
+  held_until_ = core_.now() + wait;
+  Trouble trouble{.attempts = attempts_, .backoff = wait, .error = std::move(error)};
+  if (message != nullptr) {
+    trouble.message = *message;
+    trouble.message_attempts = message_attempts;
+  }
+  bool noted = false;
+  if (guarded([&] { noted = core_.store.note(lease(), trouble); }) && !noted) {
+    lose("its epoch has passed");
+  }
+}
+
+void Lane::recover() {
+  if (attempts_ == 0) return;
+  attempts_ = 0;
+  held_until_ = {};
+  bool noted = false;
+  if (guarded([&] { noted = core_.store.note(lease(), {}); }) && !noted) {
+    lose("its epoch has passed");
+  }
+}
+
+void Lane::count(const Advance& advance) {
+  for (const PublishedRun& run : advance.published) core_.counts.published += run.count;
+  for (const ParkedMessage& parked : advance.parked) {
+    ++core_.counts.parked;
+    if (parked.reason == ParkedMessage::Reason::behind) continue;
+    core_.report(Incident::Kind::parked, partition_, parked.sequence, parked.error);
+  }
+  for (const ParkedMessage& skipped : advance.skipped) {
+    ++core_.counts.skipped;
+    core_.report(Incident::Kind::skipped, partition_, skipped.sequence, skipped.error);
+  }
+}
+
+void Lane::store_trouble(std::string_view problem) {
+  ++store_failures_;
+  const auto wait = backoff(50ms, 2s, store_failures_, core_.options.retry_jitter, core_.random);
+  held_until_ = std::max(held_until_, core_.now() + wait);
+  core_.report(Incident::Kind::store_trouble, partition_, {}, std::string{problem});
+}
+
+void Lane::pump(int& budget) {
+  if (!owned_ || draining_ || budget <= 0 || core_.session == 0) return;
+  if (is_backing_off() || !is_trusted()) return;
+  send(budget);
+}
+
+}  // namespace stela::relay

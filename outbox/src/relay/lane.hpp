@@ -1,0 +1,108 @@
+// One partition in the hands of a worker.
+#pragma once
+
+#include "relay/core.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela::relay {
+
+/// What all lanes have in common: the lease, trouble, stopping. How messages are published, a
+/// FencedLane or an OpenLane says.
+/// Threads: one at a time.
+class Lane {
+ public:
+  Lane(Core& core, PartitionId partition) noexcept : core_{core}, partition_{partition} {}
+  virtual ~Lane() = default;
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  PartitionId partition() const noexcept { return partition_; }
+  bool is_owned() const noexcept { return owned_; }
+  bool is_draining() const noexcept { return draining_; }
+
+  /// Tries to get the lease; true if it is ours now.
+  bool acquire();
+  /// Renews it; without success the lane is lost.
+  void renew();
+  /// Sends nothing more, so that the lease can be handed over.
+  void drain() noexcept { draining_ = true; }
+  /// Nothing is in flight, and nothing known is unmarked.
+  virtual bool is_idle() const noexcept = 0;
+  /// Gives the lease back.
+  void release();
+
+  /// Sends what may be sent, at most `budget` messages, which it lowers.
+  void pump(int& budget);
+  /// Notes what was acknowledged, unless more of the same batch is about to be.
+  virtual void mark_if_due() = 0;
+  /// What is due by time: timeouts, the end of a backoff.
+  virtual void on_time() = 0;
+  virtual Steady deadline() const = 0;
+
+  virtual void on_answer(const Answer& answer) = 0;
+  /// A new session is open: what was in flight on the old one is unknown.
+  virtual void on_session() = 0;
+  virtual void on_session_lost() = 0;
+
+ protected:
+  /// Called with what the new owner found.
+  virtual void begin(const Standing& standing) = 0;
+  /// Everything in memory is worthless.
+  virtual void forget() = 0;
+  /// Sends; the lease is trusted and nothing holds the lane back.
+  virtual void send(int& budget) = 0;
+
+  Lease lease() const noexcept { return {partition_, core_.worker, epoch_}; }
+  /// The lease lasts long enough to act under it.
+  bool is_trusted() const { return owned_ && core_.now() < trusted_until_; }
+  /// Another owner came: nothing that we know of the partition counts.
+  void lose(std::string_view why);
+  /// Nobody publishes this partition until an operator adopts it.
+  void stop(std::string_view reason, std::string detail);
+  /// Waits before sending again, longer each time; `message` is charged if it is set.
+  void back_off(std::string error, const PendingMessage* message = nullptr,
+                int message_attempts = 0);
+  void recover();
+  /// Counts and reports what was noted.
+  void count(const Advance& advance);
+  bool is_backing_off() const { return core_.now() < held_until_; }
+  Steady held_until() const noexcept { return held_until_; }
+
+  /// Runs a store call; what it throws holds the lane for a moment. False if it threw.
+  template <class Call>
+  bool guarded(Call&& call);
+
+  Core& core_;
+
+ private:
+  void store_trouble(std::string_view problem);
+
+  const PartitionId partition_;
+  bool owned_ = false;
+  bool draining_ = false;
+  std::int64_t epoch_ = 0;
+  Steady trusted_until_{};
+  Steady held_until_{};
+  int attempts_ = 0;
+  int store_failures_ = 0;
+};
+
+template <class Call>
+bool Lane::guarded(Call&& call) {
+  try {
+    call();
+    store_failures_ = 0;
+    return true;
+  } catch (const Error& e) {
+    store_trouble(e.what());
+    return false;
+  }
+}
+
+}  // namespace stela::relay

@@ -1,0 +1,85 @@
+// A partition whose broker takes what comes: order is kept per stream, by waiting.
+#pragma once
+
+#include "relay/lane.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace stela::relay {
+
+/// Publishes messages of different streams side by side, and those of one stream one after the
+/// other. A message whose fate is unknown is sent again under the same id: the broker's window or
+/// the consumer's inbox drops the second.
+class OpenLane final : public Lane {
+ public:
+  using Lane::Lane;
+
+  bool is_idle() const noexcept override { return requests_.empty() && stored_ == 0; }
+  void mark_if_due() override;
+  void on_time() override;
+  Steady deadline() const override;
+  void on_answer(const Answer& answer) override;
+  void on_session() override {}
+  void on_session_lost() override;
+
+ private:
+  enum class State : std::uint8_t { waiting, in_flight, stored };
+
+  struct Entry {
+    PendingMessage message = {};
+    /// Keeps the event alive.
+    std::shared_ptr<const PendingBatch> batch = {};
+    State state = State::waiting;
+    std::uint64_t broker_sequence = 0;
+    Steady sent = {};
+    /// The next one of the same stream.
+    Entry* behind = nullptr;
+  };
+
+  /// The messages of one stream that were fetched: the first is in flight, ready or held.
+  struct Stream {
+    Entry* first = nullptr;
+    Entry* last = nullptr;
+    /// The first waits until then.
+    Steady held_until = {};
+  };
+
+  void begin(const Standing&) override { forget(); }
+  void forget() override;
+  void send(int& budget) override;
+
+  bool fetch(int budget);
+  Advance sort_out(const std::shared_ptr<const PendingBatch>& batch, std::list<Entry>& fetched);
+  void enqueue(Entry& entry);
+  void publish(Entry& entry);
+
+  void on_stored(Entry& entry, const Answer& answer);
+  void on_rejected(Entry& entry, const std::string& error);
+  void give_up(Entry& entry, ParkedMessage::Reason reason, const std::string& error);
+  /// The stream's next message may go.
+  void shift(Entry& entry);
+
+  Advance progress() const;
+  bool advance(const Advance& advance, bool durable);
+
+  /// Everything that was fetched and isn't marked yet, in order.
+  std::list<Entry> entries_;
+  std::unordered_map<std::int64_t, Stream> streams_;
+  /// By request, that is in the order in which they were sent.
+  std::map<std::uint64_t, Entry*> requests_;
+  /// First of their streams, and free to go.
+  std::deque<Entry*> ready_;
+  /// Streams whose first message waits for its time.
+  std::vector<std::int64_t> held_;
+  Cursor cursor_;
+  int stored_ = 0;
+};
+
+}  // namespace stela::relay

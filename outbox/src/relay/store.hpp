@@ -1,0 +1,179 @@
+// The relay's port to the outbox tables.
+#pragma once
+
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/numbers.hpp>
+#include <stela/framework/uuid.hpp>
+#include <stela/outbox/partitioner.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::relay {
+
+/// A worker's hold on a partition: named in every change that it makes.
+struct Lease {
+  PartitionId partition = {};
+  std::string_view owner = {};
+  std::int64_t epoch = 0;
+};
+
+/// What a new owner finds.
+struct Standing {
+  std::int64_t epoch = 0;
+  GlobalSequence published_through = {};
+  std::uint64_t broker_sequence = 0;
+  std::string broker_id = {};
+  /// The owner before didn't release it; it had this many messages in flight, up to this sequence.
+  bool unclean = false;
+  std::int64_t flight_count = 0;
+  GlobalSequence flight_through = {};
+  /// How often the partition was backed off in a row, and how long it still is.
+  int attempts = 0;
+  std::chrono::microseconds backoff_left{0};
+  /// Why it is stopped; empty if it isn't.
+  std::string stopped = {};
+};
+
+/// Everybody's partitions and workers, at one time.
+struct Overview {
+  struct Partition {
+    PartitionId id = {};
+    std::string owner = {};
+    /// Nobody holds it: free, expired, or with a lease that ends absurdly late.
+    bool is_free = true;
+    /// It has an owner whose lease ran out.
+    bool is_expired = false;
+    bool is_stopped = false;
+    /// Of the current generation, or something of an older one still waits in it.
+    bool is_needed = true;
+  };
+  std::vector<Partition> partitions;
+  /// Those with a valid heartbeat, by name.
+  std::vector<std::string> workers;
+};
+
+/// A message as `next` hands it out.
+struct PendingMessage {
+  GlobalSequence sequence = {};
+  /// The number of its stream in the database.
+  std::int64_t stream = 0;
+  /// 0 unless an operator had it sent again.
+  std::int64_t redelivery = 0;
+  int attempts = 0;
+  /// It isn't to be tried again before this has passed (mode `none`).
+  std::chrono::microseconds backoff_left{0};
+  /// Its stream has parked messages: this one has to join them.
+  bool is_behind_parked = false;
+  /// Sent again though it was published before: its message id must be a new one.
+  bool is_republished = false;
+  /// Null if the event can't be read; then `problem` says why.
+  const StoredEvent* event = nullptr;
+  std::string problem = {};
+};
+
+/// Messages and what their events point to; valid as long as it lives.
+class PendingBatch {
+ public:
+  virtual ~PendingBatch() = default;
+  std::vector<PendingMessage> messages;
+};
+
+/// How far a reader of a partition is: behind these.
+struct Cursor {
+  std::int64_t redelivery = 0;
+  GlobalSequence sequence = {};
+};
+
+/// A run of messages that stand at the broker one behind the other.
+struct PublishedRun {
+  GlobalSequence first = {};
+  GlobalSequence last = {};
+  std::int64_t count = 0;
+  std::int64_t redelivery = 0;
+  std::uint64_t first_broker = 0;
+  std::uint64_t last_broker = 0;
+};
+
+struct ParkedMessage {
+  GlobalSequence sequence = {};
+  std::int64_t redelivery = 0;
+  enum class Reason : std::uint8_t { refused, attempts, behind } reason = Reason::refused;
+  int attempts = 0;
+  std::string error = {};
+};
+
+/// Everything that an owner notes of its partition at once, in one transaction.
+struct Advance {
+  std::vector<PublishedRun> published = {};
+  std::vector<ParkedMessage> parked = {};
+  /// Not published and not wanted any more (`on_poison = skip`).
+  std::vector<ParkedMessage> skipped = {};
+  /// The last message of the partition at the broker; unchanged if unset.
+  std::optional<std::uint64_t> broker_sequence = {};
+  std::string broker_id = {};
+  /// What is about to be in flight, all of it.
+  std::int64_t flight_count = 0;
+  GlobalSequence flight_through = {};
+};
+
+/// What went wrong, to be kept for a successor and for operators.
+struct Trouble {
+  /// Charged to this message; unset if it is nobody's fault.
+  std::optional<PendingMessage> message = {};
+  int message_attempts = 0;
+  /// How long that message waits, with its stream (mode `none`).
+  std::chrono::microseconds message_backoff{0};
+  /// How often in a row the partition is backed off now, and for how long.
+  int attempts = 0;
+  std::chrono::microseconds backoff{0};
+  std::string error = {};
+};
+
+/// Short synchronous calls. All throw Error: StoreBusy and StoreFull are to be tried again.
+/// Threads: one at a time.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// What the store is, for the headers of its messages.
+  virtual std::string store_id() const = 0;
+
+  /// Notes that the worker lives for `ttl` from now, and removes workers that have been dead for
+  /// long. How many were removed.
+  virtual int heartbeat(std::string_view worker, std::chrono::microseconds ttl) = 0;
+  /// The worker leaves.
+  virtual void leave(std::string_view worker) noexcept = 0;
+  virtual Overview look(std::chrono::microseconds lease_ttl) = 0;
+
+  /// The lease, unless somebody else holds it.
+  virtual std::optional<Standing> acquire(PartitionId partition, std::string_view worker,
+                                          std::chrono::microseconds ttl) = 0;
+  /// False if it is lost.
+  virtual bool renew(const Lease& lease, std::chrono::microseconds ttl) = 0;
+  virtual void release(const Lease& lease) = 0;
+
+  /// What is next behind `cursor`: first what operators had sent again, then what waits, both in
+  /// order. Nothing of a generation whose predecessors aren't drained.
+  virtual std::unique_ptr<PendingBatch> next(PartitionId partition, const Cursor& cursor,
+                                             int limit) = 0;
+
+  /// The ids of these events; nil for those that don't exist.
+  virtual std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) = 0;
+
+  // The rest changes a partition under its lease: false if it is lost, and nothing was changed.
+
+  /// `durable`: return only when it is on the disk, and everything committed before it.
+  virtual bool advance(const Lease& lease, const Advance& advance, bool durable) = 0;
+  virtual bool note(const Lease& lease, const Trouble& trouble) = 0;
+  /// Nobody publishes it until an operator adopts it again.
+  virtual bool stop(const Lease& lease, std::string_view reason, std::string_view detail) = 0;
+};
+
+}  // namespace stela::relay

@@ -1,0 +1,262 @@
+#include "relay/worker.hpp"
+
+#include "relay/backoff.hpp"
+#include "relay/fenced_lane.hpp"
+#include "relay/membership.hpp"
+#include "relay/open_lane.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::relay {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto max_probe_interval = 30s;
+
+}  // namespace
+
+Worker::Worker(const RelayOptions& options, Fence fence, const Ports& ports, Mutation mutation)
+    : options_{options},
+      answers_{ports.answers},
+      core_{.options = options_,
+            .fence = fence,
+            .worker = options_.worker,
+            .store_id = {},
+            .store = ports.store,
+            .publisher = ports.publisher,
+            .clock = ports.clock,
+            .random = ports.random,
+            .observer = ports.observer,
+            .mutation = mutation} {}
+
+Worker::~Worker() = default;
+
+// --- life
+
+void Worker::start() {
+  core_.store_id = core_.store.store_id();
+  started_ = true;
+  next_beat_ = next_look_ = next_connect_ = core_.now();
+}
+
+void Worker::stop() {
+  stopping_ = true;
+  for (auto& [number, lane] : lanes_) lane->drain();
+}
+
+void Worker::run_due() {
+  if (!started_ || stopped_) return;
+  const Steady now = core_.now();
+  if (now >= next_beat_) beat();
+  if (broker_ == Broker::down && now >= next_connect_) connect();
+  if (broker_ == Broker::connecting && now >= connecting_since_ + options_.publish_timeout) {
+    drop_session("no answer while connecting", false);
+  }
+  if (!stopping_ && now >= next_look_) look();
+  for (auto& [number, lane] : lanes_) lane->on_time();
+  woken_ = false;
+  int budget = options_.window;
+  for (auto& [number, lane] : lanes_) {
+    // Each partition has a share of what is sent at once, and none can starve the others.
+    int part =
+        std::max<int>(1, budget / static_cast<int>(std::max<std::size_t>(owned_partitions(), 1)));
+    lane->pump(part);
+    lane->mark_if_due();
+  }
+  if (core_.session_failed) drop_session("an answer is missing", false);
+  if (!core_.misconfigured.empty()) drop_session(std::exchange(core_.misconfigured, {}), true);
+  hand_over_drained();
+}
+
+Steady Worker::deadline() const {
+  if (!started_ || stopped_) return never;
+  Steady earliest = next_beat_;
+  if (!stopping_) earliest = std::min(earliest, next_look_);
+  if (broker_ == Broker::down) earliest = std::min(earliest, next_connect_);
+  if (broker_ == Broker::connecting) {
+    earliest = std::min(earliest, connecting_since_ + options_.publish_timeout);
+  }
+  for (const auto& [number, lane] : lanes_) earliest = std::min(earliest, lane->deadline());
+  return earliest;
+}
+
+void Worker::on_answer(const Answer& answer) {
+  if (answer.session != last_session_) return;
+  if (answer.kind == Answer::Kind::connected) {
+    if (broker_ != Broker::connecting) return;
+    broker_ = Broker::connected;
+    core_.session = last_session_;
+    if (failed_connects_ > 0 || !trouble_.empty()) {
+      core_.report(Incident::Kind::broker_back, {}, {}, "the broker answers again");
+    }
+    failed_connects_ = 0;
+    trouble_.clear();
+    misconfigured_ = false;
+    for (auto& [number, lane] : lanes_) lane->on_session();
+    return;
+  }
+  if (answer.kind == Answer::Kind::disconnected && answer.request == 0) {
+    return drop_session(answer.detail, false);
+  }
+  if (broker_ != Broker::connected) return;
+  for (auto& [number, lane] : lanes_) lane->on_answer(answer);
+}
+
+// --- membership and leases
+
+void Worker::beat() {
+  next_beat_ = core_.now() + options_.lease_renew;
+  try {
+    core_.counts.purged_workers += core_.store.heartbeat(core_.worker, options_.heartbeat_ttl);
+    ++core_.counts.heartbeats;
+  } catch (const Error& e) {
+    // Sooner than usual: the lease must not run out over a busy database.
+    next_beat_ = core_.now() + options_.lease_renew / 8;
+    core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
+  }
+  for (auto& [number, lane] : lanes_) lane->renew();
+}
+
+void Worker::look() {
+  next_look_ = core_.now() + options_.idle_backoff;
+  Overview overview;
+  try {
+    overview = core_.store.look(options_.lease_ttl);
+  } catch (const Error& e) {
+    core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
+    return;
+  }
+  watch_membership(overview);
+  take_free(overview);
+  hand_over_surplus();
+}
+
+void Worker::watch_membership(const Overview& overview) {
+  // Whoever let a lease run out is dead, or as good as that, whatever its heartbeat says.
+  std::vector<std::string> members;
+  for (const std::string& worker : overview.workers) {
+    const bool lapsed = std::any_of(
+        overview.partitions.begin(), overview.partitions.end(),
+        [&](const Overview::Partition& p) { return p.is_expired && p.owner == worker; });
+    if (!lapsed && worker != core_.worker) members.push_back(worker);
+  }
+  members.emplace_back(core_.worker);
+  std::sort(members.begin(), members.end());
+  if (members != members_) {
+    members_ = std::move(members);
+    members_since_ = core_.now();
+  }
+  active_workers_ = members_.size();
+  needed_ = static_cast<std::size_t>(
+      std::count_if(overview.partitions.begin(), overview.partitions.end(),
+                    [](const Overview::Partition& p) { return p.is_needed && !p.is_stopped; }));
+  share_ = share_of(core_.worker, members_, needed_);
+}
+
+void Worker::take_free(const Overview& overview) {
+  std::size_t owned = owned_partitions();
+  const std::size_t count = overview.partitions.size();
+  // Workers that look at the same time begin at different partitions.
+  const std::size_t begin = count == 0 ? 0 : std::hash<std::string_view>{}(core_.worker) % count;
+  for (std::size_t i = 0; i < count && owned < share_; ++i) {
+    const Overview::Partition& partition = overview.partitions[(begin + i) % count];
+    if (!partition.is_free || partition.is_stopped || !partition.is_needed) continue;
+    if (lane(partition.id).is_owned()) continue;
+    if (lane(partition.id).acquire()) ++owned;
+  }
+}
+
+void Worker::hand_over_surplus() {
+  // Only for members that stayed: a worker that comes and goes must not move partitions about.
+  if (core_.now() < members_since_ + options_.lease_renew) return;
+  std::size_t owned = owned_partitions();
+  for (auto it = lanes_.rbegin(); it != lanes_.rend() && owned > share_; ++it) {
+    if (!it->second->is_owned() || it->second->is_draining()) continue;
+    it->second->drain();
+    --owned;
+  }
+}
+
+void Worker::hand_over_drained() {
+  for (auto& [number, lane] : lanes_) {
+    if (lane->is_owned() && lane->is_draining() && lane->is_idle()) lane->release();
+  }
+  if (!stopping_) return;
+  const bool done = std::none_of(lanes_.begin(), lanes_.end(),
+                                 [](const auto& entry) { return entry.second->is_owned(); });
+  if (!done) return;
+  core_.store.leave(core_.worker);
+  core_.publisher.disconnect();
+  stopped_ = true;
+}
+
+std::size_t Worker::owned_partitions() const noexcept {
+  return static_cast<std::size_t>(std::count_if(
+      lanes_.begin(), lanes_.end(),
+      [](const auto& entry) { return entry.second->is_owned() && !entry.second->is_draining(); }));
+}
+
+bool Worker::is_idle() const noexcept {
+  return std::all_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& entry) { return entry.second->is_idle(); });
+}
+
+Lane& Worker::lane(PartitionId partition) {
+  auto& lane = lanes_[partition.number];
+  if (lane == nullptr) {
+    if (core_.fence == Fence::none) {
+      lane = std::make_unique<OpenLane>(core_, partition);
+    } else {
+      lane = std::make_unique<FencedLane>(core_, partition);
+    }
+  }
+  return *lane;
+}
+
+// --- the session
+
+void Worker::connect() {
+  broker_ = Broker::connecting;
+  connecting_since_ = core_.now();
+  core_.session_failed = false;
+  try {
+    core_.publisher.connect(++last_session_, answers_);
+  } catch (const Error& e) {
+    drop_session(e.what(), false);
+  }
+}
+
+void Worker::drop_session(std::string why, bool misconfigured) {
+  const bool was_connected = broker_ == Broker::connected;
+  broker_ = Broker::down;
+  core_.session = 0;
+  core_.session_failed = false;
+  core_.publisher.disconnect();
+  ++last_session_;
+  for (auto& [number, lane] : lanes_) lane->on_session_lost();
+  // A session that worked is replaced at once; one that can't be had is asked for ever more slowly.
+  if (!was_connected || misconfigured) ++failed_connects_;
+  const auto wait = failed_connects_ == 0
+                        ? 0us
+                        : backoff(options_.retry_backoff, max_probe_interval, failed_connects_,
+                                  options_.retry_jitter, core_.random);
+  next_connect_ = core_.now() + wait;
+  if (trouble_ != why || misconfigured_ != misconfigured) {
+    core_.report(misconfigured ? Incident::Kind::misconfigured : Incident::Kind::broker_down, {},
+                 {}, why);
+  }
+  trouble_ = std::move(why);
+  misconfigured_ = misconfigured;
+}
+
+std::string Worker::broker_state() const {
+  if (broker_ == Broker::connected) return "connected";
+  if (misconfigured_) return "misconfigured: " + trouble_;
+  return trouble_.empty() ? "connecting" : "down: " + trouble_;
+}
+
+}  // namespace stela::relay

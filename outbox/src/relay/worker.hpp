@@ -1,0 +1,102 @@
+// A relay worker without its driver: leases, the broker session, and the lanes of its partitions.
+#pragma once
+
+#include "relay/core.hpp"
+#include "relay/lane.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stela::relay {
+
+/// A state machine: whoever drives it calls `on_time` when its deadline has come, hands it what the
+/// broker answers, wakes it when something was committed, and calls `run_due` after any of these.
+/// Everything it does, it does inside these calls.
+/// Threads: one at a time.
+class Worker {
+ public:
+  struct Ports {
+    Store& store;
+    Publisher& publisher;
+    const Clock& clock;
+    Random& random;
+    Observer& observer;
+    AnswerSink& answers;
+  };
+
+  /// `options` must be checked, and have a name for the worker.
+  Worker(const RelayOptions& options, Fence fence, const Ports& ports,
+         Mutation mutation = Mutation::none);
+  ~Worker();
+
+  /// Joins the other workers and takes what is free.
+  void start();
+  /// Sends nothing more; once `is_stopped`, everything is handed over.
+  void stop();
+  bool is_stopped() const noexcept { return stopped_; }
+
+  /// Messages may wait.
+  void wake() noexcept { woken_ = true; }
+  void on_answer(const Answer& answer);
+  /// Does what is due.
+  void run_due();
+  /// When `run_due` has to be called again, if nothing happens before.
+  Steady deadline() const;
+
+  const Counts& counts() const noexcept { return core_.counts; }
+  std::size_t active_workers() const noexcept { return active_workers_; }
+  std::size_t wanted_partitions() const noexcept { return share_; }
+  std::size_t owned_partitions() const noexcept;
+  /// In words: "connected", "connecting", "down: …", "misconfigured: …".
+  std::string broker_state() const;
+  /// Nothing is in flight, and nothing is being asked.
+  bool is_idle() const noexcept;
+  bool is_connecting() const noexcept { return broker_ == Broker::connecting; }
+
+ private:
+  void beat();
+  void look();
+  void watch_membership(const Overview& overview);
+  void take_free(const Overview& overview);
+  void hand_over_surplus();
+  void hand_over_drained();
+
+  void connect();
+  void drop_session(std::string why, bool misconfigured);
+
+  Lane& lane(PartitionId partition);
+
+  RelayOptions options_;
+  AnswerSink& answers_;
+  Core core_;
+  std::map<int, std::unique_ptr<Lane>> lanes_;
+
+  bool started_ = false;
+  bool stopping_ = false;
+  bool stopped_ = false;
+  bool woken_ = false;
+  Steady next_beat_ = {};
+  Steady next_look_ = {};
+
+  // Membership: who lives, and since when the same have.
+  std::vector<std::string> members_;
+  Steady members_since_ = {};
+  std::size_t active_workers_ = 0;
+  std::size_t share_ = 0;
+  std::size_t needed_ = 0;
+
+  // The session with the broker.
+  enum class Broker : std::uint8_t { down, connecting, connected };
+  Broker broker_ = Broker::down;
+  std::uint64_t last_session_ = 0;
+  Steady next_connect_ = {};
+  Steady connecting_since_ = {};
+  int failed_connects_ = 0;
+  std::string trouble_;
+  bool misconfigured_ = false;
+};
+
+}  // namespace stela::relay

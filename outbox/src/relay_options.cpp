@@ -1,0 +1,100 @@
+#include <stela/framework/error.hpp>
+#include <stela/outbox/relay_options.hpp>
+
+namespace stela {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string in_ms(milliseconds value) {
+  return std::to_string(value.count()) + " ms";
+}
+
+void require_positive(std::string_view name, milliseconds value) {
+  if (value.count() > 0 && value <= std::chrono::hours{24 * 365}) return;
+  throw UsageError{std::string{name} + " is " + in_ms(value) +
+                   "; it must be above 0, and at most a year"};
+}
+
+void require_in_range(std::string_view name, int value, int least, int most) {
+  if (value >= least && value <= most) return;
+  throw UsageError{std::string{name} + " is " + std::to_string(value) + "; it must be " +
+                   std::to_string(least) + " to " + std::to_string(most)};
+}
+
+/// `smaller` must be less than `larger`, because of `reason`.
+void require_less(std::string_view smaller_name, milliseconds smaller, std::string_view larger_name,
+                  milliseconds larger, std::string_view reason) {
+  if (smaller < larger) return;
+  throw UsageError{std::string{smaller_name} + " (" + in_ms(smaller) + ") must be less than " +
+                   std::string{larger_name} + " (" + in_ms(larger) + "): " + std::string{reason}};
+}
+
+}  // namespace
+
+std::string_view to_string(Fence fence) noexcept {
+  switch (fence) {
+    case Fence::stream:
+      return "stream";
+    case Fence::subject:
+      return "subject";
+    case Fence::none:
+      return "none";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(OnPoison on_poison) noexcept {
+  switch (on_poison) {
+    case OnPoison::park:
+      return "park";
+    case OnPoison::halt:
+      return "halt";
+    case OnPoison::skip:
+      return "skip";
+  }
+  return "unknown";
+}
+
+void check(const RelayOptions& options, Fence fence, bool leasing) {
+  require_positive("lease_ttl", options.lease_ttl);
+  require_positive("lease_renew", options.lease_renew);
+  require_positive("heartbeat_ttl", options.heartbeat_ttl);
+  require_positive("idle_backoff", options.idle_backoff);
+  require_positive("claim_ttl", options.claim_ttl);
+  require_positive("publish_timeout", options.publish_timeout);
+  require_positive("retry_backoff", options.retry_backoff);
+  require_positive("retry_backoff_max", options.retry_backoff_max);
+  require_in_range("batch_size", options.batch_size, 1, 10'000);
+  require_in_range("window", options.window, 1, 100'000);
+  require_in_range("max_attempts", options.max_attempts, 1, 1'000'000);
+  if (!(options.retry_jitter >= 0 && options.retry_jitter <= 1)) {
+    throw UsageError{"retry_jitter must be 0 to 1"};
+  }
+  if (options.retention.count() < 1) throw UsageError{"retention must be an hour or more"};
+  if (options.worker.size() > 128) throw UsageError{"a worker's name is at most 128 bytes long"};
+
+  require_less("lease_renew", options.lease_renew * 2, "lease_ttl", options.lease_ttl,
+               "a lease must outlive one renewal that fails, so lease_renew is less than half of "
+               "lease_ttl");
+  require_less("lease_renew", options.lease_renew, "heartbeat_ttl", options.heartbeat_ttl,
+               "the heartbeat is sent with the renewals");
+  if (options.retry_backoff > options.retry_backoff_max) {
+    throw UsageError{"retry_backoff (" + in_ms(options.retry_backoff) +
+                     ") is more than retry_backoff_max (" + in_ms(options.retry_backoff_max) + ")"};
+  }
+  if (leasing) {
+    require_less("publish_timeout", options.publish_timeout, "lease_ttl", options.lease_ttl,
+                 "an owner must hear of its messages while it still is the owner");
+    return;
+  }
+  require_less(
+      "publish_timeout", options.publish_timeout, "claim_ttl", options.claim_ttl,
+      "a claim must outlast the publishing of its message, or another worker sends it too");
+  if (fence != Fence::none) {
+    throw UsageError{"a fence of '" + std::string{to_string(fence)} +
+                     "' needs leasing: without it several workers publish the same partition"};
+  }
+}
+
+}  // namespace stela

@@ -1,0 +1,195 @@
+#include "sqlite/advance.hpp"
+
+#include "outbox_sql.hpp"
+#include "sqlite/generations.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela::outbox {
+
+using relay::ParkedMessage;
+using relay::PublishedRun;
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+std::string_view in_words(ParkedMessage::Reason reason) noexcept {
+  switch (reason) {
+    case ParkedMessage::Reason::refused:
+      return "refused";
+    case ParkedMessage::Reason::attempts:
+      return "attempts";
+    case ParkedMessage::Reason::behind:
+      return "behind";
+  }
+  return "refused";
+}
+
+/// One advance, step by step. What it removes and publishes is counted in the partition's row.
+class Application {
+ public:
+  Application(Connection& connection, PartitionId partition, std::int64_t now) noexcept
+      : connection_{connection}, partition_{partition.number}, now_{now} {}
+
+  void publish(const PublishedRun& run) {
+    if (run.redelivery > 0) {
+      if (remove_redelivery(run.redelivery) == "retry") ++published_;
+    } else {
+      const std::int64_t removed = remove_messages(run.first, run.last);
+      removed_ += removed;
+      published_ += run.count;
+      // It was parked, and arrived at the broker all the same.
+      if (removed == 0) connection_.query(sql::delete_parked).bind(1, run.first.value()).run();
+      through_ = std::max(through_, run.last.value());
+    }
+    connection_.query(sql::insert_batch)
+        .bind(1, partition_)
+        .bind(2, run.last.value())
+        .bind(3, run.redelivery)
+        .bind(4, run.first.value())
+        .bind(5, run.count)
+        .bind(6, now_)
+        .bind(7, static_cast<std::int64_t>(run.first_broker))
+        .bind(8, static_cast<std::int64_t>(run.last_broker))
+        .run();
+  }
+
+  void park(const ParkedMessage& message) {
+    const auto stream = take(message);
+    if (!stream) return;
+    if (message.reason == ParkedMessage::Reason::behind && !is_parked(*stream)) {
+      // Meanwhile an operator sent the stream's messages again: this one follows them.
+      send_again(message.sequence, *stream);
+      return;
+    }
+    connection_.query(sql::insert_parked)
+        .bind(1, *stream)
+        .bind(2, message.sequence.value())
+        .bind(3, partition_)
+        .bind(4, now_)
+        .bind(5, std::int64_t{message.attempts})
+        .bind(6, in_words(message.reason))
+        .bind(7, message.error)
+        .run();
+  }
+
+  void skip(const ParkedMessage& message) {
+    if (message.redelivery > 0 && kind_of(message.redelivery) == "republish") {
+      remove_redelivery(message.redelivery);
+      return;
+    }
+    const auto stream = take(message);
+    if (!stream) return;
+    connection_.query(sql::insert_discarded)
+        .bind(1, message.sequence.value())
+        .bind(2, *stream)
+        .bind(3, now_)
+        .bind(4, "skipped")
+        .bind(5, message.error)
+        .run();
+  }
+
+  std::int64_t removed() const noexcept { return removed_; }
+  std::int64_t published() const noexcept { return published_; }
+  std::int64_t through() const noexcept { return through_; }
+
+ private:
+  std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
+    connection_.query(sql::delete_messages)
+        .bind(1, partition_)
+        .bind(2, first.value())
+        .bind(3, last.value())
+        .run();
+    return sqlite3_changes(connection_.handle());
+  }
+
+  std::string kind_of(std::int64_t redelivery) {
+    Query query = connection_.query(sql::redelivery_stream);
+    return query.bind(1, redelivery).step() ? std::string{query.text(1)} : std::string{};
+  }
+
+  std::string remove_redelivery(std::int64_t redelivery) {
+    std::string kind = kind_of(redelivery);
+    connection_.query(sql::delete_redelivery).bind(1, redelivery).run();
+    return kind;
+  }
+
+  /// Removes the message from where it waits; its stream, or nothing if it isn't there any more.
+  std::optional<std::int64_t> take(const ParkedMessage& message) {
+    std::optional<std::int64_t> stream;
+    if (message.redelivery > 0) {
+      {
+        Query query = connection_.query(sql::redelivery_stream);
+        if (query.bind(1, message.redelivery).step()) stream = query.integer(0);
+      }
+      remove_redelivery(message.redelivery);
+      return stream;
+    }
+    {
+      Query query = connection_.query(sql::message_stream);
+      query.bind(1, partition_).bind(2, message.sequence.value());
+      if (query.step()) stream = query.integer(0);
+    }
+    removed_ += remove_messages(message.sequence, message.sequence);
+    return stream;
+  }
+
+  bool is_parked(std::int64_t stream) {
+    Query query = connection_.query(sql::is_parked_stream);
+    query.bind(1, stream).step();
+    return query.integer(0) != 0;
+  }
+
+  void send_again(GlobalSequence sequence, std::int64_t stream) {
+    // Under the generation that it belongs to: a later one waits until it is through.
+    const Generation generation = generation_of(connection_, sequence);
+    connection_.query(sql::insert_redelivery)
+        .bind(1, partition_)
+        .bind(2, generation.number)
+        .bind(3, sequence.value())
+        .bind(4, stream)
+        .bind(5, "retry")
+        .bind(6, now_)
+        .run();
+  }
+
+  Connection& connection_;
+  std::int64_t partition_;
+  std::int64_t now_;
+  std::int64_t removed_ = 0;
+  std::int64_t published_ = 0;
+  std::int64_t through_ = 0;
+};
+
+}  // namespace
+
+bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
+           std::int64_t now) {
+  Application application{connection, lease.partition, now};
+  for (const PublishedRun& run : advance.published) application.publish(run);
+  for (const ParkedMessage& message : advance.parked) application.park(message);
+  for (const ParkedMessage& message : advance.skipped) application.skip(message);
+
+  Query query = connection.query(sql::advance);
+  query.bind(1, std::int64_t{lease.partition.number})
+      .bind(2, lease.owner)
+      .bind(3, lease.epoch)
+      .bind(4, application.through());
+  if (advance.broker_sequence) {
+    query.bind(5, static_cast<std::int64_t>(*advance.broker_sequence)).bind(6, advance.broker_id);
+  } else {
+    query.bind(5, nullptr).bind(6, nullptr);
+  }
+  query.bind(7, advance.flight_count)
+      .bind(8, advance.flight_through.value())
+      .bind(9, application.removed())
+      .bind(10, application.published())
+      .run();
+  return sqlite3_changes(connection.handle()) == 1;
+}
+
+}  // namespace stela::outbox

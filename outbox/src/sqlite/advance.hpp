@@ -1,0 +1,15 @@
+// Notes what became of messages: the one transaction behind every step of the relay.
+#pragma once
+
+#include "relay/store.hpp"
+#include "sqlite/connection.hpp"
+
+#include <cstdint>
+
+namespace stela::outbox {
+
+/// False if the lease has passed; then the transaction must be rolled back.
+bool apply(sqlite::Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
+           std::int64_t now);
+
+}  // namespace stela::outbox

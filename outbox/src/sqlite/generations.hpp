@@ -1,0 +1,36 @@
+// Generations of partitions, as the database has them.
+#pragma once
+
+#include "sqlite/connection.hpp"
+
+#include <stela/framework/numbers.hpp>
+#include <stela/outbox/partitioner.hpp>
+
+#include <cstdint>
+
+namespace stela::outbox {
+
+struct Generation {
+  std::int64_t number = 0;
+  std::int64_t first_sequence = 0;
+  int partition_count = 0;
+
+  /// True if `partition` is one of its own.
+  bool has(PartitionId partition) const noexcept {
+    return partition_count == 1 ? partition.number == 0
+                                : partition.number >= 1 && partition.number <= partition_count;
+  }
+};
+
+/// The newest one: what is appended now belongs to it. Number 0 if there is none yet.
+Generation current_generation(sqlite::Connection& connection);
+
+/// The one that this sequence was appended under.
+Generation generation_of(sqlite::Connection& connection, GlobalSequence sequence);
+
+/// The sequence before which messages may be published: where the first generation begins whose
+/// predecessors still have something to publish; the largest number if none has. `known_open` is
+/// the newest generation that was found open before: it stays so.
+std::int64_t open_end(sqlite::Connection& connection, std::int64_t& known_open);
+
+}  // namespace stela::outbox

@@ -1,0 +1,126 @@
+#include "sqlite/pending_batch.hpp"
+
+#include "outbox_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace stela::outbox {
+
+using relay::PendingMessage;
+using sqlite::Connection;
+using sqlite::EventRows;
+using sqlite::Query;
+
+namespace {
+
+/// Reading a few events too many costs less than another statement.
+constexpr std::int64_t widest_gap = 3;
+
+bool is_parked(Connection& connection, std::int64_t stream) {
+  Query query = connection.query(sql::is_parked_stream);
+  query.bind(1, stream).step();
+  return query.integer(0) != 0;
+}
+
+}  // namespace
+
+void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
+                       const relay::Cursor& cursor, std::int64_t end, int limit, std::int64_t now) {
+  {
+    Query parked = connection.query(sql::has_parked);
+    parked.step();
+    anything_parked_ = parked.integer(0) != 0;
+  }
+  read_redeliveries(connection, partition, cursor.redelivery, limit);
+  const std::size_t again = messages.size();
+  const int left = limit - static_cast<int>(again);
+  if (left > 0) read_messages(connection, partition, cursor.sequence.value(), end, left, now);
+
+  const std::span all{messages};
+  for (PendingMessage& message : all.first(again)) read_events(connection, kinds, {&message, 1});
+  read_events(connection, kinds, all.subspan(again));
+  // A page's events move while it grows: only now they can be pointed to.
+  for (const Kept& kept : kept_) kept.message->event = &pages_[kept.page]->events()[kept.index];
+  for (PendingMessage& message : messages) {
+    if (message.event != nullptr || !message.problem.empty()) continue;
+    message.problem = "event " + std::to_string(message.sequence.value()) + " doesn't exist";
+  }
+}
+
+void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partition,
+                                    std::int64_t behind, int limit) {
+  Query query = connection.query(sql::next_redeliveries);
+  query.bind(1, std::int64_t{partition.number}).bind(2, behind).bind(3, std::int64_t{limit});
+  while (query.step()) {
+    messages.push_back({.sequence = GlobalSequence{query.integer(1)},
+                        .stream = query.integer(2),
+                        .redelivery = query.integer(0),
+                        .attempts = static_cast<int>(query.integer(3)),
+                        .is_behind_parked = query.integer(5) != 0,
+                        .is_republished = query.text(4) == "republish"});
+  }
+}
+
+void SqliteBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
+                                std::int64_t end, int limit, std::int64_t now) {
+  Query query = connection.query(sql::next_messages);
+  query.bind(1, std::int64_t{partition.number})
+      .bind(2, behind)
+      .bind(3, end)
+      .bind(4, std::int64_t{limit});
+  while (query.step()) {
+    const std::int64_t stream = query.integer(1);
+    messages.push_back({.sequence = GlobalSequence{query.integer(0)},
+                        .stream = stream,
+                        .attempts = static_cast<int>(query.integer(2)),
+                        .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
+                            query.integer(3) - now, 0)},
+                        .is_behind_parked = anything_parked_ && is_parked(connection, stream)});
+  }
+}
+
+void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
+                              std::span<PendingMessage> wanted) {
+  EventRows rows{connection, kinds, names_};
+  while (!wanted.empty()) {
+    std::size_t count = 1;
+    while (count < wanted.size() &&
+           wanted[count].sequence.value() - wanted[count - 1].sequence.value() <= widest_gap) {
+      ++count;
+    }
+    read_run(rows, wanted.first(count));
+    wanted = wanted.subspan(count);
+  }
+}
+
+void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
+  Query query = rows.connection.query(sql::read_event);
+  query.bind(1, run.front().sequence.value()).bind(2, run.back().sequence.value());
+  std::size_t at = 0;
+  while (query.step()) {
+    const std::int64_t sequence = query.integer(0);
+    while (at < run.size() && run[at].sequence.value() < sequence) ++at;
+    if (at == run.size()) break;
+    if (run[at].sequence.value() != sequence) continue;
+    try {
+      keep(run[at], rows.read(query));
+    } catch (const Error& e) {
+      run[at].problem = e.what();
+    }
+  }
+}
+
+void SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
+  if (pages_.empty()) pages_.push_back(std::make_unique<EventPage>());
+  if (!pages_.back()->add(event)) {
+    pages_.push_back(std::make_unique<EventPage>());
+    pages_.back()->grow();
+    pages_.back()->add(event);
+  }
+  kept_.push_back({&message, pages_.size() - 1, pages_.back()->events().size() - 1});
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,46 @@
+// Reads what waits, with its events.
+#pragma once
+
+#include "event_page.hpp"
+#include "relay/store.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/event_rows.hpp"
+#include "sqlite/kinds.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace stela::outbox {
+
+/// Messages whose events it owns.
+class SqliteBatch final : public relay::PendingBatch {
+ public:
+  /// Adds the messages behind `cursor`, up to `limit` of them and before `end`.
+  void read(sqlite::Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
+            const relay::Cursor& cursor, std::int64_t end, int limit, std::int64_t now);
+
+ private:
+  void read_redeliveries(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
+                         int limit);
+  void read_messages(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
+                     std::int64_t end, int limit, std::int64_t now);
+  void read_events(sqlite::Connection& connection, sqlite::KindTable& kinds,
+                   std::span<relay::PendingMessage> messages);
+  void read_run(sqlite::EventRows& rows, std::span<relay::PendingMessage> run);
+  void keep(relay::PendingMessage& message, const StoredEvent& event);
+
+  struct Kept {
+    relay::PendingMessage* message;
+    std::size_t page;
+    std::size_t index;
+  };
+
+  std::vector<std::unique_ptr<EventPage>> pages_;
+  std::vector<Kept> kept_;
+  sqlite::StreamNames names_;
+  bool anything_parked_ = false;
+};
+
+}  // namespace stela::outbox

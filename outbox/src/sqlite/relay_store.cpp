@@ -1,0 +1,264 @@
+#include "sqlite/relay_store.hpp"
+
+#include "outbox_sql.hpp"
+#include "sqlite/advance.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/generations.hpp"
+#include "sqlite/pending_batch.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace stela::outbox {
+
+using relay::Lease;
+using relay::Overview;
+using relay::Standing;
+using sqlite::Connection;
+using sqlite::Query;
+using sqlite::Sync;
+
+namespace {
+
+/// Thrown to roll back what was begun under a lease that has passed.
+struct Fenced {};
+
+/// Workers are forgotten when they were silent for this many heartbeats.
+constexpr std::int64_t forgotten_after = 20;
+
+bool changed(Connection& connection) {
+  return sqlite3_changes(connection.handle()) == 1;
+}
+
+Query& bind_lease(Query& query, const Lease& lease) {
+  return query.bind(1, std::int64_t{lease.partition.number})
+      .bind(2, lease.owner)
+      .bind(3, lease.epoch);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+}  // namespace
+
+RelayStore::RelayStore(sqlite::Store& store) : store_{store} {}
+
+std::int64_t RelayStore::now() const {
+  return store_.core().now().time_since_epoch().count();
+}
+
+std::string RelayStore::store_id() const {
+  return store_.id().to_string();
+}
+
+// --- workers
+
+int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl) {
+  const std::int64_t at = now();
+  const std::string host = host_name();
+  int purged = 0;
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        connection.query(sql::upsert_worker)
+            .bind(1, worker)
+            .bind(2, host)
+            .bind(3, std::int64_t{getpid()})
+            .bind(4, at)
+            .bind(5, at + ttl.count())
+            .run();
+        connection.query(sql::purge_workers).bind(1, at - forgotten_after * ttl.count()).run();
+        purged = sqlite3_changes(connection.handle());
+      },
+      Sync::none);
+  return purged;
+}
+
+void RelayStore::leave(std::string_view worker) noexcept try {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) { connection.query(sql::delete_worker).bind(1, worker).run(); },
+      Sync::none);
+} catch (const std::exception&) {
+  // Its heartbeat runs out by itself.
+}
+
+Overview RelayStore::look(std::chrono::microseconds lease_ttl) {
+  Overview overview;
+  const std::int64_t at = now();
+  const std::int64_t absurd = at + 2 * lease_ttl.count();
+  store_.core().reading().read([&](Connection& connection) {
+    const Generation current = current_generation(connection);
+    Query partitions = connection.query(sql::partitions);
+    while (partitions.step()) {
+      const std::int64_t until = partitions.integer(3);
+      const bool has_owner = !partitions.is_null(1);
+      const PartitionId id{static_cast<int>(partitions.integer(0))};
+      overview.partitions.push_back(
+          {.id = id,
+           .owner = std::string{partitions.text(1)},
+           .is_free = !has_owner || until <= at || until > absurd,
+           .is_expired = has_owner && (until <= at || until > absurd),
+           .is_stopped = !partitions.is_null(4),
+           .is_needed = current.has(id) || !partitions.is_null(5) || partitions.integer(6) != 0});
+    }
+    Query workers = connection.query(sql::workers);
+    while (workers.step()) {
+      if (workers.integer(1) > at) overview.workers.emplace_back(workers.text(0));
+    }
+  });
+  return overview;
+}
+
+// --- leases
+
+std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_view worker,
+                                            std::chrono::microseconds ttl) {
+  std::optional<Standing> standing;
+  const std::int64_t at = now();
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        bool unclean = false;
+        {
+          Query before = connection.query(sql::standing);
+          if (!before.bind(1, std::int64_t{partition.number}).step()) return;
+          unclean = !before.is_null(0);
+        }
+        connection.query(sql::acquire)
+            .bind(1, std::int64_t{partition.number})
+            .bind(2, worker)
+            .bind(3, at)
+            .bind(4, at + 2 * ttl.count())
+            .bind(5, at + ttl.count())
+            .run();
+        if (!changed(connection)) return;
+        Query now_held = connection.query(sql::standing);
+        now_held.bind(1, std::int64_t{partition.number}).step();
+        standing = Standing{.epoch = now_held.integer(1),
+                            .published_through = GlobalSequence{now_held.integer(3)},
+                            .broker_sequence = static_cast<std::uint64_t>(now_held.integer(4)),
+                            .broker_id = std::string{now_held.text(5)},
+                            .unclean = unclean,
+                            .flight_count = now_held.integer(6),
+                            .flight_through = GlobalSequence{now_held.integer(7)},
+                            .attempts = static_cast<int>(now_held.integer(8)),
+                            .backoff_left = std::chrono::microseconds{
+                                std::max<std::int64_t>(now_held.integer(9) - at, 0)}};
+      },
+      Sync::none);
+  return standing;
+}
+
+bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
+  bool renewed = false;
+  const std::int64_t at = now();
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        Query query = connection.query(sql::renew);
+        bind_lease(query, lease).bind(4, at).bind(5, at + ttl.count()).run();
+        renewed = changed(connection);
+      },
+      Sync::none);
+  return renewed;
+}
+
+void RelayStore::release(const Lease& lease) {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        Query query = connection.query(sql::release);
+        bind_lease(query, lease).run();
+      },
+      Sync::none);
+}
+
+// --- messages
+
+std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
+                                                      const relay::Cursor& cursor, int limit) {
+  auto batch = std::make_unique<SqliteBatch>();
+  store_.core().reading().read([&](Connection& connection) {
+    const std::int64_t end = open_end(connection, open_generation_);
+    batch->read(connection, store_.core().kinds(), partition, cursor, end, limit, now());
+  });
+  return batch;
+}
+
+std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequences) {
+  std::vector<EventId> ids;
+  store_.core().reading().read([&](Connection& connection) {
+    for (const GlobalSequence sequence : sequences) {
+      Query query = connection.query(sql::event_id);
+      EventId::Bytes bytes{};
+      if (query.bind(1, sequence.value()).step() && query.blob(0).size() == bytes.size()) {
+        std::memcpy(bytes.data(), query.blob(0).data(), bytes.size());
+      }
+      ids.emplace_back(bytes);
+    }
+  });
+  return ids;
+}
+
+bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& work) {
+  // Under full durability the events were synced when they were appended, and this needn't be.
+  // Under relaxed this commit takes the whole log to the disk before anything leaves.
+  const bool relaxed = store_.durability() == sqlite::Durability::relaxed;
+  try {
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          if (!work(connection)) throw Fenced{};
+        },
+        durable && relaxed ? Sync::full : Sync::none);
+    return true;
+  } catch (const Fenced&) {
+    return false;
+  }
+}
+
+bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
+  const std::int64_t at = now();
+  return write(durable,
+               [&](Connection& connection) { return apply(connection, lease, advance, at); });
+}
+
+bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
+  const std::int64_t at = now();
+  return write(false, [&](Connection& connection) {
+    const std::int64_t until = trouble.backoff.count() > 0 ? at + trouble.backoff.count() : 0;
+    Query partition = connection.query(sql::note_partition);
+    bind_lease(partition, lease).bind(4, std::int64_t{trouble.attempts}).bind(5, until).run();
+    if (!changed(connection)) return false;
+    if (!trouble.message) return true;
+    if (trouble.message->redelivery > 0) {
+      connection.query(sql::note_redelivery)
+          .bind(1, trouble.message->redelivery)
+          .bind(2, std::int64_t{trouble.message_attempts})
+          .bind(3, trouble.error)
+          .run();
+      return true;
+    }
+    connection.query(sql::note_message)
+        .bind(1, std::int64_t{lease.partition.number})
+        .bind(2, trouble.message->sequence.value())
+        .bind(3, std::int64_t{trouble.message_attempts})
+        .bind(4, trouble.message_backoff.count() > 0 ? at + trouble.message_backoff.count() : 0)
+        .bind(5, trouble.error)
+        .run();
+    return true;
+  });
+}
+
+bool RelayStore::stop(const Lease& lease, std::string_view reason, std::string_view detail) {
+  return write(false, [&](Connection& connection) {
+    Query query = connection.query(sql::stop);
+    bind_lease(query, lease).bind(4, reason).bind(5, detail).run();
+    return changed(connection);
+  });
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,47 @@
+// The relay's port to the outbox, on SQLite.
+#pragma once
+
+#include "relay/store.hpp"
+#include "sqlite/connection.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <functional>
+#include <string>
+
+namespace stela::outbox {
+
+/// Reads through the store's readers, and writes through its one writer, so that a relay beside
+/// appending threads waits in the same queue as they do.
+/// Threads: one at a time.
+class RelayStore final : public relay::Store {
+ public:
+  /// `store` must outlive it.
+  explicit RelayStore(sqlite::Store& store);
+
+  std::string store_id() const override;
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override;
+  void leave(std::string_view worker) noexcept override;
+  relay::Overview look(std::chrono::microseconds lease_ttl) override;
+  std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
+                                         std::chrono::microseconds ttl) override;
+  bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;
+  void release(const relay::Lease& lease) override;
+  std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
+                                            int limit) override;
+  std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
+  bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
+  bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
+  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
+
+ private:
+  std::int64_t now() const;
+  /// Runs `work` in a transaction, rolled back if it returns false.
+  bool write(bool durable, const std::function<bool(sqlite::Connection&)>& work);
+
+  sqlite::Store& store_;
+  /// The newest generation that is known to have no undrained predecessor.
+  std::int64_t open_generation_ = 0;
+};
+
+}  // namespace stela::outbox
