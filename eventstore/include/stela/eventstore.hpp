@@ -2,3 +2,4 @@
 #pragma once
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/verify.hpp>

@@ -29,8 +29,7 @@ enum Column : int {
 };
 
 [[noreturn]] void corrupt(std::int64_t sequence, const std::string& problem) {
-  throw CorruptEvent{"event " + std::to_string(sequence) + " is corrupt: " + problem +
-                     "; restore it from a backup"};
+  throw CorruptRow{sequence, problem};
 }
 
 Uuid to_uuid(std::string_view bytes) {
@@ -40,6 +39,11 @@ Uuid to_uuid(std::string_view bytes) {
 }
 
 }  // namespace
+
+CorruptRow::CorruptRow(std::int64_t sequence, const std::string& problem)
+    : CorruptEvent{"event " + std::to_string(sequence) + " is corrupt: " + problem +
+                   "; restore it from a backup"},
+      problem_{problem} {}
 
 const StreamId& StreamNames::find(std::int64_t number, Connection& connection) {
   const auto known = names_.find(number);

@@ -5,12 +5,26 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
 
+#include <stela/framework/error.hpp>
 #include <stela/framework/stream_id.hpp>
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 
 namespace stela::sqlite {
+
+/// A row of the events table that isn't what was stored.
+class CorruptRow final : public CorruptEvent {
+ public:
+  CorruptRow(std::int64_t sequence, const std::string& problem);
+
+  /// What is wrong with it, in words that don't name it.
+  const std::string& problem() const noexcept { return problem_; }
+
+ private:
+  std::string problem_;
+};
 
 /// Names of streams by their number, as one reader has met them.
 class StreamNames {

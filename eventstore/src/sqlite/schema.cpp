@@ -28,13 +28,6 @@ constexpr std::string_view note_sql =
     "INSERT INTO stela_migrations (module, number, name, checksum, applied_at) "
     "VALUES (?1, ?2, ?3, ?4, ?5)";
 
-std::string checksum_of(const Migration& migration) {
-  std::string hex;
-  const auto hash = text_checksum(migration.text);
-  for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[hash >> shift & 15];
-  return hex;
-}
-
 /// Runs `work` in a transaction of its own.
 template <class Work>
 void in_transaction(Connection& connection, Work&& work) {
@@ -99,6 +92,13 @@ void check_fact(std::string_view name, const std::optional<T>& wanted, T actual)
 }
 
 }  // namespace
+
+std::string checksum_of(const Migration& migration) {
+  std::string hex;
+  const std::uint64_t hash = text_checksum(migration.text);
+  for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[hash >> shift & 15];
+  return hex;
+}
 
 void recognise(Connection& connection, const std::string& path, const Options& options) {
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);

@@ -22,6 +22,9 @@ struct Facts {
   Durability durability = Durability::full;
 };
 
+/// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
+std::string checksum_of(const Migration& migration);
+
 /// SchemaMismatch if the file is of another application, and neither new nor to be shared.
 void recognise(Connection& connection, const std::string& path, const Options& options);
 

@@ -1,0 +1,81 @@
+// Whether a database is whole: every event there, each as it was stored, and all that hangs on
+// them.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/function_ref.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace stela::sqlite {
+
+/// Something that is wrong with a database.
+struct Problem {
+  /// The name of the check that found it: "events".
+  std::string_view check;
+  std::string where;
+  std::string what;
+  /// What to do about it.
+  std::string advice;
+};
+
+/// "event 17: it doesn't match its checksum; restore a backup".
+STELA_EVENTSTORE_EXPORT std::string to_string(const Problem& problem);
+
+/// How far a long piece of work has come.
+struct Progress {
+  /// What is being done: the name of a check, "backup", "export".
+  std::string_view stage;
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+};
+
+class Inspection;
+
+/// One thing that is looked at. A module hands `verify` the checks of its own tables; those of the
+/// event store are always made. A private header, sqlite/inspection.hpp, says what it can ask.
+class STELA_EVENTSTORE_EXPORT Check {
+ public:
+  virtual ~Check() = default;
+  /// Fixed and searchable, as it stands in problems and progress.
+  virtual std::string_view name() const noexcept = 0;
+  virtual void run(Inspection& inspection) = 0;
+};
+
+struct VerifyOptions {
+  /// SQLite's integrity_check in place of its quick_check: also compares every index with its
+  /// table, which takes several times as long. Stela compares its own indexes in any case.
+  bool thorough = false;
+  /// The checks of other modules.
+  std::span<Check* const> checks = {};
+  /// A check that has found this many problems is ended; the others still run.
+  std::int64_t max_problems = 100;
+  std::function<void(const Progress&)> progress = {};
+  std::stop_token stop = {};
+};
+
+struct VerifyResult {
+  /// How many events were looked at.
+  std::int64_t events = 0;
+  std::int64_t problems = 0;
+  /// False if it was stopped, or a check found too much to go on.
+  bool finished = true;
+
+  bool is_sound() const noexcept { return finished && problems == 0; }
+};
+
+/// Looks at everything in the database, from disk, and reports what is wrong with it; a damaged
+/// file is a problem reported, not an error thrown. Appends go on beside it: it looks at what was
+/// there when it began. Memory stays flat, and no read transaction lasts but that of SQLite's own
+/// check, which sees the whole file at one moment. StoreBusy if SQLite's lock can't be had.
+/// Threads: any number at once, beside writers.
+STELA_EVENTSTORE_EXPORT VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
+                                            const VerifyOptions& options = {});
+
+}  // namespace stela::sqlite

@@ -1,0 +1,253 @@
+// The checks of the events themselves: in the order of the store, and in that of each stream.
+#include "sqlite/event_rows.hpp"
+#include "sqlite/inspection.hpp"
+#include "sqlite_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+namespace stela::sqlite {
+namespace {
+
+constexpr std::int64_t page_rows = 512;
+/// A page with large payloads ends earlier, so that its read transaction stays short.
+constexpr std::size_t page_bytes = 4 * 1024 * 1024;
+
+constexpr std::string_view reindex_advice =
+    "the events are the truth: rebuild their index with REINDEX, verify again, and keep a backup";
+
+std::string event_number(std::int64_t sequence) {
+  return "event " + std::to_string(sequence);
+}
+
+std::string event_range(std::int64_t first, std::int64_t last) {
+  if (first == last) return event_number(first);
+  return "events " + std::to_string(first) + " to " + std::to_string(last);
+}
+
+class EventsCheck {
+ public:
+  explicit EventsCheck(Inspection& inspection) noexcept : inspection_{inspection} {}
+
+  void run() {
+    if (!begin()) return;
+    walk_sequence();
+    walk_versions();
+  }
+
+ private:
+  bool begin();
+  void walk_sequence();
+  void read_page(Connection& connection);
+  void look_at(EventRows& rows, Query& row);
+  void report_missing(std::int64_t first, std::int64_t last);
+  bool can_read(std::int64_t sequence);
+  std::int64_t find_readable();
+  void walk_versions();
+  bool read_index_page(Connection& connection);
+  void look_at_entry(Query& row, Connection& connection);
+
+  Inspection& inspection_;
+  /// Its own, so that they come from the disk.
+  KindTable kinds_;
+  StreamNames names_;
+  std::vector<std::string> categories_;
+
+  /// The last event when the check began.
+  std::int64_t bound_ = 0;
+  std::int64_t next_ = 1;
+  std::int64_t found_ = 0;
+  bool in_order_ = true;
+
+  /// Where the walk through the index stands.
+  std::int64_t stream_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t version_ = std::numeric_limits<std::int64_t>::min();
+  std::int64_t published_ = 0;
+  std::int64_t entries_ = 0;
+};
+
+bool EventsCheck::begin() {
+  return inspection_.read([&](Connection& connection) {
+    if (connection.integer("SELECT 1 FROM events NOT INDEXED WHERE sequence < 1 LIMIT 1")) {
+      inspection_.report("table events", "there is an event before the first one");
+    }
+    Query last = connection.query(sql::last_sequence);
+    last.step();
+    bound_ = last.integer(0);
+    if (bound_ == std::numeric_limits<std::int64_t>::max()) {
+      inspection_.report(event_number(bound_), "no event can have this sequence");
+      --bound_;
+    }
+    Query kinds = connection.query(sql::event_kinds);
+    kinds.bind(1, std::int64_t{0});
+    while (kinds.step() && kinds.integer(0) == static_cast<std::int64_t>(categories_.size()) + 1) {
+      categories_.emplace_back(kinds.text(1));
+    }
+  });
+}
+
+void EventsCheck::report_missing(std::int64_t first, std::int64_t last) {
+  inspection_.report(event_range(first, last), first == last ? "it's missing" : "they're missing");
+}
+
+void EventsCheck::walk_sequence() {
+  bool done = next_ > bound_;
+  while (!done && in_order_) {
+    const std::int64_t begin = next_;
+    const auto error = inspection_.try_read([&](Connection& connection) { read_page(connection); });
+    inspection_.progress(std::min(next_ - 1, bound_) / 2, bound_);
+    done = next_ > bound_;
+    if (done || !error) continue;
+    // What was read before the error stands; the search begins where it ended.
+    const std::int64_t readable = find_readable();
+    inspection_.report(event_range(next_, readable - 1), "SQLite can't read it: " + *error);
+    next_ = std::max(readable, begin + 1);
+    done = next_ > bound_;
+  }
+  inspection_.result().events = found_;
+}
+
+void EventsCheck::read_page(Connection& connection) {
+  names_.trim();
+  EventRows rows{connection, kinds_, names_};
+  Query query = connection.query(sql::read_all);
+  query.bind(1, next_).bind(2, bound_).bind(3, page_rows);
+  std::int64_t seen = 0;
+  std::size_t bytes = 0;
+  while (query.step()) {
+    const std::int64_t sequence = query.integer(0);
+    if (sequence < next_) {
+      inspection_.report("table events", "rows are out of order near " + event_number(next_));
+      in_order_ = false;
+      return;
+    }
+    if (sequence > next_) report_missing(next_, sequence - 1);
+    look_at(rows, query);
+    ++seen;
+    ++found_;
+    next_ = sequence + 1;
+    bytes += query.blob(11).size();
+    if (bytes > page_bytes) return;
+  }
+  if (seen == page_rows) return;
+  if (next_ <= bound_) report_missing(next_, bound_);
+  next_ = bound_ + 1;
+}
+
+void EventsCheck::look_at(EventRows& rows, Query& row) {
+  const std::int64_t sequence = row.integer(0);
+  try {
+    const StoredEvent event = rows.read(row);
+    const auto kind = static_cast<std::size_t>(event.kind.number - 1);
+    if (kind < categories_.size() && categories_[kind] != event.stream.category()) {
+      inspection_.report(event_number(sequence), "its kind is of category '" + categories_[kind] +
+                                                     "', but it is one of '" + event.stream.name() +
+                                                     "'");
+    }
+  } catch (const CorruptRow& e) {
+    inspection_.report(event_number(sequence), e.problem());
+  } catch (const Error& e) {
+    if (e.is_retryable()) throw;
+    inspection_.report(event_number(sequence), e.what());
+  }
+}
+
+bool EventsCheck::can_read(std::int64_t sequence) {
+  return !inspection_.try_read([&](Connection& connection) {
+    Query query = connection.query(sql::read_all);
+    query.bind(1, sequence).bind(2, bound_).bind(3, std::int64_t{1});
+    if (query.step()) (void)query.blob(11);
+  });
+}
+
+/// The first event behind next_, or nearly, from which SQLite can read again: a damaged page may
+/// hold many, so the steps double, and the last one is halved.
+std::int64_t EventsCheck::find_readable() {
+  std::int64_t broken = next_;
+  std::int64_t step = 1;
+  while (broken < bound_ && step < bound_ - broken && !can_read(broken + step)) {
+    broken += step;
+    step *= 2;
+  }
+  std::int64_t readable = step < bound_ - broken ? broken + step : bound_ + 1;
+  while (readable - broken > 1) {
+    const std::int64_t middle = broken + (readable - broken) / 2;
+    (can_read(middle) ? readable : broken) = middle;
+  }
+  return readable;
+}
+
+void EventsCheck::walk_versions() {
+  bool more = true;
+  while (more) {
+    more = false;
+    inspection_.read([&](Connection& connection) { more = read_index_page(connection); });
+    inspection_.progress(bound_ - bound_ / 2 + std::min(entries_, bound_) / 2, bound_);
+  }
+  if (entries_ != found_) {
+    inspection_.report("table events",
+                       "its index of streams and versions has " + std::to_string(entries_) +
+                           " entries for " + std::to_string(found_) + " events",
+                       std::string{reindex_advice});
+  }
+}
+
+/// False at the end of the index, or when it makes no sense to go on.
+bool EventsCheck::read_index_page(Connection& connection) {
+  Query query = connection.query(sql::inspect_versions);
+  query.bind(1, stream_).bind(2, version_).bind(3, page_rows);
+  std::int64_t rows = 0;
+  while (query.step()) {
+    if (std::pair{query.integer(0), query.integer(1)} <= std::pair{stream_, version_}) {
+      inspection_.report("table events", "its index of streams and versions is out of order",
+                         std::string{reindex_advice});
+      return false;
+    }
+    look_at_entry(query, connection);
+    ++rows;
+  }
+  return rows == page_rows;
+}
+
+void EventsCheck::look_at_entry(Query& row, Connection& connection) {
+  const std::int64_t stream = row.integer(0);
+  const std::int64_t version = row.integer(1);
+  const std::int64_t sequence = row.integer(2);
+  const std::string where =
+      "stream number " + std::to_string(stream) + ", version " + std::to_string(version);
+  const bool is_first = stream != stream_;
+  if (is_first) published_ = 0;
+  if (version != (is_first ? 1 : version_ + 1)) {
+    inspection_.report(where, is_first ? "the versions before it are missing"
+                                       : "it follows version " + std::to_string(version_));
+  }
+  stream_ = stream;
+  version_ = version;
+  if (sequence <= bound_) ++entries_;
+
+  if (row.is_null(3) || row.integer(3) != stream || row.integer(4) != version) {
+    inspection_.report(where,
+                       "its index entry leads to " + event_number(sequence) + ", which isn't it",
+                       std::string{reindex_advice});
+    return;
+  }
+  if (row.integer(6) != published_) {
+    inspection_.report(event_number(sequence),
+                       "it names version " + std::to_string(row.integer(6)) +
+                           " as the last that was to be published before it, which is " +
+                           std::to_string(published_));
+  }
+  const EventKind* const kind = kinds_.find(row.integer(5), connection);
+  if (kind != nullptr && kind->publishes) published_ = version;
+}
+
+}  // namespace
+
+void check_events(Inspection& inspection) {
+  EventsCheck{inspection}.run();
+}
+
+}  // namespace stela::sqlite

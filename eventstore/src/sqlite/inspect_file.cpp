@@ -1,0 +1,178 @@
+// The checks of the file as SQLite sees it, and of the schema in it.
+#include "sqlite/checksum.hpp"
+#include "sqlite/inspection.hpp"
+#include "sqlite_sql.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <vector>
+
+namespace stela::sqlite {
+namespace {
+
+constexpr std::string_view quick_check_sql = "PRAGMA quick_check(100)";
+constexpr std::string_view integrity_check_sql = "PRAGMA integrity_check(100)";
+constexpr std::string_view foreign_key_check_sql = "PRAGMA foreign_key_check";
+
+constexpr std::string_view hand_advice =
+    "somebody changed it by hand: restore a backup, or put it back as docs/schema.md has it";
+
+std::string in_one_line(std::string_view text) {
+  std::string line{text};
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
+/// Name of an object to what sqlite_schema says of it.
+using Objects = std::map<std::string, std::tuple<std::string, std::string, std::string>>;
+
+Objects objects_of(Connection& connection) {
+  Objects objects;
+  Query query = connection.query(sql::inspect_schema);
+  while (query.step()) {
+    objects.emplace(query.text(1),
+                    std::tuple{std::string{query.text(0)}, std::string{query.text(2)},
+                               std::string{query.text(3)}});
+  }
+  return objects;
+}
+
+/// What the migrations of `module` add to an event store.
+Objects objects_made_by(std::string_view module, std::span<const Migration> migrations) {
+  Connection scratch{":memory:", {.flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY}};
+  Objects before;
+  if (module != "eventstore") {
+    migrate(scratch, "eventstore", sql::migrations, {});
+    before = objects_of(scratch);
+  }
+  migrate(scratch, module, migrations, {});
+  Objects made = objects_of(scratch);
+  for (const auto& [name, object] : before) made.erase(name);
+  return made;
+}
+
+void check_ledger(Inspection& inspection, Connection& connection, std::string_view module,
+                  std::span<const Migration> migrations) {
+  std::size_t found = 0;
+  Query query = connection.query(sql::inspect_migrations);
+  query.bind(1, module);
+  while (query.step()) {
+    const bool is_known =
+        found < migrations.size() && query.integer(0) == migrations[found].number &&
+        query.text(1) == migrations[found].name && query.text(2) == checksum_of(migrations[found]);
+    if (!is_known) {
+      inspection.report("the migration ledger",
+                        "migration " + std::to_string(query.integer(0)) + " of '" +
+                            std::string{module} + "' isn't one that this Stela knows",
+                        std::string{hand_advice});
+    }
+    ++found;
+  }
+  if (found < migrations.size()) {
+    inspection.report(
+        "the migration ledger",
+        "migration " + std::to_string(found + 1) + " of '" + std::string{module} + "' isn't noted",
+        std::string{hand_advice});
+  }
+}
+
+void check_facts_in(Inspection& inspection, Connection& connection) {
+  std::map<std::string, std::string> facts;
+  Query query = connection.query(sql::facts);
+  while (query.step()) {
+    const std::string_view name = query.text(0);
+    const std::string_view value = query.text(1);
+    if (query.integer(2) != checksum_of({}, {name, value})) {
+      inspection.report("fact '" + std::string{name} + "'", "it doesn't match its checksum");
+    }
+    facts.emplace(name, value);
+  }
+  for (const char* const name : {"store_id", "codec", "durability"}) {
+    if (!facts.contains(name)) inspection.report(std::string{"fact '"} + name + "'", "it's gone");
+  }
+}
+
+void check_participants_in(Inspection& inspection, Connection& connection) {
+  Query query = connection.query(sql::inspect_participants);
+  while (query.step()) {
+    if (query.integer(3) == checksum_of({query.integer(2)}, {query.text(0), query.text(1)})) {
+      continue;
+    }
+    inspection.report("participant '" + std::string{query.text(0)} + "'",
+                      "it doesn't match its checksum",
+                      "forget it and attach it again, or restore a backup");
+  }
+}
+
+}  // namespace
+
+void check_file(Inspection& inspection) {
+  inspection.progress(0, 2);
+  inspection.read([&](Connection& connection) {
+    Query query =
+        connection.query(inspection.options().thorough ? integrity_check_sql : quick_check_sql);
+    while (query.step()) {
+      if (query.text(0) != "ok") inspection.report("the file", in_one_line(query.text(0)));
+    }
+  });
+  inspection.progress(1, 2);
+  inspection.read([&](Connection& connection) {
+    Query query = connection.query(foreign_key_check_sql);
+    while (query.step()) {
+      inspection.report(
+          "table " + std::string{query.text(0)} + ", row " + std::string{query.text(1)},
+          "it refers to a row of " + std::string{query.text(2)} + " that isn't there",
+          "mend the row, or restore a backup");
+    }
+  });
+  inspection.progress(2, 2);
+}
+
+void check_header(Inspection& inspection) {
+  inspection.read([&](Connection& connection) {
+    if (connection.integer("PRAGMA application_id") != application_id) {
+      inspection.report("the file's header", "the application id isn't Stela's");
+    }
+    if (connection.integer("PRAGMA user_version") !=
+        connection.integer("SELECT count(*) FROM stela_migrations")) {
+      inspection.report("the file's header", "user_version isn't the number of migrations",
+                        std::string{hand_advice});
+    }
+    const bool has_log = connection
+                             .integer(
+                                 "SELECT count(*) FROM pragma_journal_mode "
+                                 "WHERE journal_mode IN ('wal', 'memory')")
+                             .value_or(0) == 1;
+    if (!has_log) {
+      inspection.report("the file's header", "it has no write-ahead log any more",
+                        "close every program that uses it, and open it with Stela again");
+    }
+  });
+}
+
+void check_schema(Inspection& inspection, std::string_view module,
+                  std::span<const Migration> migrations) {
+  const Objects expected = objects_made_by(module, migrations);
+  inspection.read([&](Connection& connection) {
+    const Objects actual = objects_of(connection);
+    for (const auto& [name, object] : expected) {
+      const auto found = actual.find(name);
+      const std::string where = std::get<0>(object) + ' ' + name;
+      if (found == actual.end()) {
+        inspection.report(where, "it's gone", std::string{hand_advice});
+      } else if (found->second != object) {
+        inspection.report(where, "it isn't as Stela made it", std::string{hand_advice});
+      }
+    }
+  });
+  inspection.read(
+      [&](Connection& connection) { check_ledger(inspection, connection, module, migrations); });
+}
+
+void check_facts(Inspection& inspection) {
+  inspection.read([&](Connection& connection) { check_facts_in(inspection, connection); });
+  inspection.read([&](Connection& connection) { check_participants_in(inspection, connection); });
+}
+
+}  // namespace stela::sqlite

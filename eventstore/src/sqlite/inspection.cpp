@@ -1,0 +1,123 @@
+#include "sqlite/inspection.hpp"
+
+#include "sqlite_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <array>
+#include <utility>
+
+namespace stela::sqlite {
+namespace {
+
+class FunctionCheck final : public Check {
+ public:
+  using Function = void (*)(Inspection&);
+  FunctionCheck(std::string_view name, Function function) noexcept
+      : name_{name}, function_{function} {}
+
+  std::string_view name() const noexcept override { return name_; }
+  void run(Inspection& inspection) override { function_(inspection); }
+
+ private:
+  std::string_view name_;
+  Function function_;
+};
+
+void check_own_schema(Inspection& inspection) {
+  check_header(inspection);
+  check_schema(inspection, "eventstore", sql::migrations);
+  check_facts(inspection);
+}
+
+}  // namespace
+
+std::string to_string(const Problem& problem) {
+  return problem.where + ": " + problem.what + "; " + problem.advice;
+}
+
+Inspection::Inspection(Store& store, FunctionRef<void(const Problem&)> report,
+                       const VerifyOptions& options)
+    : store_{store}, report_{report}, options_{options} {
+  if (!store.path().empty()) {
+    connection_ = store.core().connect(SQLITE_OPEN_READWRITE);
+    // Finds damaged pages where they are met, before anything is made of them.
+    connection_->execute("PRAGMA cell_size_check = ON");
+  }
+}
+
+void Inspection::run(Check& check) {
+  check_ = check.name();
+  problems_of_check_ = 0;
+  try {
+    check.run(*this);
+  } catch (const EndOfCheck&) {
+    result_.finished = false;
+  }
+  hand_out();
+}
+
+void Inspection::hand_out() {
+  for (const Problem& problem : std::exchange(found_, {})) report_(problem);
+}
+
+void Inspection::read_now(Connection& connection, FunctionRef<void(Connection&)> work) {
+  if (connection.in_transaction()) return work(connection);
+  connection.execute("BEGIN");
+  try {
+    work(connection);
+    connection.execute("COMMIT");
+  } catch (...) {
+    if (connection.in_transaction()) {
+      sqlite3_exec(connection.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+    throw;
+  }
+}
+
+std::optional<std::string> Inspection::try_read(FunctionRef<void(Connection&)> work) {
+  if (options_.stop.stop_requested()) throw EndOfCheck{};
+  try {
+    if (connection_) {
+      read_now(*connection_, work);
+    } else {
+      store_.core().reading().read([&](Connection& connection) { read_now(connection, work); });
+    }
+  } catch (const Error& e) {
+    if (e.is_retryable()) throw;
+    return e.what();
+  }
+  hand_out();
+  return std::nullopt;
+}
+
+bool Inspection::read(FunctionRef<void(Connection&)> work) {
+  auto error = try_read(work);
+  if (error) report("the file", std::move(*error));
+  return !error;
+}
+
+void Inspection::report(std::string where, std::string what, std::string advice) {
+  found_.push_back({check_, std::move(where), std::move(what), std::move(advice)});
+  ++result_.problems;
+  if (++problems_of_check_ >= options_.max_problems) throw EndOfCheck{};
+}
+
+void Inspection::progress(std::int64_t done, std::int64_t total) {
+  if (options_.progress) options_.progress({check_, done, total});
+}
+
+VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
+                    const VerifyOptions& options) {
+  Inspection inspection{store, report, options};
+  std::array own{
+      FunctionCheck{"file", &check_file},          FunctionCheck{"schema", &check_own_schema},
+      FunctionCheck{"streams", &check_streams},    FunctionCheck{"event_kinds", &check_kinds},
+      FunctionCheck{"events", &check_events},      FunctionCheck{"append_ids", &check_append_ids},
+      FunctionCheck{"snapshots", &check_snapshots}};
+  for (FunctionCheck& check : own) inspection.run(check);
+  for (Check* const check : options.checks) inspection.run(*check);
+  return inspection.result();
+}
+
+}  // namespace stela::sqlite

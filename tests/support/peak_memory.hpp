@@ -1,0 +1,33 @@
+// How much memory a piece of work needs at its peak.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+namespace stela::test {
+
+/// By how many MiB the process was at most larger during `work` than before it.
+template <class Work>
+std::int64_t peak_mib_of(Work&& work) {
+  const auto status = [](const std::string& key) {
+    std::ifstream file{"/proc/self/status"};
+    std::string name;
+    std::int64_t kib = 0;
+    while (file >> name) {
+      if (name == key && file >> kib) return kib / 1024;
+      file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+    }
+    throw std::runtime_error{"/proc/self/status has no " + key};
+  };
+  // Lets the high-water mark begin anew at what is in use now.
+  std::ofstream reset{"/proc/self/clear_refs"};
+  if (!(reset << "5" << std::flush)) throw std::runtime_error{"the peak can't be reset"};
+  const std::int64_t before = status("VmRSS:");
+  work();
+  return status("VmHWM:") - before;
+}
+
+}  // namespace stela::test
