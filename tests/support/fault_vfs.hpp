@@ -40,10 +40,11 @@ struct FileCall {
   int flags = 0;
 
   bool releases() const noexcept { return (flags & SQLITE_SHM_UNLOCK) != 0; }
-  /// True for the exclusive lock of `wanted`, when it is taken or released.
+  /// True for the exclusive lock of that slot alone, when it is taken or released. Reading a log
+  /// anew after a crash locks nearly all of them at once.
   bool is_exclusive(int wanted) const noexcept {
     return operation == FileOperation::shm_lock && (flags & SQLITE_SHM_EXCLUSIVE) != 0 &&
-           slot <= wanted && wanted < slot + slots;
+           slot == wanted && slots == 1;
   }
   /// For messages: "write of wal at 4152".
   std::string describe() const;

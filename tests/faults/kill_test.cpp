@@ -1,0 +1,268 @@
+// A writing process is killed at random moments; what it was promised must be there.
+#include "faults/evidence.hpp"
+#include "faults/settings.hpp"
+#include "faults/writing_process.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sched.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::steady_clock;
+using test::Attempt;
+using test::AttemptId;
+using test::Entry;
+using test::Phase;
+
+/// How often what was seen.
+struct Tally {
+  std::map<Phase, int> phases;
+  int kills = 0;
+  int promises = 0;
+  int present = 0;
+  int absent = 0;
+
+  double share(Phase phase) const {
+    const auto found = phases.find(phase);
+    return kills == 0 || found == phases.end() ? 0 : double(found->second) / kills;
+  }
+  void print() const {
+    std::cout << kills << " kills, " << promises << " acknowledged appends, all there; of those "
+              << "under way " << present << " stood and " << absent << " didn't\n";
+    for (const auto& [phase, count] : phases) {
+      std::cout << "  " << std::string(static_cast<std::size_t>(count * 60 / kills), '#') << ' '
+                << count << ' ' << to_string(phase) << '\n';
+    }
+  }
+};
+
+/// One database that process after process writes to, each of them killed.
+class KilledWriter {
+ public:
+  KilledWriter(sqlite::Durability durability, std::uint64_t seed, Tally& tally)
+      : durability_{durability}, seed_{seed}, dice_{seed}, tally_{tally} {}
+
+  /// What is wrong afterwards, or empty.
+  std::string kill_one();
+  /// At the very end, on the database itself.
+  std::string flaw() const { return test::flaw_of(path()); }
+
+ private:
+  std::string path() const { return dir_.file("shop.db"); }
+  std::string copy() const;
+  Phase pick_phase();
+  bool wait_for(Phase phase, test::Process& child, test::WritingState& state,
+                const test::Pipe& pipe, std::string& promised);
+  std::string compare(test::WritingState& state, const std::string& promised);
+  std::string judge_new(const std::vector<Entry>& entries, test::WritingState& state,
+                        std::map<AttemptId, std::int64_t>& promises);
+  std::string resolve(sqlite::Store& store, const AttemptId& id, bool stands) const;
+
+  test::TempDir dir_;
+  const sqlite::Durability durability_;
+  const std::uint64_t seed_;
+  test::Dice dice_;
+  Tally& tally_;
+  int run_ = 0;
+  /// What was there after the last kill.
+  std::vector<Entry> known_;
+};
+
+Phase KilledWriter::pick_phase() {
+  const std::int64_t of_hundred = dice_.below(100);
+  if (of_hundred < 50) return Phase::inside;
+  if (of_hundred < 70) return Phase::committing;
+  if (of_hundred < 82) return Phase::outside;
+  if (of_hundred < 90) return Phase::checkpointing;
+  if (of_hundred < 95) return Phase::opening;
+  return Phase::closing;
+}
+
+bool KilledWriter::wait_for(Phase phase, test::Process& child, test::WritingState& state,
+                            const test::Pipe& pipe, std::string& promised) {
+  const auto limit = steady_clock::now() + std::chrono::seconds{20};
+  const auto wait_until = [&](auto&& condition) {
+    while (!condition() && child.is_running() && steady_clock::now() < limit) {
+      promised += pipe.read_available();
+      sched_yield();
+    }
+  };
+  if (phase != Phase::opening) {
+    const auto wanted = static_cast<std::size_t>(dice_.below(400));
+    wait_until([&] { return promised.size() > wanted; });
+    if (phase == Phase::closing) state.stop = true;
+    wait_until([&] { return state.phase == phase; });
+  }
+  const auto then = steady_clock::now() +
+                    std::chrono::microseconds{dice_.below(phase == Phase::opening ? 8000 : 60)};
+  wait_until([&] { return steady_clock::now() >= then; });
+  return child.is_running();
+}
+
+std::string KilledWriter::kill_one() {
+  constexpr int checkpoint_pages[] = {8, 60, 4000};
+  const test::WritingOptions options{.path = path(),
+                                     .durability = durability_,
+                                     .checkpoint_pages = checkpoint_pages[dice_.below(3)],
+                                     .seed = seed_,
+                                     .run = ++run_};
+  const test::Shared<test::WritingState> state;
+  const test::Pipe pipe;
+  std::string promised;
+  test::Process child{[&] { write_until_stopped(options, *state, pipe); }};
+  const Phase wanted = pick_phase();
+  const bool was_running = wait_for(wanted, child, *state, pipe, promised);
+  child.kill();
+  // One that closed before the signal came has gone well, too.
+  if (!was_running && (wanted != Phase::closing || child.wait() != 0)) {
+    return "the process ended before it was killed";
+  }
+  promised += pipe.read_available();
+  ++tally_.kills;
+  ++tally_.phases[state->phase];
+  return compare(*state, promised);
+}
+
+/// The parent looks at a copy, so that the next process meets what the kill left.
+std::string KilledWriter::copy() const {
+  const fs::path to = dir_.path() / "copy";
+  fs::remove_all(to);
+  fs::create_directory(to);
+  for (const std::string suffix : {"", "-wal", "-journal"}) {
+    if (fs::exists(path() + suffix)) fs::copy_file(path() + suffix, to / ("shop.db" + suffix));
+  }
+  return to / "shop.db";
+}
+
+std::string KilledWriter::compare(test::WritingState& state, const std::string& promised) {
+  const std::string copied = copy();
+  auto store = sqlite::open(copied);
+  const std::vector<Entry> entries = test::entries_of(store);
+  if (std::string flaw = test::flaw_in(entries); !flaw.empty()) return flaw;
+  if (std::string flaw = test::quick_integrity_of(copied); flaw != "ok") return flaw;
+  if (entries.size() < known_.size() ||
+      !std::equal(known_.begin(), known_.end(), entries.begin())) {
+    return "what was there before has changed";
+  }
+  auto promises = test::parse_promises(run_, promised);
+  tally_.promises += static_cast<int>(promises.size());
+  if (std::string flaw = judge_new(entries, state, promises); !flaw.empty()) return flaw;
+
+  for (int thread = 0; thread < test::WritingState::threads; ++thread) {
+    const AttemptId last{run_, thread, state.begun[static_cast<std::size_t>(thread)]};
+    if (last.number == 0) continue;
+    const bool stands = promises.contains(last);
+    if (std::string flaw = resolve(store, last, stands); !flaw.empty()) return flaw;
+  }
+  known_ = entries;
+  return {};
+}
+
+/// Which attempt a payload is of.
+std::optional<AttemptId> attempt_of(const std::string& payload) {
+  AttemptId id;
+  long long number = 0;
+  const char* const format = R"({"attempt":"%d.%d.%lld",)";
+  if (std::sscanf(payload.c_str(), format, &id.run, &id.thread, &number) != 3) return std::nullopt;
+  id.number = number;
+  return id;
+}
+
+/// What was added must be attempts of this run, each whole, every one that was promised, and of
+/// each thread at most one that wasn't. Those go to `promises`, too.
+std::string KilledWriter::judge_new(const std::vector<Entry>& entries, test::WritingState& state,
+                                    std::map<AttemptId, std::int64_t>& promises) {
+  const std::map<AttemptId, std::int64_t> promised = promises;
+  std::map<AttemptId, std::int64_t> found;
+  for (std::size_t i = known_.size(); i < entries.size();) {
+    const auto id = attempt_of(entries[i].payload);
+    if (!id || id->run != run_) return "event " + std::to_string(i + 1) + " is of no attempt";
+    if (!found.emplace(*id, entries[i].sequence).second) return "an attempt stands twice";
+    for (const Entry& part : Attempt::of(seed_, *id).entries()) {
+      if (i == entries.size() || entries[i].payload != part.payload ||
+          entries[i].stream != part.stream) {
+        return "an attempt is half-written at event " + std::to_string(i + 1);
+      }
+      ++i;
+    }
+  }
+  for (const auto& [id, first] : promised) {
+    const auto it = found.find(id);
+    if (it == found.end()) return "an acknowledged append is lost";
+    if (first != 0 && it->second != first) return "an acknowledged append has moved";
+  }
+  for (int thread = 0; thread < test::WritingState::threads; ++thread) {
+    const AttemptId last{run_, thread, state.begun[static_cast<std::size_t>(thread)]};
+    if (last.number == 0 || promised.contains(last)) continue;
+    ++(found.contains(last) ? tally_.present : tally_.absent);
+    if (found.contains(last)) promises.emplace(*found.find(last));
+  }
+  return found.size() == promises.size() ? std::string{} : "there is what nobody began";
+}
+
+/// An append with an id is finished by appending it again; a caller's rows stand beside its events.
+std::string KilledWriter::resolve(sqlite::Store& store, const AttemptId& id, bool stands) const {
+  const Attempt attempt = Attempt::of(seed_, id);
+  if (attempt.kind == Attempt::Kind::with_id) {
+    const AppendResult again = append(store, attempt.appends, attempt.append_id);
+    if (again.repeated != stands) return "an append id doesn't tell whether its append stands";
+  }
+  if (attempt.kind == Attempt::Kind::with_rows) {
+    if (test::number_in(store.path(), "SELECT count(*) FROM sqlite_schema WHERE name = 'notes'")) {
+      const auto rows = test::number_in(
+          store.path(), "SELECT count(*) FROM notes WHERE payload LIKE '{\"attempt\":\"" +
+                            std::to_string(id.run) + '.' + std::to_string(id.thread) + '.' +
+                            std::to_string(id.number) + "\",%'");
+      const auto expected = stands ? static_cast<std::int64_t>(attempt.entries().size()) : 0;
+      if (rows != expected) return "the caller's rows don't stand beside the events";
+    } else if (stands) {
+      return "the caller's table is missing";
+    }
+  }
+  return {};
+}
+
+void kill_many(sqlite::Durability durability) {
+  const std::int64_t kills = test::setting("STELA_FAULTS_KILLS", 220) / 2;
+  constexpr std::int64_t kills_of_one_database = 22;
+  const std::uint64_t seed = test::seed_of_test();
+  Tally tally;
+  for (std::uint64_t database = 0; tally.kills < kills; ++database) {
+    KilledWriter writer{durability, test::mix(seed, database), tally};
+    for (int i = 0; i < kills_of_one_database; ++i) {
+      ASSERT_EQ(writer.kill_one(), "") << "kill " << tally.kills;
+    }
+    ASSERT_EQ(writer.flaw(), "");
+  }
+  tally.print();
+  EXPECT_GE(tally.share(Phase::inside), 0.3);
+  EXPECT_GT(tally.present, 0);
+  EXPECT_GT(tally.absent, 0);
+  EXPECT_GT(tally.promises, tally.kills);
+}
+
+TEST(KilledWriter, LosesNothingAcknowledgedUnderFull) {
+  kill_many(sqlite::Durability::full);
+}
+
+TEST(KilledWriter, LosesNothingAcknowledgedUnderRelaxed) {
+  kill_many(sqlite::Durability::relaxed);
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,179 @@
+#include "faults/writing_process.hpp"
+
+#include "faults/settings.hpp"
+
+#include <stela/eventstore/sqlite_handle.hpp>
+#include <stela/framework/error.hpp>
+
+#include <sqlite3.h>
+
+#include <chrono>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+namespace stela::test {
+namespace {
+
+void run_sql(sqlite3* database, const std::string& sql) {
+  if (sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    throw StoreFailed{sqlite3_errmsg(database)};
+  }
+}
+
+/// What a caller does in its own transaction: rows of its own, and some thinking.
+void append_with_rows(sqlite::Store& store, const Attempt& attempt, Dice& dice) {
+  store.transact([&](Transaction& transaction) {
+    sqlite3* const database = sqlite::handle(transaction);
+    run_sql(database, "CREATE TABLE IF NOT EXISTS notes (payload TEXT NOT NULL)");
+    for (const Entry& entry : attempt.entries()) {
+      run_sql(database, "INSERT INTO notes VALUES ('" + entry.payload + "')");
+    }
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::microseconds{dice.below(1500)};
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    append(transaction, attempt.appends);
+  });
+}
+
+GlobalSequence carry_out(sqlite::Store& store, const Attempt& attempt, Dice& dice) {
+  if (attempt.kind != Attempt::Kind::with_rows) {
+    return append(store, attempt.appends, attempt.append_id).first;
+  }
+  append_with_rows(store, attempt, dice);
+  // Its events stand somewhere behind the lock; the parent finds them by their payloads.
+  return GlobalSequence{0};
+}
+
+}  // namespace
+
+std::string_view to_string(Phase phase) noexcept {
+  switch (phase) {
+    case Phase::opening:
+      return "opening";
+    case Phase::outside:
+      return "outside a transaction";
+    case Phase::inside:
+      return "inside an open transaction";
+    case Phase::committing:
+      return "committing";
+    case Phase::checkpointing:
+      return "checkpointing";
+    case Phase::closing:
+      return "closing";
+  }
+  return "?";
+}
+
+Attempt Attempt::of(std::uint64_t seed, const AttemptId& id) {
+  Dice dice{mix(mix(seed, static_cast<std::uint64_t>(id.run * 100 + id.thread)),
+                static_cast<std::uint64_t>(id.number))};
+  Attempt attempt;
+  attempt.kind = static_cast<Kind>(dice.below(3));
+  std::string name = std::to_string(id.run);
+  name += '.' + std::to_string(id.thread) + '.' + std::to_string(id.number);
+  if (attempt.kind == Kind::with_id) attempt.append_id = name;
+  const std::int64_t streams = dice.one_in(3) ? 2 : 1;
+  int part = 0;
+  for (std::int64_t i = 0; i < streams; ++i) {
+    // A stream of its own now and then, else one of a few that all write to.
+    const bool is_new = i == 0 && dice.one_in(4);
+    const std::string key = is_new ? name : std::to_string(2 * dice.below(4) + i);
+    PlainAppend one{StreamId::of("order", key),
+                    is_new ? ExpectedVersion::none() : ExpectedVersion::any()};
+    const std::int64_t events = dice.one_in(10) ? 40 : dice.between(1, 5);
+    for (std::int64_t e = 0; e < events; ++e) {
+      std::string payload = R"({"attempt":")" + name;
+      payload += R"(","part":)";
+      payload += std::to_string(++part);
+      payload += R"(,"fill":")";
+      payload.append(static_cast<std::size_t>(dice.one_in(20) ? dice.below(9000) : dice.below(300)),
+                     'x');
+      payload += R"("})";
+      one.payloads.push_back(std::move(payload));
+    }
+    attempt.appends.push_back(std::move(one));
+  }
+  return attempt;
+}
+
+std::vector<Entry> Attempt::entries() const {
+  std::vector<Entry> entries;
+  for (const PlainAppend& one : appends) {
+    for (const std::string& payload : one.payloads) {
+      entries.push_back({0, one.stream.name(), 0, payload});
+    }
+  }
+  return entries;
+}
+
+void write_until_stopped(const WritingOptions& options, WritingState& state, const Pipe& promises) {
+  PhaseWatcher watcher{state.phase};
+  const FaultVfs vfs{watcher};
+  auto store = sqlite::open(options.path, {.durability = options.durability,
+                                           .checkpoint_pages = options.checkpoint_pages,
+                                           .vfs = vfs.name()});
+  watcher.begin();
+  const auto write = [&](int thread) {
+    Dice dice{mix(options.seed, static_cast<std::uint64_t>(options.run * 100 + thread))};
+    for (std::int64_t number = 1; !state.stop; ++number) {
+      const AttemptId id{options.run, thread, number};
+      const Attempt attempt = Attempt::of(options.seed, id);
+      state.begun[static_cast<std::size_t>(thread)] = number;
+      const GlobalSequence first = carry_out(store, attempt, dice);
+      std::string promise = std::to_string(thread);
+      promise += ' ' + std::to_string(number) + ' ' + std::to_string(first.value()) + '\n';
+      promises.write(promise);
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 1; thread < WritingState::threads; ++thread) {
+      threads.emplace_back([&, thread] { write(thread); });
+    }
+    write(0);
+  }
+  watcher.end(Phase::closing);
+}
+
+std::map<AttemptId, std::int64_t> parse_promises(int run, const std::string& text) {
+  std::map<AttemptId, std::int64_t> promises;
+  std::istringstream lines{text};
+  AttemptId id{run};
+  for (std::int64_t first = 0; lines >> id.thread >> id.number >> first;) promises[id] = first;
+  return promises;
+}
+
+void PhaseWatcher::begin() noexcept {
+  active_ = true;
+  phase_ = Phase::outside;
+}
+
+void PhaseWatcher::end(Phase phase) noexcept {
+  active_ = false;
+  phase_ = phase;
+}
+
+void PhaseWatcher::move_to(Phase phase) noexcept {
+  if (active_) phase_ = phase;
+}
+
+Verdict PhaseWatcher::before(const FileCall& call) noexcept {
+  if (call.operation == FileOperation::write && call.file == FileKind::wal) {
+    move_to(Phase::committing);
+  }
+  return Verdict::proceed;
+}
+
+void PhaseWatcher::after(const FileCall& call, int code) noexcept {
+  if (code != SQLITE_OK) return;
+  if (call.is_exclusive(checkpoint_slot)) {
+    checkpointing_ = !call.releases();
+    move_to(call.releases() ? Phase::outside : Phase::checkpointing);
+  } else if (call.is_exclusive(write_slot) && !checkpointing_) {
+    move_to(call.releases() ? Phase::outside : Phase::inside);
+  }
+}
+
+}  // namespace stela::test
