@@ -15,7 +15,6 @@
 #include <filesystem>
 #include <iostream>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -70,7 +69,7 @@ class KilledWriter {
                 const test::Pipe& pipe, std::string& promised);
   std::string compare(test::WritingState& state, const std::string& promised);
   std::string judge_new(const std::vector<Entry>& entries, test::WritingState& state,
-                        std::map<AttemptId, std::int64_t>& promises);
+                        test::Attempts& promises);
   std::string resolve(sqlite::Store& store, const AttemptId& id, bool stands) const;
 
   test::TempDir dir_;
@@ -173,39 +172,15 @@ std::string KilledWriter::compare(test::WritingState& state, const std::string& 
   return {};
 }
 
-/// Which attempt a payload is of.
-std::optional<AttemptId> attempt_of(const std::string& payload) {
-  AttemptId id;
-  long long number = 0;
-  const char* const format = R"({"attempt":"%d.%d.%lld",)";
-  if (std::sscanf(payload.c_str(), format, &id.run, &id.thread, &number) != 3) return std::nullopt;
-  id.number = number;
-  return id;
-}
-
 /// What was added must be attempts of this run, each whole, every one that was promised, and of
 /// each thread at most one that wasn't. Those go to `promises`, too.
 std::string KilledWriter::judge_new(const std::vector<Entry>& entries, test::WritingState& state,
-                                    std::map<AttemptId, std::int64_t>& promises) {
-  const std::map<AttemptId, std::int64_t> promised = promises;
-  std::map<AttemptId, std::int64_t> found;
-  for (std::size_t i = known_.size(); i < entries.size();) {
-    const auto id = attempt_of(entries[i].payload);
-    if (!id || id->run != run_) return "event " + std::to_string(i + 1) + " is of no attempt";
-    if (!found.emplace(*id, entries[i].sequence).second) return "an attempt stands twice";
-    for (const Entry& part : Attempt::of(seed_, *id).entries()) {
-      if (i == entries.size() || entries[i].payload != part.payload ||
-          entries[i].stream != part.stream) {
-        return "an attempt is half-written at event " + std::to_string(i + 1);
-      }
-      ++i;
-    }
-  }
-  for (const auto& [id, first] : promised) {
-    const auto it = found.find(id);
-    if (it == found.end()) return "an acknowledged append is lost";
-    if (first != 0 && it->second != first) return "an acknowledged append has moved";
-  }
+                                    test::Attempts& promises) {
+  const test::Attempts promised = promises;
+  test::Attempts found;
+  std::string flaw = test::find_attempts(seed_, entries, known_.size(), found);
+  if (flaw.empty()) flaw = test::missing_promise(promised, found);
+  if (!flaw.empty()) return flaw;
   for (int thread = 0; thread < test::WritingState::threads; ++thread) {
     const AttemptId last{run_, thread, state.begun[static_cast<std::size_t>(thread)]};
     if (last.number == 0 || promised.contains(last)) continue;

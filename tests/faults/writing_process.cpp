@@ -8,6 +8,8 @@
 #include <sqlite3.h>
 
 #include <chrono>
+#include <cstdio>
+#include <optional>
 #include <sstream>
 #include <thread>
 #include <utility>
@@ -44,6 +46,16 @@ GlobalSequence carry_out(sqlite::Store& store, const Attempt& attempt, Dice& dic
   append_with_rows(store, attempt, dice);
   // Its events stand somewhere behind the lock; the parent finds them by their payloads.
   return GlobalSequence{0};
+}
+
+/// Which attempt a payload is of.
+std::optional<AttemptId> attempt_of(const std::string& payload) {
+  AttemptId id;
+  long long number = 0;
+  const char* const format = R"({"attempt":"%d.%d.%lld",)";
+  if (std::sscanf(payload.c_str(), format, &id.run, &id.thread, &number) != 3) return std::nullopt;
+  id.number = number;
+  return id;
 }
 
 }  // namespace
@@ -109,7 +121,7 @@ std::vector<Entry> Attempt::entries() const {
 }
 
 void write_until_stopped(const WritingOptions& options, WritingState& state, const Pipe& promises) {
-  PhaseWatcher watcher{state.phase};
+  PhaseWatcher watcher{state.phase, options.watcher};
   const FaultVfs vfs{watcher};
   auto store = sqlite::open(options.path, {.durability = options.durability,
                                            .checkpoint_pages = options.checkpoint_pages,
@@ -137,12 +149,41 @@ void write_until_stopped(const WritingOptions& options, WritingState& state, con
   watcher.end(Phase::closing);
 }
 
-std::map<AttemptId, std::int64_t> parse_promises(int run, const std::string& text) {
-  std::map<AttemptId, std::int64_t> promises;
+Attempts parse_promises(int run, const std::string& text) {
+  Attempts promises;
   std::istringstream lines{text};
   AttemptId id{run};
   for (std::int64_t first = 0; lines >> id.thread >> id.number >> first;) promises[id] = first;
   return promises;
+}
+
+std::string find_attempts(std::uint64_t seed, const std::vector<Entry>& entries, std::size_t from,
+                          Attempts& found) {
+  for (std::size_t i = from; i < entries.size();) {
+    const auto id = attempt_of(entries[i].payload);
+    if (!id) return "event " + std::to_string(i + 1) + " is of no attempt";
+    if (!found.emplace(*id, entries[i].sequence).second) return "an attempt stands twice";
+    for (const Entry& part : Attempt::of(seed, *id).entries()) {
+      if (i == entries.size() || entries[i].payload != part.payload ||
+          entries[i].stream != part.stream) {
+        return "an attempt is half-written at event " + std::to_string(i + 1);
+      }
+      ++i;
+    }
+  }
+  return {};
+}
+
+std::string missing_promise(const Attempts& promised, const Attempts& found) {
+  for (const auto& [id, first] : promised) {
+    const auto it = found.find(id);
+    if (it != found.end() && (first == 0 || it->second == first)) continue;
+    std::string text = "append " + std::to_string(id.number) + " of thread ";
+    text += std::to_string(id.thread) + " of process " + std::to_string(id.run);
+    text += it == found.end() ? " was acknowledged and is lost" : " has moved";
+    return text;
+  }
+  return {};
 }
 
 void PhaseWatcher::begin() noexcept {
@@ -163,10 +204,11 @@ Verdict PhaseWatcher::before(const FileCall& call) noexcept {
   if (call.operation == FileOperation::write && call.file == FileKind::wal) {
     move_to(Phase::committing);
   }
-  return Verdict::proceed;
+  return next_ != nullptr ? next_->before(call) : Verdict::proceed;
 }
 
 void PhaseWatcher::after(const FileCall& call, int code) noexcept {
+  if (next_ != nullptr) next_->after(call, code);
   if (code != SQLITE_OK) return;
   if (call.is_exclusive(checkpoint_slot)) {
     checkpointing_ = !call.releases();

@@ -67,19 +67,32 @@ struct WritingOptions {
   int checkpoint_pages = 4000;
   std::uint64_t seed = 0;
   int run = 0;
+  /// Sees every call to the files, too.
+  FileWatcher* watcher = nullptr;
 };
 
 /// In the child: opens the database and appends from several threads until `state.stop`. Each
 /// append is reported through the pipe when it has returned.
 void write_until_stopped(const WritingOptions& options, WritingState& state, const Pipe& promises);
 
-/// What a process reported: the first sequence of each attempt.
-std::map<AttemptId, std::int64_t> parse_promises(int run, const std::string& text);
+/// The first sequence of attempts; 0 where it isn't known.
+using Attempts = std::map<AttemptId, std::int64_t>;
+
+/// What a process reported.
+Attempts parse_promises(int run, const std::string& text);
+
+/// Finds the attempts in what stands from an event on. Each must be whole, in one piece, and there
+/// once; else the answer says what is wrong.
+std::string find_attempts(std::uint64_t seed, const std::vector<Entry>& entries, std::size_t from,
+                          Attempts& found);
+/// What was promised and isn't there, in words; or empty.
+std::string missing_promise(const Attempts& promised, const Attempts& found);
 
 /// Moves the phase along with what is done to the files.
 class PhaseWatcher final : public FileWatcher {
  public:
-  explicit PhaseWatcher(std::atomic<Phase>& phase) : phase_{phase} {}
+  explicit PhaseWatcher(std::atomic<Phase>& phase, FileWatcher* next = nullptr)
+      : phase_{phase}, next_{next} {}
 
   /// Until then the phase is somebody else's.
   void begin() noexcept;
@@ -92,6 +105,7 @@ class PhaseWatcher final : public FileWatcher {
   void move_to(Phase phase) noexcept;
 
   std::atomic<Phase>& phase_;
+  FileWatcher* next_;
   std::atomic<bool> active_{false};
   std::atomic<bool> checkpointing_{false};
 };

@@ -1,0 +1,78 @@
+#include "support/small_disk.hpp"
+
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+
+namespace stela::test {
+namespace {
+
+bool mount_tmpfs(const std::string& at, std::size_t megabytes) {
+  std::string options = "size=";
+  options += std::to_string(megabytes) + 'm';
+  return mount("stela-test", at.c_str(), "tmpfs", 0, options.c_str()) == 0;
+}
+
+/// Makes this process the root of a namespace of its own.
+bool become_root_of_a_namespace() {
+  const uid_t user = getuid();
+  const gid_t group = getgid();
+  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
+  std::ofstream{"/proc/self/setgroups"} << "deny";
+  std::ofstream{"/proc/self/uid_map"} << "0 " << user << " 1";
+  std::ofstream{"/proc/self/gid_map"} << "0 " << group << " 1";
+  return getuid() == 0;
+}
+
+void limit_file_size(rlim_t bytes) {
+  // Without this the limit ends the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = bytes;
+  if (setrlimit(RLIMIT_FSIZE, &limit) != 0) throw std::runtime_error{"no limit to files"};
+}
+
+}  // namespace
+
+SmallDisk::SmallDisk(std::size_t megabytes)
+    : is_mounted_{mount_tmpfs(dir_.path(), megabytes) ||
+                  (become_root_of_a_namespace() && mount_tmpfs(dir_.path(), megabytes))} {
+  if (!is_mounted_) {
+    std::cout << "a file system can't be mounted here: a limit to the size of files stands in\n";
+  }
+}
+
+SmallDisk::~SmallDisk() {
+  if (is_mounted_) {
+    umount2(dir_.path().c_str(), MNT_DETACH);
+  } else {
+    limit_file_size(RLIM_INFINITY);
+  }
+}
+
+void SmallDisk::fill_up(std::size_t bytes_left) {
+  if (!is_mounted_) return limit_file_size(bytes_left);
+  struct statvfs status {};
+  statvfs(dir_.path().c_str(), &status);
+  const std::size_t free = status.f_bavail * status.f_frsize;
+  if (free <= bytes_left) return;
+  std::ofstream ballast{file("ballast"), std::ios::binary};
+  ballast << std::string(free - bytes_left, 'b');
+  if (!ballast.flush()) throw std::runtime_error{"the disk is full too soon"};
+}
+
+void SmallDisk::make_room() {
+  if (!is_mounted_) return limit_file_size(RLIM_INFINITY);
+  std::filesystem::remove(file("ballast"));
+}
+
+}  // namespace stela::test
