@@ -278,27 +278,37 @@ void Writer::go_back_to(const Mark& mark) noexcept {
 void Writer::checkpoint_if_due() noexcept {
   if (wal_pages_ < checkpoint_at_) return;
   sqlite3* const database = connection_->handle();
-  // FULL waits for readers of older snapshots; only for a moment, as we hold everybody up.
-  sqlite3_busy_timeout(database, 20);
+  // Waits for those who read older states, and then until nobody needs the log, so that the next
+  // commit begins it anew: readers come and go, and it would grow for ever. Only for a moment, as
+  // everybody else waits meanwhile; a longer one each time that it was in vain.
+  sqlite3_busy_timeout(database, static_cast<int>(checkpoint_wait_.count()));
   int pages = 0;
   int moved = 0;
   const int code =
-      sqlite3_wal_checkpoint_v2(database, "main", SQLITE_CHECKPOINT_FULL, &pages, &moved);
+      sqlite3_wal_checkpoint_v2(database, "main", SQLITE_CHECKPOINT_RESTART, &pages, &moved);
   sqlite3_busy_timeout(database, static_cast<int>(settings_.busy_timeout.count()));
-  if (code == SQLITE_OK && moved == pages) {
+  if (code == SQLITE_OK) {
     checkpoint_at_ = settings_.checkpoint_pages;
+    checkpoint_wait_ = shortest_checkpoint_wait;
     wal_pages_ = 0;
     return;
   }
-  // Somebody reads an old snapshot, or the disk is full: try again after some more growth.
-  checkpoint_at_ = wal_pages_ + std::max(settings_.checkpoint_pages / 4, 1);
+  checkpoint_at_ = wal_pages_ + std::max(wal_pages_ / 4, 1);
+  checkpoint_wait_ = std::min(checkpoint_wait_ * 2, longest_checkpoint_wait);
+  report_checkpoint(code, pages - moved);
+}
+
+void Writer::report_checkpoint(int code, int pages_left) noexcept {
+  const bool is_held_up = code == SQLITE_BUSY;
   const std::array fields{LogEntry::Field{"wal_pages", std::to_string(wal_pages_)},
+                          LogEntry::Field{"pages_left", std::to_string(pages_left)},
                           LogEntry::Field{"result", sqlite3_errstr(code)}};
-  conventions().log->write({.level = LogLevel::warning,
-                            .name = "checkpoint.incomplete",
-                            .message = "the write-ahead log couldn't be moved into the database "
-                                       "whole: a long reader, or no space",
-                            .fields = fields});
+  conventions().log->write(
+      {.level = LogLevel::warning,
+       .name = "checkpoint.incomplete",
+       .message = is_held_up ? "the write-ahead log grows, as somebody reads an old state"
+                             : "the write-ahead log grows, as moving it into the database failed",
+       .fields = fields});
 }
 
 void Writer::close() noexcept {

@@ -116,6 +116,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void distrust() noexcept { distrusted_ = true; }
 
  private:
+  static constexpr std::chrono::milliseconds shortest_checkpoint_wait{20};
+  static constexpr std::chrono::milliseconds longest_checkpoint_wait{160};
+
   struct RequiredParticipant {
     std::string name;
     std::string detail;
@@ -141,6 +144,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void check_statements();
   void refresh();
   void checkpoint_if_due() noexcept;
+  void report_checkpoint(int code, int pages_left) noexcept;
   void close() noexcept;
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
@@ -174,6 +178,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   std::string failure_;
   int wal_pages_ = 0;
   int checkpoint_at_ = 0;
+  std::chrono::milliseconds checkpoint_wait_ = shortest_checkpoint_wait;
   std::vector<TransactionParticipant*> participants_;
   std::vector<RequiredParticipant> required_;
   std::vector<StoredEvent> appended_;
