@@ -1,5 +1,6 @@
 // All of stela::eventstore.
 #pragma once
 
+#include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/eventstore/verify.hpp>

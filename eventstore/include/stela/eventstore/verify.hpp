@@ -3,6 +3,7 @@
 #pragma once
 
 #include <stela/eventstore/export.hpp>
+#include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/function_ref.hpp>
 
@@ -27,14 +28,6 @@ struct Problem {
 
 /// "event 17: it doesn't match its checksum; restore a backup".
 STELA_EVENTSTORE_EXPORT std::string to_string(const Problem& problem);
-
-/// How far a long piece of work has come.
-struct Progress {
-  /// What is being done: the name of a check, "backup", "export".
-  std::string_view stage;
-  std::int64_t done = 0;
-  std::int64_t total = 0;
-};
 
 class Inspection;
 
