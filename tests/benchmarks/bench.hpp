@@ -1,0 +1,72 @@
+// A run of the benchmark program: what was asked for, and what came of it.
+#pragma once
+
+#include "measure.hpp"
+#include "place.hpp"
+#include "report.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stela::bench {
+
+struct Settings {
+  Places places = {};
+  /// Only figures whose name contains it.
+  std::string pattern = {};
+  /// Rounds that the median is taken of; 0: as many as the size asks for.
+  int rounds = 0;
+  /// `tiny` shows that everything runs; its numbers mean nothing.
+  enum class Size : unsigned char { tiny, quick, whole } size = Size::whole;
+};
+
+/// Threads: one at a time.
+class Bench {
+ public:
+  explicit Bench(Settings settings) : settings_{std::move(settings)} {}
+
+  const Settings& settings() const noexcept { return settings_; }
+  const Places& places() const noexcept { return settings_.places; }
+  Report& report() noexcept { return report_; }
+
+  /// True if a figure whose name begins so may be asked for. Says on stderr that it is under way.
+  bool begins(std::string_view prefix) const;
+
+  /// One of three numbers, by the size of the run.
+  template <class T>
+  T sized(T tiny, T quick, T whole) const noexcept {
+    switch (settings_.size) {
+      case Settings::Size::tiny:
+        return tiny;
+      case Settings::Size::quick:
+        return quick;
+      default:
+        return whole;
+    }
+  }
+  int rounds(int whole) const noexcept;
+
+  /// Adds a figure of rates: `events` are done by each operation.
+  void add_rate(Figure figure, const Rounds& stela, const Rounds& raw, double events);
+
+ private:
+  Settings settings_;
+  Report report_;
+};
+
+// --- the groups of figures: each adds its own to the report
+
+void yardstick_figures(Bench& bench);
+void append_figures(Bench& bench);
+void schema_figures(Bench& bench);
+void group_commit_figures(Bench& bench);
+void load_figures(Bench& bench);
+void read_all_figures(Bench& bench);
+void growth_figures(Bench& bench);
+void memory_figures(Bench& bench);
+
+/// What memory_figures runs in a process of its own: reads all of `path`, by Stela or by bare
+/// statements, and prints how much memory that took.
+int measure_memory(const std::string& path, bool raw);
+
+}  // namespace stela::bench

@@ -1,0 +1,112 @@
+// Measures Stela against bare loops in the same run.
+//
+// stela_benchmarks [--quick] [--figure PATTERN] [--rounds N] [--disk DIR] [--json FILE]
+#include "bench.hpp"
+
+#include <charconv>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace {
+
+using stela::bench::Bench;
+using stela::bench::Settings;
+
+constexpr const char* usage =
+    "usage: stela_benchmarks [options]\n"
+    "  --quick           fewer rounds, less data\n"
+    "  --tiny            only shows that everything runs\n"
+    "  --figure PATTERN  only figures whose name contains it\n"
+    "  --rounds N        rounds that each median is taken of\n"
+    "  --disk DIR        a folder on the disk for databases (default: here)\n"
+    "  --json FILE       where the JSON lines go (default: benchmarks.jsonl)\n";
+
+struct Group {
+  const char* name;
+  void (*run)(Bench&);
+};
+
+constexpr Group groups[] = {
+    {"yardstick", stela::bench::yardstick_figures},
+    {"append", stela::bench::append_figures},
+    {"schema", stela::bench::schema_figures},
+    {"group commit", stela::bench::group_commit_figures},
+    {"load", stela::bench::load_figures},
+    {"read all", stela::bench::read_all_figures},
+    {"growth", stela::bench::growth_figures},
+    {"memory", stela::bench::memory_figures},
+};
+
+struct Arguments {
+  Settings settings;
+  std::string json = "benchmarks.jsonl";
+};
+
+Arguments parse(const std::vector<std::string>& given) {
+  Arguments arguments;
+  arguments.settings.places.disk = std::filesystem::current_path();
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    const auto value = [&]() -> const std::string& {
+      if (++i == given.size()) throw std::invalid_argument{given[i - 1] + " needs a value"};
+      return given[i];
+    };
+    const std::string& option = given[i];
+    if (option == "--quick") {
+      arguments.settings.size = Settings::Size::quick;
+    } else if (option == "--tiny") {
+      arguments.settings.size = Settings::Size::tiny;
+    } else if (option == "--figure") {
+      arguments.settings.pattern = value();
+    } else if (option == "--rounds") {
+      const std::string& text = value();
+      const auto [end, error] =
+          std::from_chars(text.data(), text.data() + text.size(), arguments.settings.rounds);
+      if (error != std::errc{} || *end != '\0' || arguments.settings.rounds < 1) {
+        throw std::invalid_argument{"--rounds is a number from 1 on"};
+      }
+    } else if (option == "--disk") {
+      arguments.settings.places.disk = value();
+    } else if (option == "--json") {
+      arguments.json = value();
+    } else {
+      throw std::invalid_argument{"unknown option " + option};
+    }
+  }
+  return arguments;
+}
+
+int run(const Arguments& arguments) {
+  Bench bench{arguments.settings};
+  for (const Group& group : groups) {
+    std::cerr << group.name << '\n';
+    group.run(bench);
+  }
+  std::cout << '\n';
+  bench.report().print_table(std::cout);
+  std::ofstream json{arguments.json};
+  bench.report().print_json_lines(json);
+  json.close();
+  if (!json) throw std::runtime_error{arguments.json + " can't be written"};
+  std::cout << "\nJSON lines: " << arguments.json << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::vector<std::string> given{argv + 1, argv + argc};
+  if (given.size() == 3 && given[0] == "--measure-memory") {
+    return stela::bench::measure_memory(given[1], given[2] == "raw");
+  }
+  return run(parse(given));
+} catch (const std::invalid_argument& e) {
+  std::cerr << e.what() << '\n' << usage;
+  return 2;
+} catch (const std::exception& e) {
+  std::cerr << "stela_benchmarks: " << e.what() << '\n';
+  return 1;
+}

@@ -1,0 +1,45 @@
+# Runs the benchmark program on tiny counts, in a folder of its own: every group of figures reports,
+# every line parses and has its fields. Nothing is asked of the numbers.
+cmake_minimum_required(VERSION 3.25)
+
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${FOLDER}")
+execute_process(COMMAND "${PROGRAM}" --tiny --disk "${FOLDER}" --json "${FOLDER}/figures.jsonl"
+  RESULT_VARIABLE result OUTPUT_VARIABLE table ERROR_VARIABLE problems)
+if(NOT result EQUAL 0)
+  message(FATAL_ERROR "it ended with ${result}: ${problems}")
+endif()
+
+file(STRINGS "${FOLDER}/figures.jsonl" lines ENCODING UTF-8)
+foreach(line IN LISTS lines)
+  string(JSON name GET "${line}" figure)
+  foreach(field stela raw ratio ratio_min ratio_max goal mode place unit)
+    string(JSON value ERROR_VARIABLE problem GET "${line}" ${field})
+    if(problem)
+      message(FATAL_ERROR "${name}: ${problem}")
+    endif()
+  endforeach()
+  string(FIND "${table}" "| ${name} " found)
+  if(found EQUAL -1)
+    message(FATAL_ERROR "${name} isn't in the table")
+  endif()
+  list(APPEND names "${name}")
+endforeach()
+
+foreach(wanted IN ITEMS
+    yardstick.1.full.disk append.1.full.disk.save append.3.full.disk.store
+    append.1.relaxed.disk.save append.3.relaxed.tmpfs.store append.100.binary.relaxed.disk.save
+    append.100.json.relaxed.tmpfs.save schema.1.relaxed.disk.as_they_come
+    group_commit.16.full.disk.bare group_commit.64.full.disk.saves lone_caller.full.disk
+    load.100.binary.together load.100.json.scattered read_all.json read_all.binary
+    growth.append.1.relaxed.disk memory.read_all)
+  if(NOT wanted IN_LIST names)
+    message(FATAL_ERROR "no figure ${wanted}")
+  endif()
+endforeach()
+
+execute_process(COMMAND "${PROGRAM}" --figure RESULT_VARIABLE result ERROR_QUIET OUTPUT_QUIET)
+if(NOT result EQUAL 2)
+  message(FATAL_ERROR "a missing value ended with ${result}, not 2")
+endif()
+file(REMOVE_RECURSE "${FOLDER}")
