@@ -65,7 +65,7 @@ class STELA_FRAMEWORK_EXPORT UuidGenerator {
   Random* random_ = nullptr;
   std::array<std::uint8_t, 512> pool_{};
   std::size_t pool_used_;
-  std::int64_t pool_owner_ = 0;
+  int pool_forks_ = 0;
   std::uint64_t last_ = 0;
 };
 
