@@ -15,6 +15,7 @@ constexpr std::size_t max_correlation_size = 128;
 }
 
 void check_text(std::string_view what, std::string_view text) {
+  if (json::is_plain(text)) return;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7f) refuse(what, "has a control character");
@@ -59,6 +60,7 @@ std::string encode(const Context& context) {
       context.headers.empty()) {
     return text;
   }
+  text.reserve(256);
   json::ObjectWriter object{text};
   if (!context.actor.empty()) object.add("actor", context.actor);
   if (!context.traceparent.empty()) object.add("traceparent", context.traceparent);

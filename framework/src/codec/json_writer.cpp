@@ -3,6 +3,8 @@
 #include <simdjson.h>
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 namespace stela::json {
 namespace {
@@ -58,8 +60,35 @@ bool is_utf8(std::string_view text) noexcept {
   return simdjson::validate_utf8(text.data(), text.size());
 }
 
+bool is_plain(std::string_view text) noexcept {
+  // Eight bytes at a time; a bit of `unusual` is set in each that isn't plain.
+  constexpr std::uint64_t each = 0x0101010101010101;
+  constexpr std::uint64_t high = 0x80 * each;
+  const auto has_zero = [](std::uint64_t x) { return (x - each) & ~x & high; };
+  const auto unusual = [&](std::uint64_t bytes) {
+    const std::uint64_t control = (bytes - 0x20 * each) & ~bytes & high;
+    return (bytes & high) | control | has_zero(bytes ^ ('"' * each)) |
+           has_zero(bytes ^ ('\\' * each)) | has_zero(bytes ^ (0x7f * each));
+  };
+  std::uint64_t found = 0;
+  std::size_t i = 0;
+  for (; i + 8 <= text.size(); i += 8) {
+    std::uint64_t bytes;
+    std::memcpy(&bytes, text.data() + i, 8);
+    found |= unusual(bytes);
+  }
+  std::uint64_t rest = 'x' * each;
+  if (i < text.size()) std::memcpy(&rest, text.data() + i, text.size() - i);
+  return (found | unusual(rest)) == 0;
+}
+
 void append_string(std::string& out, std::string_view text) {
   out += '"';
+  if (is_plain(text)) {
+    out += text;
+    out += '"';
+    return;
+  }
   std::size_t copied = 0;
   bool ascii = true;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -30,6 +30,9 @@ inline void append_bool(std::string& out, bool value) {
   out += value ? "true" : "false";
 }
 
+/// True if `text` is printable ASCII without quotes and backslashes: it stands in JSON as it is.
+STELA_FRAMEWORK_EXPORT bool is_plain(std::string_view text) noexcept;
+
 /// True if `text` is well-formed UTF-8.
 STELA_FRAMEWORK_EXPORT bool is_utf8(std::string_view text) noexcept;
 
