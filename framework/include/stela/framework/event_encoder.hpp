@@ -23,6 +23,12 @@ class EventEncoder {
   EventEncoder(const Conventions& conventions, const StreamId& stream) noexcept
       : conventions_{conventions}, stream_{stream} {}
 
+  /// So many events will follow.
+  void reserve(std::size_t events) {
+    events_.reserve(events);
+    bytes_.reserve(events * 256);
+  }
+
   /// UsageError if a value in the event can't be written.
   template <class E>
   void add(const E& event) {
@@ -58,6 +64,7 @@ class EventEncoder {
 
 template <class A>
 void encode_changes(EventEncoder& encoder, const A& aggregate) {
+  encoder.reserve(aggregate.changes().size());
   for (const auto& change : aggregate.changes()) {
     std::visit([&](const auto& event) { encoder.add(event); }, change);
   }
