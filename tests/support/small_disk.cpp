@@ -56,6 +56,8 @@ SmallDisk::~SmallDisk() {
     umount2(dir_.path().c_str(), MNT_DETACH);
   } else {
     limit_file_size(RLIM_INFINITY);
+    std::error_code ignored;
+    std::filesystem::permissions(dir_.path(), std::filesystem::perms::owner_all, ignored);
   }
 }
 
@@ -73,6 +75,23 @@ void SmallDisk::fill_up(std::size_t bytes_left) {
 void SmallDisk::make_room() {
   if (!is_mounted_) return limit_file_size(RLIM_INFINITY);
   std::filesystem::remove(file("ballast"));
+}
+
+void SmallDisk::make_read_only() {
+  if (is_mounted_) {
+    const int flags = MS_REMOUNT | MS_RDONLY;
+    if (mount(nullptr, dir_.path().c_str(), nullptr, flags, nullptr) != 0) {
+      throw std::runtime_error{"the file system can't be made read-only"};
+    }
+    return;
+  }
+  namespace fs = std::filesystem;
+  const auto nobody_writes =
+      fs::perms::owner_write | fs::perms::group_write | fs::perms::others_write;
+  for (const auto& entry : fs::directory_iterator{dir_.path()}) {
+    fs::permissions(entry, nobody_writes, fs::perm_options::remove);
+  }
+  fs::permissions(dir_.path(), nobody_writes, fs::perm_options::remove);
 }
 
 }  // namespace stela::test

@@ -23,6 +23,8 @@ class SmallDisk {
   void fill_up(std::size_t bytes_left);
   /// As if somebody had tidied up.
   void make_room();
+  /// From now on nobody writes to it: it is mounted so, or its permissions say so.
+  void make_read_only();
 
  private:
   TempDir dir_;

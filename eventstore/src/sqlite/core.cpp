@@ -28,13 +28,54 @@ ConnectionOptions connection_options(const Options& options, int flags) {
   return {.flags = flags, .busy_timeout = options.busy_timeout, .vfs = options.vfs};
 }
 
+/// The size of a file; 0 if there is none.
+std::uintmax_t size_of(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t size = fs::file_size(path, error);
+  return error ? 0 : size;
+}
+
+/// SQLite drops a log that it finds beside an empty file, with all that was committed to it.
+void check_log_has_a_database(const std::string& path) {
+  // The log first: a database that is just being made is never empty once it has one.
+  std::error_code ignored;
+  const std::string real = fs::weakly_canonical(path, ignored).string();
+  if (size_of(real + "-wal") == 0 || size_of(real) > 0) return;
+  throw StoreFailed{"'" + path + "' is missing or empty, but its log '" + real +
+                    "-wal' isn't, and may hold committed events; put the database back beside it, "
+                    "or, to begin a new one, move the log away"};
+}
+
+void check_writable(const Connection& connection, const std::string& path) {
+  if (sqlite3_db_readonly(connection.handle(), "main") != 1) return;
+  throw StoreFailed{"'" + path +
+                    "' is read-only; give this user write permission to it and its folder"};
+}
+
 std::unique_ptr<Connection> open_file(const std::string& path, const Options& options) {
   auto connection = std::make_unique<Connection>(
       path, connection_options(options, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-  if (sqlite3_db_readonly(connection->handle(), "main") == 1) {
-    throw StoreFailed{"'" + path + "' is read-only; give this user write permission to it"};
-  }
+  check_writable(*connection, path);
+  // Before anything is put beside a file that isn't ours.
+  recognise(*connection, path, options);
+  // A file can also say of itself that it is to be read only.
+  check_writable(*connection, path);
   return connection;
+}
+
+/// SQLite reads what was cut off the end of a file as zeros: events would be missing, and their
+/// sequences given away again.
+void check_length(Connection& connection, const std::string& path) {
+  // What isn't in the file may be in the log.
+  if (size_of(path + "-wal") > 0) return;
+  const auto expected =
+      static_cast<std::uintmax_t>(connection.integer("PRAGMA page_count").value_or(0) *
+                                  connection.integer("PRAGMA page_size").value_or(0));
+  const std::uintmax_t actual = size_of(path);
+  if (actual == expected) return;
+  throw StoreFailed{"'" + path + "' has " + std::to_string(actual) + " bytes and should have " +
+                    std::to_string(expected) +
+                    ": it is damaged; keep a copy, and restore a backup"};
 }
 
 void use_wal(Connection& connection, const std::string& path) {
@@ -64,6 +105,7 @@ void check_path(const std::string& path, const Options& options) {
                         "'; make it first"};
     }
   }
+  check_log_has_a_database(path);
 }
 
 Store::Core::Core(std::string path, const Options& options)
@@ -71,17 +113,23 @@ Store::Core::Core(std::string path, const Options& options)
   check_options(options);
   const bool in_memory = path_.empty();
   std::unique_ptr<Connection> connection;
-  auto lock = std::make_unique<WriteLock>(in_memory ? std::string{} : path_ + "-lock");
   if (in_memory) {
     connection = std::make_unique<Connection>(
         ":memory:", connection_options(options, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY));
   } else {
     connection = open_file(path_, options);
+    // Absolute, and without links: where SQLite keeps the log, whoever opens the file and from
+    // whichever folder.
+    path_ = sqlite3_db_filename(connection->handle(), "main");
   }
+  auto lock = std::make_unique<WriteLock>(in_memory ? std::string{} : path_ + "-lock");
   {
     const WriteLockGuard guard{*lock, options.busy_timeout};
     recognise(*connection, path_, options);
-    if (!in_memory) use_wal(*connection, path_);
+    if (!in_memory) {
+      check_length(*connection, path_);
+      use_wal(*connection, path_);
+    }
     sqlite::migrate(*connection, "eventstore", sql::migrations, now());
     facts_ = settle_facts(*connection, options);
   }
@@ -108,9 +156,8 @@ Reading& Store::Core::reading() noexcept {
 }
 
 void Store::Core::migrate(std::string_view module, std::span<const Migration> migrations) {
-  writer_->run_alone([&](Connection& connection) {
-    sqlite::migrate(connection, module, migrations, now());
-  });
+  writer_->run_alone(
+      [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
 }
 
 std::unique_ptr<Connection> Store::Core::connect(int flags) const {

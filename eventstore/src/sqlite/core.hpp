@@ -41,7 +41,7 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
   bool in_transaction() const noexcept override { return false; }
 
-  const std::string path_;
+  std::string path_;
   const Options options_;
   Conventions conventions_;
   Facts facts_;

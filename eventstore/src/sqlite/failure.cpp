@@ -83,8 +83,10 @@ void fail(sqlite3* database, int code, std::string_view doing) {
                         "; see that its folder is there, and that this user may read and write "
                         "the file and the folder"};
     case SQLITE_READONLY:
-      throw StoreFailed{describe(database, code, doing) +
-                        "; give this user write permission to the file and its folder"};
+      throw StoreFailed{
+          describe(database, code, doing) +
+          "; give this user write permission to the file, to its log and lock beside it, "
+          "and to the folder"};
     case SQLITE_CORRUPT:
       throw StoreFailed{describe(database, code, doing) +
                         "; the file is damaged: keep a copy, restore a backup, or export what can "

@@ -101,9 +101,10 @@ std::string checksum_of(const Migration& migration) {
 }
 
 void recognise(Connection& connection, const std::string& path, const Options& options) {
+  // In this order: whoever is making the database right now sets both at once.
+  const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
   if (id == application_id) return;
-  const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
   if (id == 0 && (tables == 0 || options.share_file)) return;
   throw SchemaMismatch{
       "'" + path + "' is a database of another application (application id " + std::to_string(id) +

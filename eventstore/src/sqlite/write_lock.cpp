@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,28 +24,43 @@ void pause_for(std::chrono::nanoseconds time) noexcept {
 
 [[noreturn]] void fail(const std::string& path, const char* doing) {
   throw StoreFailed{std::string{doing} + " the lock file '" + path +
-                    "' failed: " + std::strerror(errno)};
+                    "' failed: " + std::strerror(errno) +
+                    "; this user must be allowed to write to it and to its folder"};
 }
 
 }  // namespace
 
 WriteLock::WriteLock(std::string path) : path_{std::move(path)} {
-  if (path_.empty()) return;
-  file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file_ < 0) fail(path_, "opening");
+  if (!path_.empty()) open_file();
 }
 
 WriteLock::~WriteLock() {
   if (file_ >= 0) close(file_);
 }
 
+void WriteLock::open_file() {
+  const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file < 0) fail(path_, "opening");
+  if (file_ >= 0) close(file_);
+  file_ = file;
+}
+
+bool WriteLock::is_deleted() const noexcept {
+  struct stat status {};
+  return fstat(file_, &status) == 0 && status.st_nlink == 0;
+}
+
 bool WriteLock::try_lock() {
   if (file_ < 0) return true;
-  while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) return false;
-    if (errno != EINTR) fail(path_, "taking");
+  for (;;) {
+    while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return false;
+      if (errno != EINTR) fail(path_, "taking");
+    }
+    if (!is_deleted()) return true;
+    // Somebody has tidied the file away, and others would lock another one.
+    open_file();
   }
-  return true;
 }
 
 void WriteLock::lock(std::chrono::milliseconds timeout) {

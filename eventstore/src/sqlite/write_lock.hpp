@@ -29,6 +29,9 @@ class WriteLock {
   void unlock() noexcept;
 
  private:
+  void open_file();
+  bool is_deleted() const noexcept;
+
   std::string path_;
   int file_ = -1;
 };

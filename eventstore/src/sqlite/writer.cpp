@@ -88,6 +88,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
     const WriteLockGuard guard{*lock_, settings_.busy_timeout};
+    check_place();
     execute_in_transaction(group);
     checkpoint_if_due();
   } catch (...) {
@@ -95,6 +96,16 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
       if (!work_of(member).error) work_of(member).error = std::current_exception();
     }
   }
+}
+
+void Writer::check_place() const {
+  int has_moved = 0;
+  sqlite3_file_control(connection_->handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (has_moved == 0) return;
+  throw StoreFailed{std::string{"the database "} +
+                    sqlite3_db_filename(connection_->handle(), "main") +
+                    " was deleted, moved or replaced while it was open; nothing was written; put "
+                    "it back with its log, or close this store and open what is there now"};
 }
 
 void Writer::execute_in_transaction(std::span<CommitQueue::Ticket* const> group) {
@@ -313,6 +324,7 @@ void Writer::report_checkpoint(int code, int pages_left) noexcept {
 
 void Writer::close() noexcept {
   try {
+    check_place();
     // Leaves a database that is whole without its log, if nobody else is using it.
     if (!lock_->try_lock()) return;
     sqlite3_busy_timeout(connection_->handle(), 0);

@@ -131,6 +131,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   };
 
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
+  /// StoreFailed if the open file isn't the one at its path any more: what were written to it would
+  /// be lost.
+  void check_place() const;
   void execute_in_transaction(std::span<CommitQueue::Ticket* const> group);
   void begin(Sync sync);
   void commit();

@@ -74,7 +74,7 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   /// What this database is, for ever: part of what it publishes.
   const Uuid& id() const noexcept;
   Durability durability() const noexcept;
-  /// Empty if it is in memory.
+  /// Absolute, without links; empty if it is in memory.
   const std::string& path() const noexcept;
 
   /// For the modules beside this one.

@@ -1,0 +1,328 @@
+// Files that can't be opened, aren't what they should be, or change while they are open.
+#include "faults/evidence.hpp"
+#include "support/process.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/small_disk.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+
+namespace stela {
+namespace {
+
+namespace fs = std::filesystem;
+using test::append;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+/// "store_failed: …", or "done".
+template <class Call>
+std::string what_comes_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& e) {
+    return std::string{to_string(e.code())} + ": " + e.what();
+  }
+  return "done";
+}
+
+std::string what_comes_of_opening(const std::string& path, const sqlite::Options& options = {}) {
+  return what_comes_of([&] { (void)sqlite::open(path, options); });
+}
+
+/// A user for whom permissions count.
+void become_nobody() {
+  constexpr unsigned nobody = 65534;
+  if (geteuid() != 0) return;
+  if (setgroups(0, nullptr) != 0 || setgid(nobody) != 0 || setuid(nobody) != 0) {
+    throw std::runtime_error{"can't become nobody"};
+  }
+}
+
+/// What comes of `path` being opened and written to by such a user.
+std::string as_nobody_opens(const std::string& path) {
+  const test::Pipe pipe;
+  test::Process child{[&] {
+    become_nobody();
+    pipe.write(what_comes_of([&] {
+      auto store = sqlite::open(path);
+      append(store, "order-1", "{}");
+    }));
+  }};
+  EXPECT_EQ(child.wait(), 0);
+  return pipe.read_available();
+}
+
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator{folder}) names.insert(entry.path().filename());
+  return names;
+}
+
+/// A database with some events, whole in one file.
+class Opening : public ::testing::Test {
+ protected:
+  static constexpr int events = 60;
+
+  Opening() {
+    auto store = sqlite::open(path);
+    for (int i = 0; i < events; ++i) append(store, "order-1", std::string(700, 'x'));
+  }
+  /// Removes what SQLite and Stela put beside the file, for a test to see what is put there anew.
+  void tidy() const {
+    for (const std::string suffix : {"-wal", "-shm", "-lock"}) fs::remove(path + suffix);
+  }
+
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+};
+
+// --- what isn't ours
+
+TEST_F(Opening, LeavesADatabaseOfANewerStelaAlone) {
+  test::RawSqlite{path}.run(
+      "INSERT INTO stela_migrations VALUES ('eventstore', 999, 'future', 'x', 0)");
+  { test::RawSqlite{path}.run("PRAGMA wal_checkpoint(TRUNCATE)"); }
+  const auto before = test::hash_of_file(path);
+
+  EXPECT_THAT(what_comes_of_opening(path),
+              AllOf(StartsWith("schema_mismatch"), HasSubstr("of a newer Stela"),
+                    HasSubstr("leaves the database as it is")));
+  EXPECT_EQ(test::hash_of_file(path), before);
+  EXPECT_EQ(fs::file_size(path + "-wal"), 0u);
+}
+
+TEST_F(Opening, PutsNothingBesideAFileThatIsntOurs) {
+  const test::TempDir other;
+  std::ofstream{other.file("app.db")};
+  { test::RawSqlite{other.file("app.db")}.run("CREATE TABLE users (name TEXT)"); }
+  std::ofstream{other.file("notes.txt")} << std::string(3000, 'n');
+  const auto database = test::hash_of_file(other.file("app.db"));
+  const auto notes = test::hash_of_file(other.file("notes.txt"));
+
+  EXPECT_THAT(what_comes_of_opening(other.file("app.db")),
+              AllOf(StartsWith("schema_mismatch"), HasSubstr("another application"),
+                    HasSubstr("share_file")));
+  EXPECT_THAT(what_comes_of_opening(other.file("notes.txt")),
+              AllOf(StartsWith("schema_mismatch"), HasSubstr("isn't an SQLite database")));
+  EXPECT_EQ(test::hash_of_file(other.file("app.db")), database);
+  EXPECT_EQ(test::hash_of_file(other.file("notes.txt")), notes);
+  EXPECT_THAT(files_in(other.path()), ElementsAre("app.db", "notes.txt"));
+}
+
+// --- what is damaged
+
+TEST_F(Opening, NoticesEveryLengthThatAFileWasCutTo) {
+  tidy();
+  const std::string cut = dir.file("cut.db");
+  const auto size = fs::file_size(path);
+  for (std::uintmax_t length = 1; length < size; length += length < 600 ? 7 : 509) {
+    fs::copy_file(path, cut, fs::copy_options::overwrite_existing);
+    fs::resize_file(cut, length);
+    const auto before = test::hash_of_file(cut);
+
+    EXPECT_THAT(what_comes_of_opening(cut),
+                AnyOf(AllOf(StartsWith("store_failed"), HasSubstr("damaged")),
+                      AllOf(StartsWith("schema_mismatch"), HasSubstr("isn't an SQLite database"))))
+        << length;
+    EXPECT_EQ(test::hash_of_file(cut), before) << length;
+  }
+}
+
+TEST_F(Opening, NeverLosesAnEventToAFlippedByteOfTheHeader) {
+  constexpr int header_size = 100;
+  tidy();
+  const std::string flipped = dir.file("flipped.db");
+  int refused = 0;
+  for (int at = 0; at < header_size; ++at) {
+    for (const int mask : {0x01, 0x80, 0xff}) {
+      fs::copy_file(path, flipped, fs::copy_options::overwrite_existing);
+      {
+        std::fstream file{flipped, std::ios::in | std::ios::out | std::ios::binary};
+        file.seekg(at);
+        const int byte = file.get();
+        file.seekp(at);
+        file.put(static_cast<char>(byte ^ mask));
+      }
+      const auto before = test::hash_of_file(flipped);
+      std::size_t seen = 0;
+      const std::string end = what_comes_of([&] {
+        auto store = sqlite::open(flipped);
+        seen = test::entries_of(store).size();
+      });
+
+      if (end == "done") {
+        EXPECT_EQ(seen, static_cast<std::size_t>(events)) << "byte " << at;
+        continue;
+      }
+      ++refused;
+      EXPECT_THAT(end, AnyOf(StartsWith("store_failed"), StartsWith("schema_mismatch")));
+      EXPECT_EQ(test::hash_of_file(flipped), before) << "byte " << at << ": " << end;
+    }
+  }
+  EXPECT_GT(refused, 50);
+}
+
+TEST_F(Opening, DropsNoLogThatHasLostItsDatabase) {
+  const std::string log = dir.file("copy.db-wal");
+  {
+    auto store = sqlite::open(path);
+    append(store, "order-1", "{}");
+    fs::copy_file(path + "-wal", log);
+  }
+  const auto before = test::hash_of_file(log);
+
+  EXPECT_THAT(what_comes_of_opening(dir.file("copy.db")),
+              AllOf(StartsWith("store_failed"), HasSubstr("move the log away")));
+  std::ofstream{dir.file("copy.db")};
+  EXPECT_THAT(what_comes_of_opening(dir.file("copy.db")), StartsWith("store_failed"));
+  EXPECT_EQ(test::hash_of_file(log), before);
+
+  fs::copy_file(path, dir.file("copy.db"), fs::copy_options::overwrite_existing);
+  EXPECT_EQ(what_comes_of_opening(dir.file("copy.db")), "done");
+}
+
+// --- what isn't allowed
+
+TEST_F(Opening, SaysWhatAUserIsntAllowedTo) {
+  constexpr auto all = fs::perms::all;
+  constexpr auto read = fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read;
+  constexpr auto enter = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
+  fs::permissions(dir.path(), all);
+  const auto before = test::hash_of_file(path);
+
+  tidy();
+  fs::permissions(path, read);
+  EXPECT_THAT(as_nobody_opens(path),
+              AllOf(StartsWith("store_failed"), HasSubstr("is read-only; give this user")));
+  fs::permissions(path, fs::perms::none);
+  EXPECT_THAT(as_nobody_opens(path),
+              AllOf(StartsWith("store_failed"), HasSubstr("Permission denied"),
+                    HasSubstr("may read and write the file and the folder")));
+  EXPECT_EQ(test::hash_of_file(path), before);
+
+  fs::permissions(path, all);
+  fs::permissions(dir.path(), read | enter);
+  EXPECT_THAT(as_nobody_opens(path), AllOf(StartsWith("store_failed"), HasSubstr("folder")));
+  fs::permissions(dir.path(), fs::perms::none);
+  EXPECT_THAT(as_nobody_opens(path), AllOf(StartsWith("store_failed"), HasSubstr("folder")));
+
+  fs::permissions(dir.path(), all);
+  EXPECT_EQ(test::hash_of_file(path), before);
+  tidy();
+  EXPECT_EQ(as_nobody_opens(path), "done");
+}
+
+TEST_F(Opening, SaysThatAFileSystemIsReadOnly) {
+  test::SmallDisk disk{4};
+  fs::permissions(fs::path{disk.file("")}, fs::perms::all);
+  const std::string copy = disk.file("shop.db");
+  fs::copy_file(path, copy);
+  fs::permissions(copy, fs::perms::all);
+  const auto before = test::hash_of_file(copy);
+  disk.make_read_only();
+
+  EXPECT_THAT(as_nobody_opens(copy), AllOf(StartsWith("store_failed"), HasSubstr("read-only")));
+  EXPECT_THAT(as_nobody_opens(disk.file("new.db")),
+              AllOf(StartsWith("store_failed"), HasSubstr("folder")));
+  EXPECT_EQ(test::hash_of_file(copy), before);
+}
+
+// --- what a path leads to
+
+TEST_F(Opening, ThroughALinkSharesLogAndLockWithTheFile) {
+  const std::string link = dir.file("link.db");
+  fs::create_symlink(path, link);
+  auto store = sqlite::open(link, {.busy_timeout = std::chrono::milliseconds{20}});
+  append(store, "order-1", "{}");
+
+  EXPECT_EQ(store.path(), fs::canonical(path));
+  EXPECT_FALSE(fs::exists(link + "-lock"));
+  EXPECT_FALSE(fs::exists(link + "-wal"));
+  const int lock = open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  EXPECT_THROW(append(store, "order-1", "{}"), StoreBusy);
+  close(lock);
+  EXPECT_NO_THROW(append(store, "order-1", "{}"));
+}
+
+TEST_F(Opening, HoldsOnToItsFileWhenTheProcessChangesItsFolder) {
+  fs::create_directory(dir.file("elsewhere"));
+  test::Process child{[&] {
+    fs::current_path(dir.path());
+    auto store = sqlite::open("shop.db");
+    fs::current_path(dir.file("elsewhere"));
+    append(store, "order-1", "{}");
+    if (test::entries_of(store).size() != events + 1) throw std::runtime_error{"events missing"};
+  }};
+  EXPECT_EQ(child.wait(), 0);
+  EXPECT_TRUE(files_in(dir.file("elsewhere")).empty());
+}
+
+// --- what happens to an open file
+
+TEST_F(Opening, RefusesToWriteToAFileThatWasDeleted) {
+  auto store = sqlite::open(path);
+  append(store, "order-1", "{}");
+  for (const std::string suffix : {"", "-wal", "-shm", "-lock"}) fs::remove(path + suffix);
+
+  EXPECT_THAT(what_comes_of([&] { append(store, "order-1", "{}"); }),
+              AllOf(StartsWith("store_failed"), HasSubstr("deleted, moved or replaced"),
+                    HasSubstr("nothing was written")));
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST_F(Opening, RefusesToWriteToAFileThatWasReplaced) {
+  const std::string backup = dir.file("backup.db");
+  fs::copy_file(path, backup);
+  const auto before = test::hash_of_file(backup);
+  {
+    auto store = sqlite::open(path);
+    append(store, "order-1", "{}");
+    fs::rename(backup, path);
+    EXPECT_THAT(what_comes_of([&] { append(store, "order-1", "{}"); }),
+                AllOf(StartsWith("store_failed"), HasSubstr("open what is there now")));
+  }
+  EXPECT_EQ(test::hash_of_file(path), before);
+}
+
+TEST_F(Opening, GoesOnWhenAFileIsPutBack) {
+  auto store = sqlite::open(path);
+  fs::rename(path, dir.file("aside.db"));
+  EXPECT_THROW(append(store, "order-1", "{}"), StoreFailed);
+  fs::rename(dir.file("aside.db"), path);
+  EXPECT_EQ(append(store, "order-1", "{}").last, GlobalSequence{events + 1});
+}
+
+TEST_F(Opening, StoresKeepEachOtherOutWhenTheLockFileIsTidiedAway) {
+  auto store = sqlite::open(path, {.busy_timeout = std::chrono::milliseconds{20}});
+  append(store, "order-1", "{}");
+  fs::remove(path + "-lock");
+  append(store, "order-1", "{}");
+
+  const int lock = open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(lock, 0) << "the store goes on with a file that nobody else can see";
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  EXPECT_THROW(append(store, "order-1", "{}"), StoreBusy);
+  close(lock);
+}
+
+}  // namespace
+}  // namespace stela
