@@ -39,4 +39,11 @@ inline std::chrono::microseconds backoff(const RelayOptions& options, int attemp
                  random);
 }
 
+/// The longest wait that `backoff` gives.
+inline std::chrono::microseconds longest_backoff(const RelayOptions& options) {
+  return std::chrono::microseconds{static_cast<std::int64_t>(
+      static_cast<double>(std::chrono::microseconds{options.retry_backoff_max}.count()) *
+      (1.0 + options.retry_jitter))};
+}
+
 }  // namespace stela::relay

@@ -49,10 +49,11 @@ std::size_t FencedLane::window() const noexcept {
 }
 
 int FencedLane::wanted(int budget) const noexcept {
-  if (flight_.size() >= window()) return 0;
-  const auto room = static_cast<int>(window() - flight_.size());
+  const std::size_t open = flight_.size() - acknowledged_;
+  if (open >= window()) return 0;
+  const auto room = static_cast<int>(window() - open);
   // A fetch costs a transaction: not for the few places that the last answers made free.
-  if (!flight_.empty() && room < std::min(core_.options.batch_size, core_.options.window / 2)) {
+  if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) {
     return 0;
   }
   return std::min({room, core_.options.batch_size, budget});
@@ -164,7 +165,10 @@ void FencedLane::publish(const PendingMessage& message) {
   tail_position_ = sent.position;
   tail_id_ = sent.message_id;
   tail_ = std::max(tail_, message.sequence);
-  if (core_.mutation == Mutation::mark_before_ack) sent.stored = sent.answered = true;
+  if (core_.mutation == Mutation::mark_before_ack) {
+    sent.stored = sent.answered = true;
+    acknowledged_ = flight_.size();
+  }
 }
 
 // --- answers
@@ -190,6 +194,7 @@ void FencedLane::on_answer(const Answer& answer) {
     on_stored(*message, answer);
   } else if (core_.mutation == Mutation::mark_on_timeout && answer.kind == Answer::Kind::unknown) {
     message->stored = true;
+    while (acknowledged_ < flight_.size() && flight_[acknowledged_].stored) ++acknowledged_;
   } else {
     on_failure(*message, answer.kind, answer.detail);
   }
@@ -201,12 +206,10 @@ void FencedLane::on_stored(InFlight& message, const Answer& answer) {
     return on_failure(message, Answer::Kind::stored_before, "stored at another place");
   }
   message.stored = true;
+  while (acknowledged_ < flight_.size() && flight_[acknowledged_].stored) ++acknowledged_;
   // An answer that overtook another: what became of that one is unknown.
-  const std::size_t in_order = acknowledged();
-  if (state_ == State::ready &&
-      (in_order == 0 || flight_[in_order - 1].request < message.request)) {
-    state_ = State::settling;
-  }
+  const bool overtook = acknowledged_ == 0 || flight_[acknowledged_ - 1].request < message.request;
+  if (state_ == State::ready && overtook) state_ = State::settling;
 }
 
 void FencedLane::on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail) {
@@ -226,15 +229,9 @@ void FencedLane::settle() {
   ask();
 }
 
-std::size_t FencedLane::acknowledged() const noexcept {
-  const auto end = std::find_if(flight_.begin(), flight_.end(),
-                                [](const InFlight& sent) { return !sent.stored; });
-  return static_cast<std::size_t>(end - flight_.begin());
-}
-
 Advance FencedLane::progress() const {
   Advance advance;
-  const std::size_t done = acknowledged();
+  const std::size_t done = acknowledged_;
   for (std::size_t i = 0; i < done; ++i) {
     const InFlight& sent = flight_[i];
     auto& runs = advance.published;
@@ -270,8 +267,8 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
     if (run.redelivery == 0) published_through_ = std::max(published_through_, run.last);
   }
   if (!advance.published.empty()) {
-    flight_.erase(flight_.begin(), flight_.begin() + static_cast<std::ptrdiff_t>(
-                                                         std::min(acknowledged(), flight_.size())));
+    flight_.erase(flight_.begin(), flight_.begin() + static_cast<std::ptrdiff_t>(acknowledged_));
+    acknowledged_ = 0;
     fruitless_ = 0;
   }
   if (advance.broker_sequence) {
@@ -283,9 +280,9 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
 
 void FencedLane::mark_if_due() {
   if (!is_owned()) return;
-  const std::size_t done = acknowledged();
-  if (done == 0) return;
-  if (done < flight_.size() && done < static_cast<std::size_t>(core_.options.batch_size)) return;
+  if (acknowledged_ == 0) return;
+  const bool more_to_come = acknowledged_ < flight_.size();
+  if (more_to_come && acknowledged_ < static_cast<std::size_t>(core_.options.batch_size)) return;
   if (advance(progress(), false)) recover();
 }
 
@@ -295,6 +292,7 @@ void FencedLane::doubt() {
   state_ = State::doubtful;
   // What was acknowledged and not marked is found again at the broker.
   flight_.clear();
+  acknowledged_ = 0;
   cursor_ = {};
   tail_position_ = broker_sequence_;
   tail_id_ = broker_id_;
@@ -493,6 +491,13 @@ Steady FencedLane::deadline() const {
     break;
   }
   return earliest;
+}
+
+std::string FencedLane::describe() const {
+  static constexpr const char* names[] = {"doubtful", "reading", "ready", "settling"};
+  return partition().label() + ' ' + names[static_cast<int>(state_)] + ", " +
+         std::to_string(flight_.size()) + " in flight" + (is_backing_off() ? ", backing off" : "") +
+         (is_trusted() ? "" : ", not trusted") + (is_draining() ? ", draining" : "");
 }
 
 }  // namespace stela::relay

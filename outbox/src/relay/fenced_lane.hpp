@@ -22,6 +22,7 @@ class FencedLane final : public Lane {
   void mark_if_due() override;
   void on_time() override;
   Steady deadline() const override;
+  std::string describe() const override;
   void on_answer(const Answer& answer) override;
   void on_session() override;
   void on_session_lost() override;
@@ -74,7 +75,6 @@ class FencedLane final : public Lane {
   void on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail);
   void settle();
   InFlight* find(std::uint64_t request) noexcept;
-  std::size_t acknowledged() const noexcept;
   Advance progress() const;
   bool advance(const Advance& advance, bool durable);
 
@@ -92,6 +92,8 @@ class FencedLane final : public Lane {
 
   State state_ = State::doubtful;
   std::deque<InFlight> flight_;
+  /// How many of them, from the first on, are stored.
+  std::size_t acknowledged_ = 0;
   Cursor cursor_;
   /// What is marked: the last message, and where it stands at the broker.
   GlobalSequence published_through_ = {};

@@ -47,7 +47,8 @@ bool Lane::acquire() {
   epoch_ = standing->epoch;
   trusted_until_ = begun + ttl - ttl / 10;
   attempts_ = standing->attempts;
-  held_until_ = begun + standing->backoff_left;
+  // Wall time may have been set back since: no wait is longer than one that we would begin.
+  held_until_ = begun + std::min(standing->backoff_left, longest_backoff(core_.options));
   ++core_.counts.leased;
   begin(*standing);
   return true;

@@ -45,6 +45,9 @@ class Lane {
   virtual void on_time() = 0;
   virtual Steady deadline() const = 0;
 
+  /// For people who look for what holds it.
+  virtual std::string describe() const = 0;
+
   virtual void on_answer(const Answer& answer) = 0;
   /// A new session is open: what was in flight on the old one is unknown.
   virtual void on_session() = 0;

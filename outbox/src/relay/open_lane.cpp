@@ -58,9 +58,8 @@ bool OpenLane::fetch(int budget) {
     }
   }
   core_.counts.claimed += static_cast<std::int64_t>(fetched.size());
-  const auto first = fetched.begin();
+  for (Entry& entry : fetched) enqueue(entry);
   entries_.splice(entries_.end(), fetched);
-  for (auto it = first; it != entries_.end(); ++it) enqueue(*it);
   return true;
 }
 
@@ -92,7 +91,8 @@ void OpenLane::enqueue(Entry& entry) {
   }
   stream->second.first = stream->second.last = &entry;
   if (entry.message.backoff_left.count() > 0) {
-    stream->second.held_until = core_.now() + entry.message.backoff_left;
+    stream->second.held_until =
+        core_.now() + std::min(entry.message.backoff_left, longest_backoff(core_.options));
     held_.push_back(entry.message.stream);
   } else {
     ready_.push_back(&entry);
@@ -308,6 +308,14 @@ Steady OpenLane::deadline() const {
     earliest = std::min(earliest, oldest + core_.options.publish_timeout);
   }
   return earliest;
+}
+
+std::string OpenLane::describe() const {
+  return partition().label() + ' ' + std::to_string(requests_.size()) + " in flight, " +
+         std::to_string(entries_.size()) + " fetched, " + std::to_string(ready_.size()) +
+         " ready, " + std::to_string(held_.size()) + " held" +
+         (is_backing_off() ? ", backing off" : "") + (is_trusted() ? "" : ", not trusted") +
+         (is_draining() ? ", draining" : "");
 }
 
 }  // namespace stela::relay

@@ -55,7 +55,8 @@ struct Overview {
     bool is_needed = true;
   };
   std::vector<Partition> partitions;
-  /// Those with a valid heartbeat, by name.
+  /// Those with a valid heartbeat, by name. One that lasts absurdly long isn't valid: it is of a
+  /// clock that was wrong.
   std::vector<std::string> workers;
 };
 
@@ -150,7 +151,8 @@ class Store {
   virtual int heartbeat(std::string_view worker, std::chrono::microseconds ttl) = 0;
   /// The worker leaves.
   virtual void leave(std::string_view worker) noexcept = 0;
-  virtual Overview look(std::chrono::microseconds lease_ttl) = 0;
+  virtual Overview look(std::chrono::microseconds lease_ttl,
+                        std::chrono::microseconds heartbeat_ttl) = 0;
 
   /// The lease, unless somebody else holds it.
   virtual std::optional<Standing> acquire(PartitionId partition, std::string_view worker,

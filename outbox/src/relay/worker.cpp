@@ -59,13 +59,16 @@ void Worker::run_due() {
   if (!stopping_ && now >= next_look_) look();
   for (auto& [number, lane] : lanes_) lane->on_time();
   woken_ = false;
-  int budget = options_.window;
+  unfinished_ = false;
+  const int budget = options_.window;
   for (auto& [number, lane] : lanes_) {
     // Each partition has a share of what is sent at once, and none can starve the others.
     int part =
         std::max<int>(1, budget / static_cast<int>(std::max<std::size_t>(owned_partitions(), 1)));
     lane->pump(part);
     lane->mark_if_due();
+    // Its share is used up, and no answer is on its way that would bring it on.
+    if (part <= 0 && lane->is_idle()) unfinished_ = true;
   }
   if (core_.session_failed) drop_session("an answer is missing", false);
   if (!core_.misconfigured.empty()) drop_session(std::exchange(core_.misconfigured, {}), true);
@@ -74,6 +77,7 @@ void Worker::run_due() {
 
 Steady Worker::deadline() const {
   if (!started_ || stopped_) return never;
+  if (unfinished_ || woken_) return core_.now();
   Steady earliest = next_beat_;
   if (!stopping_) earliest = std::min(earliest, next_look_);
   if (broker_ == Broker::down) earliest = std::min(earliest, next_connect_);
@@ -125,14 +129,23 @@ void Worker::look() {
   next_look_ = core_.now() + options_.idle_backoff;
   Overview overview;
   try {
-    overview = core_.store.look(options_.lease_ttl);
+    overview = core_.store.look(options_.lease_ttl, options_.heartbeat_ttl);
   } catch (const Error& e) {
     core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
     return;
   }
   watch_membership(overview);
+  hand_over_unneeded(overview);
   take_free(overview);
   hand_over_surplus();
+}
+
+void Worker::hand_over_unneeded(const Overview& overview) {
+  // Drained, and of an older generation: nothing will ever be enqueued there again.
+  for (const Overview::Partition& partition : overview.partitions) {
+    const auto held = lanes_.find(partition.id.number);
+    if (!partition.is_needed && held != lanes_.end()) held->second->drain();
+  }
 }
 
 void Worker::watch_membership(const Overview& overview) {
@@ -257,6 +270,15 @@ std::string Worker::broker_state() const {
   if (broker_ == Broker::connected) return "connected";
   if (misconfigured_) return "misconfigured: " + trouble_;
   return trouble_.empty() ? "connecting" : "down: " + trouble_;
+}
+
+std::string Worker::describe() const {
+  std::string text = core_.options.worker + ": broker " + broker_state() + ", wants " +
+                     std::to_string(share_) + " of " + std::to_string(needed_) + '\n';
+  for (const auto& [number, lane] : lanes_) {
+    if (lane->is_owned()) text += "  " + lane->describe() + '\n';
+  }
+  return text;
 }
 
 }  // namespace stela::relay

@@ -52,6 +52,8 @@ class Worker {
   std::size_t owned_partitions() const noexcept;
   /// In words: "connected", "connecting", "down: …", "misconfigured: …".
   std::string broker_state() const;
+  /// A line for each partition that it holds.
+  std::string describe() const;
   /// Nothing is in flight, and nothing is being asked.
   bool is_idle() const noexcept;
   bool is_connecting() const noexcept { return broker_ == Broker::connecting; }
@@ -61,6 +63,7 @@ class Worker {
   void look();
   void watch_membership(const Overview& overview);
   void take_free(const Overview& overview);
+  void hand_over_unneeded(const Overview& overview);
   void hand_over_surplus();
   void hand_over_drained();
 
@@ -78,6 +81,7 @@ class Worker {
   bool stopping_ = false;
   bool stopped_ = false;
   bool woken_ = false;
+  bool unfinished_ = false;
   Steady next_beat_ = {};
   Steady next_look_ = {};
 

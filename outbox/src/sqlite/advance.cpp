@@ -61,7 +61,8 @@ class Application {
   void park(const ParkedMessage& message) {
     const auto stream = take(message);
     if (!stream) return;
-    if (message.reason == ParkedMessage::Reason::behind && !is_parked(*stream)) {
+    if (message.reason == ParkedMessage::Reason::behind &&
+        !is_behind_parked(*stream, message.sequence)) {
       // Meanwhile an operator sent the stream's messages again: this one follows them.
       send_again(message.sequence, *stream);
       return;
@@ -138,9 +139,9 @@ class Application {
     return stream;
   }
 
-  bool is_parked(std::int64_t stream) {
+  bool is_behind_parked(std::int64_t stream, GlobalSequence sequence) {
     Query query = connection_.query(sql::is_parked_stream);
-    query.bind(1, stream).step();
+    query.bind(1, stream).bind(2, sequence.value()).step();
     return query.integer(0) != 0;
   }
 

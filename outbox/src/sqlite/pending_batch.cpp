@@ -19,9 +19,10 @@ namespace {
 /// Reading a few events too many costs less than another statement.
 constexpr std::int64_t widest_gap = 3;
 
-bool is_parked(Connection& connection, std::int64_t stream) {
+/// Something of the stream that comes before `sequence` is parked.
+bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequence) {
   Query query = connection.query(sql::is_parked_stream);
-  query.bind(1, stream).step();
+  query.bind(1, stream).bind(2, sequence).step();
   return query.integer(0) != 0;
 }
 
@@ -73,12 +74,13 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
       .bind(4, std::int64_t{limit});
   while (query.step()) {
     const std::int64_t stream = query.integer(1);
-    messages.push_back({.sequence = GlobalSequence{query.integer(0)},
-                        .stream = stream,
-                        .attempts = static_cast<int>(query.integer(2)),
-                        .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
-                            query.integer(3) - now, 0)},
-                        .is_behind_parked = anything_parked_ && is_parked(connection, stream)});
+    messages.push_back(
+        {.sequence = GlobalSequence{query.integer(0)},
+         .stream = stream,
+         .attempts = static_cast<int>(query.integer(2)),
+         .backoff_left =
+             std::chrono::microseconds{std::max<std::int64_t>(query.integer(3) - now, 0)},
+         .is_behind_parked = anything_parked_ && is_parked(connection, stream, query.integer(0))});
   }
 }
 

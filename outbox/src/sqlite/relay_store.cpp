@@ -89,7 +89,8 @@ void RelayStore::leave(std::string_view worker) noexcept try {
   // Its heartbeat runs out by itself.
 }
 
-Overview RelayStore::look(std::chrono::microseconds lease_ttl) {
+Overview RelayStore::look(std::chrono::microseconds lease_ttl,
+                          std::chrono::microseconds heartbeat_ttl) {
   Overview overview;
   const std::int64_t at = now();
   const std::int64_t absurd = at + 2 * lease_ttl.count();
@@ -110,7 +111,10 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl) {
     }
     Query workers = connection.query(sql::workers);
     while (workers.step()) {
-      if (workers.integer(1) > at) overview.workers.emplace_back(workers.text(0));
+      const std::int64_t until = workers.integer(1);
+      if (until > at && until <= at + 2 * heartbeat_ttl.count()) {
+        overview.workers.emplace_back(workers.text(0));
+      }
     }
   });
   return overview;

@@ -22,7 +22,8 @@ class RelayStore final : public relay::Store {
   std::string store_id() const override;
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override;
   void leave(std::string_view worker) noexcept override;
-  relay::Overview look(std::chrono::microseconds lease_ttl) override;
+  relay::Overview look(std::chrono::microseconds lease_ttl,
+                       std::chrono::microseconds heartbeat_ttl) override;
   std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
                                          std::chrono::microseconds ttl) override;
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;

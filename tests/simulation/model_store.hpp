@@ -1,0 +1,118 @@
+// The outbox as maps: what the SQLite store has to do, without SQL.
+#pragma once
+
+#include "relay/operations.hpp"
+#include "relay/store.hpp"
+#include "simulation/truth.hpp"
+#include "simulation/world.hpp"
+
+#include <stela/framework/stored_event.hpp>
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stela::sim {
+
+/// What all workers share. Each works on it through a port of its own.
+/// Threads: one.
+class ModelStore final : public relay::Operations {
+ public:
+  ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance);
+  ~ModelStore() override;
+
+  /// Appends one event to a stream.
+  void append(int stream, bool publishes);
+
+  /// A worker's port.
+  std::unique_ptr<relay::Store> port();
+  std::string id() const;
+  std::int64_t last_sequence() const noexcept { return static_cast<std::int64_t>(events_.size()); }
+
+  std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
+  bool discard(GlobalSequence sequence, std::string_view who) override;
+  std::int64_t republish(std::span<const GlobalSequence> sequences, std::string_view who) override;
+  void resize(int partition_count, std::string_view who) override;
+  void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
+             std::string_view who) override;
+
+  /// A parked message, if there is one: for the nemesis to act on.
+  std::optional<std::pair<std::int64_t, GlobalSequence>> any_parked() const;
+  std::vector<PartitionId> stopped() const;
+  std::vector<PartitionId> partitions() const;
+  /// A partition in one line.
+  std::string describe(PartitionId partition) const;
+
+ private:
+  class Port;
+
+  struct Message {
+    std::int64_t stream = 0;
+    int attempts = 0;
+    std::int64_t next_attempt_at = 0;
+  };
+  struct Redelivery {
+    PartitionId partition = {};
+    int generation = 0;
+    std::int64_t sequence = 0;
+    std::int64_t stream = 0;
+    bool republish = false;
+    int attempts = 0;
+  };
+  struct Parked {
+    PartitionId partition = {};
+    int attempts = 0;
+  };
+  struct Partition {
+    std::string owner;
+    std::int64_t epoch = 0;
+    std::int64_t lease_until = 0;
+    std::int64_t published_through = 0;
+    std::uint64_t broker_sequence = 0;
+    std::string broker_id;
+    std::int64_t flight_count = 0;
+    std::int64_t flight_through = 0;
+    int attempts = 0;
+    std::int64_t next_attempt_at = 0;
+    std::string stopped;
+    std::map<std::int64_t, Message> waiting;
+    std::set<std::int64_t> redeliveries;
+  };
+  struct Generation {
+    std::int64_t first_sequence = 1;
+    int partition_count = 1;
+  };
+
+  const StoredEvent& event(std::int64_t sequence) const;
+  std::int64_t now() const { return clock_.now().time_since_epoch().count(); }
+  std::int64_t open_end() const;
+  /// The oldest one that still has something to publish; the newest if none has.
+  int open_generation() const;
+  bool is_behind_parked(std::int64_t stream, std::int64_t sequence) const;
+  int generation_of(std::int64_t sequence) const;
+  void enqueue_again(PartitionId partition, int generation, std::int64_t sequence,
+                     std::int64_t stream, bool republish);
+  void publish(PartitionId id, Partition& partition, const relay::PublishedRun& run);
+  void park(PartitionId id, Partition& partition, const relay::ParkedMessage& message);
+  void skip(Partition& partition, const relay::ParkedMessage& message);
+  std::optional<std::int64_t> take(Partition& partition, const relay::ParkedMessage& message);
+
+  const Clock& clock_;
+  Truth& truth_;
+  UuidGenerator ids_;
+  std::deque<StreamId> streams_;
+  EventKind published_kind_{1, "thing.happened", 1, true};
+  EventKind local_kind_{2, "thing.noted", 1, false};
+  std::deque<StoredEvent> events_;
+  std::vector<Generation> generations_;
+  std::map<PartitionId, Partition> partitions_;
+  std::map<std::int64_t, Redelivery> redeliveries_;
+  std::int64_t last_redelivery_ = 0;
+  std::map<std::int64_t, std::map<std::int64_t, Parked>> parked_;
+  std::map<std::string, std::int64_t> workers_;
+};
+
+}  // namespace stela::sim

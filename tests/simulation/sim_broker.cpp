@@ -1,0 +1,205 @@
+#include "simulation/sim_broker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace stela::sim {
+
+// --- the server
+
+JetStreamModel& SimBroker::stream(PartitionId partition) {
+  const PartitionId place = fence_ == Fence::stream ? partition : PartitionId{0};
+  return streams_.try_emplace(place, limits_).first->second;
+}
+
+void SimBroker::go_down() {
+  up_ = false;
+  for (const auto& [worker, broken] : std::map{connections}) broken();
+}
+
+void SimBroker::come_back() {
+  up_ = true;
+  for (auto& [partition, stream] : streams_) stream.restart(world_.now());
+}
+
+Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint64_t request) {
+  Answer answer{.request = request, .kind = Answer::Kind::stored};
+  if (missing_) {
+    answer.kind = Answer::Kind::misconfigured;
+  } else if (too_large.contains(message.event)) {
+    answer.kind = Answer::Kind::refused;
+  } else if (full_) {
+    answer.kind = Answer::Kind::full;
+  } else if (rejected.contains(message.event)) {
+    answer.kind = Answer::Kind::rejected;
+  }
+  if (answer.kind == Answer::Kind::stored) {
+    JetStreamModel& stream = this->stream(partition);
+    const PublishResult result = stream.publish(message, world_.now());
+    answer.broker_sequence = result.sequence;
+    if (result.error != StreamError::none || result.duplicate) {
+      answer.kind = Answer::Kind::stored_before;
+    } else {
+      world_.mix(result.sequence * 31 + static_cast<std::uint64_t>(message.event));
+      truth_.on_stored(partition, *stream.find(result.sequence));
+    }
+  }
+  ++answers[answer.kind];
+  return answer;
+}
+
+Answer SimBroker::read_back(PartitionId partition, std::uint64_t request, std::uint64_t from) {
+  Answer answer{.request = request, .kind = Answer::Kind::read_back};
+  if (missing_) {
+    answer.kind = Answer::Kind::misconfigured;
+    return answer;
+  }
+  ++answers[answer.kind];
+  const JetStreamModel& stream = this->stream(partition);
+  const auto found = [](const Stored& stored) {
+    return FoundMessage{.broker_sequence = stored.sequence,
+                        .message_id = stored.message.id,
+                        .is_ours = !stored.message.store_id.empty(),
+                        .store_id = stored.message.store_id,
+                        .sequence = GlobalSequence{stored.message.event},
+                        .redelivery = stored.message.redelivery};
+  };
+  answer.first_sequence = stream.first_sequence();
+  if (fence_ == Fence::subject) {
+    if (const Stored* const last = stream.last_of(subject(partition))) {
+      answer.last_sequence = last->sequence;
+      answer.found.push_back(found(*last));
+    }
+    return answer;
+  }
+  answer.last_sequence = stream.last_sequence();
+  for (std::uint64_t at = std::max(from, answer.first_sequence); at <= answer.last_sequence; ++at) {
+    if (const Stored* const stored = stream.find(at)) answer.found.push_back(found(*stored));
+  }
+  return answer;
+}
+
+// --- the client
+
+SimPublisher::SimPublisher(SimBroker& broker, int worker,
+                           std::function<void(const Answer&)> deliver)
+    : broker_{broker}, worker_{worker}, deliver_{std::move(deliver)} {
+  broker_.connections[worker_] = [this] { break_connection(); };
+}
+
+SimPublisher::~SimPublisher() {
+  die();
+  broker_.connections.erase(worker_);
+}
+
+void SimPublisher::connect(std::uint64_t session, AnswerSink&) {
+  die();
+  connection_ = std::make_shared<Connection>();
+  connection_->session = session;
+  connection_->deliver = deliver_;
+  World& world = broker_.world();
+  const Time delay = world.chance.between(ms / 10, broker_.faults.slowest);
+  const bool up = broker_.is_up();
+  world.after(delay, [broker = &broker_, connection = connection_, up] {
+    if (!connection->alive) return;
+    Answer answer{
+        .session = connection->session,
+        .kind = up && broker->is_up() ? Answer::Kind::connected : Answer::Kind::disconnected};
+    if (answer.kind == Answer::Kind::disconnected) connection->alive = false;
+    connection->deliver(answer);
+  });
+}
+
+void SimPublisher::disconnect() noexcept {
+  die();
+}
+
+/// The client forgets the connection; what it sent is on its way, or in a buffer that is lost.
+void SimPublisher::die() {
+  if (!connection_) return;
+  Chance& chance = broker_.world().chance;
+  connection_->alive = false;
+  if (chance.happens(broker_.faults.late_bytes)) {
+    connection_->late_until =
+        broker_.world().now() + chance.between(0, broker_.faults.latest_bytes);
+    connection_->arrives_until =
+        static_cast<std::uint64_t>(chance.between(0, static_cast<Time>(connection_->sent)));
+  } else {
+    connection_->arrives_until = 0;
+  }
+  connection_.reset();
+}
+
+void SimPublisher::break_connection() {
+  if (!connection_ || !connection_->alive) return;
+  const std::uint64_t session = connection_->session;
+  die();
+  deliver_({.session = session, .kind = Answer::Kind::disconnected, .detail = "broken"});
+}
+
+void SimPublisher::publish(const OutgoingMessage& outgoing) {
+  Sent message{.id = std::string{outgoing.message_id},
+               .subject = "sim." + outgoing.partition.label(),
+               .size = outgoing.event.payload.size(),
+               .store_id = std::string{outgoing.store_id},
+               .event = outgoing.event.sequence.value(),
+               .redelivery = outgoing.redelivery};
+  if (outgoing.predecessor) {
+    const std::uint64_t last = outgoing.predecessor->broker_sequence;
+    if (broker_.fence() == Fence::subject) {
+      message.expected_last_subject_sequence = last;
+    } else {
+      message.expected_last_sequence = last;
+      message.expected_last_id = outgoing.predecessor->message_id;
+    }
+  }
+  send([message = std::move(message), partition = outgoing.partition, request = outgoing.request](
+           SimBroker& broker) { return broker.publish(partition, message, request); });
+}
+
+void SimPublisher::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
+  send([=](SimBroker& broker) { return broker.read_back(partition, request, from); });
+}
+
+void SimPublisher::send(Request request) {
+  if (!connection_) return;
+  World& world = broker_.world();
+  const Time delay = world.chance.between(ms / 20, broker_.faults.slowest);
+  Connection& connection = *connection_;
+  connection.last_arrival = std::max(connection.last_arrival, world.now() + delay);
+  const std::uint64_t number = ++connection.sent;
+  world.at(connection.last_arrival,
+           [broker = &broker_, connection = connection_, number, request = std::move(request)] {
+             arrive(*broker, connection, number, request);
+           });
+}
+
+void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
+                          const Request& request) {
+  if (connection->alive) {
+    if (broker.is_up()) reply(broker, connection, request(broker));
+    return;
+  }
+  // A dead connection's bytes: the server takes them, and nobody hears of it.
+  if (number > connection->arrives_until || !broker.is_up()) return;
+  if (connection->late_until <= broker.world().now()) {
+    (void)request(broker);
+    return;
+  }
+  broker.world().at(connection->late_until, [&broker, request] {
+    if (broker.is_up()) (void)request(broker);
+  });
+}
+
+void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection, Answer answer) {
+  World& world = broker.world();
+  if (world.chance.happens(broker.faults.lose_reply)) return;
+  const Time delay = world.chance.between(ms / 20, broker.faults.slowest);
+  connection->last_reply = std::max(connection->last_reply, world.now() + delay);
+  answer.session = connection->session;
+  world.at(connection->last_reply, [connection, answer = std::move(answer)] {
+    if (connection->alive) connection->deliver(answer);
+  });
+}
+
+}  // namespace stela::sim

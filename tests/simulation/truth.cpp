@@ -1,0 +1,190 @@
+#include "simulation/truth.hpp"
+
+#include <utility>
+
+namespace stela::sim {
+namespace {
+
+std::string name(std::int64_t sequence) {
+  return "event " + std::to_string(sequence);
+}
+
+}  // namespace
+
+void Truth::on_generation(int number, int) {
+  generation_ = number;
+}
+
+void Truth::on_append(std::int64_t sequence, std::int64_t stream, bool publishes, std::string id,
+                      PartitionId partition) {
+  if (index(sequence) != events_.size()) {
+    fail(2, name(sequence) + " was appended behind " + std::to_string(events_.size()));
+  }
+  events_.push_back({.stream = stream,
+                     .publishes = publishes,
+                     .id = std::move(id),
+                     .generation = generation_,
+                     .partition = partition});
+  if (!publishes) return;
+  partitions_[partition].expected.push_back(sequence);
+  ++waiting_[generation_];
+  ++missing_;
+}
+
+void Truth::on_acquire(PartitionId partition, std::string_view owner, std::int64_t epoch) {
+  Partition& known = partitions_[partition];
+  if (epoch <= known.epoch) {
+    fail(3, partition.label() + " got epoch " + std::to_string(epoch) + " after " +
+                std::to_string(known.epoch));
+  }
+  known.epoch = epoch;
+  known.owner = owner;
+}
+
+void Truth::on_change(PartitionId partition, std::string_view by, std::int64_t epoch,
+                      std::string_view owner, std::int64_t current_epoch) {
+  if (by == owner && epoch == current_epoch) return;
+  fail(3, partition.label() + " was changed by " + std::string{by} + " under epoch " +
+              std::to_string(epoch) + ", though it is " + std::string{owner} + "'s under " +
+              std::to_string(current_epoch));
+}
+
+/// One event less to wait for.
+void Truth::settle(Event& event) {
+  --waiting_[event.generation];
+  --missing_;
+}
+
+void Truth::on_published(std::int64_t sequence, std::int64_t redelivery) {
+  Event& event = events_.at(index(sequence));
+  if (std::exchange(event.parked, false)) parked_by_stream_[event.stream].erase(sequence);
+  const bool stands = redelivery > 0 ? event.redeliveries > 0 : event.copies > 0;
+  if (!stands && !log_is_broken_) {
+    fail(5, name(sequence) + " is marked as published, and doesn't stand at the broker");
+  }
+}
+
+void Truth::on_parked(std::int64_t sequence) {
+  Event& event = events_.at(index(sequence));
+  if (event.parked) return;
+  event.parked = true;
+  parked_by_stream_[event.stream].insert(sequence);
+  if (event.copies + event.redeliveries == 0) settle(event);
+}
+
+void Truth::on_discarded(std::int64_t sequence) {
+  Event& event = events_.at(index(sequence));
+  if (!event.parked && event.copies == 0 && event.redeliveries == 0) settle(event);
+  event.discarded = true;
+  parked_by_stream_[event.stream].erase(sequence);
+}
+
+void Truth::on_sent_again(std::int64_t sequence, int generation) {
+  Event& event = events_.at(index(sequence));
+  event.sent_again = true;
+  if (!event.parked) {
+    if (event.copies + event.redeliveries == 0)
+      --waiting_[event.generation], ++waiting_[generation];
+    event.generation = generation;
+    return;
+  }
+  event.generation = generation;
+  event.parked = false;
+  parked_by_stream_[event.stream].erase(sequence);
+  if (event.copies == 0) {
+    ++waiting_[event.generation];
+    ++missing_;
+  }
+}
+
+void Truth::on_stored(PartitionId partition, const Stored& stored) {
+  ++stored_;
+  const std::int64_t sequence = stored.message.event;
+  if (stored.message.store_id != store_id_ || sequence < 1 || index(sequence) >= events_.size()) {
+    fail(4, "the broker stores " + name(sequence) + ", which was never committed");
+  }
+  Event& event = events_[index(sequence)];
+  if (!event.publishes) fail(4, "the broker stores " + name(sequence) + ", which is local");
+  if (stored.message.redelivery == 0 && event.partition != partition) {
+    fail(4, name(sequence) + " is stored in " + partition.label() + " and belongs to " +
+                event.partition.label());
+  }
+  if (stored.message.id.substr(0, event.id.size()) != event.id) {
+    fail(4, name(sequence) + " is stored under another id");
+  }
+  const bool first = event.copies + event.redeliveries == 0;
+  if (first && !event.parked) settle(event);
+  if (first) check_stream(event, sequence);
+  if (stored.message.redelivery > 0) {
+    ++event.redeliveries;
+    return;
+  }
+  if (++event.copies > 1) {
+    ++duplicates_;
+    if (fence_ != Fence::none) fail(7, name(sequence) + " is stored a second time");
+    if (duplicates_ > allowed_duplicates_) {
+      fail(7, "there are " + std::to_string(duplicates_) + " duplicates, and faults account for " +
+                  std::to_string(allowed_duplicates_));
+    }
+    return;
+  }
+  check_order(partitions_[partition], sequence);
+  check_generation(event, sequence);
+}
+
+void Truth::check_order(Partition& partition, std::int64_t sequence) {
+  if (fence_ == Fence::none) return;
+  if (sequence <= partition.last_stored) {
+    fail(7, name(sequence) + " is stored after event " + std::to_string(partition.last_stored));
+  }
+  partition.last_stored = sequence;
+  while (partition.next < partition.expected.size()) {
+    const std::int64_t expected = partition.expected[partition.next];
+    if (expected > sequence) break;
+    ++partition.next;
+    if (expected == sequence) break;
+    const Event& passed = events_[index(expected)];
+    if (passed.copies == 0 && !passed.parked && !passed.discarded && !passed.sent_again) {
+      fail(6, name(sequence) + " is stored before " + name(expected));
+    }
+  }
+}
+
+void Truth::check_stream(const Event& event, std::int64_t sequence) {
+  std::int64_t& last = last_of_stream_[event.stream];
+  if (sequence <= last) {
+    fail(6, name(sequence) + " is first stored after event " + std::to_string(last) +
+                " of its stream");
+  }
+  last = sequence;
+  const auto parked = parked_by_stream_.find(event.stream);
+  if (parked == parked_by_stream_.end() || parked->second.empty()) return;
+  if (*parked->second.begin() < sequence) {
+    fail(8, name(sequence) + " passed event " + std::to_string(*parked->second.begin()) +
+                " of its stream, which is parked");
+  }
+}
+
+void Truth::check_generation(const Event& event, std::int64_t sequence) {
+  for (const auto& [generation, waiting] : waiting_) {
+    if (generation >= event.generation) return;
+    if (waiting > 0) {
+      fail(6, name(sequence) + " of generation " + std::to_string(event.generation) +
+                  " is stored while generation " + std::to_string(generation) + " has " +
+                  std::to_string(waiting) + " to go");
+    }
+  }
+}
+
+std::string Truth::first_missing() const {
+  for (std::size_t i = 0; i < events_.size(); ++i) {
+    const Event& event = events_[i];
+    if (event.publishes && event.copies + event.redeliveries == 0 && !event.parked &&
+        !event.discarded) {
+      return name(static_cast<std::int64_t>(i) + 1) + " of " + event.partition.label();
+    }
+  }
+  return "none";
+}
+
+}  // namespace stela::sim

@@ -1,0 +1,109 @@
+// What really happened, and the invariants that it must keep.
+#pragma once
+
+#include "simulation/jetstream_model.hpp"
+
+#include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/publisher.hpp>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace stela::sim {
+
+/// An invariant that doesn't hold. The number is that of protocol.md, section 5… see docs/relay.md.
+struct Violation {
+  int invariant = 0;
+  std::string what;
+};
+
+/// Watches everything that is committed and everything that the broker stores, from outside, and
+/// throws a Violation at the first thing that must not be.
+class Truth {
+ public:
+  Truth(Fence fence, std::string store_id) : fence_{fence}, store_id_{std::move(store_id)} {}
+
+  struct Event {
+    std::int64_t stream = 0;
+    bool publishes = false;
+    std::string id;
+    int generation = 0;
+    PartitionId partition = {};
+    /// How many times it stands at the broker, redeliveries apart.
+    int copies = 0;
+    int redeliveries = 0;
+    bool parked = false;
+    bool discarded = false;
+    /// An operator sent it again, so it comes out of order.
+    bool sent_again = false;
+  };
+
+  // What the store did.
+  void on_generation(int number, int partition_count);
+  void on_append(std::int64_t sequence, std::int64_t stream, bool publishes, std::string id,
+                 PartitionId partition);
+  void on_acquire(PartitionId partition, std::string_view owner, std::int64_t epoch);
+  void on_change(PartitionId partition, std::string_view by, std::int64_t epoch,
+                 std::string_view owner, std::int64_t current_epoch);
+  void on_published(std::int64_t sequence, std::int64_t redelivery);
+  void on_parked(std::int64_t sequence);
+  void on_discarded(std::int64_t sequence);
+  void on_sent_again(std::int64_t sequence, int generation);
+
+  // What the broker did.
+  void on_stored(PartitionId partition, const Stored& stored);
+
+  /// Counted for a fence of none: how many second copies faults may account for.
+  void allow_duplicates(std::int64_t count) noexcept { allowed_duplicates_ += count; }
+  void expect_broken_log() noexcept { log_is_broken_ = true; }
+
+  /// Everything that is to be published stands at the broker, but for what is parked or discarded.
+  std::int64_t missing() const noexcept { return missing_; }
+  std::string first_missing() const;
+
+  std::int64_t appended() const noexcept { return static_cast<std::int64_t>(events_.size()); }
+  std::int64_t stored() const noexcept { return stored_; }
+  std::int64_t duplicates() const noexcept { return duplicates_; }
+  const Event& event(std::int64_t sequence) const { return events_.at(index(sequence)); }
+
+ private:
+  struct Partition {
+    /// The sequences that belong to it, in order, and how many of them are through.
+    std::vector<std::int64_t> expected;
+    std::size_t next = 0;
+    std::int64_t last_stored = 0;
+    std::string owner;
+    std::int64_t epoch = 0;
+  };
+
+  [[noreturn]] static void fail(int invariant, const std::string& what) {
+    throw Violation{invariant, what};
+  }
+  static std::size_t index(std::int64_t sequence) { return static_cast<std::size_t>(sequence - 1); }
+  void settle(Event& event);
+  void check_order(Partition& partition, std::int64_t sequence);
+  void check_stream(const Event& event, std::int64_t sequence);
+  void check_generation(const Event& event, std::int64_t sequence);
+
+  Fence fence_;
+  std::string store_id_;
+  std::vector<Event> events_;
+  std::map<PartitionId, Partition> partitions_;
+  /// Of each generation: how many of its events are neither at the broker nor set aside.
+  std::map<int, std::int64_t> waiting_;
+  int generation_ = 0;
+  std::unordered_map<std::int64_t, std::set<std::int64_t>> parked_by_stream_;
+  std::unordered_map<std::int64_t, std::int64_t> last_of_stream_;
+  std::int64_t missing_ = 0;
+  std::int64_t stored_ = 0;
+  std::int64_t duplicates_ = 0;
+  std::int64_t allowed_duplicates_ = 0;
+  bool log_is_broken_ = false;
+};
+
+}  // namespace stela::sim
