@@ -9,6 +9,15 @@ namespace stela::sim {
 using relay::Incident;
 using relay::Mutation;
 
+namespace {
+
+std::string name_of(int node) {
+  std::string name{"w"};
+  return name.append(std::to_string(node));
+}
+
+}  // namespace
+
 /// A process with a worker in it.
 struct Simulation::Node {
   Node(Simulation& sim, int the_number, double drift)
@@ -22,7 +31,7 @@ struct Simulation::Node {
                     sim.deliver(the_number, static_cast<std::uint64_t>(life), answer);
                   }} {
     clock.share_step(&sim.clock_step_);
-    options.worker = "w" + std::to_string(number);
+    options.worker = name_of(number);
     worker = std::make_unique<relay::Worker>(
         options, sim.plan_.fence,
         relay::Worker::Ports{store, publisher, clock, sim.world_.chance, sim, sink},
@@ -148,7 +157,7 @@ void Simulation::on_incident(const Incident& incident) {
 void Simulation::start_node() {
   const double drift = static_cast<double>(world_.chance.between(-200, 200)) * 1e-6;
   auto node = std::make_unique<Node>(*this, next_node_++, drift);
-  note("w" + std::to_string(node->number) + " starts");
+  note(name_of(node->number) + " starts");
   node->worker->start();
   Node& started = *node;
   nodes_.push_back(std::move(node));
@@ -160,7 +169,7 @@ void Simulation::start_node() {
 }
 
 void Simulation::crash(Node& node) {
-  note("w" + std::to_string(node.number) + " dies");
+  note(name_of(node.number) + " dies");
   node.alive = false;
   node.worker.reset();
   node.publisher.disconnect();
@@ -219,7 +228,7 @@ void Simulation::interrupt(Node& node) {
   if (chance.happens(kill_chance_) && outcome_.faults < plan_.most_faults) {
     ++outcome_.faults;
     ++outcome_.publishing_faults;
-    note("w" + std::to_string(node.number) + " is killed in a call");
+    note(name_of(node.number) + " is killed in a call");
     throw Killed{};
   }
   if (nesting_ < 3 && chance.happens(pause_chance_) && outcome_.faults < plan_.most_faults) {
@@ -230,14 +239,14 @@ void Simulation::interrupt(Node& node) {
 
 /// Time passes for everybody but this node, which is in the middle of a call.
 void Simulation::pause(Node& node, Time length) {
-  note("w" + std::to_string(node.number) + " is paused for " + std::to_string(length / ms) + " ms");
+  note(name_of(node.number) + " is paused for " + std::to_string(length / ms) + " ms");
   truth_.allow_duplicates(options_.window);
   ++nesting_;
   const Time until = world_.now() + length;
   while (world_.step(until)) {
   }
   --nesting_;
-  note("w" + std::to_string(node.number) + " goes on");
+  note(name_of(node.number) + " goes on");
 }
 
 Simulation::Node* Simulation::any_node() {
@@ -356,7 +365,7 @@ void Simulation::strike(Fault fault) {
     case Fault::leave:
       if (nodes_.size() < 2) return;
       if (Node* const node = any_node(); node != nullptr && !node->busy) {
-        note("w" + std::to_string(node->number) + " is asked to leave");
+        note(name_of(node->number) + " is asked to leave");
         node->leaving = true;
         node->worker->stop();
         drive(*node);
