@@ -1,8 +1,5 @@
 #include <stela/framework/clock.hpp>
-#include <stela/framework/codec/shapes.hpp>
-
-#include <cstdio>
-#include <ctime>
+#include <stela/framework/codec/rfc3339.hpp>
 
 namespace stela {
 namespace {
@@ -28,6 +25,16 @@ int read_digits(std::string_view text, std::size_t begin, std::size_t count) {
   return value;
 }
 
+void write_digits(std::string& text, std::size_t begin, std::size_t count, unsigned value) {
+  for (std::size_t i = begin + count; i-- > begin; value /= 10) {
+    text[i] = static_cast<char>('0' + value % 10);
+  }
+}
+
+/// The first and the last second of the years 0000 to 9999.
+constexpr std::int64_t first_second = -62'167'219'200;
+constexpr std::int64_t last_second = 253'402'300'799;
+
 }  // namespace
 
 const Clock& system_clock() noexcept {
@@ -36,7 +43,9 @@ const Clock& system_clock() noexcept {
 }
 
 std::string to_string(Timestamp time) {
-  return codec::format_time(time);
+  std::string text = codec::format_time(time);
+  if (!text.empty()) return text;
+  return time < Timestamp{} ? "0000-01-01T00:00:00.000000Z" : "9999-12-31T23:59:59.999999Z";
 }
 
 std::optional<Timestamp> parse_timestamp(std::string_view text) {
@@ -45,27 +54,29 @@ std::optional<Timestamp> parse_timestamp(std::string_view text) {
 
 namespace codec {
 
-std::string format_rfc3339(std::int64_t seconds, std::uint32_t nanoseconds, int digits) {
+std::string format_rfc3339(SplitTime split, int digits) {
   using namespace std::chrono;
-  const sys_seconds time{std::chrono::seconds{seconds}};
+  if (split.seconds < first_second || split.seconds > last_second) return {};
+  const sys_seconds time{seconds{split.seconds}};
   const auto day = floor<days>(time);
   const year_month_day date{day};
   const hh_mm_ss clock{time - day};
-  char text[64];
-  int size = std::snprintf(
-      text, sizeof text, "%04d-%02u-%02uT%02d:%02d:%02d", static_cast<int>(date.year()),
-      static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()),
-      static_cast<int>(clock.hours().count()), static_cast<int>(clock.minutes().count()),
-      static_cast<int>(clock.seconds().count()));
-  std::string out{text, static_cast<std::size_t>(size)};
+  std::string text = "0000-00-00T00:00:00";
+  write_digits(text, 0, 4, static_cast<unsigned>(static_cast<int>(date.year())));
+  write_digits(text, 5, 2, static_cast<unsigned>(date.month()));
+  write_digits(text, 8, 2, static_cast<unsigned>(date.day()));
+  write_digits(text, 11, 2, static_cast<unsigned>(clock.hours().count()));
+  write_digits(text, 14, 2, static_cast<unsigned>(clock.minutes().count()));
+  write_digits(text, 17, 2, static_cast<unsigned>(clock.seconds().count()));
   if (digits > 0) {
-    size = std::snprintf(text, sizeof text, ".%09u", nanoseconds);
-    out.append(text, static_cast<std::size_t>(digits) + 1);
+    text += ".000000000";
+    write_digits(text, 20, 9, split.nanoseconds);
+    text.resize(20 + static_cast<std::size_t>(digits));
   }
-  return out += 'Z';
+  return text += 'Z';
 }
 
-std::optional<ParsedTime> parse_rfc3339(std::string_view text) {
+std::optional<SplitTime> parse_rfc3339(std::string_view text) {
   using namespace std::chrono;
   // YYYY-MM-DDTHH:MM:SS[.digits]Z
   if (text.size() < 20 || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' ||
@@ -95,7 +106,7 @@ std::optional<ParsedTime> parse_rfc3339(std::string_view text) {
     return std::nullopt;
   }
   const auto time = sys_days{date} + hours{hour} + minutes{minute} + seconds{second};
-  return ParsedTime{time.time_since_epoch().count(), nanos};
+  return SplitTime{time.time_since_epoch().count(), nanos};
 }
 
 }  // namespace codec

@@ -25,7 +25,8 @@ class STELA_FRAMEWORK_EXPORT Clock {
 /// The host's clocks.
 STELA_FRAMEWORK_EXPORT const Clock& system_clock() noexcept;
 
-/// RFC 3339 in UTC with six digits: "2026-11-21T11:34:00.000000Z".
+/// RFC 3339 in UTC with six digits: "2026-11-21T11:34:00.000000Z". What lies outside the years 0000
+/// to 9999 is shown as the nearest moment inside them.
 STELA_FRAMEWORK_EXPORT std::string to_string(Timestamp time);
 
 /// Reads what `to_string` writes, with zero to nine digits behind the point; nothing if the text
