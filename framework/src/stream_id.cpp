@@ -4,14 +4,22 @@
 namespace stela {
 namespace {
 
-[[noreturn]] void refuse(std::string_view name, std::string_view rule) {
-  std::string shown;
-  for (const char c : name.substr(0, 80)) {
+/// The name as far as a message can show it: printable, and not too much of it.
+std::string shown(std::string_view name) {
+  constexpr std::size_t max_shown = 80;
+  const bool whole_text = json::is_utf8(name);
+  std::string text;
+  for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    shown += byte < 0x20 || byte == 0x7f ? '?' : c;
+    const bool begins_character = (byte & 0xc0) != 0x80;
+    if (text.size() >= max_shown && begins_character) return text.append("…");
+    text += byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !whole_text) ? '?' : c;
   }
-  if (name.size() > 80) shown += "…";
-  throw UsageError{"'" + shown + "' can't be a stream name: " + std::string{rule}};
+  return text;
+}
+
+[[noreturn]] void refuse(std::string_view name, std::string_view rule) {
+  throw UsageError{"'" + shown(name) + "' can't be a stream name: " + std::string{rule}};
 }
 
 /// The rule that `key` breaks, or nothing.
@@ -52,6 +60,13 @@ StreamId StreamId::parse(std::string_view name) {
   const std::size_t dash = name.find('-');
   if (dash == std::string_view::npos) refuse(name, "it has no '-' between category and key");
   return of(name.substr(0, dash), name.substr(dash + 1));
+}
+
+void check_stream_key(std::string_view key) {
+  const std::string_view rule = broken_key_rule(key);
+  if (!rule.empty()) {
+    throw UsageError{"'" + shown(key) + "' can't be the key of a stream: " + std::string{rule}};
+  }
 }
 
 }  // namespace stela

@@ -60,6 +60,9 @@ constexpr bool is_valid_category(std::string_view text) noexcept {
   return true;
 }
 
+/// UsageError naming the rule if `key` can't be the key of a stream name.
+STELA_FRAMEWORK_EXPORT void check_stream_key(std::string_view key);
+
 /// The id of one aggregate of type `A`. It doesn't mix with the ids of other aggregates, and can be
 /// a field of an event.
 template <class A>
@@ -99,6 +102,7 @@ class Id {
   }
   template <class Archive>
   void load_minimal(const Archive&, const std::string& key) {
+    if (!key.empty()) check_stream_key(key);
     key_ = key;
   }
 
