@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela {
@@ -40,26 +41,32 @@ class EventEncoder {
     }
     const bool publishes =
         conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
+    // Last, so that bytes of an event that was refused belong to no event.
+    payloads_.resize(events_.size());
+    payloads_.push_back({begin, bytes_.size() - begin});
     events_.push_back({E::event_type.name, E::event_type.version, publishes, {}});
-    sizes_.push_back(bytes_.size() - begin);
   }
 
   /// Valid until the next `add`.
   std::span<const NewEvent> events() {
-    std::string_view rest = bytes_;
     for (std::size_t i = 0; i < events_.size(); ++i) {
-      events_[i].payload = rest.substr(0, sizes_[i]);
-      rest.remove_prefix(sizes_[i]);
+      const auto& [begin, size] = payloads_[i];
+      events_[i].payload = std::string_view{bytes_}.substr(begin, size);
     }
     return events_;
   }
 
  private:
+  struct Payload {
+    std::size_t begin;
+    std::size_t size;
+  };
+
   const Conventions& conventions_;
   const StreamId& stream_;
   std::string bytes_;
   std::vector<NewEvent> events_;
-  std::vector<std::size_t> sizes_;
+  std::vector<Payload> payloads_;
 };
 
 template <class A>
