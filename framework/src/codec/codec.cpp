@@ -10,13 +10,31 @@ std::string_view to_string(Codec codec) noexcept {
 
 namespace codec {
 
-void check_size(std::size_t size) {
-  if (size > max_payload_size) {
-    throw std::length_error{"is larger than 64 MiB, which no payload may be"};
-  }
+void PathText::add_member(std::string_view name) {
+  if (!text_.empty()) text_ += '.';
+  text_ += name;
 }
 
-void rethrow_as_encode_error() {
+void PathText::add_element(std::size_t index) {
+  text_.append(1, '[').append(std::to_string(index)).append(1, ']');
+}
+
+std::string PathText::text() const {
+  return text_.empty() ? "the payload" : text_;
+}
+
+std::string unnamed_field(std::size_t number) {
+  std::string name = "value";
+  return name.append(std::to_string(number));
+}
+
+namespace {
+
+constexpr std::string_view not_an_exception = "threw something that isn't a std::exception";
+
+}  // namespace
+
+void rethrow_as_encode_error(const std::string& path) {
   try {
     throw;
   } catch (const EncodeError&) {
@@ -24,21 +42,23 @@ void rethrow_as_encode_error() {
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
-    throw EncodeError{e.what()};
+    throw EncodeError{path + ": " + e.what()};
+  } catch (...) {
+    throw EncodeError{path + ": its serialisation " + std::string{not_an_exception}};
   }
 }
 
-void rethrow_as_decode_error() {
+void rethrow_as_decode_error(const std::string& path) {
   try {
     throw;
   } catch (const DecodeError&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw DecodeError{"asks for more memory than there is"};
+    throw DecodeError{path + " asks for more memory than there is"};
   } catch (const std::exception& e) {
-    throw DecodeError{e.what()};
+    throw DecodeError{path + ": " + e.what()};
   } catch (...) {
-    throw DecodeError{"made the event's own deserialisation throw"};
+    throw DecodeError{path + ": its deserialisation " + std::string{not_an_exception}};
   }
 }
 

@@ -1,8 +1,10 @@
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/json_writer.hpp>
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <vector>
@@ -11,26 +13,67 @@ namespace stela::json {
 
 namespace ondemand = simdjson::ondemand;
 
+namespace {
+
+/// The name of a member as it stands in the document, escapes and all.
+std::string_view raw_name(ondemand::raw_json_string key) noexcept {
+  const char* const begin = key.raw();
+  const char* end = begin;
+  while (*end != '"') end += *end == '\\' ? 2 : 1;
+  return {begin, static_cast<std::size_t>(end - begin)};
+}
+
+}  // namespace
+
 /// One document and the way down to the current value.
 struct Reader::Document {
   struct Level {
     bool is_array = false;
-    bool started = false;
+    bool is_begun = false;
+    /// So far each member was asked for in the order in which the document has them: the usual
+    /// case, in which nothing is skipped and nothing needs a second look.
+    bool is_in_order = true;
     std::size_t index = 0;
+    std::size_t selected = 0;
     std::string_view member = {};
     ondemand::object object = {};
     ondemand::array array = {};
     ondemand::object_iterator next_member = {};
     ondemand::array_iterator next_element = {};
+
+    /// Moves to the next member; false at the end.
+    bool to_next_member() {
+      if (is_begun) {
+        ++next_member;
+      } else {
+        is_begun = true;
+        if (object.begin().get(next_member) != simdjson::SUCCESS) return false;
+      }
+      return next_member != ondemand::object_iterator{};
+    }
   };
 
   ondemand::parser parser;
-  std::vector<char> padded;
+  std::unique_ptr<simdjson::dom::parser> strict_parser;
+  /// The text, and behind it the place for one unescaped string.
+  std::vector<char> buffer;
   std::size_t size = 0;
   ondemand::document root;
-  Level root_level;
   std::vector<Level> levels;
   ondemand::value current;
+  std::vector<std::string_view> names;
+  bool has_unread = false;
+
+  void fill(std::string_view text);
+  bool find(Level& level, std::string_view name, const Reader& reader);
+  void check_names(Level& level, const Reader& reader);
+
+  /// Calls `f` with the current value, which is the document itself if that is a scalar.
+  template <class F>
+  auto with_current(F&& f) {
+    has_unread = has_unread || levels.empty();
+    return levels.empty() ? f(root) : f(current);
+  }
 
   static std::unique_ptr<Document> take();
   static void give_back(std::unique_ptr<Document> document) noexcept;
@@ -50,25 +93,32 @@ std::unique_ptr<Reader::Document> Reader::Document::take() {
   std::unique_ptr<Document> document{static_cast<Document*>(unused.back().release())};
   unused.pop_back();
   document->levels.clear();
+  document->has_unread = false;
   return document;
 }
 
 void Reader::Document::give_back(std::unique_ptr<Document> document) noexcept try {
-  if (unused.size() >= 4 || document->padded.size() > kept_buffer_size) return;
+  if (unused.size() >= 4 || document->buffer.size() > kept_buffer_size) return;
   unused.emplace_back(document.release(), [](void* kept) { delete static_cast<Document*>(kept); });
 } catch (...) {
   // Without a place to keep it the document is simply made anew next time.
 }
 
+void Reader::Document::fill(std::string_view text) {
+  size = text.size();
+  const std::size_t padded_size = size + simdjson::SIMDJSON_PADDING;
+  if (buffer.size() < 2 * padded_size) buffer.resize(2 * padded_size);
+  if (!text.empty()) std::memcpy(buffer.data(), text.data(), size);
+  std::memset(buffer.data() + size, ' ', simdjson::SIMDJSON_PADDING);
+}
+
 Reader::Reader(std::string_view text) : document_{Document::take()} {
   Document& d = *document_;
-  d.size = text.size();
-  d.padded.resize(text.size() + simdjson::SIMDJSON_PADDING);
-  if (!text.empty()) std::memcpy(d.padded.data(), text.data(), text.size());
-  std::memset(d.padded.data() + text.size(), ' ', simdjson::SIMDJSON_PADDING);
-  const simdjson::padded_string_view view{d.padded.data(), text.size(), d.padded.size()};
+  d.fill(text);
+  const simdjson::padded_string_view view{d.buffer.data(), d.size,
+                                          d.size + simdjson::SIMDJSON_PADDING};
   const auto error = d.parser.iterate(view).get(d.root);
-  if (error != simdjson::SUCCESS) fail(simdjson::error_message(error));
+  if (error != simdjson::SUCCESS) fail_parsing(error);
 }
 
 Reader::~Reader() {
@@ -77,94 +127,145 @@ Reader::~Reader() {
 
 void Reader::open_object() {
   Document& d = *document_;
-  Document::Level level;
-  const auto error = d.levels.empty() ? d.root.get_object().get(level.object)
-                                      : d.current.get_object().get(level.object);
+  const bool is_root = d.levels.empty();
+  Document::Level& level = d.levels.emplace_back();
+  const auto error =
+      is_root ? d.root.get_object().get(level.object) : d.current.get_object().get(level.object);
+  if (error == simdjson::SUCCESS) return;
+  d.levels.pop_back();
   if (error == simdjson::INCORRECT_TYPE) fail("isn't an object");
-  if (error != simdjson::SUCCESS) fail(simdjson::error_message(error));
-  if (d.levels.empty()) d.root_level = level;
-  d.levels.push_back(level);
+  fail_parsing(error);
 }
 
 bool Reader::select(std::string_view name) {
   Document& d = *document_;
   Document::Level& level = d.levels.back();
   level.member = name;
-  const auto error = level.object.find_field_unordered(name).get(d.current);
-  if (error == simdjson::SUCCESS) return true;
+  if (level.is_in_order) {
+    if (!level.to_next_member()) return false;
+    auto field = *level.next_member;
+    if (field.error() != simdjson::SUCCESS) fail_parsing(field.error());
+    if (field.value_unsafe().key().unsafe_is_equal(name)) {
+      d.current = std::move(field).value_unsafe().value();
+      ++level.selected;
+      return true;
+    }
+    level.is_in_order = false;
+  }
+  if (d.find(level, name, *this)) return true;
+
+  // Names are compared as they stand in the document, where one of ours may have been escaped.
+  std::string escaped;
+  if (!try_append_string(escaped, name) || escaped.size() == name.size() + 2) return false;
+  return d.find(level, std::string_view{escaped}.substr(1, escaped.size() - 2), *this);
+}
+
+bool Reader::select_unnamed(std::size_t number) {
+  const bool found = select(codec::unnamed_field(number));
+  Document::Level& level = document_->levels.back();
+  level.member = {};
+  level.index = number;
+  return found;
+}
+
+bool Reader::Document::find(Level& level, std::string_view name, const Reader& reader) {
+  const auto error = level.object.find_field_unordered(name).get(current);
   if (error == simdjson::NO_SUCH_FIELD) return false;
-  fail(simdjson::error_message(error));
+  if (error != simdjson::SUCCESS) reader.fail_parsing(error);
+  ++level.selected;
+  return true;
 }
 
 bool Reader::next_member(std::string& name) {
   Document& d = *document_;
   Document::Level& level = d.levels.back();
-  if (!level.started) {
-    if (level.object.begin().get(level.next_member) != simdjson::SUCCESS) fail("isn't an object");
-    level.started = true;
-  } else {
-    ++level.next_member;
-  }
-  if (!(level.next_member != ondemand::object_iterator{})) return false;
+  if (!level.to_next_member()) return false;
   ondemand::field field;
   if (const auto error = (*level.next_member).get(field); error != simdjson::SUCCESS) {
-    fail(simdjson::error_message(error));
+    fail_parsing(error);
   }
-  std::string_view key;
-  if (const auto error = field.unescaped_key().get(key); error != simdjson::SUCCESS) {
-    fail(simdjson::error_message(error));
-  }
-  name = key;
-  level.member = name;
   d.current = field.value();
+  name = unescape(field.key().raw());
+  level.member = name;
   return true;
 }
 
 std::size_t Reader::open_array() {
   Document& d = *document_;
-  Document::Level level;
+  const bool is_root = d.levels.empty();
+  Document::Level& level = d.levels.emplace_back();
   level.is_array = true;
-  const auto error = d.levels.empty() ? d.root.get_array().get(level.array)
-                                      : d.current.get_array().get(level.array);
-  if (error == simdjson::INCORRECT_TYPE) fail("isn't an array");
-  if (error != simdjson::SUCCESS) fail(simdjson::error_message(error));
+  auto error =
+      is_root ? d.root.get_array().get(level.array) : d.current.get_array().get(level.array);
   std::size_t count = 0;
-  if (const auto failed = level.array.count_elements().get(count); failed != simdjson::SUCCESS) {
-    fail(simdjson::error_message(failed));
-  }
-  if (d.levels.empty()) d.root_level = level;
-  d.levels.push_back(level);
-  return count;
+  if (error == simdjson::SUCCESS) error = level.array.count_elements().get(count);
+  if (error == simdjson::SUCCESS) return count;
+  d.levels.pop_back();
+  if (error == simdjson::INCORRECT_TYPE) fail("isn't an array");
+  fail_parsing(error);
 }
 
 bool Reader::next_element() {
   Document& d = *document_;
   Document::Level& level = d.levels.back();
-  if (!level.started) {
-    if (level.array.begin().get(level.next_element) != simdjson::SUCCESS) fail("isn't an array");
-    level.started = true;
-  } else {
+  if (level.is_begun) {
     ++level.next_element;
     ++level.index;
+  } else {
+    level.is_begun = true;
+    if (level.array.begin().get(level.next_element) != simdjson::SUCCESS) fail("isn't an array");
   }
   if (!(level.next_element != ondemand::array_iterator{})) return false;
   if (const auto error = (*level.next_element).get(d.current); error != simdjson::SUCCESS) {
-    fail(simdjson::error_message(error));
+    fail_parsing(error);
   }
   return true;
 }
 
 void Reader::close() {
-  document_->levels.pop_back();
+  Document& d = *document_;
+  Document::Level& level = d.levels.back();
+  if (!level.is_array && (!level.is_in_order || level.to_next_member())) {
+    d.check_names(level, *this);
+  }
+  d.levels.pop_back();
+}
+
+void Reader::Document::check_names(Level& level, const Reader& reader) {
+  level.member = {};
+  names.clear();
+  bool is_not_empty = false;
+  if (level.object.reset().get(is_not_empty) != simdjson::SUCCESS) reader.fail("isn't an object");
+  level.is_begun = false;
+  while (level.to_next_member()) {
+    ondemand::field field;
+    if (const auto error = (*level.next_member).get(field); error != simdjson::SUCCESS) {
+      reader.fail_parsing(error);
+    }
+    names.push_back(raw_name(field.key()));
+  }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) {
+    level.member = *twice;
+    reader.fail("stands there twice");
+  }
+  has_unread = has_unread || names.size() > level.selected;
 }
 
 void Reader::finish() {
-  Document::Level& root = document_->root_level;
+  Document& d = *document_;
+  if (d.has_unread) {
+    // What was skipped was only skimmed.
+    if (!d.strict_parser) d.strict_parser = std::make_unique<simdjson::dom::parser>();
+    const auto error = d.strict_parser->parse(d.buffer.data(), d.size, false).error();
+    if (error != simdjson::SUCCESS) fail_parsing(error);
+    return;
+  }
   std::string_view read;
-  const auto error =
-      root.is_array ? root.array.raw_json().get(read) : root.object.raw_json().get(read);
-  if (error != simdjson::SUCCESS) fail(simdjson::error_message(error));
-  const char* const end = document_->padded.data() + document_->size;
+  const auto error = d.root.raw_json().get(read);
+  if (error != simdjson::SUCCESS) fail_parsing(error);
+  const char* const end = d.buffer.data() + d.size;
   for (const char* rest = read.data() + read.size(); rest < end; ++rest) {
     if (std::strchr(" \t\r\n", *rest) == nullptr) fail("has something behind its end");
   }
@@ -172,72 +273,86 @@ void Reader::finish() {
 
 bool Reader::is_null() {
   bool null = false;
-  if (simdjson::simdjson_result<bool>{document_->current.is_null()}.get(null) !=
-      simdjson::SUCCESS) {
-    fail("isn't a value");
-  }
+  const auto error = document_->with_current(
+      [&](auto& value) { return simdjson::simdjson_result<bool>{value.is_null()}.get(null); });
+  if (error != simdjson::SUCCESS) fail("isn't a value");
   return null;
 }
 
 bool Reader::get_bool() {
-  bool value = false;
-  if (document_->current.get_bool().get(value) != simdjson::SUCCESS) fail("isn't true or false");
-  return value;
+  bool result = false;
+  const auto error =
+      document_->with_current([&](auto& value) { return value.get_bool().get(result); });
+  if (error != simdjson::SUCCESS) fail("isn't true or false");
+  return result;
 }
 
 std::int64_t Reader::get_int64() {
-  std::int64_t value = 0;
-  if (document_->current.get_int64().get(value) != simdjson::SUCCESS) {
-    fail("isn't a whole number of 64 bits");
-  }
-  return value;
+  std::int64_t result = 0;
+  const auto error =
+      document_->with_current([&](auto& value) { return value.get_int64().get(result); });
+  if (error != simdjson::SUCCESS) fail("isn't a whole number of 64 bits");
+  return result;
 }
 
 std::uint64_t Reader::get_uint64() {
-  std::uint64_t value = 0;
-  if (document_->current.get_uint64().get(value) != simdjson::SUCCESS) {
-    fail("isn't a whole number of 64 bits, not negative");
-  }
-  return value;
+  std::uint64_t result = 0;
+  const auto error =
+      document_->with_current([&](auto& value) { return value.get_uint64().get(result); });
+  if (error != simdjson::SUCCESS) fail("isn't a whole number of 64 bits, not negative");
+  return result;
 }
 
 double Reader::get_double() {
-  double value = 0;
-  if (document_->current.get_double().get(value) != simdjson::SUCCESS) fail("isn't a number");
-  return value;
+  double result = 0;
+  const auto error =
+      document_->with_current([&](auto& value) { return value.get_double().get(result); });
+  if (error != simdjson::SUCCESS) fail("isn't a number that a double can hold");
+  return result;
 }
 
 std::string_view Reader::get_string() {
-  std::string_view value;
-  if (document_->current.get_string().get(value) != simdjson::SUCCESS) fail("isn't a text");
-  return value;
+  ondemand::raw_json_string raw;
+  const auto error =
+      document_->with_current([&](auto& value) { return value.get_raw_json_string().get(raw); });
+  if (error != simdjson::SUCCESS) fail("isn't a text");
+  return unescape(raw.raw());
 }
 
-std::string_view Reader::get_raw() {
-  std::string_view raw;
-  if (simdjson::to_json_string(document_->current).get(raw) != simdjson::SUCCESS) {
-    fail("isn't a value");
+std::string_view Reader::unescape(const char* raw) {
+  // Always to the same place, so that no document can ask for more of it than there is.
+  Document& d = *document_;
+  auto* place =
+      reinterpret_cast<std::uint8_t*>(d.buffer.data() + d.size + simdjson::SIMDJSON_PADDING);
+  const ondemand::raw_json_string text{reinterpret_cast<const std::uint8_t*>(raw)};
+  std::string_view unescaped;
+  if (d.parser.unescape(text, place).get(unescaped) != simdjson::SUCCESS) {
+    fail("has an escape that JSON doesn't have");
   }
-  return raw;
+  return unescaped;
 }
 
 void Reader::fail(std::string_view problem) const {
-  std::string path;
-  for (const Document::Level& level : document_->levels) {
-    if (level.is_array) {
-      path += '[' + std::to_string(level.index) + ']';
-    } else {
-      if (!path.empty()) path += '.';
-      path += level.member;
-    }
-  }
-  if (path.empty()) path = "the payload";
-  throw codec::DecodeError{path + ' ' + std::string{problem}};
+  throw codec::DecodeError{path().append(1, ' ').append(problem)};
 }
 
-void Reader::fail_missing(std::string_view name) const {
-  document_->levels.back().member = name;
-  fail("is missing");
+void Reader::fail_parsing(int error) const {
+  std::string problem = "isn't valid JSON: ";
+  fail(problem.append(simdjson::error_message(static_cast<simdjson::error_code>(error))));
+}
+
+std::string Reader::path() const {
+  codec::PathText path;
+  for (const Document::Level& level : document_->levels) {
+    if (level.is_array) {
+      if (level.is_begun) path.add_element(level.index);
+    } else if (level.member.data() != nullptr) {
+      path.add_member(level.member);
+    } else if (level.is_begun) {
+      path.add_member(codec::unnamed_field(level.index));
+    }
+  }
+  return path.text();
 }
 
 }  // namespace stela::json

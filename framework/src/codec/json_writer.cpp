@@ -83,11 +83,15 @@ bool is_plain(std::string_view text) noexcept {
 }
 
 void append_string(std::string& out, std::string_view text) {
+  if (!try_append_string(out, text)) throw codec::EncodeError{"a text isn't valid UTF-8"};
+}
+
+bool try_append_string(std::string& out, std::string_view text) {
   out += '"';
   if (is_plain(text)) {
     out += text;
     out += '"';
-    return;
+    return true;
   }
   std::size_t copied = 0;
   bool ascii = true;
@@ -100,8 +104,8 @@ void append_string(std::string& out, std::string_view text) {
     copied = i + 1;
   }
   out.append(text, copied);
-  if (!ascii && !is_utf8(text)) throw codec::EncodeError{"a text isn't valid UTF-8"};
   out += '"';
+  return ascii || is_utf8(text);
 }
 
 void append_double(std::string& out, double value) {

@@ -1,18 +1,25 @@
 // cereal archives for cereal's portable binary, little-endian: byte for byte what
 // cereal::PortableBinaryOutputArchive writes, into a string and out of a view, with every length
-// checked before it is believed.
+// checked before it is believed. Only unordered containers are written in an order of our own.
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/shapes.hpp>
 
 #include <cereal/cereal.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstring>
+#include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_set>
+#include <vector>
 
 namespace stela::binary {
 
@@ -27,6 +34,13 @@ void reverse_if_big_endian(char* bytes, std::size_t count) {
 
 }  // namespace detail
 
+/// How deeply values may be nested: each class, container and pointer on the way counts.
+inline constexpr std::size_t max_depth = 512;
+
+/// So many elements may take no bytes at all, being of empty classes.
+inline constexpr std::size_t max_empty_elements = 4096;
+
+/// Threads: one at a time.
 class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision> {
  public:
   /// Appends to `out`, which must outlive the archive.
@@ -42,44 +56,94 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     detail::reverse_if_big_endian<Size>(out_.data() + begin, count);
   }
 
+  void begin_level() {
+    if (++depth_ > max_depth)
+      throw codec::EncodeError{"the payload is nested more than 512 levels deep"};
+  }
+  void end_level() noexcept { --depth_; }
+
+  /// Remembers a size whose elements have to be as plausible to a reader.
+  void note_size(std::size_t count) {
+    if (count > max_empty_elements) sizes_.push_back({count, out_.size()});
+  }
+  /// EncodeError if a reader would refuse what was written.
+  void finish() const {
+    for (const auto& [count, begin] : sizes_) {
+      if (count > out_.size() - begin) {
+        throw codec::EncodeError{
+            "the payload has a container of more than 4096 elements that take no bytes"};
+      }
+    }
+  }
+
+  std::string path() const { return "the payload"; }
+
  private:
+  struct Size {
+    std::size_t count;
+    std::size_t begin;
+  };
   std::string& out_;
+  std::vector<Size> sizes_;
+  std::size_t depth_ = 0;
 };
 
+/// Threads: one at a time.
 class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision> {
  public:
   explicit InputArchive(std::string_view bytes)
       : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this}, rest_{bytes} {
     if (rest_.empty() || rest_.front() != '\1') {
-      throw codec::DecodeError{"doesn't begin as portable binary does"};
+      throw codec::DecodeError{"the payload doesn't begin as portable binary does"};
     }
     rest_.remove_prefix(1);
   }
 
   template <std::size_t Size>
   void read(void* data, std::size_t count) {
-    if (count > rest_.size() / Size) throw codec::DecodeError{"ends too early"};
+    if (count > rest_.size() / Size) throw codec::DecodeError{"the payload ends too early"};
+    if (count == 0) return;
     std::memcpy(data, rest_.data(), count * Size);
     detail::reverse_if_big_endian<Size>(static_cast<char*>(data), count);
     rest_.remove_prefix(count * Size);
   }
+  /// Any other byte in a bool would be undefined.
+  void read_bools(void* data, std::size_t count) {
+    const std::string_view bytes = rest_.substr(0, count);
+    if (bytes.find_first_not_of(std::string_view{"\0\1", 2}) != std::string_view::npos) {
+      throw codec::DecodeError{"the payload has a bool that is neither true nor false"};
+    }
+    read<1>(data, count);
+  }
+
+  void begin_level() {
+    if (++depth_ > max_depth)
+      throw codec::DecodeError{"the payload is nested more than 512 levels deep"};
+  }
+  void end_level() noexcept { --depth_; }
 
   /// Elements take at least a byte each, but for empty classes, of which few are plausible.
-  void check_size(std::size_t count) const {
-    if (count > std::max<std::size_t>(rest_.size(), 4096)) {
-      throw codec::DecodeError{"announces " + std::to_string(count) + " elements, but has only " +
-                               std::to_string(rest_.size()) + " bytes left"};
+  void check_size(std::uint64_t count) const {
+    if (count > std::max(rest_.size(), max_empty_elements)) {
+      throw codec::DecodeError{"the payload announces " + std::to_string(count) +
+                               " elements, but has only " + std::to_string(rest_.size()) +
+                               " bytes left"};
     }
   }
 
   void finish() const {
     if (!rest_.empty()) {
-      throw codec::DecodeError{"has " + std::to_string(rest_.size()) + " bytes too many"};
+      throw codec::DecodeError{"the payload has " + std::to_string(rest_.size()) +
+                               " bytes too many"};
     }
   }
 
+  /// The form has no names, so there is no path to show.
+  std::string path() const { return "the payload"; }
+
  private:
   std::string_view rest_;
+  std::size_t depth_ = 0;
 };
 
 }  // namespace stela::binary
@@ -89,26 +153,76 @@ CEREAL_SETUP_ARCHIVE_TRAITS(stela::binary::InputArchive, stela::binary::OutputAr
 namespace stela::binary {
 
 template <class T>
-requires std::is_arithmetic_v<T>
-void save(OutputArchive& archive, const T& value) {
+constexpr bool is_level =
+    std::is_class_v<T> && !codec::is_wrapper<T> && !std::is_same_v<T, std::string>;
+
+template <class T>
+void prologue(OutputArchive& archive, const T&) {
+  if constexpr (is_level<T>) archive.begin_level();
+}
+template <class T>
+void epilogue(OutputArchive& archive, const T&) {
+  if constexpr (is_level<T>) archive.end_level();
+}
+// Both, because cereal passes values that aren't initialised yet: by a reference to const they
+// would count as read.
+template <class T>
+void prologue(InputArchive& archive, const T&) {
+  if constexpr (is_level<T>) archive.begin_level();
+}
+template <class T>
+requires(!std::is_const_v<T>) void prologue(InputArchive& archive, T&) {
+  if constexpr (is_level<T>) archive.begin_level();
+}
+template <class T>
+void epilogue(InputArchive& archive, const T&) {
+  if constexpr (is_level<T>) archive.end_level();
+}
+
+// --- numbers
+
+template <class T>
+constexpr void check_number() {
   static_assert(!std::is_same_v<T, long double>,
                 "stela: an event can't hold a long double; its bytes differ between machines");
+}
+
+template <class T>
+requires std::is_arithmetic_v<T>
+void save(OutputArchive& archive, const T& value) {
+  check_number<T>();
   archive.write<sizeof(T)>(&value, 1);
 }
 template <class T>
 requires std::is_arithmetic_v<T>
 void load(InputArchive& archive, T& value) {
-  static_assert(!std::is_same_v<T, long double>,
-                "stela: an event can't hold a long double; its bytes differ between machines");
+  check_number<T>();
   if constexpr (std::is_same_v<T, bool>) {
-    std::uint8_t byte;
-    archive.read<1>(&byte, 1);
-    if (byte > 1) throw codec::DecodeError{"has a bool that is neither true nor false"};
-    value = byte == 1;
+    archive.read_bools(&value, 1);
   } else {
     archive.read<sizeof(T)>(&value, 1);
   }
 }
+
+template <class T>
+void save(OutputArchive& archive, const cereal::BinaryData<T>& data) {
+  using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
+  check_number<Element>();
+  archive.write<sizeof(Element)>(data.data, static_cast<std::size_t>(data.size) / sizeof(Element));
+}
+template <class T>
+void load(InputArchive& archive, cereal::BinaryData<T>& data) {
+  using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
+  check_number<Element>();
+  const std::size_t count = static_cast<std::size_t>(data.size) / sizeof(Element);
+  if constexpr (std::is_same_v<Element, bool>) {
+    archive.read_bools(data.data, count);
+  } else {
+    archive.read<sizeof(Element)>(data.data, count);
+  }
+}
+
+// --- what only forwards
 
 template <class T>
 void serialize(OutputArchive& archive, cereal::NameValuePair<T>& pair) {
@@ -122,26 +236,54 @@ void serialize(InputArchive& archive, cereal::NameValuePair<T>& pair) {
 template <class T>
 void serialize(OutputArchive& archive, cereal::SizeTag<T>& tag) {
   archive(tag.size);
+  archive.note_size(static_cast<std::size_t>(tag.size));
 }
 template <class T>
 void serialize(InputArchive& archive, cereal::SizeTag<T>& tag) {
   archive(tag.size);
-  archive.check_size(static_cast<std::size_t>(tag.size));
+  archive.check_size(static_cast<std::uint64_t>(tag.size));
 }
 
 template <class T>
-void save(OutputArchive& archive, const cereal::BinaryData<T>& data) {
-  using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
-  static_assert(!std::is_same_v<Element, long double>,
-                "stela: an event can't hold a long double; its bytes differ between machines");
-  archive.write<sizeof(Element)>(data.data, static_cast<std::size_t>(data.size) / sizeof(Element));
+void save(OutputArchive&, const std::shared_ptr<T>&) {
+  codec::refuse_shared_pointer<T>();
 }
 template <class T>
-void load(InputArchive& archive, cereal::BinaryData<T>& data) {
-  using Element = std::remove_cv_t<std::remove_pointer_t<T>>;
-  static_assert(!std::is_same_v<Element, long double>,
-                "stela: an event can't hold a long double; its bytes differ between machines");
-  archive.read<sizeof(Element)>(data.data, static_cast<std::size_t>(data.size) / sizeof(Element));
+void load(InputArchive&, std::shared_ptr<T>&) {
+  codec::refuse_shared_pointer<T>();
+}
+
+// --- unordered containers: cereal's form, but in an order that doesn't depend on their history
+
+template <class Container>
+void save_sorted(OutputArchive& archive, const Container& container) {
+  archive(cereal::make_size_tag(static_cast<cereal::size_type>(container.size())));
+  for (const auto* element : codec::in_encoded_order<OutputArchive>(container)) {
+    codec::archive_element(archive, *element);
+  }
+}
+
+template <class Key, class Hash, class Equal, class Allocator>
+void save(OutputArchive& archive, const std::unordered_set<Key, Hash, Equal, Allocator>& set) {
+  save_sorted(archive, set);
+}
+template <class Key, class Hash, class Equal, class Allocator>
+void save(OutputArchive& archive, const std::unordered_multiset<Key, Hash, Equal, Allocator>& set) {
+  save_sorted(archive, set);
+}
+template <template <class...> class Map, class... Args>
+requires(codec::Unordered<Map<Args...>>) void save(OutputArchive& archive,
+                                                   const Map<Args...>& map) {
+  save_sorted(archive, map);
+}
+
+template <class Key, class Compare, class Allocator>
+void load(InputArchive& archive, std::multiset<Key, Compare, Allocator>& set) {
+  codec::load_in_order(archive, set);
+}
+template <class Key, class Value, class Compare, class Allocator>
+void load(InputArchive& archive, std::multimap<Key, Value, Compare, Allocator>& map) {
+  codec::load_in_order(archive, map);
 }
 
 }  // namespace stela::binary

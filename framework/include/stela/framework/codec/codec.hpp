@@ -3,12 +3,13 @@
 
 #include <stela/framework/codec/binary_archive.hpp>
 #include <stela/framework/codec/json_archive.hpp>
+#include <stela/framework/codec/uuid_value.hpp>
 #include <stela/framework/export.hpp>
 
 #include <cereal/types/string.hpp>
 
 #include <cstdint>
-#include <exception>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -24,6 +25,7 @@ namespace codec {
 
 /// The largest payload that is written or read.
 inline constexpr std::size_t max_payload_size = 64 * 1024 * 1024;
+inline constexpr std::string_view too_large = "the payload is larger than 64 MiB";
 
 template <class T>
 concept Serializable = std::is_empty_v<T> ||
@@ -32,43 +34,63 @@ concept Serializable = std::is_empty_v<T> ||
              cereal::traits::is_output_serializable<T, binary::OutputArchive>::value&&
                  cereal::traits::is_input_serializable<T, binary::InputArchive>::value);
 
-/// Throws the EncodeError or DecodeError for what is being handled: called in a catch (...).
-[[noreturn]] STELA_FRAMEWORK_EXPORT void rethrow_as_encode_error();
-[[noreturn]] STELA_FRAMEWORK_EXPORT void rethrow_as_decode_error();
-STELA_FRAMEWORK_EXPORT void check_size(std::size_t size);
+/// Throws the EncodeError or DecodeError for what is being handled: called in a catch (...). `path`
+/// is where it happened.
+[[noreturn]] STELA_FRAMEWORK_EXPORT void rethrow_as_encode_error(const std::string& path);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void rethrow_as_decode_error(const std::string& path);
 
-/// Appends the bytes of `value`; EncodeError if it can't be written.
-template <Serializable T>
-void encode(Codec codec, const T& value, std::string& out) try {
-  const std::size_t begin = out.size();
-  if (codec == Codec::json) {
-    json::OutputArchive archive{out};
+/// What `encode` and `decode` do with one pair of archives; the archive says where it is.
+template <class Archive, class T>
+void write_with(Archive& archive, const T& value) {
+  try {
     archive(value);
-  } else {
-    binary::OutputArchive archive{out};
-    archive(value);
+    archive.finish();
+  } catch (...) {
+    rethrow_as_encode_error(archive.path());
   }
-  check_size(out.size() - begin);
-} catch (...) {
-  rethrow_as_encode_error();
+}
+template <class Archive, class T>
+void read_with(Archive& archive, T& value) {
+  try {
+    archive(value);
+    archive.finish();
+  } catch (...) {
+    rethrow_as_decode_error(archive.path());
+  }
+}
+
+/// Appends the bytes of `value`. EncodeError if it can't be written; `out` is as before then.
+template <Serializable T>
+void encode(Codec codec, const T& value, std::string& out) {
+  const std::size_t begin = out.size();
+  try {
+    if (codec == Codec::json) {
+      json::OutputArchive archive{out};
+      write_with(archive, value);
+    } else {
+      binary::OutputArchive archive{out};
+      write_with(archive, value);
+    }
+    if (out.size() - begin > max_payload_size) throw EncodeError{std::string{too_large}};
+  } catch (...) {
+    out.resize(begin);
+    throw;
+  }
 }
 
 /// DecodeError, and nothing else, on bytes that aren't a T.
 template <Serializable T>
 void decode(Codec codec, std::string_view bytes, T& value) try {
-  check_size(bytes.size());
+  if (bytes.size() > max_payload_size) throw DecodeError{std::string{too_large}};
   if (codec == Codec::json) {
-    json::Reader reader{bytes};
-    json::InputArchive archive{reader};
-    archive(value);
-    reader.finish();
+    json::InputArchive archive{bytes};
+    read_with(archive, value);
   } else {
     binary::InputArchive archive{bytes};
-    archive(value);
-    archive.finish();
+    read_with(archive, value);
   }
-} catch (...) {
-  rethrow_as_decode_error();
+} catch (const std::bad_alloc&) {
+  throw DecodeError{"the payload asks for more memory than there is"};
 }
 
 template <Serializable T>

@@ -3,8 +3,10 @@
 
 #include <stela/framework/export.hpp>
 
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace stela::codec {
 
@@ -20,5 +22,20 @@ class STELA_FRAMEWORK_EXPORT DecodeError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+/// Where in a payload something is wrong: "lines[1].price".
+class STELA_FRAMEWORK_EXPORT PathText {
+ public:
+  void add_member(std::string_view name);
+  void add_element(std::size_t index);
+  /// The whole path; "the payload" if there are no steps.
+  std::string text() const;
+
+ private:
+  std::string text_;
+};
+
+/// What a field without a name is called: "value0", "value1", …
+STELA_FRAMEWORK_EXPORT std::string unnamed_field(std::size_t number);
 
 }  // namespace stela::codec

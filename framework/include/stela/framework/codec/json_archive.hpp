@@ -1,9 +1,5 @@
-// cereal archives for clean JSON: what a user's `serialize` is called with.
-//
-// The form, in full in docs/schema.md: compact; fields in the order in which they are declared;
-// integers as integers; finite doubles in their shortest form; `optional` as the value or null;
-// maps with text keys as objects, sorted if the container isn't; enums by number unless they have
-// names; durations as counts; times as RFC 3339.
+// cereal archives for clean JSON: what a user's `serialize` is called with. How each kind of value
+// is written stands in json_values.hpp.
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
@@ -13,18 +9,17 @@
 
 #include <cereal/cereal.hpp>
 
-#include <algorithm>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 namespace stela::json {
 
+/// How deeply objects and arrays may be nested.
 inline constexpr std::size_t max_depth = 128;
 
+/// Threads: one at a time.
 class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowEmptyClassElision>,
                       public cereal::traits::TextArchive {
  public:
@@ -34,11 +29,12 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     nodes_.reserve(8);
   }
 
+  /// The name must stay valid until the value that it belongs to is written.
   void set_next_name(std::string_view name) noexcept { next_name_ = name; }
 
   void begin_node() {
     begin_value();
-    if (nodes_.size() == max_depth) throw codec::EncodeError{"values are nested too deeply"};
+    if (nodes_.size() == max_depth) fail("is nested more than 128 levels deep");
     nodes_.push_back({});
   }
   void make_object() { make(Kind::object, '{'); }
@@ -51,20 +47,55 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
 
   /// Writes the comma and the name that belong before a value.
   void begin_value() {
-    if (nodes_.empty()) return;
+    if (std::exchange(begun_, false) || nodes_.empty()) return;
     Node& parent = nodes_.back();
     if (parent.kind == Kind::unopened) make_object();
     if (parent.count++ != 0) out_ += ',';
     if (parent.kind == Kind::array) return;
-    if (next_name_.data() != nullptr) {
-      append_string(out_, std::exchange(next_name_, {}));
-    } else {
-      append_string(out_, "value" + std::to_string(parent.unnamed++));
+    parent.name = std::exchange(next_name_, {});
+    if (parent.name == "cereal_class_version" && std::exchange(parent.is_versioned, true)) {
+      fail("is needed twice, for a class and for its base; give one of them no class version");
+    }
+    if (parent.name.data() == nullptr) {
+      out_ += '"';
+      out_ += codec::unnamed_field(parent.unnamed++);
+      out_ += '"';
+    } else if (!try_append_string(out_, parent.name)) {
+      parent.name = "(a name)";
+      fail("isn't valid UTF-8");
     }
     out_ += ':';
   }
 
+  /// As begin_value, for one that the next begin_value is about as well.
+  void begin_forwarded_value() {
+    begin_value();
+    begun_ = true;
+  }
+
   std::string& out() noexcept { return out_; }
+
+  /// Throws EncodeError: "<path> <problem>".
+  [[noreturn]] void fail(std::string_view problem) const {
+    throw codec::EncodeError{path().append(1, ' ').append(problem)};
+  }
+
+  void finish() const noexcept {}
+
+  /// Where in the value the archive is.
+  std::string path() const {
+    codec::PathText path;
+    for (const Node& node : nodes_) {
+      if (node.kind == Kind::array) {
+        path.add_element(node.count - 1);
+      } else if (node.name.data() != nullptr) {
+        path.add_member(node.name);
+      } else if (node.unnamed > 0) {
+        path.add_member(codec::unnamed_field(node.unnamed - 1));
+      }
+    }
+    return path.text();
+  }
 
  private:
   enum class Kind : std::uint8_t { unopened, object, array };
@@ -72,6 +103,9 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     Kind kind = Kind::unopened;
     std::size_t count = 0;
     std::size_t unnamed = 0;
+    bool is_versioned = false;
+    /// The member that is being written; null if it has no name.
+    std::string_view name = {};
   };
 
   void make(Kind kind, char bracket) {
@@ -83,21 +117,25 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   std::string& out_;
   std::vector<Node> nodes_;
   std::string_view next_name_;
+  bool begun_ = false;
 };
 
+/// Threads: one at a time.
 class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>,
                      public cereal::traits::TextArchive {
  public:
-  explicit InputArchive(Reader& reader)
-      : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this}, reader_{reader} {
+  /// `text` is copied.
+  explicit InputArchive(std::string_view text)
+      : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this}, reader_{text} {
     nodes_.reserve(8);
   }
 
+  /// The name must stay valid until the value that it belongs to is read.
   void set_next_name(std::string_view name) noexcept { next_name_ = name; }
 
   void begin_node() {
     begin_value();
-    if (nodes_.size() == max_depth) reader_.fail("values are nested too deeply");
+    if (nodes_.size() == max_depth) reader_.fail("is nested more than 128 levels deep");
     nodes_.push_back({});
   }
   std::size_t make_array() {
@@ -117,7 +155,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
 
   /// Makes the value that the next load is about the reader's current one.
   void begin_value() {
-    if (!find_value()) reader_.fail_missing(name_);
+    if (!find_value()) reader_.fail("is missing");
   }
   /// As begin_value, but false if there is no such member.
   bool find_value() {
@@ -128,16 +166,18 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
       return true;
     }
     make_object();
-    name_ = std::exchange(next_name_, {});
-    if (name_.data() == nullptr) {
-      unnamed_ = "value" + std::to_string(parent.unnamed++);
-      name_ = unnamed_;
-    }
-    return reader_.select(name_);
+    const std::string_view name = std::exchange(next_name_, {});
+    return name.data() != nullptr ? reader_.select(name) : reader_.select_unnamed(parent.unnamed++);
   }
   /// The next begin_value finds the current value already there.
   void keep_value() noexcept { found_ = true; }
 
+  void finish() { reader_.finish(); }
+
+  /// Where in the document the archive is.
+  std::string path() const { return reader_.path(); }
+
+  // cereal hands archives to load_minimal as const.
   Reader& reader() const noexcept { return reader_; }
 
  private:
@@ -147,11 +187,9 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     std::size_t unnamed = 0;
   };
 
-  Reader& reader_;
+  mutable Reader reader_;
   std::vector<Node> nodes_;
   std::string_view next_name_;
-  std::string_view name_;
-  std::string unnamed_;
   bool found_ = false;
 };
 
@@ -165,13 +203,16 @@ namespace stela::json {
 // optional, a type with a minimal form) has no frame of its own; scalars stand for themselves;
 // everything else is an object or an array.
 template <class T>
-constexpr bool is_forwarding =
-    codec::is_transparent<T> ||
+constexpr bool is_minimal =
     cereal::traits::has_minimal_output_serialization<T, OutputArchive>::value;
 
 template <class T>
-constexpr bool is_scalar = std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
-                           std::is_same_v<T, std::nullptr_t> || codec::is_time<T>;
+constexpr bool is_forwarding = codec::is_transparent<T> || is_minimal<T>;
+
+template <class T>
+constexpr bool is_scalar =
+    std::is_arithmetic_v<T> || std::is_same_v<T, std::string> ||
+    std::is_same_v<T, std::nullptr_t> || codec::is_time<T> || codec::is_bitset<T>;
 
 template <class T>
 constexpr bool is_node = !is_forwarding<T> && !is_scalar<T>;
@@ -183,6 +224,8 @@ void prologue(OutputArchive& archive, const T&) {
     if constexpr (codec::is_fixed_array<T>) archive.make_array();
   } else if constexpr (is_scalar<T>) {
     archive.begin_value();
+  } else if constexpr (is_minimal<T>) {
+    archive.begin_forwarded_value();  // already here, so that save_minimal fails with its path
   }
 }
 template <class T>
@@ -218,215 +261,6 @@ void epilogue(InputArchive& archive, const T&) {
   if constexpr (is_node<T>) archive.end_node();
 }
 
-// --- scalars
-
-template <class T>
-requires std::is_arithmetic_v<T>
-void save(OutputArchive& archive, const T& value) {
-  static_assert(!std::is_same_v<T, long double>,
-                "stela: an event can't hold a long double; its bytes differ between machines");
-  if constexpr (std::is_same_v<T, bool>) {
-    append_bool(archive.out(), value);
-  } else if constexpr (std::is_floating_point_v<T>) {
-    append_double(archive.out(), value);
-  } else {
-    append_integer(archive.out(), codec::as_number(value));
-  }
-}
-
-template <class T>
-requires std::is_arithmetic_v<T>
-void load(InputArchive& archive, T& value) {
-  static_assert(!std::is_same_v<T, long double>,
-                "stela: an event can't hold a long double; its bytes differ between machines");
-  Reader& reader = archive.reader();
-  if constexpr (std::is_same_v<T, bool>) {
-    value = reader.get_bool();
-  } else if constexpr (std::is_floating_point_v<T>) {
-    const double wide = reader.get_double();
-    if (wide > std::numeric_limits<T>::max() || wide < std::numeric_limits<T>::lowest()) {
-      reader.fail("is too large for its type");
-    }
-    value = static_cast<T>(wide);
-  } else if constexpr (std::is_signed_v<T>) {
-    const std::int64_t wide = reader.get_int64();
-    if (!std::in_range<codec::Number<T>>(wide)) reader.fail("is out of range for its type");
-    value = static_cast<T>(wide);
-  } else {
-    const std::uint64_t wide = reader.get_uint64();
-    if (!std::in_range<codec::Number<T>>(wide)) reader.fail("is out of range for its type");
-    value = static_cast<T>(wide);
-  }
-}
-
-inline void save(OutputArchive& archive, const std::string& value) {
-  append_string(archive.out(), value);
-}
-inline void load(InputArchive& archive, std::string& value) {
-  value = archive.reader().get_string();
-}
-
-inline void save(OutputArchive& archive, const std::nullptr_t&) {
-  archive.out() += "null";
-}
-inline void load(InputArchive& archive, std::nullptr_t& value) {
-  if (!archive.reader().is_null()) archive.reader().fail("expected null");
-  value = nullptr;
-}
-
-// --- what only forwards
-
-template <class T>
-void save(OutputArchive& archive, const cereal::NameValuePair<T>& pair) {
-  archive.set_next_name(pair.name);
-  archive(pair.value);
-}
-template <class T>
-void load(InputArchive& archive, cereal::NameValuePair<T>& pair) {
-  archive.set_next_name(pair.name);
-  archive(pair.value);
-}
-
-template <class T>
-void save(OutputArchive& archive, const cereal::SizeTag<T>&) {
-  archive.make_array();
-}
-template <class T>
-void load(InputArchive& archive, cereal::SizeTag<T>& tag) {
-  tag.size = static_cast<std::decay_t<T>>(archive.make_array());
-}
-
-template <class T>
-void save(OutputArchive& archive, const std::optional<T>& value) {
-  if (value) {
-    archive(*value);
-  } else {
-    archive.begin_value();
-    archive.out() += "null";
-  }
-}
-template <class T>
-void load(InputArchive& archive, std::optional<T>& value) {
-  if (!archive.find_value() || archive.reader().is_null()) {
-    value.reset();
-    return;
-  }
-  archive.keep_value();
-  archive(value.emplace());
-}
-
-// --- times
-
-template <class Rep, class Period>
-void save(OutputArchive& archive, const std::chrono::duration<Rep, Period>& value) {
-  save(archive, value.count());
-}
-template <class Rep, class Period>
-void load(InputArchive& archive, std::chrono::duration<Rep, Period>& value) {
-  Rep count;
-  load(archive, count);
-  value = std::chrono::duration<Rep, Period>{count};
-}
-
-template <class Clock, class Duration>
-void save(OutputArchive& archive, const std::chrono::time_point<Clock, Duration>& value) {
-  if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
-    append_string(archive.out(), codec::format_time<Duration>(value));
-  } else {
-    save(archive, value.time_since_epoch());
-  }
-}
-template <class Clock, class Duration>
-void load(InputArchive& archive, std::chrono::time_point<Clock, Duration>& value) {
-  if constexpr (std::is_same_v<Clock, std::chrono::system_clock>) {
-    const auto time = codec::parse_time<Duration>(archive.reader().get_string());
-    if (!time) archive.reader().fail("isn't a time as RFC 3339 has it, in UTC");
-    value = *time;
-  } else {
-    Duration since_epoch;
-    load(archive, since_epoch);
-    value = std::chrono::time_point<Clock, Duration>{since_epoch};
-  }
-}
-
-// --- enums with names
-
-template <codec::NamedEnum E>
-std::string save_minimal(const OutputArchive&, const E& value) {
-  for (const auto& [known, name] : enum_names(E{})) {
-    if (known == value) return std::string{name};
-  }
-  throw codec::EncodeError{"an enum has the value " +
-                           std::to_string(static_cast<std::int64_t>(value)) +
-                           ", for which enum_names has no name"};
-}
-template <codec::NamedEnum E>
-void load_minimal(const InputArchive& archive, E& value, const std::string& text) {
-  for (const auto& [known, name] : enum_names(E{})) {
-    if (name == text) {
-      value = known;
-      return;
-    }
-  }
-  archive.reader().fail("isn't one of the enum's names");
-}
-
-// --- maps and sets
-
-template <template <class...> class Map, class... Args>
-requires codec::TextMap<Map<Args...>>
-void save(OutputArchive& archive, const Map<Args...>& map) {
-  archive.make_object();
-  codec::for_each_sorted(map, [&](const auto& entry) {
-    const auto& key = codec::text_of(archive, entry.first);
-    archive.set_next_name(key);
-    archive(entry.second);
-  });
-}
-template <template <class...> class Map, class... Args>
-requires codec::TextMap<Map<Args...>>
-void load(InputArchive& archive, Map<Args...>& map) {
-  archive.make_object();
-  map.clear();
-  std::string name;
-  while (archive.reader().next_member(name)) {
-    archive.keep_value();
-    typename Map<Args...>::mapped_type value{};
-    archive(value);
-    map.emplace(codec::from_text<typename Map<Args...>::key_type>(archive, name), std::move(value));
-  }
-}
-
-/// Unordered containers of anything else: their elements in the order of their JSON, so that equal
-/// values have equal bytes.
-template <class Container>
-void save_sorted(OutputArchive& archive, const Container& container) {
-  archive.make_array();
-  std::vector<std::string> elements;
-  elements.reserve(container.size());
-  for (const auto& element : container) {
-    OutputArchive nested{elements.emplace_back()};
-    codec::archive_element(nested, element);
-  }
-  std::sort(elements.begin(), elements.end());
-  for (const std::string& element : elements) {
-    archive.begin_value();
-    archive.out() += element;
-  }
-}
-
-template <class Key, class Hash, class Equal, class Allocator>
-void save(OutputArchive& archive, const std::unordered_set<Key, Hash, Equal, Allocator>& set) {
-  save_sorted(archive, set);
-}
-template <class Key, class Hash, class Equal, class Allocator>
-void save(OutputArchive& archive, const std::unordered_multiset<Key, Hash, Equal, Allocator>& set) {
-  save_sorted(archive, set);
-}
-template <template <class...> class Map, class... Args>
-requires(codec::Unordered<Map<Args...>> &&
-         !codec::TextMap<Map<Args...>>) void save(OutputArchive& archive, const Map<Args...>& map) {
-  save_sorted(archive, map);
-}
-
 }  // namespace stela::json
+
+#include <stela/framework/codec/json_values.hpp>

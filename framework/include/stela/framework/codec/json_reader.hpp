@@ -24,9 +24,13 @@ class STELA_FRAMEWORK_EXPORT Reader {
   Reader& operator=(const Reader&) = delete;
 
   void open_object();
-  /// Makes the member `name` of the open object the current value; false if there is none.
+  /// Makes the member `name` of the open object the current value; false if there is none. The name
+  /// must stay valid until the object is closed or another member is selected.
   bool select(std::string_view name);
-  /// Makes the next member in document order current; nothing is left: false.
+  /// As `select`, for the name that cereal gives the field `number` without a name: "value0".
+  bool select_unnamed(std::size_t number);
+  /// Makes the next member in document order current; nothing is left: false. `name` is written to
+  /// and must stay valid until the object is closed.
   bool next_member(std::string& name);
 
   /// Opens the current value as an array and returns how many elements it has.
@@ -34,9 +38,11 @@ class STELA_FRAMEWORK_EXPORT Reader {
   /// Makes the next element current; false at the end.
   bool next_element();
 
-  /// Leaves the innermost open object or array.
+  /// Leaves the innermost open object or array. An object that was selected from must not have two
+  /// members of one name.
   void close();
-  /// Checks that nothing stands behind the root.
+  /// Checks what was skipped: members that nobody asked for are JSON all the same, and nothing
+  /// stands behind the root.
   void finish();
 
   bool is_null();
@@ -44,17 +50,18 @@ class STELA_FRAMEWORK_EXPORT Reader {
   std::int64_t get_int64();
   std::uint64_t get_uint64();
   double get_double();
+  /// Valid until the next text is read.
   std::string_view get_string();
-  /// The current value's own text, compact or not, as it stands in the document.
-  std::string_view get_raw();
 
   /// Throws DecodeError: "<path> <problem>".
   [[noreturn]] void fail(std::string_view problem) const;
-  /// Throws DecodeError: "<path>.<name> is missing".
-  [[noreturn]] void fail_missing(std::string_view name) const;
+  /// Where the current value is: "lines[1].price".
+  std::string path() const;
 
  private:
   struct Document;
+  [[noreturn]] void fail_parsing(int error) const;
+  std::string_view unescape(const char* raw);
   std::unique_ptr<Document> document_;
 };
 

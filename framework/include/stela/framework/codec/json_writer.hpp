@@ -14,6 +14,9 @@ namespace stela::json {
 /// Appends `text` in quotes. Escapes what JSON requires and nothing else; EncodeError if it isn't
 /// UTF-8.
 STELA_FRAMEWORK_EXPORT void append_string(std::string& out, std::string_view text);
+/// As append_string, but false if it isn't UTF-8; `out` is of no use then.
+[[nodiscard]] STELA_FRAMEWORK_EXPORT bool try_append_string(std::string& out,
+                                                            std::string_view text);
 
 /// Appends the shortest digits that read back as the same double; EncodeError if it isn't finite.
 STELA_FRAMEWORK_EXPORT void append_double(std::string& out, double value);

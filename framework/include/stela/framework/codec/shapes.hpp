@@ -1,19 +1,21 @@
 // What the archives need to know about a type: which of a few shapes it has.
 #pragma once
 
-#include <stela/framework/clock.hpp>
-#include <stela/framework/export.hpp>
-
 #include <cereal/cereal.hpp>
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -33,10 +35,25 @@ template <class T>
 inline constexpr bool is_wrapper<cereal::SizeTag<T>> = true;
 template <class T>
 inline constexpr bool is_wrapper<cereal::DeferredData<T>> = true;
+// A base class's fields stand among those of the class itself.
+template <class T>
+inline constexpr bool is_wrapper<cereal::base_class<T>> = true;
+template <class T>
+inline constexpr bool is_wrapper<cereal::virtual_base_class<T>> = true;
+
+template <class T>
+inline constexpr bool is_unique_ptr = false;
+template <class T, class Deleter>
+inline constexpr bool is_unique_ptr<std::unique_ptr<T, Deleter>> =
+    !std::is_array_v<T> && !std::is_polymorphic_v<T>;
+
+/// Written as null, or as what it holds.
+template <class T>
+inline constexpr bool is_nullable = is_optional<T> || is_unique_ptr<T>;
 
 /// Forwards to another value without standing for one itself.
 template <class T>
-inline constexpr bool is_transparent = is_optional<T> || is_wrapper<T>;
+inline constexpr bool is_transparent = is_nullable<T> || is_wrapper<T>;
 
 template <class T>
 inline constexpr bool is_time = false;
@@ -45,15 +62,25 @@ inline constexpr bool is_time<std::chrono::duration<Rep, Period>> = true;
 template <class Clock, class Duration>
 inline constexpr bool is_time<std::chrono::time_point<Clock, Duration>> = true;
 
+/// Has as many elements as its type says.
 template <class T>
 inline constexpr bool is_fixed_array = std::is_bounded_array_v<T>;
 template <class T, std::size_t N>
 inline constexpr bool is_fixed_array<std::array<T, N>> = true;
+template <class... Ts>
+inline constexpr bool is_fixed_array<std::tuple<Ts...>> = true;
 
 template <class T>
 inline constexpr std::size_t fixed_array_size = std::extent_v<T>;
 template <class T, std::size_t N>
 inline constexpr std::size_t fixed_array_size<std::array<T, N>> = N;
+template <class... Ts>
+inline constexpr std::size_t fixed_array_size<std::tuple<Ts...>> = sizeof...(Ts);
+
+template <class T>
+inline constexpr bool is_bitset = false;
+template <std::size_t N>
+inline constexpr bool is_bitset<std::bitset<N>> = true;
 
 /// The integer type that an arithmetic type is written as; `char` and its kin as numbers.
 template <class T>
@@ -80,64 +107,68 @@ concept NamedEnum = std::is_enum_v<E> && requires(E e) {
   { (*enum_names(e).begin()).second } -> std::convertible_to<std::string_view>;
 };
 
-/// A key that is written as text: a string, or a type whose minimal form is one.
-template <class Key>
-concept TextKey = std::is_same_v<Key, std::string> || requires(const Key& key, int archive) {
-  { key.save_minimal(archive) } -> std::same_as<std::string>;
-};
-
+/// cereal keeps shared pointers by an id, which damaged bytes could point at an object of another
+/// type; and an event is a value, so there is nothing in it to share.
 template <class T>
-concept TextMap = requires {
-  typename T::key_type;
-  typename T::mapped_type;
+constexpr void refuse_shared_pointer() {
+  static_assert(!std::is_same_v<T, T>,
+                "stela: an event can't hold a shared_ptr; hold the value, an optional or a "
+                "unique_ptr");
 }
-&&TextKey<typename T::key_type>&& requires(T map, const typename T::key_type& key) {
-  { map.try_emplace(key).second } -> std::convertible_to<bool>;  // not a multimap
-};
+
+/// The name of an enumerator; nothing if it has none.
+template <NamedEnum E>
+std::optional<std::string_view> name_of(E value) {
+  for (const auto& [known, name] : enum_names(E{})) {
+    if (known == value) return std::string_view{name};
+  }
+  return std::nullopt;
+}
+template <NamedEnum E>
+std::optional<E> from_name(std::string_view text) {
+  for (const auto& [known, name] : enum_names(E{})) {
+    if (std::string_view{name} == text) return known;
+  }
+  return std::nullopt;
+}
 
 template <class T>
 concept Unordered = requires {
   typename T::hasher;
 };
 
-template <class Archive, class Key>
-decltype(auto) text_of(const Archive& archive, const Key& key) {
-  if constexpr (std::is_same_v<Key, std::string>) {
-    return (key);
-  } else {
-    return key.save_minimal(archive);
-  }
-}
+/// Maps with one value for each key.
+template <class T>
+concept UniqueMap = requires(T map, const typename T::key_type& key) {
+  typename T::mapped_type;
+  { map.try_emplace(key).second } -> std::convertible_to<bool>;
+};
 
-template <class Key, class Archive>
-Key from_text(const Archive& archive, const std::string& text) {
-  if constexpr (std::is_same_v<Key, std::string>) {
-    return text;
-  } else {
-    Key key{};
-    key.load_minimal(archive, text);
-    return key;
+/// The elements of an unordered container in the order of their encoded keys, so that equal values
+/// have equal bytes.
+template <class Archive, class Container>
+std::vector<const typename Container::value_type*> in_encoded_order(const Container& container) {
+  struct Entry {
+    std::string bytes;
+    const typename Container::value_type* element;
+  };
+  std::vector<Entry> entries;
+  entries.reserve(container.size());
+  for (const auto& element : container) {
+    Archive archive{entries.emplace_back(Entry{{}, &element}).bytes};
+    if constexpr (requires { typename Container::mapped_type; }) {
+      archive(element.first);
+      if constexpr (!UniqueMap<Container>) archive(element.second);
+    } else {
+      archive(element);
+    }
   }
-}
-
-template <class Key>
-bool text_less(const Key& a, const Key& b) {
-  const int unused = 0;
-  return text_of(unused, a) < text_of(unused, b);
-}
-
-template <class Map, class F>
-void for_each_sorted(const Map& map, F&& f) {
-  if constexpr (Unordered<Map>) {
-    std::vector<const typename Map::value_type*> entries;
-    entries.reserve(map.size());
-    for (const auto& entry : map) entries.push_back(&entry);
-    std::sort(entries.begin(), entries.end(),
-              [](const auto* a, const auto* b) { return text_less(a->first, b->first); });
-    for (const auto* entry : entries) f(*entry);
-  } else {
-    for (const auto& entry : map) f(entry);
-  }
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return a.bytes < b.bytes; });
+  std::vector<const typename Container::value_type*> elements;
+  elements.reserve(entries.size());
+  for (const Entry& entry : entries) elements.push_back(entry.element);
+  return elements;
 }
 
 /// One element of a container, in the form that cereal gives it: a map's entry as key and value.
@@ -150,45 +181,24 @@ void archive_element(Archive& archive, const std::pair<const Key, Value>& entry)
   archive(cereal::make_map_item(entry.first, entry.second));
 }
 
-/// RFC 3339 with `digits` (0, 3, 6 or 9) digits behind the point, from nanoseconds since 1970.
-STELA_FRAMEWORK_EXPORT std::string format_rfc3339(std::int64_t seconds, std::uint32_t nanoseconds,
-                                                  int digits);
-
-struct ParsedTime {
-  std::int64_t seconds;
-  std::uint32_t nanoseconds;
-};
-STELA_FRAMEWORK_EXPORT std::optional<ParsedTime> parse_rfc3339(std::string_view text);
-
-template <class Duration>
-constexpr int fraction_digits() {
-  using Period = typename Duration::period;
-  if constexpr (std::ratio_greater_equal_v<Period, std::ratio<1>>) return 0;
-  if constexpr (std::ratio_greater_equal_v<Period, std::milli>) return 3;
-  if constexpr (std::ratio_greater_equal_v<Period, std::micro>) return 6;
-  return 9;
-}
-
-template <class Duration>
-std::string format_time(std::chrono::sys_time<Duration> time) {
-  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-  const auto rest = std::chrono::duration_cast<std::chrono::nanoseconds>(time - seconds);
-  return format_rfc3339(seconds.time_since_epoch().count(),
-                        static_cast<std::uint32_t>(rest.count()), fraction_digits<Duration>());
-}
-
-/// Nothing if the text isn't a time, or isn't a whole number of `Duration`s, or doesn't fit.
-template <class Duration>
-std::optional<std::chrono::sys_time<Duration>> parse_time(std::string_view text) {
-  const auto parsed = parse_rfc3339(text);
-  if (!parsed) return std::nullopt;
-  const auto limit = std::chrono::floor<std::chrono::seconds>(Duration::max()).count();
-  if (parsed->seconds >= limit || parsed->seconds <= -limit) return std::nullopt;
-  const std::chrono::nanoseconds rest{parsed->nanoseconds};
-  const auto fraction = std::chrono::floor<Duration>(rest);
-  if (fraction != rest) return std::nullopt;
-  return std::chrono::sys_time<Duration>{
-      std::chrono::duration_cast<Duration>(std::chrono::seconds{parsed->seconds}) + fraction};
+/// Loads a multimap or a multiset with equivalent elements in the order in which they were written.
+/// (cereal's own load turns them round.)
+template <class Archive, class Container>
+void load_in_order(Archive& archive, Container& container) {
+  cereal::size_type size = 0;
+  archive(cereal::make_size_tag(size));
+  container.clear();
+  for (cereal::size_type i = 0; i < size; ++i) {
+    typename Container::key_type key{};
+    if constexpr (requires { typename Container::mapped_type; }) {
+      typename Container::mapped_type value{};
+      archive(cereal::make_map_item(key, value));
+      container.emplace_hint(container.end(), std::move(key), std::move(value));
+    } else {
+      archive(key);
+      container.emplace_hint(container.end(), std::move(key));
+    }
+  }
 }
 
 }  // namespace stela::codec
