@@ -5,8 +5,10 @@
 #include <simdjson.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <cstring>
-#include <optional>
+#include <system_error>
 #include <vector>
 
 namespace stela::json {
@@ -309,6 +311,18 @@ double Reader::get_double() {
       document_->with_current([&](auto& value) { return value.get_double().get(result); });
   if (error != simdjson::SUCCESS) fail("isn't a number that a double can hold");
   return result;
+}
+
+float Reader::get_float() {
+  const double wide = get_double();
+  // From its own digits: rounding them to a double first and then to a float can be one off.
+  const std::string_view digits =
+      document_->with_current([](auto& value) { return std::string_view{value.raw_json_token()}; });
+  float result = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), result);
+  if (error == std::errc{}) return result;
+  if (std::abs(wide) > 1) fail("is too large for a float");
+  return static_cast<float>(wide);
 }
 
 std::string_view Reader::get_string() {

@@ -127,6 +127,13 @@ TEST(JsonForm, WritesTheShortestDigitsOfADouble) {
   EXPECT_TRUE(std::signbit(from_form<double>("-0")));
 }
 
+// The one float whose shortest digits, read as a double and then rounded, give its neighbour.
+TEST(JsonForm, ReadsAFloatFromItsOwnDigits) {
+  expect_form(0x1.5c87fap-84F, "7.038531e-26");
+  expect_form(std::numeric_limits<float>::max(), "3.4028235e+38");
+  EXPECT_EQ(from_form<float>("1e-60"), 0.0F);
+}
+
 TEST(JsonForm, ReadsDoublesHoweverTheyAreWritten) {
   EXPECT_EQ(from_form<double>("1.50"), 1.5);
   EXPECT_EQ(from_form<double>("15E-1"), 1.5);

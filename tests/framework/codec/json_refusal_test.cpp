@@ -167,7 +167,8 @@ TEST(JsonDecoding, RefusesNumbersOutOfRange) {
             "v isn't a whole number of 64 bits, not negative");
   EXPECT_EQ(form_refusal<int>("1.0"), "v isn't a whole number of 64 bits");
   EXPECT_EQ(form_refusal<int>("1e3"), "v isn't a whole number of 64 bits");
-  EXPECT_EQ(form_refusal<float>("1e39"), "v is too large for its type");
+  EXPECT_EQ(form_refusal<float>("1e39"), "v is too large for a float");
+  EXPECT_EQ(form_refusal<float>("-3.4028236e+38"), "v is too large for a float");
   EXPECT_EQ(form_refusal<double>("1e400"), "v isn't a number that a double can hold");
 }
 

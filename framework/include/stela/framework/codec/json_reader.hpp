@@ -50,6 +50,7 @@ class STELA_FRAMEWORK_EXPORT Reader {
   std::int64_t get_int64();
   std::uint64_t get_uint64();
   double get_double();
+  float get_float();
   /// Valid until the next text is read.
   std::string_view get_string();
 

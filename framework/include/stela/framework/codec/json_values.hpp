@@ -54,11 +54,11 @@ void load(InputArchive& archive, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     value = reader.get_bool();
   } else if constexpr (std::is_floating_point_v<T>) {
-    const double wide = reader.get_double();
-    if (wide > std::numeric_limits<T>::max() || wide < std::numeric_limits<T>::lowest()) {
-      reader.fail("is too large for its type");
+    if constexpr (std::is_same_v<T, float>) {
+      value = reader.get_float();
+    } else {
+      value = reader.get_double();
     }
-    value = static_cast<T>(wide);
   } else if constexpr (std::is_signed_v<T>) {
     const std::int64_t wide = reader.get_int64();
     if (!std::in_range<codec::Number<T>>(wide)) reader.fail("is out of range for its type");

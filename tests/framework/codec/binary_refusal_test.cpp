@@ -1,0 +1,136 @@
+// What portable binary refuses.
+#include "framework/codec/payloads.hpp"
+#include "support/rich_event.hpp"
+
+#include <stela/framework.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <cereal/types/array.hpp>
+#include <cereal/types/memory.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/unordered_map.hpp>
+#include <cereal/types/variant.hpp>
+#include <cereal/types/vector.hpp>
+
+namespace stela::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <class T>
+std::string binary_of(const T& value) {
+  return bytes_of(Codec::portable_binary, value);
+}
+
+/// The first bytes of a container that says it has `count` elements.
+std::string announcing(std::uint64_t count) {
+  return binary_of(Box<std::uint64_t>{count});
+}
+
+struct Nested {
+  std::unique_ptr<Nested> next;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(next));
+  }
+};
+
+Nested nested(int depth) {
+  Nested list;
+  for (int i = 1; i < depth; ++i) {
+    auto inner = std::make_unique<Nested>(std::move(list));
+    list.next = std::move(inner);
+  }
+  return list;
+}
+
+struct Empty {};
+
+TEST(BinaryDecoding, RefusesWhatDoesNotBeginAsItDoes) {
+  EXPECT_THAT(binary_refusal<Box<int>>(""), HasSubstr("doesn't begin"));
+  EXPECT_THAT(binary_refusal<Box<int>>(std::string_view{"\0\0\0\0\1", 5}),
+              HasSubstr("doesn't begin"));
+  EXPECT_THAT(binary_refusal<Box<int>>(R"({"v":1})"), HasSubstr("doesn't begin"));
+}
+
+TEST(BinaryDecoding, RefusesWhatEndsTooEarly) {
+  const std::string whole = binary_of(sample_rich_event());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    EXPECT_NE(binary_refusal<RichEvent>(whole.substr(0, size)), "nothing was thrown") << size;
+  }
+}
+
+TEST(BinaryDecoding, RefusesBytesBehindTheEnd) {
+  EXPECT_EQ(binary_refusal<Box<int>>(binary_of(Box<int>{1}).append("xy")),
+            "the payload has 2 bytes too many");
+}
+
+TEST(BinaryDecoding, RefusesABoolThatIsNeitherTrueNorFalse) {
+  EXPECT_THAT(binary_refusal<Box<bool>>("\1\2"), HasSubstr("neither true nor false"));
+  EXPECT_THAT((binary_refusal<std::array<bool, 2>>("\1\1\2")), HasSubstr("neither true nor false"));
+  EXPECT_THAT((binary_refusal<std::array<bool, 2>>("\1\1")), HasSubstr("ends too early"));
+}
+
+TEST(BinaryDecoding, BelievesNoSizeThatTheBytesCannotHold) {
+  const std::string huge = announcing(0xffff'ffff'ffff'ffff);
+  EXPECT_THAT(binary_refusal<std::string>(huge), HasSubstr("announces 18446744073709551615"));
+  EXPECT_THAT(binary_refusal<std::vector<int>>(huge), HasSubstr("announces"));
+  EXPECT_THAT(binary_refusal<std::vector<std::string>>(huge), HasSubstr("announces"));
+  EXPECT_THAT((binary_refusal<std::unordered_map<int, int>>(huge)), HasSubstr("announces"));
+  EXPECT_THAT(binary_refusal<std::vector<int>>(announcing(4097)), HasSubstr("announces 4097"));
+  EXPECT_THAT(binary_refusal<std::vector<int>>(announcing(4096)), HasSubstr("ends too early"));
+}
+
+TEST(BinaryDecoding, RefusesMoreThan512Levels) {
+  const std::string deepest = binary_of(nested(170));
+  EXPECT_EQ(binary_refusal<Nested>(deepest), "nothing was thrown");
+  EXPECT_THAT(encode_refusal(Codec::portable_binary, nested(171)),
+              HasSubstr("more than 512 levels"));
+  EXPECT_THAT(binary_refusal<Nested>(std::string(1'000'000, '\1')),
+              HasSubstr("more than 512 levels"));
+}
+
+TEST(BinaryDecoding, RefusesAnUnknownAlternative) {
+  using Either = std::variant<int, std::string>;
+  EXPECT_THAT(binary_refusal<Either>(binary_of(Box<std::int32_t>{2})), HasSubstr("index"));
+  EXPECT_NE(binary_refusal<Either>(binary_of(Box<std::int32_t>{-1})), "nothing was thrown");
+}
+
+TEST(BinaryDecoding, RefusesKeysThatAreNone) {
+  EXPECT_THAT(binary_refusal<Id<RichBasket>>(binary_of(std::string{"a b"})),
+              HasSubstr("the key has a space"));
+}
+
+TEST(BinaryDecoding, RefusesMoreThan64MiB) {
+  EXPECT_EQ(binary_refusal<Box<int>>(std::string(codec::max_payload_size + 1, '\1')),
+            "the payload is larger than 64 MiB");
+}
+
+TEST(BinaryEncoding, WritesNoMoreElementsWithoutBytesThanItReads) {
+  const std::vector<Empty> few(4096);
+  EXPECT_EQ(codec::decode<std::vector<Empty>>(Codec::portable_binary, binary_of(few)).size(),
+            4096u);
+  EXPECT_THAT(encode_refusal(Codec::portable_binary, std::vector<Empty>(4097)),
+              HasSubstr("more than 4096 elements that take no bytes"));
+  // What follows them counts for the reader, and so it does for the writer.
+  const std::pair<std::vector<Empty>, std::string> padded{std::vector<Empty>(5000),
+                                                          std::string(5000, 'x')};
+  EXPECT_EQ((codec::decode<std::pair<std::vector<Empty>, std::string>>(Codec::portable_binary,
+                                                                       binary_of(padded))
+                 .first.size()),
+            5000u);
+}
+
+TEST(BinaryEncoding, LeavesTheBytesBeforeItAsTheyWere) {
+  std::string bytes = "before";
+
+  EXPECT_THROW(codec::encode(Codec::portable_binary, std::vector<Empty>(4097), bytes),
+               codec::EncodeError);
+
+  EXPECT_EQ(bytes, "before");
+}
+
+}  // namespace
+}  // namespace stela::test
