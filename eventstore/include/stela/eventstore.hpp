@@ -3,4 +3,5 @@
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/transfer.hpp>
 #include <stela/eventstore/verify.hpp>

@@ -1,5 +1,6 @@
 // How the writer turns an append into rows.
 #include "sqlite/checksum.hpp"
+#include "sqlite/event_rows.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite/writer.hpp"
 #include "sqlite_sql.hpp"
@@ -9,13 +10,6 @@
 #include <limits>
 
 namespace stela::sqlite {
-namespace {
-
-std::string_view bytes_of(const Uuid& id) {
-  return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
-}
-
-}  // namespace
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   if (std::exchange(appending_, true)) {
@@ -89,20 +83,7 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
 
 StreamHeads::Entry& Writer::head_of(const StreamId& stream) {
   if (StreamHeads::Entry* const known = heads_.find(stream.name())) return *known;
-  StreamHead head;
-  Query query = connection_->query(sql::stream_head);
-  if (query.bind(1, stream.name()).step()) {
-    head.stream = query.integer(0);
-    if (!query.is_null(1)) {
-      head.version = query.integer(1);
-      const EventKind* const kind = kinds_.find_in_transaction(query.integer(2));
-      if (kind == nullptr) {
-        throw CorruptEvent{"the last event of '" + stream.name() + "' is of an unknown kind"};
-      }
-      head.published = kind->publishes ? head.version : query.integer(3);
-    }
-  }
-  return heads_.add(stream.name(), head);
+  return heads_.add(stream.name(), find_head(*connection_, kinds_, stream));
 }
 
 void Writer::append_stream(const StreamAppend& append, const AppendRequest& request,
@@ -123,8 +104,7 @@ void Writer::append_stream(const StreamAppend& append, const AppendRequest& requ
   }
   heads_.touch(head);
   if (head.second.stream == 0) {
-    connection_->query(sql::insert_stream).bind(1, append.stream.name()).run();
-    head.second.stream = sqlite3_last_insert_rowid(connection_->handle());
+    head.second.stream = insert_stream(*connection_, append.stream);
   }
   for (const NewEvent& event : append.events) {
     insert_event(append, event, head.second, request, work);
@@ -146,24 +126,7 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
                            .metadata = work.metadata,
                            .published_before = StreamVersion{head.published},
                            .payload = event.payload};
-  Query query = connection_->query(sql::insert_event);
-  query.bind(1, stored.sequence.value())
-      .bind(2, head.stream)
-      .bind(3, stored.version.value())
-      .bind(4, std::int64_t{kind.number})
-      .bind(5, now_.time_since_epoch().count())
-      .bind_blob(6, bytes_of(stored.id))
-      .bind_optional(7, stored.correlation);
-  if (stored.causation_id.is_nil()) {
-    query.bind(8, nullptr);
-  } else {
-    query.bind_blob(8, bytes_of(stored.causation_id));
-  }
-  query.bind(9, head.published)
-      .bind_optional(10, stored.metadata)
-      .bind(11, event_checksum(stored))
-      .bind_blob(12, stored.payload)
-      .run();
+  insert_row(*connection_, head.stream, stored);
 
   if (!participants_.empty() || work.wants_events) appended_.push_back(stored);
   // The first of several events that are appended together begins their correlation.

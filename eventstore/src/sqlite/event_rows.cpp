@@ -38,12 +38,57 @@ Uuid to_uuid(std::string_view bytes) {
   return Uuid{raw};
 }
 
+std::string_view bytes_of(const Uuid& id) {
+  return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
+}
+
 }  // namespace
 
 CorruptRow::CorruptRow(std::int64_t sequence, const std::string& problem)
     : CorruptEvent{"event " + std::to_string(sequence) + " is corrupt: " + problem +
                    "; restore it from a backup"},
       problem_{problem} {}
+
+StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream) {
+  StreamHead head;
+  Query query = connection.query(sql::stream_head);
+  if (!query.bind(1, stream.name()).step()) return head;
+  head.stream = query.integer(0);
+  if (query.is_null(1)) return head;
+  head.version = query.integer(1);
+  const EventKind* const kind = kinds.find_in_transaction(query.integer(2));
+  if (kind == nullptr) {
+    throw CorruptEvent{"the last event of '" + stream.name() + "' is of an unknown kind"};
+  }
+  head.published = kind->publishes ? head.version : query.integer(3);
+  return head;
+}
+
+std::int64_t insert_stream(Connection& connection, const StreamId& stream) {
+  connection.query(sql::insert_stream).bind(1, stream.name()).run();
+  return sqlite3_last_insert_rowid(connection.handle());
+}
+
+void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& event) {
+  Query query = connection.query(sql::insert_event);
+  query.bind(1, event.sequence.value())
+      .bind(2, stream)
+      .bind(3, event.version.value())
+      .bind(4, std::int64_t{event.kind.number})
+      .bind(5, event.recorded_at.time_since_epoch().count())
+      .bind_blob(6, bytes_of(event.id))
+      .bind_optional(7, event.correlation);
+  if (event.causation_id.is_nil()) {
+    query.bind(8, nullptr);
+  } else {
+    query.bind_blob(8, bytes_of(event.causation_id));
+  }
+  query.bind(9, event.published_before.value())
+      .bind_optional(10, event.metadata)
+      .bind(11, event_checksum(event))
+      .bind_blob(12, event.payload)
+      .run();
+}
 
 const StreamId& StreamNames::find(std::int64_t number, Connection& connection) {
   const auto known = names_.find(number);

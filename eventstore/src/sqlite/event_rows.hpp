@@ -1,9 +1,10 @@
-// Rows of the events table as stored events.
+// Rows of the events table as stored events, and the other way round.
 #pragma once
 
 #include "event_page.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
+#include "sqlite/stream_heads.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/framework/stream_id.hpp>
@@ -25,6 +26,16 @@ class CorruptRow final : public CorruptEvent {
  private:
   std::string problem_;
 };
+
+/// Where a stream stands, asked of the database inside a write transaction; zeros if it has no
+/// events. CorruptEvent if its last event is damaged.
+StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream);
+
+/// The number of a stream that is new.
+std::int64_t insert_stream(Connection& connection, const StreamId& stream);
+
+/// Writes an event as it is, with its checksum.
+void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& event);
 
 /// Names of streams by their number, as one reader has met them.
 class StreamNames {

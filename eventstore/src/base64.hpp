@@ -1,0 +1,14 @@
+// Bytes as text: RFC 4648, the standard alphabet with padding.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stela::base64 {
+
+void append(std::string& out, std::string_view bytes);
+
+/// False if `text` isn't what `append` writes.
+bool decode(std::string_view text, std::string& bytes);
+
+}  // namespace stela::base64

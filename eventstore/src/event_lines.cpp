@@ -1,0 +1,269 @@
+#include "event_lines.hpp"
+
+#include "base64.hpp"
+
+#include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
+
+#include <simdjson.h>
+
+#include <array>
+#include <limits>
+#include <optional>
+
+namespace stela {
+namespace {
+
+constexpr std::string_view format_name = "stela-events";
+constexpr std::int64_t format_version = 1;
+
+bool is_blank(char c) noexcept {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+std::optional<Codec> parse_codec(std::string_view name) {
+  for (const Codec codec : {Codec::json, Codec::portable_binary}) {
+    if (name == to_string(codec)) return codec;
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(std::string_view field, std::string_view problem) {
+  throw BadLine{std::string{field} + ' ' + std::string{problem}};
+}
+
+/// Takes one line apart; every field once, none unknown.
+class LineParser {
+ public:
+  LineParser(std::string_view line, Codec codec, Embedding& embedding)
+      : reader_{line}, codec_{codec}, embedding_{embedding} {}
+
+  ParsedEvent parse() {
+    reader_.open_object();
+    std::string name;
+    while (reader_.next_member(name)) take(name);
+    reader_.close();
+    reader_.finish();
+    for (std::size_t i = 0; i < count_of_required; ++i) {
+      if (!seen_[i]) refuse(fields[i].name, "is missing");
+    }
+    if (seen_[payload] == seen_[payload_base64]) refuse("payload", "must stand there once");
+    return {std::move(*stream_),
+            std::move(kind_),
+            sequence_,
+            version_,
+            id_,
+            recorded_at_,
+            std::move(context_.correlation_id),
+            causation_,
+            std::move(metadata_),
+            std::move(payload_)};
+  }
+
+ private:
+  using Take = void (LineParser::*)();
+  struct Field {
+    std::string_view name;
+    Take take;
+  };
+  enum Number : std::size_t { count_of_required = 8, payload = 11, payload_base64 = 12 };
+  static const std::array<Field, 13> fields;
+
+  void take(std::string_view name) {
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      if (fields[i].name != name) continue;
+      if (seen_[i]) refuse(name, "stands there twice");
+      seen_[i] = true;
+      return (this->*fields[i].take)();
+    }
+    refuse("'" + std::string{name} + "'", "isn't a field of an event");
+  }
+
+  std::int64_t positive(std::string_view field) {
+    const std::int64_t value = reader_.get_int64();
+    if (value < 1) refuse(field, "is less than 1");
+    return value;
+  }
+  Uuid uuid(std::string_view field) {
+    const auto id = Uuid::parse(reader_.get_string());
+    if (!id || id->is_nil()) refuse(field, "isn't a UUID, or is that of all zeros");
+    return *id;
+  }
+  std::string raw(std::string_view field) {
+    const std::string_view text = reader_.get_raw();
+    if (!embedding_.allows(text)) refuse(field, "isn't JSON");
+    return std::string{text};
+  }
+  void check_payload() const {
+    if (payload_.size() > codec::max_payload_size) refuse("payload", "is larger than 64 MiB");
+  }
+
+  void take_sequence() { sequence_ = GlobalSequence{positive("sequence")}; }
+  void take_stream() { stream_ = StreamId::parse(reader_.get_string()); }
+  void take_version() { version_ = StreamVersion{positive("version")}; }
+  void take_id() { id_ = uuid("id"); }
+  void take_type() {
+    kind_.type = reader_.get_string();
+    if (!is_valid_event_name(kind_.type)) refuse("type", "isn't the name of an event");
+  }
+  void take_schema_version() {
+    const std::int64_t value = positive("schema_version");
+    if (value > std::numeric_limits<std::int32_t>::max()) refuse("schema_version", "is too large");
+    kind_.schema_version = static_cast<std::int32_t>(value);
+  }
+  void take_publishes() { kind_.publishes = reader_.get_bool(); }
+  void take_recorded_at() {
+    recorded_at_ = Timestamp{std::chrono::microseconds{reader_.get_int64()}};
+  }
+  void take_correlation() {
+    context_.correlation_id = reader_.get_string();
+    if (context_.correlation_id.empty()) refuse("correlation", "is empty; leave it out");
+    metadata::check(context_);
+  }
+  void take_causation() { causation_ = uuid("causation"); }
+  void take_metadata() {
+    metadata_ = raw("metadata");
+    metadata::check(metadata::decode(metadata_));
+  }
+  void take_payload() {
+    if (codec_ != Codec::json) refuse("payload", "of this codec stands in payload_base64");
+    payload_ = raw("payload");
+    check_payload();
+  }
+  void take_payload_base64() {
+    if (!base64::decode(reader_.get_string(), payload_)) refuse("payload_base64", "isn't base64");
+    check_payload();
+  }
+
+  json::Reader reader_;
+  const Codec codec_;
+  Embedding& embedding_;
+  std::array<bool, 13> seen_{};
+  GlobalSequence sequence_;
+  std::optional<StreamId> stream_;
+  StreamVersion version_;
+  EventKind kind_;
+  EventId id_;
+  Timestamp recorded_at_;
+  Context context_;
+  EventId causation_;
+  std::string metadata_;
+  std::string payload_;
+};
+
+const std::array<LineParser::Field, 13> LineParser::fields{{
+    {"sequence", &LineParser::take_sequence},
+    {"stream", &LineParser::take_stream},
+    {"version", &LineParser::take_version},
+    {"id", &LineParser::take_id},
+    {"type", &LineParser::take_type},
+    {"schema_version", &LineParser::take_schema_version},
+    {"publishes", &LineParser::take_publishes},
+    {"recorded_at", &LineParser::take_recorded_at},
+    {"correlation", &LineParser::take_correlation},
+    {"causation", &LineParser::take_causation},
+    {"metadata", &LineParser::take_metadata},
+    {"payload", &LineParser::take_payload},
+    {"payload_base64", &LineParser::take_payload_base64},
+}};
+
+/// What goes wrong in taking a line apart, as a BadLine.
+template <class Parse>
+auto parsing(Parse&& parse) {
+  try {
+    return parse();
+  } catch (const codec::DecodeError& e) {
+    // The reader calls what it reads a payload.
+    constexpr std::string_view name = "the payload ";
+    const std::string_view problem = e.what();
+    if (!problem.starts_with(name)) throw BadLine{e.what()};
+    const std::string rest{problem.substr(name.size())};
+    // What the parser itself says is a sentence of its own.
+    const bool is_sentence = !rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z';
+    throw BadLine{(is_sentence ? "it isn't JSON: " : "it ") + rest};
+  } catch (const UsageError& e) {
+    throw BadLine{e.what()};
+  }
+}
+
+}  // namespace
+
+struct Embedding::Parser {
+  simdjson::dom::parser parser;
+};
+
+Embedding::Embedding() : parser_{std::make_unique<Parser>()} {}
+Embedding::~Embedding() = default;
+
+bool Embedding::allows(std::string_view bytes) {
+  if (bytes.empty() || is_blank(bytes.front()) || is_blank(bytes.back())) return false;
+  if (bytes.find_first_of("\r\n") != std::string_view::npos) return false;
+  // Some versions of the parser pass over a byte order mark.
+  if (bytes.front() == '\xef') return false;
+  return parser_->parser.parse(bytes.data(), bytes.size()).error() == simdjson::SUCCESS;
+}
+
+void append_header(std::string& out, Codec codec) {
+  json::ObjectWriter{out}
+      .add("format", format_name)
+      .add("version", format_version)
+      .add("codec", to_string(codec))
+      .close();
+  out += '\n';
+}
+
+Codec parse_header(std::string_view line) {
+  return parsing([&] {
+    json::Reader reader{line};
+    reader.open_object();
+    if (!reader.select("format") || reader.get_string() != format_name) {
+      throw BadLine{"this isn't an export of Stela: the header that names the format is missing"};
+    }
+    if (!reader.select("version") || reader.get_int64() != format_version) {
+      throw BadLine{"this export is of another version of Stela, which this one can't read"};
+    }
+    if (!reader.select("codec")) reader.fail_missing("codec");
+    const auto codec = parse_codec(reader.get_string());
+    if (!codec) throw BadLine{"the codec isn't one that this Stela knows"};
+    return *codec;
+  });
+}
+
+void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedding& embedding) {
+  json::ObjectWriter line{out};
+  line.add("sequence", event.sequence.value())
+      .add("stream", event.stream.name())
+      .add("version", event.version.value())
+      .add("id", event.id.to_string())
+      .add("type", event.type())
+      .add("schema_version", event.schema_version())
+      .add("publishes", event.publishes())
+      .add("recorded_at", event.recorded_at.time_since_epoch().count());
+  if (!event.correlation.empty()) line.add("correlation", event.correlation);
+  if (!event.causation_id.is_nil()) line.add("causation", event.causation_id.to_string());
+  if (!event.metadata.empty()) {
+    if (!embedding.allows(event.metadata)) {
+      throw CorruptEvent{event.describe() + " is corrupt: its metadata isn't JSON"};
+    }
+    line.key("metadata").append(event.metadata);
+  }
+  if (codec == Codec::json && embedding.allows(event.payload)) {
+    line.key("payload").append(event.payload);
+  } else {
+    std::string& text = line.key("payload_base64");
+    text += '"';
+    base64::append(text, event.payload);
+    text += '"';
+  }
+  line.close();
+  out += '\n';
+}
+
+ParsedEvent parse_line(std::string_view line, Codec codec, Embedding& embedding) {
+  return parsing([&] { return LineParser{line, codec, embedding}.parse(); });
+}
+
+}  // namespace stela

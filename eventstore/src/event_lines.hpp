@@ -1,0 +1,72 @@
+// The lines of an export: writing them and taking them apart.
+#pragma once
+
+#include <stela/framework/codec/codec.hpp>
+#include <stela/framework/stored_event.hpp>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace stela {
+
+/// Why a line isn't one of an export. The importer adds the line's number.
+class BadLine : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The longest line there can be: a payload of 64 MiB in base64, and all the rest.
+inline constexpr std::size_t max_line_size = std::size_t{96} * 1024 * 1024;
+
+/// Knows which bytes can stand in a line as they are.
+/// Threads: one at a time.
+class Embedding {
+ public:
+  Embedding();
+  ~Embedding();
+  Embedding(const Embedding&) = delete;
+  Embedding& operator=(const Embedding&) = delete;
+
+  /// True if `bytes` are one JSON value without line breaks, and without blanks around it: what a
+  /// reader of the line gets back is the same bytes.
+  bool allows(std::string_view bytes);
+
+ private:
+  struct Parser;
+  std::unique_ptr<Parser> parser_;
+};
+
+/// Appends the first line of an export, with its line break.
+void append_header(std::string& out, Codec codec);
+/// BadLine unless `line` is a header that this version understands.
+Codec parse_header(std::string_view line);
+
+/// Appends the line of one event, with its line break. CorruptEvent if its metadata isn't JSON.
+void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedding& embedding);
+
+/// An event that owns what it is made of.
+struct ParsedEvent {
+  StreamId stream;
+  EventKind kind;
+  GlobalSequence sequence;
+  StreamVersion version;
+  EventId id;
+  Timestamp recorded_at;
+  std::string correlation;
+  EventId causation_id;
+  std::string metadata;
+  std::string payload;
+
+  /// As if it were stored, but for `published_before`, which isn't in the line.
+  StoredEvent view(const EventKind& stored_kind, StreamVersion published_before) const noexcept {
+    return {sequence,    stream,       version,  stored_kind,      id,     recorded_at,
+            correlation, causation_id, metadata, published_before, payload};
+  }
+};
+
+/// BadLine, in words that name the field, if `line` isn't one that `append_line` could write.
+ParsedEvent parse_line(std::string_view line, Codec codec, Embedding& embedding);
+
+}  // namespace stela

@@ -1,0 +1,279 @@
+#include "event_lines.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/event_rows.hpp"
+#include "sqlite_sql.hpp"
+
+#include <stela/eventstore/transfer.hpp>
+#include <stela/framework/error.hpp>
+
+#include <array>
+#include <istream>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::sqlite {
+namespace {
+
+constexpr std::size_t batch_events = 1000;
+constexpr std::size_t batch_bytes = 4 * 1024 * 1024;
+
+/// Lines of text with their numbers, none longer than a line can be.
+class Lines {
+ public:
+  explicit Lines(std::istream& in) noexcept : in_{in} {}
+
+  /// False at the end. BadLine if the line is too long; StoreFailed if the input can't be read.
+  bool next(std::string& line) {
+    line.clear();
+    ++number_;
+    while (true) {
+      in_.getline(chunk_.data(), static_cast<std::streamsize>(chunk_.size()));
+      const auto got = static_cast<std::size_t>(in_.gcount());
+      if (in_.bad()) throw StoreFailed{"reading line " + std::to_string(number_) + " failed"};
+      // What getline counts includes the line break that it took away.
+      const bool has_break = !in_.fail() && !in_.eof();
+      line.append(chunk_.data(), has_break ? got - 1 : got);
+      if (has_break) return true;
+      if (in_.eof()) return !line.empty();
+      if (line.size() > max_line_size) throw BadLine{"the line is longer than any event can be"};
+      in_.clear();
+    }
+  }
+  std::int64_t number() const noexcept { return number_; }
+
+ private:
+  std::istream& in_;
+  std::int64_t number_ = 0;
+  std::array<char, 64 * 1024> chunk_;
+};
+
+/// The first difference of an event that is there and a line that claims to be the same.
+std::string difference(const StoredEvent& stored, const ParsedEvent& line) {
+  if (stored.id != line.id) {
+    return "its id is " + stored.id.to_string() + " there and " + line.id.to_string() + " here";
+  }
+  if (stored.stream != line.stream || stored.version != line.version) {
+    return "it is version " + std::to_string(stored.version.value()) + " of '" +
+           stored.stream.name() + "' there";
+  }
+  if (stored.type() != line.kind.type || stored.schema_version() != line.kind.schema_version ||
+      stored.publishes() != line.kind.publishes) {
+    return "its type, schema_version or publishes differs";
+  }
+  if (stored.recorded_at != line.recorded_at) return "its recorded_at differs";
+  if (stored.correlation != line.correlation || stored.causation_id != line.causation_id) {
+    return "its correlation or causation differs";
+  }
+  if (stored.metadata != line.metadata) return "its metadata differs";
+  return stored.payload != line.payload ? "its payload differs" : std::string{};
+}
+
+class Importer {
+ public:
+  Importer(Store& store, std::istream& in, const TransferOptions& options)
+      : store_{store},
+        lines_{in},
+        options_{options},
+        last_{store.last_sequence()},
+        known_until_{last_} {}
+
+  ImportResult run();
+
+ private:
+  struct Line {
+    std::int64_t number;
+    ParsedEvent event;
+  };
+
+  void read_header();
+  bool gather();
+  void take(ParsedEvent event);
+  void compare(const ParsedEvent& line);
+  void write_batch();
+  void write(Connection& connection, const Line& line);
+  std::int64_t progress() const noexcept { return result_.imported + result_.skipped; }
+  /// The error of a line; what comes before it is imported first.
+  void stop_at(std::int64_t number, std::string problem);
+  [[noreturn]] void fail() const;
+
+  Store& store_;
+  Lines lines_;
+  const TransferOptions& options_;
+  Embedding embedding_;
+  ImportResult result_;
+
+  std::vector<Line> batch_;
+  std::size_t bytes_ = 0;
+  StreamHeads heads_;
+  /// The last event of the store, as far as this import knows, and when it began.
+  GlobalSequence last_;
+  GlobalSequence known_until_;
+  /// The events that are there already, read along with their lines.
+  std::optional<EventRange> there_;
+  std::optional<EventRange::Iterator> next_there_;
+  GlobalSequence last_line_;
+  std::int64_t bad_line_ = 0;
+  std::string problem_;
+};
+
+void Importer::stop_at(std::int64_t number, std::string problem) {
+  bad_line_ = number;
+  problem_ = std::move(problem);
+}
+
+void Importer::fail() const {
+  throw UsageError{"line " + std::to_string(bad_line_) + ": " + problem_ + "; " +
+                   (last_.value() == 0 ? std::string{"nothing is imported"}
+                                       : "the store holds what comes before it, up to event " +
+                                             std::to_string(last_.value())) +
+                   "; mend the line and import again"};
+}
+
+void Importer::read_header() {
+  std::string line;
+  try {
+    if (!lines_.next(line)) throw BadLine{"there is nothing to import, not even a header"};
+    const Codec codec = parse_header(line);
+    if (codec == store_.conventions().codec) return;
+    throw UsageError{"these events have the codec '" + std::string{to_string(codec)} +
+                     "', and the store has '" + std::string{to_string(store_.conventions().codec)} +
+                     "'; import them into a store that is made with theirs"};
+  } catch (const BadLine& e) {
+    stop_at(lines_.number(), e.what());
+    fail();
+  }
+}
+
+/// Fills the batch; false at the end of the input, and at a line that can't be imported.
+bool Importer::gather() {
+  std::string line;
+  while (batch_.size() < batch_events && bytes_ < batch_bytes) {
+    try {
+      if (!lines_.next(line)) return false;
+      if (line.empty()) throw BadLine{"it's empty"};
+      bytes_ += line.size();
+      take(parse_line(line, store_.conventions().codec, embedding_));
+    } catch (const BadLine& e) {
+      stop_at(lines_.number(), e.what());
+      return false;
+    }
+  }
+  return true;
+}
+
+void Importer::take(ParsedEvent event) {
+  const GlobalSequence previous = last_line_.value() > 0
+                                      ? last_line_
+                                      : std::min(GlobalSequence{event.sequence.value() - 1}, last_);
+  if (event.sequence.value() != previous.value() + 1) {
+    throw BadLine{
+        "event " + std::to_string(event.sequence.value()) +
+        (last_line_.value() > 0 ? " follows event " : " can't follow the store's event ") +
+        std::to_string(previous.value())};
+  }
+  if (event.sequence <= known_until_) {
+    compare(event);
+    ++result_.skipped;
+  } else {
+    batch_.push_back({lines_.number(), std::move(event)});
+  }
+  last_line_ = GlobalSequence{previous.value() + 1};
+}
+
+void Importer::compare(const ParsedEvent& line) {
+  if (!there_) {
+    there_.emplace(store_.read_all({.from = line.sequence, .to = known_until_}));
+    next_there_.emplace(there_->begin());
+  } else {
+    ++*next_there_;
+  }
+  if (*next_there_ == there_->end()) throw BadLine{"its event isn't in the store any more"};
+  const std::string problem = difference(**next_there_, line);
+  if (problem.empty()) return;
+  throw BadLine{"the store has another event " + std::to_string(line.sequence.value()) + ": " +
+                problem};
+}
+
+/// One transaction: all of the batch, or what comes before a line that doesn't fit.
+void Importer::write_batch() {
+  std::int64_t written = 0;
+  const auto write_all = [&](Connection& connection) {
+    store_.core().writer().distrust();
+    written = 0;
+    Query participants = connection.query(sql::participants);
+    if (participants.step()) {
+      throw UsageError{"this database requires '" + std::string{participants.text(0)} +
+                       "' to take part in every append, and an import tells it nothing; import "
+                       "into a database that nothing is attached to yet"};
+    }
+    Query last = connection.query(sql::last_sequence);
+    last.step();
+    if (last.integer(0) != last_.value()) {
+      stop_at(batch_.front().number, "somebody else appended to the store meanwhile");
+      return;
+    }
+    try {
+      for (const Line& line : batch_) {
+        write(connection, line);
+        ++written;
+      }
+    } catch (const BadLine& e) {
+      stop_at(batch_[static_cast<std::size_t>(written)].number, e.what());
+    }
+  };
+  // What a transaction that failed put into them is gone with it.
+  heads_.clear();
+  store_.core().writer().run_statements(write_all);
+  last_ = GlobalSequence{last_.value() + written};
+  result_.imported += written;
+  batch_.clear();
+}
+
+void Importer::write(Connection& connection, const Line& line) {
+  const ParsedEvent& event = line.event;
+  KindTable& kinds = store_.core().kinds();
+  StreamHeads::Entry* entry = heads_.find(event.stream.name());
+  if (entry == nullptr) {
+    entry = &heads_.add(event.stream.name(), find_head(connection, kinds, event.stream));
+  }
+  StreamHead& head = entry->second;
+  if (event.version.value() - 1 != head.version) {
+    throw BadLine{"version " + std::to_string(event.version.value()) + " of '" +
+                  event.stream.name() + "' follows version " + std::to_string(head.version)};
+  }
+  if (head.stream == 0) head.stream = insert_stream(connection, event.stream);
+  const EventKind& kind = kinds.intern(
+      {event.stream.category(), event.kind.type, event.kind.schema_version, event.kind.publishes},
+      connection);
+  insert_row(connection, head.stream, event.view(kind, StreamVersion{head.published}));
+  head.version = event.version.value();
+  if (kind.publishes) head.published = head.version;
+}
+
+ImportResult Importer::run() {
+  read_header();
+  bool more = true;
+  while (more && bad_line_ == 0) {
+    if (options_.stop.stop_requested()) {
+      result_.finished = false;
+      break;
+    }
+    more = gather();
+    bytes_ = 0;
+    if (!batch_.empty()) write_batch();
+    if (options_.progress) options_.progress({"import", progress(), 0});
+  }
+  result_.last = last_;
+  if (bad_line_ != 0) fail();
+  return result_;
+}
+
+}  // namespace
+
+ImportResult import_events(Store& store, std::istream& in, const TransferOptions& options) {
+  return Importer{store, in, options}.run();
+}
+
+}  // namespace stela::sqlite
