@@ -17,7 +17,7 @@ namespace stela {
 /// Threads: one at a time.
 class EventPage {
  public:
-  static constexpr std::size_t first_capacity = 16 * 1024;
+  static constexpr std::size_t first_capacity = 64 * 1024;
   static constexpr std::size_t max_capacity = 256 * 1024;
 
   std::span<const StoredEvent> events() const noexcept { return events_; }
@@ -27,6 +27,9 @@ class EventPage {
     events_.clear();
     used_ = 0;
   }
+
+  /// So many events may come.
+  void reserve(std::size_t events) { events_.reserve(events); }
 
   /// Makes the page as large as it may get: for readers that go on after the first one.
   void grow() {

@@ -28,8 +28,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   work.correlation = request.context.correlation_id;
   const std::int64_t before = last_sequence_;
   for (const StreamAppend& append : request.streams) {
-    append_stream(append, request, work);
-    result.versions.emplace_back(heads_.find(append.stream.name())->second.version);
+    result.versions.push_back(append_stream(append, request, work));
   }
   if (last_sequence_ > before) {
     result.first = GlobalSequence{before + 1};
@@ -86,15 +85,15 @@ StreamHeads::Entry& Writer::head_of(const StreamId& stream) {
   return heads_.add(stream.name(), find_head(*connection_, kinds_, stream));
 }
 
-void Writer::append_stream(const StreamAppend& append, const AppendRequest& request,
-                           WriteWork& work) {
+StreamVersion Writer::append_stream(const StreamAppend& append, const AppendRequest& request,
+                                    WriteWork& work) {
   StreamHeads::Entry& head = head_of(append.stream);
   if (!append.expected.allows(StreamVersion{head.second.version})) {
     throw ConcurrencyConflict{append.stream.name(), append.expected.describe(),
                               StreamVersion{head.second.version}};
   }
   const auto count = static_cast<std::int64_t>(append.events.size());
-  if (count == 0) return;
+  if (count == 0) return StreamVersion{head.second.version};
   const std::int64_t last_room = std::numeric_limits<std::int64_t>::max() - count;
   if (head.second.version > last_room || last_sequence_ > last_room) {
     throw CorruptEvent{(head.second.version > last_room
@@ -109,6 +108,7 @@ void Writer::append_stream(const StreamAppend& append, const AppendRequest& requ
   for (const NewEvent& event : append.events) {
     insert_event(append, event, head.second, request, work);
   }
+  return StreamVersion{head.second.version};
 }
 
 void Writer::insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 
 #define XXH_INLINE_ALL
@@ -15,9 +16,9 @@ std::uint64_t hash(std::string_view bytes, std::uint64_t seed) noexcept {
 }
 
 char* put(char* out, std::int64_t number) noexcept {
-  auto rest = static_cast<std::uint64_t>(number);
-  for (int i = 0; i < 8; ++i, rest >>= 8) *out++ = static_cast<char>(rest & 0xff);
-  return out;
+  auto bytes = std::bit_cast<std::array<char, sizeof number>>(number);
+  if constexpr (std::endian::native == std::endian::big) std::reverse(bytes.begin(), bytes.end());
+  return std::copy(bytes.begin(), bytes.end(), out);
 }
 
 char* put(char* out, const Uuid& id) noexcept {

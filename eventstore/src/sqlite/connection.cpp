@@ -49,16 +49,19 @@ void Query::run() {
   }
 }
 
+// Through the value: one look-up of the column instead of two.
 std::string_view Query::text(int column) const noexcept {
-  const auto* const text = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  sqlite3_value* const value = sqlite3_column_value(statement_, column);
+  const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(value));
   if (text == nullptr) return {};
-  return {text, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  return {text, static_cast<std::size_t>(sqlite3_value_bytes(value))};
 }
 
 std::string_view Query::blob(int column) const noexcept {
-  const auto* const bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  sqlite3_value* const value = sqlite3_column_value(statement_, column);
+  const auto* const bytes = static_cast<const char*>(sqlite3_value_blob(value));
   if (bytes == nullptr) return {};
-  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+  return {bytes, static_cast<std::size_t>(sqlite3_value_bytes(value))};
 }
 
 Connection::Connection(const std::string& path, const ConnectionOptions& options) {

@@ -155,18 +155,26 @@ const StreamId& EventRows::stream_of(Query& row, std::int64_t at) {
   }
 }
 
+const EventKind& EventRows::kind_of(Query& row, std::int64_t at) {
+  const std::int64_t number = row.integer(kind);
+  const EventKind*& met = met_kinds[static_cast<std::uint64_t>(number) % met_kinds.size()];
+  if (met != nullptr && met->number == number) return *met;
+  const EventKind* const known =
+      in_transaction ? kinds.find_in_transaction(number) : kinds.find(number, connection);
+  if (known == nullptr) {
+    corrupt(at, "it is of kind " + std::to_string(number) + ", which doesn't exist");
+  }
+  met = known;
+  return *known;
+}
+
 StoredEvent EventRows::read(Query& row) {
   const std::int64_t at = row.integer(sequence);
-  const EventKind* const known = in_transaction ? kinds.find_in_transaction(row.integer(kind))
-                                                : kinds.find(row.integer(kind), connection);
-  if (known == nullptr) {
-    corrupt(at, "it is of kind " + std::to_string(row.integer(kind)) + ", which doesn't exist");
-  }
   const StoredEvent event{
       .sequence = GlobalSequence{at},
       .stream = stream_of(row, at),
       .version = StreamVersion{row.integer(version)},
-      .kind = *known,
+      .kind = kind_of(row, at),
       .id = to_uuid(row.blob(event_id)),
       .recorded_at = Timestamp{std::chrono::microseconds{row.integer(recorded_at)}},
       .correlation = row.text(correlation_id),

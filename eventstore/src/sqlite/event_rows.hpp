@@ -9,6 +9,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/stream_id.hpp>
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <unordered_map>
@@ -81,6 +82,8 @@ struct EventRows {
   /// Set if all rows are of this stream.
   const StreamId* stream = nullptr;
   Succession* succession = nullptr;
+  /// The kind table is shared with other threads; what this page met of it needn't be locked again.
+  std::array<const EventKind*, 16> met_kinds = {};
 
   /// Appends the rows of `query` to `page`; false if the page was full before they ended. A row
   /// that is damaged, or can't be read, ends the page before it; as the first of a page it is a
@@ -93,6 +96,7 @@ struct EventRows {
 
  private:
   const StreamId& stream_of(Query& row, std::int64_t sequence);
+  const EventKind& kind_of(Query& row, std::int64_t sequence);
 };
 
 }  // namespace stela::sqlite

@@ -27,7 +27,13 @@ const EventKind* KindTable::find_in_transaction(std::int64_t number) {
 }
 
 const EventKind& KindTable::intern(const Key& key, Connection& writer) {
-  if (const EventKind* const known = find_key(key)) return *known;
+  const std::size_t slot = key.type.size() + static_cast<unsigned char>(key.type.back());
+  const Entry*& recent = recent_[slot % recent_.size()];
+  if (recent == nullptr || !recent->is(key)) recent = find_key(key);
+  return recent != nullptr ? recent->kind : add_new(key, writer);
+}
+
+const EventKind& KindTable::add_new(const Key& key, Connection& writer) {
   const auto number = static_cast<std::int32_t>(entries_.size() + added_.size() + 1);
   writer.query(sql::insert_event_kind)
       .bind(1, std::int64_t{number})
@@ -60,16 +66,16 @@ std::size_t KindTable::hash(const Key& key) noexcept {
          static_cast<std::size_t>(key.version * 2 + (key.publishes ? 1 : 0));
 }
 
-const EventKind* KindTable::find_key(const Key& key) {
+const KindTable::Entry* KindTable::find_key(const Key& key) {
   {
     const std::shared_lock lock{mutex_};
     const auto [begin, end] = by_key_.equal_range(hash(key));
     for (auto it = begin; it != end; ++it) {
-      if (it->second->is(key)) return &it->second->kind;
+      if (it->second->is(key)) return it->second;
     }
   }
   for (const auto& added : added_) {
-    if (added->is(key)) return &added->kind;
+    if (added->is(key)) return added.get();
   }
   return nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include <stela/framework/stored_event.hpp>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <shared_mutex>
@@ -39,7 +40,11 @@ class KindTable {
 
   /// A point in the transaction to roll back to.
   std::size_t mark() const noexcept { return added_.size(); }
-  void roll_back_to(std::size_t mark) { added_.resize(mark); }
+  void roll_back_to(std::size_t mark) noexcept {
+    if (mark == added_.size()) return;
+    added_.resize(mark);
+    recent_ = {};
+  }
   void commit();
 
  private:
@@ -56,7 +61,8 @@ class KindTable {
 
   static std::size_t hash(const Key& key) noexcept;
   const EventKind* find_committed(std::int64_t number);
-  const EventKind* find_key(const Key& key);
+  const Entry* find_key(const Key& key);
+  const EventKind& add_new(const Key& key, Connection& writer);
   void load(Connection& connection);
   void add(std::unique_ptr<Entry> entry);
 
@@ -66,8 +72,9 @@ class KindTable {
   std::unordered_multimap<std::size_t, const Entry*> by_key_;
   /// Guarded by mutex_; twins of entries that a reader loaded first.
   Entries twins_;
-  /// The writer's own: what its transaction added.
+  /// The writer's own: what its transaction added, and what it used last.
   Entries added_;
+  std::array<const Entry*, 16> recent_{};
 };
 
 }  // namespace stela::sqlite

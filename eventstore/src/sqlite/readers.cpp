@@ -27,6 +27,7 @@ class Cursor : public EventCursor {
     page_.clear();
     names_.trim();
     if (pages_++ > 0) page_.grow();
+    page_.reserve(static_cast<std::size_t>(rows_wanted(page_rows)));
     while (!done_ && page_.empty()) {
       reading_.read([&](Connection& connection) { fill(connection); });
     }

@@ -152,7 +152,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
   void check_participants() const;
-  void append_stream(const StreamAppend& append, const AppendRequest& request, WriteWork& work);
+  StreamVersion append_stream(const StreamAppend& append, const AppendRequest& request,
+                              WriteWork& work);
   void insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,
                     const AppendRequest& request, WriteWork& work);
   void keep_events(WriteWork& work);
