@@ -86,7 +86,7 @@ void open_a_new_database(Trial& trial) {
 
 /// Leaves a log behind that must be read anew, as after a crash.
 void prepare_a_log(const std::string& path) {
-  const test::TempDir dir;
+  const test::TempDir dir = test::TempDir::in_memory();
   auto store = sqlite::open(dir.file("shop.db"));
   for (int i = 0; i < 20; ++i) append(store, "order-1", "{}");
   for (const std::string suffix : {"", "-wal"}) {

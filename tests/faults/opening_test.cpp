@@ -90,7 +90,7 @@ class Opening : public ::testing::Test {
     for (const std::string suffix : {"-wal", "-shm", "-lock"}) fs::remove(path + suffix);
   }
 
-  const test::TempDir dir;
+  const test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");
 };
 

@@ -82,7 +82,7 @@ class Trial {
   void note(const Error& error);
   std::string judge(const Attempt& attempt, sqlite::Store& store);
 
-  TempDir dir_;
+  TempDir dir_ = TempDir::in_memory();
   FailNth::Plan plan_;
   FailNth faults_;
   FaultVfs vfs_{faults_};
