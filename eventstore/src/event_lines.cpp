@@ -180,10 +180,7 @@ auto parsing(Parse&& parse) {
     constexpr std::string_view name = "the payload ";
     const std::string_view problem = e.what();
     if (!problem.starts_with(name)) throw BadLine{e.what()};
-    const std::string rest{problem.substr(name.size())};
-    // What the parser itself says is a sentence of its own.
-    const bool is_sentence = !rest.empty() && rest[0] >= 'A' && rest[0] <= 'Z';
-    throw BadLine{(is_sentence ? "it isn't JSON: " : "it ") + rest};
+    throw BadLine{"it " + std::string{problem.substr(name.size())}};
   } catch (const UsageError& e) {
     throw BadLine{e.what()};
   }
@@ -225,7 +222,7 @@ Codec parse_header(std::string_view line) {
     if (!reader.select("version") || reader.get_int64() != format_version) {
       throw BadLine{"this export is of another version of Stela, which this one can't read"};
     }
-    if (!reader.select("codec")) reader.fail_missing("codec");
+    if (!reader.select("codec")) throw BadLine{"the header doesn't name its codec"};
     const auto codec = parse_codec(reader.get_string());
     if (!codec) throw BadLine{"the codec isn't one that this Stela knows"};
     return *codec;

@@ -390,7 +390,7 @@ TEST_F(BadImport, NamesTheLineAndWhatIsWrongWithIt) {
       {"\"payload\":{}", "\"causation\":\"7\",\"payload\":{}", "causation isn't a UUID"},
       {"\"payload\":{}", "\"metadata\":[],\"payload\":{}", "isn't an object"},
       {"\"payload\":{}", "\"metadata\":{\"actor\":7},\"payload\":{}", "actor isn't a text"},
-      {"\"payload\":{}}", "\"payload\":{}} x", "it isn't JSON: "},
+      {"\"payload\":{}}", "\"payload\":{}} x", "it isn't valid JSON: "},
       {"\"payload\":{}}", "\"payload\":{}", "payload "}};
   for (const auto& [from, to, expected] : changes) {
     EXPECT_THAT(problem_with(from, to), HasSubstr(expected)) << to;

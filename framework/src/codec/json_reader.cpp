@@ -333,6 +333,15 @@ std::string_view Reader::get_string() {
   return unescape(raw.raw());
 }
 
+std::string_view Reader::get_raw() {
+  document_->has_unread = true;
+  std::string_view raw;
+  if (simdjson::to_json_string(document_->current).get(raw) != simdjson::SUCCESS) {
+    fail("isn't a value");
+  }
+  return raw;
+}
+
 std::string_view Reader::unescape(const char* raw) {
   // Always to the same place, so that no document can ask for more of it than there is.
   Document& d = *document_;

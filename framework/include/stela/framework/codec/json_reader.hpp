@@ -53,6 +53,8 @@ class STELA_FRAMEWORK_EXPORT Reader {
   float get_float();
   /// Valid until the next text is read.
   std::string_view get_string();
+  /// The current value's own text as it stands in the document, without a look inside.
+  std::string_view get_raw();
 
   /// Throws DecodeError: "<path> <problem>".
   [[noreturn]] void fail(std::string_view problem) const;
