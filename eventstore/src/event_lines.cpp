@@ -79,7 +79,7 @@ class LineParser {
       seen_[i] = true;
       return (this->*fields[i].take)();
     }
-    refuse("'" + std::string{name} + "'", "isn't a field of an event");
+    refuse(std::string{'\''}.append(name).append(1, '\''), "isn't a field of an event");
   }
 
   std::int64_t positive(std::string_view field) {
@@ -180,7 +180,7 @@ auto parsing(Parse&& parse) {
     constexpr std::string_view name = "the payload ";
     const std::string_view problem = e.what();
     if (!problem.starts_with(name)) throw BadLine{e.what()};
-    throw BadLine{"it " + std::string{problem.substr(name.size())}};
+    throw BadLine{std::string{"it "}.append(problem.substr(name.size()))};
   } catch (const UsageError& e) {
     throw BadLine{e.what()};
   }
