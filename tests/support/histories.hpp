@@ -1,27 +1,17 @@
 // Small histories, written and read in few words.
 #pragma once
 
+#include "support/messages.hpp"
+
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace stela::test {
-
-/// What an `E` said that `call` threw; "nothing was thrown" if none was. Others pass through.
-template <class E, class Call>
-std::string message_of(Call&& call) {
-  try {
-    std::invoke(std::forward<Call>(call));
-  } catch (const E& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 inline AppendResult append(EventLog& log, std::string_view stream,
                            const std::vector<NewEvent>& events, std::string_view append_id = {}) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -48,8 +49,7 @@ consteval bool check_event() {
     static_assert(check_event<Old>());
     static_assert(Old::event_type.version == E::event_type.version - 1,
                   "stela: an event supersedes the struct of the version just before its own");
-    static_assert(answers_to<E>(Old::event_type.name) &&
-                      (Old::event_type.name == E::event_type.name || Renamed<E>),
+    static_assert(lists_name<E>(Old::event_type.name),
                   "stela: an event supersedes a struct of its own name, or of one that it lists in "
                   "former_names");
     static_assert(
@@ -78,12 +78,23 @@ consteval bool names_are_distinct() {
   return distinct;
 }
 
+/// What an upcast throws says which payload it couldn't convert.
+template <class E>
+E upcast_from(typename E::Supersedes old) {
+  try {
+    return E::upcast(std::move(old));
+  } catch (const std::exception& e) {
+    throw codec::DecodeError{"its upcast to v" + std::to_string(E::event_type.version) +
+                             " failed: " + e.what()};
+  }
+}
+
 /// Decodes the payload of version `version` and converts it up to `E`.
 template <class E>
 E decode_version(Codec codec, int version, std::string_view payload) {
   if constexpr (Supersedes<E>) {
     if (version != E::event_type.version) {
-      return E::upcast(decode_version<typename E::Supersedes>(codec, version, payload));
+      return upcast_from<E>(decode_version<typename E::Supersedes>(codec, version, payload));
     }
   }
   return codec::decode<E>(codec, payload);

@@ -67,6 +67,18 @@ concept Renamed = requires {
   E::former_names.size();
 };
 
+/// True if `name` is what `E` is called, or one of its former names.
+template <class E>
+constexpr bool lists_name(std::string_view name) {
+  if (name == E::event_type.name) return true;
+  if constexpr (Renamed<E>) {
+    for (const std::string_view former : E::former_names) {
+      if (former == name) return true;
+    }
+  }
+  return false;
+}
+
 /// Calls `f(name)` for the name of `E`, the names it had, and those of what it supersedes.
 template <class E, class F>
 constexpr void for_each_name(F&& f) {

@@ -1,0 +1,154 @@
+// Events that changed: old payloads and old names, read as the events of today.
+#include "support/histories.hpp"
+
+#include <stela/testing/memory_store.hpp>
+
+#include <cereal/types/vector.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::append;
+using test::message_of;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Three shapes of one event: a whole name; first and last; a list. It was once called otherwise.
+struct NamedV1 {
+  static constexpr EventType event_type{"person.baptised", 1};
+  std::string name;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(name));
+  }
+};
+struct NamedV2 {
+  static constexpr EventType event_type{"person.named", 2};
+  static constexpr auto former_names = names("person.baptised");
+  using Supersedes = NamedV1;
+  static NamedV2 upcast(NamedV1 old) {
+    const std::size_t space = old.name.find(' ');
+    if (space == std::string::npos) throw std::domain_error{"only one name"};
+    return {old.name.substr(0, space), old.name.substr(space + 1)};
+  }
+  std::string first;
+  std::string last;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(first), CEREAL_NVP(last));
+  }
+};
+struct Named {
+  static constexpr EventType event_type{"person.named", 3};
+  using Supersedes = NamedV2;
+  static Named upcast(NamedV2 old) { return {{std::move(old.first), std::move(old.last)}}; }
+  std::vector<std::string> words;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(words));
+  }
+};
+/// Only the name changed.
+struct Moved {
+  static constexpr EventType event_type{"person.moved", 1};
+  static constexpr auto former_names = names("person.relocated", "person.resettled");
+  std::string to;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(to));
+  }
+};
+
+struct PersonState {
+  std::vector<std::string> seen;
+  void apply(const Named& e) {
+    std::string all = "named";
+    for (const std::string& word : e.words) all.append("|").append(word);
+    seen.push_back(all);
+  }
+  void apply(const Moved& e) { seen.push_back("moved|" + e.to); }
+};
+class Person : public AggregateRoot<PersonState, EventSet<Named, Moved>> {
+ public:
+  static constexpr std::string_view category = "person";
+  using AggregateRoot::AggregateRoot;
+};
+
+class Evolution : public ::testing::Test {
+ protected:
+  void stored(std::string_view type, int version, std::string_view payload) {
+    append(store, "person-1", {NewEvent{type, version, false, payload}});
+  }
+  Person load() { return Repository<Person>{store}.load(Id<Person>::from("1")); }
+
+  testing::MemoryStore store;
+};
+
+TEST_F(Evolution, ReadsEveryVersionAsTheNewest) {
+  stored("person.baptised", 1, R"({"name":"Ada Byron"})");
+  stored("person.named", 2, R"({"first":"Ada","last":"King"})");
+  stored("person.named", 3, R"({"words":["Ada","King","Lovelace"]})");
+
+  EXPECT_THAT(load().state().seen,
+              ElementsAre("named|Ada|Byron", "named|Ada|King", "named|Ada|King|Lovelace"));
+}
+
+TEST_F(Evolution, ReadsEventsUnderTheNamesTheyHad) {
+  stored("person.relocated", 1, R"({"to":"Rome"})");
+  stored("person.resettled", 1, R"({"to":"Bern"})");
+  stored("person.moved", 1, R"({"to":"Graz"})");
+
+  EXPECT_THAT(load().state().seen, ElementsAre("moved|Rome", "moved|Bern", "moved|Graz"));
+}
+
+TEST_F(Evolution, NamesAnEventThatTheSetDoesNotHave) {
+  stored("person.moved", 1, R"({"to":"Rome"})");
+  stored("person.died", 4, "{}");
+
+  EXPECT_THAT(message_of<UnknownEvent>([&] { load(); }),
+              AllOf(HasSubstr("person.died v4"), HasSubstr("event 2"), HasSubstr("version 2"),
+                    HasSubstr("person-1")));
+}
+
+TEST_F(Evolution, NamesAVersionThatNobodyHereKnows) {
+  stored("person.named", 4, "{}");
+
+  EXPECT_THAT(message_of<UnknownEvent>([&] { load(); }),
+              AllOf(HasSubstr("person.named v4"), HasSubstr("event 1"), HasSubstr("person-1")));
+}
+
+TEST_F(Evolution, NamesAnOldPayloadThatDoesNotDecode) {
+  stored("person.named", 2, R"({"first":"Ada"})");
+
+  EXPECT_THAT(message_of<CorruptEvent>([&] { load(); }),
+              AllOf(HasSubstr("person.named v2"), HasSubstr("event 1"), HasSubstr("person-1"),
+                    HasSubstr("last")));
+}
+
+TEST_F(Evolution, RecordsOnlyTheNewest) {
+  UnitOfWork unit{store};
+  unit.append(StreamId::parse("person-1"), ExpectedVersion::none(), Named{{"Ada"}});
+  unit.commit();
+
+  EXPECT_THAT(test::lines(store.read_all()),
+              ElementsAre(R"(1 person-1@1 person.named {"words":["Ada"]})"));
+}
+
+TEST_F(Evolution, NamesAnOldPayloadThatDoesNotConvert) {
+  stored("person.baptised", 1, R"({"name":"Plato"})");
+
+  EXPECT_THAT(message_of<CorruptEvent>([&] { load(); }),
+              AllOf(HasSubstr("person.baptised v1"), HasSubstr("upcast to v2"),
+                    HasSubstr("only one name")));
+}
+
+}  // namespace
+}  // namespace stela

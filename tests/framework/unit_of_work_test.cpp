@@ -1,0 +1,199 @@
+#include "support/counters.hpp"
+#include "support/histories.hpp"
+#include "support/orders.hpp"
+
+#include <stela/testing/memory_store.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::Added;
+using test::DemandCounter;
+using test::lines;
+using test::message_of;
+using test::Order;
+using test::OrderNoted;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class UnitOfWorkTest : public ::testing::Test {
+ protected:
+  void given_an_order() {
+    Order order = Order::place(id, "jane", 100);
+    Repository<Order>{store}.save(order);
+  }
+
+  const Id<Order> id = Id<Order>::from("1");
+  const Id<DemandCounter> counter_id = Id<DemandCounter>::from("1");
+  testing::MemoryStore store;
+  UnitOfWork unit{store};
+};
+
+TEST_F(UnitOfWorkTest, CommitsAggregatesOfSeveralTypesTogether) {
+  given_an_order();
+  unit.load<Order>(id).note("counted");
+  unit.add(DemandCounter{counter_id}).add(5);
+  const AppendResult result = unit.commit();
+
+  EXPECT_EQ(result.first, GlobalSequence{2});
+  EXPECT_EQ(result.last, GlobalSequence{3});
+  EXPECT_THAT(lines(store.read_all()),
+              ElementsAre(HasSubstr("1 order-1@1 order.placed"), HasSubstr("2 order-1@2"),
+                          R"(3 counter-1@1 counter.added {"amount":5})"));
+}
+
+TEST_F(UnitOfWorkTest, CommitsNothingIfOneAggregateLostARace) {
+  given_an_order();
+  unit.load<Order>(id).note("lost");
+  unit.add(DemandCounter{counter_id}).add(5);
+  Order winner = Repository<Order>{store}.load(id);
+  winner.note("won");
+  Repository<Order>{store}.save(winner);
+
+  EXPECT_THROW(unit.commit(), ConcurrencyConflict);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST_F(UnitOfWorkTest, GivesOneObjectForOneAggregate) {
+  given_an_order();
+  Order& order = unit.load<Order>(id);
+  order.note("once");
+
+  EXPECT_EQ(&unit.load<Order>(id), &order);
+  EXPECT_EQ(unit.find<Order>(id), &order);
+  EXPECT_EQ(unit.find<Order>(id)->state().notes, 1);
+  DemandCounter& counter = unit.add(DemandCounter{counter_id});
+  EXPECT_EQ(unit.find<DemandCounter>(counter_id), &counter);
+}
+
+TEST_F(UnitOfWorkTest, FindsNothingWhereThereAreNoEvents) {
+  EXPECT_EQ(unit.find<Order>(id), nullptr);
+  EXPECT_THROW(unit.load<Order>(id), AggregateNotFound);
+}
+
+TEST_F(UnitOfWorkTest, RefusesTwoObjectsForOneStream) {
+  given_an_order();
+  unit.load<Order>(id);
+
+  EXPECT_THAT(message_of<UsageError>([&] { unit.add(Order{id}); }),
+              HasSubstr("in this unit of work already"));
+  EXPECT_THAT(message_of<UsageError>(
+                  [&] { unit.append(id.stream(), ExpectedVersion::any(), OrderNoted{"x"}); }),
+              HasSubstr("record on that"));
+}
+
+class Archive : public AggregateRoot<test::OrderState, test::OrderEvents> {
+ public:
+  static constexpr std::string_view category = "order";
+  using AggregateRoot::AggregateRoot;
+};
+
+TEST_F(UnitOfWorkTest, RefusesOneStreamAsTwoTypes) {
+  given_an_order();
+  unit.load<Order>(id);
+
+  EXPECT_THAT(message_of<UsageError>([&] { unit.load<Archive>(Id<Archive>::from("1")); }),
+              HasSubstr("aggregate of another type"));
+}
+
+TEST_F(UnitOfWorkTest, AppendsEventsWithoutAnAggregate) {
+  const StreamId audit = StreamId::parse("audit-1");
+  unit.append(audit, ExpectedVersion::none(), OrderNoted{"a"});
+  unit.append(audit, ExpectedVersion::none(), Added{2});
+  unit.commit();
+
+  EXPECT_THAT(lines(store.read_all()), ElementsAre(R"(1 audit-1@1 order.noted {"text":"a"})",
+                                                   R"(2 audit-1@2 counter.added {"amount":2})"));
+  unit.append(audit, ExpectedVersion::none(), OrderNoted{"b"});
+  EXPECT_THROW(unit.commit(), ConcurrencyConflict);
+}
+
+TEST_F(UnitOfWorkTest, RefusesTwoExpectationsForOneStream) {
+  const StreamId audit = StreamId::parse("audit-1");
+  unit.append(audit, ExpectedVersion::none(), OrderNoted{"a"});
+
+  EXPECT_THAT(
+      message_of<UsageError>([&] { unit.append(audit, ExpectedVersion::any(), OrderNoted{"b"}); }),
+      HasSubstr("two different expected versions"));
+}
+
+TEST_F(UnitOfWorkTest, RunsTheCallersWorkBehindTheEvents) {
+  given_an_order();
+  unit.load<Order>(id).note("seen");
+  std::vector<std::string> seen;
+  unit.in_transaction(
+      [&](Transaction& transaction) { seen = lines(transaction.read_stream(id.stream())); });
+  unit.commit();
+
+  EXPECT_THAT(seen, ElementsAre(HasSubstr("placed"), HasSubstr("noted")));
+}
+
+TEST_F(UnitOfWorkTest, RollsTheEventsBackWithTheCallersWork) {
+  unit.add(Order::place(id, "jane", 100));
+  unit.in_transaction([](Transaction&) { throw std::runtime_error{"no"}; });
+
+  EXPECT_THROW(unit.commit(), std::runtime_error);
+  EXPECT_THAT(lines(store.read_all()), IsEmpty());
+}
+
+TEST_F(UnitOfWorkTest, RunsTheCallersWorkWithoutEvents) {
+  int calls = 0;
+  unit.in_transaction([&](Transaction&) { ++calls; });
+  unit.commit();
+  unit.commit();
+
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(UnitOfWorkTest, JoinsATransactionOfTheCallers) {
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    UnitOfWork inner{transaction};
+    inner.add(Order::place(id, "jane", 100));
+    inner.commit();
+    EXPECT_EQ(Repository<Order>{transaction}.load(id).version(), StreamVersion{1});
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+  EXPECT_THAT(lines(store.read_all()), IsEmpty());
+}
+
+TEST_F(UnitOfWorkTest, CommitsOnceUnderOneId) {
+  int calls = 0;
+  const auto place = [&] {
+    UnitOfWork again{store};
+    again.add(Order::place(id, "jane", 100));
+    again.in_transaction([&](Transaction&) { ++calls; });
+    return again.commit({.append_id = "place-1"});
+  };
+
+  EXPECT_FALSE(place().repeated);
+  EXPECT_TRUE(place().repeated);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(UnitOfWorkTest, IsAsNewBehindACommit) {
+  given_an_order();
+  unit.load<Order>(id).note("first");
+  unit.commit();
+  unit.load<Order>(id).note("second");
+  unit.commit();
+
+  EXPECT_EQ(Repository<Order>{store}.load(id).state().notes, 2);
+}
+
+TEST_F(UnitOfWorkTest, DropsWhatItDidNotCommit) {
+  { UnitOfWork{store}.add(Order::place(id, "jane", 100)); }
+  EXPECT_THAT(lines(store.read_all()), IsEmpty());
+}
+
+}  // namespace
+}  // namespace stela
