@@ -6,6 +6,7 @@
 #include "sqlite/kinds.hpp"
 #include "sqlite/stream_heads.hpp"
 
+#include <stela/eventstore/export.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/stream_id.hpp>
 
@@ -17,7 +18,7 @@
 namespace stela::sqlite {
 
 /// A row of the events table that isn't what was stored.
-class CorruptRow final : public CorruptEvent {
+class STELA_EVENTSTORE_EXPORT CorruptRow final : public CorruptEvent {
  public:
   CorruptRow(std::int64_t sequence, const std::string& problem);
 
@@ -73,7 +74,7 @@ struct Succession {
 };
 
 /// Turns rows of the queries read_*.sql into events.
-struct EventRows {
+struct STELA_EVENTSTORE_EXPORT EventRows {
   Connection& connection;
   KindTable& kinds;
   StreamNames& names;

@@ -4,6 +4,7 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
 
+#include <stela/eventstore/export.hpp>
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/function_ref.hpp>
 
@@ -47,9 +48,11 @@ class Readers final : public Reading {
   std::vector<std::unique_ptr<Connection>> idle_;
 };
 
-std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
-                                         const StreamQuery& query);
-std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query);
+STELA_EVENTSTORE_EXPORT std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds,
+                                                                 const StreamId& stream,
+                                                                 const StreamQuery& query);
+STELA_EVENTSTORE_EXPORT std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds,
+                                                              const AllQuery& query);
 std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
                                      std::span<const GlobalSequence> sequences);
 
