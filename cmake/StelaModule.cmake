@@ -1,12 +1,17 @@
 # stela_module(name SOURCES ...): the library stela_<name>, its alias stela::<name>, its export header
 # <stela/<name>/export.hpp>, and what every module of Stela has in common.
 include(GenerateExportHeader)
+include(GNUInstallDirs)
 
 function(stela_compile_options target)
   target_compile_features(${target} PUBLIC cxx_std_20)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
   if(STELA_WARNINGS)
     target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+      # GCC 12 sees overlap where strings are joined; see its bug 105651.
+      target_compile_options(${target} PRIVATE -Wno-restrict)
+    endif()
   endif()
   if(STELA_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${STELA_SANITIZE} -fno-omit-frame-pointer)
@@ -28,6 +33,10 @@ function(stela_module name)
     POSITION_INDEPENDENT_CODE ON
     VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+  if(NOT STELA_SANITIZE)
+    # A name that a shared library forgot to export is found here, not by its users.
+    target_link_options(${target} PRIVATE LINKER:--no-undefined)
+  endif()
   set(generated "${CMAKE_CURRENT_BINARY_DIR}/include")
   generate_export_header(${target} BASE_NAME ${macro}
     EXPORT_FILE_NAME "${generated}/stela/${name}/export.hpp")
@@ -38,6 +47,9 @@ function(stela_module name)
   target_include_directories(${target}
     PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>"
            "$<BUILD_INTERFACE:${generated}>"
-           "$<INSTALL_INTERFACE:include>"
+           "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
     PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  set_target_properties(${target} PROPERTIES
+    STELA_HEADERS "${CMAKE_CURRENT_SOURCE_DIR}/include/;${generated}/")
+  set_property(GLOBAL APPEND PROPERTY STELA_MODULES ${name})
 endfunction()

@@ -6,3 +6,4 @@
 #include <stela/framework/repository.hpp>
 #include <stela/framework/retry.hpp>
 #include <stela/framework/unit_of_work.hpp>
+#include <stela/framework/version.hpp>

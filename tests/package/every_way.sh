@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Builds the consumer in every way that there is: against a shared and a minimal install, by
+# FetchContent, and against the Debian packages in a new root. Takes some minutes.
+# Usage: every_way.sh [shared|minimal|fetch-content|deb]...
+# `deb` needs mmdebstrap, root and a Debian mirror; without them it only unpacks the packages.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+source=$(cd "$here/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+quietly() {
+  if ! "$@" >"$work/log" 2>&1; then
+    tail -n 60 "$work/log" >&2
+    exit 1
+  fi
+}
+
+consume() {  # how, with NATS, more arguments
+  quietly cmake "-DHOW=$1" "-DWITH_NATS=$2" "-DWORK=$work/consumer" -DCXX=g++ "${@:3}" \
+    -P "$here/consumer.cmake"
+  echo "  consumer by $1: builds and runs"
+}
+
+build() {  # preset, prefix
+  quietly cmake --preset "$1" -S "$source" -B "$work/$1" "${@:3}"
+  quietly cmake --build "$work/$1"
+  quietly cmake --install "$work/$1" --prefix "$2"
+}
+
+shared() {
+  echo "Shared libraries"
+  build package "$work/shared"
+  consume find-package ON "-DPREFIX=$work/shared"
+  consume pkg-config ON "-DPREFIX=$work/shared"
+}
+
+minimal() {
+  echo "Minimal: SQLite alone, static"
+  build minimal "$work/minimal"
+  consume find-package OFF "-DPREFIX=$work/minimal"
+  if find "$work/minimal" -name '*nats*' | grep -q .; then
+    echo "  the minimal install has files of NATS" >&2
+    exit 1
+  fi
+}
+
+fetch_content() {
+  echo "Sources"
+  consume fetch-content OFF "-DSOURCE=$source"
+  consume folder ON "-DSOURCE=$source"
+}
+
+deb() {
+  echo "Debian packages"
+  quietly cmake --preset package -S "$source" -B "$work/deb"
+  quietly cmake --build "$work/deb"
+  (cd "$work/deb" && quietly cpack -G DEB)
+  local packages=("$work"/deb/packages/*.deb)
+  printf '  %s\n' "${packages[@]##*/}"
+  if [ "$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null; then
+    for package in "${packages[@]}"; do dpkg-deb -x "$package" "$work/unpacked"; done
+    consume find-package ON "-DPREFIX=$work/unpacked/usr"
+    echo "  (unpacked only: installing in a new root needs root and mmdebstrap)"
+    return
+  fi
+  mkdir -p "$work/root-packages/consumer"
+  cp "${packages[@]}" "$work/root-packages"
+  cp "$here"/consumer/* "$work/root-packages/consumer"
+  quietly mmdebstrap --variant=apt --include=cmake,g++,ninja-build,pkg-config \
+    --customize-hook="copy-in $work/root-packages /opt" \
+    --customize-hook='chroot "$1" sh -c "apt-get install -y -q --no-install-recommends /opt/root-packages/*.deb"' \
+    --customize-hook='chroot "$1" cmake -S /opt/root-packages/consumer -B /opt/b -G Ninja -DCONSUMER_USES_NATS=ON' \
+    --customize-hook='chroot "$1" cmake --build /opt/b' \
+    --customize-hook='chroot "$1" /opt/b/consumer > '"$work/says" \
+    --customize-hook='if test -e "$1/usr/bin/stela"; then chroot "$1" stela version; fi' \
+    bookworm "$work/root.tar"
+  grep -q '^stela .* 1: 100$' "$work/says"
+  echo "  installed in a new root: the consumer builds and runs"
+}
+
+if [ $# -eq 0 ]; then set -- shared minimal fetch-content deb; fi
+for way in "$@"; do
+  case $way in
+    shared | minimal | deb) "$way" ;;
+    fetch-content) fetch_content ;;
+    *) echo "every_way.sh: there is no way '$way'; there are shared, minimal, fetch-content, deb" >&2
+       exit 2 ;;
+  esac
+done
