@@ -5,7 +5,7 @@
 namespace stela {
 
 void check_append(const AppendRequest& request) {
-  if (request.context.is_replaying) {
+  if (request.context.is_replaying || is_replaying()) {
     throw UsageError{"an append inside a replay; a handler that is replayed only projects"};
   }
   metadata::check(request.context);

@@ -15,16 +15,11 @@
 
 namespace stela {
 
-using namespace std::chrono_literals;
 using relay::Counts;
 using relay::Mailbox;
 using relay::Steady;
 
 namespace {
-
-/// How long to look for a commit that a write to the log announced.
-constexpr auto commit_follows_within = 4ms;
-constexpr auto look_every = 250us;
 
 class OsRandom final : public Random {
  public:
@@ -68,7 +63,7 @@ class Relay::Driver final : public relay::Observer {
       : options_{with_name(options)},
         event_store_{outbox.store()},
         store_{outbox.store()},
-        mailbox_{event_store_.path().empty() ? std::string{} : event_store_.path() + "-wal"},
+        mailbox_{event_store_},
         worker_{
             options_,
             outbox.fence(),
@@ -79,7 +74,6 @@ class Relay::Driver final : public relay::Observer {
                        std::string{to_string(outbox.fence())} +
                        "', which this publisher can't keep"};
     }
-    commits_ = event_store_.on_commit([this](const CommitNotice&) { mailbox_.wake(); });
   }
 
   RelayTick tick() {
@@ -87,7 +81,7 @@ class Relay::Driver final : public relay::Observer {
     const Steady begun = now();
     step();
     while (is_busy()) {
-      wait(worker_.deadline());
+      mailbox_.wait_until(worker_.deadline());
       step();
     }
     return report(begun);
@@ -105,7 +99,7 @@ class Relay::Driver final : public relay::Observer {
         listener_(report(reported));
         reported = at;
       }
-      if (!worker_.is_stopped()) wait(worker_.deadline());
+      if (!worker_.is_stopped()) mailbox_.wait_until(worker_.deadline());
     }
     if (listener_) listener_(report(reported));
     started_ = stopping_ = false;
@@ -128,23 +122,6 @@ class Relay::Driver final : public relay::Observer {
 
   /// Something is in flight, or the broker hasn't said yet whether it is there.
   bool is_busy() const { return !worker_.is_idle() || worker_.is_connecting(); }
-
-  void wait(Steady deadline) {
-    if (!mailbox_.wait_until(deadline)) return;
-    // Somebody wrote to the log: a commit may be about to be visible.
-    const Steady limit = std::min(now() + commit_follows_within, deadline);
-    while (!sees_commit() && now() < limit) mailbox_.wait_until(now() + look_every);
-  }
-
-  bool sees_commit() {
-    bool changed = false;
-    event_store_.core().reading().read([&](sqlite::Connection& connection) {
-      const std::int64_t version = connection.integer("PRAGMA data_version").value_or(0);
-      changed = version != seen_version_;
-      seen_version_ = version;
-    });
-    return changed;
-  }
 
   bool did_something() const {
     const Counts& counts = worker_.counts();
@@ -199,10 +176,8 @@ class Relay::Driver final : public relay::Observer {
   OsRandom random_;
   Mailbox mailbox_;
   relay::Worker worker_;
-  Subscription commits_;
   std::function<void(const RelayTick&)> listener_;
   Counts reported_;
-  std::int64_t seen_version_ = 0;
   bool started_ = false;
   bool stopping_ = false;
 };

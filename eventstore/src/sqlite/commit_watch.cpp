@@ -1,0 +1,106 @@
+#include "sqlite/commit_watch.hpp"
+
+#include "sqlite/core.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace stela::sqlite {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+/// How long to look for a commit that a write to the log announced.
+constexpr auto commit_follows_within = 4ms;
+constexpr auto look_every = 250us;
+
+}  // namespace
+
+CommitWatch::CommitWatch(Store& store)
+    : store_{store}, log_{store.path().empty() ? std::string{} : store.path() + "-wal"} {
+  event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event_ < 0) throw StoreFailed{"no file descriptor is left to wait on"};
+  if (!log_.empty()) watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+  commits_ = store.on_commit([this](const CommitNotice&) { wake(); });
+}
+
+CommitWatch::~CommitWatch() {
+  commits_.disconnect();
+  close(event_);
+  if (watch_ >= 0) close(watch_);
+}
+
+void CommitWatch::wake() noexcept {
+  if (signalled_.exchange(true, std::memory_order_acq_rel)) return;
+  const std::uint64_t one = 1;
+  // It can only fail when it is signalled already.
+  [[maybe_unused]] const ssize_t written = write(event_, &one, sizeof one);
+}
+
+void CommitWatch::wait_until(Time deadline) {
+  if (!sleep_until(deadline)) return;
+  // Somebody wrote to the log: a commit may be about to be visible.
+  const Time limit = std::min(steady_clock::now() + commit_follows_within, deadline);
+  while (!sees_commit() && steady_clock::now() < limit) {
+    sleep_until(steady_clock::now() + look_every);
+  }
+}
+
+bool CommitWatch::sleep_until(Time deadline) {
+  using namespace std::chrono;
+  watch_log();
+  std::array<pollfd, 2> files{pollfd{event_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
+  const auto left = ceil<nanoseconds>(deadline - steady_clock::now());
+  if (left.count() > 0) {
+    const timespec wait{static_cast<time_t>(left.count() / 1'000'000'000),
+                        static_cast<long>(left.count() % 1'000'000'000)};
+    ppoll(files.data(), watch_ >= 0 ? 2 : 1, &wait, nullptr);
+  }
+  if (signalled_.exchange(false, std::memory_order_acq_rel)) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t size = read(event_, &count, sizeof count);
+  }
+  return watch_ >= 0 && read_watch();
+}
+
+void CommitWatch::watch_log() {
+  if (watch_ < 0 || watching_) return;
+  watching_ = inotify_add_watch(watch_, log_.c_str(), IN_MODIFY | IN_DELETE_SELF) >= 0;
+}
+
+bool CommitWatch::read_watch() {
+  alignas(inotify_event) std::array<char, 4096> buffer;
+  bool written = false;
+  for (;;) {
+    const ssize_t size = read(watch_, buffer.data(), buffer.size());
+    if (size <= 0) return written;
+    for (ssize_t at = 0; at < size;) {
+      inotify_event event;
+      std::memcpy(&event, buffer.data() + at, sizeof event);
+      if ((event.mask & IN_MODIFY) != 0) written = true;
+      if ((event.mask & (IN_DELETE_SELF | IN_IGNORED)) != 0) watching_ = false;
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+  }
+}
+
+bool CommitWatch::sees_commit() {
+  bool changed = false;
+  store_.core().reading().read([&](Connection& connection) {
+    const std::int64_t version = connection.integer("PRAGMA data_version").value_or(0);
+    changed = version != seen_version_;
+    seen_version_ = version;
+  });
+  return changed;
+}
+
+}  // namespace stela::sqlite

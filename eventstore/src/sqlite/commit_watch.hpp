@@ -1,0 +1,50 @@
+// Where a thread sleeps that follows a store, and what wakes it.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/sqlite.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace stela::sqlite {
+
+/// Wakes at a commit of this process at once, and at one of another process within milliseconds.
+/// A wake-up carries nothing and may be needless: look into the tables.
+/// Threads: `wake` from any; the rest belongs to the thread that sleeps.
+class STELA_EVENTSTORE_EXPORT CommitWatch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// `store` must outlive the watch.
+  explicit CommitWatch(Store& store);
+  ~CommitWatch();
+  CommitWatch(const CommitWatch&) = delete;
+  CommitWatch& operator=(const CommitWatch&) = delete;
+
+  void wake() noexcept;
+
+  /// Sleeps until something may have been committed or `wake` was called, at most until `deadline`.
+  void wait_until(Time deadline);
+
+ private:
+  /// True if the log was written to.
+  bool sleep_until(Time deadline);
+  void watch_log();
+  bool read_watch();
+  bool sees_commit();
+
+  Store& store_;
+  /// The file that every commit writes to; empty for a database that nobody else can see.
+  const std::string log_;
+  int event_ = -1;
+  int watch_ = -1;
+  bool watching_ = false;
+  std::int64_t seen_version_ = 0;
+  std::atomic<bool> signalled_{false};
+  Subscription commits_;
+};
+
+}  // namespace stela::sqlite
