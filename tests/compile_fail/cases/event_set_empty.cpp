@@ -1,0 +1,4 @@
+// stela: an event set needs at least one event
+#include "../domain.hpp"
+
+static_assert(use<stela::EventSet<>>() == 0);

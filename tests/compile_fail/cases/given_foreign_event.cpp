@@ -1,0 +1,14 @@
+// stela: given() names an event that isn't in the aggregate's event set
+#include "../domain.hpp"
+
+struct Noted {
+  static constexpr stela::EventType event_type{"order.noted"};
+};
+class Order : public stela::AggregateRoot<State, Events> {
+ public:
+  static constexpr std::string_view category = "order";
+  using AggregateRoot::AggregateRoot;
+};
+void test() {
+  (void)stela::testing::given<Order>(Noted{});
+}

@@ -1,0 +1,35 @@
+// What the cases share: a domain without mistakes.
+#pragma once
+
+#include <stela/framework.hpp>
+#include <stela/testing/scenario.hpp>
+
+#include <string>
+#include <string_view>
+
+struct Placed {
+  static constexpr stela::EventType event_type{"order.placed", 1, stela::should_publish};
+  std::string customer;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(customer));
+  }
+};
+
+struct Shipped {
+  static constexpr stela::EventType event_type{"order.shipped", 1, stela::local};
+};
+
+using Events = stela::EventSet<Placed, Shipped>;
+
+struct State {
+  int placed = 0;
+  void apply(const Placed&) { ++placed; }
+  void apply(const Shipped&) {}
+};
+
+/// Makes the compiler look at the set.
+template <class Set>
+constexpr std::size_t use() {
+  return Set::size;
+}

@@ -1,0 +1,20 @@
+// The program that every case breaks in one place: it compiles, so a case fails for its mistake.
+#include "domain.hpp"
+
+class Order : public stela::AggregateRoot<State, Events> {
+ public:
+  static constexpr std::string_view category = "order";
+  using AggregateRoot::AggregateRoot;
+  void ship() { record(Shipped{}); }
+};
+
+void ship(stela::EventLog& log, const stela::Id<Order>& id) {
+  stela::Repository<Order> orders{log};
+  Order order = orders.load(id);
+  order.ship();
+  orders.save(order);
+}
+
+void test() {
+  stela::testing::given<Order>(Placed{"jane"}).when(&Order::ship).then(Shipped{});
+}
