@@ -14,7 +14,7 @@ class SnapshotPolicy {
   static constexpr SnapshotPolicy on_demand() noexcept { return SnapshotPolicy{0, true}; }
   /// After a save or a load that leaves `events` or more events without a snapshot.
   static consteval SnapshotPolicy every(std::int64_t events) {
-    if (events < 1) throw "stela: SnapshotPolicy::every needs 1 event or more";
+    if (events < 1) snapshot_policy_every_needs_1_event_or_more();
     return SnapshotPolicy{events, true};
   }
 
@@ -29,6 +29,9 @@ class SnapshotPolicy {
   }
 
  private:
+  /// Never defined: the compiler stops at the call and shows its name.
+  static void snapshot_policy_every_needs_1_event_or_more();
+
   constexpr SnapshotPolicy(std::int64_t every, bool used) noexcept : every_{every}, used_{used} {}
   std::int64_t every_;
   bool used_;
