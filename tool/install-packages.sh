@@ -5,12 +5,11 @@ set -euo pipefail
 
 packages=(
   cmake g++ ninja-build pkg-config
-  libboost-dev libcereal-dev libnats-dev libncurses-dev libsimdjson-dev libsqlite3-dev
-  libtomlplusplus-dev libxxhash-dev
+  libboost-dev libcereal-dev libnats-dev libsimdjson-dev libsqlite3-dev libxxhash-dev
   nats-server sqlite3
 )
 if [ "${1:-}" = tests ]; then
-  packages+=(libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev tmux)
+  packages+=(libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev)
 fi
 
 missing=()

@@ -23,6 +23,13 @@ using MessageHandle = std::unique_ptr<natsMsg, Destroyer<natsMsg, natsMsg_Destro
 using StreamInfoHandle =
     std::unique_ptr<jsStreamInfo, Destroyer<jsStreamInfo, jsStreamInfo_Destroy>>;
 
+using ConsumerInfoHandle =
+    std::unique_ptr<jsConsumerInfo, Destroyer<jsConsumerInfo, jsConsumerInfo_Destroy>>;
+using MetaDataHandle =
+    std::unique_ptr<jsMsgMetaData, Destroyer<jsMsgMetaData, jsMsgMetaData_Destroy>>;
+using SubscriptionHandle =
+    std::unique_ptr<natsSubscription, Destroyer<natsSubscription, natsSubscription_Destroy>>;
+
 inline void check(natsStatus status, const std::string& doing) {
   if (status == NATS_OK) return;
   throw BrokerFailed{doing + " failed: " + natsStatus_GetText(status)};

@@ -5,38 +5,46 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::nats {
 
 /// Streams of one account may not share subjects, so each partition of several has a first token of
 /// its own, which an only partition doesn't.
+/// Threads: any number at once.
 class Layout {
  public:
-  explicit Layout(const PublisherOptions& options) : options_{options} {}
+  /// UsageError if a name or the subject's template can't be used.
+  explicit Layout(const PublisherOptions& options);
 
-  std::string stream(PartitionId partition) const { return options_.stream + suffix(partition); }
+  std::string stream(PartitionId partition) const { return stream_ + suffix(partition); }
 
-  std::string subject(PartitionId partition, std::string_view event) const {
-    std::string subject = options_.prefix;
-    if (options_.fence == Fence::subject) return subject + '.' + partition.label();
-    subject += suffix(partition);
-    subject += '.';
-    subject += event;
-    return subject;
-  }
+  /// CorruptEvent if the template asks for a header and the event's can't be read.
+  std::string subject(PartitionId partition, const StoredEvent& event) const;
+  /// Of all messages of a partition, in mode `subject`.
+  std::string subject_of(PartitionId partition) const { return prefix_ + '.' + partition.label(); }
 
   /// The subjects that the stream must take.
-  std::string subjects(PartitionId partition) const {
-    return options_.prefix + suffix(partition) + ".>";
-  }
+  std::string subjects(PartitionId partition) const { return prefix_ + suffix(partition) + ".>"; }
 
  private:
-  std::string suffix(PartitionId partition) const {
-    const bool own_stream = options_.fence == Fence::stream && partition.number > 0;
-    return own_stream ? '_' + partition.label() : std::string{};
-  }
+  struct Part {
+    enum class Kind : std::uint8_t { text, event, category, stream, partition, header } kind;
+    std::string text;
+  };
 
-  const PublisherOptions& options_;
+  std::string suffix(PartitionId partition) const;
+  void parse(std::string_view subject);
+  void add_part(std::string_view name, std::string_view subject);
+
+  Fence fence_;
+  std::string prefix_;
+  std::string stream_;
+  std::vector<Part> parts_;
 };
+
+/// `text` as one token of a subject: what NATS gives a meaning to, and what can't be printed, is
+/// written as %XX; "_" if it is empty.
+std::string as_token(std::string_view text);
 
 }  // namespace stela::nats

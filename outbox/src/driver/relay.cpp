@@ -74,6 +74,11 @@ class Relay::Driver final : public relay::Observer {
                        std::string{to_string(outbox.fence())} +
                        "', which this publisher can't keep"};
     }
+    if (const Codec codec = event_store_.conventions().codec; !publisher.can(codec)) {
+      throw UsageError{"this database keeps its payloads as '" + std::string{to_string(codec)} +
+                       "', which this publisher isn't set up to send; tell it the codec if those "
+                       "who receive them can read it"};
+    }
   }
 
   RelayTick tick() {

@@ -106,6 +106,9 @@ void Worker::on_answer(const Answer& answer) {
   if (answer.kind == Answer::Kind::disconnected && answer.request == 0) {
     return drop_session(answer.detail, false);
   }
+  if (answer.kind == Answer::Kind::misconfigured && answer.request == 0) {
+    return drop_session(answer.detail, true);
+  }
   if (broker_ != Broker::connected) return;
   for (auto& [number, lane] : lanes_) lane->on_answer(answer);
 }

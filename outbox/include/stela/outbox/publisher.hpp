@@ -1,6 +1,7 @@
 // The port to a message broker: asynchronous, and honest about what it doesn't know.
 #pragma once
 
+#include <stela/framework/codec/codec.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/outbox/export.hpp>
@@ -115,6 +116,8 @@ class STELA_OUTBOX_EXPORT Publisher {
   virtual ~Publisher() = default;
 
   virtual bool can(Fence fence) const noexcept = 0;
+  /// Whether it is meant to publish payloads of this codec, as they are stored.
+  virtual bool can(Codec) const noexcept { return true; }
 
   /// Ends the session that is open, if there is one, and begins another: nothing of the old one is
   /// answered any more, though what it sent may still arrive at the broker.

@@ -1,0 +1,1 @@
+DELETE FROM inbox_dead_letters WHERE letter = ?1 AND retry = 1

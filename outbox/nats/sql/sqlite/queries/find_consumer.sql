@@ -1,0 +1,1 @@
+SELECT consumer FROM inbox_consumers WHERE name = ?1

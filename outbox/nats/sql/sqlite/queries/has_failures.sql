@@ -1,0 +1,1 @@
+SELECT 1 FROM inbox_failures WHERE consumer = ?1 LIMIT 1

@@ -1,0 +1,360 @@
+#include "consumer_worker.hpp"
+
+#include "sqlite/transaction.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+
+namespace stela::nats {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+namespace {
+
+/// How long a message is put back that waits for another of its stream.
+constexpr milliseconds hold_delay = 100ms;
+constexpr auto purge_interval = 60s;
+constexpr std::size_t most_waiting = 100'000;
+constexpr milliseconds longest_trouble_wait = 10s;
+
+/// A handler threw. What it threw is nested in it.
+struct HandlerFailed {
+  std::string what;
+  bool is_permanent = false;
+};
+
+/// True if it isn't the handler's fault: the database is busy or full.
+bool is_trouble_of_store(const Error& error) noexcept {
+  return error.code() == ErrorCode::store_busy || error.code() == ErrorCode::store_full;
+}
+
+/// For what is being handled: called in a catch (...).
+[[noreturn]] void rethrow_as_handler_failure() {
+  try {
+    throw;
+  } catch (const Error& e) {
+    switch (e.code()) {
+      case ErrorCode::store_busy:
+      case ErrorCode::store_full:
+      case ErrorCode::store_failed:
+      case ErrorCode::commit_in_doubt:
+        throw;
+      case ErrorCode::corrupt_event:
+      case ErrorCode::unknown_event:
+        throw HandlerFailed{e.what(), true};
+      default:
+        throw HandlerFailed{e.what()};
+    }
+  } catch (const std::exception& e) {
+    throw HandlerFailed{e.what()};
+  } catch (...) {
+    throw HandlerFailed{"the handler threw something that isn't a std::exception"};
+  }
+}
+
+}  // namespace
+
+Consumer::Worker::Worker(sqlite::Store& store, const ConsumerOptions& options)
+    : store_{store},
+      options_{options},
+      inbox_{store, options.name},
+      is_whole_{options.filter_subject.empty()} {}
+
+void Consumer::Worker::add(std::string_view event, std::unique_ptr<Handler> handler) {
+  if (handler_of(std::string{event}) != nullptr) {
+    throw UsageError{"this consumer has a handler for '" + std::string{event} + "' already"};
+  }
+  handlers_.push_back(std::move(handler));
+}
+
+void Consumer::Worker::on_tick(std::function<void(const ConsumerTick&)> listener) {
+  listener_ = std::move(listener);
+}
+
+Consumer::Worker::Steady Consumer::Worker::now() const {
+  return store_.core().options().clock->steady_now();
+}
+
+Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
+  for (const auto& handler : handlers_) {
+    if (handler->answers_to(event)) return handler.get();
+  }
+  return nullptr;
+}
+
+// --- going round
+
+ConsumerTick Consumer::Worker::poll() {
+  const ConsumerTick before = std::exchange(tick_, {});
+  std::int64_t seen = 0;
+  const auto done = [&] {
+    return tick_.handled + tick_.ignored + tick_.duplicates + tick_.dead + tick_.revived;
+  };
+  do {
+    seen = done();
+    turn(std::min(options_.idle_wait, milliseconds{100}));
+  } while (done() > seen);
+  if (pull_) pull_->flush();
+  return std::exchange(tick_, before);
+}
+
+void Consumer::Worker::run(std::stop_token stop) {
+  while (!stop.stop_requested()) {
+    try {
+      turn(options_.idle_wait);
+      troubles_ = 0;
+    } catch (const Error& e) {
+      const bool passes = e.code() == ErrorCode::broker_failed || is_trouble_of_store(e);
+      if (!passes) throw;
+      wait_out(e, stop);
+    }
+    report();
+  }
+  if (pull_) pull_->flush();
+  pull_.reset();
+}
+
+void Consumer::Worker::turn(milliseconds wait) {
+  purge_if_due();
+  retry_letters();
+  if (!pull_) pull_ = std::make_unique<Pull>(options_);
+  std::vector<Delivery> batch;
+  try {
+    batch = pull_->fetch(options_.batch_size, wait);
+    handle(batch);
+  } catch (const Error& e) {
+    // What was fetched and isn't answered comes again, with another connection or by and by.
+    if (e.code() == ErrorCode::broker_failed) pull_.reset();
+    for (const Delivery& delivery : batch) {
+      if (pull_ && delivery.message) pull_->put_back(delivery, options_.retry_backoff);
+    }
+    throw;
+  }
+}
+
+void Consumer::Worker::wait_out(const Error& trouble, std::stop_token& stop) {
+  if (troubles_++ == 0) {
+    store_.conventions().log->write(
+        {.level = LogLevel::warning, .name = "consumer.trouble", .message = trouble.what()});
+  }
+  const milliseconds wait =
+      std::min(options_.retry_backoff * (1 << std::min(troubles_ - 1, 10)), longest_trouble_wait);
+  std::mutex mutex;
+  std::condition_variable_any never;
+  std::unique_lock lock{mutex};
+  never.wait_for(lock, stop, wait, [] { return false; });
+}
+
+void Consumer::Worker::report() {
+  if (tick_ == reported_) return;
+  if (listener_) listener_(tick_);
+  tick_ = reported_ = {};
+}
+
+void Consumer::Worker::purge_if_due() {
+  if (now() < next_purge_) return;
+  // Some at a time: the rest is due at the next turn.
+  if (!inbox_.purge(inbox_.now() - options_.retention)) next_purge_ = now() + purge_interval;
+}
+
+// --- messages
+
+void Consumer::Worker::handle(std::span<Delivery> batch) {
+  while (!batch.empty()) {
+    std::size_t done = 1;
+    try {
+      done = handle_together(batch);
+    } catch (const HandlerFailed&) {
+      // All of it was undone. One after the other, only the one that failed is put back.
+      for (Delivery& delivery : batch) {
+        handle_alone(delivery);
+        answer({&delivery, 1});
+      }
+      return;
+    }
+    answer(batch.first(done));
+    batch = batch.subspan(done);
+    for (const Delivery& delivery : batch) pull_->in_progress(delivery);
+  }
+}
+
+std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
+  ConsumerTick tick;
+  std::size_t done = 0;
+  // The broker must not lose patience with the rest.
+  const Steady limit = now() + options_.ack_wait / 4;
+  store_.transact([&](Transaction& transaction) {
+    inbox_.begin(sqlite::open_transaction(transaction).connection());
+    for (Delivery& delivery : batch) {
+      handle_one(transaction, delivery, tick);
+      ++done;
+      if (now() >= limit) break;
+    }
+  });
+  tick_ += tick;
+  // Foreign messages have no effect that could be undone: each in a transaction of its own.
+  for (Delivery& delivery : batch.first(done)) {
+    if (!delivery.event) bury(delivery, 1, delivery.problem);
+  }
+  return done;
+}
+
+void Consumer::Worker::handle_alone(Delivery& delivery) {
+  try {
+    handle_together({&delivery, 1});
+  } catch (const HandlerFailed& e) {
+    note_failure(delivery, e.what, e.is_permanent);
+  }
+}
+
+void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
+                                  ConsumerTick& tick) {
+  delivery.answer = Delivery::Answer::ack;
+  if (!delivery.event) return;
+  ReceivedEvent& event = *delivery.event;
+  sqlite::Connection& connection = sqlite::open_transaction(transaction).connection();
+  const InboxStore::Standing standing = inbox_.look(connection, event, is_whole_);
+  if (is_held(delivery, standing, tick)) {
+    delivery.answer = Delivery::Answer::hold;
+    ++tick.held;
+    return;
+  }
+  if (standing == InboxStore::Standing::duplicate ||
+      !inbox_.take(connection, event, standing, is_whole_)) {
+    ++tick.duplicates;
+    return;
+  }
+  call_handler(transaction, event, tick);
+}
+
+bool Consumer::Worker::is_held(const Delivery& delivery, InboxStore::Standing standing,
+                               ConsumerTick& tick) {
+  using Standing = InboxStore::Standing;
+  if (standing == Standing::behind_failure) return true;
+  const bool waits = standing == Standing::behind_gap ||
+                     (standing == Standing::first_of_many && pull_->has_whole_history());
+  const ReceivedEvent& event = *delivery.event;
+  if (!waits) {
+    if (!waiting_.empty()) waiting_.erase(event.id);
+    return false;
+  }
+  if (waiting_.size() >= most_waiting) waiting_.clear();
+  const Steady since = waiting_.try_emplace(event.id, now()).first->second;
+  if (now() < since + options_.gap_patience) return true;
+  waiting_.erase(event.id);
+  ++tick.gaps;
+  log(LogLevel::error, "consumer.gap", delivery,
+      "messages before this one are missing, the last of them version " +
+          std::to_string(event.published_before.value()) + " of its stream");
+  return false;
+}
+
+void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
+                                    ConsumerTick& tick) {
+  Handler* const handler = handler_of(event.kind.type);
+  if (handler == nullptr) {
+    ++tick.ignored;
+    return;
+  }
+  try {
+    const StoredEvent stored = event.as_stored();
+    const ContextScope scope = ContextScope::handling(stored);
+    handler->handle(transaction, stored, event.codec);
+  } catch (...) {
+    rethrow_as_handler_failure();
+  }
+  ++tick.handled;
+}
+
+void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error,
+                                    bool is_permanent) {
+  if (is_permanent) return bury(delivery, 1, error);
+  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
+    delivery.attempts = inbox_.note_failure(connection, *delivery.event, error);
+  });
+  log(LogLevel::warning, "consumer.handler_failed", delivery, error);
+  if (delivery.attempts >= options_.max_attempts) return bury(delivery, delivery.attempts, error);
+  delivery.answer = Delivery::Answer::back_off;
+  ++tick_.failed;
+}
+
+void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error) {
+  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
+    inbox_.begin(connection);
+    inbox_.bury(connection, delivery, attempts, error, is_whole_);
+  });
+  delivery.answer = Delivery::Answer::ack;
+  ++tick_.dead;
+  log(LogLevel::error, "consumer.dead_letter", delivery, error);
+}
+
+void Consumer::Worker::answer(std::span<Delivery> batch) {
+  for (const Delivery& delivery : batch) {
+    switch (delivery.answer) {
+      case Delivery::Answer::ack:
+        pull_->ack(delivery);
+        break;
+      case Delivery::Answer::hold:
+        pull_->put_back(delivery, hold_delay);
+        break;
+      case Delivery::Answer::back_off:
+        pull_->put_back(delivery, backoff_after(delivery.attempts));
+        break;
+      case Delivery::Answer::none:
+        break;
+    }
+  }
+}
+
+milliseconds Consumer::Worker::backoff_after(int attempts) {
+  const milliseconds wait = std::min(options_.retry_backoff * (1 << std::min(attempts - 1, 20)),
+                                     options_.retry_backoff_max);
+  // Give or take a quarter, so that what failed together isn't tried together for ever.
+  std::uniform_int_distribution<std::int64_t> spread{-wait.count() / 4, wait.count() / 4};
+  return wait + milliseconds{spread(random_)};
+}
+
+// --- dead letters
+
+void Consumer::Worker::retry_letters() {
+  while (const auto letter = inbox_.next_to_retry()) retry(*letter);
+}
+
+void Consumer::Worker::retry(const InboxStore::Letter& letter) {
+  ConsumerTick tick;
+  bool taken = false;
+  try {
+    const ReceivedEvent event = read_envelope(KeptHeaders{letter.headers}, letter.payload);
+    store_.transact([&](Transaction& transaction) {
+      auto& connection = sqlite::open_transaction(transaction).connection();
+      taken = InboxStore::take_letter(connection, letter.number);
+      if (taken) call_handler(transaction, event, tick);
+    });
+    tick_ += tick;
+    if (taken) ++tick_.revived;
+  } catch (const HandlerFailed& e) {
+    inbox_.fail_letter(letter.number, e.what);
+  } catch (const CorruptEvent& e) {
+    inbox_.fail_letter(letter.number, e.what());
+  }
+}
+
+void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery& delivery,
+                           const std::string& problem) {
+  const std::string what =
+      delivery.event ? delivery.event->as_stored().describe() : std::string{delivery.subject()};
+  const std::array fields{
+      LogEntry::Field{"consumer", options_.name}, LogEntry::Field{"stream", options_.stream},
+      LogEntry::Field{"broker_sequence", std::to_string(delivery.place.sequence)},
+      LogEntry::Field{"event", what}, LogEntry::Field{"problem", problem}};
+  store_.conventions().log->write(
+      {.level = level, .name = name, .message = what + ": " + problem, .fields = fields});
+}
+
+}  // namespace stela::nats

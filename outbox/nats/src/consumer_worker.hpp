@@ -1,0 +1,76 @@
+// What a consumer does.
+#pragma once
+
+#include "inbox_store.hpp"
+#include "pull.hpp"
+
+#include <stela/nats/consumer.hpp>
+
+#include <chrono>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace stela::nats {
+
+/// Threads: one at a time.
+class Consumer::Worker {
+ public:
+  Worker(sqlite::Store& store, const ConsumerOptions& options);
+
+  void add(std::string_view event, std::unique_ptr<Handler> handler);
+  void on_tick(std::function<void(const ConsumerTick&)> listener);
+  ConsumerTick poll();
+  void run(std::stop_token stop);
+
+ private:
+  using Steady = std::chrono::steady_clock::time_point;
+
+  // Going round.
+  void turn(std::chrono::milliseconds wait);
+  void wait_out(const Error& trouble, std::stop_token& stop);
+  void report();
+  void purge_if_due();
+
+  // Messages.
+  void handle(std::span<Delivery> batch);
+  std::size_t handle_together(std::span<Delivery> batch);
+  void handle_alone(Delivery& delivery);
+  void handle_one(Transaction& transaction, Delivery& delivery, ConsumerTick& tick);
+  bool is_held(const Delivery& delivery, InboxStore::Standing standing, ConsumerTick& tick);
+  void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
+  void note_failure(Delivery& delivery, const std::string& error, bool is_permanent);
+  void bury(Delivery& delivery, int attempts, const std::string& error);
+  void answer(std::span<Delivery> batch);
+
+  // Dead letters.
+  void retry_letters();
+  void retry(const InboxStore::Letter& letter);
+
+  void log(LogLevel level, std::string_view name, const Delivery& delivery,
+           const std::string& problem);
+  Handler* handler_of(const std::string& event) const noexcept;
+  Steady now() const;
+  std::chrono::milliseconds backoff_after(int attempts);
+
+  sqlite::Store& store_;
+  const ConsumerOptions options_;
+  InboxStore inbox_;
+  /// Every message of each stream comes here: what is missing can be seen.
+  const bool is_whole_;
+  std::unique_ptr<Pull> pull_;
+  std::vector<std::unique_ptr<Handler>> handlers_;
+  /// Messages that wait for one before them, by event: since when.
+  std::unordered_map<EventId, Steady> waiting_;
+  std::function<void(const ConsumerTick&)> listener_;
+  ConsumerTick tick_;
+  ConsumerTick reported_;
+  Steady next_purge_{};
+  int troubles_ = 0;
+  std::minstd_rand random_{std::random_device{}()};
+};
+
+}  // namespace stela::nats

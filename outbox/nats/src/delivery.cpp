@@ -1,0 +1,65 @@
+#include "delivery.hpp"
+
+#include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+namespace stela::nats {
+
+std::string_view MessageHeaders::get(const char* name) const {
+  const char* value = nullptr;
+  if (natsMsgHeader_Get(message_, name, &value) != NATS_OK || value == nullptr) return {};
+  return value;
+}
+
+void MessageHeaders::for_each(FunctionRef<void(std::string_view, std::string_view)> use) const {
+  const char** keys = nullptr;
+  int count = 0;
+  if (natsMsgHeader_Keys(message_, &keys, &count) != NATS_OK) return;
+  const std::unique_ptr<const char*, void (*)(const char**)> owned{
+      keys, [](const char** list) { free(static_cast<void*>(list)); }};
+  for (int i = 0; i < count; ++i) use(keys[i], get(keys[i]));
+}
+
+std::string_view KeptHeaders::get(const char* name) const {
+  const auto found = headers_.find(name);
+  return found == headers_.end() ? std::string_view{} : std::string_view{found->second};
+}
+
+void KeptHeaders::for_each(FunctionRef<void(std::string_view, std::string_view)> use) const {
+  for (const auto& [name, value] : headers_) use(name, value);
+}
+
+std::string KeptHeaders::to_json(const Headers& headers) {
+  std::string text;
+  json::ObjectWriter object{text};
+  headers.for_each([&](std::string_view name, std::string_view value) {
+    // A foreign message may hold anything; what isn't UTF-8 is kept as it can be shown.
+    std::string shown{value};
+    if (!json::is_utf8(shown)) shown.clear(), append_percent_encoded(shown, value);
+    if (json::is_utf8(name)) object.add(name, shown);
+  });
+  object.close();
+  return text;
+}
+
+KeptHeaders::Map KeptHeaders::from_json(std::string_view text) {
+  Map headers;
+  json::Reader reader{text};
+  reader.open_object();
+  std::string name;
+  while (reader.next_member(name)) headers[name] = reader.get_string();
+  reader.close();
+  reader.finish();
+  return headers;
+}
+
+std::string_view Delivery::payload() const noexcept {
+  return {natsMsg_GetData(message.get()),
+          static_cast<std::size_t>(natsMsg_GetDataLength(message.get()))};
+}
+
+std::string_view Delivery::subject() const noexcept {
+  return natsMsg_GetSubject(message.get());
+}
+
+}  // namespace stela::nats

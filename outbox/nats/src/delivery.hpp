@@ -1,0 +1,65 @@
+// A message on its way through a consumer: from the broker, or from the dead letters.
+#pragma once
+
+#include "envelope.hpp"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela::nats {
+
+/// The headers of a message of nats.c.
+class MessageHeaders final : public Headers {
+ public:
+  explicit MessageHeaders(natsMsg* message) noexcept : message_{message} {}
+  std::string_view get(const char* name) const override;
+  void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
+
+ private:
+  natsMsg* message_;
+};
+
+/// Headers that were kept.
+class KeptHeaders final : public Headers {
+ public:
+  using Map = std::map<std::string, std::string>;
+
+  explicit KeptHeaders(const Map& headers) noexcept : headers_{headers} {}
+  std::string_view get(const char* name) const override;
+  void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
+
+  /// As a JSON object, and back.
+  static std::string to_json(const Headers& headers);
+  static Map from_json(std::string_view json);
+
+ private:
+  const Map& headers_;
+};
+
+/// Where a message stands at the broker.
+struct BrokerPlace {
+  std::string_view stream = {};
+  std::uint64_t sequence = 0;
+  /// Nanoseconds, as the broker counts them.
+  std::int64_t time = 0;
+};
+
+struct Delivery {
+  MessageHandle message = {};
+  BrokerPlace place = {};
+  /// Unset if the message isn't one of Stela's; then `problem` says why.
+  std::optional<ReceivedEvent> event = {};
+  std::string problem = {};
+
+  enum class Answer : std::uint8_t { none, ack, hold, back_off } answer = Answer::none;
+  /// For `back_off`: how often it was tried.
+  int attempts = 0;
+
+  std::string_view payload() const noexcept;
+  std::string_view subject() const noexcept;
+};
+
+}  // namespace stela::nats

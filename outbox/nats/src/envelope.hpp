@@ -1,0 +1,85 @@
+// What a message says about its event: CloudEvents 1.0 in binary mode, and what a consumer needs to
+// see a gap. docs/reference/wire-format.md specifies it.
+#pragma once
+
+#include "handles.hpp"
+
+#include <stela/framework/codec/codec.hpp>
+#include <stela/framework/function_ref.hpp>
+#include <stela/framework/stored_event.hpp>
+#include <stela/outbox/publisher.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace stela::nats {
+
+namespace header {
+inline constexpr const char* message_id = "Nats-Msg-Id";
+inline constexpr const char* store = "Stela-Store";
+inline constexpr const char* sequence = "Stela-Sequence";
+inline constexpr const char* previous = "Stela-Previous";
+inline constexpr const char* stream_previous = "Stela-Stream-Previous";
+inline constexpr const char* redelivery = "Stela-Redelivery";
+/// Before the name of a header of the user's, which can't be taken for one of ours then.
+inline constexpr std::string_view user_prefix = "Stela-Header-";
+}  // namespace header
+
+/// CloudEvents' rule for header values: what isn't printable ASCII, and space, '"' and '%', is
+/// written as %XX.
+void append_percent_encoded(std::string& out, std::string_view text);
+/// CorruptEvent if a '%' isn't followed by two hexadecimal digits.
+std::string percent_decoded(std::string_view text);
+
+/// What a publisher adds to what the event says itself.
+struct EnvelopeOptions {
+  /// ce-source; empty: "urn:uuid:<store id>".
+  std::string source = {};
+  std::string_view content_type = {};
+  const Partitioner* partitioner = nullptr;
+};
+
+std::string_view content_type_of(Codec codec) noexcept;
+
+/// Sets every header but those of the fence. CorruptEvent if the event's stored context can't be
+/// read.
+void write_envelope(natsMsg* message, const OutgoingMessage& outgoing,
+                    const EnvelopeOptions& options);
+
+/// The headers of a message that arrived, wherever it is kept.
+class Headers {
+ public:
+  virtual ~Headers() = default;
+  /// Empty if there is none; valid as long as the message.
+  virtual std::string_view get(const char* name) const = 0;
+  virtual void for_each(
+      FunctionRef<void(std::string_view name, std::string_view value)> use) const = 0;
+};
+
+/// An event as it arrived.
+struct ReceivedEvent {
+  std::string store_id = {};
+  StreamId stream;
+  EventKind kind = {};
+  GlobalSequence sequence = {};
+  StreamVersion version = {};
+  StreamVersion published_before = {};
+  EventId id = {};
+  Timestamp recorded_at = {};
+  std::string correlation = {};
+  EventId causation_id = {};
+  std::string metadata = {};
+  Codec codec = Codec::json;
+  std::int64_t redelivery = 0;
+  std::string_view payload = {};
+
+  /// A view of this: what handlers see, and what contexts are made from.
+  StoredEvent as_stored() const;
+};
+
+/// CorruptEvent, naming the header, if the message isn't one of Stela's.
+ReceivedEvent read_envelope(const Headers& headers, std::string_view payload);
+
+}  // namespace stela::nats

@@ -1,0 +1,81 @@
+#include <stela/nats/inbox.hpp>
+
+#include "inbox_sql.hpp"
+#include "inbox_store.hpp"
+
+namespace stela::nats {
+
+namespace sql = inbox::sql;
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+Timestamp time_of(std::int64_t microseconds) {
+  return Timestamp{std::chrono::microseconds{microseconds}};
+}
+
+bool change_letter(sqlite::Store& store, std::string_view statement, std::int64_t letter) {
+  bool found = false;
+  store.core().writer().run_statements([&](Connection& connection) {
+    connection.query(statement).bind(1, letter).run();
+    found = sqlite3_changes(connection.handle()) == 1;
+  });
+  return found;
+}
+
+}  // namespace
+
+Inbox::Inbox(sqlite::Store& store) : store_{store} {
+  migrate_inbox(store);
+}
+
+std::vector<DeadLetter> Inbox::dead_letters(const InboxQuery& query) {
+  std::vector<DeadLetter> letters;
+  store_.core().reading().read([&](Connection& connection) {
+    Query rows = connection.query(sql::list_dead_letters);
+    rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
+    while (rows.step()) {
+      letters.push_back({.number = rows.integer(0),
+                         .consumer = std::string{rows.text(1)},
+                         .broker_stream = std::string{rows.text(2)},
+                         .broker_sequence = static_cast<std::uint64_t>(rows.integer(3)),
+                         .subject = std::string{rows.text(5)},
+                         .headers = KeptHeaders::from_json(rows.text(6)),
+                         .payload = std::string{rows.blob(7)},
+                         .dead_at = time_of(rows.integer(8)),
+                         .attempts = static_cast<int>(rows.integer(9)),
+                         .error = std::string{rows.text(10)},
+                         .is_to_retry = rows.integer(11) != 0});
+    }
+  });
+  return letters;
+}
+
+bool Inbox::retry(std::int64_t letter) {
+  return change_letter(store_, sql::retry_dead_letter, letter);
+}
+
+bool Inbox::discard(std::int64_t letter) {
+  return change_letter(store_, sql::delete_dead_letter, letter);
+}
+
+std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
+  std::vector<Gap> gaps;
+  store_.core().reading().read([&](Connection& connection) {
+    Query rows = connection.query(sql::list_gaps);
+    rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
+    while (rows.step()) {
+      gaps.push_back({.number = rows.integer(0),
+                      .consumer = std::string{rows.text(1)},
+                      .source = std::string{rows.text(2)},
+                      .stream = std::string{rows.text(3)},
+                      .after = StreamVersion{rows.integer(4)},
+                      .missing = StreamVersion{rows.integer(5)},
+                      .seen_at = time_of(rows.integer(7))});
+    }
+  });
+  return gaps;
+}
+
+}  // namespace stela::nats

@@ -1,0 +1,182 @@
+#include "inbox_store.hpp"
+
+#include "inbox_sql.hpp"
+
+#include <cstring>
+
+namespace stela::nats {
+
+namespace sql = inbox::sql;
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+constexpr std::int64_t purged_at_once = 1'000;
+
+std::string_view bytes_of(const Uuid& id) noexcept {
+  return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
+}
+
+bool changed(Connection& connection) {
+  return sqlite3_changes(connection.handle()) > 0;
+}
+
+std::int64_t microseconds(Timestamp time) {
+  return time.time_since_epoch().count();
+}
+
+}  // namespace
+
+void migrate_inbox(sqlite::Store& store) {
+  store.core().migrate("inbox", sql::migrations);
+}
+
+InboxStore::InboxStore(sqlite::Store& store, const std::string& consumer) : store_{store} {
+  migrate_inbox(store);
+  store.core().writer().run_statements([&](Connection& connection) {
+    connection.query(sql::insert_consumer).bind(1, consumer).bind(2, microseconds(now())).run();
+    Query found = connection.query(sql::find_consumer);
+    found.bind(1, consumer).step();
+    consumer_ = found.integer(0);
+  });
+}
+
+Query& InboxStore::bind_stream(Query& query, const ReceivedEvent& event) const {
+  return query.bind(1, consumer_).bind(2, event.store_id).bind(3, event.stream.name());
+}
+
+void InboxStore::begin(Connection& connection) {
+  has_failures_ = connection.query(sql::has_failures).bind(1, consumer_).step();
+}
+
+InboxStore::Standing InboxStore::look(Connection& connection, const ReceivedEvent& event,
+                                      bool whole) const {
+  if (has_failures_) {
+    Query failure = connection.query(sql::has_failure_before);
+    if (bind_stream(failure, event).bind(4, event.version.value()).step()) {
+      return Standing::behind_failure;
+    }
+  }
+  if (!whole) return Standing::next;
+  std::int64_t position = 0;
+  {
+    Query found = connection.query(sql::find_position);
+    if (!bind_stream(found, event).step()) {
+      return event.published_before.value() == 0 ? Standing::next : Standing::first_of_many;
+    }
+    position = found.integer(0);
+  }
+  if (event.version.value() > position) {
+    return event.published_before.value() > position ? Standing::behind_gap : Standing::next;
+  }
+  Query gap = connection.query(sql::find_gap);
+  const bool missed = bind_stream(gap, event).bind(4, event.version.value()).step();
+  return missed ? Standing::late : Standing::duplicate;
+}
+
+bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standing standing,
+                      bool whole) {
+  connection.query(sql::insert_handled)
+      .bind(1, consumer_)
+      .bind_blob(2, bytes_of(event.id))
+      .bind(3, microseconds(now()))
+      .run();
+  const bool is_new = changed(connection);
+  if (has_failures_) forget_failure(connection, event);
+  if (!whole || standing == Standing::late || standing == Standing::duplicate) return is_new;
+  if (standing == Standing::behind_gap) {
+    Query found = connection.query(sql::find_position);
+    bind_stream(found, event).step();
+    insert_gap(connection, event, found.integer(0), true);
+  }
+  if (standing == Standing::first_of_many) insert_gap(connection, event, 0, false);
+  Query position = connection.query(sql::upsert_position);
+  bind_stream(position, event).bind(4, event.version.value()).run();
+  return is_new;
+}
+
+void InboxStore::insert_gap(Connection& connection, const ReceivedEvent& event, std::int64_t after,
+                            bool expected) {
+  Query gap = connection.query(sql::insert_gap);
+  bind_stream(gap, event)
+      .bind(4, after)
+      .bind(5, event.version.value())
+      .bind(7, microseconds(now()));
+  if (expected) gap.bind(6, event.published_before.value());
+  if (!expected) gap.bind(6, nullptr);
+  gap.run();
+}
+
+void InboxStore::forget_failure(Connection& connection, const ReceivedEvent& event) {
+  Query failure = connection.query(sql::delete_failure);
+  bind_stream(failure, event).bind(4, event.version.value()).run();
+}
+
+int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
+                             const std::string& error) {
+  Query failure = connection.query(sql::upsert_failure);
+  bind_stream(failure, event).bind(4, event.version.value()).bind(5, error).step();
+  const auto attempts = static_cast<int>(failure.integer(0));
+  failure.step();
+  has_failures_ = true;
+  return attempts;
+}
+
+void InboxStore::bury(Connection& connection, const Delivery& delivery, int attempts,
+                      const std::string& error, bool whole) {
+  if (delivery.event) {
+    const Standing standing = look(connection, *delivery.event, whole);
+    if (!take(connection, *delivery.event, standing, whole)) return;
+  }
+  const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
+  connection.query(sql::insert_dead_letter)
+      .bind(1, consumer_)
+      .bind(2, delivery.place.stream)
+      .bind(3, static_cast<std::int64_t>(delivery.place.sequence))
+      .bind(4, delivery.place.time)
+      .bind(5, delivery.subject())
+      .bind(6, headers)
+      .bind_blob(7, delivery.payload())
+      .bind(8, microseconds(now()))
+      .bind(9, std::int64_t{attempts})
+      .bind(10, error)
+      .run();
+}
+
+std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
+  std::optional<Letter> letter;
+  store_.core().reading().read([&](Connection& connection) {
+    Query next = connection.query(sql::next_to_retry);
+    if (!next.bind(1, consumer_).step()) return;
+    letter = Letter{next.integer(0), std::string{next.text(1)},
+                    KeptHeaders::from_json(next.text(5)), std::string{next.blob(6)}};
+  });
+  return letter;
+}
+
+bool InboxStore::take_letter(Connection& connection, std::int64_t letter) {
+  connection.query(sql::delete_retried).bind(1, letter).run();
+  return changed(connection);
+}
+
+void InboxStore::fail_letter(std::int64_t letter, const std::string& error) {
+  store_.core().writer().run_statements([&](Connection& connection) {
+    connection.query(sql::fail_dead_letter).bind(1, letter).bind(2, error).run();
+  });
+}
+
+bool InboxStore::purge(Timestamp before) {
+  bool more = false;
+  store_.core().writer().run_statements([&](Connection& connection) {
+    connection.query(sql::purge_handled)
+        .bind(1, consumer_)
+        .bind(2, microseconds(before))
+        .bind(3, purged_at_once)
+        .run();
+    more = sqlite3_changes(connection.handle()) == purged_at_once;
+  });
+  return more;
+}
+
+}  // namespace stela::nats

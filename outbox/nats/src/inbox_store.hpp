@@ -1,0 +1,84 @@
+// The inbox's tables, as one consumer works with them.
+#pragma once
+
+#include "delivery.hpp"
+#include "sqlite/core.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace stela::nats {
+
+/// Makes the inbox's tables if they aren't there.
+void migrate_inbox(sqlite::Store& store);
+
+/// Everything with a connection belongs into the transaction that is open on it.
+/// Threads: one at a time.
+class InboxStore {
+ public:
+  /// Makes the consumer's row if it isn't there.
+  InboxStore(sqlite::Store& store, const std::string& consumer);
+
+  enum class Standing : std::uint8_t {
+    /// It is next in its stream, or nobody can tell.
+    next,
+    /// It was missed before, and comes after all.
+    late,
+    /// The first that is met of its stream, which has earlier ones.
+    first_of_many,
+    duplicate,
+    /// Something earlier of its stream failed, and is going to be tried again.
+    behind_failure,
+    /// Something earlier of its stream hasn't come.
+    behind_gap,
+  };
+
+  /// To be called before a transaction's messages.
+  void begin(sqlite::Connection& connection);
+  /// `whole`: the consumer gets every message of each stream.
+  Standing look(sqlite::Connection& connection, const ReceivedEvent& event, bool whole) const;
+  /// Notes the event's effect; false if it happened before.
+  bool take(sqlite::Connection& connection, const ReceivedEvent& event, Standing standing,
+            bool whole);
+
+  /// Counts a failure. How many there were.
+  int note_failure(sqlite::Connection& connection, const ReceivedEvent& event,
+                   const std::string& error);
+  /// Keeps the message, and counts it as handled.
+  void bury(sqlite::Connection& connection, const Delivery& delivery, int attempts,
+            const std::string& error, bool whole);
+
+  struct Letter {
+    std::int64_t number = 0;
+    std::string broker_stream;
+    KeptHeaders::Map headers;
+    std::string payload;
+  };
+  /// The next that an operator wants to be tried again.
+  std::optional<Letter> next_to_retry();
+  /// False if somebody else took it.
+  static bool take_letter(sqlite::Connection& connection, std::int64_t letter);
+  void fail_letter(std::int64_t letter, const std::string& error);
+
+  /// Forgets what was handled before `before`, some at a time. False if nothing is left.
+  bool purge(Timestamp before);
+
+  Timestamp now() const { return store_.core().now(); }
+
+ private:
+  /// Parameters 1 to 3: the consumer, and the event's stream in its store.
+  sqlite::Query& bind_stream(sqlite::Query& query, const ReceivedEvent& event) const;
+  void forget_failure(sqlite::Connection& connection, const ReceivedEvent& event);
+  void insert_gap(sqlite::Connection& connection, const ReceivedEvent& event, std::int64_t after,
+                  bool expected);
+
+  sqlite::Store& store_;
+  std::int64_t consumer_ = 0;
+  bool has_failures_ = false;
+};
+
+}  // namespace stela::nats

@@ -1,0 +1,75 @@
+// One connection of the publisher, from its making to its end.
+#pragma once
+
+#include "envelope.hpp"
+#include "handles.hpp"
+#include "layout.hpp"
+
+#include <stela/nats/publisher.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+
+namespace stela::nats {
+
+/// Publishes with a reply subject of its own, which carries the number of the request: an answer
+/// finds its request by itself, and one that is late finds a session that is over.
+/// Threads: nats.c's own call the static functions; the publisher's worker opens, ends and reads
+/// back; the relay's publishes and flushes.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(const PublisherOptions& options, const Layout& layout, std::uint64_t number,
+          AnswerSink& sink);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// Answers `connected`, or what stands in its way.
+  void open();
+  /// Nothing is answered any more.
+  void silence() noexcept { ended_.store(true); }
+  void end() noexcept;
+
+  void publish(const OutgoingMessage& message);
+  void flush();
+  void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from);
+
+ private:
+  /// What nats.c keeps of us until it says that it is done.
+  using Hold = std::shared_ptr<Session>;
+
+  void connect();
+  void listen();
+  void set_fence(natsMsg* raw, const OutgoingMessage& message) const;
+  void ensure_stream(PartitionId partition);
+  StreamInfoHandle look(PartitionId partition, Answer& answer);
+  void read_range(PartitionId partition, std::uint64_t from, Answer& answer);
+  void read_last(PartitionId partition, Answer& answer);
+  void answer(Answer answer);
+
+  static void on_reply(natsConnection*, natsSubscription*, natsMsg* raw, void* closure);
+  static void on_listening_over(void* closure);
+  static void on_closed(natsConnection*, void* closure);
+  static void on_error(natsConnection* connection, natsSubscription*, natsStatus status,
+                       void* closure);
+
+  const PublisherOptions& options_;
+  const Layout& layout_;
+  const EnvelopeOptions envelope_;
+  const std::uint64_t number_;
+  AnswerSink& sink_;
+  std::atomic<bool> ended_{false};
+  ConnectionHandle connection_;
+  ContextHandle context_;
+  SubscriptionHandle replies_;
+  std::string inbox_;
+  std::set<std::string> made_;
+  // The relay's own.
+  std::string reply_to_;
+  int unflushed_ = 0;
+};
+
+}  // namespace stela::nats

@@ -1,0 +1,113 @@
+#include "nats/jetstream.hpp"
+
+#include <cstdlib>
+#include <memory>
+#include <stdexcept>
+
+namespace stela::test {
+namespace {
+
+void require(natsStatus status, const std::string& doing, jsErrCode code = {}) {
+  if (status == NATS_OK) return;
+  throw std::runtime_error{doing + ": " + natsStatus_GetText(status) + ' ' +
+                           std::to_string(static_cast<int>(code))};
+}
+
+RawMessage copy_of(natsMsg* message) {
+  RawMessage copy{.sequence = natsMsg_GetSequence(message),
+                  .subject = natsMsg_GetSubject(message),
+                  .payload = {natsMsg_GetData(message),
+                              static_cast<std::size_t>(natsMsg_GetDataLength(message))},
+                  .headers = {}};
+  const char** keys = nullptr;
+  int count = 0;
+  if (natsMsgHeader_Keys(message, &keys, &count) != NATS_OK) return copy;
+  for (int i = 0; i < count; ++i) {
+    const char* value = nullptr;
+    natsMsgHeader_Get(message, keys[i], &value);
+    copy.headers[keys[i]] = value;
+  }
+  free(static_cast<void*>(keys));
+  return copy;
+}
+
+}  // namespace
+
+JetStream::JetStream(const std::string& url) {
+  require(natsConnection_ConnectTo(&connection_, url.c_str()), "connecting");
+  require(natsConnection_JetStream(&context_, connection_, nullptr), "using JetStream");
+}
+
+JetStream::~JetStream() {
+  jsCtx_Destroy(context_);
+  natsConnection_Destroy(connection_);
+}
+
+std::optional<RawMessage> JetStream::message(const std::string& stream, std::uint64_t sequence) {
+  natsMsg* message = nullptr;
+  const natsStatus status =
+      js_GetMsg(&message, context_, stream.c_str(), sequence, nullptr, nullptr);
+  if (status == NATS_NOT_FOUND) return std::nullopt;
+  require(status, "reading a message");
+  const std::unique_ptr<natsMsg, void (*)(natsMsg*)> owned{message, natsMsg_Destroy};
+  return copy_of(message);
+}
+
+std::vector<RawMessage> JetStream::messages(const std::string& stream) {
+  jsStreamInfo* info = nullptr;
+  require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
+  const std::uint64_t first = info->State.FirstSeq;
+  const std::uint64_t last = info->State.LastSeq;
+  jsStreamInfo_Destroy(info);
+  std::vector<RawMessage> all;
+  for (std::uint64_t at = first; at <= last; ++at) {
+    if (auto found = message(stream, at)) all.push_back(std::move(*found));
+  }
+  return all;
+}
+
+void JetStream::make_stream(const std::string& stream, const std::string& subjects,
+                            const std::function<void(jsStreamConfig&)>& change) {
+  const char* subject = subjects.c_str();
+  jsStreamConfig config;
+  jsStreamConfig_Init(&config);
+  config.Name = stream.c_str();
+  config.Subjects = &subject;
+  config.SubjectsLen = 1;
+  config.Storage = js_FileStorage;
+  config.Discard = js_DiscardNew;
+  if (change) change(config);
+  jsErrCode code{};
+  require(js_AddStream(nullptr, context_, &config, nullptr, &code), "making a stream", code);
+}
+
+void JetStream::update_stream(const std::string& stream,
+                              const std::function<void(jsStreamConfig&)>& change) {
+  jsStreamInfo* info = nullptr;
+  require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
+  const std::unique_ptr<jsStreamInfo, void (*)(jsStreamInfo*)> owned{info, jsStreamInfo_Destroy};
+  change(*info->Config);
+  jsErrCode code{};
+  require(js_UpdateStream(nullptr, context_, info->Config, nullptr, &code), "changing a stream",
+          code);
+}
+
+void JetStream::delete_stream(const std::string& stream) {
+  require(js_DeleteStream(context_, stream.c_str(), nullptr, nullptr), "deleting a stream");
+}
+
+void JetStream::purge(const std::string& stream) {
+  require(js_PurgeStream(context_, stream.c_str(), nullptr, nullptr), "purging a stream");
+}
+
+void JetStream::erase(const std::string& stream, std::uint64_t sequence) {
+  require(js_DeleteMsg(context_, stream.c_str(), sequence, nullptr, nullptr), "deleting a message");
+}
+
+void JetStream::publish(const std::string& subject, const std::string& payload) {
+  require(js_Publish(nullptr, context_, subject.c_str(), payload.data(),
+                     static_cast<int>(payload.size()), nullptr, nullptr),
+          "publishing");
+}
+
+}  // namespace stela::test

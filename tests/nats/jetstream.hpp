@@ -1,0 +1,51 @@
+// The broker as a bare client sees it: to look at streams, and to do to them what others may do.
+#pragma once
+
+#include <nats/nats.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::test {
+
+struct RawMessage {
+  std::uint64_t sequence = 0;
+  std::string subject;
+  std::string payload;
+  std::map<std::string, std::string> headers;
+};
+
+/// Throws std::runtime_error with what the server said.
+class JetStream {
+ public:
+  explicit JetStream(const std::string& url);
+  ~JetStream();
+  JetStream(const JetStream&) = delete;
+  JetStream& operator=(const JetStream&) = delete;
+
+  std::optional<RawMessage> message(const std::string& stream, std::uint64_t sequence);
+  /// All that can be read.
+  std::vector<RawMessage> messages(const std::string& stream);
+
+  /// With file storage, limits retention and `discard new`, then as `change` has it.
+  void make_stream(const std::string& stream, const std::string& subjects,
+                   const std::function<void(jsStreamConfig&)>& change = {});
+  void update_stream(const std::string& stream, const std::function<void(jsStreamConfig&)>& change);
+  void delete_stream(const std::string& stream);
+  void purge(const std::string& stream);
+  void erase(const std::string& stream, std::uint64_t sequence);
+  /// As another program would.
+  void publish(const std::string& subject, const std::string& payload);
+
+  jsCtx* context() noexcept { return context_; }
+
+ private:
+  natsConnection* connection_ = nullptr;
+  jsCtx* context_ = nullptr;
+};
+
+}  // namespace stela::test

@@ -1,5 +1,0 @@
-// Everything of stela::tool.
-#pragma once
-
-#include <stela/tool/app.hpp>
-#include <stela/tool/run.hpp>
