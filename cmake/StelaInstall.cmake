@@ -8,7 +8,8 @@ set(stela_packages
   "Threads::Threads|Threads|-pthread"
   "simdjson::simdjson|simdjson 3.0 CONFIG|simdjson"
   "SQLite::SQLite3|SQLite3 3.38|sqlite3"
-  "NATS::nats|NATS 3.4|libnats")
+  "NATS::nats|NATS 3.4|libnats"
+  "tomlplusplus::tomlplusplus|tomlplusplus 3.3 CONFIG|tomlplusplus")
 
 # Splits what `module` links into ${module}_modules, ${module}_find (calls) and ${module}_requires
 # (pkg-config modules); what only the library itself needs goes to their twins _private.

@@ -5,11 +5,12 @@ set -euo pipefail
 
 packages=(
   cmake g++ ninja-build pkg-config
-  libboost-dev libcereal-dev libnats-dev libsimdjson-dev libsqlite3-dev libxxhash-dev
+  libboost-dev libcereal-dev libnats-dev libncurses-dev libsimdjson-dev libsqlite3-dev
+  libtomlplusplus-dev libxxhash-dev
   nats-server sqlite3
 )
 if [ "${1:-}" = tests ]; then
-  packages+=(libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev)
+  packages+=(libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev tmux)
 fi
 
 missing=()

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/eventstore/transfer.hpp>
 #include <stela/eventstore/verify.hpp>

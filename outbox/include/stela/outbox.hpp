@@ -1,5 +1,6 @@
 // All of stela::outbox.
 #pragma once
 
+#include <stela/outbox/operations.hpp>
 #include <stela/outbox/outbox.hpp>
 #include <stela/outbox/relay.hpp>

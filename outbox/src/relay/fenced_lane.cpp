@@ -73,9 +73,11 @@ void FencedLane::send(int& budget) {
     const auto messages = sort_out(*batch, note);
     if (!advance(note, !messages.empty())) break;
     for (const PendingMessage* const message : messages) publish(*message);
-    const PendingMessage& last = batch->messages.back();
-    if (last.redelivery > 0) cursor_.redelivery = last.redelivery;
-    if (last.redelivery == 0) cursor_.sequence = last.sequence;
+    // What is sent again comes first in a batch, and what waits behind it.
+    for (const PendingMessage& message : batch->messages) {
+      if (message.redelivery > 0) cursor_.redelivery = message.redelivery;
+      if (message.redelivery == 0) cursor_.sequence = message.sequence;
+    }
     budget -= static_cast<int>(batch->messages.size());
     core_.counts.claimed += static_cast<std::int64_t>(messages.size());
     sent = sent || !messages.empty();

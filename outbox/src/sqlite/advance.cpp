@@ -40,10 +40,9 @@ class Application {
       if (remove_redelivery(run.redelivery) == "retry") ++published_;
     } else {
       const std::int64_t removed = remove_messages(run.first, run.last);
-      removed_ += removed;
-      published_ += run.count;
+      published_ += removed;
       // It was parked, and arrived at the broker all the same.
-      if (removed == 0) connection_.query(sql::delete_parked).bind(1, run.first.value()).run();
+      if (removed == 0) published_ += remove_parked(run.first);
       through_ = std::max(through_, run.last.value());
     }
     connection_.query(sql::insert_batch)
@@ -88,23 +87,34 @@ class Application {
     connection_.query(sql::insert_discarded)
         .bind(1, message.sequence.value())
         .bind(2, *stream)
-        .bind(3, now_)
-        .bind(4, "skipped")
-        .bind(5, message.error)
+        .bind(3, partition_)
+        .bind(4, now_)
+        .bind(5, "skipped")
+        .bind(6, message.error)
         .run();
   }
 
   std::int64_t removed() const noexcept { return removed_; }
   std::int64_t published() const noexcept { return published_; }
   std::int64_t through() const noexcept { return through_; }
+  std::int64_t last_position() const noexcept { return last_position_; }
 
  private:
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
+    // The last message's position is only in its own row: the partition's has to know it from now.
+    if (last_position_ == 0) last_position_ = outbox::last_position(connection_, partition_);
     connection_.query(sql::delete_messages)
         .bind(1, partition_)
         .bind(2, first.value())
         .bind(3, last.value())
         .run();
+    const std::int64_t removed = sqlite3_changes(connection_.handle());
+    removed_ += removed;
+    return removed;
+  }
+
+  std::int64_t remove_parked(GlobalSequence sequence) {
+    connection_.query(sql::delete_parked).bind(1, sequence.value()).run();
     return sqlite3_changes(connection_.handle());
   }
 
@@ -135,7 +145,7 @@ class Application {
       query.bind(1, partition_).bind(2, message.sequence.value());
       if (query.step()) stream = query.integer(0);
     }
-    removed_ += remove_messages(message.sequence, message.sequence);
+    remove_messages(message.sequence, message.sequence);
     return stream;
   }
 
@@ -164,6 +174,7 @@ class Application {
   std::int64_t removed_ = 0;
   std::int64_t published_ = 0;
   std::int64_t through_ = 0;
+  std::int64_t last_position_ = 0;
 };
 
 }  // namespace
@@ -189,6 +200,7 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
       .bind(8, advance.flight_through.value())
       .bind(9, application.removed())
       .bind(10, application.published())
+      .bind(11, application.last_position())
       .run();
   return sqlite3_changes(connection.handle()) == 1;
 }

@@ -2,8 +2,11 @@
 
 #include "outbox_sql.hpp"
 
+#include <stela/framework/error.hpp>
+
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace stela::outbox {
@@ -13,11 +16,14 @@ using sqlite::Query;
 
 namespace {
 
+constexpr int max_partitions = 1024;
 constexpr std::int64_t everything = std::numeric_limits<std::int64_t>::max();
 
 Generation read(const Query& query) {
   return {query.integer(0), query.integer(1), static_cast<int>(query.integer(2))};
 }
+
+}  // namespace
 
 std::vector<Generation> all_generations(Connection& connection) {
   std::vector<Generation> all;
@@ -25,8 +31,6 @@ std::vector<Generation> all_generations(Connection& connection) {
   while (query.step()) all.push_back(read(query));
   return all;
 }
-
-}  // namespace
 
 Generation current_generation(Connection& connection) {
   Query query = connection.query(sql::current_generation);
@@ -58,6 +62,38 @@ std::int64_t open_end(Connection& connection, std::int64_t& known_open) {
   }
   known_open = current.number;
   return everything;
+}
+
+Generation open_generation(Connection& connection) {
+  std::int64_t none_known = 0;
+  const std::int64_t end = open_end(connection, none_known);
+  if (end == everything) return current_generation(connection);
+  Generation open;
+  for (const Generation& generation : all_generations(connection)) {
+    if (generation.first_sequence < end) open = generation;
+  }
+  return open;
+}
+
+void make_generation(Connection& connection, int partition_count, std::int64_t first_sequence) {
+  if (partition_count < 1 || partition_count > max_partitions) {
+    throw UsageError{"partition_count is 1 to 1024, not " + std::to_string(partition_count)};
+  }
+  connection.query(sql::insert_generation)
+      .bind(1, current_generation(connection).number + 1)
+      .bind(2, first_sequence)
+      .bind(3, std::int64_t{partition_count})
+      .run();
+  for (int index = 0; index < partition_count; ++index) {
+    const PartitionId partition = PartitionId::at(index, partition_count);
+    connection.query(sql::insert_partition).bind(1, std::int64_t{partition.number}).run();
+  }
+}
+
+std::int64_t last_position(Connection& connection, std::int64_t partition) {
+  Query query = connection.query(sql::last_position);
+  query.bind(1, partition).step();
+  return query.integer(0);
 }
 
 }  // namespace stela::outbox

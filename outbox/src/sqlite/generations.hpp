@@ -7,6 +7,7 @@
 #include <stela/outbox/partitioner.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace stela::outbox {
 
@@ -27,6 +28,18 @@ Generation current_generation(sqlite::Connection& connection);
 
 /// The one that this sequence was appended under.
 Generation generation_of(sqlite::Connection& connection, GlobalSequence sequence);
+
+std::vector<Generation> all_generations(sqlite::Connection& connection);
+
+/// Adds the next one, with its partitions. UsageError if there can't be so many.
+void make_generation(sqlite::Connection& connection, int partition_count,
+                     std::int64_t first_sequence);
+
+/// The position of the last message that the partition ever got; 0 if it got none.
+std::int64_t last_position(sqlite::Connection& connection, std::int64_t partition);
+
+/// The oldest generation that still has something to publish; the newest if none has.
+Generation open_generation(sqlite::Connection& connection);
 
 /// The sequence before which messages may be published: where the first generation begins whose
 /// predecessors still have something to publish; the largest number if none has. `known_open` is

@@ -4,6 +4,7 @@
 #include "outbox_sql.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
+#include "sqlite/settings.hpp"
 #include "sqlite/transaction.hpp"
 
 #include <map>
@@ -13,25 +14,12 @@
 namespace stela {
 
 namespace sql = outbox::sql;
+using outbox::Settings;
 using sqlite::Connection;
+
 using sqlite::Query;
 
 namespace {
-
-constexpr int max_partitions = 1024;
-
-struct Settings {
-  Fence fence = Fence::stream;
-  bool leasing = true;
-};
-
-Fence parse_fence(std::string_view text) {
-  for (const Fence fence : {Fence::stream, Fence::subject, Fence::none}) {
-    if (text == to_string(fence)) return fence;
-  }
-  throw SchemaMismatch{"the outbox has the fence '" + std::string{text} +
-                       "', which this Stela doesn't know"};
-}
 
 [[noreturn]] void refuse(std::string_view what, const std::string& actual,
                          const std::string& wanted) {
@@ -51,11 +39,7 @@ class Enqueuer {
     const PartitionId partition =
         PartitionId::of(partitioner_.key(event, scratch_), partition_count_);
     const auto [position, is_new] = positions_.try_emplace(partition, 0);
-    if (is_new) {
-      Query last = connection.query(sql::last_position);
-      last.bind(1, std::int64_t{partition.number}).step();
-      position->second = last.integer(0);
-    }
+    if (is_new) position->second = outbox::last_position(connection, partition.number);
     connection.query(sql::insert_message)
         .bind(1, std::int64_t{partition.number})
         .bind(2, event.sequence.value())
@@ -78,27 +62,6 @@ class Enqueuer {
   std::map<PartitionId, std::int64_t> positions_;
   std::string scratch_;
 };
-
-void make_generation(Connection& connection, int partition_count, std::int64_t first_sequence) {
-  if (partition_count < 1 || partition_count > max_partitions) {
-    throw UsageError{"partition_count is 1 to 1024, not " + std::to_string(partition_count)};
-  }
-  connection.query(sql::insert_generation)
-      .bind(1, outbox::current_generation(connection).number + 1)
-      .bind(2, first_sequence)
-      .bind(3, std::int64_t{partition_count})
-      .run();
-  for (int index = 0; index < partition_count; ++index) {
-    const PartitionId partition = PartitionId::at(index, partition_count);
-    connection.query(sql::insert_partition).bind(1, std::int64_t{partition.number}).run();
-  }
-}
-
-std::optional<Settings> find_settings(Connection& connection) {
-  Query query = connection.query(sql::settings);
-  if (!query.step()) return std::nullopt;
-  return Settings{parse_fence(query.text(0)), query.integer(1) != 0};
-}
 
 void check_settings(Connection& connection, const OutboxOptions& options,
                     const Settings& settings) {
@@ -142,7 +105,7 @@ void backfill(Connection& connection, sqlite::KindTable& kinds, Enqueuer& enqueu
 
 Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const OutboxOptions& options,
                      Enqueuer& enqueuer) {
-  if (const auto settings = find_settings(connection)) {
+  if (const auto settings = outbox::find_settings(connection)) {
     check_settings(connection, options, *settings);
     return *settings;
   }
@@ -165,7 +128,7 @@ Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const Out
   const bool from_now = options.enable == Enable::from_now;
   const std::int64_t last =
       connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);
-  make_generation(connection, options.partition_count.value_or(1), from_now ? last + 1 : 1);
+  outbox::make_generation(connection, options.partition_count.value_or(1), from_now ? last + 1 : 1);
   if (has_history && !from_now) backfill(connection, kinds, enqueuer);
   enqueuer.forget();
   return settings;

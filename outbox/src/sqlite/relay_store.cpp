@@ -235,7 +235,11 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
   return write(false, [&](Connection& connection) {
     const std::int64_t until = trouble.backoff.count() > 0 ? at + trouble.backoff.count() : 0;
     Query partition = connection.query(sql::note_partition);
-    bind_lease(partition, lease).bind(4, std::int64_t{trouble.attempts}).bind(5, until).run();
+    bind_lease(partition, lease)
+        .bind(4, std::int64_t{trouble.attempts})
+        .bind(5, until)
+        .bind_optional(6, trouble.error)
+        .run();
     if (!changed(connection)) return false;
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {

@@ -1,1 +1,1 @@
-SELECT name, detail FROM stela_participants ORDER BY name
+SELECT name, detail, registered_at FROM stela_participants ORDER BY name

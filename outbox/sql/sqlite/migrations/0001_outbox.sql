@@ -29,9 +29,11 @@ CREATE TABLE outbox_messages (
   last_error      TEXT,
   PRIMARY KEY (partition, sequence)
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX outbox_messages_retrying ON outbox_messages (partition, sequence) WHERE attempts > 0;
 
 -- Who relays a partition, and how far it is. The epoch rises with every change of owner, and stands
 -- in every update that an owner makes. published_through never falls.
+-- Counts are kept, not counted: as many messages wait as positions were given out and not removed.
 CREATE TABLE outbox_partitions (
   partition         INTEGER PRIMARY KEY,
   owner             TEXT,
@@ -42,12 +44,18 @@ CREATE TABLE outbox_partitions (
   broker_id         TEXT NOT NULL DEFAULT '',
   flight_through    INTEGER NOT NULL DEFAULT 0,
   flight_count      INTEGER NOT NULL DEFAULT 0,
+  last_position     INTEGER NOT NULL DEFAULT 0,
   removed           INTEGER NOT NULL DEFAULT 0,
   published         INTEGER NOT NULL DEFAULT 0,
+  redeliveries      INTEGER NOT NULL DEFAULT 0,
+  parked            INTEGER NOT NULL DEFAULT 0,
+  discarded         INTEGER NOT NULL DEFAULT 0,
   attempts          INTEGER NOT NULL DEFAULT 0,
   next_attempt_at   INTEGER NOT NULL DEFAULT 0,
+  last_error        TEXT,
   stopped           TEXT,
-  stopped_detail    TEXT
+  stopped_detail    TEXT,
+  retired_at        INTEGER
 ) STRICT;
 
 CREATE TABLE outbox_workers (
@@ -88,14 +96,16 @@ CREATE TABLE outbox_parked (
 CREATE TABLE outbox_discarded (
   sequence     INTEGER PRIMARY KEY,
   stream       INTEGER NOT NULL,
+  partition    INTEGER NOT NULL,
   discarded_at INTEGER NOT NULL,
   reason       TEXT NOT NULL,
   error        TEXT NOT NULL
 ) STRICT;
 
--- What an operator had sent again, in order.
+-- What an operator had sent again, in order. A number is never used twice: it is part of the
+-- message's id.
 CREATE TABLE outbox_redeliveries (
-  redelivery   INTEGER PRIMARY KEY,
+  redelivery   INTEGER PRIMARY KEY AUTOINCREMENT,
   partition    INTEGER NOT NULL,
   generation   INTEGER NOT NULL,
   sequence     INTEGER NOT NULL,
@@ -106,6 +116,24 @@ CREATE TABLE outbox_redeliveries (
   last_error   TEXT
 ) STRICT;
 CREATE INDEX outbox_redeliveries_by_partition ON outbox_redeliveries (partition, redelivery);
+CREATE INDEX outbox_redeliveries_by_stream ON outbox_redeliveries (stream, sequence);
+
+CREATE TRIGGER outbox_redelivery_counts AFTER INSERT ON outbox_redeliveries BEGIN
+  UPDATE outbox_partitions SET redeliveries = redeliveries + 1 WHERE partition = NEW.partition;
+END;
+CREATE TRIGGER outbox_redelivery_counts_no_more AFTER DELETE ON outbox_redeliveries BEGIN
+  UPDATE outbox_partitions SET redeliveries = redeliveries - 1 WHERE partition = OLD.partition;
+END;
+CREATE TRIGGER outbox_parked_counts AFTER INSERT ON outbox_parked BEGIN
+  UPDATE outbox_partitions SET parked = parked + 1 WHERE partition = NEW.partition;
+END;
+CREATE TRIGGER outbox_parked_counts_no_more AFTER DELETE ON outbox_parked BEGIN
+  UPDATE outbox_partitions SET parked = parked - 1 WHERE partition = OLD.partition;
+END;
+-- For ever, though the rows are purged one day.
+CREATE TRIGGER outbox_discarded_counts AFTER INSERT ON outbox_discarded BEGIN
+  UPDATE outbox_partitions SET discarded = discarded + 1 WHERE partition = NEW.partition;
+END;
 
 -- What operators did.
 CREATE TABLE outbox_actions (

@@ -3,5 +3,6 @@ SET published_through = max(published_through, ?4),
     broker_sequence = coalesce(?5, broker_sequence),
     broker_id = coalesce(?6, broker_id),
     flight_count = ?7, flight_through = ?8,
-    removed = removed + ?9, published = published + ?10
+    removed = removed + ?9, published = published + ?10,
+    last_position = max(last_position, ?11)
 WHERE partition = ?1 AND owner = ?2 AND epoch = ?3

@@ -1,1 +1,2 @@
-UPDATE outbox_partitions SET removed = removed + ?2, published = published + ?3 WHERE partition = ?1
+UPDATE outbox_partitions
+SET removed = removed + 1, last_position = max(last_position, ?2) WHERE partition = ?1

@@ -1,2 +1,3 @@
-INSERT INTO outbox_discarded (sequence, stream, discarded_at, reason, error)
-VALUES (?1, ?2, ?3, ?4, ?5)
+INSERT INTO outbox_discarded (sequence, stream, partition, discarded_at, reason, error)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT DO NOTHING

@@ -1,1 +1,2 @@
-INSERT OR IGNORE INTO outbox_partitions (partition) VALUES (?1)
+INSERT INTO outbox_partitions (partition) VALUES (?1)
+ON CONFLICT (partition) DO UPDATE SET retired_at = NULL

@@ -1,0 +1,148 @@
+#include <stela/eventstore/catalogue.hpp>
+#include <stela/framework/error.hpp>
+
+#include "sqlite/core.hpp"
+#include "sqlite_sql.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace stela::sqlite {
+namespace {
+
+/// How many events one statement looks at: a few milliseconds' worth.
+constexpr std::int64_t step_size = 50'000;
+
+Timestamp time_of(std::int64_t microseconds) {
+  return Timestamp{std::chrono::microseconds{microseconds}};
+}
+
+StreamId name_of(std::string_view name) try {
+  return StreamId::parse(name);
+} catch (const UsageError& e) {
+  throw CorruptEvent{std::string{"the table of streams has a name that isn't one: "} + e.what()};
+}
+
+/// Runs a query over names with its bounds and hands `take` each row.
+template <class Take>
+void for_each_name(Store& store, std::string_view sql, const StreamListing& which, Take take) {
+  if (!which.category.empty() && !is_valid_category(which.category)) {
+    throw UsageError{"'" + which.category +
+                     "' isn't a category: a-z, 0-9 and _, the first a letter"};
+  }
+  // '.' comes right behind '-', so the two enclose the names of a category.
+  const std::string begin = which.category.empty() ? "" : which.category + "-";
+  const std::string end = which.category.empty() ? "\x7f" : which.category + ".";
+  store.core().reading().read([&](Connection& connection) {
+    Query query = connection.query(sql);
+    query.bind(1, std::string_view{begin})
+        .bind(2, std::string_view{end})
+        .bind(3, std::string_view{which.after})
+        .bind(4, which.limit);
+    while (query.step()) take(query);
+  });
+}
+
+}  // namespace
+
+std::vector<StreamEntry> list_streams(Store& store, const StreamListing& which) {
+  std::vector<StreamEntry> entries;
+  for_each_name(store, sql::list_streams, which, [&](const Query& row) {
+    entries.push_back({name_of(row.text(0)), StreamVersion{row.integer(1)},
+                       GlobalSequence{row.integer(2)}, time_of(row.integer(3))});
+  });
+  return entries;
+}
+
+std::vector<SnapshotEntry> list_snapshots(Store& store, const StreamListing& which) {
+  std::vector<SnapshotEntry> entries;
+  for_each_name(store, sql::list_snapshots, which, [&](const Query& row) {
+    entries.push_back({name_of(row.text(0)), StreamVersion{row.integer(1)},
+                       GlobalSequence{row.integer(2)}, static_cast<int>(row.integer(3)),
+                       time_of(row.integer(4)), row.integer(5)});
+  });
+  return entries;
+}
+
+std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
+  std::map<std::int64_t, KindCount> counts;
+  const std::int64_t last = store.last_sequence().value();
+  for (std::int64_t from = 1; from <= last; from += step_size) {
+    if (options.stop.stop_requested()) return {};
+    store.core().reading().read([&](Connection& connection) {
+      Query query = connection.query(sql::count_events);
+      query.bind(1, from).bind(2, std::min(last, from + step_size - 1));
+      while (query.step()) {
+        KindCount& count = counts[query.integer(0)];
+        if (count.events == 0) count.first = GlobalSequence{query.integer(3)};
+        count.events += query.integer(1);
+        count.payload_bytes += query.integer(2);
+        count.last = GlobalSequence{query.integer(4)};
+      }
+    });
+    if (options.progress) {
+      options.progress({"counting", std::min(last, from + step_size - 1), last});
+    }
+  }
+  std::vector<KindCount> kinds;
+  store.core().reading().read([&](Connection& connection) {
+    Query query = connection.query(sql::event_kinds);
+    query.bind(1, std::int64_t{0});
+    while (query.step()) {
+      const auto at = counts.find(query.integer(0));
+      if (at == counts.end()) continue;
+      at->second.category = query.text(1);
+      at->second.type = query.text(2);
+      at->second.version = static_cast<int>(query.integer(3));
+      at->second.publishes = query.integer(4) != 0;
+      kinds.push_back(std::move(at->second));
+    }
+  });
+  return kinds;
+}
+
+std::optional<GlobalSequence> find_event(Store& store, const EventId& id) {
+  const std::string_view bytes{reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
+  std::optional<GlobalSequence> found;
+  for (std::int64_t to = store.last_sequence().value(); to > 0 && !found; to -= step_size) {
+    store.core().reading().read([&](Connection& connection) {
+      Query query = connection.query(sql::find_event);
+      query.bind(1, to - step_size + 1).bind(2, to).bind_blob(3, bytes);
+      if (query.step()) found = GlobalSequence{query.integer(0)};
+    });
+  }
+  return found;
+}
+
+std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, GlobalSequence after,
+                                       std::int64_t limit) {
+  const std::string_view bytes{reinterpret_cast<const char*>(cause.bytes().data()),
+                               cause.bytes().size()};
+  std::vector<GlobalSequence> effects;
+  const std::int64_t last = store.last_sequence().value();
+  for (std::int64_t from = after.value() + 1; from <= last; from += step_size) {
+    const std::int64_t left = limit - static_cast<std::int64_t>(effects.size());
+    if (left <= 0) break;
+    store.core().reading().read([&](Connection& connection) {
+      Query query = connection.query(sql::effects_of);
+      query.bind(1, from).bind(2, from + step_size - 1).bind_blob(3, bytes).bind(4, left);
+      while (query.step()) effects.emplace_back(query.integer(0));
+    });
+  }
+  return effects;
+}
+
+std::vector<RequiredParticipant> required_participants(Store& store) {
+  std::vector<RequiredParticipant> required;
+  store.core().reading().read([&](Connection& connection) {
+    Query query = connection.query(sql::participants);
+    while (query.step()) {
+      required.push_back(
+          {std::string{query.text(0)}, std::string{query.text(1)}, time_of(query.integer(2))});
+    }
+  });
+  return required;
+}
+
+}  // namespace stela::sqlite

@@ -1,0 +1,164 @@
+// The outbox as operators see it: its messages, partitions and workers at one moment.
+#pragma once
+
+#include <stela/framework/clock.hpp>
+#include <stela/framework/numbers.hpp>
+#include <stela/framework/uuid.hpp>
+#include <stela/outbox/export.hpp>
+#include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/publisher.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela {
+
+/// Where a message is. A publishable event is in one of: waiting (the first three), parked,
+/// discarded, published.
+enum class MessageState : std::uint8_t {
+  /// It waits to be published.
+  pending,
+  /// A worker has it.
+  in_flight,
+  /// It was tried without success, and is to be tried again.
+  retrying,
+  /// It can't be published, or comes after one of its stream that can't. It waits for an operator.
+  parked,
+  /// An operator, or `on_poison = skip`, gave it up.
+  discarded,
+  published,
+};
+
+STELA_OUTBOX_EXPORT std::string_view to_string(MessageState state) noexcept;
+/// Nothing if there is no such state.
+STELA_OUTBOX_EXPORT std::optional<MessageState> parse_message_state(std::string_view text) noexcept;
+
+/// One message, and what is known of its event. Of an event that doesn't exist `type` is empty.
+struct OutboxMessage {
+  GlobalSequence sequence = {};
+  MessageState state = MessageState::pending;
+  PartitionId partition = {};
+  std::string stream = {};
+  StreamVersion version = {};
+  EventId event_id = {};
+  std::string type = {};
+  Timestamp recorded_at = {};
+  /// Set while an operator's wish to have it sent again waits.
+  std::int64_t redelivery = 0;
+  int attempts = 0;
+  std::optional<Timestamp> next_attempt_at = {};
+  /// Why it was parked or discarded: "refused", "attempts", "behind"; "discarded", "skipped".
+  std::string reason = {};
+  std::string last_error = {};
+  /// When it was parked, discarded, or published: the last as long as the log of batches is kept.
+  std::optional<Timestamp> since = {};
+};
+
+struct MessageQuery {
+  /// Unset: everything that waits or is parked.
+  std::optional<MessageState> state = {};
+  std::optional<PartitionId> partition = {};
+  /// A stream's name; empty: all.
+  std::string stream = {};
+  /// Messages behind this one.
+  GlobalSequence after = {};
+  int limit = 100;
+};
+
+struct PartitionStatus {
+  PartitionId id = {};
+  /// Empty if nobody has it.
+  std::string owner = {};
+  std::int64_t epoch = 0;
+  /// Not positive: the lease ran out.
+  std::chrono::microseconds lease_left{0};
+  /// It belongs to the current generation; else it is only there until it is drained.
+  bool is_current = true;
+  std::int64_t pending = 0;
+  std::int64_t in_flight = 0;
+  std::int64_t retrying = 0;
+  /// What operators had sent again, and waits.
+  std::int64_t redeliveries = 0;
+  std::int64_t parked = 0;
+  std::int64_t discarded = 0;
+  std::int64_t published = 0;
+  /// The first message that waits, and when its event was recorded.
+  std::optional<GlobalSequence> oldest = {};
+  std::optional<Timestamp> oldest_recorded_at = {};
+  GlobalSequence published_through = {};
+  std::uint64_t broker_sequence = 0;
+  /// How often in a row it was backed off, and when it is tried again.
+  int attempts = 0;
+  std::optional<Timestamp> next_attempt_at = {};
+  std::string last_error = {};
+  /// Why nobody publishes it until an operator does something; empty if somebody may.
+  std::string stopped = {};
+  std::string stopped_detail = {};
+};
+
+struct WorkerStatus {
+  std::string name = {};
+  std::string host = {};
+  std::int64_t pid = 0;
+  Timestamp started_at = {};
+  Timestamp heartbeat_until = {};
+  bool is_alive = false;
+  int partitions = 0;
+};
+
+struct GenerationStatus {
+  std::int64_t number = 0;
+  GlobalSequence first_sequence = {};
+  int partition_count = 0;
+  /// Nothing of it, or of an older one, waits.
+  bool is_drained = false;
+};
+
+struct OutboxStatus {
+  Timestamp at = {};
+  Fence fence = Fence::stream;
+  bool leasing = true;
+  std::string partitioner = {};
+  int partition_count = 0;
+  std::vector<PartitionStatus> partitions = {};
+  std::vector<WorkerStatus> workers = {};
+  std::vector<GenerationStatus> generations = {};
+  // Of all partitions.
+  std::int64_t pending = 0;
+  std::int64_t in_flight = 0;
+  std::int64_t retrying = 0;
+  std::int64_t redeliveries = 0;
+  std::int64_t parked = 0;
+  std::int64_t discarded = 0;
+  std::int64_t published = 0;
+  int stopped = 0;
+  /// How long the oldest message has been waiting; unset if none waits.
+  std::optional<std::chrono::microseconds> lag = {};
+};
+
+/// A row of the log of batches: messages that were published one behind the other.
+struct PublishedBatch {
+  PartitionId partition = {};
+  GlobalSequence first = {};
+  GlobalSequence last = {};
+  std::int64_t count = 0;
+  std::int64_t redelivery = 0;
+  Timestamp published_at = {};
+  std::uint64_t first_broker = 0;
+  std::uint64_t last_broker = 0;
+};
+
+/// Something that an operator did.
+struct OperatorAction {
+  std::int64_t number = 0;
+  Timestamp at = {};
+  std::string who = {};
+  std::string what = {};
+  std::string detail = {};
+};
+
+}  // namespace stela

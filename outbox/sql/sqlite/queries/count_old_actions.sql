@@ -1,0 +1,1 @@
+SELECT count(*) FROM outbox_actions WHERE at < ?1

@@ -1,0 +1,1 @@
+DELETE FROM outbox_discarded WHERE sequence = ?1

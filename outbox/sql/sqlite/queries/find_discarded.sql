@@ -1,0 +1,1 @@
+SELECT stream, partition, discarded_at, 0, reason, error FROM outbox_discarded WHERE sequence = ?1

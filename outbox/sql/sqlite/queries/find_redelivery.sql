@@ -1,0 +1,2 @@
+SELECT redelivery, kind, partition, attempts, last_error FROM outbox_redeliveries
+WHERE stream = ?1 AND sequence = ?2 ORDER BY redelivery

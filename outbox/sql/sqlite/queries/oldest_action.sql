@@ -1,0 +1,1 @@
+SELECT at FROM outbox_actions ORDER BY action LIMIT 1

@@ -1,0 +1,1 @@
+SELECT partition FROM outbox_partitions ORDER BY partition

@@ -1,0 +1,1 @@
+SELECT detail FROM stela_participants WHERE name = 'outbox'

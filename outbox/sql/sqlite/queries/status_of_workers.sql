@@ -1,0 +1,3 @@
+SELECT w.worker, w.host, w.pid, w.started_at, w.heartbeat_until,
+       (SELECT count(*) FROM outbox_partitions AS p WHERE p.owner = w.worker)
+FROM outbox_workers AS w ORDER BY w.worker

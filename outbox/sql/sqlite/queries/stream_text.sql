@@ -1,0 +1,1 @@
+SELECT name FROM streams WHERE stream = ?1

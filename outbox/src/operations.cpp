@@ -1,0 +1,331 @@
+#include <stela/outbox/operations.hpp>
+
+#include "outbox_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/operations.hpp"
+#include "sqlite/outbox_view.hpp"
+#include "sqlite/settings.hpp"
+#include "sqlite/upkeep.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+namespace stela {
+
+namespace sql = outbox::sql;
+using outbox::ParkedPrefix;
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+/// As much as one transaction changes.
+constexpr std::size_t step_messages = 500;
+
+std::string who_we_are() {
+  std::array<char, 1024> buffer{};
+  passwd entry{};
+  passwd* found = nullptr;
+  getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
+  std::string who = found != nullptr ? found->pw_name : "uid " + std::to_string(getuid());
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) == 0) who += '@' + std::string{host.data()};
+  return who;
+}
+
+void require_outbox(sqlite::Store& store) {
+  bool is_there = false;
+  store.core().reading().read([&](Connection& connection) {
+    Query tables = connection.query(sql::has_outbox);
+    tables.step();
+    is_there = tables.integer(0) != 0 && outbox::find_settings(connection).has_value();
+  });
+  if (!is_there) {
+    throw UsageError{"this database has no outbox; make one by opening it with a stela::Outbox"};
+  }
+  store.core().migrate("outbox", sql::migrations);
+}
+
+std::string in_words(GlobalSequence sequence) {
+  return "event " + std::to_string(sequence.value());
+}
+
+}  // namespace
+
+std::string_view to_string(MessageState state) noexcept {
+  switch (state) {
+    case MessageState::pending:
+      return "pending";
+    case MessageState::in_flight:
+      return "in_flight";
+    case MessageState::retrying:
+      return "retrying";
+    case MessageState::parked:
+      return "parked";
+    case MessageState::discarded:
+      return "discarded";
+    case MessageState::published:
+      return "published";
+  }
+  return "unknown";
+}
+
+std::optional<MessageState> parse_message_state(std::string_view text) noexcept {
+  for (const MessageState state :
+       {MessageState::pending, MessageState::in_flight, MessageState::retrying,
+        MessageState::parked, MessageState::discarded, MessageState::published}) {
+    if (text == to_string(state)) return state;
+  }
+  return std::nullopt;
+}
+
+class OutboxOperations::Impl {
+ public:
+  Impl(sqlite::Store& the_store, const OperatorOptions& options)
+      : store{the_store},
+        partitioner{*options.partitioner},
+        who{options.who.empty() ? who_we_are() : options.who},
+        port{the_store, partitioner},
+        view{the_store, partitioner} {}
+
+  /// Streams with parked messages that `selection` means, each with those in order.
+  using Parked = std::map<std::int64_t, std::vector<GlobalSequence>>;
+
+  static void check(const ParkedSelection& selection) {
+    const int given = (selection.sequences.empty() ? 0 : 1) + (selection.stream.empty() ? 0 : 1) +
+                      (selection.all ? 1 : 0);
+    if (given != 1) throw UsageError{"say which messages: some sequences, a stream, or all"};
+  }
+
+  /// What is parked of a stream or of all.
+  Parked find_parked(const ParkedSelection& selection) {
+    Parked found;
+    store.core().reading().read([&](Connection& connection) {
+      if (!selection.stream.empty()) {
+        Query number = connection.query(sql::stream_number);
+        if (!number.bind(1, selection.stream).step()) {
+          throw UsageError{"there is no stream '" + selection.stream + "'"};
+        }
+        add_parked(connection, number.integer(0), found);
+        return;
+      }
+      std::int64_t last = 0;
+      for (bool more = true; more;) {
+        {
+          Query next = connection.query(sql::parked_streams);
+          more = next.bind(1, last).step();
+          if (more) last = next.integer(0);
+        }
+        if (more) add_parked(connection, last, found);
+      }
+    });
+    return found;
+  }
+
+  static void add_parked(Connection& connection, std::int64_t stream, Parked& found) {
+    Query rows = connection.query(sql::parked_prefix);
+    rows.bind(1, stream).bind(2, GlobalSequence::max().value());
+    while (rows.step()) found[stream].emplace_back(rows.integer(0));
+  }
+
+  /// By their sequences: each has to be parked.
+  Parked find_parked(std::vector<GlobalSequence> sequences) {
+    std::sort(sequences.begin(), sequences.end());
+    sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
+    Parked found;
+    store.core().reading().read([&](Connection& connection) {
+      for (const GlobalSequence sequence : sequences) {
+        Query row = connection.query(sql::find_parked);
+        if (!row.bind(1, sequence.value()).step()) {
+          throw UsageError{in_words(sequence) + " isn't parked"};
+        }
+        found[row.integer(0)].push_back(sequence);
+      }
+      for (const auto& [stream, meant] : found) require_prefix(connection, stream, meant);
+    });
+    return found;
+  }
+
+  /// Nothing that is parked before the last of `meant` may stay behind.
+  static void require_prefix(Connection& connection, std::int64_t stream,
+                             const std::vector<GlobalSequence>& meant) {
+    Query rows = connection.query(sql::parked_prefix);
+    rows.bind(1, stream).bind(2, meant.back().value());
+    while (rows.step()) {
+      const GlobalSequence sequence{rows.integer(0)};
+      if (std::binary_search(meant.begin(), meant.end(), sequence)) continue;
+      const auto behind = std::upper_bound(meant.begin(), meant.end(), sequence);
+      throw UsageError{in_words(*behind) + " comes after " + in_words(sequence) +
+                       " of its stream, which is parked too; retry that one with it, or the "
+                       "whole stream"};
+    }
+  }
+
+  static Affected count(const Parked& parked) {
+    Affected affected{.streams = static_cast<std::int64_t>(parked.size())};
+    for (const auto& [stream, sequences] : parked) {
+      affected.messages += static_cast<std::int64_t>(sequences.size());
+    }
+    return affected;
+  }
+
+  void require_discardable(GlobalSequence sequence) {
+    const auto message = view.show(sequence);
+    if (!message) throw UsageError{in_words(sequence) + " has no message"};
+    const MessageState state = message->state;
+    if (state == MessageState::parked) return;
+    if (state == MessageState::published || state == MessageState::discarded) {
+      throw UsageError{in_words(sequence) + " is " + std::string{to_string(state)} + " already"};
+    }
+    const auto status = view.status();
+    const auto partition =
+        std::find_if(status.partitions.begin(), status.partitions.end(),
+                     [&](const PartitionStatus& p) { return p.id == message->partition; });
+    if (partition != status.partitions.end() && !partition->stopped.empty()) return;
+    throw UsageError{in_words(sequence) +
+                     " waits to be published: only what is parked, or waits "
+                     "in a stopped partition, can be discarded"};
+  }
+
+  sqlite::Store& store;
+  const Partitioner& partitioner;
+  const std::string who;
+  outbox::SqliteOperations port;
+  outbox::OutboxView view;
+};
+
+OutboxOperations::OutboxOperations(sqlite::Store& store, const OperatorOptions& options) {
+  require_outbox(store);
+  impl_ = std::make_unique<Impl>(store, options);
+}
+
+OutboxOperations::~OutboxOperations() = default;
+
+// --- looking
+
+OutboxStatus OutboxOperations::status() {
+  return impl_->view.status();
+}
+std::vector<OutboxMessage> OutboxOperations::list(const MessageQuery& query) {
+  return impl_->view.list(query);
+}
+std::optional<OutboxMessage> OutboxOperations::show(GlobalSequence sequence) {
+  return impl_->view.show(sequence);
+}
+std::vector<PublishedBatch> OutboxOperations::batches(std::optional<PartitionId> partition,
+                                                      int limit) {
+  return impl_->view.batches(partition, limit);
+}
+std::vector<OperatorAction> OutboxOperations::actions(int limit, std::int64_t before) {
+  return impl_->view.actions(limit, before);
+}
+
+// --- messages
+
+Affected OutboxOperations::retry(const ParkedSelection& selection, Mode mode) {
+  Impl::check(selection);
+  const auto parked = selection.sequences.empty() ? impl_->find_parked(selection)
+                                                  : impl_->find_parked(selection.sequences);
+  if (mode == Mode::dry_run) return Impl::count(parked);
+  Affected affected{.streams = static_cast<std::int64_t>(parked.size())};
+  std::vector<ParkedPrefix> step;
+  std::size_t messages = 0;
+  const auto carry_out = [&] {
+    affected.messages += impl_->port.retry(step, impl_->who);
+    step.clear();
+    messages = 0;
+  };
+  for (const auto& [stream, sequences] : parked) {
+    for (std::size_t i = 0; i < sequences.size(); i += step_messages) {
+      const std::size_t end = std::min(i + step_messages, sequences.size());
+      step.push_back({stream, sequences[end - 1]});
+      messages += end - i;
+      if (messages >= step_messages) carry_out();
+    }
+  }
+  if (!step.empty()) carry_out();
+  return affected;
+}
+
+Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) {
+  Impl::check(selection);
+  std::vector<GlobalSequence> sequences = selection.sequences;
+  Affected affected;
+  if (sequences.empty()) {
+    const auto parked = impl_->find_parked(selection);
+    affected.streams = static_cast<std::int64_t>(parked.size());
+    for (const auto& [stream, those] : parked) {
+      sequences.insert(sequences.end(), those.begin(), those.end());
+    }
+  } else {
+    std::set<std::string> streams;
+    for (const GlobalSequence sequence : sequences) {
+      impl_->require_discardable(sequence);
+      streams.insert(impl_->view.show(sequence).value_or(OutboxMessage{}).stream);
+    }
+    affected.streams = static_cast<std::int64_t>(streams.size());
+  }
+  if (mode == Mode::dry_run) {
+    affected.messages = static_cast<std::int64_t>(sequences.size());
+    return affected;
+  }
+  for (std::size_t i = 0; i < sequences.size(); i += step_messages) {
+    const std::size_t count = std::min(step_messages, sequences.size() - i);
+    affected.messages += impl_->port.discard(std::span{sequences}.subspan(i, count), impl_->who);
+  }
+  return affected;
+}
+
+Affected OutboxOperations::republish(const RepublishSelection& selection, Mode mode) {
+  const bool bounded = selection.first.value() > 1 || selection.last < GlobalSequence::max() ||
+                       selection.since || selection.until || !selection.stream.empty();
+  if (!bounded) {
+    throw UsageError{
+        "say which events are to be republished: a range of sequences or times, or a "
+        "stream"};
+  }
+  return outbox::republish(impl_->store, impl_->port, impl_->partitioner,
+                           {selection, mode, impl_->who});
+}
+
+Reconciled OutboxOperations::reconcile(GlobalSequence from, Mode mode) {
+  return outbox::reconcile(impl_->store, impl_->port, impl_->partitioner, from, mode, impl_->who);
+}
+
+Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {
+  if (older_than.count() < 1) throw UsageError{"what is purged must be an hour old or more"};
+  return outbox::purge(impl_->store, {.older_than = older_than, .mode = mode});
+}
+
+// --- partitions
+
+Resized OutboxOperations::resize(int partition_count) {
+  const OutboxStatus before = impl_->view.status();
+  Resized resized{before.partition_count, partition_count, before.generations.back().number};
+  if (partition_count == before.partition_count) return resized;
+  impl_->port.resize(partition_count, impl_->who);
+  resized.generation = impl_->view.status().generations.back().number;
+  return resized;
+}
+
+Synced OutboxOperations::sync(bool prune, Mode mode) {
+  return outbox::sync(impl_->store, prune, mode, impl_->who);
+}
+
+void OutboxOperations::resume(PartitionId partition) {
+  impl_->port.resume(partition, impl_->who);
+}
+
+void OutboxOperations::adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence) {
+  impl_->port.adopt(partition, broker_sequence, impl_->who);
+}
+
+}  // namespace stela

@@ -1,0 +1,59 @@
+// Finds what became of an event that is to be published.
+#pragma once
+
+#include "sqlite/connection.hpp"
+#include "sqlite/generations.hpp"
+#include "sqlite/placement.hpp"
+
+#include <stela/outbox/messages.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stela::outbox {
+
+struct Located {
+  OutboxMessage message = {};
+  /// The number of its stream.
+  std::int64_t stream = 0;
+  /// It is in none of the states, though it should be.
+  bool is_missing = false;
+};
+
+/// Threads: one at a time, for one transaction.
+class Locator {
+ public:
+  Locator(sqlite::Connection& connection, Placement& placement, Timestamp now);
+
+  /// Nothing if the event isn't to be published and has no message either.
+  std::optional<Located> find(GlobalSequence sequence);
+
+  /// A row of list_waiting.sql, list_retrying.sql or find_waiting.sql.
+  OutboxMessage waiting(const sqlite::Query& row);
+  /// Adds what is known of the message's event.
+  void complete(OutboxMessage& message);
+
+ private:
+  struct Progress {
+    std::int64_t published_through = 0;
+    /// What the owner has in flight: up to here.
+    std::int64_t flight_through = 0;
+  };
+
+  std::optional<OutboxMessage> find_waiting(GlobalSequence sequence);
+  std::optional<OutboxMessage> find_set_aside(GlobalSequence sequence);
+  std::optional<OutboxMessage> find_redelivery(GlobalSequence sequence, std::int64_t stream);
+  void find_published(Located& located);
+  const Progress& progress_of(PartitionId partition);
+
+  sqlite::Connection& connection_;
+  Placement& placement_;
+  const Timestamp now_;
+  const std::vector<Generation> generations_;
+  const bool knows_partitioner_;
+  bool is_fenced_ = false;
+  std::vector<std::pair<PartitionId, Progress>> progress_;
+};
+
+}  // namespace stela::outbox

@@ -1,0 +1,328 @@
+#include "sqlite/operations.hpp"
+
+#include "outbox_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/generations.hpp"
+#include "sqlite/locator.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace stela::outbox {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+std::string in_words(std::int64_t count) {
+  return std::to_string(count) + (count == 1 ? " message" : " messages");
+}
+
+/// "3 messages, 5 to 9".
+std::string in_words(std::span<const std::int64_t> sequences) {
+  std::string text = in_words(static_cast<std::int64_t>(sequences.size()));
+  text += ", " + std::to_string(sequences.front());
+  if (sequences.size() > 1) text += " to " + std::to_string(sequences.back());
+  return text;
+}
+
+std::string stream_name(Connection& connection, std::int64_t stream) {
+  Query query = connection.query(sql::stream_text);
+  if (query.bind(1, stream).step()) return std::string{query.text(0)};
+  return "stream number " + std::to_string(stream);
+}
+
+void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
+  const std::int64_t last = last_position(connection, partition);
+  connection.query(sql::delete_messages)
+      .bind(1, partition)
+      .bind(2, sequence.value())
+      .bind(3, sequence.value())
+      .run();
+  connection.query(sql::count_removed).bind(1, partition).bind(2, last).run();
+}
+
+bool is_stopped(Connection& connection, std::int64_t partition) {
+  Query row = connection.query(sql::partition_row);
+  return row.bind(1, partition).step() && !row.is_null(1);
+}
+
+}  // namespace
+
+std::int64_t SqliteOperations::now() const {
+  return store_.core().now().time_since_epoch().count();
+}
+
+void SqliteOperations::write(const std::function<void(Connection&)>& work) {
+  store_.core().writer().run_statements([&](Connection& connection) { work(connection); });
+}
+
+void SqliteOperations::note(Connection& connection, std::string_view who, std::string_view what,
+                            const std::string& detail) {
+  connection.query(sql::insert_action)
+      .bind(1, now())
+      .bind(2, who)
+      .bind(3, what)
+      .bind(4, detail)
+      .run();
+}
+
+// --- sending again
+
+void SqliteOperations::send_again(Connection& connection, Placement& placement, const Place& place,
+                                  std::string_view kind) {
+  const PartitionId partition =
+      placement.find(place.sequence, place.stream, place.generation.partition_count);
+  connection.query(sql::insert_redelivery)
+      .bind(1, std::int64_t{partition.number})
+      .bind(2, place.generation.number)
+      .bind(3, place.sequence.value())
+      .bind(4, place.stream)
+      .bind(5, kind)
+      .bind(6, now())
+      .run();
+}
+
+std::int64_t SqliteOperations::retry(std::int64_t stream, GlobalSequence through,
+                                     std::string_view who) {
+  const ParkedPrefix one{stream, through};
+  return retry({&one, 1}, who);
+}
+
+std::int64_t SqliteOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
+  std::int64_t count = 0;
+  write([&](Connection& connection) {
+    Placement placement{connection, store_.core().kinds(), partitioner_};
+    placement.require_partitioner();
+    for (const ParkedPrefix& prefix : prefixes)
+      count += retry_one(connection, placement, prefix, who);
+  });
+  return count;
+}
+
+std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& placement,
+                                         const ParkedPrefix& prefix, std::string_view who) {
+  std::vector<std::int64_t> parked;
+  {
+    Query rows = connection.query(sql::parked_prefix);
+    rows.bind(1, prefix.stream).bind(2, prefix.through.value());
+    while (rows.step()) parked.push_back(rows.integer(0));
+  }
+  if (parked.empty()) return 0;
+  // Under the generation that is being drained: later messages of the stream wait there or behind.
+  const Generation generation = open_generation(connection);
+  for (const std::int64_t sequence : parked) {
+    connection.query(sql::delete_parked).bind(1, sequence).run();
+  }
+  for (const std::int64_t sequence : with_later(connection, prefix.stream, parked)) {
+    send_again(connection, placement, {GlobalSequence{sequence}, prefix.stream, generation},
+               "retry");
+  }
+  note(connection, who, "retry", stream_name(connection, prefix.stream) + ": " + in_words(parked));
+  return static_cast<std::int64_t>(parked.size());
+}
+
+std::vector<std::int64_t> SqliteOperations::with_later(Connection& connection, std::int64_t stream,
+                                                       std::vector<std::int64_t> sequences) {
+  std::set<std::int64_t> all{sequences.begin(), sequences.end()};
+  std::vector<std::int64_t> moved;
+  {
+    Query later = connection.query(sql::later_redeliveries);
+    later.bind(1, stream).bind(2, sequences.front());
+    while (later.step()) {
+      moved.push_back(later.integer(0));
+      all.insert(later.integer(1));
+    }
+  }
+  for (const std::int64_t redelivery : moved) {
+    connection.query(sql::delete_redelivery).bind(1, redelivery).run();
+  }
+  return {all.begin(), all.end()};
+}
+
+std::int64_t SqliteOperations::republish(std::span<const GlobalSequence> sequences,
+                                         std::string_view who) {
+  return send_all_again(sequences, false, who);
+}
+
+std::int64_t SqliteOperations::enqueue_missing(std::span<const GlobalSequence> sequences,
+                                               std::string_view who) {
+  return send_all_again(sequences, true, who);
+}
+
+std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> sequences,
+                                              bool missing, std::string_view who) {
+  std::vector<std::int64_t> sent;
+  write([&](Connection& connection) {
+    sent.clear();
+    Placement placement{connection, store_.core().kinds(), partitioner_};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store_.core().now()};
+    const Generation generation = open_generation(connection);
+    for (const GlobalSequence sequence : sequences) {
+      const auto located = locator.find(sequence);
+      if (!located || located->message.state != MessageState::published) continue;
+      if (located->is_missing != missing) continue;
+      // What was never published is no repetition: it keeps its place behind what is parked.
+      send_again(connection, placement, {sequence, located->stream, generation},
+                 missing ? "retry" : "republish");
+      sent.push_back(sequence.value());
+    }
+    if (!sent.empty()) note(connection, who, missing ? "reconcile" : "republish", in_words(sent));
+  });
+  return static_cast<std::int64_t>(sent.size());
+}
+
+// --- giving up
+
+bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {
+  return discard({&sequence, 1}, who) == 1;
+}
+
+std::int64_t SqliteOperations::discard(std::span<const GlobalSequence> sequences,
+                                       std::string_view who) {
+  std::vector<std::int64_t> gone;
+  write([&](Connection& connection) {
+    for (const GlobalSequence sequence : sequences) {
+      if (discard_parked(connection, sequence) || discard_stopped(connection, sequence)) {
+        gone.push_back(sequence.value());
+      }
+    }
+    if (!gone.empty()) note(connection, who, "discard", in_words(gone));
+  });
+  return static_cast<std::int64_t>(gone.size());
+}
+
+void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
+  connection.query(sql::insert_discarded)
+      .bind(1, discarded.sequence.value())
+      .bind(2, discarded.stream)
+      .bind(3, discarded.partition)
+      .bind(4, now())
+      .bind(5, "discarded")
+      .bind(6, discarded.error)
+      .run();
+}
+
+bool SqliteOperations::discard_parked(Connection& connection, GlobalSequence sequence) {
+  Discarded discarded{.sequence = sequence};
+  {
+    Query row = connection.query(sql::find_parked);
+    if (!row.bind(1, sequence.value()).step()) return false;
+    discarded.stream = row.integer(0);
+    discarded.partition = row.integer(1);
+    discarded.error = row.text(5);
+  }
+  connection.query(sql::delete_parked).bind(1, sequence.value()).run();
+  keep_discarded(connection, discarded);
+  return true;
+}
+
+bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
+  Discarded discarded{.sequence = sequence};
+  {
+    Query row = connection.query(sql::find_waiting);
+    if (row.bind(1, sequence.value()).step()) {
+      discarded.stream = row.integer(1);
+      discarded.partition = row.integer(2);
+      discarded.error = row.text(5);
+    }
+  }
+  if (discarded.stream != 0) {
+    if (!is_stopped(connection, discarded.partition)) return false;
+    remove_waiting(connection, discarded.partition, sequence);
+    keep_discarded(connection, discarded);
+    return true;
+  }
+  return discard_redeliveries(connection, discarded);
+}
+
+bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
+  {
+    Query event = connection.query(sql::find_event);
+    if (!event.bind(1, discarded.sequence.value()).step()) return false;
+    discarded.stream = event.integer(0);
+  }
+  std::vector<std::int64_t> redeliveries;
+  bool never_published = false;
+  {
+    Query row = connection.query(sql::find_redelivery);
+    row.bind(1, discarded.stream).bind(2, discarded.sequence.value());
+    while (row.step()) {
+      redeliveries.push_back(row.integer(0));
+      never_published = never_published || row.text(1) == "retry";
+      discarded.partition = row.integer(2);
+      discarded.error = row.text(4);
+    }
+  }
+  if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;
+  for (const std::int64_t redelivery : redeliveries) {
+    connection.query(sql::delete_redelivery).bind(1, redelivery).run();
+  }
+  if (never_published) keep_discarded(connection, discarded);
+  return true;
+}
+
+// --- partitions
+
+void SqliteOperations::resize(int partition_count, std::string_view who) {
+  write([&](Connection& connection) {
+    const int before = current_generation(connection).partition_count;
+    const std::int64_t last =
+        connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);
+    make_generation(connection, partition_count, last + 1);
+    note(connection, who, "resize",
+         std::to_string(before) + " to " + std::to_string(partition_count) + " partitions from " +
+             std::to_string(last + 1) + " on");
+    // This process's appends have to learn it too.
+    store_.core().writer().distrust();
+  });
+}
+
+void SqliteOperations::adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
+                             std::string_view who) {
+  std::string detail = partition.label();
+  if (broker_sequence) detail += " at " + std::to_string(*broker_sequence);
+  let_go_on({partition, broker_sequence, true}, "adopt", detail, who);
+}
+
+void SqliteOperations::resume(PartitionId partition, std::string_view who) {
+  let_go_on({partition, std::nullopt, false}, "resume", partition.label(), who);
+}
+
+void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
+                                 std::string_view who) {
+  write([&](Connection& connection) {
+    std::string why;
+    {
+      Query row = connection.query(sql::partition_row);
+      if (!row.bind(1, std::int64_t{how.partition.number}).step()) {
+        throw UsageError{"there is no partition " + how.partition.label()};
+      }
+      if (row.is_null(1)) {
+        throw UsageError{"partition " + how.partition.label() +
+                         " isn't stopped: there is nothing to " + std::string{what}};
+      }
+      why = row.text(1);
+    }
+    if (!how.anew && why != "poison") {
+      throw UsageError{"partition " + how.partition.label() + " is stopped by " + why +
+                       ": look what stands at the broker, and adopt it"};
+    }
+    Query query = connection.query(sql::adopt);
+    query.bind(1, std::int64_t{how.partition.number});
+    if (how.broker_sequence) {
+      query.bind(2, static_cast<std::int64_t>(*how.broker_sequence));
+    } else {
+      query.bind(2, nullptr);
+    }
+    query.bind(3, std::int64_t{how.anew ? 1 : 0}).run();
+    note(connection, who, what, detail + ", stopped by " + why);
+  });
+}
+
+}  // namespace stela::outbox

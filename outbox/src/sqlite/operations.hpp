@@ -1,0 +1,94 @@
+// The operators' port to the outbox, on SQLite.
+#pragma once
+
+#include "relay/operations.hpp"
+#include "sqlite/connection.hpp"
+#include "sqlite/generations.hpp"
+#include "sqlite/placement.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::outbox {
+
+/// The parked messages of a stream up to one of them.
+struct ParkedPrefix {
+  std::int64_t stream = 0;
+  GlobalSequence through = {};
+};
+
+/// Threads: one at a time.
+class SqliteOperations final : public relay::Operations {
+ public:
+  /// `store` and `partitioner` must outlive it.
+  SqliteOperations(sqlite::Store& store, const Partitioner& partitioner) noexcept
+      : store_{store}, partitioner_{partitioner} {}
+
+  std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
+  std::int64_t retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
+  /// Also a message that waits in a stopped partition.
+  bool discard(GlobalSequence sequence, std::string_view who) override;
+  std::int64_t discard(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// Passes over what isn't published.
+  std::int64_t republish(std::span<const GlobalSequence> sequences, std::string_view who) override;
+  void resize(int partition_count, std::string_view who) override;
+  /// UsageError if it isn't stopped.
+  void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
+             std::string_view who) override;
+
+  /// Lets a partition that poison stopped go on; UsageError if something else did.
+  void resume(PartitionId partition, std::string_view who);
+  /// Enqueues what was never enqueued, and passes over the rest. How many.
+  std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
+
+ private:
+  struct Place {
+    GlobalSequence sequence = {};
+    std::int64_t stream = 0;
+    Generation generation = {};
+  };
+  struct Discarded {
+    GlobalSequence sequence = {};
+    std::int64_t stream = 0;
+    std::int64_t partition = 0;
+    std::string error = {};
+  };
+  struct GoOn {
+    PartitionId partition = {};
+    std::optional<std::uint64_t> broker_sequence = {};
+    /// What was known of its last message at the broker doesn't hold any more.
+    bool anew = false;
+  };
+
+  std::int64_t now() const;
+  std::int64_t retry_one(sqlite::Connection& connection, Placement& placement,
+                         const ParkedPrefix& prefix, std::string_view who);
+  void write(const std::function<void(sqlite::Connection&)>& work);
+  void note(sqlite::Connection& connection, std::string_view who, std::string_view what,
+            const std::string& detail);
+  void send_again(sqlite::Connection& connection, Placement& placement, const Place& place,
+                  std::string_view kind);
+  /// With what was to be sent again already, and comes later in the stream: it has to come later
+  /// here too, and is taken out.
+  std::vector<std::int64_t> with_later(sqlite::Connection& connection, std::int64_t stream,
+                                       std::vector<std::int64_t> sequences);
+  std::int64_t send_all_again(std::span<const GlobalSequence> sequences, bool missing,
+                              std::string_view who);
+  bool discard_parked(sqlite::Connection& connection, GlobalSequence sequence);
+  bool discard_stopped(sqlite::Connection& connection, GlobalSequence sequence);
+  bool discard_redeliveries(sqlite::Connection& connection, Discarded discarded);
+  void keep_discarded(sqlite::Connection& connection, const Discarded& discarded);
+  void let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
+                 std::string_view who);
+
+  sqlite::Store& store_;
+  const Partitioner& partitioner_;
+};
+
+}  // namespace stela::outbox

@@ -1,0 +1,338 @@
+#include "sqlite/outbox_view.hpp"
+
+#include "outbox_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/generations.hpp"
+#include "sqlite/settings.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace stela::outbox {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+Timestamp time_of(std::int64_t value) noexcept {
+  return Timestamp{std::chrono::microseconds{value}};
+}
+
+/// In the columns of status_of_partitions.sql.
+PartitionStatus read_partition(const Query& row, std::int64_t now, const Generation& current) {
+  const PartitionId id{static_cast<int>(row.integer(0))};
+  const bool is_held = !row.is_null(1) && row.integer(3) > now;
+  PartitionStatus partition{.id = id,
+                            .owner = std::string{row.text(1)},
+                            .epoch = row.integer(2),
+                            .is_current = current.has(id),
+                            .pending = row.integer(16),
+                            .in_flight = is_held ? row.integer(6) : 0,
+                            .retrying = row.integer(19),
+                            .redeliveries = row.integer(8),
+                            .parked = row.integer(9),
+                            .discarded = row.integer(10),
+                            .published = row.integer(7),
+                            .published_through = GlobalSequence{row.integer(4)},
+                            .broker_sequence = static_cast<std::uint64_t>(row.integer(5)),
+                            .attempts = static_cast<int>(row.integer(11)),
+                            .last_error = std::string{row.text(13)},
+                            .stopped = std::string{row.text(14)},
+                            .stopped_detail = std::string{row.text(15)}};
+  if (!row.is_null(1)) partition.lease_left = std::chrono::microseconds{row.integer(3) - now};
+  if (row.integer(12) > now) partition.next_attempt_at = time_of(row.integer(12));
+  if (!row.is_null(17)) partition.oldest = GlobalSequence{row.integer(17)};
+  if (!row.is_null(18)) partition.oldest_recorded_at = time_of(row.integer(18));
+  return partition;
+}
+
+void add_up(OutboxStatus& status) {
+  std::optional<Timestamp> oldest;
+  for (const PartitionStatus& partition : status.partitions) {
+    status.pending += partition.pending;
+    status.in_flight += partition.in_flight;
+    status.retrying += partition.retrying;
+    status.redeliveries += partition.redeliveries;
+    status.parked += partition.parked;
+    status.discarded += partition.discarded;
+    status.published += partition.published;
+    status.stopped += partition.stopped.empty() ? 0 : 1;
+    const auto& recorded = partition.oldest_recorded_at;
+    if (recorded && (!oldest || *recorded < *oldest)) oldest = recorded;
+  }
+  if (oldest) status.lag = std::max(status.at - *oldest, std::chrono::microseconds{0});
+}
+
+void read_generations(Connection& connection, OutboxStatus& status) {
+  const std::int64_t open = open_generation(connection).number;
+  Query waiting = connection.query(sql::first_waiting);
+  waiting.step();
+  const bool anything = !waiting.is_null(0) || !waiting.is_null(1);
+  for (const Generation& generation : all_generations(connection)) {
+    status.generations.push_back({generation.number, GlobalSequence{generation.first_sequence},
+                                  generation.partition_count,
+                                  generation.number < open || !anything});
+  }
+}
+
+/// The end of what can be published.
+std::int64_t last_published(Connection& connection) {
+  Query row = connection.query(sql::last_published);
+  row.step();
+  return row.integer(0);
+}
+
+std::vector<GlobalSequence> events_after(Connection& connection, const std::string& stream,
+                                         std::int64_t after, std::int64_t end) {
+  constexpr std::int64_t page = 256;
+  std::vector<GlobalSequence> found;
+  if (stream.empty()) {
+    Query rows = connection.query(sql::publishable_events);
+    rows.bind(1, after + 1).bind(2, end).bind(3, page);
+    while (rows.step()) found.emplace_back(rows.integer(0));
+    return found;
+  }
+  Query number = connection.query(sql::stream_number);
+  if (!number.bind(1, stream).step()) throw UsageError{"there is no stream '" + stream + "'"};
+  Query rows = connection.query(sql::publishable_of_stream);
+  rows.bind(1, number.integer(0)).bind(2, after).bind(3, page);
+  while (rows.step()) found.emplace_back(rows.integer(0));
+  return found;
+}
+
+}  // namespace
+
+// --- status
+
+OutboxStatus OutboxView::status() {
+  OutboxStatus status;
+  status.at = store_.core().now();
+  const std::int64_t now = status.at.time_since_epoch().count();
+  store_.core().reading().read([&](Connection& connection) {
+    const Generation current = current_generation(connection);
+    status.partition_count = current.partition_count;
+    Query settings = connection.query(sql::settings);
+    settings.step();
+    status.fence = parse_fence(settings.text(0));
+    status.leasing = settings.integer(1) != 0;
+    Query partitioner = connection.query(sql::partitioner_name);
+    if (partitioner.step()) status.partitioner = partitioner.text(0);
+    Query partitions = connection.query(sql::status_of_partitions);
+    while (partitions.step()) {
+      status.partitions.push_back(read_partition(partitions, now, current));
+    }
+    Query workers = connection.query(sql::status_of_workers);
+    while (workers.step()) {
+      status.workers.push_back({.name = std::string{workers.text(0)},
+                                .host = std::string{workers.text(1)},
+                                .pid = workers.integer(2),
+                                .started_at = time_of(workers.integer(3)),
+                                .heartbeat_until = time_of(workers.integer(4)),
+                                .is_alive = workers.integer(4) > now,
+                                .partitions = static_cast<int>(workers.integer(5))});
+    }
+    read_generations(connection, status);
+  });
+  add_up(status);
+  return status;
+}
+
+// --- messages
+
+class OutboxView::Listing {
+ public:
+  Listing(Connection& connection, sqlite::KindTable& kinds, const Partitioner& partitioner,
+          const MessageQuery& query, Timestamp now)
+      : connection_{connection},
+        placement_{connection, kinds, partitioner},
+        locator_{connection, placement_, now},
+        query_{query} {}
+
+  std::vector<OutboxMessage> read() {
+    const auto state = query_.state;
+    const bool waits = !state || *state == MessageState::pending ||
+                       *state == MessageState::in_flight || *state == MessageState::retrying;
+    if (waits) {
+      for (const PartitionId partition : partitions()) read_waiting(partition);
+    }
+    if (!state || *state == MessageState::parked) read_set_aside(sql::list_parked);
+    if (state == MessageState::discarded) read_set_aside(sql::list_discarded);
+    std::sort(found_.begin(), found_.end(),
+              [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+    const auto most = static_cast<std::size_t>(std::max(query_.limit, 0));
+    if (found_.size() > most) found_.erase(found_.begin() + query_.limit, found_.end());
+    for (OutboxMessage& message : found_) locator_.complete(message);
+    return std::move(found_);
+  }
+
+ private:
+  std::vector<PartitionId> partitions() {
+    if (query_.partition) return {*query_.partition};
+    std::vector<PartitionId> all;
+    Query rows = connection_.query(sql::partitions);
+    while (rows.step()) all.push_back({static_cast<int>(rows.integer(0))});
+    return all;
+  }
+
+  void read_waiting(PartitionId partition) {
+    read_rows(query_.state == MessageState::retrying ? sql::list_retrying : sql::list_waiting,
+              partition);
+    read_rows(sql::list_redeliveries, partition);
+  }
+
+  /// Page by page, until enough are of the state that is asked for.
+  void read_rows(std::string_view sql, PartitionId partition) {
+    std::int64_t after = query_.after.value();
+    int wanted = query_.limit;
+    for (bool more = true; more && wanted > 0;) {
+      Query rows = connection_.query(sql);
+      rows.bind(1, std::int64_t{partition.number}).bind(2, after).bind(3, std::int64_t{page});
+      int seen = 0;
+      while (rows.step()) {
+        ++seen;
+        after = rows.integer(0);
+        OutboxMessage message = locator_.waiting(rows);
+        if (rows.columns() > 7) message.redelivery = rows.integer(7);
+        if (query_.state && message.state != *query_.state) continue;
+        if (wanted-- <= 0) return;
+        found_.push_back(std::move(message));
+      }
+      more = seen == page;
+    }
+  }
+
+  void read_set_aside(std::string_view sql) {
+    Query rows = connection_.query(sql);
+    rows.bind(1, query_.after.value());
+    if (query_.partition) {
+      rows.bind(2, std::int64_t{query_.partition->number});
+    } else {
+      rows.bind(2, nullptr);
+    }
+    rows.bind(3, std::int64_t{query_.limit});
+    const bool parked = sql.data() == sql::list_parked.data();
+    while (rows.step()) {
+      found_.push_back({.sequence = GlobalSequence{rows.integer(0)},
+                        .state = parked ? MessageState::parked : MessageState::discarded,
+                        .partition = {static_cast<int>(rows.integer(2))},
+                        .attempts = static_cast<int>(rows.integer(4)),
+                        .reason = std::string{rows.text(5)},
+                        .last_error = std::string{rows.text(6)},
+                        .since = time_of(rows.integer(3))});
+    }
+  }
+
+  static constexpr int page = 256;
+
+  Connection& connection_;
+  Placement placement_;
+  Locator locator_;
+  const MessageQuery& query_;
+  std::vector<OutboxMessage> found_;
+};
+
+std::vector<OutboxMessage> OutboxView::list(const MessageQuery& query) {
+  if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
+  if (!query.stream.empty() || query.state == MessageState::published) {
+    return list_events(query);
+  }
+  std::vector<OutboxMessage> messages;
+  store_.core().reading().read([&](Connection& connection) {
+    Listing listing{connection, store_.core().kinds(), partitioner_, query, store_.core().now()};
+    messages = listing.read();
+  });
+  return messages;
+}
+
+std::vector<OutboxMessage> OutboxView::list_events(const MessageQuery& query) {
+  std::vector<OutboxMessage> found;
+  std::int64_t after = query.after.value();
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
+  const auto is_wanted = [&](const Located& located) {
+    if (located.is_missing) return false;
+    const MessageState state = located.message.state;
+    const bool state_fits =
+        query.state ? state == *query.state
+                    : state != MessageState::published && state != MessageState::discarded;
+    return state_fits && (!query.partition || located.message.partition == *query.partition);
+  };
+  for (bool more = true; more && static_cast<int>(found.size()) < query.limit;) {
+    store_.core().reading().read([&](Connection& connection) {
+      if (query.state == MessageState::published) end = last_published(connection);
+      std::vector<GlobalSequence> page = events_after(connection, query.stream, after, end);
+      more = !page.empty();
+      Placement placement{connection, store_.core().kinds(), partitioner_};
+      Locator locator{connection, placement, store_.core().now()};
+      for (const GlobalSequence sequence : page) {
+        after = sequence.value();
+        auto located = locator.find(sequence);
+        if (!located || !is_wanted(*located)) continue;
+        found.push_back(std::move(located->message));
+        if (static_cast<int>(found.size()) == query.limit) return;
+      }
+    });
+  }
+  return found;
+}
+
+std::optional<OutboxMessage> OutboxView::show(GlobalSequence sequence) {
+  std::optional<OutboxMessage> message;
+  store_.core().reading().read([&](Connection& connection) {
+    Placement placement{connection, store_.core().kinds(), partitioner_};
+    Locator locator{connection, placement, store_.core().now()};
+    auto located = locator.find(sequence);
+    if (located && !located->is_missing) message = std::move(located->message);
+  });
+  return message;
+}
+
+// --- logs
+
+std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> partition, int limit) {
+  std::vector<PublishedBatch> found;
+  store_.core().reading().read([&](Connection& connection) {
+    std::vector<std::int64_t> partitions;
+    Query all = connection.query(sql::partitions);
+    while (!partition && all.step()) partitions.push_back(all.integer(0));
+    if (partition) partitions.push_back(partition->number);
+    for (const std::int64_t number : partitions) {
+      Query rows = connection.query(sql::list_batches);
+      rows.bind(1, number).bind(2, std::int64_t{limit});
+      while (rows.step()) {
+        found.push_back({.partition = {static_cast<int>(rows.integer(0))},
+                         .first = GlobalSequence{rows.integer(1)},
+                         .last = GlobalSequence{rows.integer(2)},
+                         .count = rows.integer(3),
+                         .redelivery = rows.integer(4),
+                         .published_at = time_of(rows.integer(5)),
+                         .first_broker = static_cast<std::uint64_t>(rows.integer(6)),
+                         .last_broker = static_cast<std::uint64_t>(rows.integer(7))});
+      }
+    }
+  });
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.published_at > b.published_at; });
+  const auto most = static_cast<std::size_t>(std::max(limit, 0));
+  if (found.size() > most) found.resize(most);
+  return found;
+}
+
+std::vector<OperatorAction> OutboxView::actions(int limit, std::int64_t before) {
+  std::vector<OperatorAction> found;
+  store_.core().reading().read([&](Connection& connection) {
+    Query rows = connection.query(sql::list_actions);
+    rows.bind(1, before > 0 ? before : std::numeric_limits<std::int64_t>::max())
+        .bind(2, std::int64_t{limit});
+    while (rows.step()) {
+      found.push_back({rows.integer(0), time_of(rows.integer(1)), std::string{rows.text(2)},
+                       std::string{rows.text(3)}, std::string{rows.text(4)}});
+    }
+  });
+  return found;
+}
+
+}  // namespace stela::outbox

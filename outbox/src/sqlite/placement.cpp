@@ -1,0 +1,47 @@
+#include "sqlite/placement.hpp"
+
+#include "outbox_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+namespace stela::outbox {
+
+using sqlite::Query;
+
+namespace {
+
+std::string registered_name(sqlite::Connection& connection) {
+  Query query = connection.query(sql::partitioner_name);
+  return query.step() ? std::string{query.text(0)} : std::string{};
+}
+
+}  // namespace
+
+bool Placement::knows_partitioner() {
+  return registered_name(connection_) == partitioner_.name();
+}
+
+void Placement::require_partitioner() {
+  const std::string name = registered_name(connection_);
+  if (name == partitioner_.name()) return;
+  throw UsageError{"this database's outbox is partitioned by '" + name + "', and '" +
+                   std::string{partitioner_.name()} +
+                   "' was given; do this from a program that brings its partitioner"};
+}
+
+PartitionId Placement::find(GlobalSequence sequence, std::int64_t stream, int partition_count) {
+  if (partition_count <= 1) return PartitionId::at(0, 1);
+  // The default needs no event, so that a damaged one keeps its place.
+  if (&partitioner_ == &by_stream()) {
+    return PartitionId::of(names_.find(stream, connection_).name(), partition_count);
+  }
+  Query query = connection_.query(sql::read_event);
+  query.bind(1, sequence.value()).bind(2, sequence.value());
+  if (!query.step()) {
+    throw CorruptEvent{"event " + std::to_string(sequence.value()) + " doesn't exist"};
+  }
+  sqlite::EventRows rows{connection_, kinds_, names_};
+  return PartitionId::of(partitioner_.key(rows.read(query), scratch_), partition_count);
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,307 @@
+#include "sqlite/upkeep.hpp"
+
+#include "outbox_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/locator.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace stela::outbox {
+
+using sqlite::Connection;
+using sqlite::Query;
+using sqlite::Sync;
+
+namespace {
+
+constexpr std::int64_t step_rows = 1'000;
+constexpr std::size_t republish_rows = 500;
+
+/// One purge, step by step.
+class Purge {
+ public:
+  Purge(sqlite::Store& store, const PurgeOptions& options)
+      : store_{store},
+        carry_out_{options.mode == Mode::carry_out},
+        steps_left_{options.max_steps},
+        before_{(store.core().now() - options.older_than).time_since_epoch().count()} {}
+
+  Purged run() {
+    for (const std::int64_t partition : partitions()) purge_batches(partition);
+    purge_discarded();
+    purge_actions();
+    return purged_;
+  }
+
+ private:
+  std::vector<std::int64_t> partitions() {
+    std::vector<std::int64_t> all;
+    store_.core().reading().read([&](Connection& connection) {
+      Query rows = connection.query(sql::partition_numbers);
+      while (rows.step()) all.push_back(rows.integer(0));
+    });
+    return all;
+  }
+
+  /// A short transaction; how many rows it changed.
+  template <class Work>
+  std::int64_t step(Work&& work) {
+    std::int64_t rows = 0;
+    --steps_left_;
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          work(connection);
+          rows = sqlite3_changes(connection.handle());
+        },
+        Sync::none);
+    return rows;
+  }
+
+  void purge_batches(std::int64_t partition) {
+    std::int64_t after = -1;
+    while (steps_left_ > 0) {
+      std::int64_t end = 0;
+      std::int64_t rows = 0;
+      std::int64_t old = 0;
+      store_.core().reading().read([&](Connection& connection) {
+        Query page = connection.query(sql::batch_page);
+        page.bind(1, partition).bind(2, after).bind(3, before_).bind(4, step_rows).step();
+        end = page.integer(0);
+        rows = page.integer(1);
+        old = page.integer(2);
+      });
+      if (rows == 0) return;
+      if (old > 0 && !carry_out_) purged_.batches += old;
+      if (old > 0 && carry_out_) {
+        purged_.batches += step([&](Connection& connection) {
+          connection.query(sql::purge_batches)
+              .bind(1, partition)
+              .bind(2, after)
+              .bind(3, end)
+              .bind(4, before_)
+              .run();
+        });
+      }
+      after = end;
+    }
+  }
+
+  void purge_discarded() {
+    std::int64_t after = 0;
+    while (steps_left_ > 0) {
+      std::vector<std::int64_t> old;
+      store_.core().reading().read([&](Connection& connection) {
+        Query rows = connection.query(sql::old_discarded);
+        rows.bind(1, after).bind(2, before_).bind(3, step_rows);
+        while (rows.step()) old.push_back(rows.integer(0));
+      });
+      if (old.empty()) return;
+      after = old.back();
+      purged_.discarded += static_cast<std::int64_t>(old.size());
+      if (!carry_out_) continue;
+      step([&](Connection& connection) {
+        for (const std::int64_t sequence : old) {
+          connection.query(sql::delete_discarded).bind(1, sequence).run();
+        }
+      });
+    }
+  }
+
+  void purge_actions() {
+    if (!carry_out_) {
+      store_.core().reading().read([&](Connection& connection) {
+        Query count = connection.query(sql::count_old_actions);
+        count.bind(1, before_).step();
+        purged_.actions = count.integer(0);
+      });
+      return;
+    }
+    // Looked for first: an idle outbox isn't written to.
+    bool more = true;
+    while (more && steps_left_ > 0) {
+      store_.core().reading().read([&](Connection& connection) {
+        Query oldest = connection.query(sql::oldest_action);
+        more = oldest.step() && oldest.integer(0) < before_;
+      });
+      if (!more) return;
+      purged_.actions += step([&](Connection& connection) {
+        connection.query(sql::purge_actions).bind(1, before_).bind(2, step_rows).run();
+      });
+    }
+  }
+
+  sqlite::Store& store_;
+  const bool carry_out_;
+  int steps_left_;
+  const std::int64_t before_;
+  Purged purged_;
+};
+
+}  // namespace
+
+Purged purge(sqlite::Store& store, const PurgeOptions& options) {
+  return Purge{store, options}.run();
+}
+
+namespace {
+
+/// How many of these are published.
+std::int64_t count_published(sqlite::Store& store, const Partitioner& partitioner,
+                             std::span<const GlobalSequence> sequences) {
+  std::int64_t count = 0;
+  store.core().reading().read([&](Connection& connection) {
+    Placement placement{connection, store.core().kinds(), partitioner};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store.core().now()};
+    for (const GlobalSequence sequence : sequences) {
+      const auto located = locator.find(sequence);
+      if (!located || located->is_missing) continue;
+      if (located->message.state == MessageState::published) ++count;
+    }
+  });
+  return count;
+}
+
+EventRange events_of(sqlite::Store& store, const RepublishSelection& selection) {
+  if (!selection.stream.empty()) return store.read_stream(StreamId::parse(selection.stream));
+  return store.read_all({.from = selection.first,
+                         .to = std::min(selection.last, store.last_sequence()),
+                         .since = selection.since,
+                         .until = selection.until});
+}
+
+bool is_meant(const StoredEvent& event, const RepublishSelection& selection) {
+  return event.publishes() && event.sequence >= selection.first &&
+         event.sequence <= selection.last &&
+         (!selection.since || event.recorded_at >= *selection.since) &&
+         (!selection.until || event.recorded_at <= *selection.until);
+}
+
+}  // namespace
+
+Affected republish(sqlite::Store& store, SqliteOperations& operations,
+                   const Partitioner& partitioner, const RepublishRequest& request) {
+  Affected affected;
+  std::vector<GlobalSequence> step;
+  std::unordered_set<std::string> streams;
+  const auto carry_out = [&] {
+    affected.messages += request.mode == Mode::dry_run ? count_published(store, partitioner, step)
+                                                       : operations.republish(step, request.who);
+    step.clear();
+  };
+  for (const StoredEvent& event : events_of(store, request.selection)) {
+    if (!is_meant(event, request.selection)) continue;
+    step.push_back(event.sequence);
+    streams.insert(event.stream.name());
+    if (step.size() == republish_rows) carry_out();
+  }
+  if (!step.empty()) carry_out();
+  affected.streams = static_cast<std::int64_t>(streams.size());
+  return affected;
+}
+
+Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
+                     const Partitioner& partitioner, GlobalSequence from, Mode mode,
+                     std::string_view who) {
+  constexpr std::size_t most_examples = 100;
+  Reconciled result;
+  const std::int64_t end = store.last_sequence().value();
+  std::int64_t next = from.value();
+  for (bool more = true; more;) {
+    std::vector<GlobalSequence> missing;
+    store.core().reading().read([&](Connection& connection) {
+      Placement placement{connection, store.core().kinds(), partitioner};
+      placement.require_partitioner();
+      Locator locator{connection, placement, store.core().now()};
+      std::int64_t rows = 0;
+      std::vector<std::int64_t> page;
+      Query events = connection.query(sql::publishable_events);
+      events.bind(1, next).bind(2, end).bind(3, step_rows);
+      while (events.step()) page.push_back(events.integer(0));
+      for (const std::int64_t sequence : page) {
+        const auto located = locator.find(GlobalSequence{sequence});
+        if (located && located->is_missing) missing.emplace_back(sequence);
+        next = sequence + 1;
+        ++rows;
+      }
+      result.checked += rows;
+      more = rows == step_rows;
+    });
+    for (const GlobalSequence sequence : missing) {
+      if (result.examples.size() < most_examples) result.examples.push_back(sequence);
+    }
+    result.missing += mode == Mode::dry_run ? static_cast<std::int64_t>(missing.size())
+                                            : operations.enqueue_missing(missing, who);
+  }
+  return result;
+}
+
+// --- partitions
+
+namespace {
+
+std::string labels(const std::vector<PartitionId>& partitions) {
+  std::string text;
+  for (const PartitionId partition : partitions) {
+    if (!text.empty()) text += ", ";
+    text += partition.label();
+  }
+  return text;
+}
+
+void note(Connection& connection, std::int64_t now, std::string_view who,
+          const std::string& detail) {
+  connection.query(sql::insert_action)
+      .bind(1, now)
+      .bind(2, who)
+      .bind(3, "sync")
+      .bind(4, detail)
+      .run();
+}
+
+/// Thrown to roll back what was only tried.
+struct DryRun {};
+
+}  // namespace
+
+Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
+  Synced result;
+  const std::int64_t now = store.core().now().time_since_epoch().count();
+  const auto work = [&](Connection& connection) {
+    const Generation current = current_generation(connection);
+    std::vector<std::int64_t> known;
+    {
+      Query rows = connection.query(sql::partitions);
+      while (rows.step()) known.push_back(rows.integer(0));
+    }
+    for (int index = 0; index < current.partition_count; ++index) {
+      const PartitionId partition = PartitionId::at(index, current.partition_count);
+      if (std::find(known.begin(), known.end(), partition.number) != known.end()) continue;
+      connection.query(sql::insert_partition).bind(1, std::int64_t{partition.number}).run();
+      result.added.push_back(partition);
+    }
+    for (const std::int64_t number : known) {
+      const PartitionId partition{static_cast<int>(number)};
+      if (!prune || current.has(partition)) continue;
+      connection.query(sql::retire).bind(1, number).bind(2, now).run();
+      if (sqlite3_changes(connection.handle()) == 1) result.retired.push_back(partition);
+    }
+    if (!result.added.empty()) note(connection, now, who, "added " + labels(result.added));
+    if (!result.retired.empty()) note(connection, now, who, "retired " + labels(result.retired));
+    if (mode == Mode::dry_run) throw DryRun{};
+  };
+  try {
+    store.core().writer().run_statements(work);
+  } catch (const DryRun&) {
+    // What it found is told all the same.
+  }
+  return result;
+}
+
+}  // namespace stela::outbox

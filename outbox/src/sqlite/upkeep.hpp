@@ -1,0 +1,42 @@
+// What has to be done to an outbox now and then.
+#pragma once
+
+#include "sqlite/operations.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/outbox/operations.hpp>
+
+#include <chrono>
+#include <string_view>
+
+namespace stela::outbox {
+
+struct PurgeOptions {
+  std::chrono::hours older_than{168};
+  /// At most so many transactions.
+  int max_steps = 1'000'000;
+  Mode mode = Mode::carry_out;
+};
+
+/// Removes what is old from the logs, in short transactions.
+Purged purge(sqlite::Store& store, const PurgeOptions& options);
+
+struct RepublishRequest {
+  const RepublishSelection& selection;
+  Mode mode = Mode::carry_out;
+  std::string_view who = {};
+};
+
+/// Sends again what is published, up to what is the last event now.
+Affected republish(sqlite::Store& store, SqliteOperations& operations,
+                   const Partitioner& partitioner, const RepublishRequest& request);
+
+/// Finds events that are in no state, and enqueues them.
+Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
+                     const Partitioner& partitioner, GlobalSequence from, Mode mode,
+                     std::string_view who);
+
+/// Adds the partitions that are missing; with `prune`, retires those that nobody needs.
+Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who);
+
+}  // namespace stela::outbox

@@ -1,0 +1,24 @@
+// Any bytes as an event: it decodes, or is a DecodeError; what decodes comes back the same.
+#include "fuzz/fuzzer.hpp"
+#include "support/rich_event.hpp"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace stela;
+  test::RichEvent event;
+  try {
+    codec::decode(Codec::portable_binary, fuzz::text_of(data, size), event);
+  } catch (const codec::DecodeError&) {
+    return 0;
+  }
+  std::string bytes;
+  try {
+    codec::encode(Codec::portable_binary, event, bytes);
+  } catch (const codec::EncodeError&) {
+    return 0;
+  }
+  std::string again;
+  codec::encode(Codec::portable_binary,
+                codec::decode<test::RichEvent>(Codec::portable_binary, bytes), again);
+  fuzz::require(again == bytes, "an event that was decoded and encoded stays as it is");
+  return 0;
+}

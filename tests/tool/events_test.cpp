@@ -1,0 +1,240 @@
+#include "support/process.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+namespace stela::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using testing::SizeIs;
+
+class ToolEvents : public testing::Test {
+ protected:
+  void SetUp() override { run_well({"migrate", "--db", db_}); }
+  std::string append(const std::string& stream, const std::string& data,
+                     std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"events", "append", "--db",         db_,      "--stream",
+                                   stream,   "--type", "order.placed", "--data", data};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_well(words);
+  }
+  Ran stdin_append(const std::string& lines, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"events", "append", "--db", db_, "--stdin"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words, {.input = lines});
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+};
+
+TEST_F(ToolEvents, AppendSaysWhatWasCommitted) {
+  const std::string first = append("order-1", "{\"a\": [1, 2]}");
+  const std::string second = append("order-1", "{}");
+
+  EXPECT_EQ(member(first, "sequence"), "1");
+  EXPECT_EQ(member(second, "stream_version"), "2");
+  const std::string shown = run_well({"events", "show", "1", "--db", db_, "--json"});
+  EXPECT_EQ(member(shown, "id"), member(first, "id"));
+  EXPECT_THAT(shown, HasSubstr(R"("payload":{"a":[1,2]})"));
+}
+
+TEST_F(ToolEvents, AppendHonoursTheExpectedVersion) {
+  append("order-1", "{}", {"--expected", "0"});
+  const Ran ran = run({"events", "append", "--db", db_, "--stream", "order-1", "--type", "a.b",
+                       "--data", "{}", "--expected", "0"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("order-1"));
+  EXPECT_THAT(lines_of(run_well({"events", "list", "--db", db_, "--json"})), SizeIs(1));
+}
+
+TEST_F(ToolEvents, WholeNumbersStayExact) {
+  append("order-1", R"({"most":9223372036854775807,"least":-9223372036854775808})");
+  EXPECT_THAT(run_well({"events", "show", "1", "--db", db_, "--json"}),
+              HasSubstr(R"({"most":9223372036854775807,"least":-9223372036854775808})"));
+}
+
+TEST_F(ToolEvents, StdinIsATransactionALine) {
+  const Ran ran = stdin_append(
+      "{\"stream\":\"order-1\",\"type\":\"a.b\",\"data\":{}}\n\n"
+      "{\"stream\":\"order-2\",\"type\":\"a.b\",\"data\":{\"x\":1},\"version\":3,\"publish\":true,"
+      "\"actor\":\"ada\",\"correlation\":\"c-1\"}\n");
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(lines_of(ran.out), SizeIs(2));
+  const std::string shown = run_well({"events", "show", "2", "--db", db_, "--json"});
+  EXPECT_EQ(member(shown, "schema_version"), "3");
+  EXPECT_EQ(member(shown, "publishes"), "true");
+  EXPECT_EQ(member(shown, "correlation"), "c-1");
+  EXPECT_THAT(shown, HasSubstr("\"ada\""));
+}
+
+TEST_F(ToolEvents, ABadLineSaysWhichAndWhatIsCommitted) {
+  const std::string good = "{\"stream\":\"order-1\",\"type\":\"a.b\",\"data\":{}}\n";
+  const Ran ran = stdin_append(good + good + "{\"stream\":\"order-1\",\n" + good);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(lines_of(ran.out), SizeIs(2));
+  EXPECT_THAT(ran.err, HasSubstr("line 3: "));
+  EXPECT_THAT(ran.err,
+              HasSubstr("lines 1 to 2 are committed, up to sequence 2; go on from line 3"));
+  EXPECT_THAT(lines_of(run_well({"events", "list", "--db", db_, "--json"})), SizeIs(2));
+}
+
+TEST_F(ToolEvents, ABatchCommitsWhollyOrNot) {
+  const std::string good = "{\"data\":{}}\n";
+  const std::vector<std::string> flags{"--stream", "order-1", "--type", "a.b", "--batch", "2"};
+  EXPECT_THAT(lines_of(stdin_append(good + good + good, flags).out), SizeIs(3));
+  const Ran ran =
+      stdin_append(good + good + good + "{\"data\":{},\"stream\":\"no stream\"}\n", flags);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("lines 1 to 2 are committed, up to sequence 5"));
+  EXPECT_THAT(lines_of(run_well({"events", "list", "--db", db_, "--json"})), SizeIs(5));
+}
+
+TEST_F(ToolEvents, ListFiltersAndSaysWhenThereIsMore) {
+  append("order-1", "{}");
+  append("order-2", "{}");
+  append("bill-1", "{}");
+  EXPECT_THAT(run_well({"events", "list", "--db", db_, "--json", "--category", "order"}),
+              Not(HasSubstr("bill-1")));
+  EXPECT_THAT(lines_of(run_well({"events", "list", "--db", db_, "--json", "--stream", "order-2"})),
+              SizeIs(1));
+  EXPECT_THAT(lines_of(run_well({"events", "list", "--db", db_, "--json", "--since", "1h"})),
+              SizeIs(3));
+  const Ran first =
+      run({"events", "list", "--db", db_, "--json", "--limit", "1", "--newest-first"});
+  EXPECT_EQ(member(first.out, "sequence"), "3");
+  EXPECT_THAT(first.err, HasSubstr("There are more"));
+  EXPECT_THAT(run_well({"events", "list", "--db", db_}), HasSubstr("bill-1"));
+}
+
+TEST_F(ToolEvents, ShowTellsCauseAndEffects) {
+  const std::string cause = append("order-1", "{}");
+  append("bill-1", "{}", {"--causation", member(cause, "id")});
+  EXPECT_THAT(run_well({"events", "show", member(cause, "id"), "--db", db_}),
+              HasSubstr("effect       event 2 (order.placed v1, version 1 of 'bill-1')"));
+  EXPECT_THAT(run_well({"events", "show", "2", "--db", db_}),
+              HasSubstr("cause        event 1 (order.placed v1, version 1 of 'order-1')"));
+  EXPECT_EQ(run({"events", "show", "99", "--db", db_}).code, 3);
+}
+
+TEST_F(ToolEvents, TailFollowsOtherProcesses) {
+  append("order-1", "{}");
+  Running tail{{"events", "tail", "--db", db_, "--json", "--from", "1"}};
+  ASSERT_TRUE(eventually([&] { return lines_of(tail.out()).size() == 1; })) << tail.err();
+  append("order-2", "{}");
+  ASSERT_TRUE(eventually([&] { return lines_of(tail.out()).size() == 2; })) << tail.err();
+  tail.signal(SIGINT);
+  EXPECT_EQ(tail.wait(), 0);
+}
+
+TEST_F(ToolEvents, HostileTextNeverReachesTheTerminal) {
+  RawSqlite raw{db_};
+  append("order-\xc2\xa0\xe2\x80\xae",
+         "{\"x\":\"\x7f\xc2\x9b"
+         "31m\"}",
+         {"--actor",
+          "\xe2\x80\xae"
+          "ada"});
+  raw.drop_triggers();
+  raw.run("UPDATE events SET payload = CAST(x'7b1b5b33316d7d' AS BLOB)");
+  for (const char* command : {"list", "tail"}) {
+    for (const char* json : {"--json", "--no-color"}) {
+      const Ran ran = run({"events", command, "--db", db_, "--limit", "1", json});
+      const std::string all = ran.out + ran.err;
+      EXPECT_EQ(all.find('\x1b'), std::string::npos) << all;
+      EXPECT_EQ(all.find('\x7f'), std::string::npos) << all;
+      EXPECT_EQ(all.find("\xc2\x9b"), std::string::npos) << all;
+      EXPECT_EQ(all.find("\xe2\x80\xae"), std::string::npos) << all;
+    }
+  }
+}
+
+TEST_F(ToolEvents, StatsCountByKind) {
+  append("order-1", "{}");
+  append("order-2", "{}", {"--publish"});
+  const auto lines = lines_of(run_well({"events", "stats", "--db", db_, "--json"}));
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(member(lines[0], "events"), "1");
+  EXPECT_THAT(run_well({"events", "stats", "--db", db_}),
+              HasSubstr("2 events with 4 B of payload."));
+}
+
+TEST_F(ToolEvents, StreamsAreListedAndShownAsATimeline) {
+  append("order-1", "{}");
+  append("order-1", "{}", {"--actor", "ada"});
+  append("bill-1", "{}");
+  const auto streams = lines_of(run_well({"streams", "list", "--db", db_, "--json"}));
+  ASSERT_THAT(streams, SizeIs(2));
+  EXPECT_EQ(member(streams[1], "stream"), "order-1");
+  EXPECT_EQ(member(streams[1], "version"), "2");
+  EXPECT_THAT(lines_of(run_well({"streams", "list", "--db", db_, "--json", "--category", "bill"})),
+              SizeIs(1));
+  EXPECT_THAT(lines_of(run_well({"streams", "list", "--db", db_, "--json", "--after", "bill-1"})),
+              SizeIs(1));
+  EXPECT_THAT(run_well({"streams", "show", "order-1", "--db", db_}), HasSubstr("ada"));
+  EXPECT_EQ(run({"streams", "show", "order-9", "--db", db_}).code, 3);
+}
+
+TEST_F(ToolEvents, ExportsImportsAndBacksUp) {
+  append("order-1", "{\"a\":1}");
+  append("order-2", "{}");
+  run_well({"export", "--db", db_, dir_.file("shop.jsonl")});
+  EXPECT_EQ(run({"export", "--db", db_, dir_.file("shop.jsonl")}).code, 1);
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+  const std::string imported =
+      run_well({"import", "--db", copy, "--json", dir_.file("shop.jsonl")});
+  EXPECT_EQ(member(imported, "imported"), "2");
+  EXPECT_EQ(run_well({"export", "--db", copy}), run_well({"export", "--db", db_}));
+  EXPECT_EQ(member(run_well({"verify", "--db", copy, "--json"}), "sound"), "true");
+
+  run_well({"backup", "--db", db_, dir_.file("backup.db")});
+  EXPECT_EQ(run_well({"export", "--db", dir_.file("backup.db")}),
+            run_well({"export", "--db", db_}));
+}
+
+TEST_F(ToolEvents, ABadLineOfAnImportKeepsWhatWentBefore) {
+  append("order-1", "{}");
+  const std::string lines = run_well({"export", "--db", db_});
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+  const Ran ran = run({"import", "--db", copy}, {.input = lines + "{\"sequence\":\n"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("line 3"));
+}
+
+TEST_F(ToolEvents, VerifyFindsDamageAndSaysWhatToDo) {
+  append("order-1", "{}");
+  RawSqlite raw{db_};
+  raw.drop_triggers();
+  raw.run("UPDATE events SET payload = x'7b7e7d'");
+  const Ran ran = run({"verify", "--db", db_});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("event 1: "));
+  EXPECT_THAT(ran.out, HasSubstr("backup"));
+}
+
+TEST_F(ToolEvents, DoctorSaysWhatToDo) {
+  const std::string report = run_well({"doctor", "--db", db_, "--json"});
+  EXPECT_THAT(report, HasSubstr(R"({"check":"SQLite","state":)"));
+  EXPECT_THAT(report, HasSubstr(R"("check":"space")"));
+}
+
+TEST_F(ToolEvents, AFullStdoutIsAnError) {
+  append("order-1", "{}");
+  const std::string command = program() + " events list --json --db " + db_ + " > /dev/full";
+  EXPECT_EQ(WEXITSTATUS(std::system((command + " 2> /dev/null").c_str())), 1);
+}
+
+}  // namespace
+}  // namespace stela::test

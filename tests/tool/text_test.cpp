@@ -1,0 +1,81 @@
+#include "cli/text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <clocale>
+
+namespace stela::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(ToolText, ShowsWhatATerminalWouldObey) {
+  EXPECT_EQ(in_one_line("plain"), "plain");
+  EXPECT_EQ(in_one_line("\x1b[31mred\x07"), "\\x1b[31mred\\x07");
+  EXPECT_EQ(in_one_line("a\nb\tc\r"), "a\\x0ab\\x09c\\x0d");
+  EXPECT_EQ(in_one_line("\xc2\x9b"
+                        "31m"),
+            "\\u009b31m");
+  EXPECT_EQ(in_one_line("\xe2\x80\xaegnp.exe"), "\\u202egnp.exe");
+  EXPECT_EQ(in_one_line("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(in_one_line("Zoë ✓"), "Zoë ✓");
+  EXPECT_EQ(in_lines("a\nb\x1b"), "a\nb\\x1b");
+}
+
+TEST(ToolText, KeepsJsonTheSameValue) {
+  EXPECT_EQ(safe_json("{\"a\":\"\x7f\xc2\x9b\"}"), "{\"a\":\"\\u007f\\u009b\"}");
+  EXPECT_EQ(safe_json("{\"a\":9223372036854775807}"), "{\"a\":9223372036854775807}");
+}
+
+TEST(ToolText, SpreadsJsonOverLines) {
+  EXPECT_EQ(indented_json(R"({"a":[1,{"b":"x,{\"y"}],"c":{},"d":[]})"),
+            "{\n  \"a\": [\n    1,\n    {\n      \"b\": \"x,{\\\"y\"\n    }\n  ],\n  \"c\": {},\n"
+            "  \"d\": []\n}");
+}
+
+TEST(ToolText, WritesTimesAndSizesWithUnits) {
+  EXPECT_EQ(in_words(0us), "0 µs");
+  EXPECT_EQ(in_words(850us), "850 µs");
+  EXPECT_EQ(in_words(3120us), "3.1 ms");
+  EXPECT_EQ(in_words(12ms), "12 ms");
+  EXPECT_EQ(in_words(3250ms), "3.2 s");
+  EXPECT_EQ(in_words(312s), "5 min 12 s");
+  EXPECT_EQ(in_words(2h), "2 h");
+  EXPECT_EQ(in_words(98h), "4 d 2 h");
+  EXPECT_EQ(in_words(-5s), "-5.0 s");
+  EXPECT_EQ(in_bytes(512), "512 B");
+  EXPECT_EQ(in_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(in_bytes(std::int64_t{20} << 20), "20.0 MiB");
+  EXPECT_EQ(in_digits(0), "0");
+  EXPECT_EQ(in_digits(999), "999");
+  EXPECT_EQ(in_digits(1234567), "1,234,567");
+  EXPECT_EQ(in_digits(-1234), "-1,234");
+  EXPECT_EQ(in_digits(9223372036854775807), "9,223,372,036,854,775,807");
+}
+
+TEST(ToolText, ReadsTimes) {
+  EXPECT_EQ(parse_duration("15s", 1s), 15s);
+  EXPECT_EQ(parse_duration("500ms", 1s), 500ms);
+  EXPECT_EQ(parse_duration("1.5h", 1s), 90min);
+  EXPECT_EQ(parse_duration("7d", 1s), 168h);
+  EXPECT_EQ(parse_duration("20", 1s), 20s);
+  EXPECT_FALSE(parse_duration("", 1s));
+  EXPECT_FALSE(parse_duration("-1s", 1s));
+  EXPECT_FALSE(parse_duration("15 parsecs", 1s));
+  EXPECT_FALSE(parse_duration("inf", 1s));
+  EXPECT_FALSE(parse_duration("1e300", 1s));
+}
+
+TEST(ToolText, CutsAtColumnsNotBytes) {
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  EXPECT_EQ(width_of("Zoë"), 3U);
+  EXPECT_EQ(width_of("日本"), 4U);
+  EXPECT_EQ(cut_to("abcdef", 6), "abcdef");
+  EXPECT_EQ(cut_to("abcdefg", 6), "abcde…");
+  EXPECT_EQ(cut_to("日本語", 4), "日…");
+  EXPECT_EQ(cut_to("abc", 0), "");
+}
+
+}  // namespace
+}  // namespace stela::tool

@@ -1,0 +1,5 @@
+// Everything of stela::tool.
+#pragma once
+
+#include <stela/tool/app.hpp>
+#include <stela/tool/run.hpp>

@@ -1,0 +1,14 @@
+// The `stela` command, for a program of one's own.
+#pragma once
+
+#include <stela/tool/app.hpp>
+#include <stela/tool/export.hpp>
+
+namespace stela::tool {
+
+/// Does what the arguments ask for and returns the exit code: 0 done, 1 failed, 2 wrong usage, 3
+/// not found, 4 can't connect, 130 interrupted. Throws nothing. To be called from `main`, before
+/// other threads are started: it takes SIGINT and SIGTERM for long work. Threads: one at a time.
+STELA_TOOL_EXPORT int run(int argc, const char* const* argv, const App& app = {});
+
+}  // namespace stela::tool

@@ -1,0 +1,68 @@
+// What was typed, taken apart.
+#pragma once
+
+#include "cli/command.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stela::tool {
+
+struct Range {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+};
+
+/// The options and operands of one call.
+/// Threads: any number may read.
+class Arguments {
+ public:
+  bool has(std::string_view option) const noexcept;
+  /// The value given last; nothing if the option wasn't given.
+  std::optional<std::string> text(std::string_view option) const;
+  /// Misuse if it wasn't given.
+  std::string required(std::string_view option) const;
+  std::vector<std::string> all(std::string_view option) const;
+  /// Misuse unless it is a whole number in the range.
+  std::optional<std::int64_t> integer(std::string_view option, Range range) const;
+  const std::vector<std::string>& operands() const noexcept { return operands_; }
+
+  void add(std::string_view option, std::string value) {
+    given_.emplace_back(option, std::move(value));
+  }
+  void add_operand(std::string value) { operands_.push_back(std::move(value)); }
+
+ private:
+  /// The names are those of the command table, which outlives the call.
+  std::vector<std::pair<std::string_view, std::string>> given_;
+  std::vector<std::string> operands_;
+};
+
+/// What was asked for.
+struct Parsed {
+  /// Null if no command was named: `group` is what help is about then.
+  const Command* command = nullptr;
+  std::string group = {};
+  bool wants_help = false;
+  Arguments arguments = {};
+};
+
+/// Misuse, with a suggestion, at a command or an option that doesn't exist.
+Parsed parse(std::span<const Command> commands, std::span<const char* const> words);
+
+/// Misuse, naming `what`, unless `text` is a whole number in the range.
+std::int64_t to_integer(std::string_view text, std::string_view what, Range range);
+
+/// The candidate that `word` may be a typing error of; empty if none is near: `most` errors away,
+/// or a third of its length.
+std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates,
+                         std::size_t most = 0);
+/// ". Did you mean 'x'?" or nothing.
+std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
+
+}  // namespace stela::tool

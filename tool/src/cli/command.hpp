@@ -1,0 +1,68 @@
+// What commands there are: a table from which parsing, help, completion and manual are made.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tool {
+
+class Invocation;
+
+/// `--name` or `--name VALUE`.
+struct Option {
+  std::string_view name;
+  /// How help calls its value; empty for a switch.
+  std::string_view value = {};
+  std::string_view summary = {};
+  /// The setting of the configuration that it sets; empty if it belongs to the command alone.
+  std::string_view setting = {};
+  bool repeats = false;
+};
+
+/// A word behind the command's name.
+struct Operand {
+  std::string_view name;
+  std::string_view summary;
+  bool required = true;
+};
+
+struct Example {
+  std::string_view what;
+  std::string_view command;
+};
+
+struct Command {
+  /// "outbox work".
+  std::string_view path;
+  /// One line, without a full stop.
+  std::string_view summary;
+  /// More for its own help.
+  std::string_view about = {};
+  std::vector<Operand> operands = {};
+  std::vector<Option> options = {};
+  std::vector<Example> examples = {};
+  /// Returns the exit code.
+  int (*run)(Invocation& invocation) = nullptr;
+};
+
+/// Every command, in the order of help.
+std::vector<Command> all_commands();
+
+std::vector<Command> event_commands();
+std::vector<Command> stream_commands();
+std::vector<Command> snapshot_commands();
+std::vector<Command> database_commands();
+std::vector<Command> transfer_commands();
+std::vector<Command> self_commands();
+
+/// What every command understands.
+std::span<const Option> common_options();
+
+/// `--db FILE`, for the commands that need a database.
+inline constexpr Option db_option{"--db", "FILE", "the database", "db"};
+inline constexpr Option yes_option{"--yes", "", "don't ask"};
+inline constexpr Option dry_run_option{"--dry-run", "", "say what would be done, and do nothing"};
+
+}  // namespace stela::tool

@@ -1,0 +1,151 @@
+// Scripts that complete command lines, and the page of settings.
+#include "cli/exit.hpp"
+#include "cli/help.hpp"
+#include "cli/settings.hpp"
+#include "cli/text.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace stela::tool {
+namespace {
+
+/// What can stand behind each beginning of a command: words, or the options of a whole one.
+std::map<std::string, std::set<std::string>> continuations(const HelpContext& context) {
+  std::map<std::string, std::set<std::string>> next;
+  for (const Command& command : context.commands) {
+    std::string path;
+    std::string_view rest = command.path;
+    while (!rest.empty()) {
+      const std::string word{rest.substr(0, rest.find(' '))};
+      next[path].insert(word);
+      path.append(path.empty() ? "" : " ").append(word);
+      rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    }
+    for (const Option& option : command.options) next[path].insert(std::string{option.name});
+    for (const Option& option : common_options()) next[path].insert(std::string{option.name});
+    next[path].insert("--help");
+  }
+  return next;
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : " ").append(word);
+  return text;
+}
+
+std::string identifier(std::string_view program) {
+  std::string text{"_"};
+  for (const char c : program) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    text += plain ? c : '_';
+  }
+  return text + "_complete";
+}
+
+/// bash; zsh understands it by way of bashcompinit.
+std::string bash_script(const HelpContext& context) {
+  const std::string function = identifier(context.program);
+  std::string text = function + "() {\n";
+  text +=
+      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" path=\"\" next i\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case \"${COMP_WORDS[i]}\" in\n"
+      "      -*) break ;;\n"
+      "      *) path=\"${path:+$path }${COMP_WORDS[i]}\" ;;\n"
+      "    esac\n"
+      "  done\n"
+      "  COMPREPLY=()\n"
+      "  case \"${COMP_WORDS[COMP_CWORD-1]}\" in\n"
+      "    --db|--config) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+      "  esac\n"
+      "  case \"$path\" in\n";
+  for (const auto& [path, words] : continuations(context)) {
+    text += "    \"" + path + "\") next=\"" + joined(words) + "\" ;;\n";
+  }
+  text +=
+      "    *) return ;;\n"
+      "  esac\n"
+      "  COMPREPLY=($(compgen -W \"$next\" -- \"$word\"))\n"
+      "}\n";
+  return text + "complete -F " + function + " " + std::string{context.program} + "\n";
+}
+
+std::string quoted_for_fish(std::string_view text) {
+  std::string out{"'"};
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string fish_script(const HelpContext& context) {
+  const std::string program{context.program};
+  const std::string begin = "complete -c " + program;
+  std::string text = begin + " -f\n";
+  std::set<std::string> groups;
+  for (const Command& command : context.commands) {
+    const std::string path{command.path};
+    const std::size_t blank = path.rfind(' ');
+    const std::string last = blank == std::string::npos ? path : path.substr(blank + 1);
+    const std::string before = blank == std::string::npos ? "" : path.substr(0, blank);
+    std::string when = before.empty() ? "__fish_use_subcommand"
+                                      : "string match -q -- '" + program + " " + before +
+                                            "' (string join ' ' (commandline -opc))";
+    text += begin + " -n \"" + when + "\" -a " + last + " -d " + quoted_for_fish(command.summary) +
+            "\n";
+    if (!before.empty() && groups.insert(before).second && before.find(' ') == std::string::npos) {
+      text += begin + " -n __fish_use_subcommand -a " + before + "\n";
+    }
+    for (const Option& option : command.options) {
+      text += begin + " -n \"string match -q -- '" + program + " " + path +
+              "*' (string join ' ' (commandline -opc))\" -l " + std::string{option.name.substr(2)} +
+              (option.value.empty() ? "" : " -r -F") + " -d " + quoted_for_fish(option.summary) +
+              "\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string completion_script(const HelpContext& context, std::string_view shell) {
+  if (shell == "bash") return bash_script(context);
+  if (shell == "zsh") {
+    return "#compdef " + std::string{context.program} +
+           "\nautoload -U +X bashcompinit && bashcompinit\n" + bash_script(context);
+  }
+  if (shell == "fish") return fish_script(context);
+  throw Misuse{"completion is there for bash, zsh and fish, not '" + in_one_line(shell) + "'"};
+}
+
+std::string configuration_page() {
+  std::string text{
+      "# Configuration\n\nMade from the tool's own table by `stela manual --settings`; a test "
+      "compares it.\n\nA value comes from, the first that has one: a flag (`--set KEY=VALUE` sets "
+      "any), a variable\nof the environment, the file, the default. The file is what `--config` or "
+      "`STELA_CONFIG` name,\nelse `stela.toml` in the working folder. In it a key is a name in a "
+      "table: `outbox.lease_ttl` is\n`lease_ttl` in `[outbox]`. A time is a text such as `15s`, "
+      "`500ms`, `2m`, `1h`, or a number of seconds.\n`stela config show` says what holds, and "
+      "where "
+      "it comes from. An unknown key is an error.\nSecrets stand in files of their own, which "
+      "settings name; a URL with a password is refused.\n\n| key | default | variable | what |\n"
+      "|---|---|---|---|\n"};
+  for (const Setting& setting : all_settings()) {
+    text.append("| `").append(setting.key).append("` | ");
+    text.append(setting.standard.empty() ? "" : "`" + setting.standard + "`");
+    text.append(" | `").append(setting.variable()).append("` | ").append(setting.summary);
+    if (!setting.choices.empty()) {
+      std::string choices{setting.choices};
+      std::replace(choices.begin(), choices.end(), '|', ',');
+      text.append(": ").append(choices);
+    }
+    text += " |\n";
+  }
+  return text;
+}
+
+}  // namespace stela::tool

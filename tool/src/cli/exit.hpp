@@ -1,0 +1,34 @@
+// How a command ends: the exit codes, and what is thrown to end with one.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace stela::tool {
+
+enum ExitCode : int {
+  done = 0,
+  failed = 1,
+  usage = 2,
+  not_found = 3,
+  cannot_connect = 4,
+  interrupted = 130,
+};
+
+/// Ends the command: its text is the one sentence on stderr.
+class Exit : public std::runtime_error {
+ public:
+  Exit(ExitCode code, const std::string& what) : std::runtime_error{what}, code_{code} {}
+  ExitCode code() const noexcept { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+/// What was typed is wrong; help is pointed to.
+class Misuse : public Exit {
+ public:
+  explicit Misuse(const std::string& what) : Exit{usage, what} {}
+};
+
+}  // namespace stela::tool

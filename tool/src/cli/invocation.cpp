@@ -1,0 +1,39 @@
+#include "cli/invocation.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+
+#include <unistd.h>
+
+#include <iostream>
+
+namespace stela::tool {
+
+const Settings& Invocation::settings() {
+  if (!settings_) settings_ = Settings::load(command.options, arguments);
+  return *settings_;
+}
+
+std::string Invocation::database() {
+  std::string path = settings().text("db");
+  if (path.empty()) path = app.database;
+  if (path.empty()) {
+    throw Misuse{
+        "which database? Say --db FILE, set STELA_DB, or write db = \"FILE\" into stela.toml"};
+  }
+  return path;
+}
+
+bool Invocation::confirm(std::string_view question) {
+  if (arguments.has("--yes")) return true;
+  if (arguments.has("--no-input") || isatty(STDIN_FILENO) != 1 || !out.errors_are_terminal()) {
+    throw Misuse{std::string{question}.append(" Say --yes, as there is nobody to ask")};
+  }
+  out.flush();
+  out.draw(in_one_line(question).append(" [y/N] "));
+  std::string answer;
+  std::getline(std::cin, answer);
+  return answer == "y" || answer == "Y" || answer == "yes";
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,209 @@
+#include "cli/output.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace stela::tool {
+namespace {
+
+constexpr std::size_t buffered = std::size_t{64} * 1024;
+
+bool is_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+bool wants_color() {
+  const char* terminal = std::getenv("TERM");
+  return !is_set("NO_COLOR") && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+}
+
+/// Errno, or 0.
+int write_all(int file, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = ::write(file, text.data(), text.size());
+    if (size >= 0) {
+      text.remove_prefix(static_cast<std::size_t>(size));
+    } else if (errno != EINTR) {
+      return errno;
+    }
+  }
+  return 0;
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 80;
+}
+
+std::string padded(const std::string& text, std::size_t width, Table::Align align) {
+  const std::size_t used = width_of(text);
+  const std::string blanks(width > used ? width - used : 0, ' ');
+  return align == Table::Align::right ? blanks + text : text + blanks;
+}
+
+}  // namespace
+
+Output::Output(const Options& options)
+    : options_{options},
+      terminal_{isatty(STDOUT_FILENO) == 1},
+      error_terminal_{isatty(STDERR_FILENO) == 1},
+      color_{terminal_ && !options.no_color && !options.json && wants_color()} {}
+
+Output::~Output() {
+  write_all(STDOUT_FILENO, buffer_);
+}
+
+void Output::put(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= buffered) flush();
+}
+
+void Output::flush() {
+  const std::string text = std::exchange(buffer_, {});
+  if (const int error = write_all(STDOUT_FILENO, text); error != 0) {
+    throw Exit{failed, "stdout can't be written: " + std::generic_category().message(error)};
+  }
+}
+
+void Output::line(std::string_view text) {
+  put(in_lines(text).append("\n"));
+}
+
+void Output::heading(std::string_view text) {
+  std::string out = color_ ? "\x1b[1m" : "";
+  out += in_one_line(text);
+  put(out.append(color_ ? "\x1b[0m\n" : "\n"));
+}
+
+void Output::json(std::string_view value) {
+  put(safe_json(value).append("\n"));
+}
+
+void Output::note(std::string_view text) {
+  if (options_.log_json) {
+    std::string object;
+    json::ObjectWriter{object}.add("level", "info").add("message", in_lines(text)).close();
+    write_all(STDERR_FILENO, safe_json(object).append("\n"));
+  } else {
+    write_all(STDERR_FILENO, in_lines(text).append("\n"));
+  }
+}
+
+void Output::error(std::string_view code, std::string_view text) {
+  if (!options_.json && !options_.log_json) return note(text);
+  std::string object;
+  json::ObjectWriter{object}.add("error", code).add("message", in_lines(text)).close();
+  write_all(STDERR_FILENO, safe_json(object).append("\n"));
+}
+
+void Output::draw(std::string_view raw) {
+  write_all(STDERR_FILENO, raw);
+}
+
+void Table::add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = in_one_line(cell);
+  rows_.push_back(std::move(cells));
+}
+
+void Table::print(Output& out) const {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    std::size_t width = width_of(columns_[i].title);
+    for (const auto& row : rows_) width = std::max(width, width_of(row[i]));
+    widths.push_back(width);
+  }
+  const std::size_t limit = out.is_terminal() ? terminal_width() : std::string::npos;
+  const auto joined = [&](const auto& cell_of) {
+    std::string text;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) text += "  ";
+      const bool last = i + 1 == columns_.size() && columns_[i].align == Align::left;
+      text += last ? cell_of(i) : padded(cell_of(i), widths[i], columns_[i].align);
+    }
+    return cut_to(text, limit);
+  };
+  out.heading(joined([&](std::size_t i) { return std::string{columns_[i].title}; }));
+  for (const auto& row : rows_) out.line(joined([&](std::size_t i) { return row[i]; }));
+}
+
+Sheet& Sheet::add(std::string_view name, std::string_view value) {
+  lines_.emplace_back(name, in_lines(value));
+  return *this;
+}
+
+void Sheet::print(Output& out) const {
+  std::size_t width = 0;
+  for (const auto& [name, value] : lines_) width = std::max(width, width_of(name));
+  for (const auto& [name, value] : lines_) {
+    std::string text = padded(name, width, Table::Align::left) + "  ";
+    // Further lines stand under the first.
+    for (const char c : value) {
+      text += c;
+      if (c == '\n') text.append(width + 2, ' ');
+    }
+    out.line(text);
+  }
+}
+
+std::string ProgressBar::in_words(std::string_view stage, std::int64_t finished,
+                                  std::int64_t total) const {
+  const std::chrono::duration<double> spent = Clock::now() - begun_;
+  const double rate = static_cast<double>(finished) / std::max(spent.count(), 1e-3);
+  std::string text{stage};
+  text.append(" ").append(in_digits(finished));
+  if (total > 0) text.append(" of ").append(in_digits(total));
+  text.append(" ").append(unit_);
+  if (total > 0) text += ", " + std::to_string(finished * 100 / total) + " %";
+  text += ", " + in_digits(static_cast<std::int64_t>(rate)) + "/s";
+  if (total > finished && rate > 0) {
+    const double left = static_cast<double>(total - finished) / rate;
+    text += ", " +
+            tool::in_words(std::chrono::microseconds{static_cast<std::int64_t>(left * 1e6)}) +
+            " left";
+  }
+  return text;
+}
+
+void ProgressBar::show(std::string_view stage, std::int64_t finished, std::int64_t total) {
+  const auto now = Clock::now();
+  if (stage != stage_) {
+    stage_ = stage;
+    begun_ = now;
+  }
+  const bool draws = out_.errors_are_terminal() && !out_.logs_json();
+  if (now - begun_ < std::chrono::seconds{1} ||
+      now - shown_ < (draws ? std::chrono::milliseconds{200} : std::chrono::milliseconds{5000})) {
+    return;
+  }
+  shown_ = now;
+  const std::string text = in_words(stage, finished, total);
+  if (!draws) return out_.note(text);
+  drawn_ = true;
+  constexpr std::int64_t width = 24;
+  std::string bar;
+  if (total > 0) {
+    const auto full = static_cast<std::size_t>(std::min(width, finished * width / total));
+    bar.append("[").append(full, '#').append(width - full, '.').append("] ");
+  }
+  out_.draw("\r\x1b[K" + bar + in_one_line(text));
+}
+
+void ProgressBar::clear() {
+  if (std::exchange(drawn_, false)) out_.draw("\r\x1b[K");
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,115 @@
+// What a command prints: data on stdout, everything else on stderr.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tool {
+
+/// Nothing that it writes can be obeyed by a terminal, whatever the data is.
+/// Threads: one at a time.
+class Output {
+ public:
+  struct Options {
+    bool json = false;
+    bool no_color = false;
+    bool log_json = false;
+  };
+  explicit Output(const Options& options);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  bool is_json() const noexcept { return options_.json; }
+  bool has_color() const noexcept { return color_; }
+  bool is_terminal() const noexcept { return terminal_; }
+  bool errors_are_terminal() const noexcept { return error_terminal_; }
+
+  /// A line on stdout; line breaks in it stay.
+  void line(std::string_view text = {});
+  /// A line on stdout in bold, where there is colour.
+  void heading(std::string_view text);
+  /// A JSON value on a line of stdout.
+  void json(std::string_view value);
+  /// A message on stderr.
+  void note(std::string_view text);
+  /// A message on stderr, as an object with --json.
+  void error(std::string_view code, std::string_view text);
+  /// Hands everything over. Exit if stdout can't be written.
+  void flush();
+  /// Not by way of the buffer: for drawing on stderr.
+  void draw(std::string_view raw);
+  void log_as_json(bool yes) noexcept { options_.log_json = yes; }
+  bool logs_json() const noexcept { return options_.log_json; }
+
+ private:
+  void put(std::string_view text);
+
+  Options options_;
+  bool terminal_;
+  bool error_terminal_;
+  bool color_;
+  std::string buffer_;
+};
+
+/// Rows under aligned titles; what doesn't fit the terminal is cut off in the last column.
+/// Threads: one at a time.
+class Table {
+ public:
+  enum class Align : std::uint8_t { left, right };
+  struct Column {
+    std::string_view title;
+    Align align = Align::left;
+  };
+  explicit Table(std::vector<Column> columns) : columns_{std::move(columns)} {}
+
+  void add(std::vector<std::string> cells);
+  bool is_empty() const noexcept { return rows_.empty(); }
+  void print(Output& out) const;
+
+ private:
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// Names and values under each other.
+/// Threads: one at a time.
+class Sheet {
+ public:
+  Sheet& add(std::string_view name, std::string_view value);
+  void print(Output& out) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> lines_;
+};
+
+/// Shows how far a long piece of work has come: a bar with rate and time left on a terminal, a line
+/// now and then elsewhere; nothing of what takes less than a second.
+/// Threads: one at a time.
+class ProgressBar {
+ public:
+  ProgressBar(Output& out, std::string unit) : out_{out}, unit_{std::move(unit)} {}
+  ~ProgressBar() { clear(); }
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+  void show(std::string_view stage, std::int64_t finished, std::int64_t total);
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::string in_words(std::string_view stage, std::int64_t finished, std::int64_t total) const;
+
+  Output& out_;
+  std::string unit_;
+  std::string stage_;
+  Clock::time_point begun_ = Clock::now();
+  Clock::time_point shown_ = begun_;
+  bool drawn_ = false;
+};
+
+}  // namespace stela::tool

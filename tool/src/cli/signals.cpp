@@ -1,0 +1,50 @@
+#include "cli/signals.hpp"
+
+#include "cli/exit.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+namespace stela::tool {
+namespace {
+
+/// SIGUSR2 ends the wait.
+sigset_t awaited() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGUSR2);
+  return set;
+}
+
+}  // namespace
+
+Signals::Signals(std::function<void()> asked, std::function<void()> forced)
+    : asked_{std::move(asked)}, forced_{std::move(forced)} {
+  const sigset_t set = awaited();
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  waiter_ = std::jthread{[this] { wait(); }};
+}
+
+Signals::~Signals() {
+  pthread_kill(waiter_.native_handle(), SIGUSR2);
+}
+
+void Signals::wait() {
+  const sigset_t set = awaited();
+  for (;;) {
+    int number = 0;
+    if (sigwait(&set, &number) != 0) continue;
+    if (number == SIGUSR2) return;
+    if (!stop_.request_stop()) {
+      if (forced_) forced_();
+      _exit(interrupted);
+    }
+    if (asked_) asked_();
+  }
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,37 @@
+// SIGINT and SIGTERM as a request to stop.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <thread>
+
+namespace stela::tool {
+
+/// As long as it lives, the first SIGINT or SIGTERM asks for a stop, and a second one ends the
+/// process at once with 130. To be made before other threads are started: they inherit that the
+/// signals aren't theirs.
+/// Threads: one at a time. It has one of its own, which waits for signals.
+class Signals {
+ public:
+  /// `asked` is called on the waiting thread when a stop is asked for; `forced` before the process
+  /// ends.
+  explicit Signals(std::function<void()> asked = {}, std::function<void()> forced = {});
+  ~Signals();
+  Signals(const Signals&) = delete;
+  Signals& operator=(const Signals&) = delete;
+
+  std::stop_token token() const noexcept { return stop_.get_token(); }
+  bool stopped() const noexcept { return stop_.stop_requested(); }
+  /// As if a signal had come.
+  void request_stop() { stop_.request_stop(); }
+
+ private:
+  void wait();
+
+  std::function<void()> asked_;
+  std::function<void()> forced_;
+  std::stop_source stop_;
+  std::jthread waiter_;
+};
+
+}  // namespace stela::tool

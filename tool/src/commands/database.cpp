@@ -1,0 +1,163 @@
+// migrate, verify, backup, doctor.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/doctor.hpp"
+#include "session.hpp"
+
+#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/verify.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <array>
+#include <filesystem>
+
+namespace stela::tool {
+namespace {
+
+template <class Enum, std::size_t Count>
+std::optional<Enum> choice_of(const Arguments& arguments, std::string_view option,
+                              const std::array<Enum, Count>& choices) {
+  const auto text = arguments.text(option);
+  if (!text) return std::nullopt;
+  std::string known;
+  for (const Enum choice : choices) {
+    if (*text == to_string(choice)) return choice;
+    known.append(known.empty() ? "" : " or ").append(to_string(choice));
+  }
+  throw Misuse{std::string{option} + " is " + known + ", not '" + in_one_line(*text) + "'"};
+}
+
+int migrate(Invocation& call) {
+  const std::string path = call.database();
+  std::error_code ignored;
+  const bool existed = std::filesystem::exists(path, ignored);
+  const sqlite::Options options{
+      .durability = choice_of(call.arguments, "--durability",
+                              std::array{sqlite::Durability::full, sqlite::Durability::relaxed}),
+      .codec =
+          choice_of(call.arguments, "--codec", std::array{Codec::json, Codec::portable_binary}),
+      .share_file = call.arguments.has("--share-file"),
+      .busy_timeout = call.settings().duration("store.busy_timeout")};
+  sqlite::open(path, options);
+  Session session{call};
+  session.find_outbox();
+  sqlite::Store& store = session.store();
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("path", store.path())
+        .add("made", !existed)
+        .add("store_id", store.id().to_string())
+        .add("codec", to_string(store.conventions().codec))
+        .add("durability", to_string(store.durability()))
+        .close();
+    call.out.json(text);
+  } else {
+    std::string text = existed ? " is up to date" : " was made";
+    text.append(": payloads as ").append(to_string(store.conventions().codec));
+    text.append(", durability ").append(to_string(store.durability())).append(".");
+    call.out.line(path + text);
+  }
+  return done;
+}
+
+void print_problem(Invocation& call, const sqlite::Problem& problem) {
+  if (!call.out.is_json()) return call.out.line(to_string(problem));
+  std::string text;
+  json::ObjectWriter{text}
+      .add("check", problem.check)
+      .add("where", in_one_line(problem.where))
+      .add("what", in_one_line(problem.what))
+      .add("advice", problem.advice)
+      .close();
+  call.out.json(text);
+}
+
+int verify(Invocation& call) {
+  const Signals signals;
+  Session session{call};
+  ProgressBar bar{call.out, "steps"};
+  const auto result = sqlite::verify(
+      session.store(),
+      [&](const sqlite::Problem& problem) {
+        bar.clear();
+        print_problem(call, problem);
+      },
+      {.thorough = call.arguments.has("--thorough"),
+       .progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+       .stop = signals.token()});
+  bar.clear();
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("events", result.events)
+        .add("problems", result.problems)
+        .add("finished", result.finished)
+        .add("sound", result.is_sound())
+        .close();
+    call.out.json(text);
+  } else {
+    call.out.line(in_digits(result.events) + " events looked at, " +
+                  (result.problems == 0 ? "no problem" : in_digits(result.problems) + " problems") +
+                  (result.finished ? "." : "; it wasn't finished."));
+  }
+  if (signals.stopped()) return interrupted;
+  return result.is_sound() ? done : failed;
+}
+
+int backup(Invocation& call) {
+  const Signals signals;
+  Session session{call};
+  const std::string& path = call.arguments.operands().front();
+  ProgressBar bar{call.out, "pages"};
+  const auto result = sqlite::backup(
+      session.store(), path,
+      {.progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+       .stop = signals.token()});
+  bar.clear();
+  if (!result.finished) return interrupted;
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("path", path)
+        .add("bytes", result.bytes)
+        .add("last_sequence", result.last.value())
+        .close();
+    call.out.json(text);
+  } else {
+    call.out.line(path + " holds " + in_digits(result.last.value()) + " events in " +
+                  in_bytes(result.bytes) + ".");
+  }
+  return done;
+}
+
+}  // namespace
+
+std::vector<Command> database_commands() {
+  return {
+      {.path = "migrate",
+       .summary = "makes a database, or brings an older one up to date",
+       .options = {db_option,
+                   {"--codec", "NAME", "for a new one: json (default) or portable_binary"},
+                   {"--durability", "NAME", "for a new one: full (default) or relaxed"},
+                   {"--share-file", "", "put Stela's tables beside those of an application"}},
+       .examples = {{"a new database", "migrate --db shop.db"}},
+       .run = migrate},
+      {.path = "verify",
+       .summary = "looks whether a database is whole, while it is in use",
+       .about = "Prints each problem with what to do about it; exit code 1 if there is one.",
+       .options = {db_option, {"--thorough", "", "also compare every index with its table"}},
+       .examples = {{"every night", "verify --db shop.db --json"}},
+       .run = verify},
+      doctor_command(),
+      {.path = "backup",
+       .summary = "copies a database while it is in use",
+       .operands = {{"FILE", "where the copy goes; nothing may be there yet"}},
+       .options = {db_option},
+       .examples = {{"to another disk", "backup /mnt/backup/shop.db"}},
+       .run = backup},
+  };
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,251 @@
+// events list, show, tail, stats.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/append.hpp"
+#include "commands/event_selection.hpp"
+#include "event_text.hpp"
+#include "session.hpp"
+
+#include <stela/eventstore/catalogue.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+namespace stela::tool {
+namespace {
+
+constexpr std::int64_t default_limit = 100;
+constexpr std::int64_t max_effects = 100;
+
+Codec codec_of(EventStore& store) {
+  return store.conventions().codec;
+}
+
+int list(Invocation& call) {
+  EventSelection selection{call.arguments};
+  const std::int64_t limit =
+      call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
+  if (call.arguments.has("--newest-first")) selection.query.direction = Direction::backward;
+  Session session{call};
+  const Codec codec = codec_of(session.store());
+  Table table{{{"SEQUENCE", Table::Align::right},
+               {"RECORDED AT"},
+               {"STREAM"},
+               {"VERSION", Table::Align::right},
+               {"TYPE"},
+               {"PAYLOAD"}}};
+  std::int64_t count = 0;
+  selection.read(session.store(), [&](const StoredEvent& event) {
+    if (count++ == limit) return false;
+    if (call.out.is_json()) {
+      call.out.json(to_json(event, codec));
+    } else {
+      table.add({std::to_string(event.sequence.value()), short_time(event.recorded_at),
+                 event.stream.name(), std::to_string(event.version.value()), event.type(),
+                 payload_in_line(event, codec)});
+    }
+    return true;
+  });
+  if (!call.out.is_json()) table.print(call.out);
+  if (count > limit) {
+    call.out.note("There are more; --limit N shows more, --from and --to choose others.");
+  }
+  return done;
+}
+
+std::optional<GlobalSequence> find(sqlite::Store& store, std::string_view what) {
+  if (const auto id = Uuid::parse(what)) return sqlite::find_event(store, *id);
+  return GlobalSequence{to_integer(what, "an event's sequence", {1, largest})};
+}
+
+/// "event 3 (order.placed v1, version 1 of order-7)", for each of these that is there.
+std::vector<std::string> describe(EventStore& store, std::span<const GlobalSequence> sequences) {
+  std::vector<std::string> lines;
+  for (const StoredEvent& event : store.read_at(sequences)) lines.push_back(event.describe());
+  return lines;
+}
+
+void show_sheet(Invocation& call, sqlite::Store& store, const StoredEvent& event) {
+  Sheet sheet;
+  sheet.add("sequence", std::to_string(event.sequence.value()))
+      .add("stream", event.stream.name() + " at version " + std::to_string(event.version.value()))
+      .add("type", event.type() + " v" + std::to_string(event.schema_version()))
+      .add("id", event.id.to_string())
+      .add("recorded at", to_string(event.recorded_at))
+      .add("publication", event.publishes() ? "to be published" : "stays here")
+      .add("correlation", event.correlation_id());
+  if (!event.causation_id.is_nil()) {
+    const auto cause = sqlite::find_event(store, event.causation_id);
+    const auto lines = cause ? describe(store, {{*cause}}) : std::vector<std::string>{};
+    sheet.add("cause", lines.empty() ? event.causation_id.to_string() : lines.front());
+  }
+  const auto effects = sqlite::effects_of(store, event.id, event.sequence, max_effects);
+  for (const std::string& effect : describe(store, effects)) sheet.add("effect", effect);
+  if (!event.metadata.empty()) sheet.add("metadata", indented_json(in_one_line(event.metadata)));
+  const Codec codec = codec_of(store);
+  sheet.add("payload", codec == Codec::json ? indented_json(in_one_line(event.payload))
+                                            : payload_in_line(event, codec));
+  sheet.print(call.out);
+}
+
+int show(Invocation& call) {
+  Session session{call};
+  const std::string& what = call.arguments.operands().front();
+  const auto sequence = find(session.store(), what);
+  if (sequence) {
+    for (const StoredEvent& event : session.store().read_at({{*sequence}})) {
+      if (call.out.is_json()) {
+        call.out.json(to_json(event, codec_of(session.store())));
+      } else {
+        show_sheet(call, session.store(), event);
+      }
+      return done;
+    }
+  }
+  throw Exit{not_found, "there is no event " + in_one_line(what)};
+}
+
+void print_tailed(Invocation& call, const StoredEvent& event, Codec codec) {
+  if (call.out.is_json()) return call.out.json(to_json(event, codec));
+  call.out.line(std::to_string(event.sequence.value()) + "  " + short_time(event.recorded_at) +
+                "  " + event.stream.name() + "@" + std::to_string(event.version.value()) + "  " +
+                event.type() + "  " + payload_in_line(event, codec));
+}
+
+int tail(Invocation& call) {
+  EventSelection selection{call.arguments};
+  const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(largest);
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  const Signals signals;
+  Session session{call};
+  sqlite::Store& store = session.store();
+  if (!call.arguments.has("--from")) {
+    selection.query.from =
+        GlobalSequence{std::max<std::int64_t>(1, store.last_sequence().value() - 9)};
+  }
+  std::int64_t count = 0;
+  while (!signals.stopped() && count < limit) {
+    const GlobalSequence last = store.last_sequence();
+    if (last >= selection.query.from) {
+      selection.query.to = last;
+      selection.read(store, [&](const StoredEvent& event) {
+        print_tailed(call, event, codec_of(store));
+        return ++count < limit && !signals.stopped();
+      });
+      call.out.flush();
+      selection.query.from = last.next();
+      continue;
+    }
+    // Nothing new: somebody else's commit is seen at the next look.
+    std::unique_lock lock{mutex};
+    wake.wait_for(lock, signals.token(), std::chrono::milliseconds{50}, [] { return false; });
+  }
+  return done;
+}
+
+void print_stats(Invocation& call, std::span<const sqlite::KindCount> kinds) {
+  Table table{{{"CATEGORY"},
+               {"TYPE"},
+               {"V", Table::Align::right},
+               {"PUBLISHED"},
+               {"EVENTS", Table::Align::right},
+               {"PAYLOAD", Table::Align::right},
+               {"FIRST", Table::Align::right},
+               {"LAST", Table::Align::right}}};
+  std::int64_t events = 0;
+  std::int64_t bytes = 0;
+  for (const sqlite::KindCount& kind : kinds) {
+    events += kind.events;
+    bytes += kind.payload_bytes;
+    table.add({kind.category, kind.type, std::to_string(kind.version),
+               kind.publishes ? "yes" : "no", in_digits(kind.events), in_bytes(kind.payload_bytes),
+               std::to_string(kind.first.value()), std::to_string(kind.last.value())});
+  }
+  table.print(call.out);
+  call.out.line();
+  call.out.line(in_digits(events) + " events with " + in_bytes(bytes) + " of payload.");
+}
+
+int stats(Invocation& call) {
+  const Signals signals;
+  Session session{call};
+  ProgressBar bar{call.out, "events"};
+  auto kinds = sqlite::count_events(
+      session.store(),
+      {.progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+       .stop = signals.token()});
+  bar.clear();
+  if (signals.stopped()) return interrupted;
+  std::sort(kinds.begin(), kinds.end(),
+            [](const auto& a, const auto& b) { return a.events > b.events; });
+  if (!call.out.is_json()) {
+    print_stats(call, kinds);
+    return done;
+  }
+  for (const sqlite::KindCount& kind : kinds) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("category", kind.category)
+        .add("type", kind.type)
+        .add("schema_version", kind.version)
+        .add("publishes", kind.publishes)
+        .add("events", kind.events)
+        .add("payload_bytes", kind.payload_bytes)
+        .add("first", kind.first.value())
+        .add("last", kind.last.value())
+        .close();
+    call.out.json(text);
+  }
+  return done;
+}
+
+}  // namespace
+
+std::vector<Command> event_commands() {
+  return {
+      append_command(),
+      {.path = "events list",
+       .summary = "lists events in the order of their sequence",
+       .options = {db_option,
+                   from_option,
+                   to_option,
+                   since_option,
+                   until_option,
+                   stream_option,
+                   category_option,
+                   type_option,
+                   limit_option,
+                   {"--newest-first", "", "the newest first"}},
+       .examples = {{"what happened in the last hour", "events list --since 1h"},
+                    {"one order's, as JSON", "events list --stream order-1001 --json"}},
+       .run = list},
+      {.path = "events show",
+       .summary = "shows one event with its payload, metadata, cause and effects",
+       .operands = {{"EVENT", "its sequence, or its id"}},
+       .options = {db_option},
+       .examples = {{"by its sequence", "events show 17"}},
+       .run = show},
+      {.path = "events tail",
+       .summary = "follows events as they are committed",
+       .about = "Begins with the last ten, or where --from says. Ctrl-C ends it.",
+       .options = {db_option,
+                   from_option,
+                   stream_option,
+                   category_option,
+                   type_option,
+                   {"--limit", "N", "end after so many"}},
+       .examples = {{"every order that is placed", "events tail --type order.placed"}},
+       .run = tail},
+      {.path = "events stats",
+       .summary = "counts events by category and type",
+       .options = {db_option},
+       .examples = {{"as JSON, for a script", "events stats --json"}},
+       .run = stats},
+  };
+}
+
+}  // namespace stela::tool

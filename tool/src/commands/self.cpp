@@ -1,0 +1,96 @@
+// config show, completion, version, manual: about the tool itself.
+#include "cli/exit.hpp"
+#include "cli/help.hpp"
+#include "cli/invocation.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/version.hpp>
+
+#include <sqlite3.h>
+
+namespace stela::tool {
+namespace {
+
+int show_config(Invocation& call) {
+  const Settings& settings = call.settings();
+  Table table{{{"SETTING"}, {"VALUE"}, {"FROM"}}};
+  std::string text;
+  json::ObjectWriter object{text};
+  for (const Setting& setting : all_settings()) {
+    const Settings::Value& value = settings.value(setting.key);
+    table.add({std::string{setting.key}, value.text, value.origin});
+    std::string& member = object.key(setting.key);
+    json::ObjectWriter{member}.add("value", value.text).add("from", value.origin).close();
+  }
+  object.close();
+  if (call.out.is_json()) {
+    call.out.json(text);
+  } else {
+    table.print(call.out);
+  }
+  return done;
+}
+
+int completion(Invocation& call) {
+  call.out.line(
+      completion_script({call.app.name, call.commands}, call.arguments.operands().front()));
+  return done;
+}
+
+int show_version(Invocation& call) {
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter object{text};
+    object.add("stela", version()).add("sqlite", sqlite3_libversion());
+    if (!call.app.version.empty()) object.add(call.app.name, call.app.version);
+    object.close();
+    call.out.json(text);
+    return done;
+  }
+  std::string line = call.app.name;
+  if (!call.app.version.empty()) line += " " + call.app.version + ", Stela";
+  line.append(" ").append(version());
+  call.out.line(line + " (SQLite " + sqlite3_libversion() + ")");
+  return done;
+}
+
+int manual(Invocation& call) {
+  const HelpContext context{call.app.name, call.commands};
+  if (call.arguments.has("--markdown")) {
+    call.out.line(reference_page(context));
+  } else if (call.arguments.has("--settings")) {
+    call.out.line(configuration_page());
+  } else {
+    call.out.line(manual_page(context, version()));
+  }
+  return done;
+}
+
+}  // namespace
+
+std::vector<Command> self_commands() {
+  return {
+      {.path = "config show",
+       .summary = "shows every setting, and where its value comes from",
+       .options = {db_option},
+       .examples = {{"what holds here", "config show"}},
+       .run = show_config},
+      {.path = "completion",
+       .summary = "prints a script that completes command lines",
+       .operands = {{"SHELL", "bash, zsh or fish"}},
+       .examples = {{"for this bash session", "completion bash > /tmp/stela && . /tmp/stela"}},
+       .run = completion},
+      {.path = "manual",
+       .summary = "prints the manual page",
+       .options = {{"--markdown", "", "the reference of commands, in Markdown"},
+                   {"--settings", "", "the reference of settings, in Markdown"}},
+       .examples = {{"read it", "manual | man -l -"}},
+       .run = manual},
+      {.path = "version",
+       .summary = "prints the version",
+       .examples = {{"for a bug report", "version --json"}},
+       .run = show_version},
+  };
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,123 @@
+// export, import.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "session.hpp"
+
+#include <stela/eventstore/transfer.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+
+namespace stela::tool {
+namespace {
+
+/// The operand; "-" if there is none.
+std::string file_of(const Arguments& arguments) {
+  return arguments.operands().empty() ? "-" : arguments.operands().front();
+}
+
+sqlite::TransferOptions options_of(ProgressBar& bar, const Signals& signals) {
+  return {.progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+          .stop = signals.token()};
+}
+
+sqlite::ExportResult export_to_file(sqlite::Store& store, const std::string& path,
+                                    const AllQuery& query, const sqlite::TransferOptions& options) {
+  if (std::filesystem::exists(path)) {
+    throw Exit{failed, "'" + path + "' is there already; choose another name, or remove it"};
+  }
+  const std::string partial = path + ".partial";
+  std::ofstream file{partial, std::ios::binary | std::ios::trunc};
+  if (!file) throw Exit{failed, "'" + partial + "' can't be written"};
+  const auto result = sqlite::export_events(store, file, query, options);
+  file.close();
+  if (!file) throw Exit{failed, "'" + partial + "' can't be written"};
+  if (result.finished) {
+    std::filesystem::rename(partial, path);
+  } else {
+    std::filesystem::remove(partial);
+  }
+  return result;
+}
+
+int export_events(Invocation& call) {
+  const EventSelection selection{call.arguments};
+  const std::string path = file_of(call.arguments);
+  const Signals signals;
+  Session session{call};
+  ProgressBar bar{call.out, "events"};
+  std::ios::sync_with_stdio(false);
+  const auto options = options_of(bar, signals);
+  const auto result =
+      path == "-" ? sqlite::export_events(session.store(), std::cout, selection.query, options)
+                  : export_to_file(session.store(), path, selection.query, options);
+  bar.clear();
+  if (path == "-" && !std::cout.flush()) throw Exit{failed, "stdout can't be written"};
+  if (!result.finished) return interrupted;
+  call.out.note(in_digits(result.events) + " events exported.");
+  return done;
+}
+
+int import_events(Invocation& call) {
+  const std::string path = file_of(call.arguments);
+  const Signals signals;
+  Session session{call};
+  std::ifstream file;
+  if (path != "-") {
+    file.open(path, std::ios::binary);
+    if (!file) throw Exit{not_found, "'" + path + "' can't be read"};
+  }
+  ProgressBar bar{call.out, "events"};
+  std::ios::sync_with_stdio(false);
+  sqlite::ImportResult result;
+  try {
+    result = sqlite::import_events(session.store(), path == "-" ? std::cin : file,
+                                   options_of(bar, signals));
+  } catch (const UsageError& e) {
+    // What was typed is right; the lines aren't.
+    throw Exit{failed, std::string{e.what()} + "; the store's last event is " +
+                           std::to_string(session.store().last_sequence().value())};
+  }
+  bar.clear();
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("imported", result.imported)
+        .add("skipped", result.skipped)
+        .add("last_sequence", result.last.value())
+        .close();
+    call.out.json(text);
+  } else {
+    call.out.line(in_digits(result.imported) + " events imported, " + in_digits(result.skipped) +
+                  " were there already.");
+  }
+  return result.finished ? done : interrupted;
+}
+
+}  // namespace
+
+std::vector<Command> transfer_commands() {
+  return {
+      {.path = "export",
+       .summary = "writes events as JSON Lines",
+       .operands = {{"FILE", "where they go (default: stdout)", false}},
+       .options = {db_option, from_option, to_option, since_option, until_option, category_option,
+                   type_option},
+       .examples = {{"all of a store", "export --db shop.db shop.jsonl"}},
+       .run = export_events},
+      {.path = "import",
+       .summary = "appends exported events as they were",
+       .about = "What is there already is compared and skipped, so it can be repeated.",
+       .operands = {{"FILE", "an export (default: stdin)", false}},
+       .options = {db_option},
+       .examples = {{"into a new store", "import --db copy.db shop.jsonl"}},
+       .run = import_events},
+  };
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,33 @@
+// Events as the tool shows them, and JSON as it takes it.
+#pragma once
+
+#include "cli/arguments.hpp"
+
+#include <stela/framework/codec/codec.hpp>
+#include <stela/framework/repository.hpp>
+#include <stela/framework/stored_event.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// One JSON object: the fields of an export's line, the time as text.
+std::string to_json(const StoredEvent& event, Codec codec);
+
+/// The payload in one line: JSON as it is, other bytes by their number.
+std::string payload_in_line(const StoredEvent& event, Codec codec);
+
+/// `text` without blanks between its tokens. codec::DecodeError unless it is one JSON value.
+std::string minified(std::string_view text);
+
+/// An RFC 3339 time, or how long ago: "15m". Misuse, naming `what`, if it is neither.
+Timestamp to_time(std::string_view text, std::string_view what);
+
+/// A version, or a time. Misuse if it is neither.
+Moment to_moment(std::string_view text, std::string_view what);
+
+/// "2026-11-21 11:34:00": to the second, in UTC.
+std::string short_time(Timestamp time);
+
+}  // namespace stela::tool

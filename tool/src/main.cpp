@@ -1,0 +1,6 @@
+// The `stela` command.
+#include <stela/tool.hpp>
+
+int main(int argc, char** argv) {
+  return stela::tool::run(argc, argv);
+}

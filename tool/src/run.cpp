@@ -1,0 +1,137 @@
+#include <stela/framework/error.hpp>
+#include <stela/tool/run.hpp>
+
+#include "cli/exit.hpp"
+#include "cli/help.hpp"
+#include "cli/invocation.hpp"
+#include "cli/text.hpp"
+
+#include <clocale>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <new>
+
+namespace stela::tool {
+namespace {
+
+constexpr Option common[] = {
+    {"--json", "", "print JSON, an object a line"},
+    {"--config", "FILE", "the configuration file"},
+    {"--set", "KEY=VALUE", "set anything of the configuration", "", true},
+    {"--log", "FORMAT", "messages on stderr as text or json", "log"},
+    {"--no-color", "", "no colours; as NO_COLOR does"},
+    {"--no-input", "", "never ask"},
+};
+
+ExitCode exit_code_of(const Error& error) {
+  switch (error.code()) {
+    case ErrorCode::usage:
+      return usage;
+    case ErrorCode::aggregate_not_found:
+      return not_found;
+    case ErrorCode::broker_failed:
+      return cannot_connect;
+    default:
+      return failed;
+  }
+}
+
+bool has_word(std::span<const char* const> words, const char* wanted) {
+  for (const char* word : words) {
+    if (std::strcmp(word, "--") == 0) return false;
+    if (std::strcmp(word, wanted) == 0) return true;
+  }
+  return false;
+}
+
+int run_parsed(const App& app, std::span<const Command> commands, const Parsed& parsed,
+               Output& out) {
+  const HelpContext context{app.name, commands};
+  if (parsed.command == nullptr) {
+    if (parsed.group.empty()) {
+      print_overview(context, out);
+    } else {
+      print_group(context, parsed.group, out);
+    }
+    return done;
+  }
+  if (parsed.wants_help) {
+    print_command(context, *parsed.command, out);
+    return done;
+  }
+  Invocation invocation{app, commands, *parsed.command, parsed.arguments, out};
+  return parsed.command->run(invocation);
+}
+
+/// Runs `work`; what it throws becomes one sentence on stderr and an exit code.
+template <class Work>
+int guarded(const App& app, std::string_view command, Output& out, Work work) try {
+  const int code = work();
+  out.flush();
+  return code;
+} catch (const Misuse& e) {
+  std::string hint{app.name};
+  if (!command.empty()) hint.append(" ").append(command);
+  out.error("usage",
+            app.name + ": " + e.what() + (out.is_json() ? "" : "\nSee '" + hint + " --help'."));
+  return usage;
+} catch (const Exit& e) {
+  constexpr const char* names[] = {"done", "failed", "usage", "not_found", "cannot_connect"};
+  out.error(e.code() == interrupted ? "interrupted" : names[e.code()], app.name + ": " + e.what());
+  return e.code();
+} catch (const Error& e) {
+  out.error(to_string(e.code()), app.name + ": " + e.what());
+  return exit_code_of(e);
+} catch (const std::bad_alloc&) {
+  out.error("failed", app.name + ": out of memory");
+  return failed;
+} catch (const std::exception& e) {
+  out.error("failed", app.name + ": " + e.what());
+  return failed;
+}
+
+}  // namespace
+
+std::span<const Option> common_options() {
+  return common;
+}
+
+std::vector<Command> all_commands() {
+  std::vector<Command> all;
+  const auto add = [&](std::vector<Command> commands) {
+    all.insert(all.end(), commands.begin(), commands.end());
+  };
+  add(event_commands());
+  add(stream_commands());
+  add(snapshot_commands());
+  add(database_commands());
+  add(transfer_commands());
+  add(self_commands());
+  return all;
+}
+
+int run(int argc, const char* const* argv, const App& app) {
+  std::setlocale(LC_CTYPE, "C.UTF-8");
+  // A reader that went away is an error of the write, not the end of the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::span<const char* const> words{argv + (argc > 0 ? 1 : 0),
+                                           static_cast<std::size_t>(argc > 0 ? argc - 1 : 0)};
+  Output out{{.json = has_word(words, "--json"), .no_color = has_word(words, "--no-color")}};
+  std::vector<Command> commands;
+  Parsed parsed;
+  const int result = guarded(app, {}, out, [&] {
+    commands = all_commands();
+    if (words.size() == 1 && std::strcmp(words[0], "--version") == 0) {
+      const char* version[] = {"version"};
+      parsed = parse(commands, version);
+    } else {
+      parsed = parse(commands, words);
+    }
+    return done;
+  });
+  if (result != done) return result;
+  return guarded(app, parsed.group, out, [&] { return run_parsed(app, commands, parsed, out); });
+}
+
+}  // namespace stela::tool

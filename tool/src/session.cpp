@@ -1,0 +1,92 @@
+#include "session.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+
+#include <stela/eventstore/catalogue.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace stela::tool {
+namespace {
+
+sqlite::Store open(Invocation& invocation, const Session::Options& options, LogSink& log) {
+  const std::string path = invocation.database();
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (!std::filesystem::exists(status) && error != std::errc::permission_denied) {
+    throw Exit{not_found, "there is no database at '" + path + "'; '" + invocation.app.name +
+                              " migrate --db FILE' makes one"};
+  }
+  return sqlite::open(path, {.create = false,
+                             .busy_timeout = invocation.settings().duration("store.busy_timeout"),
+                             .log = options.log != nullptr ? options.log : &log,
+                             .metrics = options.metrics});
+}
+
+}  // namespace
+
+void LogToStderr::write(const LogEntry& entry) noexcept try {
+  if (entry.level < least_) return;
+  std::string text;
+  if (json_) {
+    json::ObjectWriter object{text};
+    object.add("ts", to_string(system_clock().now())).add("level", to_string(entry.level));
+    object.add("name", in_one_line(entry.name)).add("message", in_one_line(entry.message));
+    for (const LogEntry::Field& field : entry.fields) {
+      object.add(field.name, in_one_line(field.value));
+    }
+    object.close();
+    text = safe_json(text);
+  } else {
+    text = to_string(system_clock().now()).substr(0, 19) + "Z ";
+    text.append(to_string(entry.level)).append(" ").append(in_one_line(entry.name));
+    text.append(": ").append(in_one_line(entry.message));
+  }
+  text += '\n';
+  // What can't be logged is lost: there is nowhere left to say so.
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
+} catch (const std::exception&) {
+}
+
+Session::Session(Invocation& invocation, const Options& options)
+    : invocation_{invocation},
+      log_{invocation.settings().text("log") == "json"},
+      store_{open(invocation, options, log_)} {}
+
+Outbox* Session::find_outbox() {
+  if (outbox_) return outbox_.get();
+  for (const auto& required : sqlite::required_participants(store_)) {
+    if (required.name != "outbox") continue;
+    const Partitioner* partitioner = find_partitioner(invocation_.app, required.detail);
+    if (partitioner == nullptr) {
+      throw Exit{failed, "this outbox is kept in order by '" + required.detail +
+                             "', which only its application knows: use the tool that is built into "
+                             "the application"};
+    }
+    outbox_ = std::make_unique<Outbox>(store_, OutboxOptions{.partitioner = partitioner});
+  }
+  return outbox_.get();
+}
+
+Outbox& Session::outbox() {
+  Outbox* outbox = find_outbox();
+  if (outbox == nullptr) {
+    throw Exit{failed, "this database has no outbox; '" + invocation_.app.name +
+                           " outbox enable --db FILE' makes one"};
+  }
+  return *outbox;
+}
+
+const Partitioner* find_partitioner(const App& app, std::string_view name) {
+  if (by_stream().name() == name) return &by_stream();
+  for (const Partitioner* partitioner : app.partitioners) {
+    if (partitioner->name() == name) return partitioner;
+  }
+  return nullptr;
+}
+
+}  // namespace stela::tool

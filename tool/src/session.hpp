@@ -1,0 +1,60 @@
+// An open database, with those attached who must take part in its appends.
+#pragma once
+
+#include "cli/invocation.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/outbox/outbox.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace stela::tool {
+
+/// Writes Stela's own log to stderr, as text or JSON.
+/// Threads: any.
+class LogToStderr final : public LogSink {
+ public:
+  explicit LogToStderr(bool json, LogLevel least = LogLevel::warning)
+      : json_{json}, least_{least} {}
+  void write(const LogEntry& entry) noexcept override;
+
+ private:
+  bool json_;
+  LogLevel least_;
+};
+
+/// Threads: as its store.
+class Session {
+ public:
+  struct Options {
+    /// For those who write there themselves; null: stderr.
+    LogSink* log = nullptr;
+    MetricSink* metrics = &no_metrics();
+  };
+
+  /// Opens what `--db` names. Exit 3 if there is no database.
+  explicit Session(Invocation& invocation) : Session{invocation, Options{}} {}
+  Session(Invocation& invocation, const Options& options);
+
+  sqlite::Store& store() noexcept { return store_; }
+  /// Null if the database has no outbox. It is attached when it is first asked for. Exit if it is
+  /// kept in order by a partitioner that only an application knows.
+  Outbox* find_outbox();
+  /// Exit if there is none, saying how to make one.
+  Outbox& outbox();
+  /// Attaches what appends need. What only the application knows is missed by the append itself.
+  void prepare_to_append() { find_outbox(); }
+
+ private:
+  Invocation& invocation_;
+  LogToStderr log_;
+  sqlite::Store store_;
+  std::unique_ptr<Outbox> outbox_;
+};
+
+/// The registered partitioner's, Stela's own or one of the application's; null if nobody knows it.
+const Partitioner* find_partitioner(const App& app, std::string_view name);
+
+}  // namespace stela::tool
