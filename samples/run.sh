@@ -1,40 +1,20 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds the order application, and runs it on a new SQLite file with a
-# nats-server of its own on loopback. Works from any folder; leaves nothing running.
+# Installs what is missing, builds the order application, and tells its story on a new database with
+# a nats-server of its own on loopback. Works from any folder; leaves nothing running.
+# Usage: run.sh [--keep] [--load N]
+#   --keep     leave the data for exploring, and say where it is
+#   --load N   place N orders instead, and say how fast that was
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tool/install-packages.sh
 
-work=$(mktemp -d)
-server=
-cleanup() {
-  [ -z "$server" ] || { kill "$server" 2>/dev/null && wait "$server" 2>/dev/null; } || true
-  rm -rf "$work"
-}
-trap cleanup EXIT
-
-echo "Building the order application…"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+[ -x build/release/bin/orders ] || echo "Building the order application, some minutes the first time…"
 if ! { cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF &&
-       cmake --build --preset release --target orders; } >"$work/build.log" 2>&1; then
-  tail -n 40 "$work/build.log" >&2
+       cmake --build --preset release --target orders; } >"$log" 2>&1; then
+  tail -n 40 "$log" >&2
   exit 1
 fi
-
-nats=$(PATH="$PATH:/usr/sbin" command -v nats-server)
-"$nats" -a 127.0.0.1 -p -1 -js -sd "$work/jetstream" --ports_file_dir "$work" \
-  >"$work/nats.log" 2>&1 &
-server=$!
-url=
-for _ in $(seq 200); do
-  url=$(sed -n 's/.*"\(nats:[^"]*\)".*/\1/p' "$work"/*.ports 2>/dev/null | head -n 1 || true)
-  [ -z "$url" ] || break
-  sleep 0.05
-done
-if [ -z "$url" ]; then
-  echo "nats-server didn't start:" >&2
-  cat "$work/nats.log" >&2
-  exit 1
-fi
-
-build/release/bin/orders "$work/shop.db" "$url"
+samples/story.sh "$PWD/build/release/bin" "$@"

@@ -1,116 +1,84 @@
-// The order application: places and ships a few orders, and shows where their events went.
-//
-// orders FILE [NATS-URL]
-#include "order.hpp"
-#include "order_totals.hpp"
+// The order application: `orders [--db FILE] COMMAND …`.
+#include "commands.hpp"
+#include "read_models.hpp"
 
-#include <stela/eventstore.hpp>
-#include <stela/nats/publisher.hpp>
-#include <stela/outbox.hpp>
-
+#include <algorithm>
+#include <cstdlib>
+#include <iomanip>
 #include <iostream>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace {
 
-using orders::Order;
-using orders::OrderState;
+constexpr int done = 0;
+constexpr int failed = 1;
+constexpr int wrong_usage = 2;
+constexpr int not_found = 3;
 
-struct NewOrder {
-  const char* key;
-  const char* customer;
-  std::int64_t total_cents;
-};
-
-constexpr NewOrder new_orders[] = {
-    {"1001", "Ada", 4'200}, {"1002", "Grace", 15'990}, {"1003", "Edsger", 700}};
-
-const char* in_words(OrderState::Stage stage) {
-  switch (stage) {
-    case OrderState::Stage::none:
-      return "unknown";
-    case OrderState::Stage::placed:
-      return "placed";
-    case OrderState::Stage::shipped:
-      return "shipped";
+void print_help(std::ostream& out) {
+  out << "usage: orders [--db FILE] COMMAND …\n\n";
+  for (const orders::Command& command : orders::commands()) {
+    const std::string call = std::string{command.name} + ' ' + std::string{command.arguments};
+    out << "  " << std::left << std::setw(52) << call << command.what << '\n';
   }
-  return "?";
+  out << "\nThe database is shop.db unless --db or ORDERS_DB says otherwise.\n";
 }
 
-void place_and_ship(stela::EventStore& store) {
-  stela::Repository<Order> orders{store};
-  for (const NewOrder& wanted : new_orders) {
-    const auto id = stela::Id<Order>::from(wanted.key);
-    if (orders.find(id)) continue;
-    const stela::ContextScope scope{{.correlation_id = "checkout-" + id.key(), .actor = "web"}};
-    Order order = Order::place(id, wanted.customer, wanted.total_cents);
-    orders.save(order);
+/// Takes `--db FILE` out of the arguments.
+std::string database(std::vector<std::string>& arguments) {
+  const char* const environment = std::getenv("ORDERS_DB");
+  std::string file = environment != nullptr ? environment : "shop.db";
+  if (arguments.size() > 1 && arguments[0] == "--db") {
+    file = arguments[1];
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
   }
-  stela::retry([&] {
-    Order order = orders.load(stela::Id<Order>::from("1001"));
-    if (order.state().stage == OrderState::Stage::shipped) return;
-    order.note("fragile");
-    order.ship("dhl");
-    orders.save(order);
-  });
+  return file;
 }
 
-void show_events(stela::EventStore& store) {
-  std::cout << "\nEvents\n";
-  for (const stela::StoredEvent& event : store.read_all()) {
-    std::cout << "  " << event.sequence.value() << "  " << event.stream.name() << '@'
-              << event.version.value() << "  " << event.type() << "  " << event.payload
-              << (event.publishes() ? "  → outbox" : "") << '\n';
+int run(const std::string& file, const orders::Command& command,
+        std::span<const std::string> arguments) {
+  if (arguments.size() < command.least || arguments.size() > command.most) {
+    std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
+    return wrong_usage;
   }
-}
-
-void show_orders(stela::EventStore& store) {
-  std::cout << "\nOrders\n";
-  stela::Repository<Order> orders{store};
-  for (const NewOrder& known : new_orders) {
-    const Order order = orders.load(stela::Id<Order>::from(known.key));
-    std::cout << "  " << order.stream().key() << "  " << in_words(order.state().stage) << "  "
-              << order.state().total_cents << " cents, version " << order.version().value() << '\n';
-  }
-}
-
-void relay(stela::Outbox& outbox, const std::string& url) {
-  stela::nats::Publisher broker{
-      {.url = url, .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
-  stela::Relay relay{outbox, broker};
-  const stela::RelayTick tick = relay.tick();
-  std::cout << "\nRelayed " << tick.published << " messages to the stream SHOP at " << url << '\n';
-  if (tick.failed() > 0) throw std::runtime_error{"some messages weren't acknowledged"};
-}
-
-int run(const std::vector<std::string>& arguments) {
-  auto store = stela::sqlite::open(arguments.at(0));
-  stela::Outbox outbox{store};
+  auto store = stela::sqlite::open(file);
+  stela::Outbox outbox{store, {.enable = stela::Enable::from_now}};
   stela::Runner runner{store};
-  runner.add(orders::OrderTotals{});
-
-  place_and_ship(store);
-  runner.catch_up();
-  show_events(store);
-  show_orders(store);
-  if (arguments.size() > 1) relay(outbox, arguments[1]);
-  return 0;
+  runner.add(orders::OpenOrders{});
+  runner.add(orders::StockLevels{});
+  runner.add(orders::SalesPerDay{});
+  orders::Application application{store, outbox, runner};
+  command.run(application, arguments);
+  return done;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> arguments{argv + 1, argv + argc};
-  if (arguments.empty() || arguments.size() > 2) {
-    std::cerr << "usage: orders FILE [NATS-URL]\n";
-    return 2;
-  }
+  std::vector<std::string> arguments{argv + 1, argv + argc};
   try {
-    return run(arguments);
+    const std::string file = database(arguments);
+    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
+      print_help(arguments.empty() ? std::cerr : std::cout);
+      return arguments.empty() ? wrong_usage : done;
+    }
+    const auto all = orders::commands();
+    const auto command = std::find_if(
+        all.begin(), all.end(), [&](const auto& known) { return known.name == arguments[0]; });
+    if (command == all.end()) {
+      std::cerr << "orders: there is no command '" << arguments[0] << "'; see orders --help\n";
+      return wrong_usage;
+    }
+    return run(file, *command, std::span{arguments}.subspan(1));
+  } catch (const stela::UsageError& e) {
+    std::cerr << "orders: " << e.what() << '\n';
+    return wrong_usage;
+  } catch (const stela::AggregateNotFound& e) {
+    std::cerr << "orders: " << e.what() << '\n';
+    return not_found;
   } catch (const std::exception& e) {
     std::cerr << "orders: " << e.what() << '\n';
-    return 1;
+    return failed;
   }
 }

@@ -1,4 +1,4 @@
-// The domain: an order is placed, and shipped once.
+// The order: placed, paid, shipped; or cancelled.
 #pragma once
 
 #include <stela/framework.hpp>
@@ -10,73 +10,147 @@
 
 namespace orders {
 
-struct OrderPlaced {
+struct Money {
+  std::int64_t cents = 0;
+  std::string currency = "EUR";
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(cents), CEREAL_NVP(currency));
+  }
+  friend bool operator==(const Money&, const Money&) = default;
+};
+
+/// How orders were placed before the shop sold in more than one currency. Nobody records it any
+/// more, and it stays readable for ever.
+struct OrderPlacedV1 {
   static constexpr stela::EventType event_type{"order.placed", 1, stela::should_publish};
   std::string customer;
+  std::string sku;
+  std::int64_t quantity = 0;
   std::int64_t total_cents = 0;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(CEREAL_NVP(customer), CEREAL_NVP(total_cents));
+    archive(CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity), CEREAL_NVP(total_cents));
+  }
+};
+
+struct OrderPlaced {
+  static constexpr stela::EventType event_type{"order.placed", 2, stela::should_publish};
+  using Supersedes = OrderPlacedV1;
+  static OrderPlaced upcast(OrderPlacedV1 old) {
+    return {std::move(old.customer), std::move(old.sku), old.quantity, {old.total_cents, "EUR"}};
+  }
+
+  std::string customer;
+  std::string sku;
+  std::int64_t quantity = 0;
+  Money price;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity), CEREAL_NVP(price));
+  }
+};
+
+/// Nobody outside is told: what they wait for is the parcel.
+struct OrderPaid {
+  static constexpr stela::EventType event_type{"order.paid", 1, stela::local};
+  std::string reference;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(reference));
   }
 };
 
 struct OrderShipped {
   static constexpr stela::EventType event_type{"order.shipped", 1, stela::should_publish};
+  std::string customer;
+  std::string sku;
+  std::int64_t quantity = 0;
   std::string carrier;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(CEREAL_NVP(carrier));
+    archive(CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity), CEREAL_NVP(carrier));
   }
 };
 
-/// Nobody outside is told: what the warehouse wrote on the parcel.
-struct OrderNoted {
-  static constexpr stela::EventType event_type{"order.noted", 1, stela::local};
-  std::string text;
+struct OrderCancelled {
+  static constexpr stela::EventType event_type{"order.cancelled", 1, stela::should_publish};
+  std::string reason;
 
   template <class Archive>
   void serialize(Archive& archive) {
-    archive(CEREAL_NVP(text));
+    archive(CEREAL_NVP(reason));
   }
 };
 
-using OrderEvents = stela::EventSet<OrderPlaced, OrderShipped, OrderNoted>;
+using OrderEvents = stela::EventSet<OrderPlaced, OrderPaid, OrderShipped, OrderCancelled>;
 
 struct OrderState {
-  enum class Stage : std::uint8_t { none, placed, shipped };
+  enum class Stage : std::uint8_t { none, placed, paid, shipped, cancelled };
   Stage stage = Stage::none;
-  std::int64_t total_cents = 0;
+  std::string customer;
+  std::string sku;
+  std::int64_t quantity = 0;
+  Money price;
 
   void apply(const OrderPlaced& placed) {
     stage = Stage::placed;
-    total_cents = placed.total_cents;
+    customer = placed.customer;
+    sku = placed.sku;
+    quantity = placed.quantity;
+    price = placed.price;
   }
+  void apply(const OrderPaid&) { stage = Stage::paid; }
   void apply(const OrderShipped&) { stage = Stage::shipped; }
-  void apply(const OrderNoted&) {}
+  void apply(const OrderCancelled&) { stage = Stage::cancelled; }
 };
+
+constexpr const char* to_string(OrderState::Stage stage) noexcept {
+  constexpr const char* names[] = {"none", "placed", "paid", "shipped", "cancelled"};
+  return names[static_cast<std::size_t>(stage)];
+}
 
 class Order : public stela::AggregateRoot<OrderState, OrderEvents> {
  public:
   static constexpr std::string_view category = "order";
   using AggregateRoot::AggregateRoot;
 
-  static Order place(const stela::Id<Order>& id, std::string customer, std::int64_t total_cents) {
-    if (total_cents <= 0) throw std::domain_error{"an order costs something"};
-    Order order{id};
-    order.record(OrderPlaced{std::move(customer), total_cents});
-    return order;
+  void place(OrderPlaced order) {
+    if (state().stage != OrderState::Stage::none) {
+      throw std::domain_error{"there is such an order already"};
+    }
+    if (order.quantity < 1) throw std::domain_error{"an order is of one piece or more"};
+    if (order.price.cents < 1) throw std::domain_error{"an order costs something"};
+    record(std::move(order));
   }
 
-  void note(std::string text) { record(OrderNoted{std::move(text)}); }
+  void pay(std::string reference) {
+    if (state().stage != OrderState::Stage::placed) {
+      throw std::domain_error{"only a placed order is paid"};
+    }
+    record(OrderPaid{std::move(reference)});
+  }
 
   void ship(std::string carrier) {
-    if (state().stage != OrderState::Stage::placed) {
-      throw std::domain_error{"only a placed order ships"};
+    if (state().stage != OrderState::Stage::paid) {
+      throw std::domain_error{"only a paid order ships"};
     }
-    record(OrderShipped{std::move(carrier)});
+    record(OrderShipped{state().customer, state().sku, state().quantity, std::move(carrier)});
+  }
+
+  void cancel(std::string reason) {
+    if (state().stage != OrderState::Stage::placed && state().stage != OrderState::Stage::paid) {
+      throw std::domain_error{"only an order that hasn't shipped is cancelled"};
+    }
+    record(OrderCancelled{std::move(reason)});
   }
 };
+
+using OrderId = stela::Id<Order>;
 
 }  // namespace orders

@@ -30,16 +30,16 @@ build() {  # preset, prefix
 
 shared() {
   echo "Shared libraries"
-  build package "$work/shared"
-  consume find-package ON "-DPREFIX=$work/shared"
-  consume pkg-config ON "-DPREFIX=$work/shared"
+  build package "$work/prefix-shared"
+  consume find-package ON "-DPREFIX=$work/prefix-shared"
+  consume pkg-config ON "-DPREFIX=$work/prefix-shared"
 }
 
 minimal() {
   echo "Minimal: SQLite alone, static"
-  build minimal "$work/minimal"
-  consume find-package OFF "-DPREFIX=$work/minimal"
-  if find "$work/minimal" -name '*nats*' | grep -q .; then
+  build minimal "$work/prefix-minimal"
+  consume find-package OFF "-DPREFIX=$work/prefix-minimal"
+  if find "$work/prefix-minimal" -name '*nats*' | grep -q .; then
     echo "  the minimal install has files of NATS" >&2
     exit 1
   fi
@@ -67,6 +67,8 @@ deb() {
   mkdir -p "$work/root-packages/consumer"
   cp "${packages[@]}" "$work/root-packages"
   cp "$here"/consumer/* "$work/root-packages/consumer"
+  # What makes our own builds quick isn't there.
+  unset CMAKE_CXX_COMPILER_LAUNCHER
   quietly mmdebstrap --variant=apt --include=cmake,g++,ninja-build,pkg-config \
     --customize-hook="copy-in $work/root-packages /opt" \
     --customize-hook='chroot "$1" sh -c "apt-get install -y -q --no-install-recommends /opt/root-packages/*.deb"' \

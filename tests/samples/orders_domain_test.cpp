@@ -1,4 +1,5 @@
 #include "order.hpp"
+#include "stock.hpp"
 
 #include <stela/testing/scenario.hpp>
 
@@ -9,36 +10,80 @@ namespace {
 
 using stela::testing::given;
 
-TEST(Orders, ArePlacedWithAPrice) {
-  const auto id = stela::Id<Order>::from("7");
+const OrderPlaced ada_orders{"Ada", "lamp", 2, {4200, "EUR"}};
 
-  given<Order>().when([&] { return Order::place(id, "Ada", 100); }).then(OrderPlaced{"Ada", 100});
+TEST(Orders, ArePlacedOnce) {
+  given<Order>().when([](Order& order) { order.place(ada_orders); }).then(ada_orders);
+  given<Order>(ada_orders)
+      .when([](Order& order) { order.place(ada_orders); })
+      .throws<std::domain_error>("already");
+}
+
+TEST(Orders, AreOfSomethingAndCostSomething) {
   given<Order>()
-      .when([&] { return Order::place(id, "Ada", 0); })
+      .when([](Order& order) {
+        order.place({"Ada", "lamp", 0, {4200, "EUR"}});
+      })
+      .throws<std::domain_error>("one piece");
+  given<Order>()
+      .when([](Order& order) {
+        order.place({"Ada", "lamp", 1, {0, "EUR"}});
+      })
       .throws<std::domain_error>("costs something");
 }
 
-TEST(Orders, ShipOnce) {
-  given<Order>(OrderPlaced{"Ada", 100})
+TEST(Orders, ShipWhenTheyArePaid) {
+  given<Order>(ada_orders, OrderPaid{"p-1"})
       .when([](Order& order) { order.ship("dhl"); })
-      .then(OrderShipped{"dhl"})
+      .then(OrderShipped{"Ada", "lamp", 2, "dhl"})
       .then_state(
           [](const OrderState& state) { return state.stage == OrderState::Stage::shipped; });
-  given<Order>(OrderPlaced{"Ada", 100}, OrderShipped{"dhl"})
-      .when([](Order& order) { order.ship("ups"); })
-      .throws<std::domain_error>("only a placed order ships");
-}
-
-TEST(Orders, DoNotShipBeforeTheyArePlaced) {
-  given<Order>()
+  given<Order>(ada_orders)
       .when([](Order& order) { order.ship("dhl"); })
-      .throws<std::domain_error>("only a placed order ships");
+      .throws<std::domain_error>("only a paid order ships");
 }
 
-TEST(Orders, CanBeNotedAtAnyTime) {
-  given<Order>(OrderPlaced{"Ada", 100}, OrderShipped{"dhl"})
-      .when([](Order& order) { order.note("left at the door"); })
-      .then(OrderNoted{"left at the door"});
+TEST(Orders, AreCancelledUntilTheyShip) {
+  given<Order>(ada_orders, OrderPaid{"p-1"})
+      .when([](Order& order) { order.cancel("changed her mind"); })
+      .then(OrderCancelled{"changed her mind"});
+  given<Order>(ada_orders, OrderPaid{"p-1"}, OrderShipped{"Ada", "lamp", 2, "dhl"})
+      .when([](Order& order) { order.cancel("too late"); })
+      .throws<std::domain_error>("hasn't shipped");
+}
+
+TEST(Orders, OfTheFirstVersionWereInEuros) {
+  EXPECT_EQ(OrderPlaced::upcast({"Grace", "desk", 1, 15'990}).price, (Money{15'990, "EUR"}));
+}
+
+TEST(Stock, IsKeptForAnOrder) {
+  given<Stock>(StockReceived{3})
+      .when([](Stock& stock) { stock.reserve("7", 2); })
+      .then(StockReserved{"7", 2})
+      .then_state([](const StockState& state) { return state.available == 1; });
+}
+
+TEST(Stock, CannotBePromisedTwice) {
+  given<Stock>(StockReceived{3}, StockReserved{"7", 2})
+      .when([](Stock& stock) { stock.reserve("8", 2); })
+      .throws<std::domain_error>("only 1 pieces of 'test' are available");
+}
+
+TEST(Stock, ComesBackWhenTheOrderIsCancelled) {
+  given<Stock>(StockReceived{3}, StockReserved{"7", 2})
+      .when([](Stock& stock) { stock.release("7"); })
+      .then(StockReleased{"7", 2})
+      .then_state(StockState{3, {}});
+}
+
+TEST(Stock, LeavesWithTheOrder) {
+  given<Stock>(StockReceived{3}, StockReserved{"7", 2})
+      .when([](Stock& stock) { stock.take("7"); })
+      .then(StockTaken{"7", 2})
+      .then_state(StockState{1, {}});
+  given<Stock>(StockReceived{3})
+      .when([](Stock& stock) { stock.take("7"); })
+      .throws<std::domain_error>("nothing is reserved");
 }
 
 }  // namespace

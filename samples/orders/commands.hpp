@@ -1,0 +1,44 @@
+// The shop's command line: one function for each verb.
+#pragma once
+
+#include "shop.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/outbox.hpp>
+#include <stela/projections.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace orders {
+
+/// All that a command may need, built by `main` on one database.
+struct Application {
+  stela::sqlite::Store& store;
+  stela::Outbox& outbox;
+  stela::Runner& runner;
+};
+
+struct Command {
+  std::string_view name;
+  std::string_view arguments;
+  std::string_view what;
+  std::size_t least;
+  std::size_t most;
+  void (*run)(Application& application, std::span<const std::string> arguments);
+};
+
+std::span<const Command> commands() noexcept;
+
+// In files of their own.
+void show(Application& application, std::span<const std::string> arguments);
+void show_at(Application& application, std::span<const std::string> arguments);
+void work(Application& application, std::span<const std::string> arguments);
+void load(Application& application, std::span<const std::string> arguments);
+void show_wire(Application& application, std::span<const std::string> arguments);
+
+/// A whole number; UsageError that says what it should have been.
+std::int64_t number(const std::string& text, std::string_view what);
+
+}  // namespace orders

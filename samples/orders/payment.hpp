@@ -1,0 +1,33 @@
+// What the payment provider says. It comes from outside: no aggregate of the shop decides it.
+#pragma once
+
+#include <stela/framework.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace orders {
+
+struct PaymentReceived {
+  static constexpr stela::EventType event_type{"payment.received", 1, stela::local};
+  std::string order;
+  std::string reference;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(order), CEREAL_NVP(reference));
+  }
+};
+
+struct PaymentDeclined {
+  static constexpr stela::EventType event_type{"payment.declined", 1, stela::local};
+  std::string order;
+  std::string reason;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(order), CEREAL_NVP(reason));
+  }
+};
+
+}  // namespace orders

@@ -1,0 +1,99 @@
+// The tables that the shop reads, each kept up to date by a projector.
+#pragma once
+
+#include "order.hpp"
+#include "stock.hpp"
+
+#include <stela/projections.hpp>
+
+#include <string>
+
+namespace orders {
+
+/// What waits for payment or for the parcel. Asynchronous.
+class OpenOrders {
+ public:
+  static constexpr stela::ProjectorType projector_type{"open_orders", 1};
+  using Events = OrderEvents;
+
+  void create(stela::ReadModel& model) {
+    model.execute(
+        "CREATE TABLE {open_orders} (order_id TEXT PRIMARY KEY, customer TEXT NOT NULL, "
+        "sku TEXT NOT NULL, quantity INTEGER NOT NULL, stage TEXT NOT NULL) STRICT");
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
+    model.execute("INSERT INTO {open_orders} VALUES (?1, ?2, ?3, ?4, 'placed')",
+                  placed.stream().key(), placed->customer, placed->sku, placed->quantity);
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderPaid>& paid) {
+    model.execute("UPDATE {open_orders} SET stage = 'paid' WHERE order_id = ?1",
+                  paid.stream().key());
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderShipped>& shipped) {
+    close(model, shipped.stream());
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderCancelled>& cancelled) {
+    close(model, cancelled.stream());
+  }
+
+ private:
+  static void close(stela::ReadModel& model, const stela::StreamId& order) {
+    model.execute("DELETE FROM {open_orders} WHERE order_id = ?1", order.key());
+  }
+};
+
+/// What is left of each article. Inline: a reader sees it as soon as the command returns.
+class StockLevels {
+ public:
+  static constexpr stela::ProjectorType projector_type{"stock_levels", 1};
+  using Events = StockEvents;
+
+  void create(stela::ReadModel& model) {
+    model.execute(
+        "CREATE TABLE {stock_levels} (sku TEXT PRIMARY KEY, available INTEGER NOT NULL, "
+        "reserved INTEGER NOT NULL) STRICT");
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<StockReceived>& received) {
+    change(model, received.stream(), received->quantity, 0);
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<StockReserved>& reserved) {
+    change(model, reserved.stream(), -reserved->quantity, reserved->quantity);
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<StockReleased>& released) {
+    change(model, released.stream(), released->quantity, -released->quantity);
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<StockTaken>& taken) {
+    change(model, taken.stream(), 0, -taken->quantity);
+  }
+
+ private:
+  static void change(stela::ReadModel& model, const stela::StreamId& stock, std::int64_t available,
+                     std::int64_t reserved) {
+    model.execute(
+        "INSERT INTO {stock_levels} VALUES (?1, ?2, ?3) ON CONFLICT (sku) DO UPDATE SET "
+        "available = available + excluded.available, reserved = reserved + excluded.reserved",
+        stock.key(), available, reserved);
+  }
+};
+
+/// What was sold on each day. Asynchronous.
+class SalesPerDay {
+ public:
+  static constexpr stela::ProjectorType projector_type{"sales_per_day", 1};
+  using Events = stela::EventSet<OrderPlaced>;
+
+  void create(stela::ReadModel& model) {
+    model.execute(
+        "CREATE TABLE {sales_per_day} (day TEXT NOT NULL, currency TEXT NOT NULL, "
+        "orders INTEGER NOT NULL, cents INTEGER NOT NULL, PRIMARY KEY (day, currency)) STRICT");
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
+    model.execute(
+        "INSERT INTO {sales_per_day} VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET "
+        "orders = orders + 1, cents = cents + excluded.cents",
+        stela::to_string(placed.recorded_at()).substr(0, 10), placed->price.currency,
+        placed->price.cents);
+  }
+};
+
+}  // namespace orders

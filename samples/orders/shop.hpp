@@ -1,0 +1,38 @@
+// What the shop does, each in one transaction.
+#pragma once
+
+#include "order.hpp"
+#include "payment.hpp"
+#include "stock.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace orders {
+
+/// The application's commands. Each reruns when it loses a race.
+/// Threads: as its store.
+class Shop {
+ public:
+  /// `store` must outlive the shop.
+  explicit Shop(stela::EventStore& store) noexcept : store_{store} {}
+
+  void receive(const std::string& sku, std::int64_t quantity);
+  /// Two aggregates in one transaction: the order, and the stock that is kept for it.
+  void place(const OrderId& id, const OrderPlaced& order);
+  /// Events without an aggregate, as the provider tells them. Told twice, they stand once.
+  void payment_received(const OrderId& id, const std::string& reference);
+  void payment_declined(const OrderId& id, const std::string& reason);
+  void ship(const OrderId& id, const std::string& carrier);
+  void cancel(const OrderId& id, const std::string& reason);
+
+ private:
+  stela::EventStore& store_;
+};
+
+/// Gives what was kept for an order back. Used by the shop and by the process.
+void cancel_and_release(stela::UnitOfWork& unit, const OrderId& id, const std::string& reason);
+/// Ships a paid order and takes its stock.
+void ship_and_take(stela::UnitOfWork& unit, const OrderId& id, const std::string& carrier);
+
+}  // namespace orders

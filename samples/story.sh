@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Tells the story of the order application on a new database, with a nats-server of its own on
+# loopback. Leaves nothing running. `run.sh` builds the application first.
+# Usage: story.sh FOLDER-OF-PROGRAMS [--keep] [--load N]
+#   --keep     leave the data for exploring, and say where it is
+#   --load N   place N orders instead, and say how fast that was
+set -euo pipefail
+
+programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--keep] [--load N]"}
+shift
+keep=
+load=
+while [ $# -gt 0 ]; do
+  case $1 in
+    --keep) keep=yes ;;
+    --load)
+      load=${2:-}
+      case $load in '' | *[!0-9]*) echo "story.sh: --load needs a number of orders" >&2; exit 2 ;; esac
+      shift ;;
+    -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
+    *) echo "story.sh: unknown option '$1'; there are --keep and --load N" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+work=$(mktemp -d)
+server=
+worker=
+stop() {  # a pid of ours
+  [ -z "$1" ] || { kill "$1" 2>/dev/null && wait "$1" 2>/dev/null; } || true
+}
+finish() {
+  stop "$worker"
+  stop "$server"
+  if [ -n "$keep" ]; then
+    echo "The data is in $work: ORDERS_DB=$work/shop.db $programs/orders --help"
+  else
+    rm -rf "$work"
+  fi
+}
+trap finish EXIT
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+[ -t 1 ] && [ -z "${NO_COLOR:-}" ] || say() { printf '\n%s\n' "$*"; }
+orders() {
+  local shown=() argument
+  for argument in "$@"; do
+    case $argument in *' '*) shown+=("'$argument'") ;; *) shown+=("$argument") ;; esac
+  done
+  echo "\$ orders ${shown[*]}"
+  "$programs/orders" "$@"
+}
+
+start_nats() {
+  local nats
+  if ! nats=$(PATH="$PATH:/usr/sbin" command -v nats-server); then
+    echo "story.sh: nats-server isn't there; tool/install-packages.sh installs it" >&2
+    exit 1
+  fi
+  "$nats" -a 127.0.0.1 -p -1 -js -sd "$work/jetstream" --ports_file_dir "$work" \
+    >"$work/nats.log" 2>&1 &
+  server=$!
+  url=
+  for _ in $(seq 200); do
+    url=$(sed -n 's/.*"\(nats:[^"]*\)".*/\1/p' "$work"/*.ports 2>/dev/null | head -n 1 || true)
+    [ -z "$url" ] || return 0
+    sleep 0.05
+  done
+  echo "nats-server didn't start:" >&2
+  cat "$work/nats.log" >&2
+  exit 1
+}
+
+start_worker() {
+  "$programs/orders" work "$url" >>"$work/worker.log" 2>&1 &
+  worker=$!
+}
+
+story() {
+  say "A lamp in stock, and two orders. Each is one transaction on two aggregates."
+  orders receive lamp 10
+  orders place 1001 Ada lamp 2 4200
+  orders place 1002 Grace lamp 3 6300
+  orders place 1003 Edsger lamp 6 12600 || true
+
+  say "The payment provider tells how it went: events that no aggregate of ours decides."
+  orders pay 1001 visa-77
+  orders ship 1001 dhl || true
+  orders show 1001
+
+  say "A worker takes what waits in the outbox to JetStream. The stored bytes, and headers:"
+  orders work "$url" --until-empty
+  orders wire "$url" 1
+
+  say "2,000 more orders, and in their middle the worker is killed with -9."
+  start_worker
+  orders load 2000 &
+  local loading=$!
+  sleep 0.5
+  kill -9 "$worker"
+  wait "$worker" 2>/dev/null || true
+  worker=
+  wait "$loading"
+  echo "The worker had $(tail -n 1 "$work/worker.log"), then it was gone."
+  echo "Another worker goes on where that one fell, as soon as its lease has ended:"
+  orders work "$url" --until-empty
+  orders wire "$url"
+
+  say "Grace changes her mind. What the order was before stays readable."
+  orders cancel 1002 'changed her mind'
+  orders show 1002
+  orders at 1002 1
+
+  say "What to look at next"
+  cat <<'END'
+  samples/orders/order.hpp        the order: events, state, rules; and an event in its second version
+  samples/orders/shop.cpp         two aggregates and one transaction
+  samples/orders/read_models.hpp  the tables that the shop reads
+  docs/architecture.md            how it works
+  samples/run.sh --keep           leaves the data; samples/run.sh --load 100000 shows how fast it is
+END
+}
+
+start_nats
+export ORDERS_DB="$work/shop.db"
+if [ -n "$load" ]; then
+  start_worker
+  orders load "$load"
+  stop "$worker"
+  orders work "$url" --until-empty
+  orders wire "$url"
+else
+  story
+fi
