@@ -26,7 +26,8 @@ const std::string& made(const std::string& path) {
 
 }  // namespace
 
-FileBroker::FileBroker(const std::string& path, Fence fence) : fence_{fence}, database_{made(path)} {
+FileBroker::FileBroker(const std::string& path, Fence fence)
+    : fence_{fence}, database_{made(path)} {
   database_.run("PRAGMA busy_timeout = 30000; PRAGMA synchronous = OFF");
   database_.run(
       "CREATE TABLE IF NOT EXISTS stored (partition INTEGER NOT NULL, sequence INTEGER NOT NULL, "

@@ -352,7 +352,7 @@ TEST(OutboxReconcile, LeavesWhatWasSetAsideAndRetriedAlone) {
 // --- purge
 
 TEST(OutboxPurge, RemovesWhatIsOldFromTheLogs) {
-  Shop shop;
+  Shop shop{{}, {.retention = std::chrono::hours{1000}}};
   shop.too_large = {2};
   shop.append_all({"order-1", "order-2"});
   shop.relay();
@@ -373,6 +373,20 @@ TEST(OutboxPurge, RemovesWhatIsOldFromTheLogs) {
   EXPECT_EQ(shop.totals(), "1 discarded, 2 published");
   EXPECT_FALSE(shop.operations.show(GlobalSequence{1})->since);
   EXPECT_EQ(shop.operations.reconcile().missing, 0);
+}
+
+TEST(OutboxPurge, IsDoneByTheRelayNowAndThen) {
+  Shop shop{{}, {.retention = std::chrono::hours{48}}};
+  shop.append("order-1");
+  shop.relay();
+  shop.clock.advance(std::chrono::hours{47});
+  EXPECT_EQ(shop.relay().purged, 0);
+  EXPECT_THAT(shop.operations.batches(), SizeIs(1));
+
+  shop.clock.advance(std::chrono::hours{2});
+  EXPECT_EQ(shop.relay().purged, 1);
+
+  EXPECT_THAT(shop.operations.batches(), IsEmpty());
 }
 
 TEST(OutboxPurge, NeverTouchesWhatIsParked) {

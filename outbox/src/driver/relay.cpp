@@ -3,8 +3,10 @@
 
 #include "driver/mailbox.hpp"
 #include "relay/worker.hpp"
+#include "sqlite/claims_store.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/relay_store.hpp"
+#include "sqlite/upkeep.hpp"
 
 #include <unistd.h>
 
@@ -15,11 +17,17 @@
 
 namespace stela {
 
+using outbox::PurgeOptions;
 using relay::Counts;
 using relay::Mailbox;
 using relay::Steady;
 
 namespace {
+
+/// How often what is older than `retention` is purged, and in how many transactions at most.
+constexpr auto first_purge_after = std::chrono::minutes{1};
+constexpr auto purge_every = std::chrono::hours{1};
+constexpr int purge_steps = 100;
 
 class OsRandom final : public Random {
  public:
@@ -39,6 +47,19 @@ std::string make_worker_name() {
 RelayOptions with_name(RelayOptions options) {
   if (options.worker.empty()) options.worker = make_worker_name();
   return options;
+}
+
+/// What the core works with: without leasing its one lease stands for all claims.
+RelayOptions for_core(RelayOptions options, bool leasing) {
+  if (leasing) return options;
+  options.lease_ttl = options.claim_ttl;
+  options.lease_renew = std::min(options.lease_renew, options.claim_ttl * 2 / 5);
+  return options;
+}
+
+std::unique_ptr<outbox::RelayStore> make_store(Outbox& outbox) {
+  if (outbox.leasing()) return std::make_unique<outbox::RelayStore>(outbox.store());
+  return std::make_unique<outbox::ClaimsStore>(outbox.store());
 }
 
 LogLevel level_of(relay::Incident::Kind kind) noexcept {
@@ -62,12 +83,13 @@ class Relay::Driver final : public relay::Observer {
   Driver(Outbox& outbox, Publisher& publisher, const RelayOptions& options)
       : options_{with_name(options)},
         event_store_{outbox.store()},
-        store_{outbox.store()},
+        leasing_{outbox.leasing()},
+        store_{make_store(outbox)},
         mailbox_{event_store_},
         worker_{
-            options_,
+            for_core(options_, leasing_),
             outbox.fence(),
-            {store_, publisher, *event_store_.core().options().clock, random_, *this, mailbox_}} {
+            {*store_, publisher, *event_store_.core().options().clock, random_, *this, mailbox_}} {
     check(options_, outbox.fence(), outbox.leasing());
     if (!publisher.can(outbox.fence())) {
       throw UsageError{"this database's outbox has the fence '" +
@@ -117,12 +139,28 @@ class Relay::Driver final : public relay::Observer {
   Steady now() const { return event_store_.core().options().clock->steady_now(); }
 
   void begin() {
-    if (!std::exchange(started_, true)) worker_.start();
+    if (std::exchange(started_, true)) return;
+    worker_.start();
+    next_purge_ = now() + first_purge_after;
+  }
+
+  /// A little at a time: leases have to be renewed meanwhile.
+  void purge_if_due() {
+    if (now() < next_purge_) return;
+    next_purge_ = now() + purge_every;
+    try {
+      const PurgeOptions what{.older_than = options_.retention, .max_steps = purge_steps};
+      const Purged purged = outbox::purge(event_store_, what);
+      purged_ += purged.batches + purged.actions + purged.discarded;
+    } catch (const Error& e) {
+      on_incident({.kind = relay::Incident::Kind::store_trouble, .text = e.what()});
+    }
   }
 
   void step() {
     for (const Answer& answer : mailbox_.answers()) worker_.on_answer(answer);
     worker_.run_due();
+    purge_if_due();
   }
 
   /// Something is in flight, or the broker hasn't said yet whether it is there.
@@ -133,6 +171,16 @@ class Relay::Driver final : public relay::Observer {
     return counts.claimed != reported_.claimed || counts.published != reported_.published ||
            counts.retried != reported_.retried || counts.parked != reported_.parked ||
            counts.leased != reported_.leased || counts.released != reported_.released;
+  }
+
+  std::int64_t active_workers() {
+    if (leasing_) return static_cast<std::int64_t>(worker_.active_workers());
+    try {
+      live_workers_ = static_cast<outbox::ClaimsStore&>(*store_).live_workers();
+    } catch (const Error&) {
+      // The last number is good enough.
+    }
+    return live_workers_;
   }
 
   RelayTick report(Steady since) {
@@ -146,8 +194,9 @@ class Relay::Driver final : public relay::Observer {
                    .fenced = c.fenced - r.fenced,
                    .read_backs = c.read_backs - r.read_backs,
                    .renewed_heartbeat = c.heartbeats != r.heartbeats,
+                   .purged = std::exchange(purged_, 0),
                    .purged_stale = c.purged_workers - r.purged_workers,
-                   .active_workers = static_cast<std::int64_t>(worker_.active_workers()),
+                   .active_workers = active_workers(),
                    .desired_count = static_cast<std::int64_t>(worker_.wanted_partitions()),
                    .owned_count = static_cast<std::int64_t>(worker_.owned_partitions()),
                    .leased_count = c.leased - r.leased,
@@ -177,12 +226,16 @@ class Relay::Driver final : public relay::Observer {
 
   const RelayOptions options_;
   sqlite::Store& event_store_;
-  outbox::RelayStore store_;
+  const bool leasing_;
+  const std::unique_ptr<outbox::RelayStore> store_;
   OsRandom random_;
   Mailbox mailbox_;
   relay::Worker worker_;
   std::function<void(const RelayTick&)> listener_;
   Counts reported_;
+  Steady next_purge_{};
+  std::int64_t purged_ = 0;
+  std::int64_t live_workers_ = 1;
   bool started_ = false;
   bool stopping_ = false;
 };

@@ -3,6 +3,7 @@
 #include "relay/backoff.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace stela::relay {
@@ -59,7 +60,13 @@ bool OpenLane::fetch(int budget) {
   }
   core_.counts.claimed += static_cast<std::int64_t>(fetched.size());
   for (Entry& entry : fetched) enqueue(entry);
-  entries_.splice(entries_.end(), fetched);
+  // What others had claimed may come late, and a run of neighbours is marked as a range.
+  entries_.merge(fetched, [](const Entry& a, const Entry& b) {
+    const PendingMessage& m = a.message;
+    const PendingMessage& n = b.message;
+    return std::tuple{m.redelivery == 0, m.redelivery, m.sequence} <
+           std::tuple{n.redelivery == 0, n.redelivery, n.sequence};
+  });
   return true;
 }
 

@@ -32,15 +32,27 @@ std::string_view in_words(ParkedMessage::Reason reason) noexcept {
 /// One advance, step by step. What it removes and publishes is counted in the partition's row.
 class Application {
  public:
-  Application(Connection& connection, PartitionId partition, std::int64_t now) noexcept
-      : connection_{connection}, partition_{partition.number}, now_{now} {}
+  /// `claim` is empty for the owner of the partition.
+  Application(Connection& connection, PartitionId partition, std::string_view claim,
+              std::int64_t now) noexcept
+      : connection_{connection}, partition_{partition.number}, claim_{claim}, now_{now} {}
+
+  void apply(const relay::Advance& advance) {
+    for (const PublishedRun& run : advance.published) publish(run);
+    for (const ParkedMessage& message : advance.parked) park(message);
+    for (const ParkedMessage& message : advance.skipped) skip(message);
+  }
 
   void publish(const PublishedRun& run) {
     if (run.redelivery > 0) {
-      if (remove_redelivery(run.redelivery) == "retry") ++published_;
+      const std::string kind = remove_redelivery(run.redelivery);
+      if (kind == "retry") ++published_;
+      if (kind.empty() && !claim_.empty()) return;
     } else {
       const std::int64_t removed = remove_messages(run.first, run.last);
       published_ += removed;
+      // Somebody else has claimed it meanwhile, and publishes it too.
+      if (removed == 0 && !claim_.empty()) return;
       // It was parked, and arrived at the broker all the same.
       if (removed == 0) published_ += remove_parked(run.first);
       through_ = std::max(through_, run.last.value());
@@ -103,11 +115,10 @@ class Application {
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
     // The last message's position is only in its own row: the partition's has to know it from now.
     if (last_position_ == 0) last_position_ = outbox::last_position(connection_, partition_);
-    connection_.query(sql::delete_messages)
-        .bind(1, partition_)
-        .bind(2, first.value())
-        .bind(3, last.value())
-        .run();
+    Query remove = connection_.query(claim_.empty() ? sql::delete_messages : sql::delete_claimed);
+    remove.bind(1, partition_).bind(2, first.value()).bind(3, last.value());
+    if (!claim_.empty()) remove.bind(4, claim_);
+    remove.run();
     const std::int64_t removed = sqlite3_changes(connection_.handle());
     removed_ += removed;
     return removed;
@@ -118,13 +129,20 @@ class Application {
     return sqlite3_changes(connection_.handle());
   }
 
+  /// Empty if it isn't there any more, or not ours.
   std::string kind_of(std::int64_t redelivery) {
     Query query = connection_.query(sql::redelivery_stream);
-    return query.bind(1, redelivery).step() ? std::string{query.text(1)} : std::string{};
+    if (!query.bind(1, redelivery).step() || !is_ours(query, 2)) return {};
+    return std::string{query.text(1)};
+  }
+
+  bool is_ours(const Query& row, int column) const {
+    return claim_.empty() || row.text(column) == claim_;
   }
 
   std::string remove_redelivery(std::int64_t redelivery) {
     std::string kind = kind_of(redelivery);
+    if (kind.empty()) return kind;
     connection_.query(sql::delete_redelivery).bind(1, redelivery).run();
     return kind;
   }
@@ -135,7 +153,8 @@ class Application {
     if (message.redelivery > 0) {
       {
         Query query = connection_.query(sql::redelivery_stream);
-        if (query.bind(1, message.redelivery).step()) stream = query.integer(0);
+        query.bind(1, message.redelivery);
+        if (query.step() && is_ours(query, 2)) stream = query.integer(0);
       }
       remove_redelivery(message.redelivery);
       return stream;
@@ -143,7 +162,7 @@ class Application {
     {
       Query query = connection_.query(sql::message_stream);
       query.bind(1, partition_).bind(2, message.sequence.value());
-      if (query.step()) stream = query.integer(0);
+      if (query.step() && is_ours(query, 1)) stream = query.integer(0);
     }
     remove_messages(message.sequence, message.sequence);
     return stream;
@@ -170,6 +189,7 @@ class Application {
 
   Connection& connection_;
   std::int64_t partition_;
+  std::string_view claim_;
   std::int64_t now_;
   std::int64_t removed_ = 0;
   std::int64_t published_ = 0;
@@ -181,10 +201,8 @@ class Application {
 
 bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
            std::int64_t now) {
-  Application application{connection, lease.partition, now};
-  for (const PublishedRun& run : advance.published) application.publish(run);
-  for (const ParkedMessage& message : advance.parked) application.park(message);
-  for (const ParkedMessage& message : advance.skipped) application.skip(message);
+  Application application{connection, lease.partition, {}, now};
+  application.apply(advance);
 
   Query query = connection.query(sql::advance);
   query.bind(1, std::int64_t{lease.partition.number})
@@ -203,6 +221,18 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
       .bind(11, application.last_position())
       .run();
   return sqlite3_changes(connection.handle()) == 1;
+}
+
+void apply_claimed(Connection& connection, PartitionId partition, std::string_view claim,
+                   const relay::Advance& advance, std::int64_t now) {
+  Application application{connection, partition, claim, now};
+  application.apply(advance);
+  connection.query(sql::count_claimed)
+      .bind(1, std::int64_t{partition.number})
+      .bind(2, application.removed())
+      .bind(3, application.published())
+      .bind(4, application.last_position())
+      .run();
 }
 
 }  // namespace stela::outbox

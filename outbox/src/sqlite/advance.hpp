@@ -5,11 +5,17 @@
 #include "sqlite/connection.hpp"
 
 #include <cstdint>
+#include <string_view>
 
 namespace stela::outbox {
 
 /// False if the lease has passed; then the transaction must be rolled back.
 bool apply(sqlite::Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
            std::int64_t now);
+
+/// The same for one who holds no partition, but has claimed messages: what isn't under `claim` any
+/// more is left alone.
+void apply_claimed(sqlite::Connection& connection, PartitionId partition, std::string_view claim,
+                   const relay::Advance& advance, std::int64_t now);
 
 }  // namespace stela::outbox

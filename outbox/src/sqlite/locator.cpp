@@ -111,7 +111,7 @@ void Locator::find_published(Located& located) {
   }
   message.partition = placement_.find(message.sequence, located.stream, generation.partition_count);
   const std::int64_t partition = message.partition.number;
-  located.is_missing = progress_of(message.partition).published_through < sequence;
+  located.is_missing = progress_of(message.partition).through < sequence;
   {
     Query again = connection_.query(sql::redelivered_batch_of);
     if (again.bind(1, sequence).step() && !again.is_null(0)) {

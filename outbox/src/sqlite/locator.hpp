@@ -36,7 +36,8 @@ class Locator {
 
  private:
   struct Progress {
-    std::int64_t published_through = 0;
+    /// Nothing behind it is published.
+    std::int64_t through = 0;
     /// What the owner has in flight: up to here.
     std::int64_t flight_through = 0;
   };

@@ -4,6 +4,7 @@
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/locator.hpp"
+#include "sqlite/settings.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -271,6 +272,11 @@ bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded di
 
 void SqliteOperations::resize(int partition_count, std::string_view who) {
   write([&](Connection& connection) {
+    const auto settings = find_settings(connection);
+    if (settings && !settings->leasing) {
+      throw UsageError{
+          "this outbox has no leasing, so it has one partition: partitions are shared by leases"};
+    }
     const int before = current_generation(connection).partition_count;
     const std::int64_t last =
         connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);

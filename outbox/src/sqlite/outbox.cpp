@@ -115,6 +115,11 @@ Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const Out
         "a fence needs leasing: without it several workers publish one partition; "
         "make the outbox with fence none, or leave leasing on"};
   }
+  if (!settings.leasing && options.partition_count.value_or(1) != 1) {
+    throw UsageError{
+        "partitions are shared by leases: without leasing there is one, so leave partition_count "
+        "out, or leave leasing on"};
+  }
   const bool has_history = connection.integer(std::string{sql::has_publishable}).value_or(0) != 0;
   if (has_history && !options.enable) {
     throw UsageError{

@@ -31,7 +31,7 @@ PartitionStatus read_partition(const Query& row, std::int64_t now, const Generat
                             .epoch = row.integer(2),
                             .is_current = current.has(id),
                             .pending = row.integer(16),
-                            .in_flight = is_held ? row.integer(6) : 0,
+                            .in_flight = is_held ? row.integer(6) : row.integer(20),
                             .retrying = row.integer(19),
                             .redeliveries = row.integer(8),
                             .parked = row.integer(9),
@@ -122,6 +122,7 @@ OutboxStatus OutboxView::status() {
     Query partitioner = connection.query(sql::partitioner_name);
     if (partitioner.step()) status.partitioner = partitioner.text(0);
     Query partitions = connection.query(sql::status_of_partitions);
+    partitions.bind(1, now);
     while (partitions.step()) {
       status.partitions.push_back(read_partition(partitions, now, current));
     }

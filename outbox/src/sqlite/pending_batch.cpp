@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace stela::outbox {
 
@@ -39,7 +40,22 @@ void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, Partiti
   const std::size_t again = messages.size();
   const int left = limit - static_cast<int>(again);
   if (left > 0) read_messages(connection, partition, cursor.sequence.value(), end, left, now);
+  rehydrate(connection, kinds, again);
+}
 
+void SqliteBatch::take(Connection& connection, sqlite::KindTable& kinds,
+                       std::vector<PendingMessage> claimed) {
+  messages = std::move(claimed);
+  const auto waiting =
+      std::find_if(messages.begin(), messages.end(),
+                   [](const PendingMessage& message) { return message.redelivery == 0; });
+  for (PendingMessage& message : messages) {
+    message.is_behind_parked = is_parked(connection, message.stream, message.sequence.value());
+  }
+  rehydrate(connection, kinds, static_cast<std::size_t>(waiting - messages.begin()));
+}
+
+void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, std::size_t again) {
   const std::span all{messages};
   for (PendingMessage& message : all.first(again)) read_events(connection, kinds, {&message, 1});
   read_events(connection, kinds, all.subspan(again));

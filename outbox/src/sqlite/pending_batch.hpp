@@ -21,7 +21,12 @@ class SqliteBatch final : public relay::PendingBatch {
   void read(sqlite::Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
             const relay::Cursor& cursor, std::int64_t end, int limit, std::int64_t now);
 
+  /// Adds these messages, redeliveries first and each part in order, with their events.
+  void take(sqlite::Connection& connection, sqlite::KindTable& kinds,
+            std::vector<relay::PendingMessage> claimed);
+
  private:
+  void rehydrate(sqlite::Connection& connection, sqlite::KindTable& kinds, std::size_t again);
   void read_redeliveries(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
                          int limit);
   void read_messages(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,

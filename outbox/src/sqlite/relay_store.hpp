@@ -14,7 +14,7 @@ namespace stela::outbox {
 /// Reads through the store's readers, and writes through its one writer, so that a relay beside
 /// appending threads waits in the same queue as they do.
 /// Threads: one at a time.
-class RelayStore final : public relay::Store {
+class RelayStore : public relay::Store {
  public:
   /// `store` must outlive it.
   explicit RelayStore(sqlite::Store& store);
@@ -35,12 +35,14 @@ class RelayStore final : public relay::Store {
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
 
- private:
+ protected:
   std::int64_t now() const;
   /// Runs `work` in a transaction, rolled back if it returns false.
   bool write(bool durable, const std::function<bool(sqlite::Connection&)>& work);
 
   sqlite::Store& store_;
+
+ private:
   /// The newest generation that is known to have no undrained predecessor.
   std::int64_t open_generation_ = 0;
 };

@@ -31,6 +31,9 @@ struct RelayTick {
   /// How long it is going to wait for something to do.
   std::chrono::microseconds backoff{0};
   bool renewed_heartbeat = false;
+  /// What was older than `retention` in the logs.
+  std::int64_t purged = 0;
+  /// Workers that have been silent for long.
   std::int64_t purged_stale = 0;
   std::int64_t active_workers = 0;
   std::int64_t desired_count = 0;

@@ -16,7 +16,8 @@ CREATE TABLE outbox_generations (
 ) STRICT;
 
 -- What waits: a pointer, which message of its partition it is, and what went wrong with it so far.
--- What was published is deleted, so nothing here grows with history.
+-- What was published is deleted, so nothing here grows with history. Claims are for outboxes without
+-- leasing.
 CREATE TABLE outbox_messages (
   partition       INTEGER NOT NULL,
   sequence        INTEGER NOT NULL,
@@ -30,6 +31,7 @@ CREATE TABLE outbox_messages (
   PRIMARY KEY (partition, sequence)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_messages_retrying ON outbox_messages (partition, sequence) WHERE attempts > 0;
+CREATE INDEX outbox_messages_claimed ON outbox_messages (claim) WHERE claim IS NOT NULL;
 
 -- Who relays a partition, and how far it is. The epoch rises with every change of owner, and stands
 -- in every update that an owner makes. published_through never falls.
@@ -113,7 +115,9 @@ CREATE TABLE outbox_redeliveries (
   kind         TEXT NOT NULL CHECK (kind IN ('retry', 'republish')),
   requested_at INTEGER NOT NULL,
   attempts     INTEGER NOT NULL DEFAULT 0,
-  last_error   TEXT
+  last_error   TEXT,
+  claimed_until INTEGER NOT NULL DEFAULT 0,
+  claim        TEXT
 ) STRICT;
 CREATE INDEX outbox_redeliveries_by_partition ON outbox_redeliveries (partition, redelivery);
 CREATE INDEX outbox_redeliveries_by_stream ON outbox_redeliveries (stream, sequence);

@@ -1,1 +1,1 @@
-SELECT stream FROM outbox_messages WHERE partition = ?1 AND sequence = ?2
+SELECT stream, claim FROM outbox_messages WHERE partition = ?1 AND sequence = ?2

@@ -1,1 +1,1 @@
-SELECT stream, kind FROM outbox_redeliveries WHERE redelivery = ?1
+SELECT stream, kind, claim FROM outbox_redeliveries WHERE redelivery = ?1

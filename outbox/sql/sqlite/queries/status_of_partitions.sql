@@ -8,7 +8,9 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
          - p.removed,
        f.sequence, (SELECT e.recorded_at FROM events AS e WHERE e.sequence = f.sequence),
        (SELECT count(*) FROM outbox_messages AS m
-        WHERE m.partition = p.partition AND m.attempts > 0)
+        WHERE m.partition = p.partition AND m.attempts > 0),
+       (SELECT count(*) FROM outbox_messages AS m
+        WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > ?1)
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition

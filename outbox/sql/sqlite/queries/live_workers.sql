@@ -1,0 +1,1 @@
+SELECT count(*) FROM outbox_workers WHERE heartbeat_until > ?1
