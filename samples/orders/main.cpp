@@ -44,10 +44,11 @@ int run(const std::string& file, const orders::Command& command,
   }
   auto store = stela::sqlite::open(file);
   stela::Outbox outbox{store, {.enable = stela::Enable::from_now}};
-  stela::Runner runner{store};
-  runner.add(orders::OpenOrders{});
-  runner.add(orders::StockLevels{});
-  runner.add(orders::SalesPerDay{});
+  stela::Projections projections{store};
+  projections.add(orders::OpenOrders{});
+  projections.add(orders::StockLevels{});
+  projections.add(orders::SalesPerDay{});
+  stela::Runner runner{projections};
   orders::Application application{store, outbox, runner};
   command.run(application, arguments);
   return done;

@@ -88,8 +88,9 @@ TEST(EndToEnd, ASavedOrderReachesTheStreamAndAReadModel) {
   nats::Publisher publisher{
       {.url = server.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
   Relay relay{outbox, publisher};
-  Runner runner{store};
-  runner.add(OrderTotals{});
+  Projections projections{store};
+  projections.add(OrderTotals{});
+  Runner runner{projections};
 
   Repository<test::Order> orders{store};
   auto order = test::Order::place(Id<test::Order>::from("7"), "jane", 4200);

@@ -1,4 +1,7 @@
 // All of stela::projections.
 #pragma once
 
+#include <stela/projections/model_reader.hpp>
+#include <stela/projections/operations.hpp>
+#include <stela/projections/projections.hpp>
 #include <stela/projections/runner.hpp>

@@ -4,58 +4,173 @@
 #include <stela/framework/event_set.hpp>
 #include <stela/projections/read_model.hpp>
 
+#include <concepts>
+#include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace stela {
 
 /// Stands in every projector as `static constexpr stela::ProjectorType projector_type{"name", 1};`
+///
+/// The name is for ever: 1 to 64 characters of a-z, 0-9 and _, the first a letter. Raise the
+/// version whenever the tables or what stands in them change: they are built anew then, beside
+/// those of the old version.
 struct ProjectorType {
   std::string_view name;
   int version = 1;
 };
 
+namespace detail {
+
+/// What a projector does with an event.
+enum class Handling : std::uint8_t {
+  /// It isn't in its set.
+  skip,
+  handle,
+  /// It is in its set, but in a version that this process doesn't know.
+  refuse,
+};
+
 /// A projector without its type: what a runner drives.
+/// Threads: one at a time.
 class STELA_PROJECTIONS_EXPORT AnyProjector {
  public:
   virtual ~AnyProjector() = default;
-  virtual ProjectorType type() const noexcept = 0;
   virtual void create(ReadModel& model) = 0;
-  /// Ignores events that aren't in the projector's set.
-  virtual void project(ReadModel& model, const StoredEvent& event, Codec codec) = 0;
+  virtual Handling handling(const EventKind& kind) = 0;
+  /// For an event that `handling` says to handle. CorruptEvent if it doesn't decode.
+  virtual void project(ReadModel& model, const StoredEvent& event) = 0;
 };
 
-namespace detail {
+/// Every name that an event of the set is or was stored under.
+template <class Events>
+std::vector<std::string_view> event_names() {
+  std::vector<std::string_view> all;
+  Events::for_each([&]<class E>(std::type_identity<E>) {
+    for_each_name<E>([&](std::string_view name) { all.push_back(name); });
+  });
+  return all;
+}
+
+/// Remembers for each kind of event what is to be done with it.
+template <class Events>
+class KindFilter {
+ public:
+  explicit KindFilter(Codec codec) noexcept : decoder_{codec} {}
+
+  Handling handling(const EventKind& kind) {
+    const auto number = static_cast<std::size_t>(kind.number);
+    if (number >= known_.size()) known_.resize(number + 1);
+    auto& known = known_[number];
+    if (known == 0) known = static_cast<std::uint8_t>(find(kind)) + 1;
+    return static_cast<Handling>(known - 1);
+  }
+  EventDecoder<Events>& decoder() noexcept { return decoder_; }
+
+ private:
+  Handling find(const EventKind& kind) {
+    if (decoder_.knows(kind)) return Handling::handle;
+    for (const std::string_view name : event_names<Events>()) {
+      if (name == kind.type) return Handling::refuse;
+    }
+    return Handling::skip;
+  }
+
+  EventDecoder<Events> decoder_;
+  /// By number of the kind: 0 not looked up yet, else the handling plus 1.
+  std::vector<std::uint8_t> known_;
+};
+
+struct ForeignProjection {};
+
+constexpr bool is_valid_projector_name(std::string_view name) noexcept {
+  return name.size() <= 64 && is_valid_category(name);
+}
+
+template <class P>
+concept HasProjectorType = requires {
+  { P::projector_type } -> std::convertible_to<const ProjectorType&>;
+};
+
+template <class T>
+inline constexpr bool is_event_set = false;
+template <class... Es>
+inline constexpr bool is_event_set<EventSet<Es...>> = true;
 
 template <class P, class E>
 consteval bool check_project() {
-  static_assert(requires(P& projector, ReadModel& model, const Recorded<E>& event) {
-    projector.project(model, event);
-  }, "stela: a projector needs `void project(ReadModel&, const Recorded<E>&)` for each event of its set");
+  static_assert(
+      requires(P & projector, ReadModel & model, const Recorded<E>& event) {
+        projector.project(model, event);
+      },
+      "stela: the projector has no handler for one of its events; give it `void "
+      "project(stela::ReadModel&, const stela::Recorded<E>&)` for the event that the lines around "
+      "this one name");
+  return true;
+}
+
+template <class P>
+consteval bool check_projector() {
+  static_assert(HasProjectorType<P>,
+                "stela: a projector is a class with `static constexpr stela::ProjectorType "
+                "projector_type{\"some_name\", 1};`");
+  static_assert(is_valid_projector_name(P::projector_type.name),
+                "stela: a projector's name is 1 to 64 characters of a-z, 0-9 and _, the first a "
+                "letter");
+  static_assert(P::projector_type.version >= 1, "stela: a projector's version counts from 1");
+  static_assert(
+      requires { requires is_event_set<typename P::Events>; },
+      "stela: a projector names the events that it handles: `using Events = "
+      "stela::EventSet<…>;`");
+  static_assert(
+      requires(P & projector, ReadModel & model) { projector.create(model); },
+      "stela: a projector makes its tables in `void create(stela::ReadModel&)`");
+  static_assert(
+      !requires(P & projector, ReadModel & model, const Recorded<ForeignProjection>& event) {
+        projector.project(model, event);
+      },
+      "stela: the projector has a catch-all `project`, which would swallow events that nobody "
+      "handles; write one `project` for each event");
+  static_assert(std::copy_constructible<P>,
+                "stela: a projector is copied for each runner and each replay; keep what can't be "
+                "copied behind a std::shared_ptr");
+  P::Events::for_each([]<class E>(std::type_identity<E>) { static_assert(check_project<P, E>()); });
   return true;
 }
 
 template <class P>
 class TypedProjector final : public AnyProjector {
  public:
-  explicit TypedProjector(P projector) : projector_{std::move(projector)} {
-    P::Events::for_each([]<class E>(std::type_identity<E>) {
-      static_assert(check_project<P, E>());
-    });
-  }
-  ProjectorType type() const noexcept override { return P::projector_type; }
+  TypedProjector(const P& projector, Codec codec) : projector_{projector}, filter_{codec} {}
+
   void create(ReadModel& model) override { projector_.create(model); }
-  void project(ReadModel& model, const StoredEvent& event, Codec codec) override {
-    EventDecoder<typename P::Events> decoder{codec};
-    if (!decoder.knows(event.kind)) return;
-    decoder.decode(event, [&]<class E>(const E& decoded) {
+  Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
+  void project(ReadModel& model, const StoredEvent& event) override {
+    filter_.decoder().decode(event, [&]<class E>(const E& decoded) {
       projector_.project(model, Recorded<E>{decoded, event});
     });
   }
 
  private:
   P projector_;
+  KindFilter<typename P::Events> filter_;
 };
 
+/// Whether a projector says of itself that it may see events again: `static constexpr bool
+/// is_idempotent = true;`
+template <class P>
+consteval bool is_idempotent() {
+  if constexpr (requires { P::is_idempotent; }) return P::is_idempotent;
+  return false;
+}
+
 }  // namespace detail
+
+/// A class that can be registered as a projector. Each broken rule is named by the compiler.
+template <class P>
+concept Projector = detail::check_projector<P>();
+
 }  // namespace stela

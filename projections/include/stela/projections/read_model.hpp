@@ -2,40 +2,55 @@
 #pragma once
 
 #include <stela/projections/export.hpp>
+#include <stela/projections/rows.hpp>
 
-#include <concepts>
+#include <array>
 #include <cstdint>
-#include <initializer_list>
-#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 
 namespace stela {
 
-/// SQL on the tables of one projector, inside the transaction that moves its checkpoint. A table is
-/// written {name}, so that another version of it can stand beside.
+/// SQL on the tables of one projector, inside the transaction that moves its checkpoint. A table,
+/// index or trigger of its own is written {name}, so that another build of it can stand beside;
+/// whoever reads the model from outside finds each table as a view of the plain name.
+///
+/// Every statement may read anything and write only tables of its own; it can't begin or end a
+/// transaction. UniquenessViolated if a UNIQUE rule refuses a row, UsageError for wrong SQL.
 /// Threads: the one that projects.
 class STELA_PROJECTIONS_EXPORT ReadModel {
  public:
-  using Value = std::variant<std::nullptr_t, std::int64_t, double, std::string_view>;
-
   virtual ~ReadModel() = default;
 
-  /// Runs one statement with its parameters bound in order.
+  /// Runs one statement with its parameters bound in order. How many rows it changed.
   template <class... Args>
-  void execute(std::string_view sql, const Args&... args) {
-    run(sql, {to_value(args)...});
+  std::int64_t execute(std::string_view sql, const Args&... args) {
+    return run(sql, std::array<SqlValue, sizeof...(args)>{detail::to_sql(args)...}, nullptr);
   }
 
- protected:
-  virtual void run(std::string_view sql, std::initializer_list<Value> values) = 0;
+  /// The rows that a statement gives.
+  template <class... Args>
+  Rows query(std::string_view sql, const Args&... args) {
+    Rows rows;
+    run(sql, std::array<SqlValue, sizeof...(args)>{detail::to_sql(args)...}, &rows);
+    return rows;
+  }
 
- private:
-  static Value to_value(std::nullptr_t) { return nullptr; }
-  static Value to_value(std::integral auto value) { return static_cast<std::int64_t>(value); }
-  static Value to_value(std::floating_point auto value) { return static_cast<double>(value); }
-  static Value to_value(std::string_view value) { return value; }
+  /// The first column of the first row; nothing if there is no row, or it is NULL.
+  template <class T, class... Args>
+  std::optional<T> value(std::string_view sql, const Args&... args) {
+    return query(sql, args...).template value<T>();
+  }
+
+  /// How {name} is called in the database: for those who keep their model elsewhere, and want a
+  /// name that differs from build to build too.
+  virtual std::string table(std::string_view name) const = 0;
+
+ protected:
+  /// Fills `rows` unless it is null.
+  virtual std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) = 0;
 };
 
 }  // namespace stela

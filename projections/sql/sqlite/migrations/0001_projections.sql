@@ -1,6 +1,40 @@
--- How far each projector is: everything up to `position` is in its tables.
+-- How far each projector is. docs/schema.md describes these tables as a format.
+
+-- A build is one set of tables of a projector, called "<name>@<build>.<table>"; a reaction has none.
+-- Everything up to `position` is in them. Readers address views of the plain names, which stand for
+-- the living build. The epoch rises with every change of owner, and stands with the position in
+-- every update that an owner makes.
 CREATE TABLE projections (
-  name     TEXT NOT NULL PRIMARY KEY,
-  version  INTEGER NOT NULL,
-  position INTEGER NOT NULL
+  name            TEXT NOT NULL,
+  build           INTEGER NOT NULL CHECK (build >= 1),
+  version         INTEGER NOT NULL CHECK (version >= 1),
+  kind            TEXT NOT NULL CHECK (kind IN ('async', 'inline', 'reaction')),
+  state           TEXT NOT NULL CHECK (state IN ('building', 'living', 'retired')),
+  position        INTEGER NOT NULL CHECK (position >= 0),
+  epoch           INTEGER NOT NULL DEFAULT 0,
+  owner           TEXT,
+  lease_until     INTEGER NOT NULL DEFAULT 0,
+  attempts        INTEGER NOT NULL DEFAULT 0,
+  next_attempt_at INTEGER NOT NULL DEFAULT 0,
+  failing         INTEGER NOT NULL DEFAULT 0,
+  error           TEXT NOT NULL DEFAULT '',
+  halted          INTEGER NOT NULL DEFAULT 0 CHECK (halted IN (0, 1)),
+  definitions     INTEGER NOT NULL DEFAULT 0,
+  began_at        INTEGER NOT NULL,
+  changed_at      INTEGER NOT NULL,
+  PRIMARY KEY (name, build)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX one_living_build ON projections (name) WHERE state = 'living';
+CREATE UNIQUE INDEX one_build_at_a_time ON projections (name) WHERE state = 'building';
+
+-- Events that a projector couldn't take: put aside, wanted again, or skipped.
+CREATE TABLE projection_parked (
+  name      TEXT NOT NULL,
+  build     INTEGER NOT NULL,
+  sequence  INTEGER NOT NULL,
+  state     TEXT NOT NULL CHECK (state IN ('parked', 'retry', 'skipped')),
+  parked_at INTEGER NOT NULL,
+  attempts  INTEGER NOT NULL,
+  error     TEXT NOT NULL,
+  PRIMARY KEY (name, build, sequence)
 ) STRICT, WITHOUT ROWID;

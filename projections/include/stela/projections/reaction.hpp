@@ -1,0 +1,90 @@
+// Reactions, or process managers: what happens next when something has happened.
+#pragma once
+
+#include <stela/framework/unit_of_work.hpp>
+#include <stela/projections/projector.hpp>
+
+#include <string_view>
+
+namespace stela {
+
+/// Stands in every reaction as `static constexpr stela::ReactionType reaction_type{"name"};`. The
+/// name is for ever, of the same form as a projector's.
+struct ReactionType {
+  std::string_view name;
+};
+
+namespace detail {
+
+/// A reaction without its type.
+/// Threads: one at a time.
+class STELA_PROJECTIONS_EXPORT AnyReaction {
+ public:
+  virtual ~AnyReaction() = default;
+  virtual Handling handling(const EventKind& kind) = 0;
+  virtual void react(UnitOfWork& unit, const StoredEvent& event) = 0;
+};
+
+template <class R, class E>
+consteval bool check_react() {
+  static_assert(
+      requires(R & reaction, UnitOfWork & unit, const Recorded<E>& event) {
+        reaction.react(unit, event);
+      },
+      "stela: the reaction has no handler for one of its events; give it `void "
+      "react(stela::UnitOfWork&, const stela::Recorded<E>&)` for the event that the lines around "
+      "this one name");
+  return true;
+}
+
+template <class R>
+consteval bool check_reaction() {
+  static_assert(
+      requires {
+        { R::reaction_type } -> std::convertible_to<const ReactionType&>;
+      },
+      "stela: a reaction is a class with `static constexpr stela::ReactionType "
+      "reaction_type{\"some_name\"};`");
+  static_assert(is_valid_projector_name(R::reaction_type.name),
+                "stela: a reaction's name is 1 to 64 characters of a-z, 0-9 and _, the first a "
+                "letter");
+  static_assert(
+      requires { requires is_event_set<typename R::Events>; },
+      "stela: a reaction names the events that it handles: `using Events = stela::EventSet<…>;`");
+  static_assert(
+      !requires(R & reaction, UnitOfWork & unit, const Recorded<ForeignProjection>& event) {
+        reaction.react(unit, event);
+      },
+      "stela: the reaction has a catch-all `react`, which would swallow events that nobody "
+      "handles; write one `react` for each event");
+  static_assert(std::copy_constructible<R>,
+                "stela: a reaction is copied for each runner; keep what can't be copied behind a "
+                "std::shared_ptr");
+  R::Events::for_each([]<class E>(std::type_identity<E>) { static_assert(check_react<R, E>()); });
+  return true;
+}
+
+template <class R>
+class TypedReaction final : public AnyReaction {
+ public:
+  TypedReaction(const R& reaction, Codec codec) : reaction_{reaction}, filter_{codec} {}
+
+  Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
+  void react(UnitOfWork& unit, const StoredEvent& event) override {
+    filter_.decoder().decode(event, [&]<class E>(const E& decoded) {
+      reaction_.react(unit, Recorded<E>{decoded, event});
+    });
+  }
+
+ private:
+  R reaction_;
+  KindFilter<typename R::Events> filter_;
+};
+
+}  // namespace detail
+
+/// A class that can be registered as a reaction. Each broken rule is named by the compiler.
+template <class R>
+concept Reaction = detail::check_reaction<R>();
+
+}  // namespace stela

@@ -1,0 +1,1 @@
+DELETE FROM projections WHERE name = ?1 AND build = ?2

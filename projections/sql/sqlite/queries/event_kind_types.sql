@@ -1,0 +1,1 @@
+SELECT DISTINCT type FROM event_kinds

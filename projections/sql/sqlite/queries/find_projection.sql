@@ -1,1 +1,0 @@
-SELECT version, position FROM projections WHERE name = ?1

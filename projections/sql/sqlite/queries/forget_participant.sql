@@ -1,0 +1,1 @@
+DELETE FROM stela_participants WHERE name = ?1

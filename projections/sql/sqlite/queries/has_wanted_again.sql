@@ -1,0 +1,1 @@
+SELECT EXISTS (SELECT 1 FROM projection_parked WHERE state = 'retry')

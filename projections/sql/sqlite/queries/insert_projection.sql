@@ -1,1 +1,0 @@
-INSERT INTO projections (name, version, position) VALUES (?1, ?2, 0)

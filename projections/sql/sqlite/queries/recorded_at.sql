@@ -1,0 +1,1 @@
+SELECT recorded_at FROM events WHERE sequence = ?1

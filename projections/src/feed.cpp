@@ -1,0 +1,391 @@
+#include "feed.hpp"
+
+#include "projections_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/transaction.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace stela::projections {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+constexpr std::string_view savepoint = "SAVEPOINT projector";
+constexpr std::string_view roll_back_to_savepoint = "ROLLBACK TO projector";
+constexpr std::string_view release_savepoint = "RELEASE projector";
+
+constexpr std::size_t max_error_size = 2000;
+/// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
+constexpr std::size_t reaction_batch = 64;
+
+/// Thrown to roll back a transaction whose outcome is known.
+struct RollBack {};
+
+/// Failures that a handler only passes on.
+bool is_store_failure(const Error& error) noexcept {
+  switch (error.code()) {
+    case ErrorCode::store_full:
+    case ErrorCode::store_failed:
+    case ErrorCode::commit_in_doubt:
+    case ErrorCode::participant_missing:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& e) {
+    return std::string{e.what()}.substr(0, max_error_size);
+  } catch (...) {
+    return "something was thrown that isn't a std::exception";
+  }
+}
+
+}  // namespace
+
+Seat::Seat(sqlite::Store& store, const detail::Registration& the_registration,
+           const Build& the_build)
+    : registration{the_registration}, build{the_build} {
+  if (registration.make_reaction) {
+    reaction = registration.make_reaction();
+    return;
+  }
+  projector = registration.make_projector();
+  model =
+      std::make_unique<SqliteReadModel>(store.core().writer(), build.describe(), build.prefix());
+}
+
+Timestamp Feed::lease_until() const {
+  return store_.core().now() + lease_ttl_;
+}
+
+void Feed::project(std::span<Seat* const> seats, const Batch& batch) {
+  counts_.scanned += static_cast<std::int64_t>(batch.events.size());
+  std::vector<Seat*> together;
+  for (Seat* const seat : seats) {
+    if (!seat->held || seat->build.position != batch.from) continue;
+    if (seat->projector) {
+      together.push_back(seat);
+    } else {
+      react(*seat, batch);
+    }
+  }
+  if (together.empty()) return;
+  const std::vector<Outcome> outcomes = run(together, batch);
+  for (std::size_t i = 0; i < together.size(); ++i) settle(*together[i], outcomes[i], batch);
+}
+
+void Feed::react(Seat& seat, const Batch& batch) {
+  Batch piece{batch.from, {}, batch.from};
+  for (auto left = batch.events; piece.end < batch.end && seat.build.position == piece.end;) {
+    piece = {piece.end, left.first(std::min(left.size(), reaction_batch)), batch.end};
+    left = left.subspan(piece.events.size());
+    if (!left.empty()) piece.end = piece.events.back().sequence.value();
+    settle(seat, run_reaction(seat, piece), piece);
+  }
+}
+
+std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& batch) {
+  std::vector<Outcome> outcomes(seats.size());
+  const bool alone = seats.size() == 1;
+  bool is_broken = false;
+  try {
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          for (std::size_t i = 0; i < seats.size(); ++i) {
+            // A savepoint copies each page that is changed: not for one that has it all.
+            if (!alone) connection.query(savepoint).run();
+            outcomes[i] = handle(connection, *seats[i], batch);
+            if (alone && !outcomes[i].is_good()) throw RollBack{};
+            if (alone) continue;
+            is_broken = !connection.in_transaction();
+            if (is_broken) throw RollBack{};
+            if (!outcomes[i].is_good()) connection.query(roll_back_to_savepoint).run();
+            connection.query(release_savepoint).run();
+          }
+        },
+        // What a power cut takes away is projected again: rows and checkpoint go together.
+        sqlite::Sync::none);
+  } catch (const RollBack&) {
+  }
+  // One of them ended everybody's transaction: each by itself, then.
+  for (std::size_t i = 0; is_broken && i < seats.size(); ++i) {
+    outcomes[i] = run(seats.subspan(i, 1), batch).front();
+  }
+  return outcomes;
+}
+
+Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batch) {
+  if (auto failure = project_events(seat, batch.events)) return {std::move(failure)};
+  return {.lost = !advance(connection, seat.build, batch.end, lease_until())};
+}
+
+std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const StoredEvent> events) {
+  for (const StoredEvent& event : events) {
+    try {
+      const detail::Handling handling = seat.projector->handling(event.kind);
+      if (handling == detail::Handling::skip) continue;
+      if (handling == detail::Handling::refuse) detail::throw_unknown(event);
+      seat.projector->project(*seat.model, event);
+    } catch (...) {
+      if (auto store_failure = seat.model->take_store_failure()) {
+        std::rethrow_exception(store_failure);
+      }
+      return Failure{event.sequence.value(),
+                     event.describe() + ": " + text_of(std::current_exception())};
+    }
+    if (auto store_failure = seat.model->take_store_failure()) {
+      std::rethrow_exception(store_failure);
+    }
+    if (!store_.core().writer().connection().in_transaction()) {
+      return Failure{
+          event.sequence.value(),
+          event.describe() + ": its handler ended the transaction that it was called in"};
+    }
+  }
+  return std::nullopt;
+}
+
+Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
+  Outcome outcome;
+  const bool is_wanted =
+      std::any_of(batch.events.begin(), batch.events.end(), [&](const StoredEvent& event) {
+        return seat.handling(event.kind) != detail::Handling::skip;
+      });
+  try {
+    if (!is_wanted) {
+      store_.core().writer().run_statements(
+          [&](Connection& connection) {
+            outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
+          },
+          sqlite::Sync::none);
+      return outcome;
+    }
+    store_.transact([&](Transaction& transaction) {
+      outcome.failure = react_to(seat, transaction, batch.events);
+      if (outcome.failure) throw RollBack{};
+      Connection& connection = sqlite::open_transaction(transaction).connection();
+      outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
+      if (outcome.lost) throw RollBack{};
+    });
+  } catch (const RollBack&) {
+  }
+  return outcome;
+}
+
+std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,
+                                            std::span<const StoredEvent> events) {
+  for (const StoredEvent& event : events) {
+    try {
+      const detail::Handling handling = seat.reaction->handling(event.kind);
+      if (handling == detail::Handling::skip) continue;
+      if (handling == detail::Handling::refuse) detail::throw_unknown(event);
+      const ContextScope scope = ContextScope::handling(event);
+      UnitOfWork unit{transaction};
+      seat.reaction->react(unit, event);
+      unit.commit();
+    } catch (const Error& e) {
+      if (is_store_failure(e)) throw;
+      return Failure{event.sequence.value(),
+                     event.describe() + ": " + text_of(std::current_exception())};
+    } catch (...) {
+      return Failure{event.sequence.value(),
+                     event.describe() + ": " + text_of(std::current_exception())};
+    }
+  }
+  return std::nullopt;
+}
+
+void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
+  if (outcome.lost) {
+    seat.held = false;
+    return;
+  }
+  if (!outcome.failure) {
+    seat.build.position = batch.end;
+    seat.build.attempts = 0;
+    seat.build.failing = 0;
+    ++counts_.commits;
+    return;
+  }
+  // What came before it is good: it is committed, and the event stands first from now on.
+  const std::int64_t before = outcome.failure->sequence - 1;
+  if (before > seat.build.position) {
+    const auto events = batch.events;
+    const auto first = std::find_if(events.begin(), events.end(), [&](const StoredEvent& event) {
+      return event.sequence.value() > before;
+    });
+    const Batch prefix{batch.from, {events.begin(), first}, before};
+    Seat* const one = &seat;
+    const Outcome again =
+        seat.projector ? run({&one, 1}, prefix).front() : run_reaction(seat, prefix);
+    settle(seat, again, prefix);
+    if (!again.is_good()) return;
+  }
+  note(seat, *outcome.failure);
+}
+
+void Feed::note(Seat& seat, const Failure& failure) {
+  const ProjectorOptions& options = seat.registration.options;
+  Build& build = seat.build;
+  const int attempts = (build.failing == failure.sequence ? build.attempts : 0) + 1;
+  // A rebuild stops at once: the living model serves on.
+  const bool is_last = attempts >= options.max_attempts || build.state == State::building;
+  const bool parks = is_last && options.on_error == OnError::park && build.state == State::living;
+  auto backoff = options.retry_backoff;
+  for (int i = 1; i < attempts && backoff < options.retry_backoff_max; ++i) backoff *= 2;
+  const Timestamp now = store_.core().now();
+  const Timestamp next = now + std::min(backoff, options.retry_backoff_max);
+  bool lost = false;
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        if (parks) {
+          lost = !advance(connection, build, failure.sequence, lease_until());
+          if (lost) return;
+          connection.query(sql::park)
+              .bind(1, build.name)
+              .bind(2, build.number)
+              .bind(3, failure.sequence)
+              .bind(4, "parked")
+              .bind(5, now.time_since_epoch().count())
+              .bind(6, std::int64_t{attempts})
+              .bind(7, failure.error)
+              .run();
+          return;
+        }
+        connection.query(sql::note_failure)
+            .bind(1, build.name)
+            .bind(2, build.number)
+            .bind(3, build.position)
+            .bind(4, build.epoch)
+            .bind(5, std::int64_t{attempts})
+            .bind(6, next.time_since_epoch().count())
+            .bind(7, failure.sequence)
+            .bind(8, failure.error)
+            .bind(9, std::int64_t{is_last ? 1 : 0})
+            .run();
+        lost = sqlite3_changes(connection.handle()) != 1;
+      },
+      sqlite::Sync::none);
+  if (lost) {
+    seat.held = false;
+    return;
+  }
+  ++counts_.failed;
+  if (parks) {
+    build.position = failure.sequence;
+    build.attempts = 0;
+    build.failing = 0;
+    ++counts_.parked;
+    return log_failure(seat, failure, "projection.parked");
+  }
+  build.attempts = attempts;
+  build.failing = failure.sequence;
+  build.error = failure.error;
+  build.next_attempt_at = next;
+  build.halted = is_last;
+  if (is_last) ++counts_.halted;
+  log_failure(seat, failure, is_last ? "projection.halted" : "projection.failed");
+}
+
+void Feed::halt(Seat& seat, const std::string& error) {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        connection.query(sql::note_failure)
+            .bind(1, seat.build.name)
+            .bind(2, seat.build.number)
+            .bind(3, seat.build.position)
+            .bind(4, seat.build.epoch)
+            .bind(5, std::int64_t{0})
+            .bind(6, std::int64_t{0})
+            .bind(7, std::int64_t{0})
+            .bind(8, error)
+            .bind(9, std::int64_t{1})
+            .run();
+      },
+      sqlite::Sync::none);
+  seat.build.halted = true;
+  seat.build.error = error;
+  ++counts_.halted;
+  log_failure(seat, {0, error}, "projection.halted");
+}
+
+void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch) {
+  const Outcome outcome = handle(connection, seat, batch);
+  if (outcome.lost) {
+    throw StoreBusy{seat.build.describe() + " was taken over by another process meanwhile"};
+  }
+  if (outcome.failure)
+    throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
+}
+
+void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
+  const GlobalSequence wanted{sequence};
+  EventRange range = store_.read_at({&wanted, 1});
+  const auto events = range.next_page();
+  std::optional<Failure> failure;
+  const auto settle_row = [&](Connection& connection) {
+    if (!advance(connection, seat.build, seat.build.position, lease_until())) throw RollBack{};
+    connection.query(sql::unpark)
+        .bind(1, seat.build.name)
+        .bind(2, seat.build.number)
+        .bind(3, sequence)
+        .run();
+  };
+  try {
+    if (seat.projector) {
+      store_.core().writer().run_statements(
+          [&](Connection& connection) {
+            failure = project_events(seat, events);
+            if (failure) throw RollBack{};
+            settle_row(connection);
+          },
+          sqlite::Sync::none);
+    } else {
+      store_.transact([&](Transaction& transaction) {
+        failure = react_to(seat, transaction, events);
+        if (failure) throw RollBack{};
+        settle_row(sqlite::open_transaction(transaction).connection());
+      });
+    }
+    ++counts_.commits;
+  } catch (const RollBack&) {
+    if (!failure) seat.held = false;
+  }
+  if (!failure) return;
+  ++counts_.failed;
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        connection.query(sql::park)
+            .bind(1, seat.build.name)
+            .bind(2, seat.build.number)
+            .bind(3, sequence)
+            .bind(4, "parked")
+            .bind(5, store_.core().now().time_since_epoch().count())
+            .bind(6, std::int64_t{attempts + 1})
+            .bind(7, failure->error)
+            .run();
+      },
+      sqlite::Sync::none);
+  log_failure(seat, *failure, "projection.parked");
+}
+
+void Feed::log_failure(const Seat& seat, const Failure& failure, std::string_view name) const {
+  const std::array fields{LogEntry::Field{"projector", seat.build.name},
+                          LogEntry::Field{"version", std::to_string(seat.build.version)},
+                          LogEntry::Field{"sequence", std::to_string(failure.sequence)},
+                          LogEntry::Field{"attempts", std::to_string(seat.build.attempts)}};
+  store_.conventions().log->write(
+      {.level = LogLevel::error, .name = name, .message = failure.error, .fields = fields});
+}
+
+}  // namespace stela::projections

@@ -1,0 +1,77 @@
+// Takes builds through events: rows and checkpoint in one transaction, failures noted.
+#pragma once
+
+#include "scan.hpp"
+#include "seat.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace stela::projections {
+
+struct FeedCounts {
+  std::int64_t scanned = 0;
+  std::int64_t commits = 0;
+  std::int64_t failed = 0;
+  std::int64_t halted = 0;
+  std::int64_t parked = 0;
+};
+
+/// Threads: one at a time.
+class Feed {
+ public:
+  Feed(sqlite::Store& store, std::chrono::milliseconds lease_ttl) noexcept
+      : store_{store}, lease_ttl_{lease_ttl} {}
+
+  /// Takes those `seats` that stand where the batch begins to its end. One whose handler throws
+  /// stays before that event, and the failure is noted; one that somebody else has taken is no
+  /// longer held. Throws if the store fails.
+  void project(std::span<Seat* const> seats, const Batch& batch);
+
+  /// The same on a connection whose transaction is open, for one seat; what fails is thrown.
+  void project_inside(sqlite::Connection& connection, Seat& seat, const Batch& batch);
+
+  /// Projects a parked event by itself, and takes it out of what is parked if that works.
+  void project_parked(Seat& seat, std::int64_t sequence, int attempts);
+
+  /// Halts a seat with an error that no event is to blame for.
+  void halt(Seat& seat, const std::string& error);
+
+  const FeedCounts& counts() const noexcept { return counts_; }
+
+ private:
+  struct Failure {
+    std::int64_t sequence = 0;
+    std::string error = {};
+  };
+  struct Outcome {
+    std::optional<Failure> failure = {};
+    bool lost = false;
+
+    bool is_good() const noexcept { return !failure && !lost; }
+  };
+
+  void react(Seat& seat, const Batch& batch);
+  std::vector<Outcome> run(std::span<Seat* const> seats, const Batch& batch);
+  Outcome run_reaction(Seat& seat, const Batch& batch);
+  Outcome handle(sqlite::Connection& connection, Seat& seat, const Batch& batch);
+  std::optional<Failure> project_events(Seat& seat, std::span<const StoredEvent> events);
+  std::optional<Failure> react_to(Seat& seat, Transaction& transaction,
+                                  std::span<const StoredEvent> events);
+  void settle(Seat& seat, const Outcome& outcome, const Batch& batch);
+  void note(Seat& seat, const Failure& failure);
+  void log_failure(const Seat& seat, const Failure& failure, std::string_view name) const;
+  Timestamp lease_until() const;
+
+  sqlite::Store& store_;
+  const std::chrono::milliseconds lease_ttl_;
+  FeedCounts counts_;
+};
+
+}  // namespace stela::projections

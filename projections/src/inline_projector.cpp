@@ -1,0 +1,147 @@
+#include "inline_projector.hpp"
+
+#include "projections_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/tables.hpp"
+#include "sqlite/transaction.hpp"
+#include "takeover.hpp"
+#include "worker_name.hpp"
+
+#include <stela/framework/error.hpp>
+
+namespace stela {
+
+using projections::Build;
+using projections::Scan;
+using projections::Seat;
+using projections::State;
+using sqlite::Connection;
+
+namespace {
+
+constexpr std::chrono::seconds lease_ttl{15};
+
+}  // namespace
+
+Projections::InlineProjector::InlineProjector(sqlite::Store& store,
+                                              const detail::Registration& registration,
+                                              const InlineOptions& options)
+    : store_{store},
+      registration_{registration},
+      name_{"projector:" + registration.name},
+      detail_{"v" + std::to_string(registration.version)},
+      feed_{store, lease_ttl} {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) { choose_build(connection, options.rebuild); });
+  catch_up();
+  store_.core().writer().attach(*this, [&](Connection& connection) { prepare(connection); });
+}
+
+Projections::InlineProjector::~InlineProjector() {
+  store_.detach(*this);
+}
+
+void Projections::InlineProjector::choose_build(Connection& connection, bool rebuild) {
+  const auto builds = projections::read_builds(connection, registration_.name);
+  const Build* const living = projections::find(builds, registration_.name, State::living);
+  const Build* const building = projections::find(builds, registration_.name, State::building);
+  Build chosen;
+  if (living != nullptr && living->version == registration_.version && !rebuild) {
+    const std::string problem = projections::find_alteration(connection, *living);
+    if (!problem.empty()) {
+      throw SchemaMismatch{problem + ": register it with the option rebuild"};
+    }
+    chosen = *living;
+  } else if (building != nullptr && building->version == registration_.version) {
+    chosen = *building;
+  } else {
+    if (building != nullptr) projections::clear_way(connection, *building, store_.core().now());
+    chosen = projections::begin_build(connection, store_, registration_);
+  }
+  seat_ = std::make_unique<Seat>(store_, registration_, chosen);
+}
+
+void Projections::InlineProjector::catch_up() {
+  if (projections::is_near_the_end(store_, seat_->build)) return;
+  const std::string worker = projections::make_worker_name();
+  store_.core().writer().run_statements([&](Connection& connection) {
+    const projections::Lease lease{worker, lease_ttl, store_.core().now()};
+    seat_->held = projections::acquire(connection, seat_->build, lease);
+  });
+  while (!projections::is_near_the_end(store_, seat_->build)) {
+    Scan scan{store_,
+              {.from = GlobalSequence{seat_->build.position + 1}, .to = store_.last_sequence()}};
+    while (!scan.is_done()) {
+      const projections::Batch batch = scan.next();
+      if (!seat_->held) {
+        throw UsageError{seat_->build.describe() +
+                         " is being caught up by another process; wait for it, or stop that one"};
+      }
+      store_.core().writer().run_statements(
+          [&](Connection& connection) { feed_.project_inside(connection, *seat_, batch); },
+          sqlite::Sync::none);
+      seat_->build.position = batch.end;
+    }
+  }
+}
+
+void Projections::InlineProjector::prepare(Connection& connection) {
+  // Nobody appends now: what is missing is projected, and nothing can come between.
+  projections::take(connection, seat_->build);
+  projections::finish(connection, store_, feed_, *seat_);
+  if (seat_->build.state != State::building) return;
+  projections::put_in_place(connection, seat_->build, store_.core().now());
+  // Whoever appends with an older version is refused from here on.
+  connection.query(projections::sql::forget_participant).bind(1, name_).run();
+  seat_->build.state = State::living;
+}
+
+bool Projections::InlineProjector::advance(Connection& connection, std::int64_t from,
+                                           std::int64_t to) {
+  connection.query(projections::sql::advance_inline)
+      .bind(1, seat_->build.name)
+      .bind(2, seat_->build.number)
+      .bind(3, from)
+      .bind(4, to)
+      .run();
+  return sqlite3_changes(connection.handle()) == 1;
+}
+
+void Projections::InlineProjector::switch_build(Connection& connection, std::int64_t position) {
+  const auto builds = projections::read_builds(connection, registration_.name);
+  const Build* const living = projections::find(builds, registration_.name, State::living);
+  if (living == nullptr || living->position != position) {
+    throw ParticipantMissing{
+        "inline projector '" + registration_.name + "' stands at event " +
+        std::to_string(living != nullptr ? living->position : 0) + ", and events up to " +
+        std::to_string(position) +
+        " were appended without it; nothing was written; open the store again and register it: "
+        "that catches up"};
+  }
+  seat_ = std::make_unique<Seat>(store_, registration_, *living);
+}
+
+void Projections::InlineProjector::on_append(Transaction& transaction,
+                                             std::span<const StoredEvent> events) {
+  Connection& connection = sqlite::open_transaction(transaction).connection();
+  const std::int64_t before = events.front().sequence.value() - 1;
+  const std::int64_t last = events.back().sequence.value();
+  if (!advance(connection, before, last)) {
+    // Rebuilt by somebody else, perhaps.
+    switch_build(connection, before);
+    advance(connection, before, last);
+  }
+  for (const StoredEvent& event : events) {
+    const detail::Handling handling = seat_->projector->handling(event.kind);
+    if (handling == detail::Handling::skip) continue;
+    if (handling == detail::Handling::refuse) detail::throw_unknown(event);
+    seat_->projector->project(*seat_->model, event);
+    if (auto failure = seat_->model->take_store_failure()) std::rethrow_exception(failure);
+    if (!connection.in_transaction()) {
+      throw UsageError{registration_.name +
+                       ": a handler ended the transaction of the append that called it"};
+    }
+  }
+}
+
+}  // namespace stela

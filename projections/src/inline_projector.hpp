@@ -1,0 +1,42 @@
+// A projector that takes part in appends.
+#pragma once
+
+#include "feed.hpp"
+#include "seat.hpp"
+
+#include <stela/projections/projections.hpp>
+
+#include <memory>
+#include <string>
+
+namespace stela {
+
+/// Threads: what the store calls belongs to the thread that leads its transaction.
+class Projections::InlineProjector final : public TransactionParticipant {
+ public:
+  /// Brings the tables up to date, or makes new ones, and attaches itself.
+  InlineProjector(sqlite::Store& store, const detail::Registration& registration,
+                  const InlineOptions& options);
+  ~InlineProjector() override;
+
+  std::string_view name() const noexcept override { return name_; }
+  std::string_view detail() const noexcept override { return detail_; }
+  bool runs_user_code() const noexcept override { return true; }
+  void on_append(Transaction& transaction, std::span<const StoredEvent> events) override;
+
+ private:
+  void choose_build(sqlite::Connection& connection, bool rebuild);
+  void catch_up();
+  void prepare(sqlite::Connection& connection);
+  bool advance(sqlite::Connection& connection, std::int64_t from, std::int64_t to);
+  void switch_build(sqlite::Connection& connection, std::int64_t position);
+
+  sqlite::Store& store_;
+  const detail::Registration registration_;
+  const std::string name_;
+  const std::string detail_;
+  projections::Feed feed_;
+  std::unique_ptr<projections::Seat> seat_;
+};
+
+}  // namespace stela

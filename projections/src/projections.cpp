@@ -1,0 +1,141 @@
+#include <stela/framework/error.hpp>
+#include <stela/projections/projections.hpp>
+
+#include "inline_projector.hpp"
+#include "projections_sql.hpp"
+#include "sqlite/commit_watch.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/tables.hpp"
+#include "takeover.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace stela {
+
+using projections::Build;
+using projections::Kind;
+using projections::State;
+using sqlite::Connection;
+
+namespace {
+
+void check(const ProjectorOptions& options) {
+  if (options.max_attempts < 1) throw UsageError{"max_attempts is less than 1"};
+  if (options.retry_backoff.count() < 0 || options.retry_backoff_max < options.retry_backoff) {
+    throw UsageError{"retry_backoff is negative, or larger than retry_backoff_max"};
+  }
+}
+
+/// What the database has of that name must be of the same kind and not newer.
+void check_known(const std::vector<Build>& builds, const detail::Registration& wanted) {
+  for (const Build& build : builds) {
+    if (build.state == State::retired) continue;
+    if (build.kind != wanted.kind) {
+      throw UsageError{"'" + wanted.name + "' is in this database as " +
+                       std::string{projections::to_string(build.kind)} +
+                       ", and this process registers it as " +
+                       std::string{projections::to_string(wanted.kind)} +
+                       "; give it another name, or remove it"};
+    }
+    if (build.state == State::living && build.version > wanted.version) {
+      throw UsageError{"the version went back: projector '" + wanted.name +
+                       "' is in this database as version " + std::to_string(build.version) +
+                       ", and this process brings version " + std::to_string(wanted.version)};
+    }
+  }
+}
+
+/// The first build of a projector: readers see it fill.
+void begin_living(Connection& connection, sqlite::Store& store,
+                  const detail::Registration& registration) {
+  const Build build = projections::begin_build(connection, store, registration);
+  projections::put_in_place(connection, build, store.core().now());
+}
+
+}  // namespace
+
+Projections::Projections(sqlite::Store& store) : store_{store} {
+  store.core().migrate("projections", projections::sql::migrations);
+}
+
+Projections::~Projections() = default;
+
+void Projections::check_new(const detail::Registration& registration) const {
+  for (const detail::Registration& known : registered_) {
+    if (known.name != registration.name) continue;
+    throw UsageError{"'" + registration.name + "' is registered twice; each name stands once"};
+  }
+}
+
+void Projections::add_async(detail::Registration registration, const ProjectorOptions& options) {
+  check(options);
+  check_new(registration);
+  registration.kind = Kind::async;
+  registration.options = options;
+  store_.core().writer().run_statements([&](Connection& connection) {
+    const auto builds = projections::read_builds(connection, registration.name);
+    check_known(builds, registration);
+    const Build* const living = projections::find(builds, registration.name, State::living);
+    if (living == nullptr) return begin_living(connection, store_, registration);
+    const Build* const building = projections::find(builds, registration.name, State::building);
+    if (living->version == registration.version) return;
+    if (building != nullptr && building->version == registration.version) return;
+    if (building != nullptr) projections::clear_way(connection, *building, store_.core().now());
+    projections::begin_build(connection, store_, registration);
+  });
+  registered_.push_back(std::move(registration));
+}
+
+void Projections::add_reaction(detail::Registration registration, const ReactionOptions& options) {
+  check(options.handling);
+  check_new(registration);
+  registration.options = options.handling;
+  store_.core().writer().run_statements([&](Connection& connection) {
+    const auto builds = projections::read_builds(connection, registration.name);
+    check_known(builds, registration);
+    if (projections::find(builds, registration.name, State::living) != nullptr) return;
+    Build build{.name = registration.name, .kind = Kind::reaction, .state = State::living};
+    if (options.start == Start::now) build.position = projections::last_sequence(store_);
+    projections::insert(connection, build, store_.core().now());
+  });
+  registered_.push_back(std::move(registration));
+}
+
+void Projections::add_inline(detail::Registration registration, const InlineOptions& options) {
+  check_new(registration);
+  registration.kind = Kind::inline_;
+  store_.core().reading().read([&](Connection& connection) {
+    check_known(projections::read_builds(connection, registration.name), registration);
+  });
+  inline_.push_back(std::make_unique<InlineProjector>(store_, registration, options));
+  registered_.push_back(std::move(registration));
+}
+
+bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
+                           std::chrono::milliseconds timeout) {
+  using std::chrono::steady_clock;
+  sqlite::CommitWatch watch{store_};
+  const auto deadline = steady_clock::now() + timeout;
+  // A database in memory has no log to watch, and a checkpoint that moves is no commit of events.
+  const auto longest_nap = std::chrono::milliseconds{store_.path().empty() ? 1 : 50};
+  for (;;) {
+    std::optional<Build> living;
+    store_.core().reading().read([&](Connection& connection) {
+      const auto builds = projections::read_builds(connection, projector);
+      if (const Build* const found = projections::find(builds, projector, State::living)) {
+        living = *found;
+      }
+    });
+    if (!living) {
+      throw UsageError{"this database has no projector '" + std::string{projector} + "'"};
+    }
+    if (living->position >= sequence.value()) return true;
+    const auto now = steady_clock::now();
+    if (living->halted || now >= deadline) return false;
+    watch.wait_until(std::min(deadline, now + longest_nap));
+  }
+}
+
+}  // namespace stela

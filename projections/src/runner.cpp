@@ -1,0 +1,366 @@
+#include <stela/framework/error.hpp>
+#include <stela/projections/runner.hpp>
+
+#include "feed.hpp"
+#include "projections_sql.hpp"
+#include "sqlite/commit_watch.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/tables.hpp"
+#include "takeover.hpp"
+#include "worker_name.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+
+namespace stela {
+
+using projections::Build;
+using projections::Feed;
+using projections::FeedCounts;
+using projections::Kind;
+using projections::Lease;
+using projections::Scan;
+using projections::Seat;
+using projections::State;
+using sqlite::Connection;
+using sqlite::Query;
+using std::chrono::steady_clock;
+
+namespace {
+
+/// How many pages a group of projectors gets before the others have their turn.
+constexpr int pages_a_turn = 16;
+
+void check(const RunnerOptions& options) {
+  if (options.lease_ttl.count() < 1 || options.idle_backoff.count() < 1) {
+    throw UsageError{"lease_ttl and idle_backoff are at least 1 ms"};
+  }
+  if (options.drop_after.count() < 0) throw UsageError{"drop_after is negative"};
+}
+
+/// The registrations that a runner drives: those named, or all that aren't inline.
+std::vector<const detail::Registration*> choose(const Projections& projections,
+                                                const std::vector<std::string>& names) {
+  std::vector<const detail::Registration*> chosen;
+  for (const detail::Registration& one : projections.registrations()) {
+    const bool is_named = std::find(names.begin(), names.end(), one.name) != names.end();
+    if (is_named && one.kind == Kind::inline_) {
+      throw UsageError{"'" + one.name + "' is inline: appends drive it, no runner does"};
+    }
+    if (is_named || (names.empty() && one.kind != Kind::inline_)) chosen.push_back(&one);
+  }
+  for (const std::string& name : names) {
+    const bool is_known = std::any_of(chosen.begin(), chosen.end(),
+                                      [&](const auto* one) { return one->name == name; });
+    if (!is_known) throw UsageError{"'" + name + "' isn't registered"};
+  }
+  return chosen;
+}
+
+}  // namespace
+
+/// Threads: one at a time.
+class Runner::Driver {
+ public:
+  Driver(Projections& projections, const RunnerOptions& options)
+      : options_{options},
+        worker_{options.worker.empty() ? projections::make_worker_name() : options.worker},
+        store_{projections.store()},
+        feed_{store_, options.lease_ttl},
+        watch_{store_} {
+    check(options);
+    for (const detail::Registration* one : choose(projections, options.projectors)) {
+      registrations_.push_back(*one);
+    }
+  }
+
+  ~Driver() {
+    try {
+      // What an error left with us.
+      give_back();
+    } catch (const std::exception&) {
+      // The leases run out.
+    }
+  }
+
+  RunnerTick catch_up() {
+    refresh();
+    while (pass({})) refresh();
+    give_back();
+    return report();
+  }
+
+  void run(std::stop_token stop) {
+    const std::stop_callback wake{stop, [this] { watch_.wake(); }};
+    auto reported = steady_clock::now();
+    while (!stop.stop_requested()) {
+      const bool moved = try_pass(stop);
+      const auto now = steady_clock::now();
+      if (listener_ && (moved || now >= reported + options_.idle_backoff)) {
+        listener_(report());
+        reported = now;
+      }
+      if (!moved && !stop.stop_requested()) watch_.wait_until(now + nap());
+    }
+    give_back();
+    if (listener_) listener_(report());
+  }
+
+  void on_tick(std::function<void(const RunnerTick&)> listener) { listener_ = std::move(listener); }
+  const std::string& worker() const noexcept { return worker_; }
+
+ private:
+  using Key = std::pair<std::string, std::int64_t>;
+
+  Timestamp now() const { return store_.core().now(); }
+  Lease lease() const { return {worker_, options_.lease_ttl, now()}; }
+
+  bool try_pass(const std::stop_token& stop) {
+    try {
+      refresh();
+      return pass(stop);
+    } catch (const Error& e) {
+      // A lock that is held for long and a full disk end by themselves.
+      if (e.code() != ErrorCode::store_busy && e.code() != ErrorCode::store_full) throw;
+      const std::array fields{LogEntry::Field{"worker", worker_}};
+      store_.conventions().log->write({.level = LogLevel::warning,
+                                       .name = "projection.store_trouble",
+                                       .message = e.what(),
+                                       .fields = fields});
+      return false;
+    }
+  }
+
+  /// What the database says of our projectors, and what of it is free.
+  void refresh() {
+    std::vector<Build> builds;
+    store_.core().reading().read([&](Connection& connection) {
+      builds = projections::read_builds(connection);
+      wants_again_ =
+          connection.integer(std::string{projections::sql::has_wanted_again}).value_or(0);
+    });
+    std::map<Key, std::unique_ptr<Seat>> before = std::exchange(seats_, {});
+    has_retired_ = false;
+    for (const Build& build : builds) {
+      if (build.state == State::retired) has_retired_ = true;
+      if (const detail::Registration* const known = registration_of(build)) {
+        keep_seat(build, *known, before);
+      }
+    }
+    acquire_free();
+  }
+
+  const detail::Registration* registration_of(const Build& build) const {
+    if (build.state == State::retired || build.kind == Kind::inline_) return nullptr;
+    for (const detail::Registration& one : registrations_) {
+      if (one.name == build.name && one.version == build.version) return &one;
+    }
+    return nullptr;
+  }
+
+  void keep_seat(const Build& build, const detail::Registration& registration,
+                 std::map<Key, std::unique_ptr<Seat>>& before) {
+    const Key key{build.name, build.number};
+    auto known = before.find(key);
+    auto seat = known != before.end() ? std::move(known->second)
+                                      : std::make_unique<Seat>(store_, registration, build);
+    seat->held = seat->held && build.owner == worker_ && build.epoch == seat->build.epoch;
+    seat->build = build;
+    seats_.emplace(key, std::move(seat));
+  }
+
+  void acquire_free() {
+    const Lease mine = lease();
+    const bool is_late = mine.now >= renewed_at_ + options_.lease_ttl / 3 || mine.now < renewed_at_;
+    bool any_free = false;
+    for (const auto& [key, seat] : seats_) {
+      any_free = any_free || (!seat->held && projections::is_free(seat->build, mine));
+    }
+    if (!any_free && !is_late) return;
+    std::vector<Seat*> fresh;
+    std::vector<std::pair<Seat*, std::string>> altered;
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          for (const auto& [key, seat] : seats_) {
+            if (seat->held) {
+              projections::renew(connection, seat->build, mine);
+            } else if (projections::acquire(connection, seat->build, mine)) {
+              fresh.push_back(seat.get());
+              auto problem = projections::find_alteration(connection, seat->build);
+              if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
+            }
+          }
+        },
+        sqlite::Sync::none);
+    renewed_at_ = mine.now;
+    for (Seat* const seat : fresh) seat->held = true;
+    for (const auto& [seat, problem] : altered) {
+      if (!seat->build.halted) feed_.halt(*seat, problem);
+    }
+  }
+
+  bool can_run(const Seat& seat) const {
+    return seat.held && !seat.build.halted && seat.build.next_attempt_at <= now();
+  }
+
+  /// A turn for everybody. True if something moved, or may be able to.
+  bool pass(const std::stop_token& stop) {
+    const FeedCounts before = feed_.counts();
+    const std::int64_t taken_before = taken_over_;
+    if (wants_again_ != 0) project_parked();
+    const std::int64_t last = projections::last_sequence(store_);
+    std::map<std::int64_t, std::vector<Seat*>> groups;
+    for (const auto& [key, seat] : seats_) {
+      if (can_run(*seat) && seat->build.position < last) {
+        groups[seat->build.position].push_back(seat.get());
+      }
+    }
+    std::vector<Seat*> together;
+    for (auto group = groups.begin(); group != groups.end() && !stop.stop_requested(); ++group) {
+      // Those behind stop where others stand, and go on together with them.
+      std::erase_if(together, [&](Seat* seat) { return seat->build.position != group->first; });
+      together.insert(together.end(), group->second.begin(), group->second.end());
+      const auto next = std::next(group);
+      feed_group(together, group->first, next != groups.end() ? next->first : last, stop);
+    }
+    take_over_built();
+    if (has_retired_) projections::drop_retired(store_, now() - options_.drop_after);
+    return feed_.counts().commits != before.commits || feed_.counts().failed != before.failed ||
+           taken_over_ != taken_before;
+  }
+
+  void feed_group(const std::vector<Seat*>& seats, std::int64_t from, std::int64_t to,
+                  const std::stop_token& stop) {
+    AllQuery query{.from = GlobalSequence{from + 1}, .to = GlobalSequence{to}};
+    if (to - from > 1000) query.event_types = types_of(seats);
+    Scan scan{store_, query};
+    for (int page = 0; page < pages_a_turn && !scan.is_done() && !stop.stop_requested(); ++page) {
+      feed_.project(seats, scan.next());
+    }
+  }
+
+  std::vector<std::string> types_of(const std::vector<Seat*>& seats) const {
+    std::vector<std::string> types;
+    for (const Seat* const seat : seats) {
+      const auto& some = seat->registration.event_types;
+      types.insert(types.end(), some.begin(), some.end());
+    }
+    return projections::types_to_read(store_, std::move(types));
+  }
+
+  void take_over_built() {
+    for (const auto& [key, seat] : seats_) {
+      if (seat->build.state != State::building || !can_run(*seat)) continue;
+      try {
+        if (projections::take_over(store_, feed_, *seat)) ++taken_over_;
+      } catch (const StoreBusy&) {
+        seat->held = false;
+      } catch (const UsageError& e) {
+        feed_.halt(*seat, e.what());
+      }
+    }
+  }
+
+  void project_parked() {
+    for (const auto& [key, seat] : seats_) {
+      if (!seat->held) continue;
+      for (;;) {
+        std::int64_t sequence = 0;
+        int attempts = 0;
+        store_.core().reading().read([&](Connection& connection) {
+          Query wanted = connection.query(projections::sql::wanted_again);
+          if (!wanted.bind(1, seat->build.name).bind(2, seat->build.number).step()) return;
+          sequence = wanted.integer(0);
+          attempts = static_cast<int>(wanted.integer(1));
+        });
+        if (sequence == 0 || !seat->held) break;
+        feed_.project_parked(*seat, sequence, attempts);
+      }
+    }
+  }
+
+  /// How long to sleep if nobody wakes us: not beyond a retry or a lease that must be renewed.
+  std::chrono::microseconds nap() const {
+    std::chrono::microseconds nap =
+        std::min<std::chrono::microseconds>(options_.idle_backoff, options_.lease_ttl / 3);
+    for (const auto& [key, seat] : seats_) {
+      if (!seat->held || seat->build.halted || seat->build.failing == 0) continue;
+      const auto due = seat->build.next_attempt_at - now();
+      nap = std::min(nap, std::max(due, std::chrono::microseconds{0}));
+    }
+    return nap;
+  }
+
+  void give_back() {
+    if (std::none_of(seats_.begin(), seats_.end(),
+                     [](const auto& one) { return one.second->held; })) {
+      return;
+    }
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          for (const auto& [key, seat] : seats_) {
+            if (seat->held) projections::release(connection, seat->build);
+          }
+        },
+        sqlite::Sync::none);
+    renewed_at_ = {};
+    owned_ = std::count_if(seats_.begin(), seats_.end(),
+                           [](const auto& one) { return one.second->held; });
+    for (const auto& [key, seat] : seats_) seat->held = false;
+  }
+
+  RunnerTick report() {
+    const FeedCounts& c = feed_.counts();
+    const FeedCounts& r = reported_;
+    std::int64_t owned = std::count_if(seats_.begin(), seats_.end(),
+                                       [](const auto& one) { return one.second->held; });
+    owned = std::max(owned, std::exchange(owned_, 0));
+    const RunnerTick tick{.scanned = c.scanned - r.scanned,
+                          .commits = c.commits - r.commits,
+                          .failed = c.failed - r.failed,
+                          .halted = c.halted - r.halted,
+                          .parked = c.parked - r.parked,
+                          .taken_over = std::exchange(taken_over_, 0),
+                          .owned_count = owned,
+                          .elsewhere_count = static_cast<std::int64_t>(seats_.size()) - owned};
+    reported_ = c;
+    return tick;
+  }
+
+  const RunnerOptions options_;
+  const std::string worker_;
+  sqlite::Store& store_;
+  std::vector<detail::Registration> registrations_;
+  Feed feed_;
+  sqlite::CommitWatch watch_;
+  std::map<Key, std::unique_ptr<Seat>> seats_;
+  std::function<void(const RunnerTick&)> listener_;
+  FeedCounts reported_;
+  Timestamp renewed_at_{};
+  std::int64_t taken_over_ = 0;
+  std::int64_t owned_ = 0;
+  std::int64_t wants_again_ = 0;
+  bool has_retired_ = false;
+};
+
+Runner::Runner(Projections& projections, const RunnerOptions& options)
+    : driver_{std::make_unique<Driver>(projections, options)} {}
+
+Runner::~Runner() = default;
+
+RunnerTick Runner::catch_up() {
+  return driver_->catch_up();
+}
+void Runner::run(std::stop_token stop) {
+  driver_->run(std::move(stop));
+}
+void Runner::on_tick(std::function<void(const RunnerTick&)> listener) {
+  driver_->on_tick(std::move(listener));
+}
+const std::string& Runner::worker() const noexcept {
+  return driver_->worker();
+}
+
+}  // namespace stela

@@ -1,0 +1,26 @@
+#include "scan.hpp"
+
+#include "projections_sql.hpp"
+#include "sqlite/core.hpp"
+
+#include <algorithm>
+
+namespace stela::projections {
+
+std::int64_t last_sequence(sqlite::Store& store) {
+  return store.last_sequence().value();
+}
+
+std::vector<std::string> types_to_read(sqlite::Store& store, std::vector<std::string> wanted) {
+  std::sort(wanted.begin(), wanted.end());
+  bool all = true;
+  store.core().reading().read([&](sqlite::Connection& connection) {
+    sqlite::Query known = connection.query(sql::event_kind_types);
+    while (all && known.step()) {
+      all = std::binary_search(wanted.begin(), wanted.end(), known.text(0));
+    }
+  });
+  return all ? std::vector<std::string>{} : wanted;
+}
+
+}  // namespace stela::projections

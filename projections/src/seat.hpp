@@ -1,0 +1,32 @@
+// A build together with the code that drives it.
+#pragma once
+
+#include "sqlite/builds.hpp"
+#include "sqlite/read_model.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <memory>
+
+namespace stela::projections {
+
+/// Threads: one at a time.
+struct Seat {
+  Seat(sqlite::Store& store, const detail::Registration& the_registration, const Build& the_build);
+
+  detail::Handling handling(const EventKind& kind) {
+    return projector ? projector->handling(kind) : reaction->handling(kind);
+  }
+
+  const detail::Registration& registration;
+  /// As it was last read or written.
+  Build build;
+  /// This process drives it, as far as it knows: each update compares the epoch.
+  bool held = false;
+  /// One of the two, and the tables of the first.
+  std::unique_ptr<detail::AnyProjector> projector;
+  std::unique_ptr<detail::AnyReaction> reaction;
+  std::unique_ptr<SqliteReadModel> model;
+};
+
+}  // namespace stela::projections

@@ -1,0 +1,82 @@
+// The rows of the table `projections`: builds, and who drives them.
+#pragma once
+
+#include "sqlite/connection.hpp"
+
+#include <stela/framework/clock.hpp>
+#include <stela/projections/projections.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::projections {
+
+using Kind = detail::ProjectionKind;
+enum class State : std::uint8_t { building, living, retired };
+
+std::string_view to_string(Kind kind) noexcept;
+std::string_view to_string(State state) noexcept;
+
+/// One set of tables of a projector, or the checkpoint of a reaction.
+struct Build {
+  std::string name = {};
+  std::int64_t number = 0;
+  int version = 1;
+  Kind kind = Kind::async;
+  State state = State::living;
+  std::int64_t position = 0;
+  std::int64_t epoch = 0;
+  /// Empty if nobody drives it.
+  std::string owner = {};
+  Timestamp lease_until = {};
+  int attempts = 0;
+  Timestamp next_attempt_at = {};
+  /// The event that couldn't be handled; 0 if there is none.
+  std::int64_t failing = 0;
+  std::string error = {};
+  bool halted = false;
+  std::int64_t definitions = 0;
+  Timestamp began_at = {};
+  Timestamp changed_at = {};
+
+  /// What the names of its tables begin with.
+  std::string prefix() const { return name + '@' + std::to_string(number) + '.'; }
+  /// For messages: "projector 'totals' v2".
+  std::string describe() const;
+};
+
+/// All of them, by name and number.
+std::vector<Build> read_builds(sqlite::Connection& connection);
+/// Those of one name.
+std::vector<Build> read_builds(sqlite::Connection& connection, std::string_view name);
+/// Null if there is none.
+const Build* find(const std::vector<Build>& builds, std::string_view name, State state) noexcept;
+
+/// A new row; `build` gets its number.
+void insert(sqlite::Connection& connection, Build& build, Timestamp now);
+void set_state(sqlite::Connection& connection, const Build& build, State state, Timestamp now);
+
+struct Lease {
+  std::string_view owner;
+  std::chrono::milliseconds ttl;
+  Timestamp now;
+
+  Timestamp until() const noexcept { return now + ttl; }
+};
+
+/// True if nobody has it, or its lease has run out.
+bool is_free(const Build& build, const Lease& lease) noexcept;
+/// Takes the build if it is free: it has a new epoch then.
+bool acquire(sqlite::Connection& connection, Build& build, const Lease& lease);
+/// Takes the build from whoever has it. Only within a transaction that also finishes the work.
+void take(sqlite::Connection& connection, Build& build);
+void renew(sqlite::Connection& connection, const Build& build, const Lease& lease);
+void release(sqlite::Connection& connection, const Build& build);
+
+/// Moves the checkpoint on, if the build is still where and whose it was.
+bool advance(sqlite::Connection& connection, const Build& build, std::int64_t position,
+             Timestamp lease_until);
+
+}  // namespace stela::projections

@@ -1,0 +1,33 @@
+// How a new build takes the place of the living one.
+#pragma once
+
+#include "feed.hpp"
+#include "seat.hpp"
+
+namespace stela::projections {
+
+/// Makes a new build of a projector beside what is there: its tables, and its row in the state
+/// `building`, standing at the beginning.
+Build begin_build(sqlite::Connection& connection, sqlite::Store& store,
+                  const detail::Registration& registration);
+
+/// A build of another version that nobody drives any more makes room. UsageError if somebody does.
+void clear_way(sqlite::Connection& connection, const Build& building, Timestamp now);
+
+/// Inside a transaction: projects what is missing, under the lock that keeps appends out.
+void finish(sqlite::Connection& connection, sqlite::Store& store, Feed& feed, Seat& seat);
+
+/// Few enough events are missing for the transaction that takes over.
+bool is_near_the_end(sqlite::Store& store, const Build& build);
+
+/// If hardly anything is missing, projects it and puts the build in the place of the living one,
+/// all in one transaction; else false. StoreBusy if somebody else has the build now.
+bool take_over(sqlite::Store& store, Feed& feed, Seat& seat);
+
+/// Inside a transaction: the views stand for `build` from now on, and what was living is retired.
+void put_in_place(sqlite::Connection& connection, const Build& build, Timestamp now);
+
+/// Drops what was retired before `before`. How many builds.
+int drop_retired(sqlite::Store& store, Timestamp before);
+
+}  // namespace stela::projections

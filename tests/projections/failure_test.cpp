@@ -1,0 +1,237 @@
+#include "projections/models.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Counts;
+using test::orders_in;
+using test::place;
+using test::ship;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// Three orders, and a projector that throws where it is told to.
+class ThrowingHandler : public ::testing::Test {
+ protected:
+  explicit ThrowingHandler(const ProjectorOptions& options = {.max_attempts = 2}) {
+    projections_.add(Totals<1>{test::throwing_at(poison_)}, options);
+    projections_.add(Counts{});
+    for (const char* const key : {"1", "2", "3"}) place(store_, key);
+  }
+
+  testing::ManualClock clock_;
+  sqlite::Store store_ = sqlite::open_in_memory({.clock = &clock_});
+  std::shared_ptr<std::vector<std::int64_t>> poison_ =
+      std::make_shared<std::vector<std::int64_t>>(std::initializer_list<std::int64_t>{2});
+  Projections projections_{store_};
+};
+
+TEST_F(ThrowingHandler, KeepsWhatCameBeforeAndWaitsBeforeItTriesAgain) {
+  Runner runner{projections_};
+  const RunnerTick first = runner.catch_up();
+  const RunnerTick second = runner.catch_up();
+
+  EXPECT_EQ(first.failed, 1);
+  EXPECT_EQ(second.failed, 0) << "its back-off isn't over";
+  EXPECT_THAT(standing(store_),
+              ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 1 retries 2"));
+  EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -"));
+}
+
+TEST_F(ThrowingHandler, GoesOnWhenALaterAttemptWorks) {
+  Runner runner{projections_};
+  runner.catch_up();
+  poison_->clear();
+  clock_.advance(1s);
+
+  runner.catch_up();
+
+  EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
+}
+
+TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
+  Runner runner{projections_};
+  runner.catch_up();
+  clock_.advance(1s);
+  const RunnerTick tick = runner.catch_up();
+  clock_.advance(24h);
+  place(store_, "4");
+  runner.catch_up();
+
+  EXPECT_EQ(tick.halted, 1);
+  EXPECT_THAT(standing(store_),
+              ElementsAre("counts@1 v1 living 4", "totals@1 v1 living 1 halted at 2"));
+  const auto status = projections::list(store_).at(1);
+  EXPECT_EQ(status.attempts, 2);
+  EXPECT_EQ(status.error, "event 2 (order.placed v1, version 1 of 'order-2'): can't take it");
+  EXPECT_FALSE(projections_.wait_for("totals", GlobalSequence{2}, 1h)) << "it needn't wait";
+}
+
+TEST_F(ThrowingHandler, IsTriedAgainWhenAnOperatorSaysSo) {
+  Runner runner{projections_};
+  runner.catch_up();
+  clock_.advance(1s);
+  runner.catch_up();
+  poison_->clear();
+
+  projections::retry(store_, "totals");
+  runner.catch_up();
+
+  EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
+  EXPECT_EQ(orders_in(store_).size(), 3U);
+}
+
+TEST_F(ThrowingHandler, IsPassedOverWhenAnOperatorSaysSo) {
+  Runner runner{projections_};
+  runner.catch_up();
+
+  projections::skip(store_, "totals", GlobalSequence{2});
+  runner.catch_up();
+
+  EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
+  EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
+  EXPECT_EQ(projections::list(store_).at(1).skipped, 1);
+  EXPECT_EQ(projections::parked(store_, "totals").at(0).state, "skipped");
+}
+
+TEST_F(ThrowingHandler, OperationsNameWhatIsWrong) {
+  const auto skip = [&](std::string_view name, int at) {
+    return test::message_of<UsageError>(
+        [&] { projections::skip(store_, name, GlobalSequence{at}); });
+  };
+  EXPECT_THAT(skip("nobody", 1), HasSubstr("'nobody' isn't in this database"));
+  EXPECT_THAT(skip("totals", 2), HasSubstr("doesn't fail at event 2, nor has it parked it"));
+  EXPECT_THAT(test::message_of<UsageError>([&] { projections::retry(store_, "totals"); }),
+              HasSubstr("neither is halted"));
+  EXPECT_THAT(test::message_of<UsageError>(
+                  [&] { projections::retry_parked(store_, "totals", GlobalSequence{2}); }),
+              HasSubstr("hasn't parked event 2"));
+}
+
+class ParkingProjector : public ThrowingHandler {
+ protected:
+  ParkingProjector() : ThrowingHandler{{.on_error = OnError::park, .max_attempts = 1}} {}
+};
+
+TEST_F(ParkingProjector, PutsTheEventAsideAndGoesOn) {
+  const RunnerTick tick = Runner{projections_}.catch_up();
+
+  EXPECT_EQ(tick.parked, 1);
+  EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
+  EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
+  const auto parked = projections::parked(store_, "totals");
+  ASSERT_EQ(parked.size(), 1U);
+  EXPECT_EQ(parked[0].sequence, GlobalSequence{2});
+  EXPECT_THAT(parked[0].error, HasSubstr("can't take it"));
+}
+
+TEST_F(ParkingProjector, TakesAParkedEventInWhenItWorks) {
+  Runner runner{projections_};
+  runner.catch_up();
+
+  projections::retry_parked(store_, "totals", GlobalSequence{2});
+  runner.catch_up();
+  const auto still = projections::parked(store_, "totals");
+  poison_->clear();
+  projections::retry_parked(store_, "totals", GlobalSequence{2});
+  runner.catch_up();
+
+  ASSERT_EQ(still.size(), 1U) << "it threw again";
+  EXPECT_EQ(still[0].attempts, 2);
+  EXPECT_THAT(projections::parked(store_, "totals"), IsEmpty());
+  EXPECT_EQ(orders_in(store_).size(), 3U);
+}
+
+TEST_F(ParkingProjector, GivesAParkedEventUp) {
+  Runner runner{projections_};
+  runner.catch_up();
+
+  projections::skip(store_, "totals", GlobalSequence{2});
+
+  EXPECT_EQ(projections::parked(store_, "totals").at(0).state, "skipped");
+}
+
+/// For each n: what stood before the n-th event stands, and in the end everything does.
+TEST(Failures, LeaveACleanPrefixWhereverTheHandlerThrows) {
+  constexpr int events = 12;
+  std::vector<std::string> whole;
+  for (int n = 0; n <= events; ++n) {
+    auto store = sqlite::open_in_memory();
+    for (int i = 0; i < events / 3; ++i) {
+      place(store, std::to_string(i));
+      test::note(store, std::to_string(i));
+      ship(store, std::to_string(i));
+    }
+    auto poison = std::make_shared<std::vector<std::int64_t>>();
+    if (n > 0) poison->push_back(n);
+    Projections projections{store};
+    projections.add(Totals<1>{test::throwing_at(poison)}, {.retry_backoff = 0ms});
+    projections.add(Counts{});
+    Runner runner{projections};
+
+    runner.catch_up();
+    if (n > 0) {
+      EXPECT_EQ(projections::list(store).at(1).position, GlobalSequence{n - 1});
+      EXPECT_EQ(orders_in(store).size(), static_cast<std::size_t>((n + 1) / 3)) << n;
+      poison->clear();
+      projections::retry(store, "totals");
+      runner.catch_up();
+    } else {
+      whole = orders_in(store);
+    }
+    EXPECT_EQ(orders_in(store), whole) << "thrown at " << n;
+    EXPECT_EQ(ModelReader{store}.value<int>("SELECT sum(n) FROM counts"), events * 2 / 3);
+  }
+}
+
+/// What a handler can do to the transaction that it is called in.
+TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
+  for (const bool has_company : {false, true}) {
+    auto store = sqlite::open_in_memory();
+    place(store, "1");
+    place(store, "2");
+    Projections projections{store};
+    projections.add(
+        Totals<1>{[](ReadModel& model, const StoredEvent& event) {
+          if (event.sequence.value() != 2) return;
+          try {
+            model.execute("INSERT OR ROLLBACK INTO {orders} VALUES ('1', '', 0, 0, '')");
+          } catch (const UniquenessViolated&) {
+          }
+        }},
+        {.max_attempts = 1});
+    if (has_company) projections.add(Counts{});
+
+    Runner{projections}.catch_up();
+
+    EXPECT_EQ(standing(store).back(), "totals@1 v1 living 1 halted at 2");
+    EXPECT_THAT(projections::list(store).back().error, HasSubstr("ended the transaction"));
+    EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
+    EXPECT_EQ(standing(store).front(),
+              has_company ? "counts@1 v1 living 2" : standing(store).back());
+  }
+}
+
+TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowHalts) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{}, {.max_attempts = 1});
+  test::append(store, "order-1", {NewEvent{"order.placed", 9, false, "{}"}});
+
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted at 1"));
+  EXPECT_THAT(projections::list(store).at(0).error, HasSubstr("order.placed"));
+}
+
+}  // namespace
+}  // namespace stela

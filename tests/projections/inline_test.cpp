@@ -1,0 +1,212 @@
+#include "projections/models.hpp"
+#include "support/temp_dir.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using test::orders_in;
+using test::place;
+using test::ship;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(InlineProjector, CommitsItsRowsWithTheEvents) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+
+  place(store, "1");
+  ship(store, "1");
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 2"));
+}
+
+TEST(InlineProjector, TakesTheEventsWithItWhenItThrows) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  auto poison = std::make_shared<std::vector<std::int64_t>>(std::vector<std::int64_t>{2});
+  projections.add_inline(Totals<1>{test::throwing_at(poison)});
+  place(store, "1");
+
+  EXPECT_THROW(place(store, "2"), std::runtime_error);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 1"));
+  poison->clear();
+  place(store, "3");
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
+}
+
+TEST(InlineProjector, RollsBackWithTheCallersTransaction) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+
+  EXPECT_THROW(store.transact([](Transaction& transaction) {
+    Repository<test::Order> orders{transaction};
+    auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 1);
+    orders.save(order);
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+  place(store, "2");
+
+  EXPECT_THAT(orders_in(store), ElementsAre("2 jane 100 0 -"));
+}
+
+class Emails {
+ public:
+  static constexpr ProjectorType projector_type{"emails", 1};
+  using Events = EventSet<test::OrderPlaced>;
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {customers} (name TEXT NOT NULL UNIQUE) STRICT");
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    model.execute("INSERT INTO {customers} VALUES (?1)", e->customer);
+  }
+};
+
+TEST(InlineProjector, HoldsARuleOfUniquenessForAllAggregates) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_inline(Emails{});
+  place(store, "1");
+
+  EXPECT_THAT(test::message_of<UniquenessViolated>([&] { place(store, "2"); }),
+              HasSubstr("projector 'emails' v1"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
+TEST(InlineProjector, IsRequiredOfEveryProcessThatAppends) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  {
+    auto store = sqlite::open(dir.file("a.db"));
+    Projections projections{store};
+    projections.add_inline(Totals<1>{});
+  }
+  auto store = sqlite::open(dir.file("a.db"));
+
+  EXPECT_THAT(test::message_of<ParticipantMissing>([&] { place(store, "1"); }),
+              HasSubstr("requires 'projector:totals' (v1)"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{0});
+}
+
+TEST(InlineProjector, CatchesUpOnWhatWasThereBeforeIt) {
+  auto store = sqlite::open_in_memory();
+  for (int i = 0; i < 2500; ++i) place(store, std::to_string(i));
+  Projections projections{store};
+
+  projections.add_inline(Totals<1>{});
+  place(store, "last");
+
+  EXPECT_EQ(orders_in(store).size(), 2501U);
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 2501"));
+}
+
+TEST(InlineProjector, CatchesUpOnWhatAProcessLeftBehind) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  {
+    auto store = sqlite::open(dir.file("a.db"));
+    Projections projections{store};
+    projections.add_inline(Totals<1>{});
+    place(store, "1");
+  }
+  {
+    auto store = sqlite::open(dir.file("a.db"));
+    projections::leave_behind(store, "totals");
+    place(store, "2");
+  }
+  auto store = sqlite::open(dir.file("a.db"));
+  EXPECT_EQ(orders_in(store).size(), 1U);
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+  place(store, "3");
+
+  EXPECT_EQ(orders_in(store).size(), 3U);
+}
+
+TEST(InlineProjector, RefusesAnAppendBehindEventsThatItMissed) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("a.db"));
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+  auto other = sqlite::open(dir.file("a.db"));
+  projections::leave_behind(other, "totals");
+  place(other, "1");
+
+  EXPECT_THAT(test::message_of<ParticipantMissing>([&] { place(store, "2"); }),
+              HasSubstr("'totals' stands at event 0, and events up to 1 were appended without it"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
+TEST(InlineProjector, OfANewVersionTakesOverAndShutsTheOldOneOut) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  auto old_store = sqlite::open(dir.file("a.db"));
+  Projections old_ones{old_store};
+  old_ones.add_inline(Totals<1>{});
+  place(old_store, "1");
+  auto store = sqlite::open(dir.file("a.db"));
+  Projections projections{store};
+
+  projections.add_inline(Totals<2>{});
+  place(store, "2");
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 200 0 -", "2 jane 200 0 -"));
+  EXPECT_THAT(test::message_of<ParticipantMissing>([&] { place(old_store, "3"); }),
+              HasSubstr("requires 'projector:totals' (v2)"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1", "totals@2 v2 living 2"));
+}
+
+TEST(InlineProjector, IsRebuiltWhenAskedTo) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("a.db"));
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+  place(store, "1");
+  auto other_store = sqlite::open(dir.file("a.db"));
+  Projections others{other_store};
+
+  others.add_inline(Totals<1>{}, {.rebuild = true});
+  place(store, "2");
+  place(other_store, "3");
+
+  EXPECT_EQ(orders_in(store).size(), 3U) << "the first process goes on with the new tables";
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1", "totals@2 v1 living 3"));
+}
+
+TEST(InlineProjector, CanNotBecomeAsynchronousUnderItsName) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections projections{store};
+    projections.add_inline(Totals<1>{});
+  }
+  Projections projections{store};
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Totals<1>{}); }),
+              HasSubstr("'totals' is in this database as inline"));
+}
+
+TEST(InlineProjector, GoesAwayWithAllOfItsTables) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections projections{store};
+    projections.add_inline(Totals<1>{});
+    place(store, "1");
+  }
+  projections::remove(store, "totals");
+  place(store, "2");
+
+  EXPECT_EQ(ModelReader{store}.value<int>(
+                "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%orders%'"),
+            0);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+}  // namespace
+}  // namespace stela

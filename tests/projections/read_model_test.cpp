@@ -1,0 +1,173 @@
+#include "projections/models.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace stela {
+namespace {
+
+using test::place;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+enum class Colour : std::uint8_t { red, green };
+
+/// Runs `work` where a handler runs, and keeps what it throws.
+std::string in_handler(const std::function<void(ReadModel&)>& work) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{[&](ReadModel& model, const StoredEvent&) { work(model); }},
+                  {.max_attempts = 1});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  return projections::list(store).at(0).error;
+}
+
+TEST(ReadModel, KeepsValuesOfEveryType) {
+  const auto id = make_uuid();
+  const Timestamp time{std::chrono::microseconds{1'700'000'000'000'001}};
+  const std::vector<std::byte> bytes{std::byte{0}, std::byte{255}};
+  const std::string error = in_handler([&](ReadModel& model) {
+    const Rows rows = model.query(
+        "SELECT ?1 AS number, ?2 AS real, ?3 AS text, ?4 AS missing, ?5 AS bytes, ?6 AS colour, "
+        "?7 AS id, ?8 AS time, ?9 AS yes, ?10 AS stream",
+        std::numeric_limits<std::int64_t>::min(), 0.5, std::string{"a\0b", 3}, std::optional<int>{},
+        bytes, Colour::green, id, time, true, StreamId::parse("order-1"));
+    ASSERT_EQ(rows.size(), 1U);
+    const Row row = rows[0];
+    EXPECT_EQ(row.get<std::int64_t>("number"), std::numeric_limits<std::int64_t>::min());
+    EXPECT_EQ(row.get<double>("real"), 0.5);
+    EXPECT_EQ(row.get<std::string>("text"), (std::string{"a\0b", 3}));
+    EXPECT_EQ(row.get<std::optional<int>>("missing"), std::nullopt);
+    EXPECT_EQ(row.get<std::vector<std::byte>>("bytes"), bytes);
+    EXPECT_EQ(row.get<Colour>("colour"), Colour::green);
+    EXPECT_EQ(row.get<Uuid>("id"), id);
+    EXPECT_EQ(row.get<Timestamp>("time"), time);
+    EXPECT_TRUE(row.get<bool>("yes"));
+    EXPECT_EQ(row.get<std::string>("stream"), "order-1");
+  });
+  EXPECT_EQ(error, "");
+}
+
+TEST(ReadModel, SaysWhatAColumnHoldsInstead) {
+  const auto reading = [](auto&& get) {
+    return in_handler([&](ReadModel& model) {
+      const Rows rows = model.query("SELECT 300 AS n, NULL AS missing, 'x' AS text");
+      get(rows[0]);
+    });
+  };
+  EXPECT_THAT(reading([](const Row& row) { row.get<std::string>("n"); }),
+              HasSubstr("column 'n' holds an integer, and text was asked for"));
+  EXPECT_THAT(reading([](const Row& row) { row.get<std::uint8_t>("n"); }),
+              HasSubstr("an integer of that size was asked for"));
+  EXPECT_THAT(reading([](const Row& row) { row.get<int>("missing"); }),
+              HasSubstr("ask for a std::optional"));
+  EXPECT_THAT(reading([](const Row& row) { row.get<Uuid>("text"); }),
+              HasSubstr("a UUID as text was asked for"));
+  EXPECT_THAT(reading([](const Row& row) { row.get<int>("m"); }),
+              HasSubstr("there is no column 'm'; there are: n missing text"));
+}
+
+TEST(ReadModel, WritesTablesOfItsOwnOnly) {
+  const auto running = [](const char* sql) {
+    return in_handler([&](ReadModel& model) { model.execute(sql); });
+  };
+  EXPECT_THAT(running("DELETE FROM projections"), HasSubstr("it writes 'projections'; a projector "
+                                                            "writes only tables of its own"));
+  EXPECT_THAT(running("INSERT INTO events DEFAULT VALUES"), HasSubstr("it writes 'events'"));
+  EXPECT_THAT(running("CREATE TABLE {more} (a)"), HasSubstr("tables are made in `create` only"));
+  EXPECT_THAT(running("DROP TABLE {orders}"), HasSubstr("tables are made in `create` only"));
+  EXPECT_THAT(running("COMMIT"), HasSubstr("its transaction is begun and ended for it"));
+  EXPECT_THAT(running("PRAGMA user_version = 7"), HasSubstr("only reads"));
+  EXPECT_THAT(running("ATTACH 'x.db' AS x"), HasSubstr("only reads"));
+}
+
+TEST(ReadModel, NamesWrongSql) {
+  const auto running = [](const char* sql) {
+    return in_handler([&](ReadModel& model) { model.execute(sql); });
+  };
+  EXPECT_THAT(running("SELEKT 1"), HasSubstr("\"SELEKT 1\" failed: near \"SELEKT\""));
+  EXPECT_THAT(running("SELECT 1; SELECT 2"), HasSubstr("isn't one statement"));
+  EXPECT_THAT(running(" "), HasSubstr("isn't one statement"));
+  EXPECT_THAT(running("SELECT ?1, ?2"), HasSubstr("has 2 parameters, and 0 values were given"));
+  EXPECT_THAT(running("SELECT * FROM {nothing}"), HasSubstr("no such table: totals@1.nothing"));
+  EXPECT_THAT(in_handler([](ReadModel& model) {
+                model.execute("SELECT ?1", std::numeric_limits<std::uint64_t>::max());
+              }),
+              HasSubstr("doesn't fit a column"));
+}
+
+TEST(ReadModel, LeavesBracesInQuotesAlone) {
+  const std::string error = in_handler([](ReadModel& model) {
+    EXPECT_EQ(model.value<std::string>("SELECT '{orders}' -- {orders}"), "{orders}");
+    EXPECT_EQ(model.value<int>("SELECT count(*) /* {x} */ FROM {orders}"), 0);
+    EXPECT_EQ(model.value<std::string>("SELECT json_object('a', '{b}')"), "{\"a\":\"{b}\"}");
+  });
+  EXPECT_EQ(error, "");
+}
+
+TEST(ReadModel, TellsHowManyRowsChanged) {
+  const std::string error = in_handler([](ReadModel& model) {
+    EXPECT_EQ(
+        model.execute("INSERT INTO {orders} VALUES ('7', '', 0, 0, NULL), ('8', '', 0, 0, NULL)"),
+        2);
+    EXPECT_EQ(model.execute("UPDATE {orders} SET cents = 1 WHERE id = '9'"), 0);
+    EXPECT_EQ(model.execute("DELETE FROM {orders}"), 2);
+    EXPECT_EQ(model.execute("SELECT 1"), 0);
+  });
+  EXPECT_EQ(error, "");
+}
+
+TEST(ModelReader, ReadsOnly) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  ModelReader reader{store};
+
+  EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders WHERE id = ?1", "1"), 0);
+  for (const char* const sql : {"DELETE FROM projections", "BEGIN", ""}) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { reader.query(sql); }),
+                HasSubstr("doesn't only read"));
+  }
+  EXPECT_THAT(test::message_of<UsageError>([&] { reader.query("SELECT missing"); }),
+              HasSubstr("no such column: missing"));
+}
+
+/// What somebody did to the tables behind Stela's back.
+class AlteredTables : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  {
+    auto store = sqlite::open(dir.file("a.db"));
+    Projections projections{store};
+    projections.add(Totals<1>{});
+  }
+  test::RawSqlite{dir.file("a.db")}.run(GetParam());
+  auto store = sqlite::open(dir.file("a.db"));
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+
+  const RunnerTick tick = Runner{projections}.catch_up();
+
+  EXPECT_EQ(tick.halted, 1);
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted"));
+  EXPECT_THAT(projections::list(store).at(0).error, HasSubstr("altered or dropped by hand"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Hands, AlteredTables,
+                         ::testing::Values("DROP VIEW orders; DROP TABLE \"totals@1.orders\"",
+                                           "ALTER TABLE \"totals@1.orders\" ADD COLUMN more TEXT",
+                                           "DROP INDEX \"totals@1.orders_by_customer\"",
+                                           "CREATE INDEX extra ON \"totals@1.orders\" (cents)",
+                                           "DROP VIEW orders"));
+
+}  // namespace
+}  // namespace stela

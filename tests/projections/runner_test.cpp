@@ -1,0 +1,299 @@
+#include "projections/models.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Counts;
+using test::note;
+using test::orders_in;
+using test::place;
+using test::ship;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(Runner, ProjectsWhatIsCommittedAndNothingTwice) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  Runner runner{projections};
+  place(store, "1");
+  note(store, "1");
+
+  const RunnerTick first = runner.catch_up();
+  ship(store, "1");
+  const RunnerTick second = runner.catch_up();
+  const RunnerTick third = runner.catch_up();
+
+  EXPECT_EQ(first.scanned, 2);
+  EXPECT_EQ(second.scanned, 1);
+  EXPECT_EQ(third.commits, 0);
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 1 dhl"));
+}
+
+TEST(Runner, LeavesNothingHeldWhenItHasCaughtUp) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+
+  Runner{projections}.catch_up();
+
+  EXPECT_EQ(projections::list(store).at(0).owner, "");
+}
+
+TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  projections.add(Counts{});
+  for (int i = 0; i < 10; ++i) place(store, std::to_string(i));
+
+  const RunnerTick tick = Runner{projections}.catch_up();
+
+  EXPECT_EQ(tick.scanned, 10);
+  EXPECT_EQ(tick.owned_count, 2);
+  EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 10", "totals@1 v1 living 10"));
+}
+
+TEST(Runner, BringsALateProjectorToTheOthers) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections projections{store};
+    projections.add(Totals<1>{});
+    for (int i = 0; i < 10; ++i) place(store, std::to_string(i));
+    Runner{projections}.catch_up();
+    for (int i = 10; i < 15; ++i) place(store, std::to_string(i));
+  }
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  projections.add(Counts{});
+
+  const RunnerTick tick = Runner{projections}.catch_up();
+
+  EXPECT_EQ(tick.scanned, 15) << "ten for the new one, then five for both";
+  EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 15);
+}
+
+TEST(Runner, MovesTheCheckpointToTheEndOfWhatItLookedThrough) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Counts{});
+  for (int i = 0; i < 2000; ++i) test::append(store, "other-1");
+
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 2000"));
+}
+
+TEST(Runner, FindsTheFewEventsThatAreWantedAmongMany) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Counts{});
+  for (int i = 0; i < 10; ++i) {
+    test::append(store, "other-1", 500);
+    place(store, std::to_string(i));
+  }
+  test::append(store, "other-1", 500);
+
+  const RunnerTick tick = Runner{projections}.catch_up();
+
+  EXPECT_EQ(tick.scanned, 10) << "SQL passes over the rest";
+  EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 10);
+  EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 5510"));
+}
+
+TEST(Runner, LeavesToOthersWhatTheyDrive) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  testing::ManualClock clock;
+  auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner first{projections, {.worker = "first"}};
+  Runner second{projections, {.worker = "second"}};
+  std::jthread running{[&](std::stop_token stop) { first.run(stop); }};
+  ASSERT_TRUE(projections.wait_for("totals", GlobalSequence{1}, 30s));
+
+  const RunnerTick tick = second.catch_up();
+
+  EXPECT_EQ(tick.owned_count, 0);
+  EXPECT_EQ(tick.elsewhere_count, 1);
+  EXPECT_EQ(projections::list(store).at(0).owner, "first");
+}
+
+TEST(Runner, TakesOverFromOneThatDied) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  test::Process dead{[&] {
+    auto store = sqlite::open(dir.file("a.db"));
+    Projections projections{store};
+    projections.add(Totals<1>{});
+    place(store, "1");
+    Runner runner{projections, {.worker = "dead"}};
+    runner.on_tick([](const RunnerTick& tick) {
+      if (tick.commits > 0) raise(SIGKILL);
+    });
+    runner.run({});
+  }};
+  ASSERT_EQ(dead.wait(), 128 + SIGKILL);
+  testing::ManualClock clock;
+  clock.jump_to(system_clock().now());
+  auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  ship(store, "1");
+  Runner runner{projections};
+
+  EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "its lease still runs";
+  clock.advance(16s);
+  EXPECT_EQ(runner.catch_up().owned_count, 1);
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+}
+
+TEST(Runner, CommitsNothingOnceItsLeaseWasTaken) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  testing::ManualClock clock;
+  auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  auto other_store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  Projections others{other_store};
+  others.add(Totals<1>{});
+  Runner other{others, {.worker = "other"}};
+  Projections projections{store};
+  bool was_paused = false;
+  projections.add(Counts{});
+  projections.add(Totals<1>{[&](ReadModel&, const StoredEvent& event) {
+    if (event.sequence.value() == 1) was_paused = true;
+  }});
+  place(store, "1");
+  Runner runner{projections, {.worker = "paused", .lease_ttl = 1s}};
+  // Between two ticks, the lease runs out and somebody else does the work.
+  std::stop_source stop;
+  runner.on_tick([&](const RunnerTick&) {
+    if (was_paused && !stop.stop_requested()) {
+      clock.advance(5s);
+      place(other_store, "2");
+      EXPECT_EQ(other.catch_up().owned_count, 1);
+      stop.request_stop();
+    }
+  });
+  runner.run(stop.get_token());
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "2 jane 100 0 -"));
+  EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 1", "totals@1 v1 living 2"));
+}
+
+TEST(Runner, FollowsCommitsOfThisProcessAndOfOthers) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("a.db");
+  test::Shared<std::atomic<bool>> go;
+  test::Process appender{[&] {
+    while (!go->load()) std::this_thread::yield();
+    auto store = sqlite::open(path);
+    place(store, "2");
+  }};
+  auto store = sqlite::open(path);
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  Runner runner{projections, {.idle_backoff = 3600s}};
+  std::jthread running{[&](std::stop_token stop) { runner.run(stop); }};
+
+  place(store, "1");
+  ASSERT_TRUE(projections.wait_for("totals", GlobalSequence{1}, 30s));
+  go->store(true);
+  ASSERT_EQ(appender.wait(), 0);
+
+  EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{2}, 30s));
+}
+
+TEST(Runner, WaitForSaysWhenItIsNotThere) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+
+  EXPECT_FALSE(projections.wait_for("totals", GlobalSequence{1}, 0ms));
+  Runner{projections}.catch_up();
+  EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{1}, 0ms));
+  EXPECT_THAT(test::message_of<UsageError>(
+                  [&] { (void)projections.wait_for("nobody", GlobalSequence{1}, 0ms); }),
+              HasSubstr("no projector 'nobody'"));
+}
+
+TEST(Runner, TellsHowFarAProjectorIsBehind) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  clock.advance(7s);
+  place(store, "2");
+
+  const auto before = projections::list(store).at(0);
+  Runner{projections}.catch_up();
+  const auto after = projections::list(store).at(0);
+
+  EXPECT_EQ(before.lag_events, 2);
+  EXPECT_EQ(before.lag, 7s);
+  EXPECT_EQ(after.lag_events, 0);
+  EXPECT_EQ(after.lag, 0s);
+}
+
+TEST(Projections, KnowNothingInADatabaseThatHasNone) {
+  auto store = sqlite::open_in_memory();
+
+  EXPECT_THAT(projections::list(store), IsEmpty());
+}
+
+TEST(Projections, RefuseAProjectorThatIsRegisteredTwice) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Totals<1>{}); }),
+              HasSubstr("'totals' is registered twice"));
+}
+
+TEST(Projections, RefuseAVersionThatWentBack) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections projections{store};
+    projections.add(Totals<2>{});
+  }
+  Projections projections{store};
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Totals<1>{}); }),
+              HasSubstr("the version went back: projector 'totals' is in this database as version "
+                        "2, and this process brings version 1"));
+}
+
+class Squatter {
+ public:
+  static constexpr ProjectorType projector_type{"squatter", 1};
+  using Events = EventSet<test::OrderPlaced>;
+  void create(ReadModel& model) { model.execute("CREATE TABLE {events} (a)"); }
+  void project(ReadModel&, const Recorded<test::OrderPlaced>&) {}
+};
+
+TEST(Projections, RefuseATableWhoseNameIsTaken) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Squatter{}); }),
+              HasSubstr("has a table {events}, and the database has something else of that name"));
+  EXPECT_THAT(standing(store), IsEmpty());
+}
+
+}  // namespace
+}  // namespace stela
