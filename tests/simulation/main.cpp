@@ -1,54 +1,126 @@
-// stela_sim --seeds N [--start S] | --seed S [--trace]
-#include "simulation/simulation.hpp"
+// Runs the relay's real core against simulated clocks, stores and brokers. See docs/relay.md.
+#include "simulation/campaign.hpp"
+#include "simulation/mutants.hpp"
 
-#include <chrono>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
 
 using namespace stela::sim;
+using stela::relay::Mutation;
 
-int main(int argc, char** argv) {
-  std::uint64_t seeds = 100;
+namespace {
+
+constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [--seed S [--trace]]
+  --seeds N      runs N seeds (1000)
+  --start S      from this one on (1)
+  --seed S       runs this one
+  --trace        prints everything that happens in it
+  --shrink       looks for the smallest plan that breaks the same invariant
+  --sqlite       on SQLite in memory, compared with the model store step by step
+  --mutation M   with a fault built into the core
+  --mutants      looks whether each mutation is found
+)";
+
+struct Options {
+  std::uint64_t seeds = 1'000;
   std::uint64_t start = 1;
   bool trace = false;
-  for (int i = 1; i < argc; ++i) {
-    const auto value = [&] { return i + 1 < argc ? std::strtoull(argv[++i], nullptr, 10) : 0; };
-    if (std::strcmp(argv[i], "--seeds") == 0)
-      seeds = value();
-    else if (std::strcmp(argv[i], "--start") == 0)
-      start = value();
-    else if (std::strcmp(argv[i], "--seed") == 0) {
-      start = value();
-      seeds = 1;
-    } else if (std::strcmp(argv[i], "--trace") == 0)
-      trace = true;
+  bool shrink = false;
+  bool sqlite = false;
+  bool mutants = false;
+  Mutation mutation = Mutation::none;
+};
+
+Mutation parse_mutation(const std::string& name) {
+  for (int i = 0; i <= static_cast<int>(Mutation::replay_flag_left_on); ++i) {
+    if (to_string(static_cast<Mutation>(i)) == name) return static_cast<Mutation>(i);
   }
-  const auto begun = std::chrono::steady_clock::now();
-  Time simulated = 0;
-  std::int64_t appended = 0, stored = 0, faults = 0;
-  int violations = 0;
-  for (std::uint64_t seed = start; seed < start + seeds; ++seed) {
-    Plan plan = Plan::draw(seed);
-    plan.trace = trace;
-    Simulation simulation{plan};
-    const Outcome outcome = simulation.run();
-    simulated += outcome.simulated;
-    appended += outcome.appended;
-    stored += outcome.stored;
-    faults += outcome.faults;
-    if (outcome.violation) {
-      ++violations;
-      std::printf("seed %llu: invariant %d: %s\n", (unsigned long long)seed,
-                  outcome.violation->invariant, outcome.violation->what.c_str());
+  throw std::invalid_argument{"there is no mutation '" + name + "'"};
+}
+
+std::uint64_t parse_number(const std::string& text) {
+  std::size_t end = 0;
+  const std::uint64_t number = std::stoull(text, &end);
+  if (end != text.size()) throw std::invalid_argument{"'" + text + "' isn't a number"};
+  return number;
+}
+
+Options parse(int argc, char** argv) {
+  Options options;
+  const std::map<std::string_view, std::function<void(const std::string&)>> with_value{
+      {"--seeds", [&](const auto& v) { options.seeds = parse_number(v); }},
+      {"--start", [&](const auto& v) { options.start = parse_number(v); }},
+      {"--seed",
+       [&](const auto& v) {
+         options.start = parse_number(v);
+         options.seeds = 1;
+       }},
+      {"--mutation", [&](const auto& v) { options.mutation = parse_mutation(v); }}};
+  const std::map<std::string_view, bool*> flags{{"--trace", &options.trace},
+                                                {"--shrink", &options.shrink},
+                                                {"--sqlite", &options.sqlite},
+                                                {"--mutants", &options.mutants}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view name = argv[i];
+    if (const auto flag = flags.find(name); flag != flags.end()) {
+      *flag->second = true;
+    } else if (const auto option = with_value.find(name);
+               option != with_value.end() && i + 1 < argc) {
+      option->second(argv[++i]);
+    } else {
+      throw std::invalid_argument{"'" + std::string{name} + "' isn't an option"};
     }
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
-  std::printf(
-      "%llu seeds, %d violations, %.2f simulated hours, %lld appended, %lld stored, %lld faults, "
-      "%.1f simulated hours a second\n",
-      (unsigned long long)seeds, violations, (double)simulated / 3.6e9, (long long)appended,
-      (long long)stored, (long long)faults, (double)simulated / 3.6e9 / seconds);
-  return violations == 0 ? 0 : 1;
+  return options;
+}
+
+void tell(const Plan& plan, const Outcome& outcome) {
+  std::printf("seed %llu (%s, %d workers, %d partitions, %lld faults): invariant %d: %s\n",
+              static_cast<unsigned long long>(plan.seed),
+              std::string{stela::to_string(plan.fence)}.c_str(), plan.workers, plan.partitions,
+              static_cast<long long>(outcome.faults), outcome.violation->invariant,
+              outcome.violation->what.c_str());
+}
+
+int simulate(const Options& options) {
+  Campaign campaign;
+  // Of one core: the machine may be busy with other things.
+  const std::clock_t begun = std::clock();
+  for (std::uint64_t seed = options.start; seed < options.start + options.seeds; ++seed) {
+    Plan plan = Plan::draw(seed);
+    plan.trace = options.trace;
+    plan.sqlite = options.sqlite;
+    plan.mutation = options.mutation;
+    const Outcome outcome = run(plan);
+    campaign.add(plan, outcome);
+    if (outcome.violation) tell(plan, outcome);
+    if (outcome.violation && options.shrink) {
+      Plan smallest = shrink(plan);
+      smallest.trace = true;
+      tell(smallest, run(smallest));
+    }
+    if (seed % 100 == 0 && run(plan).hash != outcome.hash) campaign.unstable.push_back(seed);
+  }
+  campaign.seconds = static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC;
+  return report(campaign) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    const Options options = parse(argc, argv);
+    constexpr double seconds_for_a_mutant = 60;
+    if (options.mutants) return find_mutants(seconds_for_a_mutant) ? 0 : 1;
+    return simulate(options);
+  } catch (const std::invalid_argument& e) {
+    std::fprintf(stderr, "stela_sim: %s\n%s", e.what(), std::string{usage}.c_str());
+    return 2;
+  }
 }

@@ -1,7 +1,9 @@
 #include "simulation/model_store.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
+#include <utility>
 
 namespace stela::sim {
 namespace {
@@ -13,8 +15,20 @@ class PointingBatch final : public relay::PendingBatch {};
 
 }  // namespace
 
-ModelStore::ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance)
-    : clock_{clock}, truth_{truth}, ids_{chance} {
+struct ModelStore::Copy {
+  std::int64_t last_sequence = 0;
+  std::vector<Generation> generations;
+  std::map<PartitionId, Partition> partitions;
+  std::map<std::int64_t, Redelivery> redeliveries;
+  std::int64_t last_redelivery = 0;
+  std::map<std::int64_t, std::map<std::int64_t, Parked>> parked;
+  std::set<std::int64_t> discarded;
+  std::map<std::string, std::int64_t> workers;
+};
+
+ModelStore::ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance,
+                       relay::Mutation mutation)
+    : clock_{clock}, truth_{truth}, mutation_{mutation}, ids_{chance} {
   generations_.push_back({1, partition_count});
   for (int i = 0; i < partition_count; ++i) partitions_[PartitionId::at(i, partition_count)];
   truth_.on_generation(1, partition_count);
@@ -27,6 +41,10 @@ std::string ModelStore::id() const {
 }
 
 void ModelStore::append(int stream, bool publishes) {
+  append(stream, publishes, ids_.next(clock_.now()));
+}
+
+void ModelStore::append(int stream, bool publishes, const EventId& id) {
   while (static_cast<int>(streams_.size()) <= stream) {
     streams_.push_back(StreamId::of("thing", std::to_string(streams_.size())));
   }
@@ -37,7 +55,7 @@ void ModelStore::append(int stream, bool publishes) {
                      name,
                      StreamVersion{1},
                      kind,
-                     ids_.next(clock_.now()),
+                     id,
                      clock_.now(),
                      {},
                      {},
@@ -46,7 +64,64 @@ void ModelStore::append(int stream, bool publishes) {
                      "{}"});
   const PartitionId partition = PartitionId::of(name.name(), generations_.back().partition_count);
   truth_.on_append(sequence, stream, publishes, events_.back().id.to_string(), partition);
-  if (publishes) partitions_[partition].waiting[sequence] = {stream, 0, 0};
+  if (publishes && mutation_ == relay::Mutation::enqueue_after_commit) {
+    late_.push_back(sequence);
+  } else if (publishes && !replaying_) {
+    partitions_[partition].waiting[sequence] = {stream, 0, 0};
+  }
+  if (late_.empty()) check();
+}
+
+void ModelStore::enqueue_late(bool process_lives) {
+  for (const std::int64_t sequence : std::exchange(late_, {})) {
+    const Truth::Event& event = truth_.event(sequence);
+    if (process_lives) partitions_[event.partition].waiting[sequence] = {event.stream, 0, 0};
+  }
+  check();
+}
+
+std::shared_ptr<const ModelStore::Copy> ModelStore::copy() const {
+  return std::make_shared<const Copy>(Copy{last_sequence(), generations_, partitions_,
+                                           redeliveries_, last_redelivery_, parked_, discarded_,
+                                           workers_});
+}
+
+std::int64_t ModelStore::last_sequence_of(const Copy& copy) noexcept {
+  return copy.last_sequence;
+}
+
+void ModelStore::restore(const Copy& copy) {
+  while (last_sequence() > copy.last_sequence) events_.pop_back();
+  generations_ = copy.generations;
+  partitions_ = copy.partitions;
+  redeliveries_ = copy.redeliveries;
+  last_redelivery_ = copy.last_redelivery;
+  parked_ = copy.parked;
+  discarded_ = copy.discarded;
+  workers_ = copy.workers;
+}
+
+/// Invariant 1: what waits, behind what is parked or again, is all that isn't done with.
+void ModelStore::check() const {
+  std::size_t pending = 0;
+  for (const auto& [id, partition] : partitions_) pending += partition.waiting.size();
+  for (const auto& [stream, messages] : parked_) pending += messages.size();
+  for (const auto& [number, redelivery] : redeliveries_) pending += redelivery.republish ? 0 : 1;
+  truth_.check_pending(static_cast<std::int64_t>(pending));
+}
+
+bool ModelStore::is_published(std::int64_t sequence) const {
+  const StoredEvent& stored = event(sequence);
+  if (!stored.publishes() || discarded_.contains(sequence)) return false;
+  for (const auto& [id, partition] : partitions_) {
+    if (partition.waiting.contains(sequence)) return false;
+  }
+  for (const auto& [stream, messages] : parked_) {
+    if (messages.contains(sequence)) return false;
+  }
+  return std::none_of(redeliveries_.begin(), redeliveries_.end(), [&](const auto& entry) {
+    return entry.second.sequence == sequence && !entry.second.republish;
+  });
 }
 
 // --- what operators do
@@ -55,7 +130,11 @@ void ModelStore::enqueue_again(PartitionId partition, int generation, std::int64
                                std::int64_t stream, bool republish) {
   redeliveries_[++last_redelivery_] = {partition, generation, sequence, stream, republish, 0};
   partitions_[partition].redeliveries.insert(last_redelivery_);
-  if (!republish) truth_.on_sent_again(sequence, generation);
+  if (republish) {
+    truth_.on_republished(sequence, generation);
+  } else {
+    truth_.on_sent_again(sequence, generation);
+  }
 }
 
 int ModelStore::open_generation() const {
@@ -97,7 +176,9 @@ bool ModelStore::discard(GlobalSequence sequence, std::string_view) {
   for (auto& [stream, messages] : parked_) {
     if (messages.erase(sequence.value()) == 0) continue;
     if (messages.empty()) parked_.erase(stream);
+    discarded_.insert(sequence.value());
     truth_.on_discarded(sequence.value());
+    check();
     return true;
   }
   return false;
@@ -106,13 +187,13 @@ bool ModelStore::discard(GlobalSequence sequence, std::string_view) {
 std::int64_t ModelStore::republish(std::span<const GlobalSequence> sequences, std::string_view) {
   std::int64_t count = 0;
   for (const GlobalSequence sequence : sequences) {
-    const Truth::Event& event = truth_.event(sequence.value());
-    if (!event.publishes || event.copies + event.redeliveries == 0) continue;
+    if (!is_published(sequence.value())) continue;
+    const StoredEvent& event = this->event(sequence.value());
     const int generation = open_generation();
     const PartitionId partition =
-        PartitionId::of(streams_[static_cast<std::size_t>(event.stream)].name(),
+        PartitionId::of(event.stream.name(),
                         generations_[static_cast<std::size_t>(generation) - 1].partition_count);
-    enqueue_again(partition, generation, sequence.value(), event.stream, true);
+    enqueue_again(partition, generation, sequence.value(), number_of(event.stream), true);
     ++count;
   }
   return count;
@@ -128,7 +209,7 @@ void ModelStore::adopt(PartitionId id, std::optional<std::uint64_t> broker_seque
                        std::string_view) {
   Partition& partition = partitions_[id];
   partition.stopped.clear();
-  partition.broker_id.clear();
+  partition.adopted = true;
   if (broker_sequence) partition.broker_sequence = *broker_sequence;
 }
 
@@ -138,12 +219,27 @@ std::optional<std::pair<std::int64_t, GlobalSequence>> ModelStore::any_parked() 
   return std::pair{stream, GlobalSequence{messages.rbegin()->first}};
 }
 
-std::vector<PartitionId> ModelStore::stopped() const {
-  std::vector<PartitionId> all;
+std::map<PartitionId, std::string> ModelStore::stopped() const {
+  std::map<PartitionId, std::string> all;
   for (const auto& [id, partition] : partitions_) {
-    if (!partition.stopped.empty()) all.push_back(id);
+    if (!partition.stopped.empty()) all.emplace(id, partition.stopped);
   }
   return all;
+}
+
+std::uint64_t ModelStore::broker_sequence(PartitionId id) const {
+  return partitions_.at(id).broker_sequence;
+}
+
+bool ModelStore::is_needed(PartitionId id) const {
+  const int count = generations_.back().partition_count;
+  const bool current = count == 1 ? id.number == 0 : id.number >= 1 && id.number <= count;
+  const Partition& partition = partitions_.at(id);
+  return current || !partition.waiting.empty() || !partition.redeliveries.empty();
+}
+
+std::int64_t ModelStore::number_of(const StreamId& stream) {
+  return std::stoll(std::string{stream.name().substr(stream.name().find('-') + 1)});
 }
 
 std::vector<PartitionId> ModelStore::partitions() const {
@@ -250,7 +346,11 @@ void ModelStore::park(PartitionId id, Partition& partition, const relay::ParkedM
 void ModelStore::skip(Partition& partition, const relay::ParkedMessage& message) {
   const auto redelivery = redeliveries_.find(message.redelivery);
   const bool republished = redelivery != redeliveries_.end() && redelivery->second.republish;
-  if (take(partition, message) && !republished) truth_.on_discarded(message.sequence.value());
+  const std::int64_t sequence = message.sequence.value();
+  if (!take(partition, message)) return;
+  if (republished) return truth_.on_republish_given_up(sequence);
+  discarded_.insert(sequence);
+  truth_.on_discarded(sequence);
 }
 
 /// One worker's way to the store.
@@ -263,7 +363,8 @@ class ModelStore::Port final : public relay::Store {
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
     store_.workers_[std::string{worker}] = store_.now() + ttl.count();
     return static_cast<int>(std::erase_if(store_.workers_, [&](const auto& entry) {
-      return entry.second < store_.now() - 20 * ttl.count();
+      return entry.second < store_.now() - 20 * ttl.count() ||
+             entry.second > store_.now() + 2 * ttl.count();
     }));
   }
   void leave(std::string_view worker) noexcept override {
@@ -274,18 +375,15 @@ class ModelStore::Port final : public relay::Store {
                        std::chrono::microseconds heartbeat_ttl) override {
     relay::Overview overview;
     const std::int64_t now = store_.now();
-    const int count = store_.generations_.back().partition_count;
     for (const auto& [id, partition] : store_.partitions_) {
       const bool has_owner = !partition.owner.empty();
       const bool over = is_over(partition, now, lease_ttl.count());
-      const bool current = count == 1 ? id.number == 0 : id.number >= 1 && id.number <= count;
-      overview.partitions.push_back(
-          {.id = id,
-           .owner = partition.owner,
-           .is_free = !has_owner || over,
-           .is_expired = has_owner && over,
-           .is_stopped = !partition.stopped.empty(),
-           .is_needed = current || !partition.waiting.empty() || !partition.redeliveries.empty()});
+      overview.partitions.push_back({.id = id,
+                                     .owner = partition.owner,
+                                     .is_free = !has_owner || over,
+                                     .is_expired = has_owner && over,
+                                     .is_stopped = !partition.stopped.empty(),
+                                     .is_needed = store_.is_needed(id)});
     }
     for (const auto& [worker, until] : store_.workers_) {
       if (until > now && until <= now + 2 * heartbeat_ttl.count()) {
@@ -314,8 +412,9 @@ class ModelStore::Port final : public relay::Store {
                            .flight_count = partition.flight_count,
                            .flight_through = GlobalSequence{partition.flight_through},
                            .attempts = partition.attempts,
-                           .backoff_left = std::chrono::microseconds{
-                               std::max<std::int64_t>(partition.next_attempt_at - now, 0)}};
+                           .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
+                               partition.next_attempt_at - now, 0)},
+                           .adopted = partition.adopted};
   }
 
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override {
@@ -375,7 +474,7 @@ class ModelStore::Port final : public relay::Store {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool) override {
     Partition& partition = store_.partitions_.at(lease.partition);
     if (!holds(partition, lease)) return false;
-    store_.truth_.on_change(lease.partition, lease.owner, lease.epoch, partition.owner,
+    store_.truth_.on_change(lease.partition, lease.owner, std::abs(lease.epoch), partition.owner,
                             partition.epoch);
     for (const auto& run : advance.published) store_.publish(lease.partition, partition, run);
     for (const auto& message : advance.parked) store_.park(lease.partition, partition, message);
@@ -383,9 +482,11 @@ class ModelStore::Port final : public relay::Store {
     if (advance.broker_sequence) {
       partition.broker_sequence = *advance.broker_sequence;
       partition.broker_id = advance.broker_id;
+      partition.adopted = false;
     }
     partition.flight_count = advance.flight_count;
     partition.flight_through = advance.flight_through.value();
+    store_.check();
     return true;
   }
 
@@ -420,7 +521,11 @@ class ModelStore::Port final : public relay::Store {
   static bool is_over(const Partition& partition, std::int64_t now, std::int64_t ttl) noexcept {
     return partition.lease_until <= now || partition.lease_until > now + 2 * ttl;
   }
-  static bool holds(const Partition& partition, const relay::Lease& lease) noexcept {
+  bool holds(const Partition& partition, const relay::Lease& lease) const noexcept {
+    const relay::Mutation mutation = store_.mutation_;
+    const bool unchecked = mutation == relay::Mutation::no_epoch_in_mark ||
+                           mutation == relay::Mutation::empty_list_means_all;
+    if (lease.epoch <= 0 && unchecked) return true;
     return partition.owner == lease.owner && partition.epoch == lease.epoch;
   }
   static bool left(const relay::PendingBatch& batch, int limit) noexcept {

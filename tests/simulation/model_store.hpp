@@ -1,6 +1,7 @@
 // The outbox as maps: what the SQLite store has to do, without SQL.
 #pragma once
 
+#include "relay/core.hpp"
 #include "relay/operations.hpp"
 #include "relay/store.hpp"
 #include "simulation/truth.hpp"
@@ -21,11 +22,26 @@ namespace stela::sim {
 /// Threads: one.
 class ModelStore final : public relay::Operations {
  public:
-  ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance);
+  ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance,
+             relay::Mutation mutation = relay::Mutation::none);
   ~ModelStore() override;
 
   /// Appends one event to a stream.
   void append(int stream, bool publishes);
+  /// As above, where the store chose the id.
+  void append(int stream, bool publishes, const EventId& id);
+  /// What a process does after the commit, for a store that is made to be wrong.
+  void enqueue_late(bool process_lives);
+  /// A replay ran, and its handler threw.
+  void on_failed_replay() noexcept {
+    replaying_ = mutation_ == relay::Mutation::replay_flag_left_on;
+  }
+
+  /// Everything but the truth of it, to go back to.
+  struct Copy;
+  std::shared_ptr<const Copy> copy() const;
+  void restore(const Copy& copy);
+  static std::int64_t last_sequence_of(const Copy& copy) noexcept;
 
   /// A worker's port.
   std::unique_ptr<relay::Store> port();
@@ -41,8 +57,15 @@ class ModelStore final : public relay::Operations {
 
   /// A parked message, if there is one: for the nemesis to act on.
   std::optional<std::pair<std::int64_t, GlobalSequence>> any_parked() const;
-  std::vector<PartitionId> stopped() const;
+  /// And why.
+  std::map<PartitionId, std::string> stopped() const;
   std::vector<PartitionId> partitions() const;
+  /// Where the partition stands at the broker, as far as is marked.
+  std::uint64_t broker_sequence(PartitionId partition) const;
+  EventId event_id(std::int64_t sequence) const { return event(sequence).id; }
+  bool is_needed(PartitionId partition) const;
+  /// An operator adopted it, and nobody has looked at the broker since.
+  bool is_adopted(PartitionId partition) const { return partitions_.at(partition).adopted; }
   /// A partition in one line.
   std::string describe(PartitionId partition) const;
 
@@ -78,6 +101,7 @@ class ModelStore final : public relay::Operations {
     int attempts = 0;
     std::int64_t next_attempt_at = 0;
     std::string stopped;
+    bool adopted = false;
     std::map<std::int64_t, Message> waiting;
     std::set<std::int64_t> redeliveries;
   };
@@ -99,9 +123,15 @@ class ModelStore final : public relay::Operations {
   void park(PartitionId id, Partition& partition, const relay::ParkedMessage& message);
   void skip(Partition& partition, const relay::ParkedMessage& message);
   std::optional<std::int64_t> take(Partition& partition, const relay::ParkedMessage& message);
+  bool is_published(std::int64_t sequence) const;
+  static std::int64_t number_of(const StreamId& stream);
+  void check() const;
 
   const Clock& clock_;
   Truth& truth_;
+  const relay::Mutation mutation_;
+  bool replaying_ = false;
+  std::vector<std::int64_t> late_;
   UuidGenerator ids_;
   std::deque<StreamId> streams_;
   EventKind published_kind_{1, "thing.happened", 1, true};
@@ -112,6 +142,7 @@ class ModelStore final : public relay::Operations {
   std::map<std::int64_t, Redelivery> redeliveries_;
   std::int64_t last_redelivery_ = 0;
   std::map<std::int64_t, std::map<std::int64_t, Parked>> parked_;
+  std::set<std::int64_t> discarded_;
   std::map<std::string, std::int64_t> workers_;
 };
 

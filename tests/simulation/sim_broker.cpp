@@ -14,12 +14,44 @@ JetStreamModel& SimBroker::stream(PartitionId partition) {
 
 void SimBroker::go_down() {
   up_ = false;
-  for (const auto& [worker, broken] : std::map{connections}) broken();
+  break_all();
+}
+
+void SimBroker::break_all() {
+  for (const auto& [worker, client] : std::map{clients}) client.broken();
+}
+
+void SimBroker::write_foreign(PartitionId partition) {
+  stream(partition).publish({.id = {}, .subject = subject(partition)}, world_.now());
+}
+
+std::int64_t SimBroker::last_event(PartitionId partition) {
+  const JetStreamModel& stream = this->stream(partition);
+  if (fence_ == Fence::subject) {
+    const Stored* const last = stream.last_of(subject(partition));
+    return last != nullptr ? last->message.event : 0;
+  }
+  std::int64_t last = 0;
+  for (const Stored& stored : stream.messages()) last = std::max(last, stored.message.event);
+  return last;
+}
+
+std::uint64_t SimBroker::last_sequence(PartitionId partition) {
+  const JetStreamModel& stream = this->stream(partition);
+  if (fence_ != Fence::subject) return stream.last_sequence();
+  const Stored* const last = stream.last_of(subject(partition));
+  return last != nullptr ? last->sequence : 0;
+}
+
+PartitionId SimBroker::partition_of(std::string_view subject) {
+  const std::string_view label = subject.substr(subject.find('.') + 1);
+  return label == "all" ? PartitionId{0} : PartitionId{std::stoi(std::string{label.substr(1)}) + 1};
 }
 
 void SimBroker::come_back() {
   up_ = true;
   for (auto& [partition, stream] : streams_) stream.restart(world_.now());
+  for (const auto& [worker, client] : std::map{clients}) client.back();
 }
 
 Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint64_t request) {
@@ -39,12 +71,15 @@ Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint6
     answer.broker_sequence = result.sequence;
     if (result.error != StreamError::none || result.duplicate) {
       answer.kind = Answer::Kind::stored_before;
+      answer.detail = result.duplicate                                   ? "duplicate"
+                      : result.error == StreamError::wrong_last_sequence ? "wrong sequence"
+                                                                         : "wrong id";
     } else {
       world_.mix(result.sequence * 31 + static_cast<std::uint64_t>(message.event));
       truth_.on_stored(partition, *stream.find(result.sequence));
+      if (on_stored) std::function{on_stored}(partition, result.sequence);
     }
   }
-  ++answers[answer.kind];
   return answer;
 }
 
@@ -54,7 +89,6 @@ Answer SimBroker::read_back(PartitionId partition, std::uint64_t request, std::u
     answer.kind = Answer::Kind::misconfigured;
     return answer;
   }
-  ++answers[answer.kind];
   const JetStreamModel& stream = this->stream(partition);
   const auto found = [](const Stored& stored) {
     return FoundMessage{.broker_sequence = stored.sequence,
@@ -84,27 +118,29 @@ Answer SimBroker::read_back(PartitionId partition, std::uint64_t request, std::u
 SimPublisher::SimPublisher(SimBroker& broker, int worker,
                            std::function<void(const Answer&)> deliver)
     : broker_{broker}, worker_{worker}, deliver_{std::move(deliver)} {
-  broker_.connections[worker_] = [this] { break_connection(); };
+  broker_.clients[worker_] = {[this] { break_connection(); }, [this] { flush_buffer(); }};
 }
 
 SimPublisher::~SimPublisher() {
   die();
-  broker_.connections.erase(worker_);
+  broker_.clients.erase(worker_);
 }
 
 void SimPublisher::connect(std::uint64_t session, AnswerSink&) {
   die();
   connection_ = std::make_shared<Connection>();
   connection_->session = session;
+  connection_->worker = worker_;
   connection_->deliver = deliver_;
   World& world = broker_.world();
   const Time delay = world.chance.between(ms / 10, broker_.faults.slowest);
-  const bool up = broker_.is_up();
+  const bool up = broker_.is_up() || broker_.clients_buffer;
   world.after(delay, [broker = &broker_, connection = connection_, up] {
     if (!connection->alive) return;
-    Answer answer{
-        .session = connection->session,
-        .kind = up && broker->is_up() ? Answer::Kind::connected : Answer::Kind::disconnected};
+    Answer answer{.session = connection->session,
+                  .kind = up && (broker->is_up() || broker->clients_buffer)
+                              ? Answer::Kind::connected
+                              : Answer::Kind::disconnected};
     if (answer.kind == Answer::Kind::disconnected) connection->alive = false;
     connection->deliver(answer);
   });
@@ -115,26 +151,33 @@ void SimPublisher::disconnect() noexcept {
 }
 
 /// The client forgets the connection; what it sent is on its way, or in a buffer that is lost.
-void SimPublisher::die() {
+void SimPublisher::die(bool late) {
   if (!connection_) return;
   Chance& chance = broker_.world().chance;
   connection_->alive = false;
-  if (chance.happens(broker_.faults.late_bytes)) {
+  if (connection_->publishing > 0) ++broker_.hits;
+  broker_.truth().allow_duplicates(connection_->publishing);
+  if (late || chance.happens(broker_.faults.late_bytes)) {
     connection_->late_until =
         broker_.world().now() + chance.between(0, broker_.faults.latest_bytes);
     connection_->arrives_until =
-        static_cast<std::uint64_t>(chance.between(0, static_cast<Time>(connection_->sent)));
+        late ? connection_->sent
+             : static_cast<std::uint64_t>(chance.between(0, static_cast<Time>(connection_->sent)));
   } else {
     connection_->arrives_until = 0;
   }
   connection_.reset();
 }
 
-void SimPublisher::break_connection() {
-  if (!connection_ || !connection_->alive) return;
+void SimPublisher::break_connection(bool late) {
+  if (!connection_ || !connection_->alive || broker_.clients_buffer) return;
   const std::uint64_t session = connection_->session;
-  die();
+  die(late);
   deliver_({.session = session, .kind = Answer::Kind::disconnected, .detail = "broken"});
+}
+
+void SimPublisher::flush_buffer() {
+  for (Request& request : std::exchange(buffer_, {})) send(std::move(request), true);
 }
 
 void SimPublisher::publish(const OutgoingMessage& outgoing) {
@@ -154,30 +197,36 @@ void SimPublisher::publish(const OutgoingMessage& outgoing) {
     }
   }
   send([message = std::move(message), partition = outgoing.partition, request = outgoing.request](
-           SimBroker& broker) { return broker.publish(partition, message, request); });
+           SimBroker& broker) { return broker.publish(partition, message, request); },
+       true);
 }
 
 void SimPublisher::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
-  send([=](SimBroker& broker) { return broker.read_back(partition, request, from); });
+  send([=](SimBroker& broker) { return broker.read_back(partition, request, from); }, false);
 }
 
-void SimPublisher::send(Request request) {
+void SimPublisher::send(Request request, bool publishes) {
+  if (broker_.clients_buffer && publishes && !broker_.is_up()) {
+    buffer_.push_back(std::move(request));
+    return;
+  }
   if (!connection_) return;
   World& world = broker_.world();
   const Time delay = world.chance.between(ms / 20, broker_.faults.slowest);
   Connection& connection = *connection_;
   connection.last_arrival = std::max(connection.last_arrival, world.now() + delay);
   const std::uint64_t number = ++connection.sent;
-  world.at(connection.last_arrival,
-           [broker = &broker_, connection = connection_, number, request = std::move(request)] {
-             arrive(*broker, connection, number, request);
-           });
+  if (publishes) ++connection.publishing;
+  world.at(connection.last_arrival, [broker = &broker_, connection = connection_, number, publishes,
+                                     request = std::move(request)] {
+    arrive(*broker, connection, number, publishes, request);
+  });
 }
 
 void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
-                          const Request& request) {
+                          bool publishes, const Request& request) {
   if (connection->alive) {
-    if (broker.is_up()) reply(broker, connection, request(broker));
+    if (broker.is_up()) reply(broker, connection, publishes, request(broker));
     return;
   }
   // A dead connection's bytes: the server takes them, and nobody hears of it.
@@ -191,14 +240,22 @@ void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, st
   });
 }
 
-void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection, Answer answer) {
+void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection, bool publishes,
+                         Answer answer) {
   World& world = broker.world();
-  if (world.chance.happens(broker.faults.lose_reply)) return;
+  const bool is_lost = world.chance.happens(broker.faults.lose_reply) ||
+                       (broker.on_reply && broker.on_reply(connection->worker));
+  if (is_lost) {
+    if (publishes) ++broker.hits;
+    return;
+  }
   const Time delay = world.chance.between(ms / 20, broker.faults.slowest);
   connection->last_reply = std::max(connection->last_reply, world.now() + delay);
   answer.session = connection->session;
-  world.at(connection->last_reply, [connection, answer = std::move(answer)] {
-    if (connection->alive) connection->deliver(answer);
+  // A reply of a session that is over may still reach the worker: telling them apart is its task.
+  world.at(connection->last_reply, [connection, publishes, answer = std::move(answer)] {
+    if (publishes) --connection->publishing;
+    connection->deliver(answer);
   });
 }
 

@@ -13,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace stela::sim {
 
@@ -49,13 +50,36 @@ class SimBroker {
 
   JetStreamModel& stream(PartitionId partition);
   NetworkFaults faults;
+  /// The client keeps what it couldn't send, and sends it when it is connected again: for
+  /// `reconnect_buffer`.
+  bool clients_buffer = false;
+  /// How often a fault hit something that was being published.
+  std::int64_t hits = 0;
+  /// Asked for each reply: may lose it, or break the connection that it comes on.
+  std::function<bool(int worker)> on_reply;
+  /// Told of each message that it stores.
+  std::function<void(PartitionId, std::uint64_t)> on_stored;
+
+  /// Every connection breaks.
+  void break_all();
+  /// Something that isn't ours, to the partition's end.
+  void write_foreign(PartitionId partition);
+  /// The last of our events that stands there; 0 for none.
+  std::int64_t last_event(PartitionId partition);
+  /// Where the last message of the partition stands; 0 if there is none.
+  std::uint64_t last_sequence(PartitionId partition);
+  static PartitionId partition_of(std::string_view subject);
   World& world() noexcept { return world_; }
+  Truth& truth() noexcept { return truth_; }
+  const StreamLimits& limits() const noexcept { return limits_; }
   Fence fence() const noexcept { return fence_; }
 
-  /// Told when a connection is to break.
-  std::map<int, std::function<void()>> connections;
-  /// How often each kind of answer was given.
-  std::map<Answer::Kind, std::int64_t> answers;
+  /// Told when a connection is to break, and when the server is there again.
+  struct Client {
+    std::function<void()> broken;
+    std::function<void()> back;
+  };
+  std::map<int, Client> clients;
 
  private:
   static std::string subject(PartitionId partition) { return "sim." + partition.label(); }
@@ -85,38 +109,45 @@ class SimPublisher final : public Publisher {
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
   void flush() override {}
 
-  /// The connection breaks without the worker's doing.
-  void break_connection();
+  /// 0 if there is none.
+  std::uint64_t session() const noexcept { return connection_ ? connection_->session : 0; }
+
+  /// The connection breaks without the worker's doing; `late` has all of its bytes arrive.
+  void break_connection(bool late = false);
 
  private:
   /// What stands between one client and the server.
   struct Connection {
+    int worker = 0;
     std::uint64_t session = 0;
     bool alive = true;
     /// When its last byte arrives: nothing overtakes it.
     Time last_arrival = 0;
     Time last_reply = 0;
     std::uint64_t sent = 0;
+    std::int64_t publishing = 0;
     /// After its death: how many of the requests that were sent still arrive.
     std::uint64_t arrives_until = UINT64_MAX;
     /// Not before then, all the same.
     Time late_until = 0;
-    /// Only called while it is alive: then its publisher is too.
     std::function<void(const Answer&)> deliver;
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
 
   using Request = std::function<Answer(SimBroker&)>;
-  void send(Request request);
+  void send(Request request, bool publishes);
+  void flush_buffer();
   static void arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
-                     const Request& request);
-  static void reply(SimBroker& broker, const ConnectionPtr& connection, Answer answer);
-  void die();
+                     bool publishes, const Request& request);
+  static void reply(SimBroker& broker, const ConnectionPtr& connection, bool publishes,
+                    Answer answer);
+  void die(bool late = false);
 
   SimBroker& broker_;
   const int worker_;
   std::function<void(const Answer&)> deliver_;
   ConnectionPtr connection_;
+  std::vector<Request> buffer_;
 };
 
 }  // namespace stela::sim

@@ -4,51 +4,21 @@
 #include "relay/worker.hpp"
 #include "simulation/faulty_store.hpp"
 #include "simulation/model_store.hpp"
+#include "simulation/outcome.hpp"
+#include "simulation/plan.hpp"
 #include "simulation/sim_broker.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"
 
-#include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace stela::sim {
-
-/// What a run is made of. Everything is drawn from the seed; a test may pin some of it.
-struct Plan {
-  std::uint64_t seed = 0;
-  relay::Mutation mutation = relay::Mutation::none;
-  Fence fence = Fence::stream;
-  int workers = 3;
-  int partitions = 16;
-  int streams = 40;
-  Time faults_until = 600 * second;
-  double appends_per_second = 2;
-  /// How many faults may happen; shrinking lowers it.
-  std::int64_t most_faults = INT64_MAX;
-  /// Faults of a kind that was switched off don't happen; shrinking switches them off.
-  std::uint32_t kinds = UINT32_MAX;
-  bool trace = false;
-
-  static Plan draw(std::uint64_t seed);
-};
-
-struct Outcome {
-  std::optional<Violation> violation;
-  Time simulated = 0;
-  std::uint64_t hash = 0;
-  std::int64_t appended = 0;
-  std::int64_t stored = 0;
-  std::int64_t faults = 0;
-  std::int64_t lease_changes = 0;
-  std::int64_t publishing_faults = 0;
-  std::map<std::string, std::int64_t> rows;
-};
 
 /// Threads: one at a time; runs of different seeds share nothing.
 class Simulation final : private relay::Observer {
@@ -60,49 +30,53 @@ class Simulation final : private relay::Observer {
 
  private:
   struct Node;
-  enum class Fault : std::uint8_t {
-    kill,
-    pause,
-    disconnect,
-    broker_down,
-    broker_full,
-    broker_missing,
-    lose_replies,
-    late_bytes,
-    slow_network,
-    store_busy,
-    store_full,
-    clock_step,
-    join,
-    leave,
-    resize,
-    poison,
-    reject,
-    retry_parked,
-    discard_parked,
-    republish,
-    count,
-  };
-
   void start_node();
   void crash(Node& node);
   void drive(Node& node);
+  Node* find(int number);
+  void plan_drive(Node& node, Time delay);
   void deliver(int node, std::uint64_t life, const Answer& answer);
   void schedule(Node& node);
   void interrupt(Node& node);
   void pause(Node& node, Time length);
+  Node* any_node();
+  bool is_anyone_busy() const;
 
   void append_some();
+  void append(int stream, bool publishes);
+  void wake_all();
+  void count(const Answer& answer, int node);
+  void on_incident(const relay::Incident& incident) override;
+  void note(const std::string& what);
+
+  // The nemesis.
   void plan_next_fault();
   void strike(Fault fault);
-  void heal();
-  void run_until(Time limit);
-  void check_liveness();
-  void note(const std::string& what);
-  std::string describe() const;
-  void on_incident(const relay::Incident& incident) override;
+  void allow_duplicates();
+  void strike_process(Fault fault, Time length);
+  void strike_broker(Fault fault, Time length);
+  void operate(Fault fault, Time length);
+  std::optional<ScriptedFault::Kind> scripted();
 
-  Node* any_node();
+  // What an operator has to be called for.
+  void lose_tail();
+  void lose_tail_of(PartitionId partition);
+  void make_next_unreadable();
+  void let_a_foreigner_write();
+  void age_out();
+  void plan_restore();
+  void restore();
+  void watch();
+  void on_stop(PartitionId partition, const std::string& reason);
+  void adopt(PartitionId partition);
+  PartitionId any_partition();
+  bool can_be_struck(PartitionId partition) const;
+
+  void run_until(Time limit);
+  void heal();
+  Time longest_recovery() const;
+  void check_liveness();
+  void check_restored() const;
 
   const Plan plan_;
   World world_;
@@ -120,9 +94,16 @@ class Simulation final : private relay::Observer {
   double kill_chance_ = 0;
   double pause_chance_ = 0;
   bool healing_ = false;
+  Time restored_ = -1;
+  Time mean_since_ = 0;
+  void count_means();
+  /// Partitions that must stop, and why; and what the broker lost of them.
+  std::map<PartitionId, std::string> expected_stops_;
+  std::map<PartitionId, std::vector<GlobalSequence>> lost_;
+  std::set<PartitionId> known_stops_;
+  std::set<PartitionId> closed_;
+  std::shared_ptr<const ModelStore::Copy> copy_;
   Outcome outcome_;
 };
-
-std::string_view to_string(relay::Mutation mutation) noexcept;
 
 }  // namespace stela::sim

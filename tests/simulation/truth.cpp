@@ -1,5 +1,6 @@
 #include "simulation/truth.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stela::sim {
@@ -17,6 +18,7 @@ void Truth::on_generation(int number, int) {
 
 void Truth::on_append(std::int64_t sequence, std::int64_t stream, bool publishes, std::string id,
                       PartitionId partition) {
+  if (store_went_back_) return;
   if (index(sequence) != events_.size()) {
     fail(2, name(sequence) + " was appended behind " + std::to_string(events_.size()));
   }
@@ -29,14 +31,18 @@ void Truth::on_append(std::int64_t sequence, std::int64_t stream, bool publishes
   partitions_[partition].expected.push_back(sequence);
   ++waiting_[generation_];
   ++missing_;
+  ++open_;
 }
 
 void Truth::on_acquire(PartitionId partition, std::string_view owner, std::int64_t epoch) {
+  // A power cut, and a copy from before, may set epochs back.
+  if (store_went_back_) return;
   Partition& known = partitions_[partition];
   if (epoch <= known.epoch) {
     fail(3, partition.label() + " got epoch " + std::to_string(epoch) + " after " +
                 std::to_string(known.epoch));
   }
+  if (!known.owner.empty() && known.owner != owner) ++changes_of_owner_;
   known.epoch = epoch;
   known.owner = owner;
 }
@@ -56,15 +62,18 @@ void Truth::settle(Event& event) {
 }
 
 void Truth::on_published(std::int64_t sequence, std::int64_t redelivery) {
+  if (store_went_back_) return;
   Event& event = events_.at(index(sequence));
   if (std::exchange(event.parked, false)) parked_by_stream_[event.stream].erase(sequence);
   const bool stands = redelivery > 0 ? event.redeliveries > 0 : event.copies > 0;
-  if (!stands && !log_is_broken_) {
+  if (!stands) {
     fail(5, name(sequence) + " is marked as published, and doesn't stand at the broker");
   }
+  if (!std::exchange(event.marked, true)) --open_;
 }
 
 void Truth::on_parked(std::int64_t sequence) {
+  if (store_went_back_) return;
   Event& event = events_.at(index(sequence));
   if (event.parked) return;
   event.parked = true;
@@ -73,13 +82,16 @@ void Truth::on_parked(std::int64_t sequence) {
 }
 
 void Truth::on_discarded(std::int64_t sequence) {
+  if (store_went_back_) return;
   Event& event = events_.at(index(sequence));
   if (!event.parked && event.copies == 0 && event.redeliveries == 0) settle(event);
+  if (!event.discarded && !event.marked) --open_;
   event.discarded = true;
   parked_by_stream_[event.stream].erase(sequence);
 }
 
 void Truth::on_sent_again(std::int64_t sequence, int generation) {
+  if (store_went_back_) return;
   Event& event = events_.at(index(sequence));
   event.sent_again = true;
   if (!event.parked) {
@@ -97,8 +109,52 @@ void Truth::on_sent_again(std::int64_t sequence, int generation) {
   }
 }
 
+void Truth::on_republished(std::int64_t sequence, int generation) {
+  if (store_went_back_) return;
+  Event& event = events_.at(index(sequence));
+  if (event.copies + event.redeliveries > 0 || std::exchange(event.awaited, true)) return;
+  event.generation = generation;
+  ++waiting_[generation];
+  ++missing_;
+}
+
+void Truth::on_republish_given_up(std::int64_t sequence) {
+  Event& event = events_.at(index(sequence));
+  if (std::exchange(event.awaited, false)) settle(event);
+}
+
+void Truth::check_pending(std::int64_t pending) const {
+  if (store_went_back_ || pending == open_) return;
+  fail(1, std::to_string(open_) + " events are to be published, and the store knows of " +
+              std::to_string(pending));
+}
+
+void Truth::on_store_went_back(std::set<PartitionId> closed) {
+  store_went_back_ = true;
+  closed_ = std::move(closed);
+}
+
+void Truth::on_lost(std::int64_t sequence) {
+  Event& event = events_.at(index(sequence));
+  event.lost = true;
+  --(event.copies > 0 ? event.copies : event.redeliveries);
+  Partition& partition = partitions_[event.partition];
+  partition.last_stored = std::min(partition.last_stored, sequence - 1);
+  std::int64_t& last = last_of_stream_[event.stream];
+  last = std::min(last, sequence - 1);
+  // What isn't marked is going to be sent once more; what is, only if an operator says so.
+  if (event.marked || event.parked || event.discarded) return;
+  if (event.copies + event.redeliveries > 0) return;
+  ++waiting_[event.generation];
+  ++missing_;
+}
+
 void Truth::on_stored(PartitionId partition, const Stored& stored) {
   ++stored_;
+  if (store_went_back_) {
+    if (!closed_.contains(partition)) return;
+    fail(4, partition.label() + " is written to, though the store has forgotten what it holds");
+  }
   const std::int64_t sequence = stored.message.event;
   if (stored.message.store_id != store_id_ || sequence < 1 || index(sequence) >= events_.size()) {
     fail(4, "the broker stores " + name(sequence) + ", which was never committed");
@@ -113,8 +169,9 @@ void Truth::on_stored(PartitionId partition, const Stored& stored) {
     fail(4, name(sequence) + " is stored under another id");
   }
   const bool first = event.copies + event.redeliveries == 0;
-  if (first && !event.parked) settle(event);
-  if (first) check_stream(event, sequence);
+  const bool awaited = std::exchange(event.awaited, false);
+  if (first && !event.parked && (!event.marked || awaited)) settle(event);
+  if (first && !event.lost) check_stream(event, sequence);
   if (stored.message.redelivery > 0) {
     ++event.redeliveries;
     return;
@@ -128,6 +185,7 @@ void Truth::on_stored(PartitionId partition, const Stored& stored) {
     }
     return;
   }
+  if (event.lost) return;
   check_order(partitions_[partition], sequence);
   check_generation(event, sequence);
 }
@@ -144,7 +202,8 @@ void Truth::check_order(Partition& partition, std::int64_t sequence) {
     ++partition.next;
     if (expected == sequence) break;
     const Event& passed = events_[index(expected)];
-    if (passed.copies == 0 && !passed.parked && !passed.discarded && !passed.sent_again) {
+    if (passed.copies == 0 && !passed.parked && !passed.discarded && !passed.sent_again &&
+        !passed.lost) {
       fail(6, name(sequence) + " is stored before " + name(expected));
     }
   }
@@ -180,7 +239,7 @@ std::string Truth::first_missing() const {
   for (std::size_t i = 0; i < events_.size(); ++i) {
     const Event& event = events_[i];
     if (event.publishes && event.copies + event.redeliveries == 0 && !event.parked &&
-        !event.discarded) {
+        !event.discarded && (!event.marked || event.awaited)) {
       return name(static_cast<std::int64_t>(i) + 1) + " of " + event.partition.label();
     }
   }

@@ -16,7 +16,7 @@
 
 namespace stela::sim {
 
-/// An invariant that doesn't hold. The number is that of protocol.md, section 5… see docs/relay.md.
+/// An invariant that doesn't hold, by its number in docs/relay.md.
 struct Violation {
   int invariant = 0;
   std::string what;
@@ -39,8 +39,14 @@ class Truth {
     int redeliveries = 0;
     bool parked = false;
     bool discarded = false;
+    /// The store says that it is published.
+    bool marked = false;
     /// An operator sent it again, so it comes out of order.
     bool sent_again = false;
+    /// The broker lost it after it had acknowledged it.
+    bool lost = false;
+    /// It is to be sent again because of that.
+    bool awaited = false;
   };
 
   // What the store did.
@@ -54,13 +60,21 @@ class Truth {
   void on_parked(std::int64_t sequence);
   void on_discarded(std::int64_t sequence);
   void on_sent_again(std::int64_t sequence, int generation);
+  void on_republished(std::int64_t sequence, int generation);
+  void on_republish_given_up(std::int64_t sequence);
+
+  /// Invariant 1, after each transaction: so many wait, be it behind what is parked.
+  void check_pending(std::int64_t pending) const;
 
   // What the broker did.
   void on_stored(PartitionId partition, const Stored& stored);
+  /// It lost a message, though it had taken it.
+  void on_lost(std::int64_t sequence);
+  /// The store is an older copy of itself from now on. Nothing may be sent to these partitions.
+  void on_store_went_back(std::set<PartitionId> closed);
 
   /// Counted for a fence of none: how many second copies faults may account for.
   void allow_duplicates(std::int64_t count) noexcept { allowed_duplicates_ += count; }
-  void expect_broken_log() noexcept { log_is_broken_ = true; }
 
   /// Everything that is to be published stands at the broker, but for what is parked or discarded.
   std::int64_t missing() const noexcept { return missing_; }
@@ -69,6 +83,7 @@ class Truth {
   std::int64_t appended() const noexcept { return static_cast<std::int64_t>(events_.size()); }
   std::int64_t stored() const noexcept { return stored_; }
   std::int64_t duplicates() const noexcept { return duplicates_; }
+  std::int64_t changes_of_owner() const noexcept { return changes_of_owner_; }
   const Event& event(std::int64_t sequence) const { return events_.at(index(sequence)); }
 
  private:
@@ -103,7 +118,11 @@ class Truth {
   std::int64_t stored_ = 0;
   std::int64_t duplicates_ = 0;
   std::int64_t allowed_duplicates_ = 0;
-  bool log_is_broken_ = false;
+  std::int64_t changes_of_owner_ = 0;
+  /// Events that are to be published and are neither marked nor given up.
+  std::int64_t open_ = 0;
+  bool store_went_back_ = false;
+  std::set<PartitionId> closed_;
 };
 
 }  // namespace stela::sim

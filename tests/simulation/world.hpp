@@ -73,7 +73,16 @@ class World {
 
   Time now() const noexcept { return now_; }
   void at(Time time, std::function<void()> what) {
-    queue_.push({time < now_ ? now_ : time, next_++, std::move(what)});
+    std::uint32_t slot = 0;
+    if (free_.empty()) {
+      slot = static_cast<std::uint32_t>(slots_.size());
+      slots_.push_back(std::move(what));
+    } else {
+      slot = free_.back();
+      free_.pop_back();
+      slots_[slot] = std::move(what);
+    }
+    queue_.push({time < now_ ? now_ : time, next_++, slot});
   }
   void after(Time delay, std::function<void()> what) { at(now_ + delay, std::move(what)); }
 
@@ -83,11 +92,13 @@ class World {
       now_ = limit > now_ ? limit : now_;
       return false;
     }
-    Entry entry = std::move(const_cast<Entry&>(queue_.top()));
+    const Entry entry = queue_.top();
     queue_.pop();
     now_ = entry.time;
     ++events_;
-    entry.what();
+    const std::function<void()> what = std::move(slots_[entry.slot]);
+    free_.push_back(entry.slot);
+    what();
     return true;
   }
 
@@ -104,7 +115,7 @@ class World {
   struct Entry {
     Time time;
     std::uint64_t order;
-    std::function<void()> what;
+    std::uint32_t slot;
     bool operator<(const Entry& other) const noexcept {
       return time != other.time ? time > other.time : order > other.order;
     }
@@ -115,6 +126,9 @@ class World {
   std::uint64_t events_ = 0;
   std::uint64_t hash_ = 0xcbf29ce484222325;
   std::priority_queue<Entry> queue_;
+  /// What the entries do; apart, so that sorting moves little.
+  std::vector<std::function<void()>> slots_;
+  std::vector<std::uint32_t> free_;
 };
 
 /// A host's clocks: wall time can be stepped, steady time drifts a little.

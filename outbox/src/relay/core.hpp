@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -65,6 +66,7 @@ class Observer {
 enum class Mutation : std::uint8_t {
   none,
   skip_failed_row,
+  no_sort,
   empty_list_means_all,
   mark_before_ack,
   mark_on_timeout,
@@ -73,6 +75,11 @@ enum class Mutation : std::uint8_t {
   dedup_only,
   fence_on_wrong_sequence,
   no_park_behind,
+  drop_after_three_attempts,
+  // Built into what the tests put around the core.
+  reconnect_buffer,
+  enqueue_after_commit,
+  replay_flag_left_on,
 };
 
 /// What every part of a worker's core works with.
@@ -94,8 +101,8 @@ struct Core {
   std::uint64_t session = 0;
   /// A lane found that the session can't be relied on: the worker has to open another.
   bool session_failed = false;
-  /// A lane found that the broker isn't as it should be; empty otherwise.
-  std::string misconfigured = {};
+  /// A lane found that the broker isn't as it should be, and what the broker says of it.
+  std::optional<std::string> misconfigured = {};
   std::uint64_t last_request = 0;
 
   Steady now() const { return clock.steady_now(); }

@@ -23,17 +23,18 @@ void FencedLane::begin(const Standing& standing) {
   published_through_ = standing.published_through;
   broker_sequence_ = standing.broker_sequence;
   broker_id_ = standing.broker_id;
+  adopted_ = standing.adopted;
   if (standing.unclean && standing.flight_count > 0) {
     careful_through_ = standing.flight_through;
     if (standing.flight_count == 1) suspect_ = standing.flight_through;
   }
   doubt();
-  if (core_.mutation == Mutation::no_read_back_at_acquisition) return resume();
   ask();
 }
 
 void FencedLane::forget() {
   doubt();
+  has_looked_ = false;
   failure_.reset();
   careful_through_ = {};
   suspect_ = {};
@@ -67,6 +68,8 @@ void FencedLane::send(int& budget) {
     std::unique_ptr<PendingBatch> batch;
     if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
     if (batch->messages.empty()) break;
+    if (core_.mutation == Mutation::no_sort)
+      std::reverse(batch->messages.begin(), batch->messages.end());
     if (!charge_suspect(batch->messages.front())) break;
 
     Advance note = progress();
@@ -258,8 +261,10 @@ Advance FencedLane::progress() const {
 }
 
 bool FencedLane::advance(const Advance& advance, bool durable) {
+  Lease held = lease();
+  if (core_.mutation == Mutation::no_epoch_in_mark) held.epoch = -held.epoch;
   bool noted = false;
-  if (!guarded([&] { noted = core_.store.advance(lease(), advance, durable); })) return false;
+  if (!guarded([&] { noted = core_.store.advance(held, advance, durable); })) return false;
   if (!noted) {
     lose("its epoch has passed");
     return false;
@@ -330,11 +335,12 @@ std::string_view FencedLane::contradiction(const Answer& answer) const {
   if (answer.last_sequence < broker_sequence_ && !aged_out) return "broker_lost";
   std::uint64_t expected = broker_sequence_;
   for (const FoundMessage& found : answer.found) {
-    if (!found.is_ours || found.store_id != core_.store_id) return "foreign_writer";
     if (found.broker_sequence == broker_sequence_) {
+      // Without an id it was adopted, whoever sent it.
       if (!broker_id_.empty() && found.message_id != broker_id_) return "store_went_back";
       continue;
     }
+    if (!found.is_ours || found.store_id != core_.store_id) return "foreign_writer";
     if (core_.fence == Fence::stream && found.broker_sequence != ++expected) return "unreadable";
     expected = found.broker_sequence;
   }
@@ -350,6 +356,17 @@ void FencedLane::on_read_back(const Answer& answer) {
   if (answer.kind != Answer::Kind::read_back) {
     core_.session_failed = true;
     return doubt();
+  }
+  if (adopted_) {
+    if (adopt(answer)) resume();
+    return;
+  }
+  if (core_.mutation == Mutation::no_read_back_at_acquisition && !has_looked_) {
+    // Goes on behind whatever stands there.
+    broker_sequence_ = answer.last_sequence;
+    if (!answer.found.empty()) broker_id_ = answer.found.back().message_id;
+    has_looked_ = true;
+    return resume();
   }
   const std::string_view reason = contradiction(answer);
   if (!reason.empty()) {
@@ -397,14 +414,44 @@ bool FencedLane::accept(const Answer& answer) {
     doubt();
     return false;
   }
-  if (failure_) {
-    const auto stored = [&](const FoundMessage& found) {
-      return found.sequence == failure_->message.sequence &&
-             found.redelivery == failure_->message.redelivery;
-    };
-    if (std::any_of(answer.found.begin(), answer.found.end(), stored)) failure_.reset();
-  }
+  drop_stored_failure(answer);
   return true;
+}
+
+bool FencedLane::adopt(const Answer& answer) {
+  Advance advance{.broker_sequence = answer.last_sequence};
+  std::vector<GlobalSequence> sequences;
+  for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
+  std::vector<EventId> ids;
+  if (!guarded([&] { ids = core_.store.ids_of(sequences); })) {
+    doubt();
+    return false;
+  }
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const FoundMessage& found = answer.found[i];
+    const bool is_ours = found.is_ours && found.store_id == core_.store_id &&
+                         ids[i].to_string() == event_id_in(found.message_id);
+    if (found.broker_sequence == answer.last_sequence) advance.broker_id = found.message_id;
+    if (!is_ours || found.broker_sequence <= broker_sequence_) continue;
+    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
+                                 found.broker_sequence, found.broker_sequence});
+  }
+  if (!this->advance(advance, false)) {
+    doubt();
+    return false;
+  }
+  adopted_ = false;
+  drop_stored_failure(answer);
+  return true;
+}
+
+void FencedLane::drop_stored_failure(const Answer& answer) {
+  if (!failure_) return;
+  const auto is_stored = [&](const FoundMessage& found) {
+    return found.sequence == failure_->message.sequence &&
+           found.redelivery == failure_->message.redelivery;
+  };
+  if (std::any_of(answer.found.begin(), answer.found.end(), is_stored)) failure_.reset();
 }
 
 void FencedLane::resume() {
@@ -422,6 +469,11 @@ void FencedLane::act_on(const Failure& failure) {
                      failure.detail);
     case Answer::Kind::rejected: {
       const int attempts = failure.message.attempts + 1;
+      if (core_.mutation == Mutation::drop_after_three_attempts && attempts >= 3) {
+        const GlobalSequence dropped = failure.message.sequence;
+        advance({.published = {{dropped, dropped, 1, failure.message.redelivery}}}, false);
+        return;
+      }
       if (attempts >= core_.options.max_attempts) {
         return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail);
       }
@@ -475,6 +527,10 @@ void FencedLane::on_time() {
   if (state_ == State::reading && asked_ <= limit) core_.session_failed = true;
   for (const InFlight& sent : flight_) {
     if (sent.answered) continue;
+    if (sent.sent <= limit && core_.mutation == Mutation::mark_on_timeout) {
+      on_answer({.request = sent.request, .kind = Answer::Kind::unknown});
+      break;
+    }
     if (sent.sent <= limit) core_.session_failed = true;
     break;
   }

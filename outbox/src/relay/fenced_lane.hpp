@@ -85,6 +85,9 @@ class FencedLane final : public Lane {
   /// The reason to stop the partition that the answer gives; empty if there is none.
   std::string_view contradiction(const Answer& answer) const;
   bool accept(const Answer& answer);
+  /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
+  bool adopt(const Answer& answer);
+  void drop_stored_failure(const Answer& answer);
   void resume();
   void act_on(const Failure& failure);
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
@@ -99,6 +102,9 @@ class FencedLane final : public Lane {
   GlobalSequence published_through_ = {};
   std::uint64_t broker_sequence_ = 0;
   std::string broker_id_;
+  bool adopted_ = false;
+  /// Only for `no_read_back_at_acquisition`.
+  bool has_looked_ = false;
   /// What was sent last: the next message has to follow it.
   std::uint64_t tail_position_ = 0;
   std::string tail_id_;

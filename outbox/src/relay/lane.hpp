@@ -28,6 +28,8 @@ class Lane {
 
   /// Tries to get the lease; true if it is ours now.
   bool acquire();
+  /// Believes that it has the lease, without asking: only for `empty_list_means_all`.
+  void seize();
   /// Renews it; without success the lane is lost.
   void renew();
   /// Sends nothing more, so that the lease can be handed over.

@@ -37,8 +37,8 @@ struct Standing {
   /// How often the partition was backed off in a row, and how long it still is.
   int attempts = 0;
   std::chrono::microseconds backoff_left{0};
-  /// Why it is stopped; empty if it isn't.
-  std::string stopped = {};
+  /// An operator said that what stands at the broker is to be taken as it is.
+  bool adopted = false;
 };
 
 /// Everybody's partitions and workers, at one time.

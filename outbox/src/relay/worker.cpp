@@ -60,18 +60,18 @@ void Worker::run_due() {
   for (auto& [number, lane] : lanes_) lane->on_time();
   woken_ = false;
   unfinished_ = false;
-  const int budget = options_.window;
+  // Each partition has a share of what is sent at once, and none can starve the others.
+  const auto sharers = static_cast<int>(std::max<std::size_t>(owned_partitions(), 1));
+  const int share = std::max(1, options_.window / sharers);
   for (auto& [number, lane] : lanes_) {
-    // Each partition has a share of what is sent at once, and none can starve the others.
-    int part =
-        std::max<int>(1, budget / static_cast<int>(std::max<std::size_t>(owned_partitions(), 1)));
-    lane->pump(part);
+    int budget = share;
+    lane->pump(budget);
     lane->mark_if_due();
     // Its share is used up, and no answer is on its way that would bring it on.
-    if (part <= 0 && lane->is_idle()) unfinished_ = true;
+    if (budget <= 0 && lane->is_idle()) unfinished_ = true;
   }
   if (core_.session_failed) drop_session("an answer is missing", false);
-  if (!core_.misconfigured.empty()) drop_session(std::exchange(core_.misconfigured, {}), true);
+  if (const auto why = std::exchange(core_.misconfigured, std::nullopt)) drop_session(*why, true);
   hand_over_drained();
 }
 
@@ -94,13 +94,9 @@ void Worker::on_answer(const Answer& answer) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
     core_.session = last_session_;
-    if (failed_connects_ > 0 || !trouble_.empty()) {
-      core_.report(Incident::Kind::broker_back, {}, {}, "the broker answers again");
-    }
-    failed_connects_ = 0;
-    trouble_.clear();
-    misconfigured_ = false;
     for (auto& [number, lane] : lanes_) lane->on_session();
+    // Whether the streams are as they should be, only those who use them can tell.
+    if (owned_partitions() == 0) recover();
     return;
   }
   if (answer.kind == Answer::Kind::disconnected && answer.request == 0) {
@@ -110,7 +106,20 @@ void Worker::on_answer(const Answer& answer) {
     return drop_session(answer.detail, true);
   }
   if (broker_ != Broker::connected) return;
+  const bool works = answer.kind != Answer::Kind::misconfigured &&
+                     answer.kind != Answer::Kind::unknown &&
+                     answer.kind != Answer::Kind::disconnected;
+  if (works) recover();
   for (auto& [number, lane] : lanes_) lane->on_answer(answer);
+}
+
+void Worker::recover() {
+  if (failed_connects_ > 0 || !trouble_.empty()) {
+    core_.report(Incident::Kind::broker_back, {}, {}, "the broker answers again");
+  }
+  failed_connects_ = 0;
+  trouble_.clear();
+  misconfigured_ = false;
 }
 
 // --- membership and leases
@@ -183,6 +192,9 @@ void Worker::take_free(const Overview& overview) {
     if (!partition.is_free || partition.is_stopped || !partition.is_needed) continue;
     if (lane(partition.id).is_owned()) continue;
     if (lane(partition.id).acquire()) ++owned;
+  }
+  if (core_.mutation == Mutation::empty_list_means_all && owned == 0) {
+    for (const Overview::Partition& partition : overview.partitions) lane(partition.id).seize();
   }
 }
 
@@ -270,8 +282,8 @@ void Worker::drop_session(std::string why, bool misconfigured) {
 }
 
 std::string Worker::broker_state() const {
-  if (broker_ == Broker::connected) return "connected";
   if (misconfigured_) return "misconfigured: " + trouble_;
+  if (broker_ == Broker::connected) return "connected";
   return trouble_.empty() ? "connecting" : "down: " + trouble_;
 }
 

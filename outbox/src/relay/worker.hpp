@@ -68,6 +68,8 @@ class Worker {
   void hand_over_drained();
 
   void connect();
+  /// The broker does what it should.
+  void recover();
   void drop_session(std::string why, bool misconfigured);
 
   Lane& lane(PartitionId partition);

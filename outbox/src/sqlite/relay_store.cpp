@@ -74,7 +74,10 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
             .bind(4, at)
             .bind(5, at + ttl.count())
             .run();
-        connection.query(sql::purge_workers).bind(1, at - forgotten_after * ttl.count()).run();
+        connection.query(sql::purge_workers)
+            .bind(1, at - forgotten_after * ttl.count())
+            .bind(2, at + 2 * ttl.count())
+            .run();
         purged = sqlite3_changes(connection.handle());
       },
       Sync::none);
@@ -152,8 +155,9 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
                             .flight_count = now_held.integer(6),
                             .flight_through = GlobalSequence{now_held.integer(7)},
                             .attempts = static_cast<int>(now_held.integer(8)),
-                            .backoff_left = std::chrono::microseconds{
-                                std::max<std::int64_t>(now_held.integer(9) - at, 0)}};
+                            .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
+                                now_held.integer(9) - at, 0)},
+                            .adopted = now_held.integer(10) != 0};
       },
       Sync::none);
   return standing;

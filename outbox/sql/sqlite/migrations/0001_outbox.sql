@@ -57,7 +57,9 @@ CREATE TABLE outbox_partitions (
   last_error        TEXT,
   stopped           TEXT,
   stopped_detail    TEXT,
-  retired_at        INTEGER
+  retired_at        INTEGER,
+  -- An operator said that what stands at the broker is to be taken as it is.
+  adopted           INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 CREATE TABLE outbox_workers (

@@ -2,6 +2,7 @@ UPDATE outbox_partitions
 SET published_through = max(published_through, ?4),
     broker_sequence = coalesce(?5, broker_sequence),
     broker_id = coalesce(?6, broker_id),
+    adopted = CASE WHEN ?5 IS NULL THEN adopted ELSE 0 END,
     flight_count = ?7, flight_through = ?8,
     removed = removed + ?9, published = published + ?10,
     last_position = max(last_position, ?11)

@@ -1,0 +1,11 @@
+// The simulator's own test: faults built into the core, each found by the invariant named for it.
+#pragma once
+
+namespace stela::sim {
+
+/// Runs seeds against each mutant until one breaks the invariant that the table names, and looks
+/// that the same seed is clean without the mutation. True if all were found; `seconds` of CPU time
+/// each at most.
+bool find_mutants(double seconds);
+
+}  // namespace stela::sim

@@ -1,0 +1,59 @@
+#include "simulation/plan.hpp"
+
+#include <array>
+
+namespace stela::sim {
+
+using relay::Mutation;
+
+Plan Plan::draw(std::uint64_t seed) {
+  Chance chance{seed * 0x9e3779b97f4a7c15 + 1};
+  Plan plan{.seed = seed};
+  const auto kind = chance.below(10);
+  plan.fence = kind < 7 ? Fence::stream : kind < 9 ? Fence::subject : Fence::none;
+  plan.workers = static_cast<int>(chance.between(5, 7));
+  plan.partitions = static_cast<int>(chance.happens(0.8) ? 16 : chance.between(17, 24));
+  plan.streams = static_cast<int>(chance.between(3, 60));
+  plan.faults_until = chance.between(300, 1'200) * second;
+  plan.restore = plan.fence != Fence::none && chance.happens(0.1);
+  return plan;
+}
+
+std::string_view to_string(Fault fault) noexcept {
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(Fault::count)> names{
+      "kill",         "pause",        "disconnect",      "broker_down",
+      "broker_full",  "missing",      "lose_replies",    "late_bytes",
+      "slow_network", "store_busy",   "store_full",      "clock_step",
+      "join",         "leave",        "resize",          "poison",
+      "reject",       "retry_parked", "discard_parked",  "republish",
+      "replay",       "tail_lost",    "tail_unreadable", "foreign_writer",
+      "aged_out"};
+  return names[static_cast<std::size_t>(fault)];
+}
+
+std::string_view to_string(ScriptedFault::Kind kind) noexcept {
+  static constexpr std::array<std::string_view, 5> names{"kill", "pause", "lose_reply",
+                                                         "late_bytes", "cut"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view to_string(Mutation mutation) noexcept {
+  static constexpr std::array<std::string_view, 15> names{"none",
+                                                          "skip_failed_row",
+                                                          "no_sort",
+                                                          "empty_list_means_all",
+                                                          "mark_before_ack",
+                                                          "mark_on_timeout",
+                                                          "no_epoch_in_mark",
+                                                          "no_read_back_at_acquisition",
+                                                          "dedup_only",
+                                                          "fence_on_wrong_sequence",
+                                                          "no_park_behind",
+                                                          "drop_after_three_attempts",
+                                                          "reconnect_buffer",
+                                                          "enqueue_after_commit",
+                                                          "replay_flag_left_on"};
+  return names[static_cast<std::size_t>(mutation)];
+}
+
+}  // namespace stela::sim

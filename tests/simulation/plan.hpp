@@ -1,0 +1,84 @@
+// What a run is made of.
+#pragma once
+
+#include "relay/core.hpp"
+#include "simulation/world.hpp"
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace stela::sim {
+
+/// Nothing that was sent is on its way for longer than this.
+inline constexpr Time latest_of_all = 60 * second;
+
+enum class Fault : std::uint8_t {
+  kill,
+  pause,
+  disconnect,
+  broker_down,
+  broker_full,
+  broker_missing,
+  lose_replies,
+  late_bytes,
+  slow_network,
+  store_busy,
+  store_full,
+  clock_step,
+  join,
+  leave,
+  resize,
+  poison,
+  reject,
+  retry_parked,
+  discard_parked,
+  republish,
+  replay,
+  tail_lost,
+  tail_unreadable,
+  foreign_writer,
+  aged_out,
+  count,
+};
+
+std::string_view to_string(Fault fault) noexcept;
+std::string_view to_string(relay::Mutation mutation) noexcept;
+
+/// A fault at a place instead of by chance: at the so-many-th opportunity.
+struct ScriptedFault {
+  std::int64_t at = 0;
+  enum class Kind : std::uint8_t { kill, pause, lose_reply, late_bytes, cut } kind = Kind::kill;
+};
+
+std::string_view to_string(ScriptedFault::Kind kind) noexcept;
+
+/// Everything is drawn from the seed; a test may pin some of it.
+struct Plan {
+  std::uint64_t seed = 0;
+  relay::Mutation mutation = relay::Mutation::none;
+  Fence fence = Fence::stream;
+  int workers = 4;
+  int partitions = 16;
+  int streams = 40;
+  Time faults_until = 600 * second;
+  double appends_per_second = 2.7;
+  /// How many faults may happen; shrinking lowers it.
+  std::int64_t most_faults = INT64_MAX;
+  /// Faults of a kind that was switched off don't happen; shrinking switches them off.
+  std::uint32_t kinds = UINT32_MAX;
+  /// The store is restored from an older copy in the end.
+  bool restore = false;
+  /// Runs on SQLite in memory, with the model store beside it.
+  bool sqlite = false;
+  bool trace = false;
+
+  /// For the exhaustive mode: so many events and nothing else than these faults.
+  std::int64_t events = -1;
+  std::vector<ScriptedFault> script = {};
+  bool is_scripted() const noexcept { return events >= 0; }
+
+  static Plan draw(std::uint64_t seed);
+};
+
+}  // namespace stela::sim
