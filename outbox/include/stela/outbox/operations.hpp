@@ -127,9 +127,10 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   Synced sync(bool prune, Mode mode = Mode::carry_out);
   /// Lets a partition go on that was stopped by `on_poison = halt`: the message is tried again.
   void resume(PartitionId partition);
-  /// Lets a stopped partition go on, whatever stopped it, from where the broker stands: its last
-  /// message there is at `broker_sequence`, or where it was known to be. UsageError if it isn't
-  /// stopped.
+  /// Lets a stopped partition go on, whatever stopped it, with what stands at the broker as it is:
+  /// what is ours there is marked, what isn't is passed over, and the next message goes behind all
+  /// of it. What stands before `broker_sequence`, or before where the partition was known to be,
+  /// isn't looked at. UsageError if it isn't stopped.
   void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence = {});
 
  private:
