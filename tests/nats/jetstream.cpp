@@ -1,5 +1,6 @@
 #include "nats/jetstream.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
@@ -56,7 +57,7 @@ std::optional<RawMessage> JetStream::message(const std::string& stream, std::uin
 std::vector<RawMessage> JetStream::messages(const std::string& stream) {
   jsStreamInfo* info = nullptr;
   require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
-  const std::uint64_t first = info->State.FirstSeq;
+  const std::uint64_t first = std::max<std::uint64_t>(info->State.FirstSeq, 1);
   const std::uint64_t last = info->State.LastSeq;
   jsStreamInfo_Destroy(info);
   std::vector<RawMessage> all;

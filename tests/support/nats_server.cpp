@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,19 +44,40 @@ std::string read_url(const fs::path& dir) {
 
 }  // namespace
 
-NatsServer::NatsServer() {
+NatsServer::NatsServer(const std::string& config) {
+  std::string own = config;
+  for (std::size_t at = 0; (at = own.find('@', at)) != std::string::npos;) {
+    own.replace(at, 1, dir_.path().string());
+  }
+  std::ofstream{dir_.file("server.conf")} << "jetstream { store_dir: \"" << dir_.path().string()
+                                          << "\" }\n"
+                                          << own << '\n';
+  start("-1");
+}
+
+NatsServer::~NatsServer() {
+  kill();
+}
+
+void NatsServer::start(const std::string& port) {
   const std::string server = find_server();
   const std::string dir = dir_.path().string();
+  const std::string config = dir_.file("server.conf");
   pid_ = fork();
   if (pid_ < 0) throw std::runtime_error{"fork failed"};
   if (pid_ == 0) {
-    const int log = open(dir_.file("server.log").c_str(), O_WRONLY | O_CREAT, 0600);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const int log = open(dir_.file("server.log").c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     dup2(log, STDOUT_FILENO);
     dup2(log, STDERR_FILENO);
-    execl(server.c_str(), "nats-server", "-a", "127.0.0.1", "-p", "-1", "-js", "-sd", dir.c_str(),
-          "--ports_file_dir", dir.c_str(), static_cast<char*>(nullptr));
+    execl(server.c_str(), "nats-server", "-c", config.c_str(), "-a", "127.0.0.1", "-p",
+          port.c_str(), "--ports_file_dir", dir.c_str(), static_cast<char*>(nullptr));
     _exit(127);
   }
+  wait_until_it_listens();
+}
+
+void NatsServer::wait_until_it_listens() {
   const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{20};
   while ((url_ = read_url(dir_.path())).empty()) {
     if (std::chrono::steady_clock::now() > limit || waitpid(pid_, nullptr, WNOHANG) != 0) {
@@ -65,9 +87,32 @@ NatsServer::NatsServer() {
   }
 }
 
-NatsServer::~NatsServer() {
-  kill(pid_, SIGKILL);
+int NatsServer::port() const {
+  return std::stoi(url_.substr(url_.rfind(':') + 1));
+}
+
+void NatsServer::pause() const {
+  ::kill(pid_, SIGSTOP);
+}
+
+void NatsServer::resume() const {
+  ::kill(pid_, SIGCONT);
+}
+
+void NatsServer::kill() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGKILL);
   waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void NatsServer::start_again() {
+  const std::string port = std::to_string(this->port());
+  // What it wrote when it started is of the one that is dead.
+  for (const auto& entry : fs::directory_iterator{dir_.path()}) {
+    if (entry.path().extension() == ".ports") fs::remove(entry.path());
+  }
+  start(port);
 }
 
 }  // namespace stela::test

@@ -3,8 +3,8 @@
 
 #include "support/temp_dir.hpp"
 
-#include <string>
 #include <sys/types.h>
+#include <string>
 
 namespace stela::test {
 
@@ -12,15 +12,30 @@ namespace stela::test {
 /// own. Stopped by its pid when it goes.
 class NatsServer {
  public:
-  /// Throws if there is no nats-server: a test without one would hide a broken product.
-  NatsServer();
+  /// Throws if there is no nats-server: a test without one would hide a broken product. `config` is
+  /// added to the server's configuration; a '@' in it stands for the server's folder.
+  explicit NatsServer(const std::string& config = {});
   ~NatsServer();
   NatsServer(const NatsServer&) = delete;
   NatsServer& operator=(const NatsServer&) = delete;
 
   const std::string& url() const noexcept { return url_; }
+  int port() const;
+  std::string folder() const { return dir_.path().string(); }
+  pid_t id() const noexcept { return pid_; }
+
+  /// SIGSTOP and SIGCONT: it keeps its connections and answers nothing.
+  void pause() const;
+  void resume() const;
+  /// SIGKILL, and returns when it is dead.
+  void kill();
+  /// On the port that it had, with what its folder holds now.
+  void start_again();
 
  private:
+  void start(const std::string& port);
+  void wait_until_it_listens();
+
   TempDir dir_;
   pid_t pid_ = -1;
   std::string url_;

@@ -1,0 +1,193 @@
+// The consumer is killed at every step of its work, and at any time: the effect of each event
+// happens once.
+#include "nats/shop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <csignal>
+#include <random>
+
+#include <unistd.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ledger;
+using test::OrderPlaced;
+using test::OrderShipped;
+using ::testing::IsEmpty;
+
+constexpr int orders = 60;
+
+/// Where a consumer dies.
+enum class Step : int {
+  never,
+  before_the_transaction,
+  in_the_handler,
+  before_the_commit,
+  after_the_commit,
+  after_the_answer,
+};
+
+struct Progress {
+  /// How often the consumers have come to the step, all together.
+  std::atomic<int> visits{0};
+};
+
+void die() {
+  raise(SIGKILL);
+}
+
+/// The consumer looks at it twice before it fetches, and again with its messages in its hands.
+class DeadlyClock final : public Clock {
+ public:
+  explicit DeadlyClock(Progress& progress) noexcept : progress_{progress} {}
+  Timestamp now() const override { return system_clock().now(); }
+  std::chrono::steady_clock::time_point steady_now() const override {
+    if (++looks_ == 3 && ++progress_.visits <= 3) die();
+    return system_clock().steady_now();
+  }
+
+ private:
+  Progress& progress_;
+  mutable std::atomic<int> looks_{0};
+};
+
+/// What one process of consumers does until it is killed.
+struct Consuming {
+  std::string database;
+  std::string url;
+  Step step = Step::never;
+
+  void run(Progress& progress) const {
+    const DeadlyClock deadly{progress};
+    const bool by_clock = step == Step::before_the_transaction;
+    Ledger ledger{database, by_clock ? static_cast<const Clock&>(deadly) : system_clock()};
+    nats::Consumer consumer{
+        ledger.store,
+        {.url = url, .name = "billing", .stream = "SHOP", .batch_size = 7, .ack_wait = 1'000ms}};
+    const auto at = [this, &progress](Step reached) {
+      // Not every time, so that there is progress between deaths: a batch has seven messages.
+      const int rarely = step == Step::in_the_handler ? 17 : 3;
+      if (reached == step && ++progress.visits % rarely == 0) die();
+    };
+    consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+      Ledger::note(transaction, placed);
+      at(Step::in_the_handler);
+      if (step == Step::before_the_commit) {
+        sqlite3_commit_hook(
+            sqlite::handle(transaction),
+            [](void* self) {
+              if (++static_cast<Progress*>(self)->visits % 3 == 0) die();
+              return 0;
+            },
+            &progress);
+      }
+      UnitOfWork unit{transaction};
+      unit.append(StreamId::of("invoice", placed.stream().key()), ExpectedVersion::none(),
+                  OrderShipped{"post"});
+      unit.commit();
+    });
+    const Subscription committed =
+        ledger.store.on_commit([&](const CommitNotice&) { at(Step::after_the_commit); });
+    consumer.on_tick([&](const nats::ConsumerTick&) { at(Step::after_the_answer); });
+    consumer.run({});
+  }
+};
+
+class Killing : public ::testing::TestWithParam<Step> {
+ protected:
+  void SetUp() override {
+    // In a process of its own: a fork is only sound before there are threads.
+    test::Process publisher{[this] {
+      test::Shop shop{dir.file("shop.db"), server.url()};
+      for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
+      shop.publish();
+    }};
+    ASSERT_EQ(publisher.wait(), 0);
+    Ledger{database}.lines();
+  }
+
+  std::int64_t count(const std::string& sql) {
+    test::RawSqlite raw{database};
+    // After a death somebody may be recovering the log.
+    sqlite3_busy_timeout(raw.handle(), 10'000);
+    return raw.integer(sql);
+  }
+  bool is_done() { return count("SELECT count(*) FROM ledger") >= orders; }
+
+  void expect_each_effect_once() {
+    EXPECT_EQ(count("SELECT count(*) FROM ledger"), orders);
+    EXPECT_EQ(count("SELECT count(DISTINCT line) FROM ledger"), orders);
+    EXPECT_EQ(count("SELECT count(*) FROM inbox_handled"), orders);
+    EXPECT_EQ(count("SELECT count(*) FROM events"), orders);
+    EXPECT_EQ(count("SELECT count(*) FROM inbox_dead_letters"), 0);
+    EXPECT_THAT(test::RawSqlite{database}.rows("PRAGMA integrity_check"),
+                testing::ElementsAre("ok"));
+  }
+
+  test::TempDir dir;
+  test::NatsServer server;
+  const std::string database = dir.file("billing.db");
+  test::Shared<Progress> progress;
+};
+
+TEST_P(Killing, TheConsumerAtOneStepLeavesEachEffectOnce) {
+  const Consuming consuming{database, server.url(), GetParam()};
+  int deaths = 0;
+  const bool done = test::eventually(
+      [&] {
+        test::Process process{[&] { consuming.run(*progress); }};
+        test::eventually([&] { return !process.is_running() || is_done(); }, 20s);
+        if (process.is_running()) {
+          process.kill();
+          return is_done();
+        }
+        EXPECT_EQ(process.wait(), 128 + SIGKILL);
+        ++deaths;
+        return is_done();
+      },
+      120s);
+
+  EXPECT_TRUE(done);
+  EXPECT_GE(deaths, 1);
+  expect_each_effect_once();
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, Killing,
+                         ::testing::Values(Step::before_the_transaction, Step::in_the_handler,
+                                           Step::before_the_commit, Step::after_the_commit,
+                                           Step::after_the_answer));
+
+class KillingAtAnyTime : public Killing {};
+
+TEST_P(KillingAtAnyTime, LeavesEachEffectOnce) {
+  const Consuming consuming{database, server.url()};
+  std::minstd_rand random{20261121};
+  std::uniform_int_distribution<int> life{5'000, 60'000};
+  int deaths = 0;
+  const bool done = test::eventually(
+      [&] {
+        test::Process one{[&] { consuming.run(*progress); }};
+        test::Process two{[&] { consuming.run(*progress); }};
+        usleep(static_cast<useconds_t>(life(random)));
+        one.kill();
+        usleep(static_cast<useconds_t>(life(random)));
+        two.kill();
+        deaths += 2;
+        return is_done();
+      },
+      120s);
+
+  EXPECT_TRUE(done);
+  EXPECT_GE(deaths, 2);
+  expect_each_effect_once();
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, KillingAtAnyTime, ::testing::Values(Step::never));
+
+}  // namespace
+}  // namespace stela

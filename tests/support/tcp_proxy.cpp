@@ -1,0 +1,210 @@
+#include "support/tcp_proxy.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <stdexcept>
+#include <utility>
+
+namespace stela::test {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// A sender waits when so much is held for a slow receiver.
+constexpr std::size_t most_held = 4 * 1024 * 1024;
+
+sockaddr_in loopback(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  return address;
+}
+
+int connect_to(int port) {
+  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = loopback(port);
+  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return file;
+  close(file);
+  return -1;
+}
+
+}  // namespace
+
+/// One direction of a connection: what was read and not yet written.
+struct TcpProxy::Stream {
+  struct Piece {
+    Steady::time_point due;
+    std::string bytes;
+  };
+  int from = -1;
+  int to = -1;
+  bool drops = false;
+  bool is_over = false;
+  std::size_t held = 0;
+  std::deque<Piece> pieces = {};
+};
+
+struct TcpProxy::Connection {
+  Connection(int the_client, int the_server)
+      : client{the_client},
+        server{the_server},
+        requests{.from = the_client, .to = the_server},
+        answers{.from = the_server, .to = the_client} {}
+  ~Connection() {
+    close(client);
+    close(server);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  int client;
+  int server;
+  Stream requests;
+  Stream answers;
+};
+
+TcpProxy::TcpProxy(int server_port) : server_port_{server_port} {
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  sockaddr_in address = loopback(0);
+  socklen_t size = sizeof address;
+  if (bind(listener_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      listen(listener_, 64) != 0 ||
+      getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error{"the proxy can't listen"};
+  }
+  port_ = ntohs(address.sin_port);
+  thread_ = std::thread{[this] { run(); }};
+}
+
+TcpProxy::~TcpProxy() {
+  stop_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);
+  thread_.join();
+  close(listener_);
+  close(wake_);
+}
+
+void TcpProxy::heal() {
+  delay_ms_ = 0;
+  slice_ = 0;
+  refuses_ = false;
+  request(Order::heal);
+}
+
+void TcpProxy::request(Order order) {
+  {
+    const std::lock_guard lock{mutex_};
+    orders_.push_back(order);
+  }
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);
+}
+
+void TcpProxy::carry_out_orders() {
+  std::vector<Order> orders;
+  {
+    const std::lock_guard lock{mutex_};
+    orders.swap(orders_);
+  }
+  for (const Order order : orders) {
+    if (order == Order::cut) connections_.clear();
+    if (order == Order::heal) {
+      std::erase_if(connections_, [](const auto& c) { return c->answers.drops; });
+    }
+    for (const auto& connection : connections_) {
+      if (order == Order::half_open) connection->requests.drops = true;
+      if (order != Order::heal) connection->answers.drops = true;
+    }
+  }
+}
+
+void TcpProxy::take_connection() {
+  const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+  if (client < 0) return;
+  const int server = refuses_ ? -1 : connect_to(server_port_);
+  if (server < 0) {
+    close(client);
+    return;
+  }
+  const int on = 1;
+  setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  connections_.push_back(std::make_unique<Connection>(client, server));
+}
+
+void TcpProxy::run() {
+  std::vector<pollfd> files;
+  while (!stop_) {
+    files.assign({{wake_, POLLIN, 0}, {listener_, POLLIN, 0}});
+    int wait = -1;
+    for (const auto& connection : connections_) {
+      for (const Stream* stream : {&connection->requests, &connection->answers}) {
+        const short wanted = stream->held < most_held ? POLLIN : 0;
+        files.push_back({stream->from, wanted, 0});
+        if (!stream->pieces.empty()) wait = 1;
+      }
+    }
+    poll(files.data(), files.size(), wait);
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto size = read(wake_, &count, sizeof count);
+    carry_out_orders();
+    take_connection();
+    for (const auto& connection : connections_) pump(*connection);
+    std::erase_if(connections_,
+                  [](const auto& c) { return c->requests.is_over || c->answers.is_over; });
+  }
+}
+
+void TcpProxy::pump(Connection& connection) {
+  for (Stream* const stream : {&connection.requests, &connection.answers}) {
+    std::array<char, 65536> buffer;
+    while (stream->held < most_held) {
+      const ssize_t size = recv(stream->from, buffer.data(), buffer.size(), MSG_DONTWAIT);
+      if (size == 0) stream->is_over = true;
+      if (size <= 0) {
+        if (size < 0 && errno != EAGAIN && errno != EINTR) stream->is_over = true;
+        break;
+      }
+      if (stream->drops) continue;
+      const auto due = Steady::now() + milliseconds{delay_ms_};
+      stream->pieces.push_back({due, {buffer.data(), static_cast<std::size_t>(size)}});
+      stream->held += static_cast<std::size_t>(size);
+    }
+    if (stream->drops) stream->pieces.clear(), stream->held = 0;
+    write_due(*stream);
+  }
+}
+
+void TcpProxy::write_due(Stream& stream) {
+  const int slice = slice_;
+  while (!stream.pieces.empty() && stream.pieces.front().due <= Steady::now()) {
+    std::string& bytes = stream.pieces.front().bytes;
+    const std::size_t wanted =
+        slice > 0 ? std::min(bytes.size(), static_cast<std::size_t>(slice)) : bytes.size();
+    const ssize_t size = send(stream.to, bytes.data(), wanted, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (size < 0) {
+      if (errno != EAGAIN && errno != EINTR) stream.is_over = true;
+      return;
+    }
+    stream.held -= static_cast<std::size_t>(size);
+    bytes.erase(0, static_cast<std::size_t>(size));
+    if (bytes.empty()) stream.pieces.pop_front();
+    // One slice a turn, so that it arrives by itself.
+    if (slice > 0) return;
+  }
+}
+
+}  // namespace stela::test
