@@ -13,7 +13,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 [ -x build/release/bin/orders ] || echo "Building the order application, some minutes the first time…"
 if ! { cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF &&
-       cmake --build --preset release --target orders; } >"$log" 2>&1; then
+       cmake --build --preset release --target orders shipping; } >"$log" 2>&1; then
   tail -n 40 "$log" >&2
   exit 1
 fi

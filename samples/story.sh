@@ -76,47 +76,65 @@ start_worker() {
   worker=$!
 }
 
+shipping() {
+  echo "\$ shipping parcels.db $url $*"
+  "$programs/shipping" "$work/parcels.db" "$url" "$@"
+}
+
 story() {
-  say "A lamp in stock, and two orders. Each is one transaction on two aggregates."
+  say "Ten lamps, and three orders. Each changes two aggregates, the order and the stock, or neither."
   orders receive lamp 10
   orders place 1001 Ada lamp 2 4200
   orders place 1002 Grace lamp 3 6300
   orders place 1003 Edsger lamp 6 12600 || true
+  echo "The stock is projected inline, in the same transaction:"
+  orders list stock
 
-  say "The payment provider tells how it went: events that no aggregate of ours decides."
+  say "The payment provider speaks: one paid, one declined. A worker reacts, relays and projects."
   orders pay 1001 visa-77
-  orders ship 1001 dhl || true
-  orders show 1001
-
-  say "A worker takes what waits in the outbox to JetStream. The stored bytes, and headers:"
+  orders decline 1002 'card expired'
   orders work "$url" --until-empty
+  echo "What is paid has shipped; what isn't was cancelled, and its stock came back:"
+  orders show 1001
+  orders show 1002
+  orders list stock
+
+  say "The message as it stands in JetStream: the stored bytes, and headers that say where from."
   orders wire "$url" 1
 
-  say "2,000 more orders, and in their middle the worker is killed with -9."
+  say "The shipping service, another program with another database, takes what concerns it."
+  shipping
+  echo "The broker sends everything once more, and no second parcel goes out: the inbox knows."
+  shipping --again
+
+  say "1,000 more orders, and in their middle the worker is killed with -9."
   start_worker
-  orders load 2000 &
+  orders load 1000 &
   local loading=$!
-  sleep 0.5
+  for _ in $(seq 200); do [ ! -s "$work/worker.log" ] || break; sleep 0.05; done
+  sleep 0.2
   kill -9 "$worker"
   wait "$worker" 2>/dev/null || true
   worker=
   wait "$loading"
   echo "The worker had $(tail -n 1 "$work/worker.log"), then it was gone."
-  echo "Another worker goes on where that one fell, as soon as its lease has ended:"
+  echo "Another one goes on where that one fell, as soon as its lease has ended:"
   orders work "$url" --until-empty
   orders wire "$url"
 
-  say "Grace changes her mind. What the order was before stays readable."
-  orders cancel 1002 'changed her mind'
-  orders show 1002
+  say "What was sold today, and what an order was before."
+  orders list sales
   orders at 1002 1
+  orders at 1002 2
 
   say "What to look at next"
   cat <<'END'
   samples/orders/order.hpp        the order: events, state, rules; and an event in its second version
   samples/orders/shop.cpp         two aggregates and one transaction
+  samples/orders/fulfilment.hpp   the process that ships what is paid, and gives back what isn't
   samples/orders/read_models.hpp  the tables that the shop reads
-  docs/architecture.md            how it works
+  samples/shipping/main.cpp       a consumer whose effect happens once
+  docs/tutorial.md                the same from an empty folder
   samples/run.sh --keep           leaves the data; samples/run.sh --load 100000 shows how fast it is
 END
 }

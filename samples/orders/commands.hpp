@@ -17,7 +17,7 @@ namespace orders {
 struct Application {
   stela::sqlite::Store& store;
   stela::Outbox& outbox;
-  stela::Runner& runner;
+  stela::Projections& projections;
 };
 
 struct Command {
@@ -34,6 +34,7 @@ std::span<const Command> commands() noexcept;
 // In files of their own.
 void show(Application& application, std::span<const std::string> arguments);
 void show_at(Application& application, std::span<const std::string> arguments);
+void list(Application& application, std::span<const std::string> arguments);
 void work(Application& application, std::span<const std::string> arguments);
 void load(Application& application, std::span<const std::string> arguments);
 void show_wire(Application& application, std::span<const std::string> arguments);

@@ -1,5 +1,6 @@
 // The order application: `orders [--db FILE] COMMAND …`.
 #include "commands.hpp"
+#include "fulfilment.hpp"
 #include "read_models.hpp"
 
 #include <algorithm>
@@ -45,11 +46,11 @@ int run(const std::string& file, const orders::Command& command,
   auto store = stela::sqlite::open(file);
   stela::Outbox outbox{store, {.enable = stela::Enable::from_now}};
   stela::Projections projections{store};
+  projections.add_inline(orders::StockLevels{});
   projections.add(orders::OpenOrders{});
-  projections.add(orders::StockLevels{});
   projections.add(orders::SalesPerDay{});
-  stela::Runner runner{projections};
-  orders::Application application{store, outbox, runner};
+  projections.add_reaction(orders::Fulfilment{}, {.start = stela::Start::beginning});
+  orders::Application application{store, outbox, projections};
   command.run(application, arguments);
   return done;
 }

@@ -1,7 +1,12 @@
 // Orders for people: what they are, were, and what happened to them.
 #include "commands.hpp"
 
+#include <algorithm>
+#include <iomanip>
 #include <iostream>
+#include <string>
+#include <variant>
+#include <vector>
 
 namespace orders {
 namespace {
@@ -19,6 +24,34 @@ void print(const stela::StoredEvent& event) {
             << '@' << event.version.value() << "  " << event.type() << " v"
             << event.schema_version() << "  " << event.payload
             << (event.publishes() ? "  → outbox" : "") << '\n';
+}
+
+/// In columns, as wide as what stands in them.
+void print(const stela::Rows& rows) {
+  const auto text = [](const stela::SqlCell& cell) {
+    if (const auto* number = std::get_if<std::int64_t>(&cell)) return std::to_string(*number);
+    if (const auto* words = std::get_if<std::string>(&cell)) return *words;
+    return std::string{};
+  };
+  const auto& columns = rows.columns();
+  std::vector<std::size_t> widths;
+  for (std::size_t column = 0; column < columns.size(); ++column) {
+    std::size_t width = columns[column].size();
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      width = std::max(width, text(rows.cell(row, column)).size());
+    }
+    widths.push_back(width);
+  }
+  const auto line = [&](const auto& cell) {
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+      std::cout << "  " << std::left << std::setw(static_cast<int>(widths[column])) << cell(column);
+    }
+    std::cout << '\n';
+  };
+  line([&](std::size_t column) { return columns[column]; });
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    line([&](std::size_t column) { return text(rows.cell(row, column)); });
+  }
 }
 
 /// "5" is a version, anything else a time.
@@ -41,6 +74,25 @@ void show(Application& application, std::span<const std::string> arguments) {
 void show_at(Application& application, std::span<const std::string> arguments) {
   const auto id = OrderId::from(arguments[0]);
   print(stela::Repository<Order>{application.store}.load(id, moment(arguments[1])));
+}
+
+void list(Application& application, std::span<const std::string> arguments) {
+  struct Table {
+    std::string_view name;
+    std::string_view sql;
+  };
+  static constexpr Table tables[] = {
+      {"orders", "SELECT order_id, customer, sku, quantity, stage FROM open_orders LIMIT 20"},
+      {"stock", "SELECT sku, available, reserved FROM stock_levels LIMIT 20"},
+      {"sales", "SELECT day, currency, orders, cents FROM sales_per_day LIMIT 20"},
+  };
+  const std::string wanted = arguments.empty() ? "orders" : arguments[0];
+  for (const Table& table : tables) {
+    if (table.name != wanted) continue;
+    print(stela::ModelReader{application.store}.query(table.sql));
+    return;
+  }
+  throw stela::UsageError{"there is no list '" + wanted + "'; there are orders, stock and sales"};
 }
 
 }  // namespace orders

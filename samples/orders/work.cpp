@@ -43,38 +43,52 @@ stela::RelayOptions quick_take_over() {
           .publish_timeout = std::chrono::seconds{1}};
 }
 
-/// Relays until it is stopped; if `until_empty`, until nothing waits. What a dead worker still
-/// holds is waited for.
-void relay(Application& application, stela::Relay& relay, std::stop_source stop, bool until_empty) {
-  stela::OutboxOperations outbox{application.store};
+/// Relays until it is stopped.
+void relay(stela::Relay& relay, std::stop_token stop) {
   std::int64_t published = 0;
   relay.on_tick([&](const stela::RelayTick& tick) {
     published += tick.published;
     if (tick.published > 0) std::cout << "published " << published << " messages" << std::endl;
-    if (until_empty && outbox.status().pending == 0) stop.request_stop();
   });
-  relay.run(stop.get_token());
+  relay.run(stop);
+}
+
+/// Requests a stop once nothing waits to be handled and nothing to be published. What a dead worker
+/// still holds is waited for.
+void stop_when_empty(Application& application, std::stop_source stop) {
+  stela::OutboxOperations outbox{application.store};
+  // What the process records is projected too.
+  for (const std::string_view name : {"fulfilment", "open_orders", "sales_per_day"}) {
+    const auto end = application.store.last_sequence();
+    if (!application.projections.wait_for(name, end, std::chrono::minutes{1})) {
+      throw std::runtime_error{std::string{name} + " doesn't come on; is it halted?"};
+    }
+  }
+  while (outbox.status().pending > 0) std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  stop.request_stop();
 }
 
 }  // namespace
 
 void work(Application& application, std::span<const std::string> arguments) {
-  stela::nats::Publisher broker{broker_at(arguments[0])};
-  stela::Relay relay{application.outbox, broker, quick_take_over()};
-  application.runner.catch_up();
   const bool until_empty = arguments.size() > 1;
   if (until_empty && arguments[1] != "--until-empty") {
     throw stela::UsageError{"unknown option '" + arguments[1] + "'; there is --until-empty"};
   }
-  std::stop_source stop;
-  if (until_empty) {
-    orders::relay(application, relay, stop, true);
-    return;
-  }
+  stela::nats::Publisher broker{broker_at(arguments[0])};
+  stela::Relay outgoing{application.outbox, broker, quick_take_over()};
+  stela::Runner runner{application.projections, {.lease_ttl = std::chrono::seconds{3}}};
+
   const StopOnSignal signal;
-  const std::jthread relaying{[&] { orders::relay(application, relay, stop, false); }};
-  signal.wait();
-  stop.request_stop();
+  std::stop_source stop;
+  const std::jthread relaying{[&] { relay(outgoing, stop.get_token()); }};
+  const std::jthread projecting{[&] { runner.run(stop.get_token()); }};
+  if (until_empty) {
+    stop_when_empty(application, stop);
+  } else {
+    signal.wait();
+    stop.request_stop();
+  }
 }
 
 }  // namespace orders

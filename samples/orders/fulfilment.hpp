@@ -1,0 +1,37 @@
+// The process: what follows when the payment provider has spoken.
+#pragma once
+
+#include "payment.hpp"
+#include "shop.hpp"
+
+#include <stela/projections.hpp>
+
+namespace orders {
+
+/// Ships what is paid, and gives the stock back of what isn't. What it records commits with the
+/// place where it stands, carries the order's correlation, and names the payment as its cause.
+class Fulfilment {
+ public:
+  static constexpr stela::ReactionType reaction_type{"fulfilment"};
+  using Events = stela::EventSet<PaymentReceived, PaymentDeclined>;
+
+  void react(stela::UnitOfWork& unit, const stela::Recorded<PaymentReceived>& payment) {
+    const auto id = OrderId::from(payment->order);
+    if (!waits_for_payment(unit, id)) return;
+    unit.load(id).pay(payment->reference);
+    ship_and_take(unit, id, "dhl");
+  }
+  void react(stela::UnitOfWork& unit, const stela::Recorded<PaymentDeclined>& payment) {
+    const auto id = OrderId::from(payment->order);
+    if (waits_for_payment(unit, id)) cancel_and_release(unit, id, payment->reason);
+  }
+
+ private:
+  /// The provider may tell something twice, too late, or of an order that nobody knows.
+  static bool waits_for_payment(stela::UnitOfWork& unit, const OrderId& id) {
+    const Order* const order = unit.find(id);
+    return order != nullptr && order->state().stage == OrderState::Stage::placed;
+  }
+};
+
+}  // namespace orders

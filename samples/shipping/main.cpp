@@ -1,0 +1,109 @@
+// The shipping service: a program of its own, with a database of its own. It knows nothing of the
+// shop but the messages that the shop publishes.
+//
+// shipping DATABASE NATS-URL [--again]
+#include <stela/eventstore.hpp>
+#include <stela/eventstore/sqlite_handle.hpp>
+#include <stela/framework.hpp>
+#include <stela/nats/consumer.hpp>
+
+#include <nats/nats.h>
+#include <sqlite3.h>
+
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+namespace shipping {
+
+/// What it needs of the shop's message; other fields are ignored.
+struct OrderShipped {
+  static constexpr stela::EventType event_type{"order.shipped", 1, stela::local};
+  std::string customer;
+  std::string sku;
+  std::int64_t quantity = 0;
+  std::string carrier;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity), CEREAL_NVP(carrier));
+  }
+};
+
+void execute(sqlite3* database, const char* sql, const std::string& order,
+             const OrderShipped& event, const std::string& correlation) {
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) != SQLITE_OK) {
+    throw std::runtime_error{sqlite3_errmsg(database)};
+  }
+  int at = 0;
+  for (const std::string& text : {order, event.customer, event.carrier, correlation}) {
+    sqlite3_bind_text(statement, ++at, text.c_str(), -1, SQLITE_TRANSIENT);
+  }
+  sqlite3_step(statement);
+  if (sqlite3_finalize(statement) != SQLITE_OK) throw std::runtime_error{sqlite3_errmsg(database)};
+}
+
+/// A parcel for the order. No check whether there is one: the inbox calls this once for each event,
+/// and without it a second parcel would go out.
+void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& shipped) {
+  sqlite3* const database = stela::sqlite::handle(transaction);
+  sqlite3_exec(database,
+               "CREATE TABLE IF NOT EXISTS parcels (number INTEGER PRIMARY KEY, order_id TEXT, "
+               "customer TEXT, carrier TEXT, correlation TEXT) STRICT",
+               nullptr, nullptr, nullptr);
+  execute(database,
+          "INSERT INTO parcels (order_id, customer, carrier, correlation) VALUES (?1, ?2, ?3, ?4)",
+          std::string{shipped.stream().key()}, *shipped, shipped.record().correlation_id());
+  std::cout << "parcel for " << shipped->customer << " with " << shipped->carrier << ": "
+            << shipped->quantity << " × " << shipped->sku << "  ("
+            << shipped.record().correlation_id() << ")\n";
+}
+
+/// Lets the broker forget what this service has taken, so that it sends everything once more.
+void make_broker_forget(const std::string& url) {
+  natsConnection* connection = nullptr;
+  jsCtx* context = nullptr;
+  natsStatus status = natsConnection_ConnectTo(&connection, url.c_str());
+  if (status == NATS_OK) status = natsConnection_JetStream(&context, connection, nullptr);
+  if (status == NATS_OK) status = js_DeleteConsumer(context, "SHOP", "shipping", nullptr, nullptr);
+  jsCtx_Destroy(context);
+  natsConnection_Destroy(connection);
+  if (status != NATS_OK) throw std::runtime_error{natsStatus_GetText(status)};
+}
+
+/// Handles what is there now.
+void run(const std::string& file, const std::string& url) {
+  auto store = stela::sqlite::open(file);
+  stela::nats::Consumer consumer{store, {.url = url, .name = "shipping", .stream = "SHOP"}};
+  consumer.on<OrderShipped>(pack);
+  stela::nats::ConsumerTick sum;
+  for (;;) {
+    const stela::nats::ConsumerTick tick = consumer.poll();
+    sum.handled += tick.handled;
+    sum.ignored += tick.ignored;
+    sum.duplicates += tick.duplicates;
+    if (tick.failed > 0 || tick.dead > 0) throw std::runtime_error{"a message couldn't be handled"};
+    if (tick == stela::nats::ConsumerTick{}) break;
+  }
+  std::cout << "handled " << sum.handled << ", of no interest " << sum.ignored << ", seen before "
+            << sum.duplicates << '\n';
+}
+
+}  // namespace shipping
+
+int main(int argc, char** argv) {
+  const bool again = argc == 4 && std::string{argv[3]} == "--again";
+  if (argc != 3 && !again) {
+    std::cerr << "usage: shipping DATABASE NATS-URL [--again]\n";
+    return 2;
+  }
+  try {
+    if (again) shipping::make_broker_forget(argv[2]);
+    shipping::run(argv[1], argv[2]);
+    return 0;
+  } catch (const std::exception& e) {
+    std::cerr << "shipping: " << e.what() << '\n';
+    return 1;
+  }
+}
