@@ -44,7 +44,7 @@ struct EventBus::Listeners {
   Subscription commits;
 };
 
-EventBus::EventBus(EventStore& store, ErrorSink on_error)
+EventBus::EventBus(EventStore& store, ErrorSink on_error, Feed feed)
     : listeners_{std::make_unique<Listeners>(store)} {
   listeners_->on_error = std::move(on_error);
   if (!listeners_->on_error) {
@@ -52,6 +52,7 @@ EventBus::EventBus(EventStore& store, ErrorSink on_error)
       log_listener_error(store, event, std::move(error));
     };
   }
+  if (feed == Feed::deliver) return;
   listeners_->commits = store.on_commit([this](const CommitNotice& notice) {
     if (listeners_->signal.empty()) return;
     for (const StoredEvent& event : notice.events) deliver(event);

@@ -182,7 +182,8 @@ class OutboxOperations::Impl {
     if (!message) throw UsageError{in_words(sequence) + " has no message"};
     const MessageState state = message->state;
     if (state == MessageState::parked) return;
-    if (state == MessageState::published || state == MessageState::discarded) {
+    const bool is_over = state == MessageState::published || state == MessageState::discarded;
+    if (is_over && message->redelivery == 0) {
       throw UsageError{in_words(sequence) + " is " + std::string{to_string(state)} + " already"};
     }
     const auto status = view.status();

@@ -199,6 +199,8 @@ void OpenLane::on_rejected(Entry& entry, const std::string& error) {
 
 void OpenLane::give_up(Entry& entry, ParkedMessage::Reason reason, const std::string& error) {
   if (core_.options.on_poison == OnPoison::halt) {
+    // What was stored meanwhile needn't be sent again.
+    if (stored_ > 0 && !advance(progress(), false) && !is_owned()) return;
     return stop("poison", "event " + std::to_string(entry.message.sequence.value()) +
                               " can't be published: " + error);
   }

@@ -86,12 +86,14 @@ std::optional<OutboxMessage> Locator::find_redelivery(GlobalSequence sequence,
                                                       std::int64_t stream) {
   Query row = connection_.query(sql::find_redelivery);
   row.bind(1, stream).bind(2, sequence.value());
-  while (row.step()) {
-    // What is republished was published before, and still is.
-    if (row.text(1) != "retry") continue;
+  if (row.step()) {
     const auto attempts = static_cast<int>(row.integer(3));
+    // What is republished was published before, and still is.
+    const MessageState state = row.text(1) == "republish" ? MessageState::published
+                               : attempts > 0             ? MessageState::retrying
+                                                          : MessageState::pending;
     return OutboxMessage{.sequence = sequence,
-                         .state = attempts > 0 ? MessageState::retrying : MessageState::pending,
+                         .state = state,
                          .partition = {static_cast<int>(row.integer(2))},
                          .redelivery = row.integer(0),
                          .attempts = attempts,

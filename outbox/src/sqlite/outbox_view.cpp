@@ -25,13 +25,13 @@ Timestamp time_of(std::int64_t value) noexcept {
 /// In the columns of status_of_partitions.sql.
 PartitionStatus read_partition(const Query& row, std::int64_t now, const Generation& current) {
   const PartitionId id{static_cast<int>(row.integer(0))};
-  const bool is_held = !row.is_null(1) && row.integer(3) > now;
+  const bool is_sending = !row.is_null(1) && row.integer(3) > now && row.integer(12) <= now;
   PartitionStatus partition{.id = id,
                             .owner = std::string{row.text(1)},
                             .epoch = row.integer(2),
                             .is_current = current.has(id),
                             .pending = row.integer(16),
-                            .in_flight = is_held ? row.integer(6) : row.integer(20),
+                            .in_flight = is_sending ? row.integer(6) : row.integer(20),
                             .retrying = row.integer(19),
                             .redeliveries = row.integer(8),
                             .parked = row.integer(9),

@@ -5,6 +5,7 @@
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/export.hpp>
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -27,8 +28,11 @@ class STELA_FRAMEWORK_EXPORT EventBus {
  public:
   using ErrorSink = std::function<void(const StoredEvent&, std::exception_ptr)>;
 
+  /// What listeners hear of: every commit, or only what is handed to `deliver`.
+  enum class Feed : std::uint8_t { commits, deliver };
+
   /// Without an error sink, errors go to the store's log. `store` must outlive the bus.
-  explicit EventBus(EventStore& store, ErrorSink on_error = {});
+  explicit EventBus(EventStore& store, ErrorSink on_error = {}, Feed feed = Feed::commits);
   ~EventBus();
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
