@@ -18,7 +18,7 @@ class PointingBatch final : public relay::PendingBatch {};
 struct ModelStore::Copy {
   std::int64_t last_sequence = 0;
   std::vector<Generation> generations;
-  std::map<PartitionId, Partition> partitions;
+  boost::container::flat_map<PartitionId, Partition> partitions;
   std::map<std::int64_t, Redelivery> redeliveries;
   std::int64_t last_redelivery = 0;
   std::map<std::int64_t, std::map<std::int64_t, Parked>> parked;

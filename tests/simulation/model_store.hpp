@@ -9,6 +9,8 @@
 
 #include <stela/framework/stored_event.hpp>
 
+#include <boost/container/flat_map.hpp>
+
 #include <deque>
 #include <map>
 #include <memory>
@@ -138,7 +140,7 @@ class ModelStore final : public relay::Operations {
   EventKind local_kind_{2, "thing.noted", 1, false};
   std::deque<StoredEvent> events_;
   std::vector<Generation> generations_;
-  std::map<PartitionId, Partition> partitions_;
+  boost::container::flat_map<PartitionId, Partition> partitions_;
   std::map<std::int64_t, Redelivery> redeliveries_;
   std::int64_t last_redelivery_ = 0;
   std::map<std::int64_t, std::map<std::int64_t, Parked>> parked_;

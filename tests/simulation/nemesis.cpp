@@ -9,7 +9,7 @@ namespace stela::sim {
 
 void Simulation::plan_next_fault() {
   if (healing_ || plan_.is_scripted()) return;
-  world_.after(world_.chance.between(second, 20 * second), [this] {
+  world_.after(world_.chance.between(second, 36 * second), [this] {
     if (healing_ || restored_ >= 0) return;
     const auto fault =
         static_cast<Fault>(world_.chance.below(static_cast<std::int64_t>(Fault::count)));
@@ -141,7 +141,7 @@ void Simulation::operate(Fault fault, Time) {
   Chance& chance = world_.chance;
   switch (fault) {
     case Fault::resize: {
-      const int counts[] = {1, 4, 16, 24};
+      const int counts[] = {1, 4, 16, 17};
       const int count = counts[chance.below(4)];
       note("resize to " + std::to_string(count));
       return store_.resize(count, "sim");

@@ -11,8 +11,8 @@ Plan Plan::draw(std::uint64_t seed) {
   Plan plan{.seed = seed};
   const auto kind = chance.below(10);
   plan.fence = kind < 7 ? Fence::stream : kind < 9 ? Fence::subject : Fence::none;
-  plan.workers = static_cast<int>(chance.between(5, 7));
-  plan.partitions = static_cast<int>(chance.happens(0.8) ? 16 : chance.between(17, 24));
+  plan.workers = static_cast<int>(chance.between(4, 6));
+  plan.partitions = static_cast<int>(chance.happens(0.9) ? 16 : chance.between(17, 24));
   plan.streams = static_cast<int>(chance.between(3, 60));
   plan.faults_until = chance.between(300, 1'200) * second;
   plan.restore = plan.fence != Fence::none && chance.happens(0.1);

@@ -105,6 +105,15 @@ struct Core {
   std::optional<std::string> misconfigured = {};
   std::uint64_t last_request = 0;
 
+  /// A request is named by a number that grows; its low bits say for which partition it is.
+  static constexpr int partition_bits = 16;
+  std::uint64_t name_request(PartitionId partition) noexcept {
+    return ++last_request << partition_bits | static_cast<std::uint64_t>(partition.number);
+  }
+  static PartitionId partition_of(std::uint64_t request) noexcept {
+    return {static_cast<int>(request & ((std::uint64_t{1} << partition_bits) - 1))};
+  }
+
   Steady now() const { return clock.steady_now(); }
   void report(Incident::Kind kind, PartitionId partition, GlobalSequence sequence,
               std::string text) {

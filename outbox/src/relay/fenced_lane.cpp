@@ -141,7 +141,7 @@ std::string FencedLane::message_id_of(const PendingMessage& message) const {
 
 void FencedLane::publish(const PendingMessage& message) {
   InFlight& sent = flight_.emplace_back();
-  sent.request = ++core_.last_request;
+  sent.request = core_.name_request(partition());
   sent.message = message;
   sent.message.event = nullptr;
   sent.message_id = message_id_of(message);
@@ -309,7 +309,7 @@ void FencedLane::doubt() {
 void FencedLane::ask() {
   if (core_.session == 0 || is_backing_off()) return;
   state_ = State::reading;
-  asked_request_ = ++core_.last_request;
+  asked_request_ = core_.name_request(partition());
   asked_ = core_.now();
   ++core_.counts.read_backs;
   try {

@@ -107,7 +107,7 @@ void OpenLane::enqueue(Entry& entry) {
 }
 
 void OpenLane::publish(Entry& entry) {
-  const std::uint64_t request = ++core_.last_request;
+  const std::uint64_t request = core_.name_request(partition());
   entry.sent = core_.now();
   entry.state = State::in_flight;
   requests_.emplace(request, &entry);

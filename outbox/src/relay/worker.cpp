@@ -45,7 +45,7 @@ void Worker::start() {
 
 void Worker::stop() {
   stopping_ = true;
-  for (auto& [number, lane] : lanes_) lane->drain();
+  for (auto& lane : lanes_) lane->drain();
 }
 
 void Worker::run_due() {
@@ -57,13 +57,13 @@ void Worker::run_due() {
     drop_session("no answer while connecting", false);
   }
   if (!stopping_ && now >= next_look_) look();
-  for (auto& [number, lane] : lanes_) lane->on_time();
+  for (auto& lane : lanes_) lane->on_time();
   woken_ = false;
   unfinished_ = false;
   // Each partition has a share of what is sent at once, and none can starve the others.
   const auto sharers = static_cast<int>(std::max<std::size_t>(owned_partitions(), 1));
   const int share = std::max(1, options_.window / sharers);
-  for (auto& [number, lane] : lanes_) {
+  for (auto& lane : lanes_) {
     int budget = share;
     lane->pump(budget);
     lane->mark_if_due();
@@ -84,7 +84,7 @@ Steady Worker::deadline() const {
   if (broker_ == Broker::connecting) {
     earliest = std::min(earliest, connecting_since_ + options_.publish_timeout);
   }
-  for (const auto& [number, lane] : lanes_) earliest = std::min(earliest, lane->deadline());
+  for (const auto& lane : lanes_) earliest = std::min(earliest, lane->deadline());
   return earliest;
 }
 
@@ -94,7 +94,7 @@ void Worker::on_answer(const Answer& answer) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
     core_.session = last_session_;
-    for (auto& [number, lane] : lanes_) lane->on_session();
+    for (auto& lane : lanes_) lane->on_session();
     // Whether the streams are as they should be, only those who use them can tell.
     if (owned_partitions() == 0) recover();
     return;
@@ -110,7 +110,7 @@ void Worker::on_answer(const Answer& answer) {
                      answer.kind != Answer::Kind::unknown &&
                      answer.kind != Answer::Kind::disconnected;
   if (works) recover();
-  for (auto& [number, lane] : lanes_) lane->on_answer(answer);
+  if (Lane* const lane = find_lane(Core::partition_of(answer.request))) lane->on_answer(answer);
 }
 
 void Worker::recover() {
@@ -134,7 +134,7 @@ void Worker::beat() {
     next_beat_ = core_.now() + options_.lease_renew / 8;
     core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
   }
-  for (auto& [number, lane] : lanes_) lane->renew();
+  for (auto& lane : lanes_) lane->renew();
 }
 
 void Worker::look() {
@@ -155,8 +155,8 @@ void Worker::look() {
 void Worker::hand_over_unneeded(const Overview& overview) {
   // Drained, and of an older generation: nothing will ever be enqueued there again.
   for (const Overview::Partition& partition : overview.partitions) {
-    const auto held = lanes_.find(partition.id.number);
-    if (!partition.is_needed && held != lanes_.end()) held->second->drain();
+    if (partition.is_needed) continue;
+    if (Lane* const held = find_lane(partition.id)) held->drain();
   }
 }
 
@@ -203,19 +203,19 @@ void Worker::hand_over_surplus() {
   if (core_.now() < members_since_ + options_.lease_renew) return;
   std::size_t owned = owned_partitions();
   for (auto it = lanes_.rbegin(); it != lanes_.rend() && owned > share_; ++it) {
-    if (!it->second->is_owned() || it->second->is_draining()) continue;
-    it->second->drain();
+    if (!(*it)->is_owned() || (*it)->is_draining()) continue;
+    (*it)->drain();
     --owned;
   }
 }
 
 void Worker::hand_over_drained() {
-  for (auto& [number, lane] : lanes_) {
+  for (auto& lane : lanes_) {
     if (lane->is_owned() && lane->is_draining() && lane->is_idle()) lane->release();
   }
   if (!stopping_) return;
-  const bool done = std::none_of(lanes_.begin(), lanes_.end(),
-                                 [](const auto& entry) { return entry.second->is_owned(); });
+  const bool done =
+      std::none_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->is_owned(); });
   if (!done) return;
   core_.store.leave(core_.worker);
   core_.publisher.disconnect();
@@ -223,26 +223,35 @@ void Worker::hand_over_drained() {
 }
 
 std::size_t Worker::owned_partitions() const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      lanes_.begin(), lanes_.end(),
-      [](const auto& entry) { return entry.second->is_owned() && !entry.second->is_draining(); }));
+  return static_cast<std::size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) {
+    return lane->is_owned() && !lane->is_draining();
+  }));
 }
 
 bool Worker::is_idle() const noexcept {
   return std::all_of(lanes_.begin(), lanes_.end(),
-                     [](const auto& entry) { return entry.second->is_idle(); });
+                     [](const auto& lane) { return lane->is_idle(); });
+}
+
+Lane* Worker::find_lane(PartitionId partition) noexcept {
+  const auto found = place_of(partition);
+  return found != lanes_.end() && (*found)->partition() == partition ? found->get() : nullptr;
 }
 
 Lane& Worker::lane(PartitionId partition) {
-  auto& lane = lanes_[partition.number];
-  if (lane == nullptr) {
-    if (core_.fence == Fence::none) {
-      lane = std::make_unique<OpenLane>(core_, partition);
-    } else {
-      lane = std::make_unique<FencedLane>(core_, partition);
-    }
+  if (Lane* const found = find_lane(partition)) return *found;
+  std::unique_ptr<Lane> lane;
+  if (core_.fence == Fence::none) {
+    lane = std::make_unique<OpenLane>(core_, partition);
+  } else {
+    lane = std::make_unique<FencedLane>(core_, partition);
   }
-  return *lane;
+  return **lanes_.insert(place_of(partition), std::move(lane));
+}
+
+Worker::Lanes::iterator Worker::place_of(PartitionId partition) noexcept {
+  return std::lower_bound(lanes_.begin(), lanes_.end(), partition,
+                          [](const auto& lane, PartitionId p) { return lane->partition() < p; });
 }
 
 // --- the session
@@ -265,7 +274,7 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   core_.session_failed = false;
   core_.publisher.disconnect();
   ++last_session_;
-  for (auto& [number, lane] : lanes_) lane->on_session_lost();
+  for (auto& lane : lanes_) lane->on_session_lost();
   // A session that worked is replaced at once; one that can't be had is asked for ever more slowly.
   if (!was_connected || misconfigured) ++failed_connects_;
   const auto wait = failed_connects_ == 0
@@ -290,7 +299,7 @@ std::string Worker::broker_state() const {
 std::string Worker::describe() const {
   std::string text = core_.options.worker + ": broker " + broker_state() + ", wants " +
                      std::to_string(share_) + " of " + std::to_string(needed_) + '\n';
-  for (const auto& [number, lane] : lanes_) {
+  for (const auto& lane : lanes_) {
     if (lane->is_owned()) text += "  " + lane->describe() + '\n';
   }
   return text;

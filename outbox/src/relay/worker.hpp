@@ -5,7 +5,6 @@
 #include "relay/lane.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -72,12 +71,17 @@ class Worker {
   void recover();
   void drop_session(std::string why, bool misconfigured);
 
+  using Lanes = std::vector<std::unique_ptr<Lane>>;
+  Lanes::iterator place_of(PartitionId partition) noexcept;
+  /// Null if there is none yet.
+  Lane* find_lane(PartitionId partition) noexcept;
   Lane& lane(PartitionId partition);
 
   RelayOptions options_;
   AnswerSink& answers_;
   Core core_;
-  std::map<int, std::unique_ptr<Lane>> lanes_;
+  /// By the numbers of their partitions.
+  Lanes lanes_;
 
   bool started_ = false;
   bool stopping_ = false;
