@@ -130,12 +130,19 @@ Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batc
 }
 
 std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const StoredEvent> events) {
+  // What the living model has seen before is seen again.
+  std::optional<ContextScope> replaying;
+  if (seat.build.state != State::living) replaying.emplace(Context{.is_replaying = true});
   for (const StoredEvent& event : events) {
     try {
       const detail::Handling handling = seat.projector->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
       if (handling == detail::Handling::refuse) detail::throw_unknown(event);
-      seat.projector->project(*seat.model, event);
+      if (seat.decoded) {
+        seat.projector->project(*seat.model, event, *seat.decoded);
+      } else {
+        seat.projector->project(*seat.model, event);
+      }
     } catch (...) {
       if (auto store_failure = seat.model->take_store_failure()) {
         std::rethrow_exception(store_failure);
@@ -238,8 +245,8 @@ void Feed::note(Seat& seat, const Failure& failure) {
   const ProjectorOptions& options = seat.registration.options;
   Build& build = seat.build;
   const int attempts = (build.failing == failure.sequence ? build.attempts : 0) + 1;
-  // A rebuild stops at once: the living model serves on.
-  const bool is_last = attempts >= options.max_attempts || build.state == State::building;
+  // A rebuild or a replay stops at once: the living model serves on.
+  const bool is_last = attempts >= options.max_attempts || build.state != State::living;
   const bool parks = is_last && options.on_error == OnError::park && build.state == State::living;
   auto backoff = options.retry_backoff;
   for (int i = 1; i < attempts && backoff < options.retry_backoff_max; ++i) backoff *= 2;

@@ -87,8 +87,10 @@ void Projections::InlineProjector::catch_up() {
 
 void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
-  projections::take(connection, seat_->build);
+  const projections::Lease lease{name_, lease_ttl, store_.core().now()};
+  projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
+  projections::release(connection, seat_->build);
   if (seat_->build.state != State::building) return;
   projections::put_in_place(connection, seat_->build, store_.core().now());
   // Whoever appends with an older version is refused from here on.

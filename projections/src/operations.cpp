@@ -176,6 +176,14 @@ void cancel_rebuild(sqlite::Store& store, std::string_view projector) {
   });
 }
 
+void drop_replay(sqlite::Store& store, std::string_view projector) {
+  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+    const Build* const replayed = find(builds, projector, State::scratch);
+    if (replayed == nullptr) refuse(projector, "has no replay");
+    drop(connection, *replayed);
+  });
+}
+
 void leave_behind(sqlite::Store& store, std::string_view projector) {
   with_builds(store, projector, [&](Connection&, const std::vector<Build>& builds) {
     if (living_of(builds, projector).kind != Kind::inline_) refuse(projector, "isn't inline");

@@ -2,6 +2,7 @@
 #include <stela/projections/runner.hpp>
 
 #include "feed.hpp"
+#include "groups.hpp"
 #include "projections_sql.hpp"
 #include "sqlite/commit_watch.hpp"
 #include "sqlite/core.hpp"
@@ -21,7 +22,6 @@ using projections::Feed;
 using projections::FeedCounts;
 using projections::Kind;
 using projections::Lease;
-using projections::Scan;
 using projections::Seat;
 using projections::State;
 using sqlite::Connection;
@@ -153,7 +153,8 @@ class Runner::Driver {
   }
 
   const detail::Registration* registration_of(const Build& build) const {
-    if (build.state == State::retired || build.kind == Kind::inline_) return nullptr;
+    if (build.state != State::living && build.state != State::building) return nullptr;
+    if (build.kind == Kind::inline_) return nullptr;
     for (const detail::Registration& one : registrations_) {
       if (one.name == build.name && one.version == build.version) return &one;
     }
@@ -211,43 +212,16 @@ class Runner::Driver {
     const std::int64_t taken_before = taken_over_;
     if (wants_again_ != 0) project_parked();
     const std::int64_t last = projections::last_sequence(store_);
-    std::map<std::int64_t, std::vector<Seat*>> groups;
+    std::vector<Seat*> behind;
     for (const auto& [key, seat] : seats_) {
-      if (can_run(*seat) && seat->build.position < last) {
-        groups[seat->build.position].push_back(seat.get());
-      }
+      if (can_run(*seat) && seat->build.position < last) behind.push_back(seat.get());
     }
-    std::vector<Seat*> together;
-    for (auto group = groups.begin(); group != groups.end() && !stop.stop_requested(); ++group) {
-      // Those behind stop where others stand, and go on together with them.
-      std::erase_if(together, [&](Seat* seat) { return seat->build.position != group->first; });
-      together.insert(together.end(), group->second.begin(), group->second.end());
-      const auto next = std::next(group);
-      feed_group(together, group->first, next != groups.end() ? next->first : last, stop);
-    }
+    projections::feed_in_groups(store_, feed_, behind, {.end = last, .pages = pages_a_turn},
+                                [&] { return !stop.stop_requested(); });
     take_over_built();
     if (has_retired_) projections::drop_retired(store_, now() - options_.drop_after);
     return feed_.counts().commits != before.commits || feed_.counts().failed != before.failed ||
            taken_over_ != taken_before;
-  }
-
-  void feed_group(const std::vector<Seat*>& seats, std::int64_t from, std::int64_t to,
-                  const std::stop_token& stop) {
-    AllQuery query{.from = GlobalSequence{from + 1}, .to = GlobalSequence{to}};
-    if (to - from > 1000) query.event_types = types_of(seats);
-    Scan scan{store_, query};
-    for (int page = 0; page < pages_a_turn && !scan.is_done() && !stop.stop_requested(); ++page) {
-      feed_.project(seats, scan.next());
-    }
-  }
-
-  std::vector<std::string> types_of(const std::vector<Seat*>& seats) const {
-    std::vector<std::string> types;
-    for (const Seat* const seat : seats) {
-      const auto& some = seat->registration.event_types;
-      types.insert(types.end(), some.begin(), some.end());
-    }
-    return projections::types_to_read(store_, std::move(types));
   }
 
   void take_over_built() {

@@ -211,6 +211,12 @@ TYPED_TEST_P(EventStoreContract, ReadsTheStoreThroughFilters) {
               ElementsAre("5 order-2@2 c", "4 order-2@1 b"));
   EXPECT_THAT(read({.event_types = {"b"}, .direction = Direction::backward}),
               ElementsAre("4 order-2@1 b", "2 order-1@2 b"));
+  EXPECT_THAT(read({.streams = {"order-1"}}), ElementsAre("1 order-1@1 a", "2 order-1@2 b"));
+  EXPECT_THAT(read({.streams = {"order-2", "stock-1"}, .event_types = {"a", "b"}}),
+              ElementsAre("3 stock-1@1 a", "4 order-2@1 b"));
+  EXPECT_THAT(read({.streams = {"order-1"}, .direction = Direction::backward, .limit = 1}),
+              ElementsAre("2 order-1@2 b"));
+  EXPECT_THAT(read({.streams = {"order-9"}}), IsEmpty());
   EXPECT_THAT(read({.categories = {"no_such"}}), IsEmpty());
   EXPECT_THAT(read({.from = GlobalSequence{9}}), IsEmpty());
 }

@@ -121,8 +121,9 @@ class AllCursor final : public Cursor {
         to_{query.to.value()},
         limit_{query.limit},
         forward_{query.direction == Direction::forward},
-        filtered_{!query.categories.empty() || !query.event_types.empty() || query.since ||
-                  query.until} {
+        filtered_{!query.streams.empty() || !query.categories.empty() ||
+                  !query.event_types.empty() || query.since || query.until} {
+    if (!query.streams.empty()) streams_ = json_array(query.streams);
     if (!query.categories.empty()) categories_ = json_array(query.categories);
     if (!query.event_types.empty()) types_ = json_array(query.event_types);
     if (query.since) since_ = query.since->time_since_epoch().count();
@@ -186,6 +187,7 @@ class AllCursor final : public Cursor {
         .bind(2, end)
         .bind(3, wanted)
         .bind_optional(4, categories_)
+        .bind_optional(8, streams_)
         .bind_optional(5, types_)
         .bind(6, since_)
         .bind(7, until_);
@@ -198,6 +200,7 @@ class AllCursor final : public Cursor {
   bool forward_;
   bool filtered_;
   bool bounded_ = false;
+  std::string streams_;
   std::string categories_;
   std::string types_;
   std::int64_t since_ = std::numeric_limits<std::int64_t>::min();

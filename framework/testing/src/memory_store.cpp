@@ -355,6 +355,7 @@ EventRange MemoryStore::read_all(const AllQuery& query) {
     if (row->sequence >= query.from && row->sequence <= query.to &&
         (!query.since || row->recorded_at >= *query.since) &&
         (!query.until || row->recorded_at <= *query.until) &&
+        matches(query.streams, row->stream.name()) &&
         matches(query.categories, row->stream.category()) &&
         matches(query.event_types, row->kind.type)) {
       found.push_back(row);

@@ -4,4 +4,5 @@
 #include <stela/projections/model_reader.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/projections.hpp>
+#include <stela/projections/replayer.hpp>
 #include <stela/projections/runner.hpp>

@@ -15,7 +15,7 @@ using sqlite::Query;
 namespace {
 
 constexpr std::array kinds{Kind::async, Kind::inline_, Kind::reaction};
-constexpr std::array states{State::building, State::living, State::retired};
+constexpr std::array states{State::building, State::living, State::retired, State::scratch};
 
 template <class Enum, std::size_t size>
 Enum parse(const std::array<Enum, size>& all, std::string_view text) {
@@ -49,6 +49,9 @@ Build read_build(Query& row) {
           .failing = row.integer(11),
           .error = std::string{row.text(12)},
           .halted = row.integer(13) != 0,
+          .filter = std::string{row.text(17)},
+          .upto = row.integer(18),
+          .target = row.integer(19),
           .definitions = row.integer(14),
           .began_at = time_of(row, 15),
           .changed_at = time_of(row, 16)};
@@ -80,6 +83,8 @@ std::string_view to_string(State state) noexcept {
       return "living";
     case State::retired:
       return "retired";
+    case State::scratch:
+      return "scratch";
   }
   return "?";
 }
@@ -116,6 +121,7 @@ void insert(Connection& connection, Build& build, Timestamp now) {
     Query next = connection.query(sql::next_build);
     next.bind(1, build.name).step();
     build.number = next.integer(0);
+    next.run();
   }
   build.began_at = build.changed_at = now;
   connection.query(sql::insert_build)
@@ -126,6 +132,9 @@ void insert(Connection& connection, Build& build, Timestamp now) {
       .bind(5, to_string(build.state))
       .bind(6, build.position)
       .bind(7, micros(now))
+      .bind(8, build.filter)
+      .bind(9, build.upto)
+      .bind(10, build.target)
       .run();
 }
 
@@ -160,11 +169,17 @@ bool acquire(Connection& connection, Build& build, const Lease& lease) {
   return true;
 }
 
-void take(Connection& connection, Build& build) {
-  Query query = connection.query(sql::take);
-  query.bind(1, build.name).bind(2, build.number).step();
+void seize(Connection& connection, Build& build, const Lease& lease) {
+  Query query = connection.query(sql::seize);
+  query.bind(1, build.name)
+      .bind(2, build.number)
+      .bind(3, lease.owner)
+      .bind(4, micros(lease.until()))
+      .step();
   build.epoch = query.integer(0);
   build.position = query.integer(1);
+  build.owner = lease.owner;
+  build.lease_until = lease.until();
   query.run();
 }
 

@@ -14,7 +14,7 @@
 namespace stela::projections {
 
 using Kind = detail::ProjectionKind;
-enum class State : std::uint8_t { building, living, retired };
+enum class State : std::uint8_t { building, living, retired, scratch };
 
 std::string_view to_string(Kind kind) noexcept;
 std::string_view to_string(State state) noexcept;
@@ -37,12 +37,18 @@ struct Build {
   std::int64_t failing = 0;
   std::string error = {};
   bool halted = false;
+  /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own.
+  std::string filter = {};
+  std::int64_t upto = 0;
+  std::int64_t target = 0;
   std::int64_t definitions = 0;
   Timestamp began_at = {};
   Timestamp changed_at = {};
 
   /// What the names of its tables begin with.
-  std::string prefix() const { return name + '@' + std::to_string(number) + '.'; }
+  std::string prefix() const {
+    return name + '@' + std::to_string(target != 0 ? target : number) + '.';
+  }
   /// For messages: "projector 'totals' v2".
   std::string describe() const;
 };
@@ -70,8 +76,8 @@ struct Lease {
 bool is_free(const Build& build, const Lease& lease) noexcept;
 /// Takes the build if it is free: it has a new epoch then.
 bool acquire(sqlite::Connection& connection, Build& build, const Lease& lease);
-/// Takes the build from whoever has it. Only within a transaction that also finishes the work.
-void take(sqlite::Connection& connection, Build& build);
+/// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
+void seize(sqlite::Connection& connection, Build& build, const Lease& lease);
 void renew(sqlite::Connection& connection, const Build& build, const Lease& lease);
 void release(sqlite::Connection& connection, const Build& build);
 

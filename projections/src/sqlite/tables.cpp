@@ -58,6 +58,15 @@ std::int64_t definitions_of(Connection& connection, const Build& build) {
   return sum;
 }
 
+void drop_tables(Connection& connection, const Build& build) {
+  // Tables may refer to each other; what counts is that nothing is left at the end.
+  connection.execute("PRAGMA defer_foreign_keys = ON");
+  for (const std::string& name : plain_names(connection, build)) {
+    // A table with shadow tables takes them along.
+    connection.execute("DROP TABLE IF EXISTS " + quoted(build.prefix() + name));
+  }
+}
+
 }  // namespace
 
 void make_tables(Connection& connection, const Build& build, detail::AnyProjector& projector,
@@ -110,12 +119,7 @@ void hide(Connection& connection, const Build& build) {
 }
 
 void drop(Connection& connection, const Build& build) {
-  // Tables may refer to each other; what counts is that nothing is left at the end.
-  connection.execute("PRAGMA defer_foreign_keys = ON");
-  for (const std::string& name : plain_names(connection, build)) {
-    // A table with shadow tables takes them along.
-    connection.execute("DROP TABLE IF EXISTS " + quoted(build.prefix() + name));
-  }
+  if (build.target == 0) drop_tables(connection, build);
   connection.query(sql::delete_parked_of_build).bind(1, build.name).bind(2, build.number).run();
   connection.query(sql::delete_build).bind(1, build.name).bind(2, build.number).run();
 }

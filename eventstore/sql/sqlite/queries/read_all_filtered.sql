@@ -1,4 +1,4 @@
--- ?4 and ?5: JSON arrays of categories and of types, or NULL.
+-- ?4, ?5 and ?8: JSON arrays of categories, types and streams, or NULL.
 SELECT sequence, stream, version, kind, recorded_at, event_id, correlation_id, causation_id,
        published_before, metadata, checksum, payload
 FROM events
@@ -7,4 +7,6 @@ WHERE sequence BETWEEN ?1 AND ?2
                WHERE (?4 IS NULL OR k.category IN (SELECT value FROM json_each(?4)))
                  AND (?5 IS NULL OR k.type IN (SELECT value FROM json_each(?5))))
   AND recorded_at BETWEEN ?6 AND ?7
+  AND (?8 IS NULL OR stream IN (SELECT s.stream FROM streams AS s
+                                WHERE s.name IN (SELECT value FROM json_each(?8))))
 ORDER BY sequence LIMIT ?3

@@ -82,6 +82,8 @@ struct AllQuery {
   GlobalSequence to = GlobalSequence::max();
   std::optional<Timestamp> since = {};
   std::optional<Timestamp> until = {};
+  /// By name: "order-7".
+  std::vector<std::string> streams = {};
   std::vector<std::string> categories = {};
   std::vector<std::string> event_types = {};
   Direction direction = Direction::forward;

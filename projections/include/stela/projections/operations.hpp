@@ -20,7 +20,7 @@ struct ProjectorStatus {
   int version = 1;
   /// "async", "inline" or "reaction".
   std::string kind = {};
-  /// "building", "living", or "retired" until its tables are dropped.
+  /// "building", "living", "retired" until its tables are dropped, or "scratch": of a replay.
   std::string state = {};
   /// Everything up to this sequence is in its tables.
   GlobalSequence position = {};
@@ -72,6 +72,9 @@ STELA_PROJECTIONS_EXPORT void skip(sqlite::Store& store, std::string_view projec
 
 /// The rebuild that is under way, or stopped, is given up: its tables are dropped.
 STELA_PROJECTIONS_EXPORT void cancel_rebuild(sqlite::Store& store, std::string_view projector);
+
+/// The scratch tables of a replay are dropped; of one that is under way, it stops.
+STELA_PROJECTIONS_EXPORT void drop_replay(sqlite::Store& store, std::string_view projector);
 
 /// Appends no longer require the inline projector: for a process that can't have it. Its model
 /// falls behind; the next process that registers it catches it up first.

@@ -5,10 +5,14 @@
 #include <stela/projections/read_model.hpp>
 
 #include <concepts>
+#include <cstdint>
+#include <exception>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stela {
@@ -34,8 +38,14 @@ enum class Handling : std::uint8_t {
   refuse,
 };
 
+/// Events that were decoded ahead, as the projector that decoded them knows them.
+class STELA_PROJECTIONS_EXPORT AnyDecoded {
+ public:
+  virtual ~AnyDecoded() = default;
+};
+
 /// A projector without its type: what a runner drives.
-/// Threads: one at a time.
+/// Threads: one at a time; but one other may decode ahead.
 class STELA_PROJECTIONS_EXPORT AnyProjector {
  public:
   virtual ~AnyProjector() = default;
@@ -43,6 +53,11 @@ class STELA_PROJECTIONS_EXPORT AnyProjector {
   virtual Handling handling(const EventKind& kind) = 0;
   /// For an event that `handling` says to handle. CorruptEvent if it doesn't decode.
   virtual void project(ReadModel& model, const StoredEvent& event) = 0;
+
+  /// Decodes what of `events` is handled. They must outlive the result.
+  virtual std::unique_ptr<AnyDecoded> decode(std::span<const StoredEvent> events) = 0;
+  /// As `project`, for an event of those that were decoded.
+  virtual void project(ReadModel& model, const StoredEvent& event, AnyDecoded& decoded) = 0;
 };
 
 /// Every name that an event of the set is or was stored under.
@@ -144,7 +159,8 @@ consteval bool check_projector() {
 template <class P>
 class TypedProjector final : public AnyProjector {
  public:
-  TypedProjector(const P& projector, Codec codec) : projector_{projector}, filter_{codec} {}
+  TypedProjector(const P& projector, Codec codec)
+      : projector_{projector}, filter_{codec}, filter_ahead_{codec} {}
 
   void create(ReadModel& model) override { projector_.create(model); }
   Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
@@ -154,9 +170,50 @@ class TypedProjector final : public AnyProjector {
     });
   }
 
+  std::unique_ptr<AnyDecoded> decode(std::span<const StoredEvent> events) override {
+    auto decoded = std::make_unique<Decoded>();
+    decoded->first = events.data();
+    decoded->events.resize(events.size());
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (filter_ahead_.handling(events[i].kind) != Handling::handle) continue;
+      try {
+        filter_ahead_.decoder().decode(events[i], [&]<class E>(E&& event) {
+          decoded->events[i].template emplace<std::remove_cvref_t<E>>(std::forward<E>(event));
+        });
+      } catch (...) {
+        decoded->events[i] = std::current_exception();
+      }
+    }
+    return decoded;
+  }
+
+  void project(ReadModel& model, const StoredEvent& event, AnyDecoded& any) override {
+    auto& decoded = static_cast<Decoded&>(any);
+    const auto visitor = [&]<class E>(const E& one) {
+      if constexpr (std::is_same_v<E, std::exception_ptr>) {
+        std::rethrow_exception(one);
+      } else if constexpr (!std::is_same_v<E, std::monostate>) {
+        projector_.project(model, Recorded<E>{one, event});
+      }
+    };
+    std::visit(visitor, decoded.events[static_cast<std::size_t>(&event - decoded.first)]);
+  }
+
  private:
+  template <class Set>
+  struct OrError;
+  template <class... Es>
+  struct OrError<EventSet<Es...>> {
+    using Type = std::variant<std::monostate, std::exception_ptr, Es...>;
+  };
+  struct Decoded final : AnyDecoded {
+    const StoredEvent* first = nullptr;
+    std::vector<typename OrError<typename P::Events>::Type> events;
+  };
+
   P projector_;
   KindFilter<typename P::Events> filter_;
+  KindFilter<typename P::Events> filter_ahead_;
 };
 
 /// Whether a projector says of itself that it may see events again: `static constexpr bool

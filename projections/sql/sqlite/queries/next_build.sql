@@ -1,1 +1,3 @@
-SELECT coalesce(max(build), 0) + 1 FROM projections WHERE name = ?1
+INSERT INTO projection_builds (name, last) VALUES (?1, 1)
+ON CONFLICT (name) DO UPDATE SET last = last + 1
+RETURNING last

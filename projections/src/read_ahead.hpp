@@ -1,0 +1,62 @@
+// Reads and decodes one page while the one before is projected.
+#pragma once
+
+#include "event_page.hpp"
+#include "scan.hpp"
+#include "seat.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace stela::projections {
+
+/// Its thread reads pages of a scan and decodes them for each seat, at most two ahead, and is
+/// joined when this goes. Threads: one at a time, besides its own.
+class ReadAhead {
+ public:
+  ReadAhead(Scan& scan, std::span<Seat* const> seats);
+  ~ReadAhead();
+  ReadAhead(const ReadAhead&) = delete;
+  ReadAhead& operator=(const ReadAhead&) = delete;
+
+  /// Waits for the next page, and gives its decoded events to the seats; false at the end. Throws
+  /// what reading threw.
+  bool next();
+  const Batch& batch() const noexcept { return current_->batch; }
+
+ private:
+  /// A page that owns all that its events point to.
+  struct Page {
+    Batch batch;
+    EventPage events;
+    std::vector<StoredEvent> own;
+    std::deque<StreamId> streams;
+    std::vector<std::unique_ptr<detail::AnyDecoded>> decoded;
+  };
+
+  static constexpr std::size_t most_ahead = 2;
+
+  void read_all() noexcept;
+  std::unique_ptr<Page> read_page();
+
+  Scan& scan_;
+  const std::vector<Seat*> seats_;
+  std::unique_ptr<Page> current_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  /// Guarded by mutex_.
+  std::deque<std::unique_ptr<Page>> pages_;
+  std::exception_ptr error_;
+  bool done_ = false;
+  bool stopped_ = false;
+  /// Last, so that everything above is there while it runs.
+  std::thread reader_;
+};
+
+}  // namespace stela::projections

@@ -1,0 +1,346 @@
+#include <stela/framework/error.hpp>
+#include <stela/projections/replayer.hpp>
+
+#include "feed.hpp"
+#include "groups.hpp"
+#include "projections_sql.hpp"
+#include "replay_filter.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/tables.hpp"
+#include "takeover.hpp"
+#include "worker_name.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace stela {
+
+using projections::Build;
+using projections::Feed;
+using projections::Kind;
+using projections::Lease;
+using projections::Seat;
+using projections::State;
+using sqlite::Connection;
+using sqlite::Query;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::chrono::seconds lease_ttl{15};
+/// A dry run reads so many events with each statement, so that no read transaction lasts.
+constexpr std::int64_t count_window = 65'536;
+
+std::vector<const detail::Registration*> choose(const Projections& projections,
+                                                const std::vector<std::string>& names) {
+  std::vector<const detail::Registration*> chosen;
+  const auto& all = projections.registrations();
+  for (const detail::Registration& one : all) {
+    if (names.empty() && one.kind != Kind::reaction) chosen.push_back(&one);
+  }
+  for (const std::string& name : names) {
+    const auto known =
+        std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
+    if (known == all.end()) throw UsageError{"'" + name + "' isn't registered"};
+    if (known->kind == Kind::reaction) {
+      throw UsageError{"'" + name + "' is a reaction: what it recorded stands, and isn't replayed"};
+    }
+    if (std::find(chosen.begin(), chosen.end(), &*known) == chosen.end()) {
+      chosen.push_back(&*known);
+    }
+  }
+  return chosen;
+}
+
+/// One call of Replayer::run. Gives back what it drives when it goes.
+class Replay {
+ public:
+  Replay(Projections& projections, const ReplayOptions& options)
+      : options_{options},
+        is_rebuild_{options.filter.is_empty()},
+        store_{projections.store()},
+        worker_{projections::make_worker_name()},
+        feed_{store_, lease_ttl},
+        filter_{projections::describe(options.filter)} {
+    if (is_rebuild_ && options.into == ReplayInto::living) {
+      throw UsageError{
+          "a replay without a filter is a rebuild: it fills new tables, which take the place of "
+          "the living ones"};
+    }
+    for (const detail::Registration* const one : choose(projections, options.projectors)) {
+      if (options.into == ReplayInto::living && !one->is_idempotent) {
+        throw UsageError{"projector '" + one->name +
+                         "' doesn't say that it is idempotent, so its living tables would count "
+                         "events twice; replay into scratch tables, or rebuild it"};
+      }
+      registrations_.push_back(one);
+    }
+  }
+  ~Replay() {
+    try {
+      give_back();
+    } catch (const std::exception&) {
+      // The leases run out.
+    }
+  }
+  Replay(const Replay&) = delete;
+  Replay& operator=(const Replay&) = delete;
+
+  ReplayResult run(const std::stop_token& stop) {
+    end_ = std::min(options_.filter.to.value(), projections::last_sequence(store_));
+    store_.core().writer().run_statements([&](Connection& connection) {
+      for (const detail::Registration* const one : registrations_) begin(connection, *one);
+    });
+    started_ = steady_clock::now();
+    started_at_ = position();
+    while (!is_done() && !stop.stop_requested()) pass(stop);
+    fail_if_halted();
+    if (is_rebuild_ && !stop.stop_requested()) take_over(stop);
+    ReplayResult result{.is_complete = !stop.stop_requested() || is_done(),
+                        .was_resumed = was_resumed_};
+    if (is_rebuild_ && !stop.stop_requested()) result.is_complete = true;
+    if (is_rebuild_ && stop.stop_requested()) result.is_complete = false;
+    for (const auto& seat : seats_) {
+      result.models.push_back({seat->build.name,
+                               seat->build.target != 0 ? seat->build.target : seat->build.number,
+                               GlobalSequence{seat->build.position}});
+    }
+    return result;
+  }
+
+ private:
+  Lease lease() const { return {worker_, lease_ttl, store_.core().now()}; }
+
+  /// Finds or makes the build that is to be filled, and takes it.
+  void begin(Connection& connection, const detail::Registration& registration) {
+    const auto builds = projections::read_builds(connection, registration.name);
+    const State wanted = is_rebuild_ ? State::building : State::scratch;
+    const Build* const there = projections::find(builds, registration.name, wanted);
+    Build build;
+    if (there != nullptr) refuse_if_driven(*there);
+    if (there != nullptr && can_resume(*there, registration)) {
+      build = *there;
+      was_resumed_ = was_resumed_ || build.position > 0;
+      connection.query(projections::sql::resume_halted)
+          .bind(1, build.name)
+          .bind(2, build.number)
+          .run();
+      build.halted = false;
+      build.failing = 0;
+    } else {
+      if (there != nullptr) projections::drop(connection, *there);
+      build = is_rebuild_ ? projections::begin_build(connection, store_, registration)
+                          : begin_scratch(connection, registration, builds);
+    }
+    projections::seize(connection, build, lease());
+    seats_.push_back(std::make_unique<Seat>(store_, registration, build));
+    seats_.back()->held = true;
+    if (build.target != 0) shut_out_runner(connection, builds, registration);
+  }
+
+  void refuse_if_driven(const Build& build) const {
+    if (projections::is_free(build, lease())) return;
+    throw UsageError{build.describe() +
+                     (is_rebuild_ ? " is being rebuilt by " : " is being replayed by ") +
+                     build.owner + "; wait for it, or stop that process"};
+  }
+
+  bool can_resume(const Build& build, const detail::Registration& registration) const {
+    return !options_.restart && build.version == registration.version && build.filter == filter_ &&
+           (is_rebuild_ ||
+            (build.position < build.upto && (build.target != 0) == is_into_living()));
+  }
+
+  bool is_into_living() const { return options_.into == ReplayInto::living; }
+
+  Build begin_scratch(Connection& connection, const detail::Registration& registration,
+                      const std::vector<Build>& builds) const {
+    const std::int64_t from = std::max<std::int64_t>(options_.filter.from.value(), 1);
+    Build build{.name = registration.name,
+                .version = registration.version,
+                .kind = registration.kind,
+                .state = State::scratch,
+                .position = std::min(from - 1, end_),
+                .filter = filter_,
+                .upto = end_};
+    if (is_into_living()) {
+      const Build* const living = projections::find(builds, registration.name, State::living);
+      if (living == nullptr || living->version != registration.version) {
+        throw UsageError{"projector '" + registration.name +
+                         "' has no living tables of this version; rebuild it"};
+      }
+      build.target = living->number;
+    }
+    projections::insert(connection, build, store_.core().now());
+    if (build.target != 0) return build;
+    Seat seat{store_, registration, build};
+    projections::make_tables(connection, build, *seat.projector, *seat.model);
+    return build;
+  }
+
+  /// Two can't write the same tables: the runner waits until the replay gives them back.
+  void shut_out_runner(Connection& connection, const std::vector<Build>& builds,
+                       const detail::Registration& registration) {
+    const Build* const living = projections::find(builds, registration.name, State::living);
+    if (living == nullptr || living->kind == Kind::inline_) return;
+    shut_out_.push_back(*living);
+    projections::seize(connection, shut_out_.back(), lease());
+  }
+
+  std::int64_t end_of(const Seat& seat) const { return is_rebuild_ ? end_ : seat.build.upto; }
+
+  bool is_done() const {
+    return std::all_of(seats_.begin(), seats_.end(), [&](const auto& seat) {
+      return seat->build.halted || seat->build.position >= end_of(*seat);
+    });
+  }
+
+  std::int64_t position() const {
+    std::int64_t first = end_;
+    for (const auto& seat : seats_) {
+      if (!seat->build.halted) first = std::min(first, seat->build.position);
+    }
+    return first;
+  }
+
+  void pass(const std::stop_token& stop) {
+    std::vector<Seat*> behind;
+    std::int64_t end = 0;
+    for (const auto& seat : seats_) {
+      if (!seat->held) {
+        throw UsageError{seat->build.describe() + " was taken over by another process meanwhile"};
+      }
+      if (seat->build.halted || seat->build.position >= end_of(*seat)) continue;
+      behind.push_back(seat.get());
+      end = end_of(*seat);
+    }
+    AllQuery query{.since = options_.filter.since, .until = options_.filter.until};
+    query.streams = options_.filter.streams;
+    query.categories = options_.filter.categories;
+    query.event_types = options_.filter.event_types;
+    const projections::Pass whole{.query = std::move(query),
+                                  .end = end,
+                                  .pages = pages_a_pass,
+                                  .decode_ahead = options_.decode_ahead};
+    projections::feed_in_groups(store_, feed_, behind, whole, [&] {
+      renew_shut_out();
+      report();
+      return !stop.stop_requested();
+    });
+  }
+
+  void renew_shut_out() {
+    const Lease mine = lease();
+    if (shut_out_.empty() || mine.now < renewed_at_ + lease_ttl / 3) return;
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          for (const Build& build : shut_out_) projections::renew(connection, build, mine);
+        },
+        sqlite::Sync::none);
+    renewed_at_ = mine.now;
+  }
+
+  void report() const {
+    if (!options_.on_progress) return;
+    ReplayProgress progress{.done = position() - started_at_, .total = end_ - started_at_};
+    const std::chrono::duration<double> taken = steady_clock::now() - started_;
+    if (progress.total > 0) {
+      progress.percent =
+          100.0 * static_cast<double>(progress.done) / static_cast<double>(progress.total);
+    }
+    if (taken.count() > 0 && progress.done > 0) {
+      progress.events_per_second = static_cast<double>(progress.done) / taken.count();
+      progress.time_left = std::chrono::seconds{static_cast<std::int64_t>(
+          static_cast<double>(progress.total - progress.done) / progress.events_per_second)};
+    }
+    options_.on_progress(progress);
+  }
+
+  void fail_if_halted() const {
+    for (const auto& seat : seats_) {
+      if (!seat->build.halted) continue;
+      throw UsageError{(is_rebuild_ ? "the rebuild of " : "the replay of ") +
+                       seat->build.describe() + " stopped at " + seat->build.error +
+                       "; the living tables are as they were; mend the handler and run it again"};
+    }
+  }
+
+  void take_over(const std::stop_token& stop) {
+    for (const auto& seat : seats_) {
+      while (!projections::take_over(store_, feed_, *seat)) {
+        // Much was appended meanwhile.
+        end_ = projections::last_sequence(store_);
+        pass(stop);
+        fail_if_halted();
+        if (stop.stop_requested()) return;
+      }
+    }
+  }
+
+  void give_back() {
+    store_.core().writer().run_statements(
+        [&](Connection& connection) {
+          for (const auto& seat : seats_) {
+            if (seat->held) projections::release(connection, seat->build);
+          }
+          for (const Build& build : shut_out_) projections::release(connection, build);
+        },
+        sqlite::Sync::none);
+  }
+
+  static constexpr int pages_a_pass = 1'000'000;
+
+  const ReplayOptions& options_;
+  const bool is_rebuild_;
+  sqlite::Store& store_;
+  const std::string worker_;
+  Feed feed_;
+  const std::string filter_;
+  std::vector<const detail::Registration*> registrations_;
+  std::vector<std::unique_ptr<Seat>> seats_;
+  /// Living builds whose tables are written, taken from their runner.
+  std::vector<Build> shut_out_;
+  Timestamp renewed_at_{};
+  std::int64_t end_ = 0;
+  std::int64_t started_at_ = 0;
+  steady_clock::time_point started_;
+  bool was_resumed_ = false;
+};
+
+}  // namespace
+
+bool ReplayFilter::is_empty() const noexcept {
+  return streams.empty() && categories.empty() && event_types.empty() &&
+         from <= GlobalSequence{1} && to == GlobalSequence::max() && !since && !until;
+}
+
+ReplayResult Replayer::run(const ReplayOptions& options, std::stop_token stop) {
+  return Replay{projections_, options}.run(stop);
+}
+
+std::vector<EventTypeCount> Replayer::dry_run(const ReplayFilter& filter) {
+  sqlite::Store& store = projections_.store();
+  std::map<std::string, std::int64_t> counts;
+  const std::int64_t last = std::min(filter.to.value(), projections::last_sequence(store));
+  const projections::FilterValues values{filter};
+  for (std::int64_t from = std::max<std::int64_t>(filter.from.value(), 1); from <= last;
+       from += count_window) {
+    store.core().reading().read([&](Connection& connection) {
+      Query query = connection.query(projections::sql::count_types);
+      query.bind(1, from)
+          .bind(2, std::min(last, from + count_window - 1))
+          .bind_optional(3, values.categories)
+          .bind_optional(4, values.types)
+          .bind_optional(5, values.streams)
+          .bind(6, values.since)
+          .bind(7, values.until);
+      while (query.step()) counts[std::string{query.text(0)}] += query.integer(1);
+    });
+  }
+  std::vector<EventTypeCount> all;
+  for (const auto& [type, events] : counts) all.push_back({type, events});
+  return all;
+}
+
+}  // namespace stela

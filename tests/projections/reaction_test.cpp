@@ -1,0 +1,175 @@
+#include "projections/models.hpp"
+#include "support/temp_dir.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::note;
+using test::place;
+using test::standing;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+struct StockReserved {
+  static constexpr EventType event_type{"stock.reserved", 1, should_publish};
+  std::string order;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(order));
+  }
+};
+struct StockMissing {
+  static constexpr EventType event_type{"stock.missing", 1, local};
+  std::string order;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(order));
+  }
+};
+
+struct StockState {
+  std::int64_t left = 2;
+  void apply(const StockReserved&) { --left; }
+  void apply(const StockMissing&) {}
+};
+class Stock : public AggregateRoot<StockState, EventSet<StockReserved, StockMissing>> {
+ public:
+  static constexpr std::string_view category = "stock";
+  using AggregateRoot::AggregateRoot;
+  void reserve(std::string order) {
+    if (state().left > 0) {
+      record(StockReserved{std::move(order)});
+    } else {
+      record(StockMissing{std::move(order)});
+    }
+  }
+};
+
+/// An order that is placed reserves stock; where there is none, the order is told.
+class Reserve {
+ public:
+  static constexpr ReactionType reaction_type{"reserve"};
+  using Events = EventSet<test::OrderPlaced, StockMissing>;
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
+    const auto id = Id<Stock>::from("shelf");
+    Stock* const known = unit.find(id);
+    Stock& stock = known != nullptr ? *known : unit.add(Stock{id});
+    stock.reserve(std::string{placed.stream().key()});
+    if (placed->customer == "nobody") throw std::runtime_error{"who?"};
+  }
+  void react(UnitOfWork& unit, const Recorded<StockMissing>& missing) {
+    unit.load(Id<test::Order>::from(missing->order)).note("out of stock");
+  }
+};
+
+TEST(Reaction, RecordsOnOtherAggregatesAndCompensates) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_reaction(Reserve{});
+  for (const char* const key : {"1", "2", "3"}) place(store, key);
+
+  Runner{projections}.catch_up();
+
+  std::vector<std::string> seen;
+  for (const StoredEvent& event : store.read_all({.from = GlobalSequence{4}})) {
+    seen.push_back(event.stream.name() + ' ' + event.type());
+  }
+  EXPECT_THAT(seen, ElementsAre("stock-shelf stock.reserved", "stock-shelf stock.reserved",
+                                "stock-shelf stock.missing", "order-3 order.noted"));
+  EXPECT_THAT(standing(store), ElementsAre("reserve@1 v1 living 7"));
+}
+
+TEST(Reaction, KeepsTheCorrelationAndNamesTheCause) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_reaction(Reserve{});
+  {
+    const ContextScope scope{{.correlation_id = "checkout", .actor = "web"}};
+    place(store, "1");
+  }
+
+  Runner{projections}.catch_up();
+
+  EventRange range = store.read_all();
+  const auto events = range.next_page();
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[1].correlation_id(), "checkout");
+  EXPECT_EQ(events[1].causation_id, events[0].id);
+  EXPECT_EQ(events[1].context().actor, "web");
+}
+
+TEST(Reaction, RollsBackWhatItRecordedWhenItThrows) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_reaction(Reserve{}, {.handling = {.max_attempts = 1}});
+  place(store, "1");
+  Repository<test::Order> orders{store};
+  auto order = test::Order::place(Id<test::Order>::from("2"), "nobody", 1);
+  orders.save(order);
+  place(store, "3");
+
+  const RunnerTick tick = Runner{projections}.catch_up();
+
+  EXPECT_EQ(tick.halted, 1);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{4}) << "one reservation, for the first order";
+  EXPECT_THAT(standing(store), ElementsAre("reserve@1 v1 living 1 halted at 2"));
+  projections::skip(store, "reserve", GlobalSequence{2});
+  Runner{projections}.catch_up();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
+}
+
+TEST(Reaction, BeginsNowUnlessItIsToldTo) {
+  auto store = sqlite::open_in_memory();
+  place(store, "1");
+  Projections projections{store};
+  projections.add_reaction(Reserve{});
+  Runner{projections}.catch_up();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+
+  auto other = sqlite::open_in_memory();
+  place(other, "1");
+  Projections others{other};
+  others.add_reaction(Reserve{}, {.start = Start::beginning});
+  Runner{others}.catch_up();
+  EXPECT_EQ(other.last_sequence(), GlobalSequence{2});
+}
+
+TEST(Reaction, IsNotReplayed) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_reaction(Reserve{});
+  projections.add(test::Counts{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+
+  EXPECT_TRUE(Replayer{projections}.run().is_complete);
+
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+  EXPECT_THAT(test::message_of<UsageError>(
+                  [&] { (void)Replayer{projections}.run({.projectors = {"reserve"}}); }),
+              HasSubstr("'reserve' is a reaction"));
+}
+
+TEST(Reaction, TakesManyEventsInOrder) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_reaction(Reserve{});
+  for (int i = 0; i < 300; ++i) place(store, std::to_string(i));
+
+  Runner{projections}.catch_up();
+
+  std::vector<std::int64_t> missing;
+  for (const StoredEvent& event : store.read_all({.event_types = {"stock.missing"}})) {
+    missing.push_back(event.version.value());
+  }
+  EXPECT_EQ(missing.size(), 298U);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{300 + 300 + 298});
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,241 @@
+#include "projections/models.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::note;
+using test::orders_in;
+using test::place;
+using test::ship;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(Rebuild, OfANewVersionTakesOverWhenItHasCaughtUp) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  auto old_store = sqlite::open(dir.file("a.db"));
+  Projections old_ones{old_store};
+  old_ones.add(Totals<1>{});
+  Runner old_runner{old_ones};
+  place(old_store, "1");
+  old_runner.catch_up();
+  auto store = sqlite::open(dir.file("a.db"));
+  Projections projections{store};
+  projections.add(Totals<2>{});
+  const auto before = orders_in(store);
+
+  const RunnerTick tick = Runner{projections}.catch_up();
+  place(store, "2");
+  const RunnerTick old_tick = old_runner.catch_up();
+
+  EXPECT_THAT(before, ElementsAre("1 jane 100 0 -"));
+  EXPECT_EQ(tick.taken_over, 1);
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 200 0 -"));
+  EXPECT_EQ(old_tick.owned_count, 0) << "the old version has nothing to drive any more";
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1", "totals@2 v2 living 1"));
+}
+
+TEST(Rebuild, DropsTheOldTablesAfterAGrace) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner runner{projections, {.drop_after = 60s}};
+  runner.catch_up();
+  ASSERT_TRUE(Replayer{projections}.run().is_complete);
+
+  runner.catch_up();
+  const auto at_once = standing(store);
+  clock.advance(61s);
+  runner.catch_up();
+
+  EXPECT_THAT(at_once, ElementsAre("totals@1 v1 retired 1", "totals@2 v1 living 1"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@2 v1 living 1"));
+  EXPECT_EQ(ModelReader{store}.value<int>(
+                "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'totals@1%'"),
+            0);
+}
+
+TEST(Rebuild, MendsTablesThatWereChangedByHand) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("a.db"));
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  test::RawSqlite{dir.file("a.db")}.run("DROP VIEW orders; DROP TABLE \"totals@1.orders\"");
+  EXPECT_EQ(Runner{projections}.catch_up().halted, 1);
+
+  (void)Replayer{projections}.run();
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1 halted", "totals@2 v1 living 1"));
+}
+
+TEST(Rebuild, NeverShowsReadersAHalfBuiltModel) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  for (int i = 0; i < 3000; ++i) place(store, std::to_string(i));
+  Runner{projections}.catch_up();
+  ModelReader reader{store};
+  int looks = 0;
+
+  (void)Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
+    ++looks;
+    EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders"), 3000);
+  }});
+
+  EXPECT_GT(looks, 1);
+  EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders"), 3000);
+}
+
+TEST(Rebuild, TakesInWhatIsAppendedMeanwhile) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  for (int i = 0; i < 200; ++i) place(store, std::to_string(i));
+  Runner runner{projections};
+  runner.catch_up();
+  int more = 200;
+
+  (void)Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
+    if (more < 4000) {
+      for (int i = 0; i < 1900; ++i) place(store, std::to_string(more++));
+      runner.catch_up();
+    }
+  }});
+
+  EXPECT_EQ(orders_in(store).size(), static_cast<std::size_t>(more));
+}
+
+TEST(Rebuild, ThatThrowsLeavesTheLivingModelAlone) {
+  auto store = sqlite::open_in_memory();
+  auto poison = std::make_shared<std::vector<std::int64_t>>();
+  Projections projections{store};
+  projections.add(Totals<1>{test::throwing_at(poison)});
+  Runner runner{projections};
+  for (const char* const key : {"1", "2", "3"}) place(store, key);
+  runner.catch_up();
+  poison->push_back(2);
+  Replayer replayer{projections};
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { replayer.run(); }),
+              HasSubstr("the rebuild of projector 'totals' v1 stopped at event 2"));
+  EXPECT_THAT(standing(store),
+              ElementsAre("totals@1 v1 living 3", "totals@2 v1 building 1 halted at 2"));
+  place(store, "4");
+  runner.catch_up();
+  EXPECT_EQ(orders_in(store).size(), 4U);
+
+  poison->clear();
+  const ReplayResult again = replayer.run();
+  EXPECT_TRUE(again.was_resumed);
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 4", "totals@2 v1 living 4"));
+}
+
+TEST(Rebuild, CanBeGivenUp) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_FALSE(Replayer{projections}.run({}, stop.get_token()).is_complete);
+
+  projections::cancel_rebuild(store, "totals");
+
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 1"));
+  EXPECT_THAT(test::message_of<UsageError>([&] { projections::cancel_rebuild(store, "totals"); }),
+              HasSubstr("isn't being rebuilt"));
+}
+
+TEST(Rebuild, RefusesASecondOneAtOnce) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  std::string refused;
+
+  (void)Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
+    refused = test::message_of<UsageError>([&] { (void)Replayer{projections}.run(); });
+  }});
+
+  EXPECT_THAT(refused, HasSubstr("is being rebuilt by"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 0", "totals@2 v1 living 1"));
+}
+
+TEST(Rebuild, OfAnInlineProjectorGoesOnWithAppends) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+  for (int i = 0; i < 1500; ++i) place(store, std::to_string(i));
+  bool appended = false;
+
+  (void)Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
+    if (!std::exchange(appended, true)) place(store, "meanwhile");
+  }});
+  place(store, "later");
+
+  EXPECT_EQ(orders_in(store).size(), 1502U);
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1501", "totals@2 v1 living 1502"));
+}
+
+/// The tables of one version refer to each other; the next has other tables.
+template <int version>
+class Lines {
+ public:
+  static constexpr ProjectorType projector_type{"lines", version};
+  using Events = EventSet<test::OrderPlaced>;
+  void create(ReadModel& model) {
+    if (version == 1) {
+      model.execute("CREATE TABLE {a_heads} (id INTEGER PRIMARY KEY) STRICT");
+      model.execute("CREATE TABLE {b_lines} (head INTEGER REFERENCES {a_heads}) STRICT");
+    } else {
+      model.execute("CREATE TABLE {c_lines} (id INTEGER PRIMARY KEY) STRICT");
+    }
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    if (version == 1) {
+      model.execute("INSERT INTO {a_heads} VALUES (?1)", e.sequence());
+      model.execute("INSERT INTO {b_lines} VALUES (?1)", e.sequence());
+    } else {
+      model.execute("INSERT INTO {c_lines} VALUES (?1)", e.sequence());
+    }
+  }
+};
+
+TEST(Rebuild, TakesViewsAndTablesAwayThatTheNewVersionHasNot) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections projections{store};
+    projections.add(Lines<1>{});
+    place(store, "1");
+    Runner{projections}.catch_up();
+  }
+  Projections projections{store};
+  projections.add(Lines<2>{});
+  Runner runner{projections, {.drop_after = 0ms}};
+
+  runner.catch_up();
+  runner.catch_up();
+
+  EXPECT_THAT(test::lines(ModelReader{store}.query(
+                  "SELECT name FROM sqlite_schema WHERE name LIKE '%lines%' OR name LIKE '%heads' "
+                  "ORDER BY name")),
+              ElementsAre("c_lines", "lines@2.c_lines"));
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,249 @@
+#include "projections/models.hpp"
+#include "support/random_history.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Counts;
+using test::note;
+using test::orders_in;
+using test::place;
+using test::ship;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> scratch(sqlite::Store& store, const ReplayResult& result) {
+  return test::lines(ModelReader{store}.query(
+      "SELECT * FROM \"" + result.models.at(0).table("orders") + "\" ORDER BY id"));
+}
+
+/// Three orders in three days; the last of the seven events ships the second order.
+class Replay : public ::testing::Test {
+ protected:
+  Replay() {
+    projections_.add(Totals<1>{[this](ReadModel&, const StoredEvent& event) {
+      if (on_event_) on_event_(event);
+    }});
+    for (const char* const key : {"1", "2", "3"}) {
+      place(store_, key);
+      note(store_, key);
+      clock_.advance(24h);
+    }
+    ship(store_, "2");
+    Runner{projections_}.catch_up();
+  }
+
+  testing::ManualClock clock_;
+  sqlite::Store store_ = sqlite::open_in_memory({.clock = &clock_});
+  std::function<void(const StoredEvent&)> on_event_;
+  Projections projections_{store_};
+  Replayer replayer_{projections_};
+};
+
+TEST_F(Replay, FillsTablesOfItsOwnWithWhatTheFilterLetsThrough) {
+  const auto living = orders_in(store_);
+  const auto replayed = [&](const ReplayFilter& filter) {
+    const ReplayResult result = replayer_.run({.filter = filter});
+    EXPECT_TRUE(result.is_complete);
+    return scratch(store_, result);
+  };
+
+  EXPECT_THAT(replayed({.streams = {"order-2"}}), ElementsAre("2 jane 100 1 dhl"));
+  EXPECT_THAT(replayed({.event_types = {"order.placed"}}),
+              ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "3 jane 100 0 -"));
+  EXPECT_THAT(replayed({.categories = {"stock"}}), IsEmpty());
+  EXPECT_THAT(replayed({.from = GlobalSequence{3}, .to = GlobalSequence{5}}),
+              ElementsAre("2 jane 100 1 -", "3 jane 100 0 -"));
+  EXPECT_THAT(replayed({.since = testing::ManualClock::start + 12h,
+                        .until = testing::ManualClock::start + 36h}),
+              ElementsAre("2 jane 100 1 -"));
+  EXPECT_EQ(orders_in(store_), living);
+}
+
+TEST_F(Replay, LeavesTheLiveCheckpointWhereItIs) {
+  replayer_.run({.filter = {.to = GlobalSequence{3}}});
+
+  EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7", "totals@2 v1 scratch 3"));
+  projections::drop_replay(store_, "totals");
+  EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7"));
+}
+
+TEST_F(Replay, CountsInADryRunAndWritesNothing) {
+  std::vector<std::string> counts;
+  for (const EventTypeCount& one : replayer_.dry_run({.streams = {"order-1", "order-2"}})) {
+    counts.push_back(one.type + ' ' + std::to_string(one.events));
+  }
+
+  EXPECT_THAT(counts, ElementsAre("order.noted 2", "order.placed 2", "order.shipped 1"));
+  EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7"));
+}
+
+TEST_F(Replay, IsKnownToHandlersWithTheOriginalTimes) {
+  std::vector<std::string> seen;
+  on_event_ = [&](const StoredEvent& event) {
+    seen.push_back(to_string(event.recorded_at).substr(0, 10) +
+                   (is_replaying() ? " replaying" : " living"));
+  };
+  replayer_.run({.filter = {.event_types = {"order.placed"}}});
+  place(store_, "4");
+  Runner{projections_}.catch_up();
+
+  EXPECT_THAT(seen, ElementsAre("2026-01-01 replaying", "2026-01-02 replaying",
+                                "2026-01-03 replaying", "2026-01-04 living"));
+}
+
+TEST_F(Replay, RefusesWhatAHandlerRecordsAndLeavesNothingSwitchedOff) {
+  auto other = sqlite::open_in_memory();
+  on_event_ = [&](const StoredEvent&) { place(other, "new"); };
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { replayer_.run({}); }),
+              HasSubstr("records an event inside a replay"));
+  EXPECT_EQ(other.last_sequence(), GlobalSequence{0});
+  EXPECT_FALSE(is_replaying());
+  on_event_ = {};
+  place(other, "new");
+  EXPECT_EQ(other.last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(Replay, TellsHowFarItIs) {
+  std::vector<std::string> told;
+  replayer_.run(
+      {.filter = {.from = GlobalSequence{4}}, .on_progress = [&](const ReplayProgress& at) {
+         told.push_back(std::to_string(at.done) + " of " + std::to_string(at.total) + ", " +
+                        std::to_string(static_cast<int>(at.percent)) + '%');
+         EXPECT_TRUE(at.time_left.has_value());
+       }});
+
+  EXPECT_THAT(told, ElementsAre("4 of 4, 100%"));
+}
+
+TEST_F(Replay, GoesOnWhereItWasCancelled) {
+  test::append(store_, "other-1", 5000);
+  std::stop_source stop;
+  const ReplayFilter filter{.since = testing::ManualClock::start};
+  std::int64_t seen = 0;
+  on_event_ = [&](const StoredEvent&) { ++seen; };
+  const ReplayResult first = replayer_.run(
+      {.filter = filter, .on_progress = [&](const ReplayProgress&) { stop.request_stop(); }},
+      stop.get_token());
+  const std::int64_t stopped_at = first.models.at(0).position.value();
+  const ReplayResult second = replayer_.run({.filter = filter});
+
+  EXPECT_FALSE(first.is_complete);
+  EXPECT_LT(stopped_at, 5007);
+  EXPECT_TRUE(second.was_resumed);
+  EXPECT_TRUE(second.is_complete);
+  EXPECT_EQ(seen, 7) << "each event once";
+  EXPECT_EQ(scratch(store_, second), orders_in(store_));
+}
+
+TEST_F(Replay, BeginsAnewWithAnotherFilterOrWhenAskedTo) {
+  std::stop_source stopped;
+  stopped.request_stop();
+  (void)replayer_.run({.filter = {.to = GlobalSequence{6}}}, stopped.get_token());
+
+  EXPECT_FALSE(replayer_.run({.filter = {.to = GlobalSequence{6}}, .restart = true}).was_resumed);
+  EXPECT_FALSE(replayer_.run({.filter = {.to = GlobalSequence{5}}}).was_resumed);
+  EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7", "totals@4 v1 scratch 5"));
+}
+
+TEST_F(Replay, StopsAtAHandlerThatThrows) {
+  const auto living = orders_in(store_);
+  on_event_ = [](const StoredEvent& event) {
+    if (event.sequence == GlobalSequence{4}) throw std::runtime_error{"no"};
+  };
+
+  EXPECT_THAT(
+      test::message_of<UsageError>([&] { replayer_.run({.filter = {.to = GlobalSequence{6}}}); }),
+      HasSubstr("the replay of projector 'totals' v1 stopped at event 4 (order.noted v1, "
+                "version 2 of 'order-2'): no; the living tables are as they were"));
+  EXPECT_EQ(orders_in(store_), living);
+}
+
+/// Sets what it sees, however often.
+class Customers {
+ public:
+  static constexpr ProjectorType projector_type{"customers", 1};
+  static constexpr bool is_idempotent = true;
+  using Events = EventSet<test::OrderPlaced>;
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {customers} (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT");
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    model.execute("INSERT OR REPLACE INTO {customers} VALUES (?1, ?2)", e->customer, e.sequence());
+  }
+};
+
+TEST_F(Replay, GoesOverLivingTablesOfIdempotentProjectorsOnly) {
+  projections_.add(Customers{});
+  Runner runner{projections_};
+  runner.catch_up();
+  const ReplayOptions living{
+      .projectors = {"customers"}, .filter = {.to = GlobalSequence{1}}, .into = ReplayInto::living};
+
+  (void)replayer_.run(living);
+
+  EXPECT_EQ(ModelReader{store_}.value<int>("SELECT at FROM customers"), 1);
+  EXPECT_EQ(projections::list(store_).at(0).position, GlobalSequence{7});
+  ReplayOptions wrong = living;
+  wrong.projectors = {"totals"};
+  EXPECT_THAT(test::message_of<UsageError>([&] { replayer_.run(wrong); }),
+              HasSubstr("'totals' doesn't say that it is idempotent"));
+}
+
+TEST_F(Replay, ShutsTheRunnerOutWhileItWritesTheLivingTables) {
+  projections_.add(Customers{});
+  Runner runner{projections_};
+  runner.catch_up();
+  RunnerTick meanwhile;
+  (void)replayer_.run(
+      {.projectors = {"customers"},
+       .filter = {.to = GlobalSequence{1}},
+       .into = ReplayInto::living,
+       .on_progress = [&](const ReplayProgress&) { meanwhile = runner.catch_up(); }});
+  const RunnerTick afterwards = runner.catch_up();
+
+  EXPECT_EQ(meanwhile.owned_count, 1) << "totals, but not customers";
+  EXPECT_EQ(afterwards.owned_count, 2);
+}
+
+TEST_F(Replay, NamesWhatCanNotBeReplayed) {
+  const auto running = [&](const ReplayOptions& options) {
+    return test::message_of<UsageError>([&] { replayer_.run(options); });
+  };
+  EXPECT_THAT(running({.projectors = {"nobody"}}), HasSubstr("'nobody' isn't registered"));
+  EXPECT_THAT(running({.into = ReplayInto::living}),
+              HasSubstr("a replay without a filter is a rebuild"));
+}
+
+TEST_F(Replay, DecodedAheadEndsInTheSame) {
+  test::append(store_, "other-1", 3000);
+  for (int i = 100; i < 1100; ++i) place(store_, std::to_string(i));
+  Runner{projections_}.catch_up();
+  const ReplayFilter everything{.since = testing::ManualClock::start};
+
+  const ReplayResult result = replayer_.run({.filter = everything, .decode_ahead = true});
+
+  EXPECT_EQ(scratch(store_, result), orders_in(store_));
+}
+
+TEST_F(Replay, DecodedAheadNamesTheEventThatDoesNotDecode) {
+  test::append(store_, "order-9", {NewEvent{"order.placed", 1, false, "{}"}});
+
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                replayer_.run({.filter = {.from = GlobalSequence{8}}, .decode_ahead = true});
+              }),
+              HasSubstr("stopped at event 8"));
+}
+
+}  // namespace
+}  // namespace stela
