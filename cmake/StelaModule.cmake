@@ -42,7 +42,13 @@ function(stela_module name)
     EXPORT_FILE_NAME "${generated}/stela/${name}/export.hpp")
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
-    target_compile_definitions(${target} PUBLIC ${macro}_STATIC_DEFINE)
+    if(STELA_CHECK_EXPORTS)
+      # As a shared library would have it, so that a test can link one of these objects.
+      target_compile_definitions(${target} PUBLIC
+        "$<BUILD_INTERFACE:${macro}_EXPORT=__attribute__((visibility(\"default\")))>")
+    else()
+      target_compile_definitions(${target} PUBLIC ${macro}_STATIC_DEFINE)
+    endif()
   endif()
   target_include_directories(${target}
     PUBLIC "$<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>"

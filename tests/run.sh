@@ -16,7 +16,7 @@ quietly() {
 }
 
 echo "Building (preset dev)…"
-quietly cmake --preset dev
+quietly cmake --preset dev -DSTELA_CHECK_EXPORTS=ON
 quietly cmake --build --preset dev
 echo "Running the tests…"
 ctest --preset dev --output-on-failure -j "$(nproc)" --progress

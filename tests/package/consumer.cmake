@@ -1,5 +1,6 @@
 # Builds and runs ./consumer in WORK. HOW is find-package (PREFIX), pkg-config (PREFIX, CXX), folder
 # or fetch-content (SOURCE). With CONFIGURE_ONLY it is looked at and not built.
+cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${WORK}")
 file(MAKE_DIRECTORY "${WORK}")
 set(consumer "${CMAKE_CURRENT_LIST_DIR}/consumer")

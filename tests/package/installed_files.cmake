@@ -1,4 +1,5 @@
 # What is installed: every public header and nothing private, and what finds them.
+cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE wanted RELATIVE "${SOURCE}" "${SOURCE}/*/include/stela/*.hpp"
   "${SOURCE}/*/*/include/stela/*.hpp")
 list(TRANSFORM wanted REPLACE "^.*/include/stela/" "stela/")
