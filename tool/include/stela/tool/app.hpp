@@ -4,7 +4,6 @@
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/repository.hpp>
 #include <stela/outbox/partitioner.hpp>
-#include <stela/projections/projections.hpp>
 #include <stela/tool/export.hpp>
 
 #include <functional>
@@ -34,9 +33,6 @@ class App {
   std::string database = {};
   /// Partitioners of the application's own, by which its outbox may be kept in order.
   std::vector<const Partitioner*> partitioners = {};
-
-  /// Registers projectors and reactions; inline ones take part in what the tool appends.
-  std::function<void(Projections&)> projections = {};
 
   /// `streams state` can show aggregates of this type.
   template <class A>
