@@ -9,7 +9,9 @@ set(stela_packages
   "simdjson::simdjson|simdjson 3.0 CONFIG|simdjson"
   "SQLite::SQLite3|SQLite3 3.38|sqlite3"
   "NATS::nats|NATS 3.4|libnats"
-  "tomlplusplus::tomlplusplus|tomlplusplus 3.3 CONFIG|tomlplusplus")
+  "tomlplusplus::tomlplusplus|tomlplusplus 3.3 CONFIG|tomlplusplus"
+  "ncursesw||ncursesw"
+  "tinfo||")
 
 # Splits what `module` links into ${module}_modules, ${module}_find (calls) and ${module}_requires
 # (pkg-config modules); what only the library itself needs goes to their twins _private.
@@ -30,12 +32,14 @@ function(stela_split_links module)
     endif()
     set(row ${stela_packages})
     list(FILTER row INCLUDE REGEX "^${link}\\|")
-    if(NOT row MATCHES "^[^|]+\\|([^|]+)\\|(.*)$")
+    if(NOT row MATCHES "^[^|]+\\|([^|]*)\\|(.*)$")
       message(FATAL_ERROR "stela_${module} links ${link}: say in cmake/StelaInstall.cmake how users "
         "find it, or link it as $<BUILD_INTERFACE:${link}> if it is headers alone and private")
     endif()
-    list(APPEND find${kind} "find_dependency(${CMAKE_MATCH_1})")
     set(pkg_config "${CMAKE_MATCH_2}")
+    if(CMAKE_MATCH_1)
+      list(APPEND find${kind} "find_dependency(${CMAKE_MATCH_1})")
+    endif()
     if(pkg_config MATCHES "^-")
       list(APPEND libs${kind} "${pkg_config}")
     elseif(pkg_config)

@@ -102,9 +102,13 @@ std::vector<Command> all_commands() {
   const auto add = [&](std::vector<Command> commands) {
     all.insert(all.end(), commands.begin(), commands.end());
   };
+  add(outbox_commands());
+  add(partition_commands());
   add(event_commands());
   add(stream_commands());
   add(snapshot_commands());
+  add(projection_commands());
+  add(inbox_commands());
   add(database_commands());
   add(transfer_commands());
   add(self_commands());

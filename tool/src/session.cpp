@@ -57,28 +57,60 @@ Session::Session(Invocation& invocation, const Options& options)
       log_{invocation.settings().text("log") == "json"},
       store_{open(invocation, options, log_)} {}
 
-Outbox* Session::find_outbox() {
-  if (outbox_) return outbox_.get();
+const Partitioner* Session::registered_partitioner() {
   for (const auto& required : sqlite::required_participants(store_)) {
     if (required.name != "outbox") continue;
     const Partitioner* partitioner = find_partitioner(invocation_.app, required.detail);
-    if (partitioner == nullptr) {
-      throw Exit{failed, "this outbox is kept in order by '" + required.detail +
-                             "', which only its application knows: use the tool that is built into "
-                             "the application"};
-    }
+    if (partitioner != nullptr) return partitioner;
+    throw Exit{failed, "this outbox is kept in order by '" + required.detail +
+                           "', which only its application knows: use the tool that is built into "
+                           "the application"};
+  }
+  return nullptr;
+}
+
+void Session::refuse_without_outbox() const {
+  throw Exit{failed, "this database has no outbox; '" + invocation_.app.name +
+                         " outbox enable --db FILE' makes one"};
+}
+
+Outbox* Session::find_outbox() {
+  if (outbox_) return outbox_.get();
+  if (const Partitioner* partitioner = registered_partitioner()) {
     outbox_ = std::make_unique<Outbox>(store_, OutboxOptions{.partitioner = partitioner});
   }
   return outbox_.get();
 }
 
 Outbox& Session::outbox() {
-  Outbox* outbox = find_outbox();
-  if (outbox == nullptr) {
-    throw Exit{failed, "this database has no outbox; '" + invocation_.app.name +
-                           " outbox enable --db FILE' makes one"};
+  if (find_outbox() == nullptr) refuse_without_outbox();
+  return *outbox_;
+}
+
+void Session::prepare_to_append() {
+  find_outbox();
+  if (invocation_.app.projections) projections();
+}
+
+Projections& Session::projections() {
+  if (projections_) return *projections_;
+  if (!invocation_.app.projections) {
+    throw Exit{failed, "'" + invocation_.app.name +
+                           "' has no projectors: an application that embeds stela::tool has, once "
+                           "it sets app.projections"};
   }
-  return *outbox;
+  projections_ = std::make_unique<Projections>(store_);
+  invocation_.app.projections(*projections_);
+  return *projections_;
+}
+
+OutboxOperations& Session::operations() {
+  if (operations_) return *operations_;
+  const Partitioner* partitioner = registered_partitioner();
+  if (partitioner == nullptr) refuse_without_outbox();
+  operations_ =
+      std::make_unique<OutboxOperations>(store_, OperatorOptions{.partitioner = partitioner});
+  return *operations_;
 }
 
 const Partitioner* find_partitioner(const App& app, std::string_view name) {

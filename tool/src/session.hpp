@@ -4,7 +4,9 @@
 #include "cli/invocation.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/outbox/operations.hpp>
 #include <stela/outbox/outbox.hpp>
+#include <stela/projections/projections.hpp>
 
 #include <memory>
 #include <optional>
@@ -44,14 +46,24 @@ class Session {
   Outbox* find_outbox();
   /// Exit if there is none, saying how to make one.
   Outbox& outbox();
+  /// For looking at the outbox and changing it, without taking part in appends. Exit if there is
+  /// none.
+  OutboxOperations& operations();
   /// Attaches what appends need. What only the application knows is missed by the append itself.
-  void prepare_to_append() { find_outbox(); }
+  void prepare_to_append();
+  /// What the application registers. Exit if it isn't one that registers anything.
+  Projections& projections();
 
  private:
   Invocation& invocation_;
   LogToStderr log_;
   sqlite::Store store_;
+  const Partitioner* registered_partitioner();
+  [[noreturn]] void refuse_without_outbox() const;
+
   std::unique_ptr<Outbox> outbox_;
+  std::unique_ptr<OutboxOperations> operations_;
+  std::unique_ptr<Projections> projections_;
 };
 
 /// The registered partitioner's, Stela's own or one of the application's; null if nobody knows it.

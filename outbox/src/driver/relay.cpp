@@ -111,24 +111,30 @@ class Relay::Driver final : public relay::Observer {
       mailbox_.wait_until(worker_.deadline());
       step();
     }
-    return report(begun);
+    return report(now() - begun);
   }
 
   void run(std::stop_token stop) {
     const std::stop_callback wake{stop, [this] { mailbox_.wake(); }};
     begin();
     Steady reported = now();
+    // Since the last report: waiting for something to do doesn't count.
+    std::chrono::nanoseconds worked{0};
     while (!worker_.is_stopped()) {
       if (stop.stop_requested() && !std::exchange(stopping_, true)) worker_.stop();
+      const Steady begun = now();
       step();
-      if (const Steady at = now();
-          listener_ && (did_something() || at >= reported + options_.idle_backoff)) {
-        listener_(report(reported));
-        reported = at;
+      const Steady stepped = now();
+      worked += stepped - begun;
+      if (listener_ && (did_something() || stepped >= reported + options_.idle_backoff)) {
+        listener_(report(std::exchange(worked, {})));
+        reported = stepped;
       }
+      const bool waits_for_answers = is_busy();
       if (!worker_.is_stopped()) mailbox_.wait_until(worker_.deadline());
+      if (waits_for_answers) worked += now() - stepped;
     }
-    if (listener_) listener_(report(reported));
+    if (listener_) listener_(report(worked));
     started_ = stopping_ = false;
   }
 
@@ -183,7 +189,7 @@ class Relay::Driver final : public relay::Observer {
     return live_workers_;
   }
 
-  RelayTick report(Steady since) {
+  RelayTick report(std::chrono::nanoseconds worked) {
     const Counts& c = worker_.counts();
     const Counts& r = reported_;
     RelayTick tick{.claimed = c.claimed - r.claimed,
@@ -203,7 +209,7 @@ class Relay::Driver final : public relay::Observer {
                    .released_count = c.released - r.released,
                    .broker = worker_.broker_state()};
     const Steady at = now();
-    tick.duration = std::chrono::duration_cast<std::chrono::microseconds>(at - since);
+    tick.duration = std::chrono::duration_cast<std::chrono::microseconds>(worked);
     const Steady next = worker_.deadline();
     if (next > at && next != relay::never) {
       tick.backoff = std::chrono::duration_cast<std::chrono::microseconds>(next - at);

@@ -74,7 +74,9 @@ class Parser {
       }
       return;
     }
-    if (parsed_.arguments.operands().size() == parsed_.command->operands.size()) {
+    const auto& operands = parsed_.command->operands;
+    const bool any_number = !operands.empty() && operands.back().repeats;
+    if (!any_number && parsed_.arguments.operands().size() == operands.size()) {
       std::string text = "'" + in_one_line(word) + "' is one word too many for '";
       throw Misuse{text.append(parsed_.command->path).append("'")};
     }

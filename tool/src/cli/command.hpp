@@ -26,6 +26,8 @@ struct Operand {
   std::string_view name;
   std::string_view summary;
   bool required = true;
+  /// Any number of them; the last of its command.
+  bool repeats = false;
 };
 
 struct Example {
@@ -50,6 +52,10 @@ struct Command {
 /// Every command, in the order of help.
 std::vector<Command> all_commands();
 
+std::vector<Command> outbox_commands();
+std::vector<Command> partition_commands();
+std::vector<Command> projection_commands();
+std::vector<Command> inbox_commands();
 std::vector<Command> event_commands();
 std::vector<Command> stream_commands();
 std::vector<Command> snapshot_commands();

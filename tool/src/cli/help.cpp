@@ -47,6 +47,7 @@ std::string usage_of(std::string_view program, const Command& command) {
   text.append(" ").append(command.path);
   for (const Operand& operand : command.operands) {
     text.append(operand.required ? " " : " [").append(operand.name);
+    if (operand.repeats) text += "…";
     if (!operand.required) text += ']';
   }
   return text.append(" [options]");

@@ -134,6 +134,7 @@ void Table::print(Output& out) const {
       const bool last = i + 1 == columns_.size() && columns_[i].align == Align::left;
       text += last ? cell_of(i) : padded(cell_of(i), widths[i], columns_[i].align);
     }
+    text.erase(text.find_last_not_of(' ') + 1);
     return cut_to(text, limit);
   };
   out.heading(joined([&](std::size_t i) { return std::string{columns_[i].title}; }));

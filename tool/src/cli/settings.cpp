@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
 
 extern char** environ;
 
@@ -24,6 +25,7 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view default_file = "stela.toml";
 constexpr Range any_count{1, 1'000'000'000};
+constexpr Range anything{0, std::numeric_limits<std::int64_t>::max()};
 
 std::string written(milliseconds duration) {
   const std::int64_t ms = duration.count();
@@ -89,13 +91,46 @@ std::vector<Setting> make_settings() {
        "park|halt|skip",
        {}},
       time("outbox.retention", relay.retention, "how long the log of batches is kept"),
-      {"nats.url", Kind::text, "nats://127.0.0.1:4222", "the broker", {}, {}},
+      {"nats.url", Kind::text, "nats://127.0.0.1:4222", "the broker's servers", {}, {}},
       {"nats.stream", Kind::text, "STELA", "the JetStream stream", {}, {}},
       {"nats.prefix", Kind::text, "stela", "the first part of subjects", {}, {}},
+      {"nats.subject", Kind::text, "{event}", "what follows the prefix", {}, {}},
+      {"nats.source", Kind::text, "", "ce-source, if it isn't the store's id", {}, {}},
       {"nats.ensure_stream", Kind::boolean, "false", "make the stream if it isn't there", {}, {}},
+      {"nats.replicas", Kind::integer, "1", "of a stream that is made", {}, {1, 5}},
+      {"nats.max_bytes", Kind::integer, "0", "of a stream that is made; 0: no limit", {}, anything},
+      {"nats.max_age", Kind::duration, "0s", "of a stream that is made; 0s: for ever", {}, {}},
       {"nats.connect_timeout", Kind::duration, "2s", "how long to wait for a connection", {}, {}},
+      {"nats.user", Kind::text, "", "who we are to the broker", {}, {}},
+      {"nats.password_file", Kind::text, "", "the file with the password", {}, {}},
+      {"nats.token_file", Kind::text, "", "the file with a token", {}, {}},
+      {"nats.creds_file", Kind::text, "", "the file with a JWT and its seed", {}, {}},
+      {"nats.nkey", Kind::text, "", "a public key", {}, {}},
+      {"nats.nkey_seed_file", Kind::text, "", "the file with its seed", {}, {}},
+      {"nats.tls", Kind::boolean, "false", "refuse a broker without TLS", {}, {}},
+      {"nats.tls_ca_file",
+       Kind::text,
+       "",
+       "what the broker's certificate is checked against",
+       {},
+       {}},
+      {"nats.tls_certificate_file", Kind::text, "", "our certificate", {}, {}},
+      {"nats.tls_key_file", Kind::text, "", "its key", {}, {}},
+      {"nats.tls_host_name", Kind::text, "", "the name that the broker's certificate has", {}, {}},
+      {"nats.allow_binary_wire",
+       Kind::boolean,
+       "false",
+       "publish payloads of portable binary",
+       {},
+       {}},
       {"worker.id", Kind::text, "", "the worker's name; one is made if it is empty", {}, {}},
       {"worker.interval_ms", Kind::integer, "0", "a pause after each tick", {}, {0, 86'400'000}},
+      {"worker.max_lag",
+       Kind::duration,
+       "60s",
+       "a worker whose outbox lags longer isn't ready",
+       {},
+       {}},
       {"worker.window", Kind::integer, "0", "seconds that the dashboard adds up", {}, {0, 86'400}},
   };
 }

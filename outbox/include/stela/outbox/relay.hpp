@@ -27,6 +27,7 @@ struct RelayTick {
   std::int64_t fenced = 0;
   /// How often the relay asked the broker what stands there.
   std::int64_t read_backs = 0;
+  /// How long it worked, waits for the broker's answers included.
   std::chrono::microseconds duration{0};
   /// How long it is going to wait for something to do.
   std::chrono::microseconds backoff{0};

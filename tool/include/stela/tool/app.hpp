@@ -4,6 +4,7 @@
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/repository.hpp>
 #include <stela/outbox/partitioner.hpp>
+#include <stela/projections/projections.hpp>
 #include <stela/tool/export.hpp>
 
 #include <functional>
@@ -33,6 +34,9 @@ class App {
   std::string database = {};
   /// Partitioners of the application's own, by which its outbox may be kept in order.
   std::vector<const Partitioner*> partitioners = {};
+
+  /// Registers projectors and reactions; inline ones take part in what the tool appends.
+  std::function<void(Projections&)> projections = {};
 
   /// `streams state` can show aggregates of this type.
   template <class A>

@@ -1,0 +1,155 @@
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class ToolOutbox : public testing::Test {
+ protected:
+  void SetUp() override {
+    run_well({"migrate", "--db", db_, "--durability", "relaxed"});
+    run_well({"outbox", "enable", "--db", db_});
+    for (int i = 1; i <= 3; ++i) {
+      run_well({"events", "append", "--db", db_, "--stream", "order-" + std::to_string(i), "--type",
+                "order.placed", "--publish", "--data", "{}"});
+    }
+  }
+  /// As a relay parks what the broker refuses.
+  void park(int sequence) {
+    RawSqlite raw{db_};
+    const std::string which = std::to_string(sequence);
+    raw.run(
+        "INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, "
+        "error) SELECT stream, sequence, partition, 0, 5, 'refused', 'too large \x1b[31m' FROM "
+        "outbox_messages WHERE sequence = " +
+        which);
+    raw.run("DELETE FROM outbox_messages WHERE sequence = " + which);
+    raw.run("UPDATE outbox_partitions SET removed = removed + 1");
+  }
+  Ran outbox(std::vector<std::string> words) const {
+    words.insert(words.begin(), "outbox");
+    words.insert(words.end(), {"--db", db_});
+    return run(words);
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+};
+
+TEST_F(ToolOutbox, StatusCountsAndSaysWhatToDo) {
+  park(2);
+  const Ran seen = outbox({"status"});
+  EXPECT_EQ(seen.code, 0);
+  EXPECT_THAT(seen.out, HasSubstr("pending    2"));
+  EXPECT_THAT(seen.out, HasSubstr("outbox list --state parked"));
+  EXPECT_THAT(seen.out, HasSubstr("no worker is alive"));
+  const std::string json = outbox({"status", "--json"}).out;
+  EXPECT_EQ(member(json, "pending"), "2");
+  EXPECT_EQ(member(json, "parked"), "1");
+}
+
+TEST_F(ToolOutbox, ListsByStateWithoutAnEscapeFromData) {
+  park(2);
+  const Ran all = outbox({"list", "--json"});
+  EXPECT_THAT(lines_of(all.out), SizeIs(3));
+  const Ran parked = outbox({"list", "--state", "parked"});
+  EXPECT_THAT(parked.out, HasSubstr("too large \\x1b[31m"));
+  EXPECT_EQ(parked.out.find('\x1b'), std::string::npos);
+  EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("reason       refused"));
+  EXPECT_EQ(outbox({"show", "99"}).code, 3);
+  EXPECT_THAT(outbox({"list", "--state", "praked"}).err, HasSubstr("Did you mean 'parked'?"));
+}
+
+TEST_F(ToolOutbox, RetriesOnlyWhatIsMeant) {
+  park(1);
+  park(2);
+  EXPECT_EQ(member(outbox({"retry", "--all", "--dry-run", "--json"}).out, "messages"), "2");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "parked"), "2");
+  EXPECT_EQ(member(outbox({"retry", "2", "--json"}).out, "messages"), "1");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "parked"), "1");
+  EXPECT_EQ(outbox({"retry", "2"}).code, 2);
+  EXPECT_EQ(outbox({"retry"}).code, 2);
+  EXPECT_EQ(outbox({"retry", "1", "--all"}).code, 2);
+}
+
+TEST_F(ToolOutbox, DiscardAsksFirst) {
+  park(2);
+  const Ran unasked = outbox({"discard", "2"});
+  EXPECT_EQ(unasked.code, 2);
+  EXPECT_THAT(unasked.err, HasSubstr("--yes"));
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "parked"), "1");
+  EXPECT_EQ(outbox({"discard", "2", "--yes"}).code, 0);
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "discarded"), "1");
+}
+
+TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
+  EXPECT_EQ(outbox({"check"}).code, 0);
+  EXPECT_EQ(outbox({"check", "--max-pending", "3"}).code, 0);
+  const Ran many = outbox({"check", "--max-pending", "2"});
+  EXPECT_EQ(many.code, 2);
+  EXPECT_EQ(many.out, "CRITICAL: pending is 3, more than 2\n");
+  const Ran nagios = outbox({"check", "--max-pending", "2", "--format", "nagios"});
+  EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
+  EXPECT_THAT(nagios.out, HasSubstr("pending=3;;2"));
+  EXPECT_EQ(member(outbox({"check", "--json"}).out, "state"), "OK");
+  EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
+              HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
+  EXPECT_EQ(run({"outbox", "check", "--db", dir_.file("none.db")}).code, 3);
+  EXPECT_EQ(outbox({"check", "--max-lag", "soon"}).code, 2);
+}
+
+TEST_F(ToolOutbox, ResizesAndSyncs) {
+  EXPECT_THAT(outbox({"partitions", "resize", "16", "--dry-run"}).out, HasSubstr("from 1 to 16"));
+  const Ran resized = outbox({"partitions", "resize", "16", "--json"});
+  EXPECT_EQ(member(resized.out, "after"), "16");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "partition_count"), "16");
+  EXPECT_THAT(outbox({"partitions", "list"}).out, HasSubstr("p15"));
+  EXPECT_THAT(outbox({"partitions", "sync", "--prune", "--dry-run"}).out,
+              HasSubstr("No partition is missing."));
+  EXPECT_EQ(outbox({"partitions", "resize", "0"}).code, 2);
+  EXPECT_EQ(outbox({"partitions", "resize", "99999999999"}).code, 2);
+}
+
+TEST_F(ToolOutbox, RepublishWantsBounds) {
+  EXPECT_EQ(outbox({"republish"}).code, 2);
+  const Ran none = outbox({"republish", "--to", "3", "--dry-run", "--json"});
+  EXPECT_EQ(member(none.out, "messages"), "0") << none.err;
+}
+
+TEST_F(ToolOutbox, ReconcileFindsWhatIsInNoState) {
+  RawSqlite{db_}.run("DELETE FROM outbox_messages WHERE sequence = 2");
+  const std::string dry = outbox({"reconcile", "--dry-run", "--json"}).out;
+  EXPECT_EQ(member(dry, "missing"), "1");
+  EXPECT_THAT(dry, HasSubstr("\"examples\":[2]"));
+  EXPECT_EQ(member(outbox({"reconcile", "--json"}).out, "missing"), "1");
+  EXPECT_EQ(member(outbox({"reconcile", "--json"}).out, "missing"), "0");
+}
+
+TEST_F(ToolOutbox, PurgeKeepsWhatIsYoung) {
+  EXPECT_EQ(member(outbox({"purge", "--older-than", "7d", "--yes", "--json"}).out, "batches"), "0");
+}
+
+TEST(ToolOutboxEnable, HistoryMustBeDecidedAbout) {
+  const TempDir dir = TempDir::in_memory();
+  const std::string db = dir.file("shop.db");
+  run_well({"migrate", "--db", db});
+  EXPECT_THAT(run({"outbox", "status", "--db", db}).err, HasSubstr("outbox enable"));
+  run_well({"events", "append", "--db", db, "--stream", "order-1", "--type", "order.placed",
+            "--publish", "--data", "{}"});
+  const Ran undecided = run({"outbox", "enable", "--db", db});
+  EXPECT_EQ(undecided.code, 2);
+  EXPECT_THAT(undecided.err, HasSubstr("backfill"));
+  EXPECT_EQ(run({"outbox", "enable", "--db", db, "--backfill", "--from-now"}).code, 2);
+  const std::string seen = run_well({"outbox", "enable", "--db", db, "--backfill", "--json"});
+  EXPECT_EQ(member(seen, "pending"), "1");
+}
+
+}  // namespace
+}  // namespace stela::test

@@ -1,0 +1,199 @@
+#include "support/nats_server.hpp"
+#include "support/process.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace stela::test {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class ToolWork : public testing::Test {
+ protected:
+  void SetUp() override {
+    run_well({"migrate", "--db", db_, "--durability", "relaxed"});
+    run_well({"outbox", "enable", "--db", db_, "--partitions", "4"});
+  }
+  void append(int count) {
+    std::string lines;
+    for (int i = 0; i < count; ++i) {
+      lines += "{\"stream\":\"order-" + std::to_string(i) + "\",\"data\":{}}\n";
+    }
+    run_well({"events", "append", "--db", db_, "--stdin", "--type", "order.placed", "--publish"},
+             {.input = lines});
+  }
+  std::vector<std::string> work(std::vector<std::string> more) const {
+    std::vector<std::string> words{"outbox",   "work", "--db",           db_, "--nats", nats_.url(),
+                                   "--stream", "SHOP", "--ensure-stream"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::string status() const { return run_well({"outbox", "status", "--db", db_, "--json"}); }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+  NatsServer nats_;
+};
+
+TEST_F(ToolWork, UntilEmptyPublishesWhatWaits) {
+  append(20);
+  EXPECT_EQ(member(status(), "pending"), "20");
+  const Ran ran = run(work({"--until-empty", "--json"}));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(member(status(), "pending"), "0");
+  EXPECT_EQ(member(status(), "published"), "20");
+}
+
+TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
+  append(3);
+  const auto lines = lines_of(run_well(work({"--once", "--json"})));
+  ASSERT_THAT(lines, SizeIs(1));
+  std::vector<std::string> keys;
+  for (std::size_t at = lines[0].find("\":"); at != std::string::npos;
+       at = lines[0].find("\":", at + 1)) {
+    const std::size_t begin = lines[0].rfind('"', at - 1) + 1;
+    keys.push_back(lines[0].substr(begin, at - begin));
+  }
+  EXPECT_THAT(keys, testing::IsSupersetOf({"claimed",
+                                           "published",
+                                           "failed",
+                                           "duration_ms",
+                                           "backoff_ms",
+                                           "renewed_heartbeat",
+                                           "purged_stale",
+                                           "active_workers",
+                                           "desired_count",
+                                           "owned_count",
+                                           "leased_count",
+                                           "released_count",
+                                           "ts",
+                                           "retried",
+                                           "parked",
+                                           "fenced",
+                                           "read_backs",
+                                           "pending",
+                                           "oldest_pending_s",
+                                           "broker",
+                                           "state"}));
+  EXPECT_EQ(member(lines[0], "claimed"), "3");
+  EXPECT_EQ(member(lines[0], "published"), "3");
+  EXPECT_EQ(member(lines[0], "owned_count"), "4");
+  EXPECT_EQ(member(lines[0], "broker"), "connected");
+}
+
+TEST_F(ToolWork, HandsOverWhenAskedToStop) {
+  append(5);
+  Running worker{work({"--id", "w1"})};
+  ASSERT_TRUE(eventually([&] { return member(status(), "published") == "5"; })) << worker.err();
+  EXPECT_THAT(status(), HasSubstr(R"("owner":"w1")"));
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait(), 0) << worker.err();
+  EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
+  EXPECT_THAT(worker.err(), HasSubstr("Finishing what is in flight"));
+}
+
+TEST_F(ToolWork, ASecondSignalLeavesAtOnce) {
+  Running worker{work({"--silent", "--interval-ms", "5000"})};
+  ASSERT_TRUE(eventually([&] { return status().find(R"("is_alive":true)") != std::string::npos; }));
+  // Stopped, so that both are pending when it goes on.
+  worker.signal(SIGSTOP);
+  worker.signal(SIGINT);
+  worker.signal(SIGTERM);
+  worker.signal(SIGCONT);
+  EXPECT_EQ(worker.wait(), 130) << worker.err();
+}
+
+TEST_F(ToolWork, SilentPrintsNothing) {
+  append(2);
+  const Ran ran = run(work({"--until-empty", "--silent"}));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_EQ(ran.out + ran.err, "");
+}
+
+TEST_F(ToolWork, EndsOnceEnoughIsPublished) {
+  append(10);
+  EXPECT_EQ(run(work({"--max", "10"})).code, 0);
+  EXPECT_EQ(member(status(), "published"), "10");
+}
+
+TEST_F(ToolWork, SeveralWorkersShareThePartitions) {
+  Running worker{work({"--id", "crew", "--workers", "2", "--json"})};
+  ASSERT_TRUE(eventually([&] {
+    const std::string seen = status();
+    return seen.find(R"("owner":"crew-1")") != std::string::npos &&
+           seen.find(R"("owner":"crew-2")") != std::string::npos;
+  })) << worker.err();
+  append(8);
+  ASSERT_TRUE(eventually([&] { return member(status(), "published") == "8"; }));
+  worker.signal(SIGINT);
+  EXPECT_EQ(worker.wait(), 0);
+}
+
+TEST_F(ToolWork, RefusesASecondWorkerOfTheSameName) {
+  Running worker{work({"--id", "w1", "--silent"})};
+  ASSERT_TRUE(eventually([&] { return status().find(R"("is_alive":true)") != std::string::npos; }));
+  const Ran twin = run(work({"--id", "w1", "--once"}));
+  EXPECT_EQ(twin.code, 1);
+  EXPECT_THAT(twin.err, HasSubstr("a worker named 'w1' is alive"));
+  EXPECT_THAT(twin.err, HasSubstr("--id"));
+  // One that was killed here leaves its name free.
+  worker.signal(SIGKILL);
+  worker.wait();
+  EXPECT_EQ(run(work({"--id", "w1", "--once"})).code, 0);
+}
+
+TEST_F(ToolWork, WithoutABrokerSaysSo) {
+  append(1);
+  const Ran ran =
+      run({"outbox", "work", "--db", db_, "--nats", "nats://127.0.0.1:1", "--until-empty"});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_THAT(ran.err, HasSubstr("nats://127.0.0.1:1"));
+  EXPECT_EQ(member(status(), "pending"), "1");
+}
+
+TEST_F(ToolWork, WithoutAStreamSaysSo) {
+  append(1);
+  const Ran ran =
+      run({"outbox", "work", "--db", db_, "--nats", nats_.url(), "--stream", "NOWHERE", "--once"});
+  EXPECT_EQ(ran.code, 4);
+  EXPECT_THAT(ran.err, HasSubstr("NOWHERE"));
+}
+
+TEST_F(ToolWork, TellsSystemdThatItIsReadyAndAlive) {
+  const std::string path = dir_.file("notify");
+  const int listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  Running worker{work({"--silent"}),
+                 {.environment = {{"NOTIFY_SOCKET", path}, {"WATCHDOG_USEC", "200000"}}}};
+  std::string heard;
+  const auto hear = [&](const std::string& wanted) {
+    return eventually([&] {
+      std::array<char, 256> text;
+      const ssize_t size = recv(listener, text.data(), text.size(), 0);
+      if (size > 0) heard.append(text.data(), static_cast<std::size_t>(size)).append(";");
+      return heard.find(wanted) != std::string::npos;
+    });
+  };
+  EXPECT_TRUE(hear("READY=1"));
+  EXPECT_TRUE(hear("WATCHDOG=1"));
+  worker.signal(SIGTERM);
+  EXPECT_TRUE(hear("STOPPING=1"));
+  EXPECT_EQ(worker.wait(), 0);
+  close(listener);
+}
+
+}  // namespace
+}  // namespace stela::test

@@ -1,0 +1,16 @@
+// The broker and the relay as they are configured.
+#pragma once
+
+#include "cli/settings.hpp"
+
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox/outbox.hpp>
+#include <stela/outbox/relay_options.hpp>
+
+namespace stela::tool {
+
+/// UsageError if settings contradict each other.
+nats::PublisherOptions broker_options(const Settings& settings, const Outbox& outbox);
+RelayOptions relay_options(const Settings& settings);
+
+}  // namespace stela::tool

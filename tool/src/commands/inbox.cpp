@@ -1,0 +1,150 @@
+// inbox list, retry, discard, gaps: the consuming side.
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "event_text.hpp"
+#include "session.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/nats/inbox.hpp>
+
+namespace stela::tool {
+namespace {
+
+nats::InboxQuery query_of(const Arguments& arguments) {
+  return {.consumer = arguments.text("--consumer").value_or(""),
+          .after = arguments.integer("--after", {0, largest}).value_or(0),
+          .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
+}
+
+int list(Invocation& call) {
+  const nats::InboxQuery query = query_of(call.arguments);
+  Session session{call};
+  nats::Inbox inbox{session.store()};
+  Table table{{{"LETTER", Table::Align::right},
+               {"CONSUMER"},
+               {"SUBJECT"},
+               {"DEAD AT"},
+               {"ATTEMPTS", Table::Align::right},
+               {"STATE"},
+               {"ERROR"}}};
+  for (const nats::DeadLetter& letter : inbox.dead_letters(query)) {
+    if (!call.out.is_json()) {
+      table.add({std::to_string(letter.number), letter.consumer, letter.subject,
+                 short_time(letter.dead_at), std::to_string(letter.attempts),
+                 letter.is_to_retry ? "to be retried" : "dead", letter.error});
+      continue;
+    }
+    std::string text;
+    json::ObjectWriter{text}
+        .add("letter", letter.number)
+        .add("consumer", letter.consumer)
+        .add("broker_stream", letter.broker_stream)
+        .add("broker_sequence", letter.broker_sequence)
+        .add("subject", in_one_line(letter.subject))
+        .add("dead_at", to_string(letter.dead_at))
+        .add("attempts", letter.attempts)
+        .add("error", in_one_line(letter.error))
+        .add("is_to_retry", letter.is_to_retry)
+        .close();
+    call.out.json(text);
+  }
+  if (!call.out.is_json()) table.print(call.out);
+  return done;
+}
+
+int gaps(Invocation& call) {
+  const nats::InboxQuery query = query_of(call.arguments);
+  Session session{call};
+  nats::Inbox inbox{session.store()};
+  Table table{{{"GAP", Table::Align::right},
+               {"CONSUMER"},
+               {"STREAM"},
+               {"BEHIND VERSION", Table::Align::right},
+               {"MISSING UP TO", Table::Align::right},
+               {"SEEN AT"}}};
+  for (const nats::Gap& gap : inbox.gaps(query)) {
+    if (!call.out.is_json()) {
+      table.add({std::to_string(gap.number), gap.consumer, gap.stream,
+                 std::to_string(gap.after.value()), std::to_string(gap.missing.value()),
+                 short_time(gap.seen_at)});
+      continue;
+    }
+    std::string text;
+    json::ObjectWriter{text}
+        .add("gap", gap.number)
+        .add("consumer", gap.consumer)
+        .add("source", gap.source)
+        .add("stream", in_one_line(gap.stream))
+        .add("after", gap.after.value())
+        .add("missing", gap.missing.value())
+        .add("seen_at", to_string(gap.seen_at))
+        .close();
+    call.out.json(text);
+  }
+  if (!call.out.is_json()) table.print(call.out);
+  return done;
+}
+
+std::int64_t letter_of(const Arguments& arguments) {
+  return to_integer(arguments.operands().front(), "a letter's number", {1, largest});
+}
+
+[[noreturn]] void refuse(std::int64_t letter) {
+  throw Exit{not_found, "there is no dead letter " + std::to_string(letter)};
+}
+
+int retry(Invocation& call) {
+  const std::int64_t letter = letter_of(call.arguments);
+  Session session{call};
+  if (!nats::Inbox{session.store()}.retry(letter)) refuse(letter);
+  call.out.note("Its consumer tries it once more.");
+  return done;
+}
+
+int discard(Invocation& call) {
+  const std::int64_t letter = letter_of(call.arguments);
+  Session session{call};
+  if (!call.confirm("Dead letter " + std::to_string(letter) +
+                    " will be removed for good. Go on?")) {
+    return failed;
+  }
+  if (!nats::Inbox{session.store()}.discard(letter)) refuse(letter);
+  call.out.note("Discarded.");
+  return done;
+}
+
+const Operand letter_operand{"LETTER", "its number, as 'inbox list' shows it"};
+constexpr Option consumer_option{"--consumer", "NAME", "of this consumer"};
+constexpr Option after_option{"--after", "N", "behind this number"};
+
+}  // namespace
+
+std::vector<Command> inbox_commands() {
+  return {
+      {.path = "inbox list",
+       .summary = "lists messages that their consumers couldn't handle",
+       .options = {db_option, consumer_option, after_option, limit_option},
+       .examples = {{"of one consumer", "inbox list --consumer billing"}},
+       .run = list},
+      {.path = "inbox gaps",
+       .summary = "lists messages that consumers missed",
+       .options = {db_option, consumer_option, after_option, limit_option},
+       .examples = {{"all of them", "inbox gaps --json"}},
+       .run = gaps},
+      {.path = "inbox retry",
+       .summary = "has a consumer try a dead letter once more",
+       .operands = {letter_operand},
+       .options = {db_option},
+       .examples = {{"after the handler was mended", "inbox retry 3"}},
+       .run = retry},
+      {.path = "inbox discard",
+       .summary = "removes a dead letter for good",
+       .operands = {letter_operand},
+       .options = {db_option, yes_option},
+       .examples = {{"one that nobody wants", "inbox discard 3 --yes"}},
+       .run = discard},
+  };
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,410 @@
+// outbox enable, status, list, show, retry, discard, republish, reconcile, purge, workers.
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/check.hpp"
+#include "commands/event_selection.hpp"
+#include "commands/outbox_text.hpp"
+#include "commands/work.hpp"
+#include "event_text.hpp"
+#include "session.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <array>
+
+namespace stela::tool {
+namespace {
+
+constexpr Option sequence_stream_option{"--stream", "ID", "all of this stream's"};
+constexpr Option all_option{"--all", "", "all of them"};
+
+Mode mode_of(const Arguments& arguments) {
+  return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
+}
+
+Fence to_fence(std::string_view text) {
+  for (const Fence fence : {Fence::stream, Fence::subject, Fence::none}) {
+    if (to_string(fence) == text) return fence;
+  }
+  throw Misuse{"a fence is stream, subject or none"};
+}
+
+int enable(Invocation& call) {
+  if (call.arguments.has("--from-now") && call.arguments.has("--backfill")) {
+    throw Misuse{"--from-now and --backfill contradict each other"};
+  }
+  OutboxOptions options;
+  const Settings& settings = call.settings();
+  if (settings.is_set("outbox.partition_count")) {
+    options.partition_count = static_cast<int>(settings.integer("outbox.partition_count"));
+  }
+  if (settings.is_set("outbox.fence")) options.fence = to_fence(settings.text("outbox.fence"));
+  if (settings.is_set("outbox.leasing")) options.leasing = settings.boolean("outbox.leasing");
+  if (call.arguments.has("--from-now")) options.enable = Enable::from_now;
+  if (call.arguments.has("--backfill")) options.enable = Enable::backfill;
+  if (const auto name = call.arguments.text("--partitioner")) {
+    options.partitioner = find_partitioner(call.app, *name);
+    if (options.partitioner == nullptr) {
+      throw Misuse{"there is no partitioner '" + in_one_line(*name) + "' here"};
+    }
+  }
+  Session session{call};
+  const Outbox outbox{session.store(), options};
+  if (call.out.is_json()) {
+    call.out.json(to_json(session.operations().status()));
+  } else {
+    std::string text{"The outbox is there: fence "};
+    text.append(to_string(outbox.fence())).append(", ");
+    call.out.line(text + std::to_string(outbox.partition_count()) +
+                  (outbox.partition_count() == 1 ? " partition." : " partitions."));
+  }
+  return done;
+}
+
+int status(Invocation& call) {
+  Session session{call};
+  const OutboxStatus seen = session.operations().status();
+  if (call.out.is_json()) {
+    call.out.json(to_json(seen));
+  } else {
+    print(seen, call.app.name, call.out);
+  }
+  return done;
+}
+
+int workers(Invocation& call) {
+  Session session{call};
+  const OutboxStatus seen = session.operations().status();
+  if (!call.out.is_json()) {
+    print_workers(seen, call.out);
+    return done;
+  }
+  for (const WorkerStatus& worker : seen.workers) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("worker", worker.name)
+        .add("host", worker.host)
+        .add("pid", worker.pid)
+        .add("is_alive", worker.is_alive)
+        .add("partitions", worker.partitions)
+        .add("started_at", to_string(worker.started_at))
+        .add("heartbeat_until", to_string(worker.heartbeat_until))
+        .close();
+    call.out.json(text);
+  }
+  return done;
+}
+
+MessageQuery query_of(const Arguments& arguments) {
+  MessageQuery query{.stream = arguments.text("--stream").value_or("")};
+  if (const auto state = arguments.text("--state")) {
+    query.state = parse_message_state(*state);
+    if (!query.state) {
+      constexpr std::array<std::string_view, 6> states{"pending", "in_flight", "retrying",
+                                                       "parked",  "discarded", "published"};
+      throw Misuse{"there is no state '" + in_one_line(*state) + "'" +
+                   did_you_mean(*state, states)};
+    }
+  }
+  if (const auto partition = arguments.text("--partition")) {
+    query.partition = to_partition(*partition);
+  }
+  query.after = GlobalSequence{arguments.integer("--after", {0, largest}).value_or(0)};
+  query.limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100));
+  return query;
+}
+
+int list(Invocation& call) {
+  const MessageQuery query = query_of(call.arguments);
+  Session session{call};
+  const auto messages = session.operations().list(query);
+  Table table{{{"SEQUENCE", Table::Align::right},
+               {"STATE"},
+               {"PARTITION"},
+               {"STREAM"},
+               {"TYPE"},
+               {"RECORDED AT"},
+               {"ATTEMPTS", Table::Align::right},
+               {"REASON"},
+               {"ERROR"}}};
+  for (const OutboxMessage& message : messages) {
+    if (call.out.is_json()) {
+      call.out.json(to_json(message));
+    } else {
+      table.add({std::to_string(message.sequence.value()), std::string{to_string(message.state)},
+                 message.partition.label(), message.stream, message.type,
+                 short_time(message.recorded_at), std::to_string(message.attempts), message.reason,
+                 message.last_error});
+    }
+  }
+  if (!call.out.is_json()) table.print(call.out);
+  if (messages.size() == static_cast<std::size_t>(query.limit)) {
+    call.out.note("There may be more; --after " + std::to_string(messages.back().sequence.value()) +
+                  " goes on.");
+  }
+  return done;
+}
+
+void print_sheet(Invocation& call, const OutboxMessage& message) {
+  Sheet sheet;
+  sheet.add("sequence", std::to_string(message.sequence.value()))
+      .add("state", to_string(message.state))
+      .add("partition", message.partition.label())
+      .add("stream", message.stream + " at version " + std::to_string(message.version.value()))
+      .add("type", message.type)
+      .add("id", message.event_id.to_string())
+      .add("recorded at", to_string(message.recorded_at))
+      .add("attempts", std::to_string(message.attempts));
+  if (message.since) sheet.add("since", to_string(*message.since));
+  if (message.next_attempt_at) sheet.add("next attempt", to_string(*message.next_attempt_at));
+  if (message.redelivery > 0) sheet.add("redelivery", std::to_string(message.redelivery));
+  if (!message.reason.empty()) sheet.add("reason", message.reason);
+  if (!message.last_error.empty()) sheet.add("error", message.last_error);
+  sheet.print(call.out);
+  if (message.state == MessageState::parked) {
+    call.out.line("→ '" + call.app.name + " outbox retry " +
+                  std::to_string(message.sequence.value()) +
+                  "' sends it again, 'outbox discard' "
+                  "gives it up");
+  }
+}
+
+int show(Invocation& call) {
+  const GlobalSequence sequence{
+      to_integer(call.arguments.operands().front(), "a sequence", {1, largest})};
+  Session session{call};
+  const auto message = session.operations().show(sequence);
+  if (!message) {
+    throw Exit{not_found, "event " + std::to_string(sequence.value()) +
+                              " isn't one that the outbox publishes"};
+  }
+  if (call.out.is_json()) {
+    call.out.json(to_json(*message));
+  } else {
+    print_sheet(call, *message);
+  }
+  return done;
+}
+
+ParkedSelection parked_of(const Arguments& arguments) {
+  ParkedSelection selection{.stream = arguments.text("--stream").value_or(""),
+                            .all = arguments.has("--all")};
+  for (const std::string& text : arguments.operands()) {
+    selection.sequences.emplace_back(to_integer(text, "a sequence", {1, largest}));
+  }
+  const int ways =
+      int{!selection.sequences.empty()} + int{!selection.stream.empty()} + int{selection.all};
+  if (ways != 1) throw Misuse{"which messages? One of SEQUENCE…, --stream ID and --all"};
+  return selection;
+}
+
+/// Says what was done, or would be.
+int report(Invocation& call, const Affected& affected, std::string_view verb) {
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("messages", affected.messages)
+        .add("streams", affected.streams)
+        .add("dry_run", call.arguments.has("--dry-run"))
+        .close();
+    call.out.json(text);
+    return done;
+  }
+  std::string text =
+      in_digits(affected.messages) + " messages of " + in_digits(affected.streams) + " streams ";
+  text.append(call.arguments.has("--dry-run") ? "would be " : "are ").append(verb).append(".");
+  call.out.line(text);
+  return done;
+}
+
+/// What a selection would change, asked about, then changed.
+template <class Operate>
+int asked(Invocation& call, std::string_view verb, Operate operate) {
+  const Affected planned = operate(Mode::dry_run);
+  if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, verb);
+  std::string question = in_digits(planned.messages) + " messages will be ";
+  if (!call.confirm(question.append(verb).append(". Go on?"))) return failed;
+  return report(call, operate(Mode::carry_out), verb);
+}
+
+int retry(Invocation& call) {
+  const ParkedSelection selection = parked_of(call.arguments);
+  Session session{call};
+  return report(call, session.operations().retry(selection, mode_of(call.arguments)),
+                "to be sent again");
+}
+
+int discard(Invocation& call) {
+  const ParkedSelection selection = parked_of(call.arguments);
+  Session session{call};
+  return asked(call, "discarded",
+               [&](Mode mode) { return session.operations().discard(selection, mode); });
+}
+
+int republish(Invocation& call) {
+  const Arguments& given = call.arguments;
+  RepublishSelection selection{.stream = given.text("--stream").value_or("")};
+  constexpr Range sequences{1, largest};
+  if (const auto from = given.integer("--from", sequences)) selection.first = GlobalSequence{*from};
+  if (const auto to = given.integer("--to", sequences)) selection.last = GlobalSequence{*to};
+  if (const auto since = given.text("--since")) selection.since = to_time(*since, "--since");
+  if (const auto until = given.text("--until")) selection.until = to_time(*until, "--until");
+  const bool bounded = given.has("--from") || given.has("--to") || selection.since ||
+                       selection.until || !selection.stream.empty();
+  if (!bounded) throw Misuse{"which events? Say --from, --to, --since, --until or --stream"};
+  Session session{call};
+  return asked(call, "sent again",
+               [&](Mode mode) { return session.operations().republish(selection, mode); });
+}
+
+int reconcile(Invocation& call) {
+  const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
+  Session session{call};
+  const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter object{text};
+    object.add("checked", found.checked).add("missing", found.missing);
+    std::string& list_text = object.key("examples");
+    list_text += '[';
+    for (const GlobalSequence sequence : found.examples) {
+      if (list_text.back() != '[') list_text += ',';
+      json::append_integer(list_text, sequence.value());
+    }
+    list_text += ']';
+    object.close();
+    call.out.json(text);
+    return done;
+  }
+  std::string text = in_digits(found.checked) + " publishable events looked at; ";
+  if (found.missing == 0) {
+    text += "each is waiting, parked, discarded or published.";
+  } else {
+    text += in_digits(found.missing) + " were in no state, and ";
+    text += call.arguments.has("--dry-run") ? "would be enqueued." : "are enqueued now.";
+  }
+  call.out.line(text);
+  return done;
+}
+
+int purge(Invocation& call) {
+  const auto text = call.arguments.text("--older-than");
+  const auto age = parse_duration(text.value_or(call.settings().text("outbox.retention")),
+                                  std::chrono::hours{1});
+  if (!age) throw Misuse{"--older-than is a time such as 168h or 7d"};
+  const auto hours = std::chrono::duration_cast<std::chrono::hours>(*age);
+  Session session{call};
+  const Purged planned = session.operations().purge(hours, Mode::dry_run);
+  Purged purged = planned;
+  if (mode_of(call.arguments) == Mode::carry_out) {
+    const std::string question =
+        in_digits(planned.batches + planned.actions + planned.discarded) +
+        " rows of the log older than " +
+        in_words(std::chrono::duration_cast<std::chrono::microseconds>(hours)) +
+        " will be removed. Go on?";
+    if (!call.confirm(question)) return failed;
+    purged = session.operations().purge(hours);
+  }
+  if (call.out.is_json()) {
+    std::string object;
+    json::ObjectWriter{object}
+        .add("batches", purged.batches)
+        .add("actions", purged.actions)
+        .add("discarded", purged.discarded)
+        .add("dry_run", call.arguments.has("--dry-run"))
+        .close();
+    call.out.json(object);
+  } else {
+    call.out.line(in_digits(purged.batches) + " batches, " + in_digits(purged.actions) +
+                  " actions and " + in_digits(purged.discarded) + " discarded messages " +
+                  (call.arguments.has("--dry-run") ? "would be removed from the log."
+                                                   : "are removed from the log."));
+  }
+  return done;
+}
+
+const std::vector<Operand> selected_messages{
+    {"SEQUENCE", "the sequence of a parked message", false, true}};
+
+}  // namespace
+
+std::vector<Command> outbox_commands() {
+  return {
+      work_command(),
+      {.path = "outbox enable",
+       .summary = "makes an outbox: from then on publishable events are enqueued",
+       .options = {db_option,
+                   {"--partitions", "N", "1 (default) to 1024", "outbox.partition_count"},
+                   {"--fence", "MODE", "stream (default), subject or none", "outbox.fence"},
+                   {"--no-leasing", "", "workers claim messages one by one; needs --fence none",
+                    "outbox.leasing"},
+                   {"--partitioner", "NAME", "what events are kept in order by"},
+                   {"--from-now", "", "leave publishable events alone that are there already"},
+                   {"--backfill", "", "enqueue them too, oldest first"}},
+       .examples = {{"for a new database", "outbox enable --db shop.db"},
+                    {"with history that is to be published", "outbox enable --backfill"}},
+       .run = enable},
+      {.path = "outbox status",
+       .summary = "shows what waits, how long, and who is at it",
+       .options = {db_option},
+       .examples = {{"for a script", "outbox status --json"}},
+       .run = status},
+      check_command(),
+      {.path = "outbox list",
+       .summary = "lists messages: those that wait or are parked, or of one state",
+       .options = {db_option,
+                   {"--state", "NAME",
+                    "pending, in_flight, retrying, parked, discarded or published"},
+                   {"--partition", "P", "of this partition"},
+                   stream_option,
+                   {"--after", "SEQUENCE", "behind this one"},
+                   limit_option},
+       .examples = {{"what is stuck, and why", "outbox list --state parked"}},
+       .run = list},
+      {.path = "outbox show",
+       .summary = "shows one message: where it is, and what went wrong",
+       .operands = {{"SEQUENCE", "its event's sequence"}},
+       .options = {db_option},
+       .examples = {{"by its sequence", "outbox show 17"}},
+       .run = show},
+      {.path = "outbox retry",
+       .summary = "sends parked messages again, in order",
+       .operands = selected_messages,
+       .options = {db_option, sequence_stream_option, all_option, dry_run_option},
+       .examples = {{"one", "outbox retry 17"},
+                    {"what would be sent", "outbox retry --all --dry-run"}},
+       .run = retry},
+      {.path = "outbox discard",
+       .summary = "gives parked messages up for good",
+       .operands = selected_messages,
+       .options = {db_option, sequence_stream_option, all_option, dry_run_option, yes_option},
+       .examples = {{"one", "outbox discard 17 --yes"}},
+       .run = discard},
+      {.path = "outbox republish",
+       .summary = "sends published events again, as messages of their own",
+       .options = {db_option, from_option, to_option, since_option, until_option, stream_option,
+                   dry_run_option, yes_option},
+       .examples = {{"what the broker lost", "outbox republish --since 2h --dry-run"}},
+       .run = republish},
+      {.path = "outbox reconcile",
+       .summary = "enqueues publishable events that are in no state",
+       .options = {db_option, from_option, dry_run_option},
+       .examples = {{"whether there are any", "outbox reconcile --dry-run"}},
+       .run = reconcile},
+      {.path = "outbox purge",
+       .summary = "removes what is old from the log of batches and actions",
+       .options = {db_option,
+                   {"--older-than", "TIME", "a time such as 7d (default: outbox.retention)"},
+                   dry_run_option,
+                   yes_option},
+       .examples = {{"what is older than a week", "outbox purge --older-than 7d --yes"}},
+       .run = purge},
+      {.path = "outbox workers",
+       .summary = "lists workers, and whether they are alive",
+       .options = {db_option},
+       .examples = {{"who is at it", "outbox workers"}},
+       .run = workers},
+  };
+}
+
+}  // namespace stela::tool

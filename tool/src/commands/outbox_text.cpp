@@ -1,0 +1,245 @@
+#include "commands/outbox_text.hpp"
+
+#include "cli/arguments.hpp"
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "event_text.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+
+namespace stela::tool {
+namespace {
+
+double in_seconds(std::chrono::microseconds duration) {
+  return static_cast<double>(duration.count()) / 1e6;
+}
+
+template <class Items, class Write>
+void add_array(std::string& out, const Items& items, Write write) {
+  out += '[';
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out += ',';
+    write(out, items[i]);
+  }
+  out += ']';
+}
+
+void write_partition(std::string& out, const PartitionStatus& partition) {
+  json::ObjectWriter object{out};
+  object.add("partition", partition.id.label())
+      .add("owner", partition.owner)
+      .add("epoch", partition.epoch)
+      .add("lease_left_s", in_seconds(partition.lease_left))
+      .add("is_current", partition.is_current)
+      .add("pending", partition.pending)
+      .add("in_flight", partition.in_flight)
+      .add("retrying", partition.retrying)
+      .add("redeliveries", partition.redeliveries)
+      .add("parked", partition.parked)
+      .add("discarded", partition.discarded)
+      .add("published", partition.published)
+      .add("published_through", partition.published_through.value())
+      .add("broker_sequence", partition.broker_sequence)
+      .add("attempts", partition.attempts)
+      .add("last_error", partition.last_error)
+      .add("stopped", partition.stopped)
+      .add("stopped_detail", partition.stopped_detail);
+  if (partition.oldest) object.add("oldest", partition.oldest->value());
+  if (partition.oldest_recorded_at) {
+    object.add("oldest_recorded_at", to_string(*partition.oldest_recorded_at));
+  }
+  if (partition.next_attempt_at)
+    object.add("next_attempt_at", to_string(*partition.next_attempt_at));
+  object.close();
+}
+
+void write_worker(std::string& out, const WorkerStatus& worker) {
+  json::ObjectWriter{out}
+      .add("worker", worker.name)
+      .add("host", worker.host)
+      .add("pid", worker.pid)
+      .add("started_at", to_string(worker.started_at))
+      .add("heartbeat_until", to_string(worker.heartbeat_until))
+      .add("is_alive", worker.is_alive)
+      .add("partitions", worker.partitions)
+      .close();
+}
+
+void write_generation(std::string& out, const GenerationStatus& generation) {
+  json::ObjectWriter{out}
+      .add("generation", generation.number)
+      .add("first_sequence", generation.first_sequence.value())
+      .add("partition_count", generation.partition_count)
+      .add("is_drained", generation.is_drained)
+      .close();
+}
+
+std::string age_of(const PartitionStatus& partition, Timestamp now) {
+  if (!partition.oldest_recorded_at) return "-";
+  return in_words(std::max(now - *partition.oldest_recorded_at, std::chrono::microseconds{0}));
+}
+
+std::string state_of(const PartitionStatus& partition) {
+  if (!partition.stopped.empty()) return "stopped: " + partition.stopped;
+  if (partition.attempts > 0) return "backing off: " + partition.last_error;
+  if (!partition.is_current) return "draining";
+  return "ok";
+}
+
+void print_advice(const OutboxStatus& status, std::string_view program, Output& out) {
+  const std::string call{program};
+  for (const PartitionStatus& partition : status.partitions) {
+    if (partition.stopped.empty()) continue;
+    out.line("Partition " + partition.id.label() + " is stopped (" + partition.stopped +
+             "): " + partition.stopped_detail + " → look at the broker, then '" + call +
+             " outbox partitions adopt " + partition.id.label() + "'");
+  }
+  if (status.parked > 0) {
+    out.line(in_digits(status.parked) + " messages are parked → '" + call +
+             " outbox list --state parked', then '" + call + " outbox retry' or 'discard'");
+  }
+  const bool has_worker = std::any_of(status.workers.begin(), status.workers.end(),
+                                      [](const WorkerStatus& worker) { return worker.is_alive; });
+  if (waiting_in(status) > 0 && !has_worker) {
+    out.line("Messages wait and no worker is alive → '" + call + " outbox work'");
+  }
+}
+
+}  // namespace
+
+std::int64_t waiting_in(const OutboxStatus& status) {
+  return status.pending + status.in_flight + status.retrying + status.redeliveries;
+}
+
+std::string to_json(const OutboxStatus& status) {
+  std::string out;
+  json::ObjectWriter object{out};
+  object.add("at", to_string(status.at))
+      .add("fence", to_string(status.fence))
+      .add("leasing", status.leasing)
+      .add("partitioner", status.partitioner)
+      .add("partition_count", status.partition_count)
+      .add("pending", status.pending)
+      .add("in_flight", status.in_flight)
+      .add("retrying", status.retrying)
+      .add("redeliveries", status.redeliveries)
+      .add("parked", status.parked)
+      .add("discarded", status.discarded)
+      .add("published", status.published)
+      .add("stopped", status.stopped);
+  if (status.lag) {
+    object.add("lag_s", in_seconds(*status.lag));
+  } else {
+    object.key("lag_s").append("null");
+  }
+  add_array(object.key("partitions"), status.partitions, write_partition);
+  add_array(object.key("workers"), status.workers, write_worker);
+  add_array(object.key("generations"), status.generations, write_generation);
+  object.close();
+  return out;
+}
+
+std::string to_json(const OutboxMessage& message) {
+  std::string out;
+  json::ObjectWriter object{out};
+  object.add("sequence", message.sequence.value())
+      .add("state", to_string(message.state))
+      .add("partition", message.partition.label())
+      .add("stream", message.stream)
+      .add("version", message.version.value())
+      .add("id", message.event_id.to_string())
+      .add("type", message.type)
+      .add("recorded_at", to_string(message.recorded_at))
+      .add("attempts", message.attempts)
+      .add("reason", message.reason)
+      .add("last_error", in_one_line(message.last_error));
+  if (message.redelivery > 0) object.add("redelivery", message.redelivery);
+  if (message.next_attempt_at) object.add("next_attempt_at", to_string(*message.next_attempt_at));
+  if (message.since) object.add("since", to_string(*message.since));
+  object.close();
+  return out;
+}
+
+std::string lag_in_words(const OutboxStatus& status) {
+  return status.lag ? in_words(*status.lag) : "none";
+}
+
+void print_partitions(const OutboxStatus& status, Output& out) {
+  using Align = Table::Align;
+  Table table{{{"PARTITION"},
+               {"OWNER"},
+               {"LEASE", Align::right},
+               {"PENDING", Align::right},
+               {"IN FLIGHT", Align::right},
+               {"RETRYING", Align::right},
+               {"PARKED", Align::right},
+               {"PUBLISHED", Align::right},
+               {"OLDEST", Align::right},
+               {"STATE"}}};
+  for (const PartitionStatus& partition : status.partitions) {
+    table.add({partition.id.label(), partition.owner.empty() ? "-" : partition.owner,
+               partition.owner.empty() ? "-" : in_words(partition.lease_left),
+               in_digits(partition.pending + partition.redeliveries),
+               in_digits(partition.in_flight), in_digits(partition.retrying),
+               in_digits(partition.parked), in_digits(partition.published),
+               age_of(partition, status.at), state_of(partition)});
+  }
+  table.print(out);
+}
+
+void print_workers(const OutboxStatus& status, Output& out) {
+  Table table{{{"WORKER"},
+               {"HOST"},
+               {"PID", Table::Align::right},
+               {"PARTITIONS", Table::Align::right},
+               {"ALIVE"},
+               {"HEARTBEAT UNTIL"},
+               {"STARTED"}}};
+  for (const WorkerStatus& worker : status.workers) {
+    table.add({worker.name, worker.host, std::to_string(worker.pid),
+               std::to_string(worker.partitions), worker.is_alive ? "yes" : "no",
+               short_time(worker.heartbeat_until), short_time(worker.started_at)});
+  }
+  table.print(out);
+}
+
+void print(const OutboxStatus& status, std::string_view program, Output& out) {
+  std::string facts{"fence "};
+  facts.append(to_string(status.fence)).append(", ");
+  facts += std::to_string(status.partition_count);
+  facts.append(status.partition_count == 1 ? " partition" : " partitions");
+  facts.append(" by ").append(status.partitioner);
+  facts.append(status.leasing ? ", leasing on" : ", leasing off");
+  Sheet{}
+      .add("outbox", facts)
+      .add("pending", in_digits(status.pending + status.redeliveries))
+      .add("in flight", in_digits(status.in_flight))
+      .add("retrying", in_digits(status.retrying))
+      .add("parked", in_digits(status.parked))
+      .add("discarded", in_digits(status.discarded))
+      .add("published", in_digits(status.published))
+      .add("lag", lag_in_words(status))
+      .print(out);
+  out.line();
+  print_partitions(status, out);
+  if (!status.workers.empty()) {
+    out.line();
+    print_workers(status, out);
+  }
+  print_advice(status, program, out);
+}
+
+PartitionId to_partition(std::string_view text) {
+  if (text == "all") return {0};
+  std::string_view digits = text;
+  if (!digits.empty() && digits.front() == 'p') digits.remove_prefix(1);
+  try {
+    return PartitionId::at(static_cast<int>(to_integer(digits, "a partition", {0, 1023})), 1024);
+  } catch (const Misuse&) {
+    throw Misuse{"a partition is 'all' or p00, p01, …, not '" + in_one_line(text) + "'"};
+  }
+}
+
+}  // namespace stela::tool

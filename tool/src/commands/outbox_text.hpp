@@ -1,0 +1,29 @@
+// The outbox as the tool shows it.
+#pragma once
+
+#include "cli/output.hpp"
+
+#include <stela/outbox/messages.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+std::string to_json(const OutboxStatus& status);
+std::string to_json(const OutboxMessage& message);
+
+void print(const OutboxStatus& status, std::string_view program, Output& out);
+void print_partitions(const OutboxStatus& status, Output& out);
+void print_workers(const OutboxStatus& status, Output& out);
+
+/// "p07", "7" or "all". Misuse if it is no partition's label.
+PartitionId to_partition(std::string_view text);
+
+/// "2.1 s", or "none" if nothing waits.
+std::string lag_in_words(const OutboxStatus& status);
+
+/// How many are yet to be published: pending, in flight, retrying, and to be sent again.
+std::int64_t waiting_in(const OutboxStatus& status);
+
+}  // namespace stela::tool

@@ -1,0 +1,213 @@
+// projections list, halted, retry, skip, run, cancel, remove.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "event_text.hpp"
+#include "session.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/projections/operations.hpp>
+#include <stela/projections/runner.hpp>
+
+namespace stela::tool {
+namespace {
+
+using projections::ProjectorStatus;
+
+std::string to_json(const ProjectorStatus& status) {
+  std::string text;
+  json::ObjectWriter object{text};
+  object.add("projector", status.name)
+      .add("build", status.build)
+      .add("version", status.version)
+      .add("kind", status.kind)
+      .add("state", status.state)
+      .add("position", status.position.value())
+      .add("lag_events", status.lag_events)
+      .add("lag_s", static_cast<double>(status.lag.count()) / 1e6)
+      .add("owner", status.owner)
+      .add("halted", status.halted)
+      .add("failing", status.failing.value())
+      .add("error", in_one_line(status.error))
+      .add("attempts", status.attempts)
+      .add("parked", status.parked)
+      .add("skipped", status.skipped)
+      .close();
+  return text;
+}
+
+std::string problem_of(const ProjectorStatus& status) {
+  if (status.failing.value() == 0) return "-";
+  return (status.halted ? "halted at " : "failing at ") + std::to_string(status.failing.value()) +
+         ": " + status.error;
+}
+
+int print(Invocation& call, bool only_halted) {
+  Session session{call};
+  Table table{{{"PROJECTOR"},
+               {"KIND"},
+               {"V", Table::Align::right},
+               {"STATE"},
+               {"POSITION", Table::Align::right},
+               {"BEHIND", Table::Align::right},
+               {"LAG", Table::Align::right},
+               {"PARKED", Table::Align::right},
+               {"OWNER"},
+               {"PROBLEM"}}};
+  for (const ProjectorStatus& status : projections::list(session.store())) {
+    if (only_halted && !status.halted && status.parked == 0) continue;
+    if (call.out.is_json()) {
+      call.out.json(to_json(status));
+      continue;
+    }
+    table.add({status.name, status.kind, std::to_string(status.version), status.state,
+               std::to_string(status.position.value()), in_digits(status.lag_events),
+               in_words(status.lag), in_digits(status.parked),
+               status.owner.empty() ? "-" : status.owner, problem_of(status)});
+  }
+  if (!call.out.is_json()) {
+    if (table.is_empty()) {
+      call.out.note(only_halted ? "No projector is halted, and none has parked events."
+                                : "This database has no projectors.");
+    } else {
+      table.print(call.out);
+    }
+  }
+  return done;
+}
+
+int list(Invocation& call) {
+  return print(call, false);
+}
+
+int halted(Invocation& call) {
+  return print(call, true);
+}
+
+std::optional<GlobalSequence> sequence_of(const Arguments& arguments) {
+  if (arguments.operands().size() < 2) return std::nullopt;
+  return GlobalSequence{to_integer(arguments.operands()[1], "a sequence", {1, largest})};
+}
+
+int retry(Invocation& call) {
+  const std::string& name = call.arguments.operands().front();
+  const auto sequence = sequence_of(call.arguments);
+  Session session{call};
+  if (sequence) {
+    projections::retry_parked(session.store(), name, *sequence);
+  } else {
+    projections::retry(session.store(), name);
+  }
+  call.out.note("Its runner tries again now.");
+  return done;
+}
+
+int skip(Invocation& call) {
+  const std::string& name = call.arguments.operands().front();
+  const GlobalSequence sequence = *sequence_of(call.arguments);
+  Session session{call};
+  if (!call.confirm("'" + name + "' will never see event " + std::to_string(sequence.value()) +
+                    ". Go on?")) {
+    return failed;
+  }
+  projections::skip(session.store(), name, sequence);
+  call.out.note("Skipped, and recorded.");
+  return done;
+}
+
+int remove(Invocation& call) {
+  const std::string& name = call.arguments.operands().front();
+  Session session{call};
+  if (!call.confirm("'" + name + "' and its tables will be removed. Go on?")) return failed;
+  projections::remove(session.store(), name);
+  call.out.note("Removed.");
+  return done;
+}
+
+int cancel(Invocation& call) {
+  Session session{call};
+  projections::cancel_rebuild(session.store(), call.arguments.operands().front());
+  call.out.note("The rebuild is given up.");
+  return done;
+}
+
+int run(Invocation& call) {
+  const Signals signals{
+      [&call] { call.out.note("Handing over; a second signal leaves at once."); }};
+  Session session{call};
+  Runner runner{session.projections(), {.worker = call.arguments.text("--id").value_or("")}};
+  if (!call.arguments.has("--once")) {
+    runner.run(signals.token());
+    return done;
+  }
+  const RunnerTick tick = runner.catch_up();
+  std::string text;
+  json::ObjectWriter{text}
+      .add("scanned", tick.scanned)
+      .add("commits", tick.commits)
+      .add("failed", tick.failed)
+      .add("halted", tick.halted)
+      .add("parked", tick.parked)
+      .close();
+  if (call.out.is_json()) {
+    call.out.json(text);
+  } else {
+    call.out.line(in_digits(tick.scanned) + " events read, " + in_digits(tick.failed) +
+                  " handlers failed.");
+  }
+  return tick.failed == 0 ? done : failed;
+}
+
+const Operand projector_operand{"NAME", "the projector, or reaction"};
+
+}  // namespace
+
+std::vector<Command> projection_commands() {
+  return {
+      {.path = "projections list",
+       .summary = "lists projectors and reactions: how far they are, and what ails them",
+       .options = {db_option},
+       .examples = {{"how far behind they are", "projections list"}},
+       .run = list},
+      {.path = "projections halted",
+       .summary = "lists those that are halted or have parked events",
+       .options = {db_option},
+       .examples = {{"what needs a hand", "projections halted --json"}},
+       .run = halted},
+      {.path = "projections retry",
+       .summary = "has a halted projector try its event again, or a parked one",
+       .operands = {projector_operand, {"SEQUENCE", "a parked event", false}},
+       .options = {db_option},
+       .examples = {{"after the cause is gone", "projections retry order_summary"}},
+       .run = retry},
+      {.path = "projections skip",
+       .summary = "goes on behind an event that fails, or gives a parked one up",
+       .operands = {projector_operand, {"SEQUENCE", "the event"}},
+       .options = {db_option, yes_option},
+       .examples = {{"for good", "projections skip order_summary 17 --yes"}},
+       .run = skip},
+      {.path = "projections run",
+       .summary = "drives projectors and reactions until it is stopped",
+       .about = "Needs the types, so it is there in an application's own tool.",
+       .options = {db_option,
+                   {"--once", "", "catch up, then leave"},
+                   {"--id", "NAME", "the runner's name"}},
+       .examples = {{"what is committed now", "projections run --once"}},
+       .run = run},
+      {.path = "projections cancel",
+       .summary = "gives up a rebuild that is under way",
+       .operands = {projector_operand},
+       .options = {db_option},
+       .examples = {{"one", "projections cancel order_summary"}},
+       .run = cancel},
+      {.path = "projections remove",
+       .summary = "forgets a projector or reaction, with its tables",
+       .operands = {projector_operand},
+       .options = {db_option, yes_option},
+       .examples = {{"one that nobody reads any more", "projections remove order_summary --yes"}},
+       .run = remove},
+  };
+}
+
+}  // namespace stela::tool

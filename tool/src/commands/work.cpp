@@ -1,0 +1,284 @@
+#include "commands/work.hpp"
+
+#include "broker.hpp"
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "commands/outbox_text.hpp"
+#include "session.hpp"
+#include "worker/crew.hpp"
+#include "worker/dashboard.hpp"
+#include "worker/health.hpp"
+#include "worker/http_server.hpp"
+#include "worker/notify.hpp"
+#include "worker/screen.hpp"
+#include "worker/tick_text.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <thread>
+
+namespace stela::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+enum class How : std::uint8_t { forever, once, until_empty };
+
+struct Plan {
+  How how = How::forever;
+  /// Ends once so many are published; 0: no limit.
+  std::int64_t most = 0;
+  bool silent = false;
+  bool dashboard = false;
+};
+
+Plan plan_of(Invocation& call) {
+  const Arguments& given = call.arguments;
+  Plan plan{.most = given.integer("--max", {1, largest}).value_or(0),
+            .silent = given.has("--silent")};
+  if (given.has("--once") && given.has("--until-empty")) {
+    throw Misuse{"--once and --until-empty contradict each other"};
+  }
+  if (given.has("--once")) plan.how = How::once;
+  if (given.has("--until-empty")) plan.how = How::until_empty;
+  if (plan.silent && call.out.is_json()) throw Misuse{"--silent and --json contradict each other"};
+  plan.dashboard = plan.how == How::forever && !plan.silent && !call.out.is_json() &&
+                   call.out.is_terminal() && isatty(STDIN_FILENO) == 1;
+  return plan;
+}
+
+Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& outbox) {
+  const Settings& settings = call.settings();
+  Crew::Options options{
+      .relays = static_cast<int>(call.arguments.integer("--workers", {1, 64}).value_or(1)),
+      .relay = relay_options(settings),
+      .broker = broker_options(settings, outbox),
+      .interval = std::chrono::milliseconds{settings.integer("worker.interval_ms")}};
+  if (plan.how != How::forever && options.relays > 1) {
+    throw Misuse{"--once and --until-empty work with one worker; leave --workers out"};
+  }
+  if (options.interval >= options.relay.lease_renew) {
+    throw Misuse{
+        "worker.interval_ms must be shorter than outbox.lease_renew: a worker that pauses "
+        "doesn't renew its leases"};
+  }
+  if (settings.is_set("outbox.leasing") && settings.boolean("outbox.leasing") != outbox.leasing()) {
+    throw Misuse{outbox.leasing()
+                     ? "this outbox was made with leasing, so --no-leasing isn't for it"
+                     : "this outbox was made without leasing; leave outbox.leasing out"};
+  }
+  return options;
+}
+
+/// Another worker of this name would be taken for this one.
+void refuse_twin(OutboxOperations& operations, const Crew& crew) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  for (const WorkerStatus& worker : operations.status().workers) {
+    for (std::size_t i = 0; i < crew.size(); ++i) {
+      if (worker.name != crew.relay(i).worker() || !worker.is_alive) continue;
+      const bool is_here = worker.host == host.data();
+      // One that died here without saying so: its name is free.
+      if (is_here && kill(static_cast<pid_t>(worker.pid), 0) != 0 && errno == ESRCH) continue;
+      throw Exit{failed, "a worker named '" + in_one_line(worker.name) + "' is alive (host " +
+                             in_one_line(worker.host) + ", process " + std::to_string(worker.pid) +
+                             "); give this one another --id, or stop that one"};
+    }
+  }
+}
+
+/// The worker, from its start to its end.
+class Work {
+ public:
+  Work(Invocation& call, const Plan& plan)
+      : call_{call},
+        plan_{plan},
+        log_{call.settings().text("log") == "json",
+             plan.silent ? LogLevel::error : LogLevel::warning},
+        statistics_{
+            {.relays = static_cast<int>(call.arguments.integer("--workers", {1, 64}).value_or(1)),
+             .window = std::chrono::seconds{call.settings().integer("worker.window")},
+             .next = plan.dashboard ? nullptr : &log_}},
+        signals_{[this] { ask_to_stop(); }, [] { Screen::restore(); }},
+        session_{call, {.log = &statistics_}},
+        watch_{session_.store(), session_.operations(), statistics_},
+        crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())} {
+    refuse_twin(session_.operations(), crew_);
+    crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
+    if (const auto address = call.arguments.text("--metrics")) {
+      metrics_.emplace(parse_address(*address),
+                       [this](std::string_view path) { return answer(path); });
+      if (!plan.silent && !plan.dashboard)
+        call.out.note("Metrics at " + metrics_->url() + "/metrics");
+    }
+    const std::lock_guard lock{mutex_};
+    ready_ = &crew_;
+    if (signals_.stopped()) crew_.request_stop();
+  }
+
+  ~Work() {
+    const std::lock_guard lock{mutex_};
+    ready_ = nullptr;
+  }
+
+  int run() {
+    switch (plan_.how) {
+      case How::once:
+        return tick_until([](const OutboxStatus&) { return true; });
+      case How::until_empty:
+        return tick_until([](const OutboxStatus& status) { return waiting_in(status) == 0; });
+      case How::forever:
+        break;
+    }
+    crew_.start();
+    if (plan_.dashboard) {
+      show_dashboard(crew_, statistics_, watch_,
+                     {.database = session_.store().path(),
+                      .broker_url = call_.settings().text("nats.url"),
+                      .worker = name(),
+                      .window = std::chrono::seconds{call_.settings().integer("worker.window")},
+                      .color = call_.out.has_color()});
+    }
+    crew_.join();
+    return done;
+  }
+
+ private:
+  /// The configured name, which several relays number; or that of the only one.
+  std::string name() const {
+    const std::string& id = call_.settings().text("worker.id");
+    return id.empty() || crew_.size() == 1 ? crew_.relay(0).worker() : id;
+  }
+
+  void ask_to_stop() {
+    const std::lock_guard lock{mutex_};
+    if (!plan_.dashboard && !plan_.silent && !call_.out.is_json()) {
+      call_.out.note("Finishing what is in flight; a second signal leaves at once.");
+    }
+    service_.stopping();
+    if (ready_ != nullptr) ready_->request_stop();
+  }
+
+  void report(const Relay& relay, const RelayTick& tick) {
+    const std::lock_guard lock{mutex_};
+    const Steady now = std::chrono::steady_clock::now();
+    published_ += tick.published;
+    if (plan_.most > 0 && published_ >= plan_.most) crew_.request_stop();
+    service_.ready();
+    service_.alive(now);
+    if (plan_.silent || plan_.dashboard) return;
+    const OutboxStatus status = watch_.look(plan_.how == How::forever ? 100ms : 0ms).status;
+    const std::string state = state_of(statistics_.look(now), status, crew_.stop_requested());
+    const TickReport shown{tick, status, state, relay.worker(), system_clock().now()};
+    if (call_.out.is_json()) {
+      call_.out.json(to_json(shown));
+    } else {
+      call_.out.line(to_line(shown));
+    }
+    call_.out.flush();
+  }
+
+  /// What is asked for over HTTP, on the server's thread.
+  HttpResponse answer(std::string_view path) {
+    if (path == "/healthz") return {.body = "ok\n"};
+    if (path != "/metrics" && path != "/readyz") {
+      return {.status = 404, .body = "there are /metrics, /healthz and /readyz\n"};
+    }
+    const StatusWatch::Seen seen = watch_.look_closely(1s);
+    const Snapshot done = statistics_.look(std::chrono::steady_clock::now());
+    const Condition condition{.done = done,
+                              .status = seen.status,
+                              .store_problem = seen.problem,
+                              .is_draining = crew_.stop_requested(),
+                              .max_lag = call_.settings().duration("worker.max_lag")};
+    if (path == "/metrics") {
+      return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+              .body = metrics_text(condition)};
+    }
+    HttpResponse response{.body = {}};
+    for (const std::string& reason : why_not_ready(condition)) response.body += reason + "\n";
+    if (response.body.empty()) return {.body = "ready\n"};
+    response.status = 503;
+    return response;
+  }
+
+  template <class IsDone>
+  int tick_until(IsDone is_done) {
+    for (;;) {
+      const RelayTick tick = crew_.tick();
+      const StatusWatch::Seen seen = watch_.look(0ms);
+      if (tick.broker != "connected") {
+        crew_.hand_over();
+        throw Exit{cannot_connect, "the broker at " + call_.settings().text("nats.url") + " is " +
+                                       in_one_line(tick.broker)};
+      }
+      if (is_done(seen.status) || crew_.stop_requested()) break;
+      std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 100ms));
+    }
+    crew_.hand_over();
+    return signals_.stopped() ? interrupted : done;
+  }
+
+  Invocation& call_;
+  const Plan plan_;
+  LogToStderr log_;
+  Statistics statistics_;
+  ServiceManager service_;
+  std::mutex mutex_;
+  /// Guarded by mutex_: the crew, once it can be asked to stop.
+  Crew* ready_ = nullptr;
+  std::int64_t published_ = 0;
+  /// Before whatever starts threads, and gone after them.
+  Signals signals_;
+  Session session_;
+  StatusWatch watch_;
+  Crew crew_;
+  std::optional<HttpServer> metrics_;
+};
+
+int work(Invocation& call) {
+  const Plan plan = plan_of(call);
+  return Work{call, plan}.run();
+}
+
+}  // namespace
+
+Command work_command() {
+  return {
+      .path = "outbox work",
+      .summary = "runs a worker: relays what waits to NATS JetStream",
+      .about =
+          "On a terminal it shows a dashboard; elsewhere a line a tick, or with --json an object. "
+          "SIGTERM or Ctrl-C: what is in flight is finished and partitions are handed over; a "
+          "second one leaves at once.",
+      .options = {db_option,
+                  {"--nats", "URL", "the broker", "nats.url"},
+                  {"--id", "NAME", "the worker's name; made if it isn't given", "worker.id"},
+                  {"--stream", "NAME", "the JetStream stream", "nats.stream"},
+                  {"--prefix", "P", "the first part of subjects", "nats.prefix"},
+                  {"--ensure-stream", "", "make the stream if it isn't there",
+                   "nats.ensure_stream"},
+                  {"--workers", "N", "so many workers in this process (default 1)"},
+                  {"--no-leasing", "", "for an outbox without leasing", "outbox.leasing"},
+                  {"--once", "", "one tick, then leave"},
+                  {"--until-empty", "", "leave once nothing waits"},
+                  {"--max", "N", "leave once N messages are published"},
+                  {"--silent", "", "print nothing but errors"},
+                  {"--metrics", "ADDR",
+                   "serve /metrics, /healthz and /readyz: a port on loopback, or HOST:PORT"},
+                  {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
+                  {"--window", "N", "show sums of the last N seconds", "worker.window"}},
+      .examples = {{"in the foreground",
+                    "outbox work --db shop.db --nats nats://127.0.0.1:4222 "
+                    "--stream SHOP --ensure-stream"},
+                   {"what waits now, from cron", "outbox work --until-empty --silent"},
+                   {"as a service", "outbox work --config /etc/stela/shop.toml --log json"}},
+      .run = work};
+}
+
+}  // namespace stela::tool

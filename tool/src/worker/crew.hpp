@@ -1,0 +1,86 @@
+// The relays of this process, each on a thread of its own.
+#pragma once
+
+#include "worker/measured_publisher.hpp"
+#include "worker/statistics.hpp"
+
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox/relay.hpp>
+
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela::tool {
+
+/// Threads: one at a time; it has one for each relay.
+class Crew {
+ public:
+  struct Options {
+    int relays = 1;
+    RelayOptions relay = {};
+    nats::PublisherOptions broker = {};
+    std::chrono::milliseconds interval{0};
+  };
+  using OnTick = std::function<void(const Relay&, const RelayTick&)>;
+
+  /// UsageError if the options contradict each other or the database. `outbox` and `statistics`
+  /// must outlive it.
+  Crew(Outbox& outbox, Statistics& statistics, const Options& options);
+  /// Asks for a stop, and waits.
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  /// Called on the relays' threads.
+  void on_tick(OnTick listener) { listener_ = std::move(listener); }
+
+  /// One tick of the first relay, on this thread.
+  RelayTick tick();
+  /// After ticks: hands over what the first relay holds.
+  void hand_over();
+
+  /// Lets all of them run.
+  void start();
+  void request_stop() { stop_.request_stop(); }
+  bool stop_requested() const noexcept { return stop_.stop_requested(); }
+  /// True once all have ended.
+  bool has_ended();
+  /// Waits for their end, and throws what ended one of them before its time.
+  void join();
+
+  std::size_t size() const noexcept { return members_.size(); }
+  const Relay& relay(std::size_t index) const noexcept { return *members_[index]->relay; }
+
+ private:
+  struct Member {
+    Member(Outbox& outbox, Statistics& statistics, const Options& options, int index);
+
+    nats::Publisher broker;
+    MeasuredPublisher measured;
+    std::unique_ptr<Relay> relay;
+  };
+
+  void note(int index, const RelayTick& tick);
+  void run(int index);
+
+  Statistics& statistics_;
+  const std::chrono::milliseconds interval_;
+  OnTick listener_;
+  std::stop_source stop_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::mutex mutex_;
+  std::condition_variable_any pause_;
+  // Guarded by mutex_.
+  std::exception_ptr failure_;
+  int running_ = 0;
+  std::vector<std::jthread> threads_;
+};
+
+}  // namespace stela::tool

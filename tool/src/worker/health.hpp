@@ -1,0 +1,30 @@
+// Whether the worker lives, and whether it is fit for work.
+#pragma once
+
+#include "worker/statistics.hpp"
+
+#include <stela/outbox/messages.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace stela::tool {
+
+/// What is known of the worker at one moment.
+struct Condition {
+  const Snapshot& done;
+  const OutboxStatus& status;
+  /// Why the database doesn't answer, or isn't one that this program understands; empty if it does.
+  std::string store_problem = {};
+  bool is_draining = false;
+  std::chrono::milliseconds max_lag{60'000};
+};
+
+/// Why it shouldn't be counted on, in words; empty if it should.
+std::vector<std::string> why_not_ready(const Condition& condition);
+
+/// The metrics of docs/reference/metrics.md, in Prometheus' text form.
+std::string metrics_text(const Condition& condition);
+
+}  // namespace stela::tool

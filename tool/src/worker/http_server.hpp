@@ -1,0 +1,48 @@
+// A small HTTP server for a few pages that are asked for now and then.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// Where it listens.
+struct HttpAddress {
+  std::string host = "127.0.0.1";
+  std::uint16_t port = 0;
+};
+
+/// "9464" (on loopback), "0.0.0.0:9464", "[::1]:9464". Misuse if it is none of them.
+HttpAddress parse_address(std::string_view text);
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body = {};
+};
+
+/// Answers GET and HEAD, one request a connection. Slow clients are cut off.
+/// Threads: has one of its own, on which the handler is called.
+class HttpServer {
+ public:
+  /// Called with the path; what it throws is answered as 500.
+  using Handler = std::function<HttpResponse(std::string_view path)>;
+
+  /// Exit if it can't listen there.
+  HttpServer(const HttpAddress& address, Handler handler);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// "http://127.0.0.1:9464".
+  std::string url() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stela::tool

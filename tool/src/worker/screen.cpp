@@ -1,0 +1,88 @@
+#include "worker/screen.hpp"
+
+#include "cli/exit.hpp"
+
+#include <unistd.h>
+
+#include <array>
+
+// Last: it has macros for many short names.
+#define NCURSES_NOMACROS 1
+#include <curses.h>
+#include <termios.h>
+
+namespace stela::tool {
+namespace {
+
+termios terminal_before;
+bool is_taken = false;
+
+constexpr std::array<short, 6> pair_colors{-1, -1, -1, COLOR_GREEN, COLOR_YELLOW, COLOR_RED};
+
+attr_t attributes_of(Style style, bool color) {
+  attr_t attributes = A_NORMAL;
+  if (style == Style::bold || style == Style::bad) attributes |= A_BOLD;
+  if (style == Style::dim) attributes |= A_DIM;
+  const auto index = static_cast<std::size_t>(style);
+  if (color && pair_colors[index] >= 0) attributes |= COLOR_PAIR(static_cast<int>(index));
+  return attributes;
+}
+
+}  // namespace
+
+Screen::Screen(bool color) {
+  tcgetattr(STDIN_FILENO, &terminal_before);
+  // newterm, as initscr would end the process if the terminal is unknown.
+  if (newterm(nullptr, stdout, stdin) == nullptr) {
+    throw Exit{failed, "this terminal can't show the dashboard; set TERM, or say --json"};
+  }
+  is_taken = true;
+  cbreak();
+  noecho();
+  curs_set(0);
+  keypad(stdscr, TRUE);
+  set_escdelay(25);
+  if (!color || start_color() == ERR || use_default_colors() == ERR) return;
+  for (std::size_t i = 0; i < pair_colors.size(); ++i) {
+    if (pair_colors[i] >= 0) init_pair(static_cast<short>(i), pair_colors[i], -1);
+  }
+}
+
+Screen::~Screen() {
+  endwin();
+  is_taken = false;
+}
+
+Size Screen::size() const {
+  return {getmaxx(stdscr), getmaxy(stdscr)};
+}
+
+void Screen::draw(const std::vector<Line>& lines) {
+  const bool color = has_colors();
+  werase(stdscr);
+  const int height = getmaxy(stdscr);
+  for (int row = 0; row < height && row < static_cast<int>(lines.size()); ++row) {
+    wmove(stdscr, row, 0);
+    for (const Span& span : lines[static_cast<std::size_t>(row)]) {
+      wattrset(stdscr, static_cast<int>(attributes_of(span.style, color)));
+      waddnstr(stdscr, span.text.c_str(), -1);
+    }
+  }
+  wrefresh(stdscr);
+}
+
+int Screen::wait_for_key(std::chrono::milliseconds limit) {
+  wtimeout(stdscr, static_cast<int>(limit.count()));
+  const int key = wgetch(stdscr);
+  if (key == ERR || key == KEY_RESIZE) return 0;
+  return key == KEY_BACKSPACE || key == '\b' ? key_backspace : key;
+}
+
+void Screen::restore() noexcept {
+  if (!is_taken) return;
+  tcsetattr(STDIN_FILENO, TCSANOW, &terminal_before);
+  constexpr char back[] = "\x1b[0m\x1b[?25h\x1b[?1049l\r\n";
+  [[maybe_unused]] const ssize_t written = write(STDOUT_FILENO, back, sizeof back - 1);
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,33 @@
+// The terminal that the dashboard is drawn on.
+#pragma once
+
+#include "worker/layout.hpp"
+
+#include <chrono>
+#include <memory>
+
+namespace stela::tool {
+
+/// Takes the terminal over, and gives it back as it was when it goes.
+/// Threads: one at a time.
+class Screen {
+ public:
+  /// Exit if the terminal can't show it.
+  explicit Screen(bool color);
+  ~Screen();
+  Screen(const Screen&) = delete;
+  Screen& operator=(const Screen&) = delete;
+
+  Size size() const;
+  void draw(const std::vector<Line>& lines);
+  /// The next key, or 0 if none came in time; also 0 when the size has changed.
+  int wait_for_key(std::chrono::milliseconds limit);
+
+  /// For the way out of the process: puts the terminal back without asking anybody.
+  static void restore() noexcept;
+};
+
+inline constexpr int key_escape = 27;
+inline constexpr int key_backspace = 127;
+
+}  // namespace stela::tool

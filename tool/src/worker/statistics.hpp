@@ -1,0 +1,128 @@
+// What the relays of this process did, for whoever shows it.
+#pragma once
+
+#include "worker/histogram.hpp"
+
+#include <stela/framework/clock.hpp>
+#include <stela/framework/log.hpp>
+#include <stela/outbox/relay.hpp>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::tool {
+
+using Steady = std::chrono::steady_clock::time_point;
+
+/// Counts of one tick, or of many.
+struct Totals {
+  std::int64_t claimed = 0;
+  std::int64_t published = 0;
+  std::int64_t retried = 0;
+  std::int64_t parked = 0;
+  std::int64_t skipped = 0;
+  std::int64_t fenced = 0;
+  std::int64_t read_backs = 0;
+  std::int64_t purged_stale = 0;
+  std::int64_t leased = 0;
+  std::int64_t released = 0;
+
+  void add(const RelayTick& tick) noexcept;
+};
+
+/// Something that went wrong.
+struct Trouble {
+  Timestamp at = {};
+  /// 0 if it isn't about one message.
+  std::int64_t sequence = 0;
+  std::string partition = {};
+  std::string message = {};
+};
+
+/// Everything at one moment.
+struct Snapshot {
+  /// How many ticks `totals` is made of: those of the window, or the last.
+  std::int64_t ticks = 0;
+  Totals totals = {};
+  Totals ever = {};
+  std::int64_t ticks_ever = 0;
+  std::chrono::microseconds mean_duration{0};
+  std::chrono::microseconds last_backoff{0};
+  std::chrono::microseconds heartbeat_age{0};
+  std::int64_t active_workers = 0;
+  std::int64_t wanted = 0;
+  std::int64_t owned = 0;
+  /// The worst of the relays' own words.
+  std::string broker = {};
+  /// Published in each of the last sixty seconds, the newest last.
+  std::array<std::int64_t, 60> per_second = {};
+  std::vector<Trouble> troubles = {};
+  Histogram tick_durations = {};
+  Histogram publish_latency = {};
+  Histogram end_to_end = {};
+  std::optional<std::chrono::microseconds> latency_p50 = {};
+  std::optional<std::chrono::microseconds> latency_p99 = {};
+};
+
+/// Also the log of this process, of which it keeps what went wrong.
+/// Threads: any.
+class Statistics final : public LogSink {
+ public:
+  static constexpr std::size_t kept_troubles = 100;
+
+  struct Options {
+    int relays = 1;
+    /// 0: the last tick alone.
+    std::chrono::seconds window{0};
+    /// Where entries go as well; null: nowhere.
+    LogSink* next = nullptr;
+  };
+  explicit Statistics(const Options& options);
+
+  void add(int relay, const RelayTick& tick, Steady now);
+  /// From sending to the broker's answer.
+  void add_publish_latency(std::chrono::microseconds latency);
+  /// From commit to publication.
+  void add_end_to_end(std::chrono::microseconds latency);
+  void write(const LogEntry& entry) noexcept override;
+
+  Snapshot look(Steady now) const;
+
+ private:
+  struct Relay {
+    RelayTick last = {};
+    Steady heartbeat = {};
+    bool has_ticked = false;
+  };
+  struct Kept {
+    Steady at;
+    RelayTick tick;
+  };
+  struct Second {
+    std::int64_t number = -1;
+    std::int64_t published = 0;
+  };
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  // All guarded by mutex_.
+  std::vector<Relay> relays_;
+  std::deque<Kept> recent_;
+  Totals ever_;
+  std::int64_t ticks_ever_ = 0;
+  std::array<Second, 60> seconds_;
+  std::deque<Trouble> troubles_;
+  std::deque<std::chrono::microseconds> latencies_;
+  Histogram tick_durations_;
+  Histogram publish_latency_;
+  Histogram end_to_end_;
+};
+
+}  // namespace stela::tool

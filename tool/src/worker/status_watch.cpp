@@ -1,0 +1,77 @@
+#include "worker/status_watch.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <array>
+
+namespace stela::tool {
+namespace {
+
+/// How many batches are timed at each look, at most.
+constexpr int timed_batches = 50;
+
+}  // namespace
+
+StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
+  const std::lock_guard lock{mutex_};
+  const Steady now = std::chrono::steady_clock::now();
+  if (has_looked_ && now - looked_at_ < age) return seen_;
+  try {
+    seen_.status = operations_.status();
+    seen_.problem.clear();
+    time_publications();
+  } catch (const Error& e) {
+    seen_.problem = e.what();
+  }
+  has_looked_ = true;
+  looked_at_ = now;
+  return seen_;
+}
+
+StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
+  Seen seen = look(age);
+  const std::lock_guard lock{mutex_};
+  const Steady now = std::chrono::steady_clock::now();
+  if (opened_at_ == Steady{} || now - opened_at_ >= age) {
+    opened_at_ = now;
+    try {
+      sqlite::open(store_.path(), {.create = false});
+      schema_problem_.clear();
+    } catch (const SchemaMismatch& e) {
+      schema_problem_ = e.what();
+    } catch (const StoreBusy&) {
+      // Somebody writes: that is no news.
+    } catch (const Error& e) {
+      schema_problem_ = e.what();
+    }
+  }
+  if (seen.problem.empty()) seen.problem = schema_problem_;
+  return seen;
+}
+
+void StatusWatch::time_publications() {
+  const bool first = timed_until_ == Timestamp{};
+  Timestamp until = first ? system_clock().now() : timed_until_;
+  for (const PublishedBatch& batch : operations_.batches({}, timed_batches)) {
+    if (batch.published_at <= timed_until_ || first) break;
+    until = std::max(until, batch.published_at);
+    if (batch.redelivery > 0) continue;
+    const std::array<GlobalSequence, 2> ends{batch.first, batch.last};
+    const std::size_t count = batch.first == batch.last ? 1 : 2;
+    for (const StoredEvent& event : store_.read_at({ends.data(), count})) {
+      statistics_.add_end_to_end(batch.published_at - event.recorded_at);
+    }
+  }
+  timed_until_ = until;
+}
+
+std::string StatusWatch::stream_of(std::int64_t sequence) try {
+  const std::lock_guard lock{mutex_};
+  const std::array<GlobalSequence, 1> wanted{GlobalSequence{sequence}};
+  for (const StoredEvent& event : store_.read_at(wanted)) return event.stream.name();
+  return {};
+} catch (const Error&) {
+  return {};
+}
+
+}  // namespace stela::tool

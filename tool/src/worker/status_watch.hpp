@@ -1,0 +1,52 @@
+// The outbox's status for several who look at it often.
+#pragma once
+
+#include "worker/statistics.hpp"
+
+#include <stela/outbox/operations.hpp>
+
+#include <mutex>
+#include <string>
+
+namespace stela::tool {
+
+/// Asks the database no more often than somebody needs it, and times what was published meanwhile.
+/// Threads: any.
+class StatusWatch {
+ public:
+  /// All must outlive it.
+  StatusWatch(sqlite::Store& store, OutboxOperations& operations, Statistics& statistics)
+      : store_{store}, operations_{operations}, statistics_{statistics} {}
+
+  struct Seen {
+    OutboxStatus status = {};
+    /// Why the database doesn't answer; empty if it does.
+    std::string problem = {};
+  };
+  /// As it was no longer ago than `age`; what was known last if the database doesn't answer.
+  Seen look(std::chrono::milliseconds age);
+
+  /// As `look`, and also whether this program still understands the database, which another one may
+  /// have migrated.
+  Seen look_closely(std::chrono::milliseconds age);
+
+  /// The stream of an event; empty if there is no such event.
+  std::string stream_of(std::int64_t sequence);
+
+ private:
+  void time_publications();
+
+  std::mutex mutex_;
+  // All guarded by mutex_.
+  sqlite::Store& store_;
+  OutboxOperations& operations_;
+  Statistics& statistics_;
+  Seen seen_;
+  Steady looked_at_{};
+  Timestamp timed_until_{};
+  bool has_looked_ = false;
+  std::string schema_problem_;
+  Steady opened_at_{};
+};
+
+}  // namespace stela::tool

@@ -1,0 +1,26 @@
+// A tick as one line: of text, or of JSON.
+#pragma once
+
+#include <stela/framework/clock.hpp>
+#include <stela/outbox/messages.hpp>
+#include <stela/outbox/relay.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+struct TickReport {
+  const RelayTick& tick;
+  const OutboxStatus& status;
+  /// "relaying", "idle", …
+  std::string_view state;
+  std::string_view worker;
+  Timestamp at;
+};
+
+/// The keys of the seeds, and ours.
+std::string to_json(const TickReport& report);
+std::string to_line(const TickReport& report);
+
+}  // namespace stela::tool
