@@ -5,3 +5,4 @@
 #include <stela/outbox/operations.hpp>
 #include <stela/outbox/outbox.hpp>
 #include <stela/outbox/relay.hpp>
+#include <stela/outbox/verify.hpp>

@@ -1,0 +1,138 @@
+#include "outbox/shop.hpp"
+#include "support/soundness.hpp"
+
+#include <stela/outbox/verify.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using test::Shop;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+std::vector<std::string> problems_of(sqlite::Store& store) {
+  const auto check = outbox_check();
+  sqlite::Check* const checks[] = {check.get()};
+  return test::problems_of(store, {.checks = checks});
+}
+
+/// A shop with two messages that wait, one that is parked, one discarded, and two published.
+struct Verify : ::testing::Test {
+  Verify() {
+    shop.too_large = {2, 4};
+    shop.append_all({"order-1", "order-2", "order-3", "order-4"});
+    shop.relay();
+    shop.operations.discard({.sequences = {GlobalSequence{4}}});
+    shop.append_all({"order-1", "order-3"});
+  }
+
+  std::vector<std::string> problems_after(const std::string& sql) {
+    shop.raw().run(sql);
+    return problems_of(shop.store);
+  }
+
+  Shop shop;
+};
+
+TEST_F(Verify, FindsNothingWrongWithASoundOutbox) {
+  EXPECT_EQ(shop.totals(), "2 pending, 1 parked, 1 discarded, 2 published");
+  EXPECT_THAT(problems_of(shop.store), IsEmpty());
+  shop.operations.republish({.last = GlobalSequence{3}});
+  shop.operations.retry({.all = true});
+  shop.operations.resize(4);
+  shop.append("order-5");
+  EXPECT_THAT(problems_of(shop.store), IsEmpty());
+}
+
+TEST(VerifyWithoutOutbox, HasNothingToLookAt) {
+  auto store = sqlite::open_in_memory();
+  EXPECT_THAT(problems_of(store), IsEmpty());
+}
+
+TEST_F(Verify, NamesAPointerToNoEvent) {
+  EXPECT_THAT(problems_after("UPDATE outbox_messages SET sequence = 99 WHERE sequence = 6"),
+              Contains("outbox: message 99: it waits in partition all, and its event doesn't "
+                       "exist"));
+}
+
+TEST_F(Verify, NamesAMessageInAPartitionThatDoesNotExist) {
+  EXPECT_THAT(problems_after("UPDATE outbox_messages SET partition = 7 WHERE sequence = 6"),
+              Contains("outbox: message 6: it waits in partition p06, which doesn't exist"));
+}
+
+TEST_F(Verify, NamesAMessageInAnotherPartitionThanItsOwn) {
+  shop.operations.resize(4);
+  shop.append("order-1");
+  const int right = PartitionId::of("order-1", 4).number;
+  const int wrong = right == 1 ? 2 : 1;
+  EXPECT_THAT(problems_after("UPDATE outbox_messages SET partition = " + std::to_string(wrong) +
+                             " WHERE sequence = 7"),
+              Contains("outbox: message 7: it waits in partition " + PartitionId{wrong}.label() +
+                       ", and belongs into partition " + PartitionId{right}.label()));
+}
+
+TEST_F(Verify, NamesAMessageOfALocalEvent) {
+  test::append(shop.store, "order-1", {NewEvent{"noted", 1, false, "{}"}});
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
+                             "SELECT 0, 7, stream, 9 FROM events WHERE sequence = 7"),
+              Contains("outbox: message 7: its event isn't one that is published"));
+}
+
+TEST_F(Verify, NamesAMessageOfAnotherStream) {
+  EXPECT_THAT(problems_after("UPDATE outbox_messages SET stream = 2 WHERE sequence = 5"),
+              Contains("outbox: message 5: its stream isn't that of its event"));
+}
+
+TEST_F(Verify, NamesWhatIsInTwoStates) {
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
+                             "VALUES (0, 1, 1, 9)"),
+              Contains("outbox: message 1: it waits, and partition all is published through 3"));
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
+                             "VALUES (0, 4, 4, 10)"),
+              Contains("outbox: message 4: it waits and is discarded"));
+  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
+                             "VALUES (0, 2, 2, 11)"),
+              Contains("outbox: message 2: it waits and is parked"));
+}
+
+TEST_F(Verify, FindsALostPointerByTheCounts) {
+  const auto problems = problems_after("DELETE FROM outbox_messages WHERE sequence = 5");
+  EXPECT_THAT(problems, Contains("outbox: partition all: it says that 2 messages wait, and there "
+                                 "are 1"));
+  EXPECT_THAT(problems, Contains("outbox: table outbox_messages: 6 events are to be published, and "
+                                 "5 wait or are parked, discarded or published"));
+}
+
+TEST_F(Verify, NamesAPartitionWithAnImpossibleWatermark) {
+  EXPECT_THAT(problems_after("UPDATE outbox_partitions SET published_through = 99"),
+              Contains("outbox: partition all: it is published through 99, and the last event is "
+                       "6"));
+  EXPECT_THAT(problems_after("PRAGMA ignore_check_constraints = 1;"
+                             "UPDATE outbox_partitions SET epoch = -1"),
+              Contains("outbox: partition all: its epoch is negative"));
+}
+
+TEST_F(Verify, FindsAMissingPartition) {
+  EXPECT_THAT(problems_after("DELETE FROM outbox_partitions"),
+              Contains("outbox: table outbox_partitions: it has 0 of the 1 partitions of the "
+                       "current generation"));
+  EXPECT_THAT(shop.operations.sync(false).added, ElementsAre(PartitionId{0}));
+}
+
+TEST_F(Verify, NamesWhatIsParkedWithoutAnEvent) {
+  EXPECT_THAT(problems_after("UPDATE outbox_parked SET sequence = 99"),
+              Contains("outbox: message 99: it is parked, and its event doesn't exist"));
+}
+
+TEST_F(Verify, SeesATriggerThatIsGone) {
+  EXPECT_THAT(problems_after("DROP TRIGGER outbox_parked_counts"),
+              Contains(HasSubstr("outbox_parked_counts")));
+}
+
+}  // namespace
+}  // namespace stela
