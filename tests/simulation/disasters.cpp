@@ -180,9 +180,9 @@ void Simulation::adopt(PartitionId partition) {
   known_stops_.erase(partition);
   note("an operator adopts " + partition.label());
   expected_stops_.erase(partition);
-  store_.adopt(partition, std::nullopt, "sim");
+  shared_.adopt(partition);
   const std::vector<GlobalSequence> lost = std::exchange(lost_[partition], {});
-  store_.republish(lost, "sim");
+  shared_.republish(lost);
   wake_all();
 }
 

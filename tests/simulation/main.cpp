@@ -1,15 +1,19 @@
 // Runs the relay's real core against simulated clocks, stores and brokers. See docs/relay.md.
 #include "simulation/campaign.hpp"
+#include "simulation/exhaustive.hpp"
 #include "simulation/mutants.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <functional>
 #include <map>
-#include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 using namespace stela::sim;
 using stela::relay::Mutation;
@@ -25,6 +29,8 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --sqlite       on SQLite in memory, compared with the model store step by step
   --mutation M   with a fault built into the core
   --mutants      looks whether each mutation is found
+  --exhaustive N two workers, two events, and every way to place at most N faults
+  --faults A,B   with --exhaustive: these faults in this order
 )";
 
 struct Options {
@@ -34,6 +40,8 @@ struct Options {
   bool shrink = false;
   bool sqlite = false;
   bool mutants = false;
+  std::size_t exhaustive = 0;
+  std::vector<ScriptedFault::Kind> faults = {};
   Mutation mutation = Mutation::none;
 };
 
@@ -42,6 +50,22 @@ Mutation parse_mutation(const std::string& name) {
     if (to_string(static_cast<Mutation>(i)) == name) return static_cast<Mutation>(i);
   }
   throw std::invalid_argument{"there is no mutation '" + name + "'"};
+}
+
+std::vector<ScriptedFault::Kind> parse_faults(const std::string& names) {
+  std::vector<ScriptedFault::Kind> faults;
+  std::istringstream rest{names};
+  for (std::string name; std::getline(rest, name, ',');) {
+    bool known = false;
+    for (int i = 0; i <= static_cast<int>(ScriptedFault::Kind::late_bytes); ++i) {
+      const auto kind = static_cast<ScriptedFault::Kind>(i);
+      if (to_string(kind) != name) continue;
+      faults.push_back(kind);
+      known = true;
+    }
+    if (!known) throw std::invalid_argument{"there is no fault '" + name + "'"};
+  }
+  return faults;
 }
 
 std::uint64_t parse_number(const std::string& text) {
@@ -61,6 +85,8 @@ Options parse(int argc, char** argv) {
          options.start = parse_number(v);
          options.seeds = 1;
        }},
+      {"--exhaustive", [&](const auto& v) { options.exhaustive = parse_number(v); }},
+      {"--faults", [&](const auto& v) { options.faults = parse_faults(v); }},
       {"--mutation", [&](const auto& v) { options.mutation = parse_mutation(v); }}};
   const std::map<std::string_view, bool*> flags{{"--trace", &options.trace},
                                                 {"--shrink", &options.shrink},
@@ -96,6 +122,7 @@ int simulate(const Options& options) {
     Plan plan = Plan::draw(seed);
     plan.trace = options.trace;
     plan.sqlite = options.sqlite;
+    plan.restore = plan.restore && !plan.sqlite;
     plan.mutation = options.mutation;
     const Outcome outcome = run(plan);
     campaign.add(plan, outcome);
@@ -111,6 +138,29 @@ int simulate(const Options& options) {
   return report(campaign) ? 0 : 1;
 }
 
+int try_everything(const Options& options) {
+  SmallWorld world{.mutation = options.mutation,
+                   .most_faults = std::max(options.exhaustive, options.faults.size()),
+                   .faults = options.faults};
+  Exploration found;
+  for (const stela::Fence fence : {stela::Fence::stream, stela::Fence::subject}) {
+    world.fence = fence;
+    Exploration explored = explore(world);
+    found.runs += explored.runs;
+    found.broken = std::move(explored.broken);
+    if (found.broken) break;
+  }
+  std::printf("%lld ways to place at most %zu faults, %s\n", static_cast<long long>(found.runs),
+              world.most_faults, found.broken ? "and one breaks an invariant" : "no violation");
+  if (!found.broken) return 0;
+  for (const ScriptedFault& fault : found.broken->script) {
+    std::printf("  %s at opportunity %zu\n", std::string{to_string(fault.kind)}.c_str(), fault.at);
+  }
+  found.broken->trace = options.trace;
+  tell(*found.broken, run(*found.broken));
+  return 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -118,6 +168,7 @@ int main(int argc, char** argv) {
     const Options options = parse(argc, argv);
     constexpr double seconds_for_a_mutant = 60;
     if (options.mutants) return find_mutants(seconds_for_a_mutant) ? 0 : 1;
+    if (options.exhaustive > 0 || !options.faults.empty()) return try_everything(options);
     return simulate(options);
   } catch (const std::invalid_argument& e) {
     std::fprintf(stderr, "stela_sim: %s\n%s", e.what(), std::string{usage}.c_str());

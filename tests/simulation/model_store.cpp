@@ -210,6 +210,8 @@ void ModelStore::adopt(PartitionId id, std::optional<std::uint64_t> broker_seque
   Partition& partition = partitions_[id];
   partition.stopped.clear();
   partition.adopted = true;
+  partition.attempts = 0;
+  partition.next_attempt_at = 0;
   if (broker_sequence) partition.broker_sequence = *broker_sequence;
 }
 

@@ -23,6 +23,36 @@ void Simulation::plan_next_fault() {
   });
 }
 
+std::optional<ScriptedFault::Kind> Simulation::scripted(Opportunity opportunity) {
+  if (healing_ || truth_.open() == 0) return std::nullopt;
+  const std::size_t at = outcome_.opportunities.size();
+  outcome_.opportunities.push_back(opportunity);
+  for (const ScriptedFault& fault : plan_.script) {
+    if (fault.at != at) continue;
+    note("scripted: " + std::string{to_string(fault.kind)});
+    return fault.kind;
+  }
+  return std::nullopt;
+}
+
+/// A few events and nothing else than the faults that are written down.
+void Simulation::follow_script() {
+  kill_chance_ = pause_chance_ = 0;
+  broker_.faults.latest_bytes = 2 * options_.lease_ttl.count() * ms;
+  broker_.on_reply = [this](int worker) {
+    const auto fault = scripted(Opportunity::answer);
+    if (fault == ScriptedFault::Kind::cut) {
+      if (Node* const node = find(worker)) node->publisher.break_connection();
+    }
+    return fault.has_value();
+  };
+  broker_.on_message = [this](int) { return scripted(Opportunity::message).has_value(); };
+  world_.at(2 * second, [this] {
+    for (std::int64_t i = 0; i < plan_.events; ++i) append(0, true);
+    wake_all();
+  });
+}
+
 void Simulation::strike(Fault fault) {
   const Time length = world_.chance.between(100 * ms, 20 * second);
   if (plan_.trace) note("fault: " + std::string{to_string(fault)});
@@ -144,22 +174,22 @@ void Simulation::operate(Fault fault, Time) {
       const int counts[] = {1, 4, 16, 17};
       const int count = counts[chance.below(4)];
       note("resize to " + std::to_string(count));
-      return store_.resize(count, "sim");
+      return shared_.resize(count);
     }
     case Fault::retry_parked:
       if (const auto parked = store_.any_parked()) {
         note("retry of stream " + std::to_string(parked->first));
         if (chance.happens(0.5)) broker_.too_large.clear();
-        store_.retry(parked->first, parked->second, "sim");
+        shared_.retry(parked->first, parked->second);
       }
       return;
     case Fault::discard_parked:
-      if (const auto parked = store_.any_parked()) store_.discard(parked->second, "sim");
+      if (const auto parked = store_.any_parked()) shared_.discard(parked->second);
       return;
     case Fault::republish: {
       if (store_.last_sequence() == 0) return;
       const GlobalSequence sequence{chance.between(1, store_.last_sequence())};
-      store_.republish({&sequence, 1}, "sim");
+      shared_.republish({&sequence, 1});
       return;
     }
     default:

@@ -20,7 +20,7 @@ struct Simulation::Node {
       : number{the_number},
         clock{sim.world_, drift},
         options{sim.options_},
-        store{sim.store_.port(), sim.store_faults_, sim.world_.chance,
+        store{sim.shared_.port(), sim.store_faults_, sim.world_.chance,
               [&sim, this] { sim.interrupt(*this); }},
         publisher{sim.broker_, the_number,
                   [&sim, the_number, life = the_number](const Answer& answer) {

@@ -1,6 +1,7 @@
 // What came of a run, and what it has met on the way.
 #pragma once
 
+#include "simulation/plan.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"
 
@@ -8,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 namespace stela::sim {
 
@@ -54,8 +56,8 @@ struct Outcome {
   /// The sums over time, for means: workers alive and partitions, times microseconds.
   double worker_time = 0;
   double partition_time = 0;
-  /// Where a scripted fault could have struck.
-  std::int64_t opportunities = 0;
+  /// Where a scripted fault could have struck: as long as something is to be published.
+  std::vector<Opportunity> opportunities = {};
   std::array<std::int64_t, row_count> rows = {};
 };
 

@@ -47,9 +47,23 @@ std::string_view to_string(relay::Mutation mutation) noexcept;
 
 /// A fault at a place instead of by chance: at the so-many-th opportunity.
 struct ScriptedFault {
-  std::int64_t at = 0;
-  enum class Kind : std::uint8_t { kill, pause, lose_reply, late_bytes, cut } kind = Kind::kill;
+  enum class Kind : std::uint8_t {
+    // Before and after each call of the store.
+    kill,
+    pause,
+    // At each answer of the broker.
+    lose_reply,
+    cut,
+    // At each message: the connection dies, and its bytes arrive late, or never.
+    late_bytes,
+    lost_bytes,
+  };
+  std::size_t at = 0;
+  Kind kind = Kind::kill;
 };
+
+/// Where a scripted fault can strike.
+enum class Opportunity : std::uint8_t { call, answer, message };
 
 std::string_view to_string(ScriptedFault::Kind kind) noexcept;
 

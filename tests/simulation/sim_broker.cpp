@@ -221,6 +221,7 @@ void SimPublisher::send(Request request, bool publishes) {
                                      request = std::move(request)] {
     arrive(*broker, connection, number, publishes, request);
   });
+  if (publishes && broker_.on_message && broker_.on_message(worker_)) break_connection(true);
 }
 
 void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,

@@ -41,11 +41,13 @@ StreamLimits draw_limits(Chance& chance) {
 Simulation::Simulation(const Plan& plan)
     : plan_{plan},
       world_{plan.seed},
-      truth_{plan.fence, "0190a000-0000-7000-8000-000000000001"},
+      truth_{plan.fence},
       host_clock_{world_, 0},
       store_{host_clock_, truth_, plan.partitions, world_.chance, plan.mutation},
+      shared_{store_, host_clock_, plan.partitions, plan.fence, plan.sqlite},
       broker_{world_, truth_, plan.fence, draw_limits(world_.chance)},
       options_{draw_options(world_.chance)} {
+  truth_.know_store(shared_.id());
   host_clock_.share_step(&clock_step_);
   kill_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
   pause_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
@@ -165,6 +167,12 @@ void Simulation::schedule(Node& node) {
 
 void Simulation::interrupt(Node& node) {
   if (healing_) return;
+  if (plan_.is_scripted()) {
+    const auto fault = scripted(Opportunity::call);
+    if (fault == ScriptedFault::Kind::kill) throw Killed{};
+    if (fault == ScriptedFault::Kind::pause) pause(node, 2 * options_.lease_ttl.count() * ms);
+    return;
+  }
   Chance& chance = world_.chance;
   if (chance.happens(kill_chance_) && outcome_.faults < plan_.most_faults) {
     ++outcome_.faults;
@@ -218,7 +226,7 @@ void Simulation::append_some() {
 }
 
 void Simulation::append(int stream, bool publishes) {
-  store_.append(stream, publishes);
+  shared_.append(stream, publishes);
   // Between the commit and what comes after it, the process may die.
   store_.enqueue_late(!world_.chance.happens(0.01));
 }
@@ -363,8 +371,12 @@ void Simulation::check_liveness() {
 Outcome Simulation::run() {
   try {
     for (int i = 0; i < plan_.workers; ++i) start_node();
-    append_some();
-    plan_next_fault();
+    if (plan_.is_scripted()) {
+      follow_script();
+    } else {
+      append_some();
+      plan_next_fault();
+    }
     watch();
     if (plan_.restore) plan_restore();
     run_until(plan_.faults_until);

@@ -7,6 +7,7 @@
 #include "simulation/outcome.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/sim_broker.hpp"
+#include "simulation/sqlite_twin.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"
 
@@ -56,7 +57,8 @@ class Simulation final : private relay::Observer {
   void strike_process(Fault fault, Time length);
   void strike_broker(Fault fault, Time length);
   void operate(Fault fault, Time length);
-  std::optional<ScriptedFault::Kind> scripted();
+  std::optional<ScriptedFault::Kind> scripted(Opportunity opportunity);
+  void follow_script();
 
   // What an operator has to be called for.
   void lose_tail();
@@ -83,7 +85,9 @@ class Simulation final : private relay::Observer {
   Time clock_step_ = 0;
   Truth truth_;
   SimClock host_clock_;
+  /// What is asked about the store; what is done to it goes through `shared_`.
   ModelStore store_;
+  SharedStore shared_;
   SimBroker broker_;
   StoreFaults store_faults_;
   RelayOptions options_;

@@ -26,7 +26,9 @@ struct Violation {
 /// throws a Violation at the first thing that must not be.
 class Truth {
  public:
-  Truth(Fence fence, std::string store_id) : fence_{fence}, store_id_{std::move(store_id)} {}
+  explicit Truth(Fence fence) : fence_{fence} {}
+  /// Whose events the broker may hold.
+  void know_store(std::string id) { store_id_ = std::move(id); }
 
   struct Event {
     std::int64_t stream = 0;
@@ -80,6 +82,9 @@ class Truth {
   std::int64_t missing() const noexcept { return missing_; }
   std::string first_missing() const;
 
+  /// Events that are to be published and are neither marked nor given up.
+  std::int64_t open() const noexcept { return open_; }
+
   std::int64_t appended() const noexcept { return static_cast<std::int64_t>(events_.size()); }
   std::int64_t stored() const noexcept { return stored_; }
   std::int64_t duplicates() const noexcept { return duplicates_; }
@@ -119,7 +124,6 @@ class Truth {
   std::int64_t duplicates_ = 0;
   std::int64_t allowed_duplicates_ = 0;
   std::int64_t changes_of_owner_ = 0;
-  /// Events that are to be published and are neither marked nor given up.
   std::int64_t open_ = 0;
   bool store_went_back_ = false;
   std::set<PartitionId> closed_;
