@@ -40,7 +40,7 @@ std::int64_t insert_stream(Connection& connection, const StreamId& stream);
 void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& event);
 
 /// Names of streams by their number, as one reader has met them.
-class StreamNames {
+class STELA_EVENTSTORE_EXPORT StreamNames {
  public:
   static constexpr std::size_t max_size = 16'384;
 
