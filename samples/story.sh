@@ -23,6 +23,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+history=$(cd "$(dirname "$0")" && pwd)/orders/history.jsonl
 work=$(mktemp -d)
 server=
 worker=
@@ -82,6 +83,13 @@ shipping() {
 }
 
 story() {
+  say "An old shop's history, written by the first version of the program, is imported."
+  orders migrate
+  orders import "$history"
+  orders events list
+  echo "Its events are of version 1; the program sees them as version 2, with a currency:"
+  orders streams state order-902
+
   say "Ten lamps, and three orders. Each changes two aggregates, the order and the stock, or neither."
   orders receive lamp 10
   orders place 1001 Ada lamp 2 4200
@@ -100,7 +108,7 @@ story() {
   orders list stock
 
   say "The message as it stands in JetStream: the stored bytes, and headers that say where from."
-  orders wire "$url" 1
+  orders wire "$url" 4
 
   say "The shipping service, another program with another database, takes what concerns it."
   shipping
@@ -122,10 +130,27 @@ story() {
   orders work "$url" --until-empty
   orders wire "$url"
 
-  say "What was sold today, and what an order was before."
+  say "The outbox and the read models, as the tool that is built in shows them."
+  orders outbox status
+  orders projections list
+
+  say "The next release counts pieces, too. Its sales are built beside the living ones, under load."
   orders list sales
-  orders at 1002 1
-  orders at 1002 2
+  start_worker
+  orders load 300 >"$work/load.log" 2>&1 &
+  loading=$!
+  orders --next rebuild sales_per_day
+  wait "$loading"
+  stop "$worker"
+  worker=
+  orders --next work "$url" --until-empty
+  orders --next list sales
+  echo "Nothing was published but what was placed meanwhile:"
+  orders --next wire "$url"
+
+  say "What an order was before."
+  orders --next at 1002 1
+  orders --next at 1002 2
 
   say "What to look at next"
   cat <<'END'

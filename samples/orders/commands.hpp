@@ -35,6 +35,7 @@ std::span<const Command> commands() noexcept;
 void show(Application& application, std::span<const std::string> arguments);
 void show_at(Application& application, std::span<const std::string> arguments);
 void list(Application& application, std::span<const std::string> arguments);
+void rebuild(Application& application, std::span<const std::string> arguments);
 void work(Application& application, std::span<const std::string> arguments);
 void load(Application& application, std::span<const std::string> arguments);
 void show_wire(Application& application, std::span<const std::string> arguments);

@@ -1,7 +1,10 @@
-// The order application: `orders [--db FILE] COMMAND …`.
+// The order application: `orders [--db FILE] [--next] COMMAND …`. What isn't a command of its own
+// is one of the tool's, which knows its types.
 #include "commands.hpp"
 #include "fulfilment.hpp"
 #include "read_models.hpp"
+
+#include <stela/tool/run.hpp>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,62 +20,105 @@ constexpr int failed = 1;
 constexpr int wrong_usage = 2;
 constexpr int not_found = 3;
 
+/// What stands before the command.
+struct Invocation {
+  std::string database = "shop.db";
+  /// As the next release of the application.
+  bool is_next = false;
+  std::vector<std::string> arguments;
+};
+
+Invocation parse(std::vector<std::string> arguments) {
+  Invocation call;
+  if (const char* const file = std::getenv("ORDERS_DB")) call.database = file;
+  auto at = arguments.begin();
+  for (; at != arguments.end(); ++at) {
+    if (*at == "--next") {
+      call.is_next = true;
+    } else if (*at == "--db" && at + 1 != arguments.end()) {
+      call.database = *++at;
+    } else {
+      break;
+    }
+  }
+  call.arguments.assign(at, arguments.end());
+  return call;
+}
+
+void add_projections(stela::Projections& projections, bool is_next) {
+  projections.add_inline(orders::StockLevels{});
+  projections.add(orders::OpenOrders{});
+  if (is_next) {
+    projections.add(orders::SalesPerDayV2{});
+  } else {
+    projections.add(orders::SalesPerDay{});
+  }
+  projections.add_reaction(orders::Fulfilment{}, {.start = stela::Start::beginning});
+}
+
 void print_help(std::ostream& out) {
-  out << "usage: orders [--db FILE] COMMAND …\n\n";
+  out << "usage: orders [--db FILE] [--next] COMMAND …\n\n";
   for (const orders::Command& command : orders::commands()) {
     const std::string call = std::string{command.name} + ' ' + std::string{command.arguments};
     out << "  " << std::left << std::setw(52) << call << command.what << '\n';
   }
-  out << "\nThe database is shop.db unless --db or ORDERS_DB says otherwise.\n";
+  out << "\nThe database is shop.db unless --db or ORDERS_DB says otherwise. --next is the next "
+         "release,\nwith another version of the sales. And all that the tool can do, see "
+         "orders tool --help:\norders outbox status, orders events list, orders streams state "
+         "order-1001, …\n";
 }
 
-/// Takes `--db FILE` out of the arguments.
-std::string database(std::vector<std::string>& arguments) {
-  const char* const environment = std::getenv("ORDERS_DB");
-  std::string file = environment != nullptr ? environment : "shop.db";
-  if (arguments.size() > 1 && arguments[0] == "--db") {
-    file = arguments[1];
-    arguments.erase(arguments.begin(), arguments.begin() + 2);
+int run_tool(const Invocation& call) {
+  stela::tool::App app;
+  app.name = "orders";
+  app.database = call.database;
+  app.projections = [&](stela::Projections& projections) {
+    add_projections(projections, call.is_next);
+  };
+  app.aggregate<orders::Order>().aggregate<orders::Stock>();
+  std::vector<const char*> arguments{"orders"};
+  for (const std::string& argument : call.arguments) {
+    if (argument != "tool") arguments.push_back(argument.c_str());
   }
-  return file;
+  return stela::tool::run(static_cast<int>(arguments.size()), arguments.data(), app);
 }
 
-int run(const std::string& file, const orders::Command& command,
-        std::span<const std::string> arguments) {
+int run(const Invocation& call, const orders::Command& command) {
+  const auto arguments = std::span{call.arguments}.subspan(1);
   if (arguments.size() < command.least || arguments.size() > command.most) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
     return wrong_usage;
   }
-  auto store = stela::sqlite::open(file);
-  stela::Outbox outbox{store, {.enable = stela::Enable::from_now}};
+  auto store = stela::sqlite::open(call.database);
+  stela::Outbox outbox{store, {.enable = stela::Enable::backfill}};
   stela::Projections projections{store};
-  projections.add_inline(orders::StockLevels{});
-  projections.add(orders::OpenOrders{});
-  projections.add(orders::SalesPerDay{});
-  projections.add_reaction(orders::Fulfilment{}, {.start = stela::Start::beginning});
+  add_projections(projections, call.is_next);
   orders::Application application{store, outbox, projections};
   command.run(application, arguments);
   return done;
 }
 
+int dispatch(const Invocation& call) {
+  if (call.arguments.empty()) {
+    print_help(std::cerr);
+    return wrong_usage;
+  }
+  if (call.arguments[0] == "--help" || call.arguments[0] == "help") {
+    print_help(std::cout);
+    return done;
+  }
+  const auto all = orders::commands();
+  const auto command = std::find_if(all.begin(), all.end(), [&](const orders::Command& known) {
+    return known.name == call.arguments[0];
+  });
+  return command == all.end() ? run_tool(call) : run(call, *command);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<std::string> arguments{argv + 1, argv + argc};
   try {
-    const std::string file = database(arguments);
-    if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "help") {
-      print_help(arguments.empty() ? std::cerr : std::cout);
-      return arguments.empty() ? wrong_usage : done;
-    }
-    const auto all = orders::commands();
-    const auto command = std::find_if(
-        all.begin(), all.end(), [&](const auto& known) { return known.name == arguments[0]; });
-    if (command == all.end()) {
-      std::cerr << "orders: there is no command '" << arguments[0] << "'; see orders --help\n";
-      return wrong_usage;
-    }
-    return run(file, *command, std::span{arguments}.subspan(1));
+    return dispatch(parse({argv + 1, argv + argc}));
   } catch (const stela::UsageError& e) {
     std::cerr << "orders: " << e.what() << '\n';
     return wrong_usage;

@@ -108,10 +108,17 @@ struct OrderState {
   void apply(const OrderPaid&) { stage = Stage::paid; }
   void apply(const OrderShipped&) { stage = Stage::shipped; }
   void apply(const OrderCancelled&) { stage = Stage::cancelled; }
+
+  /// For `orders streams state`, which shows it as JSON; no snapshot of an order is taken.
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(stage), CEREAL_NVP(customer), CEREAL_NVP(sku), CEREAL_NVP(quantity),
+            CEREAL_NVP(price));
+  }
 };
 
-constexpr const char* to_string(OrderState::Stage stage) noexcept {
-  constexpr const char* names[] = {"none", "placed", "paid", "shipped", "cancelled"};
+constexpr std::string_view to_string(OrderState::Stage stage) noexcept {
+  constexpr std::string_view names[] = {"none", "placed", "paid", "shipped", "cancelled"};
   return names[static_cast<std::size_t>(stage)];
 }
 

@@ -1,6 +1,8 @@
 // Orders for people: what they are, were, and what happened to them.
 #include "commands.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -84,7 +86,7 @@ void list(Application& application, std::span<const std::string> arguments) {
   static constexpr Table tables[] = {
       {"orders", "SELECT order_id, customer, sku, quantity, stage FROM open_orders LIMIT 20"},
       {"stock", "SELECT sku, available, reserved FROM stock_levels LIMIT 20"},
-      {"sales", "SELECT day, currency, orders, cents FROM sales_per_day LIMIT 20"},
+      {"sales", "SELECT * FROM sales_per_day ORDER BY day DESC LIMIT 20"},
   };
   const std::string wanted = arguments.empty() ? "orders" : arguments[0];
   for (const Table& table : tables) {
@@ -93,6 +95,22 @@ void list(Application& application, std::span<const std::string> arguments) {
     return;
   }
   throw stela::UsageError{"there is no list '" + wanted + "'; there are orders, stock and sales"};
+}
+
+void rebuild(Application& application, std::span<const std::string> arguments) {
+  const auto show_progress = [](const stela::ReplayProgress& progress) {
+    std::cerr << "\r  " << static_cast<int>(progress.percent) << " %  "
+              << static_cast<std::int64_t>(progress.events_per_second) << " events a second "
+              << std::flush;
+  };
+  stela::ReplayOptions options{.projectors = {arguments[0]}};
+  if (isatty(STDERR_FILENO) != 0) options.on_progress = show_progress;
+  const stela::ReplayResult result = stela::Replayer{application.projections}.run(options);
+  if (options.on_progress) std::cerr << "\r\x1b[K";
+  for (const auto& model : result.models) {
+    std::cout << model.projector << " was built anew from events 1 to " << model.position.value()
+              << ", and serves now\n";
+  }
 }
 
 }  // namespace orders
