@@ -12,7 +12,7 @@ using Kind = ScriptedFault::Kind;
 std::span<const Kind> kinds_at(Opportunity opportunity) {
   static constexpr Kind at_calls[] = {Kind::kill, Kind::pause};
   static constexpr Kind at_answers[] = {Kind::lose_reply, Kind::cut};
-  static constexpr Kind at_messages[] = {Kind::late_bytes};
+  static constexpr Kind at_messages[] = {Kind::late_bytes, Kind::lost_bytes};
   switch (opportunity) {
     case Opportunity::call:
       return at_calls;

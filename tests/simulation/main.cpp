@@ -57,7 +57,7 @@ std::vector<ScriptedFault::Kind> parse_faults(const std::string& names) {
   std::istringstream rest{names};
   for (std::string name; std::getline(rest, name, ',');) {
     bool known = false;
-    for (int i = 0; i <= static_cast<int>(ScriptedFault::Kind::late_bytes); ++i) {
+    for (int i = 0; i <= static_cast<int>(ScriptedFault::Kind::lost_bytes); ++i) {
       const auto kind = static_cast<ScriptedFault::Kind>(i);
       if (to_string(kind) != name) continue;
       faults.push_back(kind);

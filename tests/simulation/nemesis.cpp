@@ -46,7 +46,11 @@ void Simulation::follow_script() {
     }
     return fault.has_value();
   };
-  broker_.on_message = [this](int) { return scripted(Opportunity::message).has_value(); };
+  broker_.on_message = [this](int) -> std::optional<bool> {
+    const auto fault = scripted(Opportunity::message);
+    if (!fault) return std::nullopt;
+    return *fault == ScriptedFault::Kind::late_bytes;
+  };
   world_.at(2 * second, [this] {
     for (std::int64_t i = 0; i < plan_.events; ++i) append(0, true);
     wake_all();

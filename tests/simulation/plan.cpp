@@ -32,8 +32,8 @@ std::string_view to_string(Fault fault) noexcept {
 }
 
 std::string_view to_string(ScriptedFault::Kind kind) noexcept {
-  static constexpr std::array<std::string_view, 5> names{"kill", "pause", "lose_reply", "cut",
-                                                         "late_bytes"};
+  static constexpr std::array<std::string_view, 6> names{"kill", "pause",      "lose_reply",
+                                                         "cut",  "late_bytes", "lost_bytes"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -221,7 +221,8 @@ void SimPublisher::send(Request request, bool publishes) {
                                      request = std::move(request)] {
     arrive(*broker, connection, number, publishes, request);
   });
-  if (publishes && broker_.on_message && broker_.on_message(worker_)) break_connection(true);
+  if (!publishes || !broker_.on_message) return;
+  if (const auto late = broker_.on_message(worker_)) break_connection(*late);
 }
 
 void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,

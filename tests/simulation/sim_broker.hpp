@@ -57,8 +57,9 @@ class SimBroker {
   std::int64_t hits = 0;
   /// Asked for each reply: may lose it, or break the connection that it comes on.
   std::function<bool(int worker)> on_reply;
-  /// Asked for each message that is sent: true has its connection die, and its bytes arrive late.
-  std::function<bool(int worker)> on_message;
+  /// Asked for each message that is sent: a value has its connection die, and its bytes arrive late
+  /// (true) or never.
+  std::function<std::optional<bool>(int worker)> on_message;
   /// Told of each message that it stores.
   std::function<void(PartitionId, std::uint64_t)> on_stored;
 

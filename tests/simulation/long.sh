@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The long forms of the simulation: [SEEDS] (100000) on the model store, some of them on SQLite, every
+# way to place three faults in a small world, and the mutants.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+seeds=${1:-100000}
+
+echo "Building (preset release)…"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { cmake --preset release && cmake --build --preset release --target stela_sim; } >"$log" 2>&1; then
+  tail -n 40 "$log" >&2
+  exit 1
+fi
+sim=build/release/bin/stela_sim
+
+$sim --seeds "$seeds"
+$sim --seeds $((seeds / 50)) --start $((seeds + 1)) --sqlite
+$sim --exhaustive 3
+$sim --mutants
