@@ -4,7 +4,10 @@
 
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+#include <charconv>
 #include <string_view>
+#include <utility>
 
 namespace stela::nats {
 namespace {
@@ -22,13 +25,31 @@ std::string_view text_of(const char* text) noexcept {
   return text == nullptr ? std::string_view{} : std::string_view{text};
 }
 
-Delivery deliver(natsMsg* raw) {
-  Delivery delivery{.message = MessageHandle{raw}};
-  jsMsgMetaData* meta = nullptr;
-  check(natsMsg_GetMetaData(&meta, raw), "reading where a message stands");
-  const MetaDataHandle owned{meta};
-  delivery.place.sequence = meta->Sequence.Stream;
-  delivery.place.time = meta->Timestamp;
+/// "$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer's>.<time>.<pending>", with two
+/// tokens more in front of the stream, and one behind, from newer servers.
+BrokerPlace place_in(std::string_view reply) {
+  std::vector<std::string_view> tokens;
+  for (std::size_t begin = 0; begin <= reply.size();) {
+    const std::size_t end = std::min(reply.find('.', begin), reply.size());
+    tokens.push_back(reply.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const std::size_t stream = tokens.size() >= 11 ? 4 : 2;
+  if (tokens.size() < 9) throw BrokerFailed{"a message that JetStream didn't send"};
+  BrokerPlace place;
+  const auto read = [&](std::size_t token, auto& number) {
+    std::from_chars(tokens[token].data(), tokens[token].data() + tokens[token].size(), number);
+  };
+  read(stream + 3, place.sequence);
+  read(stream + 5, place.time);
+  return place;
+}
+
+Delivery deliver(MessageHandle message) {
+  Delivery delivery{.message = std::move(message)};
+  natsMsg* const raw = delivery.message.get();
+  const char* const reply = natsMsg_GetReply(raw);
+  delivery.place = place_in(text_of(reply));
   try {
     delivery.event = read_envelope(MessageHeaders{raw}, delivery.payload());
   } catch (const CorruptEvent& e) {
@@ -36,6 +57,11 @@ Delivery deliver(natsMsg* raw) {
   }
   return delivery;
 }
+
+/// What comes close behind the first message belongs to the same batch.
+constexpr milliseconds gather_for{1};
+/// How much later than promised the broker may say that there is nothing.
+constexpr milliseconds slack{200};
 
 }  // namespace
 
@@ -108,56 +134,84 @@ void Pull::make_durable() {
 }
 
 void Pull::subscribe() {
-  // Bound, not made by the subscription: nats.c deletes what a subscription made when it ends.
-  jsSubOptions binding;
-  jsSubOptions_Init(&binding);
-  binding.Stream = options_.stream.c_str();
-  binding.Consumer = options_.name.c_str();
-  const char* const filter =
-      options_.filter_subject.empty() ? nullptr : options_.filter_subject.c_str();
+  natsInbox* inbox = nullptr;
+  check(natsInbox_Create(&inbox), "making an inbox");
+  inbox_ = inbox;
+  natsInbox_Destroy(inbox);
   natsSubscription* subscription = nullptr;
-  jsErrCode code{};
-  const natsStatus status =
-      js_PullSubscribe(&subscription, context_.get(), filter, nullptr, nullptr, &binding, &code);
-  if (status != NATS_OK) {
-    throw BrokerFailed{"subscribing as '" + options_.name + "' failed: " + in_words(status, code)};
-  }
+  check(natsConnection_SubscribeSync(&subscription, connection_.get(), inbox_.c_str()),
+        "subscribing as '" + options_.name + "'");
   subscription_.reset(subscription);
 }
 
-std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
-  natsMsgList list{};
-  jsErrCode code{};
-  const natsStatus status =
-      natsSubscription_Fetch(&list, subscription_.get(), limit, wait.count(), &code);
-  std::vector<Delivery> deliveries;
-  if (status == NATS_TIMEOUT) return deliveries;
-  if (status != NATS_OK) {
-    throw BrokerFailed{"fetching from stream '" + options_.stream +
-                       "' failed: " + in_words(status, code)};
+void Pull::ask(int limit, milliseconds wait) {
+  const std::string subject = "$JS.API.CONSUMER.MSG.NEXT." + options_.stream + '.' + options_.name;
+  const std::string request = "{\"batch\":" + std::to_string(limit) +
+                              ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';
+  check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), inbox_.c_str(),
+                                            request.c_str()),
+        "asking for messages");
+  owed_ = limit;
+  owed_until_ = std::chrono::steady_clock::now() + wait + slack;
+}
+
+MessageHandle Pull::next(milliseconds wait) {
+  natsMsg* raw = nullptr;
+  const natsStatus status = natsSubscription_NextMsg(&raw, subscription_.get(), wait.count());
+  if (status == NATS_TIMEOUT) return nullptr;
+  check(status, "waiting for messages of the stream '" + options_.stream + "'");
+  return MessageHandle{raw};
+}
+
+/// Nothing more comes for the last request, or nothing ever.
+void Pull::take_status(natsMsg* message) {
+  const std::string_view status = MessageHeaders{message}.get("Status");
+  if (status == "100") return;
+  owed_ = 0;
+  const std::string_view reason = MessageHeaders{message}.get("Description");
+  if (natsMsg_IsNoResponders(message) || reason == "Consumer Deleted") {
+    throw BrokerFailed{"the stream '" + options_.stream + "' has no consumer '" + options_.name +
+                       "' any more"};
   }
-  deliveries.reserve(static_cast<std::size_t>(list.Count));
-  for (int i = 0; i < list.Count; ++i) {
-    natsMsg* const message = list.Msgs[i];
-    list.Msgs[i] = nullptr;
-    deliveries.push_back(deliver(message));
+}
+
+std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
+  const auto now = std::chrono::steady_clock::now();
+  if (owed_ <= 0 || now >= owed_until_) ask(limit, wait);
+  std::vector<Delivery> deliveries;
+  const auto until = now + wait + slack;
+  while (static_cast<int>(deliveries.size()) < limit && owed_ > 0) {
+    const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
+    if (deliveries.empty() && left.count() <= 0) break;
+    MessageHandle message = next(deliveries.empty() ? left : gather_for);
+    if (message == nullptr) break;
+    if (!MessageHeaders{message.get()}.get("Status").empty()) {
+      take_status(message.get());
+      continue;
+    }
+    --owed_;
+    deliveries.push_back(deliver(std::move(message)));
     deliveries.back().place.stream = options_.stream;
   }
-  natsMsgList_Destroy(&list);
   return deliveries;
 }
 
-void Pull::ack(const Delivery& delivery) {
+void Pull::answer(const Delivery& delivery, const std::string& text) {
   // One that gets lost comes again, and is known then.
-  natsMsg_Ack(delivery.message.get(), nullptr);
+  natsConnection_PublishString(connection_.get(), natsMsg_GetReply(delivery.message.get()),
+                               text.c_str());
+}
+
+void Pull::ack(const Delivery& delivery) {
+  answer(delivery, "+ACK");
 }
 
 void Pull::put_back(const Delivery& delivery, milliseconds delay) {
-  natsMsg_NakWithDelay(delivery.message.get(), delay.count(), nullptr);
+  answer(delivery, "-NAK {\"delay\":" + std::to_string(nanoseconds{delay}.count()) + '}');
 }
 
 void Pull::in_progress(const Delivery& delivery) {
-  natsMsg_InProgress(delivery.message.get(), nullptr);
+  answer(delivery, "+WPI");
 }
 
 void Pull::flush() {

@@ -7,13 +7,15 @@
 #include <stela/nats/consumer.hpp>
 
 #include <chrono>
+#include <string>
 #include <vector>
 
 namespace stela::nats {
 
-/// Makes the durable consumer if it isn't there. A connection that breaks is not mended: what was
-/// fetched and not answered comes again.
-/// Threads: one at a time.
+/// Makes the durable consumer if it isn't there. Asks for messages itself: natsSubscription_Fetch
+/// of nats.c 3.4 writes past the end of its list when more than half of a batch was there already.
+/// A connection that breaks is not mended: what was fetched and not answered comes again. Threads:
+/// one at a time.
 class Pull {
  public:
   /// BrokerFailed if the broker can't be reached or has no such stream; UsageError if the durable
@@ -38,11 +40,19 @@ class Pull {
   void find_stream();
   void make_durable();
   void subscribe();
+  void ask(int limit, std::chrono::milliseconds wait);
+  MessageHandle next(std::chrono::milliseconds wait);
+  void take_status(natsMsg* message);
+  void answer(const Delivery& delivery, const std::string& text);
 
   const ConsumerOptions& options_;
   ConnectionHandle connection_;
   ContextHandle context_;
   SubscriptionHandle subscription_;
+  std::string inbox_;
+  /// How many messages the broker still owes to the last request, and until when.
+  int owed_ = 0;
+  std::chrono::steady_clock::time_point owed_until_{};
   bool has_whole_history_ = false;
 };
 
