@@ -44,6 +44,50 @@ JetStream::~JetStream() {
   natsConnection_Destroy(connection_);
 }
 
+std::vector<std::string> JetStream::streams() {
+  jsStreamNamesList* list = nullptr;
+  const natsStatus status = js_StreamNames(&list, context_, nullptr, nullptr);
+  std::vector<std::string> names;
+  if (status == NATS_NOT_FOUND) return names;
+  require(status, "listing streams");
+  for (int i = 0; i < list->Count; ++i) names.emplace_back(list->List[i]);
+  jsStreamNamesList_Destroy(list);
+  return names;
+}
+
+std::int64_t JetStream::count(const std::string& stream) {
+  jsStreamInfo* info = nullptr;
+  require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
+  const auto messages = static_cast<std::int64_t>(info->State.Msgs);
+  jsStreamInfo_Destroy(info);
+  return messages;
+}
+
+std::vector<RawMessage> JetStream::drain(const std::string& stream) {
+  const auto expected = static_cast<std::size_t>(count(stream));
+  jsSubOptions options;
+  jsSubOptions_Init(&options);
+  options.Stream = stream.c_str();
+  options.Ordered = true;
+  natsSubscription* subscription = nullptr;
+  require(js_SubscribeSync(&subscription, context_, ">", nullptr, &options, nullptr),
+          "subscribing");
+  const std::unique_ptr<natsSubscription, void (*)(natsSubscription*)> owned{
+      subscription, natsSubscription_Destroy};
+  std::vector<RawMessage> all;
+  while (all.size() < expected) {
+    natsMsg* raw = nullptr;
+    require(natsSubscription_NextMsg(&raw, subscription, 10'000), "reading on");
+    const std::unique_ptr<natsMsg, void (*)(natsMsg*)> message{raw, natsMsg_Destroy};
+    jsMsgMetaData* meta = nullptr;
+    require(natsMsg_GetMetaData(&meta, raw), "reading where a message stands");
+    all.push_back(copy_of(raw));
+    all.back().sequence = meta->Sequence.Stream;
+    jsMsgMetaData_Destroy(meta);
+  }
+  return all;
+}
+
 std::optional<RawMessage> JetStream::message(const std::string& stream, std::uint64_t sequence) {
   natsMsg* message = nullptr;
   const natsStatus status =

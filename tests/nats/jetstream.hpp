@@ -27,9 +27,15 @@ class JetStream {
   JetStream(const JetStream&) = delete;
   JetStream& operator=(const JetStream&) = delete;
 
+  /// The names of all streams.
+  std::vector<std::string> streams();
+  std::int64_t count(const std::string& stream);
   std::optional<RawMessage> message(const std::string& stream, std::uint64_t sequence);
   /// All that can be read.
   std::vector<RawMessage> messages(const std::string& stream);
+
+  /// As `messages`, in one go: for streams that are long.
+  std::vector<RawMessage> drain(const std::string& stream);
 
   /// With file storage, limits retention and `discard new`, then as `change` has it.
   void make_stream(const std::string& stream, const std::string& subjects,

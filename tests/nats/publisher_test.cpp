@@ -348,6 +348,30 @@ TEST_F(Publishing, SendsNothingThroughAHalfOpenConnectionLater) {
   EXPECT_EQ(sender.publish(1, 0).kind, Kind::stored);
 }
 
+/// Sends event 1, and again over a new connection before the first has arrived. How often it is in
+/// the stream when it has.
+std::size_t copies_after_late_bytes(NatsServer& server, Fence fence) {
+  JetStream broker{server.url()};
+  test::TcpProxy proxy{server.port()};
+  auto options = options_for(proxy.url(), fence);
+  options.stream_options.duplicate_window = 1s;
+  Sender sender{options};
+  sender.connect();
+  sender.read_back();
+  proxy.linger(2'500ms);
+  sender.send(1, 0);
+  EXPECT_EQ(sender.connect(), Kind::connected);
+  EXPECT_EQ(sender.publish(1, 0).kind, Kind::stored);
+  test::eventually([&] { return broker.messages("SHOP").size() > 1; }, 4s);
+  return broker.messages("SHOP").size();
+}
+
+TEST_F(Publishing, RefusesLateBytesOfADeadConnectionWhereverThereIsAFence) {
+  EXPECT_EQ(copies_after_late_bytes(server, Fence::stream), 1U);
+  broker.delete_stream("SHOP");
+  EXPECT_EQ(copies_after_late_bytes(server, Fence::none), 2U);
+}
+
 TEST_F(Publishing, WorksOverASlowNetworkInSmallPieces) {
   test::TcpProxy proxy{server.port()};
   proxy.delay(2ms);

@@ -51,6 +51,7 @@ struct TcpProxy::Stream {
   int to = -1;
   bool drops = false;
   bool is_over = false;
+  milliseconds late{0};
   std::size_t held = 0;
   std::deque<Piece> pieces = {};
 };
@@ -126,7 +127,10 @@ void TcpProxy::carry_out_orders() {
     }
     for (const auto& connection : connections_) {
       if (order == Order::half_open) connection->requests.drops = true;
-      if (order != Order::heal) connection->answers.drops = true;
+      if (order == Order::linger) connection->requests.late = milliseconds{linger_ms_};
+      if (order == Order::half_open || order == Order::drop_answers) {
+        connection->answers.drops = true;
+      }
     }
   }
 }
@@ -153,7 +157,7 @@ void TcpProxy::run() {
     for (const auto& connection : connections_) {
       for (const Stream* stream : {&connection->requests, &connection->answers}) {
         const short wanted = stream->held < most_held ? POLLIN : 0;
-        files.push_back({stream->from, wanted, 0});
+        files.push_back({connection->requests.is_over ? -1 : stream->from, wanted, 0});
         if (!stream->pieces.empty()) wait = 1;
       }
     }
@@ -163,13 +167,20 @@ void TcpProxy::run() {
     carry_out_orders();
     take_connection();
     for (const auto& connection : connections_) pump(*connection);
-    std::erase_if(connections_,
-                  [](const auto& c) { return c->requests.is_over || c->answers.is_over; });
+    std::erase_if(connections_, [](const auto& c) {
+      // What a client sent before it went still arrives.
+      return c->answers.is_over || (c->requests.is_over && c->requests.pieces.empty());
+    });
   }
 }
 
 void TcpProxy::pump(Connection& connection) {
   for (Stream* const stream : {&connection.requests, &connection.answers}) {
+    if (connection.requests.is_over && stream == &connection.answers) return;
+    if (stream->is_over) {
+      write_due(*stream);
+      continue;
+    }
     std::array<char, 65536> buffer;
     while (stream->held < most_held) {
       const ssize_t size = recv(stream->from, buffer.data(), buffer.size(), MSG_DONTWAIT);
@@ -179,7 +190,7 @@ void TcpProxy::pump(Connection& connection) {
         break;
       }
       if (stream->drops) continue;
-      const auto due = Steady::now() + milliseconds{delay_ms_};
+      const auto due = Steady::now() + milliseconds{delay_ms_} + stream->late;
       stream->pieces.push_back({due, {buffer.data(), static_cast<std::size_t>(size)}});
       stream->held += static_cast<std::size_t>(size);
     }

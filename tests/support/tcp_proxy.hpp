@@ -32,6 +32,12 @@ class TcpProxy {
   void half_open() { request(Order::half_open); }
   /// What clients send passes; what the server answers on the connections that there are doesn't.
   void drop_answers() { request(Order::drop_answers); }
+  /// What clients send on the connections that there are arrives so much later, also when they have
+  /// long gone; new connections are as fast as ever.
+  void linger(std::chrono::milliseconds by) {
+    linger_ms_ = static_cast<int>(by.count());
+    request(Order::linger);
+  }
   /// Ends the connections that there are.
   void cut() { request(Order::cut); }
   /// New connections are refused, or taken again.
@@ -40,7 +46,7 @@ class TcpProxy {
   void heal();
 
  private:
-  enum class Order { half_open, drop_answers, cut, heal };
+  enum class Order { half_open, drop_answers, linger, cut, heal };
   struct Connection;
   struct Stream;
 
@@ -56,6 +62,7 @@ class TcpProxy {
   int wake_ = -1;
   int port_ = 0;
   std::atomic<int> delay_ms_{0};
+  std::atomic<int> linger_ms_{0};
   std::atomic<int> slice_{0};
   std::atomic<bool> refuses_{false};
   std::atomic<bool> stop_{false};

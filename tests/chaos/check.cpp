@@ -1,0 +1,199 @@
+#include "chaos/check.hpp"
+
+#include "chaos/roles.hpp"
+#include "support/raw_sqlite.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace stela::chaos {
+namespace {
+
+/// More of one kind say no more.
+constexpr std::size_t most_of_a_kind = 5;
+
+struct Event {
+  std::string id;
+  std::string stream;
+  std::string type;
+  std::int64_t version = 0;
+  std::string payload;
+  bool publishes = false;
+};
+
+class Check {
+ public:
+  Check(const Settings& settings, test::JetStream& broker) : settings_{settings}, broker_{broker} {}
+
+  Findings run() {
+    read_store();
+    check_ledgers();
+    for (const std::string& stream : broker_.streams()) check_stream(stream);
+    check_completeness();
+    check_rows();
+    check_effects();
+    return std::move(findings_);
+  }
+
+ private:
+  void violate(const std::string& kind, const std::string& detail) {
+    if (++kinds_[kind] <= most_of_a_kind) findings_.violations.push_back(kind + ": " + detail);
+  }
+
+  void read_store() {
+    auto shop = open_shop(settings_);
+    std::unordered_map<std::string, std::int64_t> versions;
+    std::unordered_set<std::string> ids;
+    for (const StoredEvent& event : shop.read_all()) {
+      const std::int64_t sequence = event.sequence.value();
+      if (sequence != static_cast<std::int64_t>(events_.size()) + 1) {
+        violate("the global sequence has a gap", std::to_string(sequence));
+      }
+      if (event.version.value() != ++versions[event.stream.name()]) {
+        violate("a stream's versions have a gap", event.describe());
+      }
+      events_.push_back({event.id.to_string(), event.stream.name(), event.type(),
+                         event.version.value(), std::string{event.payload}, event.publishes()});
+      if (!ids.insert(events_.back().id).second) violate("an id is there twice", event.describe());
+    }
+    store_id_ = shop.id().to_string();
+    findings_.appended = static_cast<std::int64_t>(events_.size());
+  }
+
+  const Event* event_at(std::int64_t sequence) const {
+    const auto index = static_cast<std::size_t>(sequence - 1);
+    return sequence >= 1 && index < events_.size() ? &events_[index] : nullptr;
+  }
+
+  void check_ledgers() {
+    for (const auto& entry : std::filesystem::directory_iterator{settings_.folder}) {
+      if (!entry.path().filename().string().starts_with("ledger.")) continue;
+      std::ifstream ledger{entry.path()};
+      std::int64_t sequence = 0;
+      std::int64_t serial = 0;
+      while (ledger >> sequence >> serial) {
+        ++findings_.acknowledged;
+        const Event* const event = event_at(sequence);
+        const std::string wanted = "{\"serial\":" + std::to_string(serial) + ',';
+        if (event == nullptr || !event->payload.starts_with(wanted)) {
+          violate("an acknowledged event is lost",
+                  "sequence " + std::to_string(sequence) + ", serial " + std::to_string(serial));
+        }
+      }
+    }
+  }
+
+  void check_stream(const std::string& stream) {
+    std::int64_t last = 0;
+    for (const test::RawMessage& message : broker_.drain(stream)) {
+      const std::int64_t sequence = std::stoll(message.headers.at("Stela-Sequence"));
+      const std::string where = stream + " at " + std::to_string(message.sequence) + ": event " +
+                                std::to_string(sequence);
+      const Event* const event = event_at(sequence);
+      if (event == nullptr || !event->publishes || message.headers.at("ce-id") != event->id ||
+          message.payload != event->payload || message.headers.at("Stela-Store") != store_id_ ||
+          message.headers.at("ce-subject") != event->stream) {
+        violate("a message isn't what the store has", where);
+        continue;
+      }
+      const bool is_new = published_.insert(sequence).second;
+      if (!is_new) ++findings_.copies;
+      if (settings_.fence == Fence::none) {
+        check_unfenced(*event, is_new, where);
+        continue;
+      }
+      if (!is_new) violate("an event is published twice", where);
+      // Of one stream in all modes; of a partition where it has a JetStream stream of its own.
+      if (settings_.fence == Fence::stream && sequence <= last) {
+        violate("a partition isn't in order", where + " after " + std::to_string(last));
+      }
+      std::int64_t& before = last_of_subject_[message.subject];
+      if (settings_.fence == Fence::subject && sequence <= before) {
+        violate("a partition isn't in order", where + " after " + std::to_string(before));
+      }
+      before = sequence;
+      last = sequence;
+    }
+  }
+
+  void check_unfenced(const Event& event, bool is_new, const std::string& where) {
+    std::int64_t& before = last_version_[event.stream];
+    if (is_new && event.version < before) violate("first deliveries aren't in order", where);
+    if (is_new) before = event.version;
+  }
+
+  void check_completeness() {
+    findings_.published = static_cast<std::int64_t>(published_.size());
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const auto sequence = static_cast<std::int64_t>(i) + 1;
+      if (events_[i].publishes && !published_.contains(sequence)) {
+        violate("an event isn't in its stream", std::to_string(sequence));
+      }
+    }
+  }
+
+  void check_rows() {
+    test::RawSqlite shop{settings_.database()};
+    const auto expect_none = [&](const std::string& what, const std::string& sql) {
+      for (const std::string& row : shop.rows(sql + " LIMIT 5")) violate(what, row);
+    };
+    expect_none("a message still waits",
+                "SELECT partition, sequence, attempts, last_error FROM outbox_messages");
+    expect_none("a message is parked", "SELECT sequence, reason, error FROM outbox_parked");
+    expect_none("a message was discarded", "SELECT sequence, reason FROM outbox_discarded");
+    expect_none("a partition is stopped",
+                "SELECT partition, stopped, stopped_detail FROM outbox_partitions "
+                "WHERE stopped IS NOT NULL");
+    expect_none("a partition isn't free",
+                "SELECT partition, owner FROM outbox_partitions "
+                "WHERE owner IS NOT NULL");
+    expect_none("foreign keys", "SELECT * FROM pragma_foreign_key_check");
+    for (const std::string& database : {settings_.database(), settings_.effects()}) {
+      const auto integrity = test::RawSqlite{database}.rows("PRAGMA integrity_check");
+      if (integrity != std::vector<std::string>{"ok"}) violate("integrity", integrity.at(0));
+    }
+  }
+
+  void check_effects() {
+    test::RawSqlite effects{settings_.effects()};
+    findings_.effects = effects.integer("SELECT count(*) FROM effects");
+    const auto expect_none = [&](const std::string& what, const std::string& sql) {
+      for (const std::string& row : effects.rows(sql + " LIMIT 5")) violate(what, row);
+    };
+    expect_none("an effect happened twice",
+                "SELECT id, count(*) FROM effects GROUP BY id HAVING count(*) > 1");
+    expect_none("effects of a stream aren't in order",
+                "SELECT stream, before, version FROM (SELECT stream, version, lag(version) OVER "
+                "(PARTITION BY stream ORDER BY entry) AS before FROM effects) "
+                "WHERE version <= before");
+    expect_none("a consumer saw a gap", "SELECT stream, after, missing FROM inbox_gaps");
+    expect_none("a dead letter", "SELECT broker_stream, error FROM inbox_dead_letters");
+    std::set<std::string> seen;
+    for (const std::string& id : effects.rows("SELECT id FROM effects")) seen.insert(id);
+    for (const Event& event : events_) {
+      if (event.publishes && !seen.contains(event.id)) violate("an effect is missing", event.id);
+    }
+  }
+
+  const Settings& settings_;
+  test::JetStream& broker_;
+  Findings findings_;
+  std::map<std::string, std::size_t> kinds_;
+  std::string store_id_;
+  std::vector<Event> events_;
+  std::unordered_set<std::int64_t> published_;
+  std::map<std::string, std::int64_t> last_of_subject_;
+  std::unordered_map<std::string, std::int64_t> last_version_;
+};
+
+}  // namespace
+
+Findings check(const Settings& settings, test::JetStream& broker) {
+  return Check{settings, broker}.run();
+}
+
+}  // namespace stela::chaos

@@ -1,0 +1,154 @@
+// Chaos: real processes, real files, a real nats-server and a bad network, from one seed.
+//
+// stela_chaos [--seconds N] [--seed S] [--mutant NAME] [--folder F]
+//
+// One JSON line of result. Exit 0 if everything holds; 1 if not: then the folder is kept, with the
+// fault log, the databases and what stands in the streams. With a mutant it is the other way round.
+#include "chaos/check.hpp"
+#include "chaos/orchestra.hpp"
+#include "chaos/roles.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace stela::chaos {
+namespace {
+
+using Options = std::map<std::string, std::string>;
+
+Options parse(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
+  for (const auto& [name, value] : options) {
+    static const std::string known[] = {"--seconds", "--seed", "--mutant", "--folder",
+                                        "--role",    "--url",  "--number"};
+    if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
+      throw UsageError{"there is no option " + name};
+    }
+  }
+  if (argc % 2 == 0) throw UsageError{"every option has a value"};
+  return options;
+}
+
+std::string get(const Options& options, const std::string& name, const std::string& otherwise) {
+  const auto found = options.find(name);
+  return found == options.end() ? otherwise : found->second;
+}
+
+void play_role(const std::string& role, const Settings& settings, const Options& options) {
+  if (role == "append") return append(settings, std::stoi(get(options, "--number", "0")));
+  const std::string url = get(options, "--url", "");
+  if (role == "relay") return relay(settings, url);
+  if (role == "consume") return consume(settings, url);
+  throw UsageError{"there is no role '" + role + "'"};
+}
+
+void dump_streams(const Settings& settings, test::JetStream& broker) {
+  std::ofstream dump{settings.folder + "/streams.txt"};
+  for (const std::string& stream : broker.streams()) {
+    for (const test::RawMessage& message : broker.drain(stream)) {
+      dump << stream << ' ' << message.sequence << ' ' << message.subject;
+      for (const auto& [name, value] : message.headers) dump << ' ' << name << '=' << value;
+      dump << ' ' << message.payload << '\n';
+    }
+  }
+}
+
+void print(const Settings& settings, const Orchestra& orchestra, const Findings& findings) {
+  std::string line;
+  json::ObjectWriter result{line};
+  result.add("seed", static_cast<std::int64_t>(settings.seed))
+      .add("seconds", settings.seconds)
+      .add("mutant", name_of(settings.mutation))
+      .add("fence", to_string(settings.fence))
+      .add("partitions", settings.partitions)
+      .add("resized", settings.resized)
+      .add("durability", settings.relaxed ? "relaxed" : "full")
+      .add("faults", orchestra.faults())
+      .add("appended", findings.appended)
+      .add("acknowledged", findings.acknowledged)
+      .add("published", findings.published)
+      .add("copies", findings.copies)
+      .add("effects", findings.effects);
+  std::string& violations = result.key("violations");
+  violations += '[';
+  for (const std::string& violation : findings.violations) {
+    if (violations.back() != '[') violations += ',';
+    json::append_string(violations, violation);
+  }
+  violations += ']';
+  json::ObjectWriter kinds{result.key("kinds")};
+  for (const auto& [kind, count] : orchestra.faults_by_kind()) kinds.add(kind, count);
+  kinds.close();
+  result.close();
+  std::cout << line << std::endl;
+}
+
+int orchestrate(Settings settings, const std::string& folder) {
+  auto scratch = std::make_unique<test::TempDir>();
+  settings.folder = folder.empty() ? scratch->path().string() : folder;
+  Orchestra orchestra{settings};
+  const bool drained = orchestra.play();
+  test::JetStream broker{orchestra.server().url()};
+  Findings findings = check(settings, broker);
+  if (!drained) findings.violations.emplace_back("it didn't drain in time");
+  for (const std::string& problem : orchestra.problems()) findings.violations.push_back(problem);
+  print(settings, orchestra, findings);
+  const bool expected = (settings.mutation != relay::Mutation::none) != findings.violations.empty();
+  if (expected) return 0;
+  dump_streams(settings, broker);
+  std::cerr << "seed " << settings.seed << ": what is left stands in " << settings.folder << '\n';
+  if (folder.empty()) static_cast<void>(scratch.release());
+  return 1;
+}
+
+int run(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  const std::string seed = get(options, "--seed", std::to_string(std::time(nullptr)));
+  const std::string mutant = get(options, "--mutant", "none");
+  Settings settings =
+      Settings::draw(std::stoull(seed), std::stoi(get(options, "--seconds", "120")));
+  settings.mutation = mutation_named(mutant);
+  if (settings.mutation != relay::Mutation::none) {
+    // What it breaks is the fenced chain; in a short run it has to break soon.
+    settings.fence = Fence::stream;
+    settings.resized = 0;
+    // A connection that is to be fast again needs some peace for that.
+    settings.fault_ms = settings.mutation == relay::Mutation::dedup_only ? 1'500 : 250;
+  }
+  const std::string folder = get(options, "--folder", "");
+  const std::string role = get(options, "--role", "");
+  if (role.empty()) return orchestrate(settings, folder);
+  settings.folder = folder;
+  for (;;) {
+    try {
+      play_role(role, settings, options);
+      return 0;
+    } catch (const Error& e) {
+      // Somebody who was paused may hold the lock when it starts.
+      if (!e.is_retryable()) throw;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stela::chaos
+
+int main(int argc, char** argv) {
+  try {
+    return stela::chaos::run(argc, argv);
+  } catch (const std::exception& e) {
+    std::cerr << "chaos: " << e.what() << '\n';
+    return 2;
+  }
+}

@@ -1,0 +1,40 @@
+// What one run of chaos is made of: everything is drawn from its seed.
+#pragma once
+
+#include "relay/core.hpp"
+
+#include <stela/outbox/publisher.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace stela::chaos {
+
+struct Settings {
+  std::uint64_t seed = 1;
+  int seconds = 120;
+  Fence fence = Fence::stream;
+  int partitions = 1;
+  /// What the outbox is resized to in the middle; 0: it isn't.
+  int resized = 0;
+  bool relaxed = false;
+  int batch_size = 100;
+  /// Between two faults, on average.
+  int fault_ms = 400;
+  relay::Mutation mutation = relay::Mutation::none;
+  std::string folder = {};
+
+  static Settings draw(std::uint64_t seed, int seconds);
+
+  std::string database() const { return folder + "/shop.db"; }
+  std::string effects() const { return folder + "/effects.db"; }
+  /// The JetStream streams that there are at any time.
+  std::vector<std::string> streams() const;
+};
+
+/// UsageError if there is no such mutation.
+relay::Mutation mutation_named(const std::string& name);
+std::string_view name_of(relay::Mutation mutation);
+
+}  // namespace stela::chaos
