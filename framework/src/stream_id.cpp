@@ -11,7 +11,7 @@ std::string shown(std::string_view name) {
   std::string text;
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool begins_character = (byte & 0xc0) != 0x80;
+    const bool begins_character = !whole_text || (byte & 0xc0) != 0x80;
     if (text.size() >= max_shown && begins_character) return text.append("…");
     text += byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !whole_text) ? '?' : c;
   }

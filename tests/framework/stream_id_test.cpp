@@ -7,6 +7,8 @@ namespace stela {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Lt;
+using ::testing::SizeIs;
 
 struct Basket {
   static constexpr std::string_view category = "basket";
@@ -55,6 +57,14 @@ TEST(StreamId, NamesTheRuleThatANameBreaks) {
   EXPECT_THAT(refusal_of(long_key.append(191, 'k')), HasSubstr("190"));
   std::string long_category(65, 'c');
   EXPECT_THAT(refusal_of(long_category.append("-1")), HasSubstr("category"));
+}
+
+TEST(StreamId, ShowsOnlyTheBeginningOfALongName) {
+  EXPECT_THAT(refusal_of(std::string(100'000, 'x')), SizeIs(Lt(200)));
+  EXPECT_THAT(refusal_of(std::string(100'000, '\xae')), SizeIs(Lt(200)));
+  std::string umlauts;
+  for (int i = 0; i < 100; ++i) umlauts += "ä";
+  EXPECT_THAT(refusal_of(umlauts), HasSubstr("ä…'"));
 }
 
 TEST(Id, StandsForAStreamOfItsCategory) {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <system_error>
 #include <vector>
 
@@ -64,8 +65,15 @@ struct Reader::Document {
   std::vector<Level> levels;
   ondemand::value current;
   std::vector<std::string_view> names;
+  /// The names of members, one a level, where the document doesn't have them as they are asked for.
+  /// A path may be wanted when whoever asked is gone: an exception passed through.
+  std::deque<std::string> kept_names;
   bool has_unread = false;
 
+  std::string_view keep_name(std::string_view name) {
+    if (kept_names.size() < levels.size()) kept_names.resize(levels.size());
+    return kept_names[levels.size() - 1].assign(name);
+  }
   void fill(std::string_view text);
   bool find(Level& level, std::string_view name, const Reader& reader);
   void check_names(Level& level, const Reader& reader);
@@ -142,18 +150,25 @@ void Reader::open_object() {
 bool Reader::select(std::string_view name) {
   Document& d = *document_;
   Document::Level& level = d.levels.back();
-  level.member = name;
   if (level.is_in_order) {
-    if (!level.to_next_member()) return false;
+    if (!level.to_next_member()) {
+      level.member = d.keep_name(name);
+      return false;
+    }
     auto field = *level.next_member;
-    if (field.error() != simdjson::SUCCESS) fail_parsing(field.error());
+    if (field.error() != simdjson::SUCCESS) {
+      level.member = d.keep_name(name);
+      fail_parsing(field.error());
+    }
     if (field.value_unsafe().key().unsafe_is_equal(name)) {
+      level.member = {field.value_unsafe().key().raw(), name.size()};
       d.current = std::move(field).value_unsafe().value();
       ++level.selected;
       return true;
     }
     level.is_in_order = false;
   }
+  level.member = d.keep_name(name);
   if (d.find(level, name, *this)) return true;
 
   // Names are compared as they stand in the document, where one of ours may have been escaped.
@@ -188,7 +203,7 @@ bool Reader::next_member(std::string& name) {
   }
   d.current = field.value();
   name = unescape(field.key().raw());
-  level.member = name;
+  level.member = d.keep_name(name);
   return true;
 }
 

@@ -325,6 +325,43 @@ TEST(JsonDecoding, TurnsWhatATypeThrowsIntoItsOwnError) {
   EXPECT_THAT(form_refusal<Rude>("{}"), HasSubstr("isn't a std::exception"));
 }
 
+/// A value that refuses to be written and to be read, in words of its own.
+struct Stubborn {
+  template <class Archive>
+  void save(Archive&) const {
+    throw std::runtime_error{"no"};
+  }
+  template <class Archive>
+  void load(Archive&) {
+    throw std::runtime_error{"no"};
+  }
+};
+/// Its name is gone when the exception is met.
+struct NamedOnTheFly {
+  Stubborn stubborn;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(cereal::make_nvp(std::string("a name that was made for this call").c_str(), stubborn));
+  }
+};
+
+TEST(JsonDecoding, NamesThePathBehindNamesThatAreGone) {
+  EXPECT_EQ(
+      (json_refusal<Box<std::map<std::string, Stubborn>>>(R"({"v":{"a key of many letters":{}}})")),
+      "v.a key of many letters: no");
+  EXPECT_EQ(json_refusal<NamedOnTheFly>(R"({"a name that was made for this call":{}})"),
+            "a name that was made for this call: no");
+  EXPECT_EQ(json_refusal<NamedOnTheFly>(R"({"b":1,"a name that was made for this call":{}})"),
+            "a name that was made for this call: no");
+}
+
+TEST(JsonEncoding, NamesThePathBehindNamesThatAreGone) {
+  const std::map<Id<Basket>, Stubborn> map{{Id<Basket>::from("a-key-of-many-letters"), {}}};
+  EXPECT_EQ(encode_refusal(Codec::json, Box<std::map<Id<Basket>, Stubborn>>{map}),
+            "v.a-key-of-many-letters: no");
+  EXPECT_EQ(encode_refusal(Codec::json, NamedOnTheFly{}), "a name that was made for this call: no");
+}
+
 TEST(JsonDecoding, RefusesMoreThan64MiB) {
   const std::string text(codec::max_payload_size + 1, ' ');
   EXPECT_EQ(json_refusal<Box<int>>(text), "the payload is larger than 64 MiB");

@@ -29,7 +29,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     nodes_.reserve(8);
   }
 
-  /// The name must stay valid until the value that it belongs to is written.
+  /// The name must stay valid until the value that it belongs to begins.
   void set_next_name(std::string_view name) noexcept { next_name_ = name; }
 
   void begin_node() {
@@ -52,18 +52,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     if (parent.kind == Kind::unopened) make_object();
     if (parent.count++ != 0) out_ += ',';
     if (parent.kind == Kind::array) return;
-    parent.name = std::exchange(next_name_, {});
-    if (parent.name == "cereal_class_version" && std::exchange(parent.is_versioned, true)) {
-      fail("is needed twice, for a class and for its base; give one of them no class version");
-    }
-    if (parent.name.data() == nullptr) {
-      out_ += '"';
-      out_ += codec::unnamed_field(parent.unnamed++);
-      out_ += '"';
-    } else if (!try_append_string(out_, parent.name)) {
-      parent.name = "(a name)";
-      fail("isn't valid UTF-8");
-    }
+    begin_member(parent, std::exchange(next_name_, {}));
     out_ += ':';
   }
 
@@ -88,10 +77,8 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     for (const Node& node : nodes_) {
       if (node.kind == Kind::array) {
         path.add_element(node.count - 1);
-      } else if (node.name.data() != nullptr) {
-        path.add_member(node.name);
-      } else if (node.unnamed > 0) {
-        path.add_member(codec::unnamed_field(node.unnamed - 1));
+      } else if (node.name_begin > 0) {
+        path.add_member(std::string_view{out_}.substr(node.name_begin, node.name_size));
       }
     }
     return path.text();
@@ -104,9 +91,30 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     std::size_t count = 0;
     std::size_t unnamed = 0;
     bool is_versioned = false;
-    /// The member that is being written; null if it has no name.
-    std::string_view name = {};
+    /// Where the name of the member that is being written stands in the text: whoever gave it may
+    /// be gone when a path is wanted, as an exception passed through.
+    std::size_t name_begin = 0;
+    std::size_t name_size = 0;
   };
+
+  void begin_member(Node& object, std::string_view name) {
+    const std::size_t begin = out_.size() + 1;
+    bool is_text = true;
+    if (name.data() == nullptr) {
+      out_ += '"';
+      out_ += codec::unnamed_field(object.unnamed++);
+      out_ += '"';
+    } else {
+      is_text = try_append_string(out_, name);
+      if (!is_text) out_.replace(begin - 1, std::string::npos, "\"(a name)\"");
+    }
+    object.name_begin = begin;
+    object.name_size = out_.size() - begin - 1;
+    if (!is_text) fail("isn't valid UTF-8");
+    if (name == "cereal_class_version" && std::exchange(object.is_versioned, true)) {
+      fail("is needed twice, for a class and for its base; give one of them no class version");
+    }
+  }
 
   void make(Kind kind, char bracket) {
     if (nodes_.back().kind != Kind::unopened) return;

@@ -24,13 +24,11 @@ class STELA_FRAMEWORK_EXPORT Reader {
   Reader& operator=(const Reader&) = delete;
 
   void open_object();
-  /// Makes the member `name` of the open object the current value; false if there is none. The name
-  /// must stay valid until the object is closed or another member is selected.
+  /// Makes the member `name` of the open object the current value; false if there is none.
   bool select(std::string_view name);
   /// As `select`, for the name that cereal gives the field `number` without a name: "value0".
   bool select_unnamed(std::size_t number);
-  /// Makes the next member in document order current; nothing is left: false. `name` is written to
-  /// and must stay valid until the object is closed.
+  /// Makes the next member in document order current and writes its name; nothing is left: false.
   bool next_member(std::string& name);
 
   /// Opens the current value as an array and returns how many elements it has.
