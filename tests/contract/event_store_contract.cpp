@@ -1,5 +1,6 @@
 // What every event store does. A new store joins by adding a Subject to the list at the end.
 #include "support/orders.hpp"
+#include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
@@ -21,25 +22,28 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 struct InMemory {
-  std::unique_ptr<EventStore> store(const testing::ManualClock& clock) {
-    return std::make_unique<testing::MemoryStore>(testing::MemoryStore::Options{.clock = &clock});
+  std::unique_ptr<EventStore> store(const testing::ManualClock& clock, MetricSink* metrics) {
+    return std::make_unique<testing::MemoryStore>(
+        testing::MemoryStore::Options{.metrics = metrics, .clock = &clock});
   }
 };
 
 struct SqliteInMemory {
-  std::unique_ptr<EventStore> store(const testing::ManualClock& clock) {
+  std::unique_ptr<EventStore> store(const testing::ManualClock& clock, MetricSink* metrics) {
     return std::unique_ptr<EventStore>{
-        new sqlite::Store{sqlite::open_in_memory({.clock = &clock})}};
+        new sqlite::Store{sqlite::open_in_memory({.metrics = metrics, .clock = &clock})}};
   }
 };
 
 struct SqliteFile {
-  std::unique_ptr<EventStore> store(const testing::ManualClock& clock) {
-    return std::unique_ptr<EventStore>{
-        new sqlite::Store{sqlite::open(dir.file("shop.db"), {.clock = &clock})}};
+  std::unique_ptr<EventStore> store(const testing::ManualClock& clock, MetricSink* metrics) {
+    return std::unique_ptr<EventStore>{new sqlite::Store{
+        sqlite::open(dir.file("shop.db"), {.metrics = metrics, .clock = &clock})}};
   }
   test::TempDir dir;
 };
@@ -70,8 +74,9 @@ class EventStoreContract : public ::testing::Test {
   }
 
   testing::ManualClock clock;
+  test::RecordingMetrics metrics;
   Subject subject;
-  std::unique_ptr<EventStore> store = subject.store(clock);
+  std::unique_ptr<EventStore> store = subject.store(clock, &metrics);
 };
 
 TYPED_TEST_SUITE_P(EventStoreContract);
@@ -559,20 +564,31 @@ TYPED_TEST_P(EventStoreContract, SeesEveryConflictOfManyThreads) {
   }
 }
 
-REGISTER_TYPED_TEST_SUITE_P(EventStoreContract, ReturnsWhatWasAppended,
-                            NumbersStreamsAndTheStoreWithoutGaps, HonoursEachExpectedVersion,
-                            AppendsToSeveralStreamsOrToNone, ChecksAStreamThatGetsNoEvents,
-                            ReadsAStreamWithinBounds, ReadsTheStoreThroughFilters,
-                            ReadsManyPagesInOrder, ReadsUpToWhatWasThereWhenItBegan,
-                            ReadsGivenSequences, ReadsThousandsOfGivenSequences,
-                            KeepsPayloadsOfEverySize, RefusesWhatCannotBeAnEvent,
-                            KeepsTheContextOfAnAppend, CorrelatesWhatIsAppendedTogether,
-                            RemembersTheLastPublishedVersion, RepeatsAnAppendUnderItsId,
-                            ForgetsTheIdOfAnAppendThatFailed, CommitsATransactionWholeOrNotAtAll,
-                            UndoesAnAppendThatFailedInATransactionThatGoesOn,
-                            RefusesToWriteInsideItsOwnTransaction, NotifiesAfterCommitsAndOnlyThen,
-                            ShowsAParticipantEveryAppend, RefusesAppendsWithoutARequiredParticipant,
-                            KeepsTheNewestSnapshot, SeesEveryConflictOfManyThreads);
+TYPED_TEST_P(EventStoreContract, CountsWhatItCommitsAndWhatFails) {
+  this->append("order-1", {"a", "b"});
+  this->append("order-1", {"c"});
+  EXPECT_THROW(this->append("order-1", ExpectedVersion::none(), {{"d", 1, false, "{}"}}),
+               ConcurrencyConflict);
+
+  EXPECT_THAT(
+      this->metrics.counts(),
+      UnorderedElementsAre(Pair("stela_store_commits_total", 2),
+                           Pair("stela_store_writes_total", 2), Pair("stela_store_events_total", 3),
+                           Pair("stela_store_failed_writes_total{error=concurrency_conflict}", 1)));
+}
+
+REGISTER_TYPED_TEST_SUITE_P(
+    EventStoreContract, ReturnsWhatWasAppended, NumbersStreamsAndTheStoreWithoutGaps,
+    HonoursEachExpectedVersion, AppendsToSeveralStreamsOrToNone, ChecksAStreamThatGetsNoEvents,
+    ReadsAStreamWithinBounds, ReadsTheStoreThroughFilters, ReadsManyPagesInOrder,
+    ReadsUpToWhatWasThereWhenItBegan, ReadsGivenSequences, ReadsThousandsOfGivenSequences,
+    KeepsPayloadsOfEverySize, RefusesWhatCannotBeAnEvent, KeepsTheContextOfAnAppend,
+    CorrelatesWhatIsAppendedTogether, RemembersTheLastPublishedVersion, RepeatsAnAppendUnderItsId,
+    ForgetsTheIdOfAnAppendThatFailed, CommitsATransactionWholeOrNotAtAll,
+    UndoesAnAppendThatFailedInATransactionThatGoesOn, RefusesToWriteInsideItsOwnTransaction,
+    NotifiesAfterCommitsAndOnlyThen, ShowsAParticipantEveryAppend,
+    RefusesAppendsWithoutARequiredParticipant, KeepsTheNewestSnapshot,
+    SeesEveryConflictOfManyThreads, CountsWhatItCommitsAndWhatFails);
 
 using Subjects = ::testing::Types<InMemory, SqliteInMemory, SqliteFile>;
 INSTANTIATE_TYPED_TEST_SUITE_P(Stores, EventStoreContract, Subjects);

@@ -3,6 +3,8 @@
 
 #include <stela/framework/log.hpp>
 
+#include <cstdint>
+#include <map>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -28,6 +30,39 @@ class RecordingLog final : public LogSink {
  private:
   std::mutex mutex_;
   std::vector<std::string> entries_;
+};
+
+/// Sums up what is counted under a name and its labels, as "name{error=usage}"; remembers the other
+/// names.
+/// Threads: any number at once; reading when they are done.
+class RecordingMetrics final : public MetricSink {
+ public:
+  void count(std::string_view name, std::int64_t by, Labels labels) noexcept override {
+    std::string key{name};
+    for (const Label& label : labels) {
+      key.append("{").append(label.name).append("=").append(label.value).append("}");
+    }
+    const std::lock_guard lock{mutex_};
+    counts_[key] += by;
+  }
+  void gauge(std::string_view name, double value, Labels) noexcept override {
+    const std::lock_guard lock{mutex_};
+    gauges_[std::string{name}] = value;
+  }
+  void observe(std::string_view name, double, Labels) noexcept override {
+    const std::lock_guard lock{mutex_};
+    ++observations_[std::string{name}];
+  }
+
+  const std::map<std::string, std::int64_t>& counts() const noexcept { return counts_; }
+  const std::map<std::string, double>& gauges() const noexcept { return gauges_; }
+  const std::map<std::string, int>& observations() const noexcept { return observations_; }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::int64_t> counts_;
+  std::map<std::string, double> gauges_;
+  std::map<std::string, int> observations_;
 };
 
 }  // namespace stela::test

@@ -51,7 +51,17 @@ void Writer::run(WriteWork& work) {
         "Transaction that was handed in"};
   }
   queue_.submit(work, [this](auto group) { execute(group); });
-  if (work.error) std::rethrow_exception(work.error);
+  if (work.error) report_and_throw(work.error);
+}
+
+void Writer::report_and_throw(const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    conventions().metrics->count("stela_store_failed_writes_total", 1,
+                                 {{"error", to_string(e.code())}});
+    throw;
+  }
 }
 
 void Writer::read(FunctionRef<void(Connection&)> work) {
@@ -87,10 +97,14 @@ void Writer::run_statements(FunctionRef<void(Connection&)> statements, Sync sync
 void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
-    const WriteLockGuard guard{*lock_, settings_.busy_timeout};
-    check_place();
-    execute_in_transaction(group);
-    checkpoint_if_due();
+    const auto began = settings_.clock->steady_now();
+    {
+      const WriteLockGuard guard{*lock_, settings_.busy_timeout};
+      check_place();
+      execute_in_transaction(group);
+      checkpoint_if_due();
+    }
+    report_commit(group, settings_.clock->steady_now() - began);
   } catch (...) {
     for (CommitQueue::Ticket* const member : group) {
       if (!work_of(member).error) work_of(member).error = std::current_exception();
@@ -286,6 +300,21 @@ void Writer::go_back_to(const Mark& mark) noexcept {
   last_sequence_ = mark.last_sequence;
 }
 
+void Writer::report_commit(std::span<CommitQueue::Ticket* const> group,
+                           std::chrono::nanoseconds took) const noexcept {
+  MetricSink& metrics = *conventions().metrics;
+  const std::int64_t events = last_sequence_ - begin_.last_sequence;
+  if (events == 0) return;
+  const auto written = std::count_if(group.begin(), group.end(), [](CommitQueue::Ticket* member) {
+    return work_of(member).error == nullptr;
+  });
+  metrics.count("stela_store_commits_total", 1, {});
+  metrics.count("stela_store_writes_total", written, {});
+  metrics.count("stela_store_events_total", events, {});
+  metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
+  metrics.gauge("stela_store_wal_pages", wal_pages_, {});
+}
+
 void Writer::checkpoint_if_due() noexcept {
   if (wal_pages_ < checkpoint_at_) return;
   sqlite3* const database = connection_->handle();
@@ -298,6 +327,8 @@ void Writer::checkpoint_if_due() noexcept {
   const int code =
       sqlite3_wal_checkpoint_v2(database, "main", SQLITE_CHECKPOINT_RESTART, &pages, &moved);
   sqlite3_busy_timeout(database, static_cast<int>(settings_.busy_timeout.count()));
+  conventions().metrics->count("stela_store_checkpoints_total", 1,
+                               {{"result", code == SQLITE_OK ? "complete" : "incomplete"}});
   if (code == SQLITE_OK) {
     checkpoint_at_ = settings_.checkpoint_pages;
     checkpoint_wait_ = shortest_checkpoint_wait;

@@ -11,6 +11,7 @@
 #include <stela/eventstore/sqlite.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <string>
@@ -146,6 +147,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void check_transaction();
   void check_statements();
   void refresh();
+  void report_commit(std::span<CommitQueue::Ticket* const> group,
+                     std::chrono::nanoseconds took) const noexcept;
+  [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
   void checkpoint_if_due() noexcept;
   void report_checkpoint(int code, int pages_left) noexcept;
   void close() noexcept;

@@ -319,11 +319,19 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
     core_->writer = std::this_thread::get_id();
     const std::size_t before = core_->rows.size();
     const State saved = core_->state;
-    try {
-      work(transaction);
-    } catch (...) {
+    const auto give_up = [&] {
       core_->go_back_to(before, saved);
       core_->writer = std::thread::id{};
+    };
+    try {
+      work(transaction);
+    } catch (const Error& e) {
+      give_up();
+      conventions().metrics->count("stela_store_failed_writes_total", 1,
+                                   {{"error", to_string(e.code())}});
+      throw;
+    } catch (...) {
+      give_up();
       throw;
     }
     const std::lock_guard lock{core_->mutex};
@@ -332,7 +340,12 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
     core_->writer = std::thread::id{};
   }
   for (const auto& [stream, snapshot] : transaction.snapshots()) save_snapshot(stream, snapshot);
-  if (committed.empty() || !has_commit_listeners()) return;
+  if (committed.empty()) return;
+  MetricSink& metrics = *conventions().metrics;
+  metrics.count("stela_store_commits_total", 1, {});
+  metrics.count("stela_store_writes_total", 1, {});
+  metrics.count("stela_store_events_total", static_cast<std::int64_t>(committed.size()), {});
+  if (!has_commit_listeners()) return;
   std::vector<StoredEvent> events;
   for (const auto& row : committed) events.push_back(row->view());
   notify_commit({events});
