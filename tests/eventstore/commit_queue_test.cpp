@@ -1,0 +1,122 @@
+// The queue alone, with many threads: what makes group commit sound.
+#include "commit_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace stela {
+namespace {
+
+/// One piece of work that notes who carried it out, and how often.
+struct Work : CommitQueue::Ticket {
+  int times = 0;
+  std::thread::id by;
+};
+
+/// Carries a group out and notes what must not be.
+struct Executor {
+  std::atomic<int> inside{0};
+  std::atomic<int> overlaps{0};
+  std::atomic<int> strangers{0};
+  std::atomic<int> crowded{0};
+
+  void submit(CommitQueue& queue, Work& own) {
+    queue.submit(own, [&](std::span<CommitQueue::Ticket* const> group) {
+      if (inside.fetch_add(1) != 0) ++overlaps;
+      if (group.front() != &own) ++strangers;
+      std::size_t bytes = 0;
+      for (CommitQueue::Ticket* const ticket : group) {
+        Work& work = *static_cast<Work*>(ticket);
+        ++work.times;
+        work.by = std::this_thread::get_id();
+        bytes += work.bytes;
+        if (work.exclusive && group.size() > 1) ++crowded;
+      }
+      if (group.size() > CommitQueue::max_group_size) ++crowded;
+      if (group.size() > 1 && bytes > CommitQueue::max_group_bytes) ++crowded;
+      --inside;
+    });
+  }
+};
+
+/// Each thread submits `rounds` pieces of work that `make` prepares.
+template <class Make>
+void expect_each_once(int threads, int rounds, Make make) {
+  CommitQueue queue;
+  Executor executor;
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      for (int i = 0; i < rounds; ++i) {
+        Work work;
+        make(work, t + i);
+        executor.submit(queue, work);
+        if (work.times != 1) ++wrong;
+        if (work.exclusive && work.by != std::this_thread::get_id()) ++wrong;
+      }
+    });
+  }
+  workers.clear();
+
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(executor.overlaps, 0);
+  EXPECT_EQ(executor.strangers, 0);
+  EXPECT_EQ(executor.crowded, 0);
+}
+
+TEST(CommitQueue, LetsALoneCallerLeadAtOnce) {
+  CommitQueue queue;
+  Work work;
+  std::size_t size = 0;
+  bool leads = false;
+  queue.submit(work, [&](auto group) {
+    size = group.size();
+    leads = queue.is_leading();
+  });
+
+  EXPECT_EQ(size, 1U);
+  EXPECT_TRUE(leads);
+  EXPECT_FALSE(queue.is_leading());
+}
+
+TEST(CommitQueue, CarriesEachPieceOutOnceAndNeverTwoGroupsTogether) {
+  expect_each_once(8, 2000, [](Work&, int) {});
+}
+
+TEST(CommitQueue, LetsExclusiveWorkRunAloneOnItsOwnThread) {
+  expect_each_once(8, 1000, [](Work& work, int n) { work.exclusive = n % 3 == 0; });
+}
+
+TEST(CommitQueue, EndsAGroupWhereItGetsTooLarge) {
+  expect_each_once(8, 1000, [](Work& work, int n) {
+    work.bytes = n % 2 == 0 ? CommitQueue::max_group_bytes : CommitQueue::max_group_bytes / 3;
+  });
+}
+
+TEST(CommitQueue, LeadsOnTheThreadThatCarriesOut) {
+  CommitQueue queue;
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> workers;
+  for (int t = 0; t < 4; ++t) {
+    workers.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        Work work;
+        queue.submit(work, [&](auto) {
+          if (!queue.is_leading()) ++wrong;
+        });
+        if (queue.is_leading()) ++wrong;
+      }
+    });
+  }
+  workers.clear();
+
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace stela

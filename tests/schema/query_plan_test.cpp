@@ -1,0 +1,95 @@
+// What SQLite makes of every statement: none walks through a table that grows with history, and
+// none sorts, but for those that are named here with the reason, and those of verify (inspect_…),
+// which looks at everything.
+#include "schema/modules.hpp"
+#include "support/temp_dir.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <regex>
+#include <set>
+#include <string>
+
+namespace stela::test {
+namespace {
+
+/// As many rows as there are kinds of events, partitions, workers, projectors.
+const std::set<std::string> small_tables{
+    "event_kinds",       "stela_facts",    "stela_participants", "outbox_generations",
+    "outbox_partitions", "outbox_workers", "outbox_actions",     "projections",
+    "inbox_consumers",   "sqlite_schema",  "json_each"};
+
+const std::map<std::string, std::string> exceptions{
+    {"eventstore/count_events", "groups the events of a range on demand"},
+    {"outbox/batch_page", "of a page that is bounded inside"},
+    {"outbox/find_waiting", "an operator's question after one message"},
+    {"outbox/has_parked", "the first row answers it"},
+    {"outbox/has_publishable", "asked once, when an outbox is made"},
+    {"outbox/list_redeliveries", "an operator's list, within a range"},
+    {"outbox/release_claimed_redeliveries", "what operators had sent again, without leasing"},
+    {"outbox/renew_claimed_redeliveries", "what operators had sent again, without leasing"},
+    {"projections/event_kind_types", "of the kinds of events"},
+    {"projections/has_wanted_again", "the first row answers it"},
+    {"projections/tables", "of the tables of a database"}};
+
+/// The table that `scanned`, as a plan shows it, stands for in `sql`.
+std::string table_of(const std::string& scanned, const std::string& sql) {
+  std::smatch found;
+  const std::regex alias{"(\\w+) AS " + scanned + "\\b"};
+  return std::regex_search(sql, found, alias) ? found[1].str() : scanned;
+}
+
+/// The first step of the plan that a growing table has to pay for; empty if there is none.
+std::string costly_step(RawSqlite& database, const SqlFile& query) {
+  for (const std::string& row : database.rows("EXPLAIN QUERY PLAN " + query.text)) {
+    if (row.find("USE TEMP B-TREE") != std::string::npos) return row;
+    std::smatch found;
+    if (!std::regex_search(row, found, std::regex{R"(SCAN (\(?[\w-]+))"})) continue;
+    if (row.find("SCAN CONSTANT ROW") != std::string::npos) continue;
+    if (!small_tables.contains(table_of(found[1], query.text))) return row;
+  }
+  return {};
+}
+
+TEST(QueryPlans, WalkThroughNoTableThatGrows) {
+  const TempDir dir;
+  RawSqlite database = make_all_tables(dir.file("all.db"));
+  const auto queries = all_queries();
+
+  ASSERT_GT(queries.size(), 100U);
+  for (const SqlFile& query : queries) {
+    const std::string step = costly_step(database, query);
+    const bool is_of_verify = query.name.find("/inspect_") != std::string::npos;
+    if (is_of_verify || exceptions.contains(query.name)) continue;
+    EXPECT_EQ(step, "") << query.name << ":\n" << query.text;
+  }
+}
+
+TEST(QueryPlans, OfAStreamAndOfTheStoreFollowAnIndex) {
+  const TempDir dir;
+  RawSqlite database = make_all_tables(dir.file("all.db"));
+  const std::map<std::string, std::string> expected{
+      {"eventstore/read_all", "SEARCH events USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"},
+      {"eventstore/read_stream",
+       "SEARCH events USING INDEX sqlite_autoindex_events_1 (stream=? AND version>? AND "
+       "version<?)"},
+      {"eventstore/stream_head",
+       "SEARCH e USING INDEX sqlite_autoindex_events_1 (stream=?) LEFT-JOIN"},
+      {"outbox/next_messages",
+       "SEARCH m USING PRIMARY KEY (partition=? AND sequence>? AND sequence<?)"}};
+
+  std::size_t seen = 0;
+  for (const SqlFile& query : all_queries()) {
+    const auto wanted = expected.find(query.name);
+    if (wanted == expected.end()) continue;
+    ++seen;
+    std::string plan;
+    for (const auto& row : database.rows("EXPLAIN QUERY PLAN " + query.text)) plan += row + '\n';
+    EXPECT_NE(plan.find(wanted->second), std::string::npos) << query.name << ":\n" << plan;
+  }
+  EXPECT_EQ(seen, expected.size());
+}
+
+}  // namespace
+}  // namespace stela::test
