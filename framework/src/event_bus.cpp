@@ -84,7 +84,12 @@ bool EventBus::deliver(const StoredEvent& event, std::exception_ptr* error) {
   Delivery delivery{event};
   listeners_->signal(delivery);
   if (!delivery.error) return true;
-  listeners_->on_error(event, delivery.error);
+  try {
+    listeners_->on_error(event, delivery.error);
+  } catch (...) {
+    // A sink that throws must not keep the next event from anybody.
+    log_listener_error(listeners_->store, event, std::current_exception());
+  }
   if (error != nullptr) *error = delivery.error;
   return false;
 }

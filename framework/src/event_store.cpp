@@ -27,15 +27,20 @@ EventStore::EventStore() : listeners_{std::make_unique<Listeners>()} {}
 EventStore::~EventStore() = default;
 
 Subscription EventStore::on_commit(std::function<void(const CommitNotice&)> listener) {
-  const auto guarded = [this, listener = std::move(listener)](const CommitNotice& notice) {
+  const auto report = [this](const char* problem) {
+    const std::array fields{LogEntry::Field{"problem", problem}};
+    conventions().log->write({.level = LogLevel::error,
+                              .name = "commit.listener_failed",
+                              .message = "a commit listener threw; the commit stands",
+                              .fields = fields});
+  };
+  const auto guarded = [report, listener = std::move(listener)](const CommitNotice& notice) {
     try {
       listener(notice);
     } catch (const std::exception& e) {
-      const std::array fields{LogEntry::Field{"problem", e.what()}};
-      conventions().log->write({.level = LogLevel::error,
-                                .name = "commit.listener_failed",
-                                .message = "a commit listener threw; the commit stands",
-                                .fields = fields});
+      report(e.what());
+    } catch (...) {
+      report("unknown exception");
     }
   };
   return Subscription{

@@ -114,13 +114,29 @@ TEST_F(EventBusTest, LogsWhatListenersThrowWithoutASink) {
                                          HasSubstr("problem=unknown exception")));
 }
 
-TEST_F(EventBusTest, SurvivesASinkThatThrows) {
+TEST_F(EventBusTest, GoesOnBehindASinkThatThrows) {
   EventBus guarded{
       store, [](const StoredEvent&, std::exception_ptr) { throw std::runtime_error{"sink"}; }};
-  const auto throwing = guarded.on<OrderPlaced>([](const auto&) { throw 7; });
+  const auto throwing = guarded.on_any([&](const StoredEvent& event) {
+    heard.push_back(event.type());
+    throw 7;
+  });
 
   EXPECT_NO_THROW(place());
-  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+
+  EXPECT_THAT(heard, ElementsAre("order.placed", "order.noted"));
+  EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("problem=sink"), HasSubstr("problem=sink")));
+}
+
+TEST_F(EventBusTest, OfTheStoreItselfLetsNoListenerStopAnother) {
+  int calls = 0;
+  const auto throwing = store.on_commit([](const CommitNotice&) { throw 7; });
+  const auto listening = store.on_commit([&](const CommitNotice&) { ++calls; });
+  place();
+
+  EXPECT_EQ(calls, 1);
+  EXPECT_THAT(log.entries(), ElementsAre(AllOf(HasSubstr("error commit.listener_failed"),
+                                               HasSubstr("problem=unknown exception"))));
 }
 
 TEST_F(EventBusTest, TellsTheErrorSinkOfAPayloadThatDoesNotDecode) {
