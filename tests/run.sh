@@ -1,8 +1,19 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test. Works from any folder; leaves nothing
-# running. Ends with ctest's own closing lines.
+# Installs what is missing, builds, and runs every test; codec and store under sanitizers as well.
+# Works from any folder; leaves nothing running. Ends with ctest's own closing lines.
+#   tests/run.sh [--no-sanitizers]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+
+sanitizers=yes
+case ${1:-} in
+  "") ;;
+  --no-sanitizers) sanitizers=no ;;
+  *)
+    echo "usage: tests/run.sh [--no-sanitizers]" >&2
+    exit 2
+    ;;
+esac
 
 tool/install-packages.sh tests
 
@@ -15,8 +26,27 @@ quietly() {
   fi
 }
 
+# sanitized preset label…: the tests with these labels, and nothing else, in this preset.
+sanitized() {
+  local preset=$1
+  shift
+  local targets=() labels
+  for label in "$@"; do
+    [[ $label == fuzz ]] && targets+=(fuzzers) || targets+=("stela_${label}_tests")
+  done
+  labels=$(IFS='|' && echo "^($*)\$")
+  echo "Building and running with sanitizers (preset $preset): $*"
+  quietly cmake --preset "$preset"
+  quietly cmake --build --preset "$preset" --target "${targets[@]}"
+  quietly ctest --preset "$preset" -L "$labels" --no-tests=error --output-on-failure -j "$(nproc)"
+}
+
 echo "Building (preset dev)…"
 quietly cmake --preset dev -DSTELA_CHECK_EXPORTS=ON
 quietly cmake --build --preset dev
+if [[ $sanitizers == yes ]]; then
+  sanitized asan codec framework contract eventstore threads fuzz
+  sanitized tsan contract threads
+fi
 echo "Running the tests…"
 ctest --preset dev --output-on-failure -j "$(nproc)" --progress

@@ -1,6 +1,8 @@
 // Group commit: whoever finds nobody committing commits for all who wait.
 #pragma once
 
+#include <stela/eventstore/export.hpp>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +16,7 @@ namespace stela {
 /// A queue of work that must run one group at a time. No thread of its own: the first in line
 /// leads, and carries out what has gathered behind it together with its own.
 /// Threads: any number at once.
-class CommitQueue {
+class STELA_EVENTSTORE_EXPORT CommitQueue {
  public:
   /// One caller's work. Lives on the caller's stack.
   struct Ticket {
