@@ -58,27 +58,13 @@ deb() {
   (cd "$work/deb" && quietly cpack -G DEB)
   local packages=("$work"/deb/packages/*.deb)
   printf '  %s\n' "${packages[@]##*/}"
-  if [ "$(id -u)" -ne 0 ] || ! command -v mmdebstrap >/dev/null; then
-    for package in "${packages[@]}"; do dpkg-deb -x "$package" "$work/unpacked"; done
-    consume find-package ON "-DPREFIX=$work/unpacked/usr"
-    echo "  (unpacked only: installing in a new root needs root and mmdebstrap)"
+  if [ "$(id -u)" -eq 0 ] && command -v mmdebstrap >/dev/null; then
+    "$here/in_new_root.sh" "$work/deb/packages"
     return
   fi
-  mkdir -p "$work/root-packages/consumer"
-  cp "${packages[@]}" "$work/root-packages"
-  cp "$here"/consumer/* "$work/root-packages/consumer"
-  # What makes our own builds quick isn't there.
-  unset CMAKE_CXX_COMPILER_LAUNCHER
-  quietly mmdebstrap --variant=apt --include=cmake,g++,ninja-build,pkg-config \
-    --customize-hook="copy-in $work/root-packages /opt" \
-    --customize-hook='chroot "$1" sh -c "apt-get install -y -q --no-install-recommends /opt/root-packages/*.deb"' \
-    --customize-hook='chroot "$1" cmake -S /opt/root-packages/consumer -B /opt/b -G Ninja -DCONSUMER_USES_NATS=ON' \
-    --customize-hook='chroot "$1" cmake --build /opt/b' \
-    --customize-hook='chroot "$1" /opt/b/consumer > '"$work/says" \
-    --customize-hook='if test -e "$1/usr/bin/stela"; then chroot "$1" stela version; fi' \
-    bookworm "$work/root.tar"
-  grep -q '^stela .* 1: 100$' "$work/says"
-  echo "  installed in a new root: the consumer builds and runs"
+  for package in "${packages[@]}"; do dpkg-deb -x "$package" "$work/unpacked"; done
+  consume find-package ON "-DPREFIX=$work/unpacked/usr"
+  echo "  (unpacked only: installing in a new root needs root and mmdebstrap)"
 }
 
 if [ $# -eq 0 ]; then set -- shared minimal fetch-content deb; fi
