@@ -78,6 +78,24 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
   return status;
 }
 
+/// The build goes on behind the event that it fails at, and remembers it.
+void skip_failing(Connection& connection, const Build& build, Timestamp now) {
+  connection.query(sql::skip_failing)
+      .bind(1, build.name)
+      .bind(2, build.number)
+      .bind(3, build.failing)
+      .run();
+  connection.query(sql::park)
+      .bind(1, build.name)
+      .bind(2, build.number)
+      .bind(3, build.failing)
+      .bind(4, "skipped")
+      .bind(5, now.time_since_epoch().count())
+      .bind(6, std::int64_t{build.attempts})
+      .bind(7, build.error)
+      .run();
+}
+
 }  // namespace
 
 std::vector<ProjectorStatus> list(sqlite::Store& store) {
@@ -147,24 +165,16 @@ void skip(sqlite::Store& store, std::string_view projector, GlobalSequence seque
         .bind(3, sequence.value())
         .run();
     if (changed(connection)) return;
-    if (sequence.value() == 0 || living.failing != sequence.value()) {
+    bool any = false;
+    for (const Build& build : builds) {
+      if (sequence.value() == 0 || build.failing != sequence.value()) continue;
+      skip_failing(connection, build, store.core().now());
+      any = true;
+    }
+    if (!any) {
       refuse(projector, "doesn't fail at event " + std::to_string(sequence.value()) +
                             ", nor has it parked it");
     }
-    connection.query(sql::skip_failing)
-        .bind(1, living.name)
-        .bind(2, living.number)
-        .bind(3, sequence.value())
-        .run();
-    connection.query(sql::park)
-        .bind(1, living.name)
-        .bind(2, living.number)
-        .bind(3, sequence.value())
-        .bind(4, "skipped")
-        .bind(5, store.core().now().time_since_epoch().count())
-        .bind(6, std::int64_t{living.attempts})
-        .bind(7, living.error)
-        .run();
   });
 }
 

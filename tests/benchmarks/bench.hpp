@@ -64,6 +64,7 @@ void load_figures(Bench& bench);
 void read_all_figures(Bench& bench);
 void growth_figures(Bench& bench);
 void memory_figures(Bench& bench);
+void projection_figures(Bench& bench);
 
 /// What memory_figures runs in a process of its own: reads all of `path`, by Stela or by bare
 /// statements, and prints how much memory that took.

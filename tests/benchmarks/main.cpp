@@ -39,6 +39,7 @@ constexpr Group groups[] = {
     {"read all", stela::bench::read_all_figures},
     {"growth", stela::bench::growth_figures},
     {"memory", stela::bench::memory_figures},
+    {"projections", stela::bench::projection_figures},
 };
 
 struct Arguments {

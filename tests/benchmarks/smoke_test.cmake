@@ -32,7 +32,9 @@ foreach(wanted IN ITEMS
     append.100.json.relaxed.tmpfs.save schema.1.relaxed.disk.as_they_come
     group_commit.16.full.disk.bare group_commit.64.full.disk.saves lone_caller.full.disk
     load.100.binary.together load.100.json.scattered read_all.json read_all.binary
-    growth.append.1.relaxed.disk memory.read_all)
+    growth.append.1.relaxed.disk memory.read_all replay.memory.binary replay.memory.json
+    replay.table.binary replay.decode_ahead replay.filtered live.commit_to_projected replay.growth
+    replay.growth.memory)
   if(NOT wanted IN_LIST names)
     message(FATAL_ERROR "no figure ${wanted}")
   endif()

@@ -144,6 +144,23 @@ TEST(Rebuild, ThatThrowsLeavesTheLivingModelAlone) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 4", "totals@2 v1 living 4"));
 }
 
+TEST(Rebuild, GoesOnBehindAnEventThatIsSkipped) {
+  auto store = sqlite::open_in_memory();
+  auto poison = std::make_shared<std::vector<std::int64_t>>();
+  Projections projections{store};
+  projections.add(Totals<1>{test::throwing_at(poison)});
+  for (const char* const key : {"1", "2", "3"}) place(store, key);
+  Runner{projections}.catch_up();
+  poison->push_back(2);
+  EXPECT_THROW((void)Replayer{projections}.run(), UsageError);
+
+  projections::skip(store, "totals", GlobalSequence{2});
+  EXPECT_TRUE(Replayer{projections}.run().is_complete);
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
+  EXPECT_EQ(projections::parked(store, "totals").at(0).state, "skipped");
+}
+
 TEST(Rebuild, CanBeGivenUp) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};

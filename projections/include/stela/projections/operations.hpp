@@ -66,7 +66,8 @@ STELA_PROJECTIONS_EXPORT void retry(sqlite::Store& store, std::string_view proje
 /// A parked event is tried again, by itself.
 STELA_PROJECTIONS_EXPORT void retry_parked(sqlite::Store& store, std::string_view projector,
                                            GlobalSequence sequence);
-/// Goes on behind the event that fails, or gives a parked one up; that it was skipped is recorded.
+/// Goes on behind the event that fails, also in a rebuild that stopped, or gives a parked one up;
+/// that it was skipped is recorded.
 STELA_PROJECTIONS_EXPORT void skip(sqlite::Store& store, std::string_view projector,
                                    GlobalSequence sequence);
 
