@@ -228,6 +228,13 @@ TEST_F(ToolEvents, DoctorSaysWhatToDo) {
   const std::string report = run_well({"doctor", "--db", db_, "--json"});
   EXPECT_THAT(report, HasSubstr(R"({"check":"SQLite","state":)"));
   EXPECT_THAT(report, HasSubstr(R"("check":"space")"));
+  run_well({"outbox", "enable", "--db", db_, "--from-now"});
+  append("order-1", "{}", {"--publish"});
+  const Ran ran = run({"doctor", "--db", db_, "--nats", "nats://127.0.0.1:1"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.out, HasSubstr("bad      workers: messages wait, and no worker is alive"));
+  EXPECT_THAT(ran.out, HasSubstr("bad      broker: "));
+  EXPECT_THAT(ran.out, HasSubstr("meanwhile messages wait, and none is lost"));
 }
 
 TEST_F(ToolEvents, AFullStdoutIsAnError) {

@@ -53,7 +53,7 @@ std::string read_from(int file) {
   dup2(err, STDERR_FILENO);
   std::vector<std::string> environment{"PATH=/usr/bin:/bin:/usr/sbin", "TERM=xterm"};
   for (const auto& [name, value] : options.environment) environment.push_back(name + "=" + value);
-  std::vector<std::string> words{program()};
+  std::vector<std::string> words{options.program.empty() ? program() : options.program};
   words.insert(words.end(), arguments.begin(), arguments.end());
   const auto pointers = [](std::vector<std::string>& texts) {
     std::vector<char*> all;

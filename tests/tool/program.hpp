@@ -21,6 +21,8 @@ struct RunOptions {
   std::map<std::string, std::string> environment = {};
   /// Where it runs; empty: here.
   std::string folder = {};
+  /// Another program than `stela`.
+  std::string program = {};
 };
 
 /// The program under test.

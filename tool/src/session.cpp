@@ -74,12 +74,24 @@ void Session::refuse_without_outbox() const {
                          " outbox enable --db FILE' makes one"};
 }
 
+bool Session::has_outbox() {
+  return registered_partitioner() != nullptr;
+}
+
 Outbox* Session::find_outbox() {
   if (outbox_) return outbox_.get();
   if (const Partitioner* partitioner = registered_partitioner()) {
     outbox_ = std::make_unique<Outbox>(store_, OutboxOptions{.partitioner = partitioner});
   }
   return outbox_.get();
+}
+
+const Partitioner& Session::partitioner() {
+  for (const auto& required : sqlite::required_participants(store_)) {
+    const Partitioner* known = find_partitioner(invocation_.app, required.detail);
+    if (required.name == "outbox" && known != nullptr) return *known;
+  }
+  return by_stream();
 }
 
 Outbox& Session::outbox() {

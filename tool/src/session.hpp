@@ -41,11 +41,15 @@ class Session {
   Session(Invocation& invocation, const Options& options);
 
   sqlite::Store& store() noexcept { return store_; }
+  /// Without attaching it.
+  bool has_outbox();
   /// Null if the database has no outbox. It is attached when it is first asked for. Exit if it is
   /// kept in order by a partitioner that only an application knows.
   Outbox* find_outbox();
   /// Exit if there is none, saying how to make one.
   Outbox& outbox();
+  /// What the outbox is kept in order by, as far as it is known here; by stream if there is none.
+  const Partitioner& partitioner();
   /// For looking at the outbox and changing it, without taking part in appends. Exit if there is
   /// none.
   OutboxOperations& operations();

@@ -8,6 +8,7 @@
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/framework/codec/json_writer.hpp>
+#include <stela/outbox/verify.hpp>
 
 #include <array>
 #include <filesystem>
@@ -78,6 +79,8 @@ int verify(Invocation& call) {
   const Signals signals;
   Session session{call};
   ProgressBar bar{call.out, "steps"};
+  const auto outbox = outbox_check(session.partitioner());
+  const std::array<sqlite::Check*, 1> checks{outbox.get()};
   const auto result = sqlite::verify(
       session.store(),
       [&](const sqlite::Problem& problem) {
@@ -85,6 +88,7 @@ int verify(Invocation& call) {
         print_problem(call, problem);
       },
       {.thorough = call.arguments.has("--thorough"),
+       .checks = checks,
        .progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
        .stop = signals.token()});
   bar.clear();

@@ -1,7 +1,9 @@
 #include "commands/doctor.hpp"
 
+#include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
 #include "session.hpp"
 
 #include <stela/eventstore/catalogue.hpp>
@@ -12,8 +14,12 @@
 #include <sys/timex.h>
 #include <sys/vfs.h>
 
+#include <algorithm>
 #include <array>
+#include <condition_variable>
+#include <deque>
 #include <filesystem>
+#include <mutex>
 
 namespace stela::tool {
 namespace {
@@ -126,8 +132,9 @@ void look_at_clock(Examination& examination, sqlite::Store& store) {
 
 void look_at_participants(Examination& examination, const App& app, sqlite::Store& store) {
   for (const auto& required : sqlite::required_participants(store)) {
-    const bool known =
-        required.name == "outbox" && find_partitioner(app, required.detail) != nullptr;
+    const bool is_projector = required.name.substr(0, 10) == "projector:";
+    const bool known = is_projector ? app.projections != nullptr
+                                    : find_partitioner(app, required.detail) != nullptr;
     const std::string text = required.name + " (" + required.detail + ") takes part in appends";
     if (known) {
       examination.fine("participants", text);
@@ -136,6 +143,140 @@ void look_at_participants(Examination& examination, const App& app, sqlite::Stor
                        "append with the application itself, or with the tool built into it");
     }
   }
+}
+
+void look_at_workers(Examination& examination, const OutboxStatus& status) {
+  std::int64_t alive = 0;
+  for (const WorkerStatus& worker : status.workers) {
+    if (worker.is_alive) {
+      ++alive;
+    } else {
+      examination.warn(
+          "workers",
+          worker.name + " is silent, with " + std::to_string(worker.partitions) + " partitions",
+          "others take them over when its leases end; start it again if it was meant "
+          "to run");
+    }
+  }
+  if (alive > 0) return examination.fine("workers", std::to_string(alive) + " alive");
+  if (waiting_in(status) > 0) {
+    examination.bad("workers", "messages wait, and no worker is alive", "run 'outbox work'");
+  } else {
+    examination.fine("workers", "none is alive, and nothing waits");
+  }
+}
+
+void look_at_partitions(Examination& examination, const OutboxStatus& status,
+                        std::chrono::milliseconds max_lag) {
+  int owned = 0;
+  for (const PartitionStatus& partition : status.partitions) {
+    const std::string label = partition.id.label();
+    if (!partition.stopped.empty()) {
+      examination.bad(
+          "partitions",
+          label + " is stopped (" + partition.stopped + "): " + partition.stopped_detail,
+          "look at the broker, then 'outbox partitions adopt " + label + "'");
+    }
+    if (partition.attempts > 0) {
+      examination.warn("partitions", label + " is backing off: " + partition.last_error,
+                       "it goes on by itself once the cause is gone");
+    }
+    if (!partition.owner.empty() && partition.lease_left.count() <= 0) {
+      examination.warn("leases", label + " is held by " + partition.owner + ", whose lease ran out",
+                       "a living worker takes it over");
+    }
+    owned += partition.owner.empty() ? 0 : 1;
+  }
+  examination.fine("leases", std::to_string(owned) + " of " +
+                                 std::to_string(status.partitions.size()) + " partitions are held");
+  if (status.lag && *status.lag > max_lag) {
+    examination.bad("lag", "the oldest message has waited for " + in_words(*status.lag),
+                    "see the partitions and the broker above and below");
+  } else {
+    examination.fine("lag", lag_in_words(status));
+  }
+  if (status.parked > 0) {
+    examination.warn("parked", in_digits(status.parked) + " messages",
+                     "'outbox list --state parked' says why; then 'outbox retry' or 'discard'");
+  }
+}
+
+/// Waits for the answers of a publisher.
+class Answers final : public AnswerSink {
+ public:
+  void take(Answer answer) override {
+    const std::lock_guard lock{mutex_};
+    answers_.push_back(std::move(answer));
+    came_.notify_one();
+  }
+  /// Nothing if none came in time.
+  std::optional<Answer> wait(std::chrono::milliseconds limit) {
+    std::unique_lock lock{mutex_};
+    if (!came_.wait_for(lock, limit, [&] { return !answers_.empty(); })) return std::nullopt;
+    Answer first = std::move(answers_.front());
+    answers_.pop_front();
+    return first;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable came_;
+  /// Guarded by mutex_.
+  std::deque<Answer> answers_;
+};
+
+/// Whether each partition's stream is there and holds what was published.
+void look_at_streams(Examination& examination, Publisher& broker, Answers& answers,
+                     const OutboxStatus& status, std::chrono::milliseconds limit) {
+  std::uint64_t request = 0;
+  int sound = 0;
+  for (const PartitionStatus& partition : status.partitions) {
+    const std::string label = "partition " + partition.id.label();
+    broker.read_back(++request, partition.id,
+                     std::max<std::uint64_t>(1, partition.broker_sequence));
+    broker.flush();
+    const auto answer = answers.wait(limit);
+    if (!answer || answer->kind != Answer::Kind::read_back) {
+      examination.bad("broker streams", label + ": " + (answer ? answer->detail : "no answer"),
+                      "correct nats.stream, or let 'outbox work --ensure-stream' make it");
+      return;
+    }
+    if (answer->last_sequence < partition.broker_sequence) {
+      examination.bad(
+          "broker streams",
+          label + " ends at " + std::to_string(answer->last_sequence) +
+              ", before what was published: " + std::to_string(partition.broker_sequence),
+          "the stream was made anew or restored: 'outbox partitions adopt', and "
+          "'outbox republish' for what is missing");
+    } else {
+      ++sound;
+    }
+  }
+  if (sound > 0) {
+    examination.fine("broker streams", std::to_string(sound) + " hold what was published");
+  }
+}
+
+void look_at_broker(Examination& examination, Invocation& call, Session& session,
+                    const OutboxStatus& status) {
+  const Settings& settings = call.settings();
+  if (!settings.is_set("nats.url")) {
+    return examination.fine("broker", "not looked at; --nats URL includes it");
+  }
+  const std::chrono::milliseconds limit =
+      settings.duration("nats.connect_timeout") + std::chrono::seconds{1};
+  Answers answers;
+  nats::Publisher broker{broker_options(settings, session.outbox())};
+  broker.connect(1, answers);
+  const auto connected = answers.wait(limit);
+  if (!connected || connected->kind != Answer::Kind::connected) {
+    examination.bad("broker", connected ? connected->detail : "no answer",
+                    "start it, or correct nats.url; meanwhile messages wait, and none is lost");
+  } else {
+    examination.fine("broker", settings.text("nats.url") + " is connected");
+    look_at_streams(examination, broker, answers, status, limit);
+  }
+  broker.disconnect();
 }
 
 int doctor(Invocation& call) {
@@ -149,6 +290,12 @@ int doctor(Invocation& call) {
   look_at_file(examination, store.path());
   look_at_clock(examination, store);
   look_at_participants(examination, call.app, store);
+  if (session.has_outbox()) {
+    const OutboxStatus status = session.operations().status();
+    look_at_workers(examination, status);
+    look_at_partitions(examination, status, call.settings().duration("worker.max_lag"));
+    look_at_broker(examination, call, session, status);
+  }
   return examination.is_well() ? done : failed;
 }
 
@@ -158,8 +305,12 @@ Command doctor_command() {
   return {.path = "doctor",
           .summary = "looks for what may be wrong, and says what to do",
           .about = "Exit code 1 if something is bad.",
-          .options = {db_option},
-          .examples = {{"when something is odd", "doctor --db shop.db"}},
+          .options = {db_option,
+                      {"--nats", "URL", "look at this broker too", "nats.url"},
+                      {"--stream", "NAME", "the JetStream stream", "nats.stream"},
+                      {"--prefix", "P", "the first part of subjects", "nats.prefix"}},
+          .examples = {{"when something is odd",
+                        "doctor --db shop.db --nats nats://127.0.0.1:4222 --stream SHOP"}},
           .run = doctor};
 }
 

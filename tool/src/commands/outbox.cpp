@@ -1,7 +1,8 @@
-// outbox enable, status, list, show, retry, discard, republish, reconcile, purge, workers.
+// outbox status, list, show, retry, discard, republish, reconcile, purge, workers.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/check.hpp"
+#include "commands/enable.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
 #include "commands/work.hpp"
@@ -20,45 +21,6 @@ constexpr Option all_option{"--all", "", "all of them"};
 
 Mode mode_of(const Arguments& arguments) {
   return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
-}
-
-Fence to_fence(std::string_view text) {
-  for (const Fence fence : {Fence::stream, Fence::subject, Fence::none}) {
-    if (to_string(fence) == text) return fence;
-  }
-  throw Misuse{"a fence is stream, subject or none"};
-}
-
-int enable(Invocation& call) {
-  if (call.arguments.has("--from-now") && call.arguments.has("--backfill")) {
-    throw Misuse{"--from-now and --backfill contradict each other"};
-  }
-  OutboxOptions options;
-  const Settings& settings = call.settings();
-  if (settings.is_set("outbox.partition_count")) {
-    options.partition_count = static_cast<int>(settings.integer("outbox.partition_count"));
-  }
-  if (settings.is_set("outbox.fence")) options.fence = to_fence(settings.text("outbox.fence"));
-  if (settings.is_set("outbox.leasing")) options.leasing = settings.boolean("outbox.leasing");
-  if (call.arguments.has("--from-now")) options.enable = Enable::from_now;
-  if (call.arguments.has("--backfill")) options.enable = Enable::backfill;
-  if (const auto name = call.arguments.text("--partitioner")) {
-    options.partitioner = find_partitioner(call.app, *name);
-    if (options.partitioner == nullptr) {
-      throw Misuse{"there is no partitioner '" + in_one_line(*name) + "' here"};
-    }
-  }
-  Session session{call};
-  const Outbox outbox{session.store(), options};
-  if (call.out.is_json()) {
-    call.out.json(to_json(session.operations().status()));
-  } else {
-    std::string text{"The outbox is there: fence "};
-    text.append(to_string(outbox.fence())).append(", ");
-    call.out.line(text + std::to_string(outbox.partition_count()) +
-                  (outbox.partition_count() == 1 ? " partition." : " partitions."));
-  }
-  return done;
 }
 
 int status(Invocation& call) {
@@ -331,19 +293,7 @@ const std::vector<Operand> selected_messages{
 std::vector<Command> outbox_commands() {
   return {
       work_command(),
-      {.path = "outbox enable",
-       .summary = "makes an outbox: from then on publishable events are enqueued",
-       .options = {db_option,
-                   {"--partitions", "N", "1 (default) to 1024", "outbox.partition_count"},
-                   {"--fence", "MODE", "stream (default), subject or none", "outbox.fence"},
-                   {"--no-leasing", "", "workers claim messages one by one; needs --fence none",
-                    "outbox.leasing"},
-                   {"--partitioner", "NAME", "what events are kept in order by"},
-                   {"--from-now", "", "leave publishable events alone that are there already"},
-                   {"--backfill", "", "enqueue them too, oldest first"}},
-       .examples = {{"for a new database", "outbox enable --db shop.db"},
-                    {"with history that is to be published", "outbox enable --backfill"}},
-       .run = enable},
+      enable_command(),
       {.path = "outbox status",
        .summary = "shows what waits, how long, and who is at it",
        .options = {db_option},

@@ -3,6 +3,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "commands/replay.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
 
@@ -187,6 +188,8 @@ std::vector<Command> projection_commands() {
        .options = {db_option, yes_option},
        .examples = {{"for good", "projections skip order_summary 17 --yes"}},
        .run = skip},
+      replay_command(),
+      rebuild_command(),
       {.path = "projections run",
        .summary = "drives projectors and reactions until it is stopped",
        .about = "Needs the types, so it is there in an application's own tool.",

@@ -56,13 +56,11 @@ int show_version(Invocation& call) {
 
 int manual(Invocation& call) {
   const HelpContext context{call.app.name, call.commands};
-  if (call.arguments.has("--markdown")) {
-    call.out.line(reference_page(context));
-  } else if (call.arguments.has("--settings")) {
-    call.out.line(configuration_page());
-  } else {
-    call.out.line(manual_page(context, version()));
-  }
+  std::string page = call.arguments.has("--markdown")   ? reference_page(context)
+                     : call.arguments.has("--settings") ? configuration_page()
+                                                        : manual_page(context, version());
+  page.pop_back();
+  call.out.line(page);
   return done;
 }
 

@@ -1,0 +1,49 @@
+// A program of somebody's with the tool built in, which knows their types.
+#include "support/orders.hpp"
+
+#include <stela/projections.hpp>
+#include <stela/tool.hpp>
+
+namespace {
+
+using stela::test::OrderPlaced;
+
+class Customers {
+ public:
+  static constexpr stela::ProjectorType projector_type{"customers", 1};
+  using Events = stela::EventSet<OrderPlaced>;
+
+  void create(stela::ReadModel& model) {
+    model.execute("CREATE TABLE {customers} (name TEXT NOT NULL)");
+  }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
+    model.execute("INSERT INTO {customers} VALUES (?1)", placed->customer);
+  }
+};
+
+/// Its state can be shown.
+struct BillState {
+  std::int64_t total_cents = 0;
+  void apply(const OrderPlaced& placed) { total_cents += placed.total_cents; }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(total_cents));
+  }
+};
+
+class Bill : public stela::AggregateRoot<BillState, stela::EventSet<OrderPlaced>> {
+ public:
+  static constexpr std::string_view category = "bill";
+  using AggregateRoot::AggregateRoot;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  stela::tool::App app;
+  app.name = "shop";
+  app.version = "3.1";
+  app.aggregate<Bill>().aggregate<stela::test::Order>();
+  app.projections = [](stela::Projections& projections) { projections.add(Customers{}); };
+  return stela::tool::run(argc, argv, app);
+}

@@ -1,0 +1,66 @@
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela::test {
+namespace {
+
+using testing::HasSubstr;
+
+class ToolEmbedded : public testing::Test {
+ protected:
+  void SetUp() override {
+    shop({"migrate"});
+    for (const char* data :
+         {R"({"customer":"Ada","total_cents":700})", R"({"customer":"Grace","total_cents":35})"}) {
+      shop({"events", "append", "--stream", "bill-1", "--type", "order.placed", "--data", data});
+    }
+  }
+  Ran shop(std::vector<std::string> words) const {
+    return run(words, {.environment = {{"STELA_DB", db_}}, .program = STELA_EMBEDDING});
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+};
+
+TEST_F(ToolEmbedded, ShowsStatesNowAndEarlier) {
+  EXPECT_EQ(shop({"streams", "state", "bill-1", "--json"}).out,
+            "{\"stream\":\"bill-1\",\"version\":2,\"state\":{\"total_cents\":735}}\n");
+  EXPECT_THAT(shop({"streams", "state", "bill-1", "--at", "1", "--json"}).out,
+              HasSubstr("\"total_cents\":700"));
+  EXPECT_EQ(shop({"streams", "state", "bill-1", "--at", "1h"}).code, 3);
+  EXPECT_EQ(shop({"streams", "state", "bill-9"}).code, 3);
+  const Ran plain = shop({"streams", "state", "order-1"});
+  EXPECT_EQ(plain.code, 3) << plain.err;
+}
+
+TEST_F(ToolEmbedded, DrivesAndRebuildsProjectors) {
+  EXPECT_EQ(member(shop({"projections", "run", "--once", "--json"}).out, "scanned"), "2");
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM customers"), 2);
+  const std::string listed = shop({"projections", "list", "--json"}).out;
+  EXPECT_EQ(member(listed, "projector"), "customers");
+  EXPECT_EQ(member(listed, "lag_events"), "0");
+  EXPECT_EQ(member(shop({"projections", "rebuild", "--json"}).out, "complete"), "true");
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM customers"), 2);
+  EXPECT_THAT(shop({"projections", "replay", "--stream", "bill-1", "--dry-run", "--json"}).out,
+              HasSubstr("\"events\":2"));
+  const Ran scratch = shop({"projections", "replay", "--to", "1", "--json"});
+  EXPECT_EQ(member(scratch.out, "complete"), "true") << scratch.err;
+  EXPECT_EQ(shop({"projections", "replay"}).code, 2);
+  EXPECT_EQ(shop({"projections", "remove", "customers"}).code, 2);
+  EXPECT_EQ(shop({"projections", "remove", "customers", "--yes"}).code, 0);
+  EXPECT_EQ(shop({"projections", "list", "--json"}).out, "");
+}
+
+TEST_F(ToolEmbedded, GoesByItsOwnName) {
+  EXPECT_THAT(shop({"version"}).out, HasSubstr("shop 3.1, Stela "));
+  EXPECT_THAT(shop({"events", "lsit"}).err, HasSubstr("shop: there is no command"));
+  EXPECT_THAT(shop({"events", "list", "--help"}).out, HasSubstr("shop events list --since 1h"));
+}
+
+}  // namespace
+}  // namespace stela::test

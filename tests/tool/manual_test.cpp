@@ -1,0 +1,69 @@
+// What is made from the table of commands.
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+namespace stela::test {
+namespace {
+
+using testing::HasSubstr;
+
+std::string content(const std::string& path) {
+  std::ifstream file{path};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+
+TEST(ToolManual, TheReferencePagesAreThoseOfTheProgram) {
+  EXPECT_EQ(content(STELA_SOURCE "/docs/reference/cli.md"), run_well({"manual", "--markdown"}))
+      << "make it anew: stela manual --markdown > docs/reference/cli.md";
+  EXPECT_EQ(content(STELA_SOURCE "/docs/reference/configuration.md"),
+            run_well({"manual", "--settings"}))
+      << "make it anew: stela manual --settings > docs/reference/configuration.md";
+}
+
+TEST(ToolManual, ThePageNamesEveryCommand) {
+  const std::string page = run_well({"manual"});
+  EXPECT_EQ(page.find(".TH STELA 1"), 0U);
+  for (const char* command : {"outbox work", "events append", "projections rebuild", "doctor"}) {
+    EXPECT_THAT(page, HasSubstr(std::string{".SS stela "} + command));
+  }
+}
+
+TEST(ToolManual, BashCompletesCommandsAndOptions) {
+  const TempDir dir;
+  std::ofstream{dir.file("stela.bash")} << run_well({"completion", "bash"});
+  const auto completed = [&](const std::string& words, int at) {
+    std::ofstream{dir.file("ask.bash")}
+        << ". " << dir.file("stela.bash") << "\nCOMP_WORDS=(" << words << ")\nCOMP_CWORD=" << at
+        << "\n_stela_complete\necho \"${COMPREPLY[@]}\" > " << dir.file("reply") << "\n";
+    EXPECT_EQ(std::system(("bash " + dir.file("ask.bash")).c_str()), 0);
+    return content(dir.file("reply"));
+  };
+  EXPECT_EQ(completed("stela out", 1), "outbox\n");
+  EXPECT_EQ(completed("stela outbox re", 2), "reconcile republish retry\n");
+  EXPECT_EQ(completed("stela outbox partitions re", 3), "resize resume\n");
+  EXPECT_EQ(completed("stela outbox work --en", 3), "--ensure-stream\n");
+}
+
+TEST(ToolManual, OtherShellsHaveScriptsToo) {
+  EXPECT_THAT(run_well({"completion", "zsh"}), HasSubstr("#compdef stela\n"));
+  EXPECT_THAT(run_well({"completion", "fish"}), HasSubstr("complete -c stela -f\n"));
+}
+
+TEST(ToolManual, HelpIsWhereItIsLookedFor) {
+  EXPECT_THAT(run_well({}), HasSubstr("Examples"));
+  EXPECT_THAT(run_well({"--help"}), HasSubstr("outbox work"));
+  EXPECT_THAT(run_well({"outbox"}), HasSubstr("outbox retry"));
+  EXPECT_THAT(run_well({"outbox", "retry", "--help"}),
+              HasSubstr("stela outbox retry --all --dry-run"));
+  EXPECT_EQ(run_well({"--version"}), run_well({"version"}));
+}
+
+}  // namespace
+}  // namespace stela::test

@@ -1,0 +1,139 @@
+#include "commands/replay.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "session.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/projections/replayer.hpp>
+
+namespace stela::tool {
+namespace {
+
+ReplayFilter filter_of(const Arguments& arguments) {
+  const EventSelection selection{arguments};
+  ReplayFilter filter{.categories = selection.query.categories,
+                      .event_types = selection.query.event_types,
+                      .from = selection.query.from,
+                      .to = selection.query.to,
+                      .since = selection.query.since,
+                      .until = selection.query.until};
+  if (selection.stream) filter.streams.push_back(selection.stream->name());
+  return filter;
+}
+
+int dry_run(Invocation& call, Replayer& replayer, const ReplayFilter& filter) {
+  Table table{{{"TYPE"}, {"EVENTS", Table::Align::right}}};
+  for (const EventTypeCount& count : replayer.dry_run(filter)) {
+    if (call.out.is_json()) {
+      std::string text;
+      json::ObjectWriter{text}.add("type", count.type).add("events", count.events).close();
+      call.out.json(text);
+    } else {
+      table.add({count.type, in_digits(count.events)});
+    }
+  }
+  if (!call.out.is_json()) table.print(call.out);
+  return done;
+}
+
+int report(Invocation& call, const ReplayResult& result) {
+  for (const ReplayResult::Model& model : result.models) {
+    const std::string tables = model.projector + "@" + std::to_string(model.build);
+    if (call.out.is_json()) {
+      std::string text;
+      json::ObjectWriter{text}
+          .add("projector", model.projector)
+          .add("build", model.build)
+          .add("position", model.position.value())
+          .add("complete", result.is_complete)
+          .add("resumed", result.was_resumed)
+          .close();
+      call.out.json(text);
+    } else {
+      call.out.line(model.projector + ": tables '" + tables + ".…' hold everything up to event " +
+                    std::to_string(model.position.value()) + ".");
+    }
+  }
+  if (!result.is_complete) call.out.note("It was stopped; the same command goes on from there.");
+  return result.is_complete ? done : interrupted;
+}
+
+int replay_with(Invocation& call, const ReplayFilter& filter) {
+  const Signals signals;
+  Session session{call};
+  Replayer replayer{session.projections()};
+  if (call.arguments.has("--dry-run")) return dry_run(call, replayer, filter);
+  const bool living = call.arguments.has("--into-living");
+  if (living && !call.confirm("The living tables will be gone over. Go on?")) return failed;
+  ProgressBar bar{call.out, "events"};
+  const ReplayResult result = replayer.run(
+      {.projectors = call.arguments.all("--projector"),
+       .filter = filter,
+       .into = living ? ReplayInto::living : ReplayInto::scratch,
+       .restart = call.arguments.has("--restart"),
+       .decode_ahead = call.arguments.has("--decode-ahead"),
+       .on_progress = [&](const ReplayProgress& p) { bar.show("replaying", p.done, p.total); }},
+      signals.token());
+  bar.clear();
+  return report(call, result);
+}
+
+int replay(Invocation& call) {
+  const ReplayFilter filter = filter_of(call.arguments);
+  if (filter.is_empty() && !call.arguments.has("--dry-run")) {
+    throw Misuse{
+        "which events? Say --stream, --category, --type, --from, --to, --since or "
+        "--until; 'projections rebuild' takes all of them"};
+  }
+  return replay_with(call, filter);
+}
+
+int rebuild(Invocation& call) {
+  return replay_with(call, {});
+}
+
+constexpr Option projector_option{"--projector", "NAME", "only this one (default: all)", "", true};
+constexpr Option restart_option{"--restart", "", "begin anew, not where an earlier run stopped"};
+constexpr Option ahead_option{"--decode-ahead", "", "read and decode on a thread of its own"};
+
+}  // namespace
+
+Command replay_command() {
+  return {.path = "projections replay",
+          .summary = "feeds projectors with a part of history, into tables of their own",
+          .about =
+              "Nothing is published and nothing is recorded. Needs the types, so it is there "
+              "in an application's own tool.",
+          .options = {db_option,
+                      projector_option,
+                      from_option,
+                      to_option,
+                      since_option,
+                      until_option,
+                      stream_option,
+                      category_option,
+                      type_option,
+                      {"--into-living", "", "go over the living tables, of idempotent projectors"},
+                      restart_option,
+                      ahead_option,
+                      dry_run_option,
+                      yes_option},
+          .examples = {{"how much it would be", "projections replay --category order --dry-run"}},
+          .run = replay};
+}
+
+Command rebuild_command() {
+  return {.path = "projections rebuild",
+          .summary = "fills new tables beside the living ones, and puts them in their place",
+          .about =
+              "Readers never see a half-built model; what was stopped is gone on with. Needs "
+              "the types, so it is there in an application's own tool.",
+          .options = {db_option, projector_option, restart_option, ahead_option, dry_run_option},
+          .examples = {{"one projector", "projections rebuild --projector order_summary"}},
+          .run = rebuild};
+}
+
+}  // namespace stela::tool
