@@ -2,6 +2,7 @@
 
 #include "simulation/campaign.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace stela::sim {
@@ -12,7 +13,7 @@ using Kind = ScriptedFault::Kind;
 std::span<const Kind> kinds_at(Opportunity opportunity) {
   static constexpr Kind at_calls[] = {Kind::kill, Kind::pause};
   static constexpr Kind at_answers[] = {Kind::lose_reply, Kind::cut};
-  static constexpr Kind at_messages[] = {Kind::late_bytes, Kind::lost_bytes};
+  static constexpr Kind at_messages[] = {Kind::late_bytes, Kind::lost_bytes, Kind::refuse};
   switch (opportunity) {
     case Opportunity::call:
       return at_calls;
@@ -39,7 +40,10 @@ class Explorer {
     const std::size_t first = plan.script.empty() ? 0 : plan.script.back().at + 1;
     for (std::size_t at = first; at < outcome.opportunities.size(); ++at) {
       for (const Kind kind : kinds_at(outcome.opportunities[at])) {
-        if (!world_.faults.empty() && world_.faults[plan.script.size()] != kind) continue;
+        const auto& wanted = world_.faults;
+        const bool is_wanted =
+            wanted.empty() || std::find(wanted.begin(), wanted.end(), kind) != wanted.end();
+        if (!is_wanted) continue;
         Plan next = plan;
         next.script.push_back({at, kind});
         explore(next);

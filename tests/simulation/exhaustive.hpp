@@ -14,7 +14,7 @@ struct SmallWorld {
   Fence fence = Fence::stream;
   std::int64_t events = 2;
   std::size_t most_faults = 2;
-  /// If there are any: only these faults, in this order.
+  /// If there are any: no others than these.
   std::vector<ScriptedFault::Kind> faults = {};
 };
 

@@ -44,11 +44,12 @@ void Simulation::follow_script() {
     if (fault == ScriptedFault::Kind::cut) {
       if (Node* const node = find(worker)) node->publisher.break_connection();
     }
-    return fault.has_value();
+    return fault == ScriptedFault::Kind::lose_reply;
   };
   broker_.on_message = [this](int) -> std::optional<bool> {
     const auto fault = scripted(Opportunity::message);
-    if (!fault) return std::nullopt;
+    if (fault == ScriptedFault::Kind::refuse) broker_.refusals = 1;
+    if (!fault || fault == ScriptedFault::Kind::refuse) return std::nullopt;
     return *fault == ScriptedFault::Kind::late_bytes;
   };
   world_.at(2 * second, [this] {

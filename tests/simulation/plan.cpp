@@ -32,13 +32,13 @@ std::string_view to_string(Fault fault) noexcept {
 }
 
 std::string_view to_string(ScriptedFault::Kind kind) noexcept {
-  static constexpr std::array<std::string_view, 6> names{"kill", "pause",      "lose_reply",
-                                                         "cut",  "late_bytes", "lost_bytes"};
+  static constexpr std::array<std::string_view, 7> names{
+      "kill", "pause", "lose_reply", "cut", "late_bytes", "lost_bytes", "refuse"};
   return names[static_cast<std::size_t>(kind)];
 }
 
 std::string_view to_string(Mutation mutation) noexcept {
-  static constexpr std::array<std::string_view, 15> names{"none",
+  static constexpr std::array<std::string_view, 17> names{"none",
                                                           "skip_failed_row",
                                                           "no_sort",
                                                           "empty_list_means_all",
@@ -50,6 +50,8 @@ std::string_view to_string(Mutation mutation) noexcept {
                                                           "fence_on_wrong_sequence",
                                                           "no_park_behind",
                                                           "drop_after_three_attempts",
+                                                          "naive_pipeline",
+                                                          "replies_not_matched",
                                                           "reconnect_buffer",
                                                           "enqueue_after_commit",
                                                           "replay_flag_left_on"};

@@ -51,12 +51,14 @@ struct ScriptedFault {
     // Before and after each call of the store.
     kill,
     pause,
-    // At each answer of the broker.
+    // At each answer of the broker: it gets lost, or its connection dies and it comes too late.
     lose_reply,
     cut,
     // At each message: the connection dies, and its bytes arrive late, or never.
     late_bytes,
     lost_bytes,
+    // At each message: the broker doesn't take it this time.
+    refuse,
   };
   std::size_t at = 0;
   Kind kind = Kind::kill;

@@ -62,7 +62,8 @@ Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint6
     answer.kind = Answer::Kind::refused;
   } else if (full_) {
     answer.kind = Answer::Kind::full;
-  } else if (rejected.contains(message.event)) {
+  } else if (rejected.contains(message.event) || refusals > 0) {
+    refusals = std::max(0, refusals - 1);
     answer.kind = Answer::Kind::rejected;
   }
   if (answer.kind == Answer::Kind::stored) {
@@ -251,7 +252,8 @@ void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection, boo
     if (publishes) ++broker.hits;
     return;
   }
-  const Time delay = world.chance.between(ms / 20, broker.faults.slowest);
+  Time delay = world.chance.between(ms / 20, broker.faults.slowest);
+  if (!connection->alive) delay += world.chance.between(ms, 20 * ms);
   connection->last_reply = std::max(connection->last_reply, world.now() + delay);
   answer.session = connection->session;
   // A reply of a session that is over may still reach the worker: telling them apart is its task.

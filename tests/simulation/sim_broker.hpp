@@ -44,6 +44,8 @@ class SimBroker {
   /// These events are too large, for ever; these are rejected as long as they stand here.
   std::set<std::int64_t> too_large;
   std::set<std::int64_t> rejected;
+  /// So many messages are rejected, whatever they are.
+  int refusals = 0;
 
   Answer publish(PartitionId partition, const Sent& message, std::uint64_t request);
   Answer read_back(PartitionId partition, std::uint64_t request, std::uint64_t from);

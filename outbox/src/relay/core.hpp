@@ -76,6 +76,8 @@ enum class Mutation : std::uint8_t {
   fence_on_wrong_sequence,
   no_park_behind,
   drop_after_three_attempts,
+  naive_pipeline,
+  replies_not_matched,
   // Built into what the tests put around the core.
   reconnect_buffer,
   enqueue_after_commit,

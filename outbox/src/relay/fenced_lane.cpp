@@ -160,7 +160,9 @@ void FencedLane::publish(const PendingMessage& message) {
                            .redelivery = message.redelivery,
                            .previous = tail_,
                            .predecessor = predecessor};
-  if (core_.mutation == Mutation::dedup_only) outgoing.predecessor.reset();
+  const bool unfenced = core_.mutation == Mutation::dedup_only ||
+                        (core_.mutation == Mutation::naive_pipeline && flight_.size() > 1);
+  if (unfenced) outgoing.predecessor.reset();
   try {
     core_.publisher.publish(outgoing);
   } catch (const Error&) {
@@ -192,7 +194,9 @@ void FencedLane::on_answer(const Answer& answer) {
     if (state_ == State::reading && answer.request == asked_request_) on_read_back(answer);
     return;
   }
-  InFlight* const message = find(answer.request);
+  const bool by_order =
+      core_.mutation == Mutation::replies_not_matched && acknowledged_ < flight_.size();
+  InFlight* const message = by_order ? &flight_[acknowledged_] : find(answer.request);
   if (message == nullptr || message->answered) return;
   message->answered = true;
   if (answer.kind == Answer::Kind::stored) {
@@ -207,7 +211,9 @@ void FencedLane::on_answer(const Answer& answer) {
 }
 
 void FencedLane::on_stored(InFlight& message, const Answer& answer) {
-  if (answer.broker_sequence != message.position && core_.mutation != Mutation::dedup_only) {
+  const bool unchecked =
+      core_.mutation == Mutation::dedup_only || core_.mutation == Mutation::replies_not_matched;
+  if (answer.broker_sequence != message.position && !unchecked) {
     return on_failure(message, Answer::Kind::stored_before, "stored at another place");
   }
   message.stored = true;

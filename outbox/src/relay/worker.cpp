@@ -89,7 +89,8 @@ Steady Worker::deadline() const {
 }
 
 void Worker::on_answer(const Answer& answer) {
-  if (answer.session != last_session_) return;
+  const bool matched = core_.mutation != Mutation::replies_not_matched;
+  if (answer.session != last_session_ && matched) return;
   if (answer.kind == Answer::Kind::connected) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
