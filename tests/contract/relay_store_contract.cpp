@@ -27,7 +27,9 @@ using namespace std::chrono_literals;
 constexpr auto ttl = 15s;
 
 struct Model {
-  explicit Model(int partitions) : store{clock, truth, partitions, chance} {}
+  explicit Model(int partitions) : store{clock, truth, partitions, chance} {
+    truth.know_store(store.id());
+  }
 
   void append(int stream) { store.append(stream, true); }
   std::unique_ptr<relay::Store> port() { return store.port(); }
@@ -36,15 +38,14 @@ struct Model {
   /// The model knows what stands at the broker, and holds the store to it.
   void arrive(PartitionId partition, std::int64_t sequence, std::int64_t redelivery) {
     truth.on_stored(partition, {.message = {.id = store.event_id(sequence).to_string(),
-                                            .store_id = store_id,
+                                            .store_id = store.id(),
                                             .event = sequence,
                                             .redelivery = redelivery}});
   }
 
-  static constexpr const char* store_id = "0190a000-0000-7000-8000-000000000001";
   testing::ManualClock clock;
   sim::Chance chance{7};
-  sim::Truth truth{Fence::none, store_id};
+  sim::Truth truth{Fence::none};
   sim::ModelStore store;
 };
 
