@@ -17,15 +17,16 @@ quietly() {
 }
 
 consume() {  # how, with NATS, more arguments
-  quietly cmake "-DHOW=$1" "-DWITH_NATS=$2" "-DWORK=$work/consumer" -DCXX=g++ "${@:3}" \
+  quietly cmake "-DHOW=$1" "-DWITH_NATS=$2" "-DWITH_TOOL=$2" "-DWORK=$work/consumer" -DCXX=g++ "${@:3}" \
     -P "$here/consumer.cmake"
   echo "  consumer by $1: builds and runs"
 }
 
 build() {  # preset, prefix
-  quietly cmake --preset "$1" -S "$source" -B "$work/$1" "${@:3}"
+  quietly cmake --preset "$1" -S "$source" -B "$work/$1" "-DCMAKE_INSTALL_PREFIX=$2"
   quietly cmake --build "$work/$1"
-  quietly cmake --install "$work/$1" --prefix "$2"
+  quietly cmake --install "$work/$1"
+  if [ -x "$2/bin/stela" ]; then quietly "$2/bin/stela" version; fi
 }
 
 shared() {

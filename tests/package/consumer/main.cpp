@@ -6,6 +6,9 @@
 #ifdef CONSUMER_USES_NATS
 #include <stela/nats/publisher.hpp>
 #endif
+#ifdef CONSUMER_USES_TOOL
+#include <stela/tool/run.hpp>
+#endif
 
 #include <iostream>
 
@@ -50,7 +53,13 @@ class Balances {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+#ifdef CONSUMER_USES_TOOL
+  if (argc > 1) return stela::tool::run(argc, argv);
+#else
+  (void)argc;
+  (void)argv;
+#endif
   auto store = stela::sqlite::open_in_memory();
   stela::Outbox outbox{store};
   stela::Repository<Account> accounts{store};
