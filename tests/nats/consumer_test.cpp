@@ -38,6 +38,7 @@ class Consuming : public ::testing::Test {
     return {.url = server.url(),
             .name = name,
             .stream = "SHOP",
+            .ack_wait = 2'000ms,
             .retry_backoff = 20ms,
             .retry_backoff_max = 50ms,
             .max_attempts = 3,

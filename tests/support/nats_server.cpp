@@ -93,6 +93,7 @@ int NatsServer::port() const {
 
 void NatsServer::pause() const {
   ::kill(pid_, SIGSTOP);
+  waitpid(pid_, nullptr, WUNTRACED);
 }
 
 void NatsServer::resume() const {

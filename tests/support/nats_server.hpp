@@ -24,7 +24,7 @@ class NatsServer {
   std::string folder() const { return dir_.path().string(); }
   pid_t id() const noexcept { return pid_; }
 
-  /// SIGSTOP and SIGCONT: it keeps its connections and answers nothing.
+  /// SIGSTOP, until it has stopped, and SIGCONT: it keeps its connections and answers nothing.
   void pause() const;
   void resume() const;
   /// SIGKILL, and returns when it is dead.

@@ -233,21 +233,30 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   call_handler(transaction, event, tick);
 }
 
+/// True as long as what comes before the event may still come.
+bool Consumer::Worker::is_patient(const ReceivedEvent& event) {
+  if (waiting_.size() >= most_waiting) waiting_.clear();
+  auto& waiting = waiting_[{event.store_id, event.stream.name()}];
+  const Steady since = waiting.try_emplace(event.version, now()).first->second;
+  // Only the first of those that wait can be behind something that is missing.
+  return waiting.begin()->first < event.version || now() < since + options_.gap_patience;
+}
+
 bool Consumer::Worker::is_held(const Delivery& delivery, InboxStore::Standing standing,
                                ConsumerTick& tick) {
   using Standing = InboxStore::Standing;
   if (standing == Standing::behind_failure) return true;
+  const ReceivedEvent& event = *delivery.event;
   const bool waits = standing == Standing::behind_gap ||
                      (standing == Standing::first_of_many && pull_->has_whole_history());
-  const ReceivedEvent& event = *delivery.event;
-  if (!waits) {
-    if (!waiting_.empty()) waiting_.erase(event.id);
-    return false;
+  if (waits && is_patient(event)) return true;
+  const auto waiting =
+      waiting_.empty() ? waiting_.end() : waiting_.find({event.store_id, event.stream.name()});
+  if (waiting != waiting_.end()) {
+    waiting->second.erase(event.version);
+    if (waiting->second.empty()) waiting_.erase(waiting);
   }
-  if (waiting_.size() >= most_waiting) waiting_.clear();
-  const Steady since = waiting_.try_emplace(event.id, now()).first->second;
-  if (now() < since + options_.gap_patience) return true;
-  waiting_.erase(event.id);
+  if (!waits) return false;
   ++tick.gaps;
   log(LogLevel::error, "consumer.gap", delivery,
       "messages before this one are missing, the last of them version " +

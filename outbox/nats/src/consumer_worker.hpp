@@ -7,11 +7,12 @@
 #include <stela/nats/consumer.hpp>
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <random>
 #include <span>
 #include <string>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace stela::nats {
@@ -40,6 +41,7 @@ class Consumer::Worker {
   std::size_t handle_together(std::span<Delivery> batch);
   void handle_alone(Delivery& delivery);
   void handle_one(Transaction& transaction, Delivery& delivery, ConsumerTick& tick);
+  bool is_patient(const ReceivedEvent& event);
   bool is_held(const Delivery& delivery, InboxStore::Standing standing, ConsumerTick& tick);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
   void note_failure(Delivery& delivery, const std::string& error, bool is_permanent);
@@ -63,8 +65,8 @@ class Consumer::Worker {
   const bool is_whole_;
   std::unique_ptr<Pull> pull_;
   std::vector<std::unique_ptr<Handler>> handlers_;
-  /// Messages that wait for one before them, by event: since when.
-  std::unordered_map<EventId, Steady> waiting_;
+  /// Messages that wait for one before them, by their stream in its store: since when.
+  std::map<std::pair<std::string, std::string>, std::map<StreamVersion, Steady>> waiting_;
   std::function<void(const ConsumerTick&)> listener_;
   ConsumerTick tick_;
   ConsumerTick reported_;
