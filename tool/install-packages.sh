@@ -10,7 +10,7 @@ packages=(
   nats-server sqlite3
 )
 if [ "${1:-}" = tests ]; then
-  packages+=(doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev spin tmux)
+  packages+=(doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl spin tmux)
 fi
 
 missing=()

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -35,7 +36,7 @@ std::string read_url(const fs::path& dir) {
     std::stringstream text;
     text << file.rdbuf();
     const std::string ports = text.str();
-    const std::size_t begin = ports.find("nats://");
+    const std::size_t begin = std::min(ports.find("nats://"), ports.find("tls://"));
     if (begin == std::string::npos) continue;
     return ports.substr(begin, ports.find('"', begin) - begin);
   }

@@ -1,0 +1,203 @@
+// Who we are to the server, and who it is to us.
+#include "nats/answers.hpp"
+#include "support/nats_server.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/nats/consumer.hpp>
+#include <stela/nats/publisher.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::NatsServer;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using Kind = Answer::Kind;
+
+constexpr const char* canary = "c4n4ry-in-the-mine";
+
+class Access : public ::testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream{dir.file(name)} << text << '\n';
+    return dir.file(name);
+  }
+  /// A certificate authority, and a certificate of its for 127.0.0.1's name "localhost".
+  void make_certificates() {
+    const std::string in = "cd " + dir.path().string() + " && ";
+    const std::string quiet = " 2>/dev/null";
+    ASSERT_EQ(std::system((in +
+                           "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=ca "
+                           "-keyout ca.key -out ca.pem" +
+                           quiet)
+                              .c_str()),
+              0);
+    for (const std::string name : {"server", "client"}) {
+      ASSERT_EQ(
+          std::system((in + "openssl req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout " +
+                       name + ".key -out " + name + ".csr" + quiet +
+                       " && printf subjectAltName=DNS:localhost > san && openssl x509 -req -in " +
+                       name +
+                       ".csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile san "
+                       "-out " +
+                       name + ".pem" + quiet)
+                          .c_str()),
+          0);
+    }
+  }
+
+  Answer connect(const nats::PublisherOptions& options) {
+    test::Answers answers;
+    nats::Publisher publisher{options};
+    publisher.connect(1, answers);
+    return answers.wait_for(0);
+  }
+  nats::PublisherOptions options(const NatsServer& server) const {
+    return {.url = server.url(), .connect_timeout = 1'000ms, .publish_timeout = 1'000ms};
+  }
+
+  test::TempDir dir;
+};
+
+TEST_F(Access, ByUserAndPassword) {
+  const NatsServer server{"authorization { user: shop, password: " + std::string{canary} + " }"};
+  auto with = options(server);
+
+  EXPECT_EQ(connect(with).kind, Kind::misconfigured);
+  with.credentials = {.user = "shop", .password_file = file("password", canary)};
+  EXPECT_EQ(connect(with).kind, Kind::connected);
+  with.credentials.password_file = file("wrong", std::string{canary} + "-not");
+  const Answer refused = connect(with);
+  EXPECT_EQ(refused.kind, Kind::misconfigured);
+  EXPECT_THAT(refused.detail, Not(HasSubstr(canary)));
+}
+
+TEST_F(Access, ByToken) {
+  const NatsServer server{"authorization { token: " + std::string{canary} + " }"};
+  auto with = options(server);
+
+  EXPECT_EQ(connect(with).kind, Kind::misconfigured);
+  with.credentials = {.token_file = file("token", canary)};
+  EXPECT_EQ(connect(with).kind, Kind::connected);
+}
+
+TEST_F(Access, ByNkey) {
+  // A pair that was made for this test.
+  const std::string key = "UCFKTE5RZUNDXXDXOXUUSRCLPWI45PFJZKIBXCE6HITXXIVKXRLWDABR";
+  const NatsServer server{"authorization { users: [ { nkey: " + key + " } ] }"};
+  auto with = options(server);
+
+  EXPECT_EQ(connect(with).kind, Kind::misconfigured);
+  with.credentials = {
+      .nkey = key,
+      .nkey_seed_file = file("seed", "SUAMWVJSVPWGW52TATWTRTUHZYHQ2HKCT5VTZIA5T6TXKQH3ITEYL3CT7U")};
+  const Answer answer = connect(with);
+  EXPECT_EQ(answer.kind, Kind::connected) << answer.detail;
+}
+
+TEST_F(Access, SaysThatItMayNotPublish) {
+  const NatsServer server{
+      "authorization { users: [ { user: shop, password: p, permissions: { publish: "
+      "[\"$JS.API.>\"], subscribe: [\">\"] } } ] }"};
+  auto with = options(server);
+  with.credentials = {.user = "shop", .password_file = file("password", "p")};
+  with.ensure_stream = true;
+  test::Answers answers;
+  nats::Publisher publisher{with};
+  publisher.connect(1, answers);
+  ASSERT_EQ(answers.wait_for(0).kind, Kind::connected);
+  answers.clear();
+  const StreamId stream = StreamId::parse("order-7");
+  const EventKind kind{.number = 1, .type = "order.placed", .publishes = true};
+  const StoredEvent event{.sequence = GlobalSequence{1},
+                          .stream = stream,
+                          .version = StreamVersion{1},
+                          .kind = kind,
+                          .id = make_uuid(),
+                          .recorded_at = {},
+                          .correlation = {},
+                          .causation_id = {},
+                          .metadata = {},
+                          .published_before = {},
+                          .payload = "{}"};
+  publisher.publish({.request = 1, .event = event, .store_id = "s", .message_id = "m"});
+  publisher.flush();
+
+  const Answer answer = answers.wait_for(0);
+
+  EXPECT_EQ(answer.kind, Kind::misconfigured);
+  EXPECT_THAT(answer.detail, HasSubstr("order.placed"));
+}
+
+TEST_F(Access, OverTlsWithBothCertificates) {
+  make_certificates();
+  const std::string in = dir.path().string();
+  const NatsServer server{"tls { cert_file: \"" + in + "/server.pem\", key_file: \"" + in +
+                          "/server.key\", ca_file: \"" + in + "/ca.pem\", verify: true }"};
+  auto with = options(server);
+  with.tls = {.ca_file = in + "/ca.pem",
+              .certificate_file = in + "/client.pem",
+              .key_file = in + "/client.key",
+              .host_name = "localhost"};
+
+  const Answer both = connect(with);
+  EXPECT_EQ(both.kind, Kind::connected) << both.detail;
+  with.tls.host_name = "elsewhere";
+  EXPECT_NE(connect(with).kind, Kind::connected);
+  with.tls.host_name = "localhost";
+  with.tls.certificate_file = with.tls.key_file = "";
+  EXPECT_NE(connect(with).kind, Kind::connected);
+  with.tls = {};
+  EXPECT_NE(connect(with).kind, Kind::connected);
+}
+
+TEST_F(Access, RefusesAPlainServerWhereTlsWasAskedFor) {
+  const NatsServer server;
+  auto with = options(server);
+  with.tls = {.required = true};
+
+  const Answer answer = connect(with);
+
+  EXPECT_EQ(answer.kind, Kind::misconfigured);
+  EXPECT_THAT(answer.detail, HasSubstr("Secure"));
+}
+
+TEST_F(Access, TriesSeveralServers) {
+  const NatsServer server;
+  auto with = options(server);
+  with.url = "nats://127.0.0.1:1, " + server.url();
+
+  EXPECT_EQ(connect(with).kind, Kind::connected);
+}
+
+TEST_F(Access, RefusesOptionsThatContradictEachOther) {
+  const auto problem = [](const nats::Credentials& credentials, const nats::Tls& tls = {},
+                          const std::string& url = "nats://127.0.0.1:4222") {
+    try {
+      nats::check(nats::PublisherOptions{.url = url, .credentials = credentials, .tls = tls});
+    } catch (const UsageError& e) {
+      return std::string{e.what()};
+    }
+    return std::string{"none"};
+  };
+  const std::string secret = file("secret", canary);
+  EXPECT_EQ(problem({.token_file = secret}), "none");
+  EXPECT_THAT(problem({.user = "shop"}), HasSubstr("user and password_file belong together"));
+  EXPECT_THAT(problem({.token_file = secret, .creds_file = secret}), HasSubstr("give one of"));
+  EXPECT_THAT(problem({.token_file = "/nowhere"}), HasSubstr("/nowhere can't be read"));
+  EXPECT_THAT(problem({}, {.certificate_file = secret}), HasSubstr("belong together"));
+  EXPECT_THAT(problem({}, {.required = true}, "nats://a:1,nats://b:1"), HasSubstr("tls.host_name"));
+  EXPECT_THAT(problem({}, {}, "nats://shop:" + std::string{canary} + "@h:1"),
+              testing::AllOf(HasSubstr("name files"), Not(HasSubstr(canary))));
+}
+
+}  // namespace
+}  // namespace stela
