@@ -318,7 +318,16 @@ Resized OutboxOperations::resize(int partition_count) {
 }
 
 Synced OutboxOperations::sync(bool prune, Mode mode) {
-  return outbox::sync(impl_->store, prune, mode, impl_->who);
+  Synced synced = outbox::sync(impl_->store, prune, mode, impl_->who);
+  if (mode == Mode::dry_run) {
+    const OutboxStatus status = impl_->view.status();
+    for (const PartitionStatus& partition : status.partitions) {
+      if (partition.stopped == "unknown") synced.rescued += partition.pending;
+    }
+    return synced;
+  }
+  while (const std::int64_t rescued = impl_->port.rescue(impl_->who)) synced.rescued += rescued;
+  return synced;
 }
 
 void OutboxOperations::resume(PartitionId partition) {

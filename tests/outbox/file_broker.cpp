@@ -28,7 +28,7 @@ const std::string& made(const std::string& path) {
 
 FileBroker::FileBroker(const std::string& path, Fence fence)
     : fence_{fence}, database_{made(path)} {
-  database_.run("PRAGMA busy_timeout = 30000; PRAGMA synchronous = OFF");
+  database_.run("PRAGMA busy_timeout = 30000; PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL");
   database_.run(
       "CREATE TABLE IF NOT EXISTS stored (partition INTEGER NOT NULL, sequence INTEGER NOT NULL, "
       "id TEXT NOT NULL, store TEXT NOT NULL, event INTEGER NOT NULL, redelivery INTEGER NOT NULL, "

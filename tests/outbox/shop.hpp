@@ -21,10 +21,13 @@ namespace stela::test {
 /// Appends, relays and breaks things in few words. Its clock stands still until it is moved.
 class Shop {
  public:
-  explicit Shop(const OutboxOptions& outbox_options = {}, RelayOptions relay_options = {})
+  explicit Shop(const OutboxOptions& outbox_options = {}, RelayOptions relay_options = {},
+                const std::string& vfs = {})
       : relay_options_{std::move(relay_options)},
-        store{sqlite::open(dir.file("shop.db"),
-                           {.durability = sqlite::Durability::relaxed, .clock = &clock})},
+        store{sqlite::open(dir.file("shop.db"), {.durability = sqlite::Durability::relaxed,
+                                                 .busy_timeout = std::chrono::milliseconds{50},
+                                                 .clock = &clock,
+                                                 .vfs = vfs})},
         outbox{store, outbox_options},
         broker{dir.file("broker.db"), outbox.fence()},
         operations{store, {.who = "ann"}} {

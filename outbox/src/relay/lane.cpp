@@ -67,7 +67,11 @@ void Lane::renew() {
   const Steady begun = core_.now();
   const std::chrono::microseconds ttl = core_.options.lease_ttl;
   bool renewed = false;
-  if (!guarded([&] { renewed = core_.store.renew(lease(), ttl); })) return;
+  if (!guarded([&] { renewed = core_.store.renew(lease(), ttl); })) {
+    // A store that can't be reached for so long has no owner that we know of.
+    if (core_.now() >= trusted_until_) lose("the store couldn't be reached to renew its lease");
+    return;
+  }
   if (renewed) {
     trusted_until_ = begun + ttl - ttl / 10;
   } else {

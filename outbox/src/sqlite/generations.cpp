@@ -96,4 +96,19 @@ std::int64_t last_position(Connection& connection, std::int64_t partition) {
   return query.integer(0);
 }
 
+std::vector<std::int64_t> unknown_partitions(Connection& connection) {
+  std::vector<std::int64_t> unknown;
+  std::int64_t last = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    {
+      Query next = connection.query(sql::next_partition_of_messages);
+      if (!next.bind(1, last).step()) return unknown;
+      last = next.integer(0);
+    }
+    Query known = connection.query(sql::partition_exists);
+    known.bind(1, last).step();
+    if (known.integer(0) == 0) unknown.push_back(last);
+  }
+}
+
 }  // namespace stela::outbox

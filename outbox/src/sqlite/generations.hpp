@@ -38,6 +38,9 @@ void make_generation(sqlite::Connection& connection, int partition_count,
 /// The position of the last message that the partition ever got; 0 if it got none.
 std::int64_t last_position(sqlite::Connection& connection, std::int64_t partition);
 
+/// Partitions that messages wait in, and that don't exist: rows are damaged.
+std::vector<std::int64_t> unknown_partitions(sqlite::Connection& connection);
+
 /// The oldest generation that still has something to publish; the newest if none has.
 Generation open_generation(sqlite::Connection& connection);
 

@@ -178,6 +178,38 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
   return static_cast<std::int64_t>(sent.size());
 }
 
+std::int64_t SqliteOperations::rescue(std::string_view who) {
+  constexpr std::int64_t step = 500;
+  std::vector<std::int64_t> sent;
+  write([&](Connection& connection) {
+    sent.clear();
+    const auto unknown = unknown_partitions(connection);
+    if (unknown.empty()) return;
+    Placement placement{connection, store_.core().kinds(), partitioner_};
+    placement.require_partitioner();
+    std::vector<std::pair<std::int64_t, std::int64_t>> lost;
+    {
+      Query rows = connection.query(sql::messages_of_partition);
+      rows.bind(1, unknown.front()).bind(2, step);
+      while (rows.step()) lost.emplace_back(rows.integer(0), rows.integer(1));
+    }
+    const Generation generation = open_generation(connection);
+    for (const auto& [sequence, stream] : lost) {
+      connection.query(sql::delete_messages)
+          .bind(1, unknown.front())
+          .bind(2, sequence)
+          .bind(3, sequence)
+          .run();
+      send_again(connection, placement, {GlobalSequence{sequence}, stream, generation}, "retry");
+      sent.push_back(sequence);
+    }
+    note(
+        connection, who, "sync",
+        "took out of unknown partition " + std::to_string(unknown.front()) + ": " + in_words(sent));
+  });
+  return static_cast<std::int64_t>(sent.size());
+}
+
 // --- giving up
 
 bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {

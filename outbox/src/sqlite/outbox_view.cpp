@@ -126,6 +126,17 @@ OutboxStatus OutboxView::status() {
     while (partitions.step()) {
       status.partitions.push_back(read_partition(partitions, now, current));
     }
+    for (const std::int64_t number : unknown_partitions(connection)) {
+      Query count = connection.query(sql::count_waiting);
+      count.bind(1, number).step();
+      status.partitions.push_back(
+          {.id = {static_cast<int>(number)},
+           .is_current = false,
+           .pending = count.integer(0),
+           .stopped = "unknown",
+           .stopped_detail = "messages wait in a partition that doesn't exist; a sync of the "
+                             "partitions puts them where they belong"});
+    }
     Query workers = connection.query(sql::status_of_workers);
     while (workers.step()) {
       status.workers.push_back({.name = std::string{workers.text(0)},

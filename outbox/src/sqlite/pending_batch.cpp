@@ -125,7 +125,8 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
     if (run[at].sequence.value() != sequence) continue;
     try {
       keep(run[at], rows.read(query));
-    } catch (const Error& e) {
+    } catch (const CorruptEvent& e) {
+      // Only the row itself: what ails the disk ails every message, and is tried again.
       run[at].problem = e.what();
     }
   }

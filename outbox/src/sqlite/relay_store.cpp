@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 namespace stela::outbox {
 
@@ -45,6 +46,27 @@ std::string host_name() {
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
   return name.data();
+}
+
+/// What can't be in a row of standing.sql, in words.
+std::string problem_of(const Query& row) {
+  static constexpr std::pair<int, const char*> never_negative[] = {
+      {1, "epoch"}, {3, "published_through"}, {4, "broker_sequence"}, {6, "flight_count"}};
+  for (const auto& [column, name] : never_negative) {
+    if (row.integer(column) >= 0) continue;
+    return "its row in outbox_partitions has the " + std::string{name} + ' ' +
+           std::to_string(row.integer(column));
+  }
+  return {};
+}
+
+/// Nobody works on a row that can't be.
+void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem) {
+  connection.query(sql::stop_shared)
+      .bind(1, std::int64_t{partition.number})
+      .bind(2, "damaged")
+      .bind(3, problem + "; restore a backup, or repair the row and adopt the partition")
+      .run();
 }
 
 }  // namespace
@@ -132,11 +154,14 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
   store_.core().writer().run_statements(
       [&](Connection& connection) {
         bool unclean = false;
+        std::string problem;
         {
           Query before = connection.query(sql::standing);
           if (!before.bind(1, std::int64_t{partition.number}).step()) return;
           unclean = !before.is_null(0);
+          problem = problem_of(before);
         }
+        if (!problem.empty()) return stop_damaged(connection, partition, problem);
         connection.query(sql::acquire)
             .bind(1, std::int64_t{partition.number})
             .bind(2, worker)

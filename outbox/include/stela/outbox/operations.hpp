@@ -72,6 +72,8 @@ struct Synced {
   std::vector<PartitionId> added = {};
   /// Drained ones of older generations, which nobody looks at any more.
   std::vector<PartitionId> retired = {};
+  /// Messages in partitions that don't exist, which are sent again from where they belong.
+  std::int64_t rescued = 0;
 };
 
 /// Whether an operation is carried out, or only says what it would do.
