@@ -57,7 +57,7 @@ function(stela_install_module module)
     LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT runtime NAMELINK_COMPONENT dev
     ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT dev
     RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
-  if(NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  if(BUILD_SHARED_LIBS AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     # Where the loader doesn't look by itself, a module finds those that it needs beside it.
     set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN")
   endif()
@@ -123,7 +123,7 @@ function(stela_install_modules)
     stela_install_pkg_config(${module})
   endforeach()
 
-  if(TARGET stela_program AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
+  if(TARGET stela_program AND BUILD_SHARED_LIBS AND NOT CMAKE_INSTALL_PREFIX STREQUAL "/usr")
     file(RELATIVE_PATH to_libraries "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
     set_target_properties(stela_program PROPERTIES INSTALL_RPATH "$ORIGIN/${to_libraries}")
   endif()
