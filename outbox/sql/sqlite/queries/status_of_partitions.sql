@@ -7,9 +7,9 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
                      WHERE m.partition = p.partition ORDER BY m.sequence DESC LIMIT 1), 0))
          - p.removed,
        f.sequence, (SELECT e.recorded_at FROM events AS e WHERE e.sequence = f.sequence),
-       (SELECT count(*) FROM outbox_messages AS m
+       (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
         WHERE m.partition = p.partition AND m.attempts > 0),
-       (SELECT count(*) FROM outbox_messages AS m
+       (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_claimed
         WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > ?1)
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
