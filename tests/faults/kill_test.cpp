@@ -125,6 +125,10 @@ std::string KilledWriter::kill_one() {
   std::string promised;
   test::Process child{[&] { write_until_stopped(options, *state, pipe); }};
   const Phase wanted = pick_phase();
+  if (wanted == Phase::inside) {
+    using Linger = test::WritingState::Linger;
+    state->linger = dice_.below(2) == 0 ? Linger::at_begin : Linger::before_commit;
+  }
   const bool was_running = wait_for(wanted, child, *state, pipe, promised);
   child.kill();
   // One that closed before the signal came has gone well, too.

@@ -121,7 +121,7 @@ std::vector<Entry> Attempt::entries() const {
 }
 
 void write_until_stopped(const WritingOptions& options, WritingState& state, const Pipe& promises) {
-  PhaseWatcher watcher{state.phase, options.watcher};
+  PhaseWatcher watcher{state, options.watcher};
   const FaultVfs vfs{watcher};
   auto store = sqlite::open(options.path, {.durability = options.durability,
                                            .checkpoint_pages = options.checkpoint_pages,
@@ -188,20 +188,27 @@ std::string missing_promise(const Attempts& promised, const Attempts& found) {
 
 void PhaseWatcher::begin() noexcept {
   active_ = true;
-  phase_ = Phase::outside;
+  state_.phase = Phase::outside;
 }
 
 void PhaseWatcher::end(Phase phase) noexcept {
   active_ = false;
-  phase_ = phase;
+  state_.phase = phase;
 }
 
 void PhaseWatcher::move_to(Phase phase) noexcept {
-  if (active_) phase_ = phase;
+  if (active_) state_.phase = phase;
+}
+
+void PhaseWatcher::linger(WritingState::Linger place) const noexcept {
+  if (active_ && state_.phase == Phase::inside && state_.linger == place) {
+    std::this_thread::sleep_for(std::chrono::milliseconds{50});
+  }
 }
 
 Verdict PhaseWatcher::before(const FileCall& call) noexcept {
   if (call.operation == FileOperation::write && call.file == FileKind::wal) {
+    linger(WritingState::Linger::before_commit);
     move_to(Phase::committing);
   }
   return next_ != nullptr ? next_->before(call) : Verdict::proceed;
@@ -215,6 +222,7 @@ void PhaseWatcher::after(const FileCall& call, int code) noexcept {
     move_to(call.releases() ? Phase::outside : Phase::checkpointing);
   } else if (call.is_exclusive(write_slot) && !checkpointing_) {
     move_to(call.releases() ? Phase::outside : Phase::inside);
+    linger(WritingState::Linger::at_begin);
   }
 }
 

@@ -57,6 +57,10 @@ struct WritingState {
   static constexpr int threads = 4;
   std::atomic<Phase> phase{Phase::opening};
   std::atomic<bool> stop{false};
+  /// Where a transaction waits for a signal: a busy machine delivers it late, and would hit what
+  /// takes longest instead.
+  enum class Linger : std::uint8_t { nowhere, at_begin, before_commit };
+  std::atomic<Linger> linger{Linger::nowhere};
   /// The attempt that each thread has begun last; numbers count from 1.
   std::array<std::atomic<std::int64_t>, threads> begun{};
 };
@@ -91,8 +95,8 @@ std::string missing_promise(const Attempts& promised, const Attempts& found);
 /// Moves the phase along with what is done to the files.
 class PhaseWatcher final : public FileWatcher {
  public:
-  explicit PhaseWatcher(std::atomic<Phase>& phase, FileWatcher* next = nullptr)
-      : phase_{phase}, next_{next} {}
+  explicit PhaseWatcher(WritingState& state, FileWatcher* next = nullptr)
+      : state_{state}, next_{next} {}
 
   /// Until then the phase is somebody else's.
   void begin() noexcept;
@@ -103,8 +107,9 @@ class PhaseWatcher final : public FileWatcher {
 
  private:
   void move_to(Phase phase) noexcept;
+  void linger(WritingState::Linger place) const noexcept;
 
-  std::atomic<Phase>& phase_;
+  WritingState& state_;
   FileWatcher* next_;
   std::atomic<bool> active_{false};
   std::atomic<bool> checkpointing_{false};
