@@ -1,6 +1,7 @@
 // Replays history through projectors: to rebuild their tables, or to look at a part of it.
 #pragma once
 
+#include <stela/projections/export.hpp>
 #include <stela/projections/projections.hpp>
 
 #include <chrono>
@@ -15,7 +16,7 @@
 namespace stela {
 
 /// Which events. All bounds are inclusive; an empty list doesn't filter.
-struct ReplayFilter {
+struct STELA_PROJECTIONS_EXPORT ReplayFilter {
   std::vector<std::string> streams = {};
   std::vector<std::string> categories = {};
   std::vector<std::string> event_types = {};
