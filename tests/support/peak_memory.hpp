@@ -9,6 +9,14 @@
 
 namespace stela::test {
 
+/// Whether a peak tells of the work: AddressSanitizer keeps what is freed in a quarantine, hundreds
+/// of MiB large.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool peaks_are_of_the_work = false;
+#else
+inline constexpr bool peaks_are_of_the_work = true;
+#endif
+
 /// By how many MiB the process was at most larger during `work` than before it.
 template <class Work>
 std::int64_t peak_mib_of(Work&& work) {
