@@ -14,7 +14,9 @@ function(stela_compile_options target)
     endif()
   endif()
   if(STELA_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${STELA_SANITIZE} -fno-omit-frame-pointer)
+    # What sanitizers add to the code makes GCC see uninitialised values in Boost's headers.
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${STELA_SANITIZE} -fno-omit-frame-pointer -Wno-maybe-uninitialized)
     target_link_options(${target} PUBLIC -fsanitize=${STELA_SANITIZE})
   endif()
 endfunction()
