@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <random>
 
 #include <unistd.h>
@@ -61,6 +62,9 @@ struct Consuming {
   std::string database;
   std::string url;
   Step step = Step::never;
+  /// The event of this stream kills whoever handles it.
+  std::string fatal = {};
+  static constexpr int max_attempts = 2;
 
   void run(Progress& progress) const {
     const DeadlyClock deadly{progress};
@@ -68,13 +72,20 @@ struct Consuming {
     Ledger ledger{database, by_clock ? static_cast<const Clock&>(deadly) : system_clock()};
     nats::Consumer consumer{
         ledger.store,
-        {.url = url, .name = "billing", .stream = "SHOP", .batch_size = 7, .ack_wait = 1'000ms}};
+        {.url = url,
+         .name = "billing",
+         .stream = "SHOP",
+         .batch_size = 7,
+         .ack_wait = 1'000ms,
+         // A process that is killed at one step is often killed while it handles the same message.
+         .max_attempts = fatal.empty() ? 1'000 : max_attempts}};
     const auto at = [this, &progress](Step reached) {
       // Not every time, so that there is progress between deaths: a batch has seven messages.
       const int rarely = step == Step::in_the_handler ? 17 : 3;
       if (reached == step && ++progress.visits % rarely == 0) die();
     };
     consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+      if (placed.stream().name() == fatal) die();
       Ledger::note(transaction, placed);
       at(Step::in_the_handler);
       if (step == Step::before_the_commit) {
@@ -117,6 +128,25 @@ class Killing : public ::testing::TestWithParam<Step> {
     sqlite3_busy_timeout(raw.handle(), 10'000);
     return raw.integer(sql);
   }
+  /// Runs one process after the other, each until it is killed or `done`. How many died.
+  int run_until(const Consuming& consuming, const std::function<bool()>& done) {
+    int deaths = 0;
+    const bool reached = test::eventually(
+        [&] {
+          test::Process process{[&] { consuming.run(*progress); }};
+          test::eventually([&] { return !process.is_running() || done(); }, 20s);
+          if (process.is_running()) {
+            process.kill();
+            return done();
+          }
+          EXPECT_EQ(process.wait(), 128 + SIGKILL);
+          ++deaths;
+          return done();
+        },
+        120s);
+    EXPECT_TRUE(reached);
+    return deaths;
+  }
   bool is_done() { return count("SELECT count(*) FROM ledger") >= orders; }
 
   void expect_each_effect_once() {
@@ -137,22 +167,9 @@ class Killing : public ::testing::TestWithParam<Step> {
 
 TEST_P(Killing, TheConsumerAtOneStepLeavesEachEffectOnce) {
   const Consuming consuming{database, server.url(), GetParam()};
-  int deaths = 0;
-  const bool done = test::eventually(
-      [&] {
-        test::Process process{[&] { consuming.run(*progress); }};
-        test::eventually([&] { return !process.is_running() || is_done(); }, 20s);
-        if (process.is_running()) {
-          process.kill();
-          return is_done();
-        }
-        EXPECT_EQ(process.wait(), 128 + SIGKILL);
-        ++deaths;
-        return is_done();
-      },
-      120s);
 
-  EXPECT_TRUE(done);
+  const int deaths = run_until(consuming, [this] { return is_done(); });
+
   EXPECT_GE(deaths, 1);
   expect_each_effect_once();
 }
@@ -161,6 +178,49 @@ INSTANTIATE_TEST_SUITE_P(Steps, Killing,
                          ::testing::Values(Step::before_the_transaction, Step::in_the_handler,
                                            Step::before_the_commit, Step::after_the_commit,
                                            Step::after_the_answer));
+
+class KillingHandler : public Killing {};
+
+TEST_P(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
+  const Consuming consuming{database, server.url(), GetParam(), "order-13"};
+  const auto letters = [this] {
+    return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0
+               ? count("SELECT count(*) FROM inbox_dead_letters WHERE retry = 0")
+               : 0;
+  };
+
+  const int deaths = run_until(consuming, [&] {
+    return letters() == 1 && count("SELECT count(*) FROM ledger") == orders - 1;
+  });
+
+  // The first is nobody's: it isn't known of what the process died.
+  EXPECT_EQ(deaths, 1 + Consuming::max_attempts);
+  auto store = sqlite::open(database);
+  nats::Inbox inbox{store};
+  const nats::DeadLetter letter = inbox.dead_letters().at(0);
+  EXPECT_EQ(letter.headers.at("ce-subject"), "order-13");
+  EXPECT_EQ(letter.attempts, Consuming::max_attempts);
+  EXPECT_EQ(letter.error, "the process ended while it was handling this message");
+}
+
+TEST_P(KillingHandler, IsTriedOnceMoreWhenAnOperatorWantsIt) {
+  const Consuming consuming{database, server.url(), GetParam(), "order-13"};
+  const auto dead_after = [this](int attempts) {
+    return [this, attempts] {
+      return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0 &&
+             count("SELECT count(*) FROM inbox_dead_letters WHERE retry = 0 AND attempts = " +
+                   std::to_string(attempts)) == 1;
+    };
+  };
+  run_until(consuming, dead_after(Consuming::max_attempts));
+  test::RawSqlite{database}.run("UPDATE inbox_dead_letters SET retry = 1");
+
+  const int deaths = run_until(consuming, dead_after(Consuming::max_attempts + 1));
+
+  EXPECT_LE(deaths, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Steps, KillingHandler, ::testing::Values(Step::never));
 
 class KillingAtAnyTime : public Killing {};
 

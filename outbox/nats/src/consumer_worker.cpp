@@ -23,12 +23,6 @@ constexpr auto purge_interval = 60s;
 constexpr std::size_t most_waiting = 100'000;
 constexpr milliseconds longest_trouble_wait = 10s;
 
-/// A handler threw. What it threw is nested in it.
-struct HandlerFailed {
-  std::string what;
-  bool is_permanent = false;
-};
-
 /// True if it isn't the handler's fault: the database is busy or full.
 bool is_trouble_of_store(const Error& error) noexcept {
   return error.code() == ErrorCode::store_busy || error.code() == ErrorCode::store_full;
@@ -143,8 +137,8 @@ void Consumer::Worker::wait_out(const Error& trouble, std::stop_token& stop) {
     store_.conventions().log->write(
         {.level = LogLevel::warning, .name = "consumer.trouble", .message = trouble.what()});
   }
-  const milliseconds wait =
-      std::min(options_.retry_backoff * (1 << std::min(troubles_ - 1, 10)), longest_trouble_wait);
+  const milliseconds doubled = options_.retry_backoff * (1 << std::min(troubles_ - 1, 10));
+  const milliseconds wait = std::min({doubled, options_.retry_backoff_max, longest_trouble_wait});
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock{mutex};
@@ -166,21 +160,31 @@ void Consumer::Worker::purge_if_due() {
 // --- messages
 
 void Consumer::Worker::handle(std::span<Delivery> batch) {
+  const auto patience = options_.ack_wait / 4;
+  Steady told = now();
+  bool one_by_one = false;
   while (!batch.empty()) {
     std::size_t done = 1;
-    try {
-      done = handle_together(batch);
-    } catch (const HandlerFailed&) {
-      // All of it was undone. One after the other, only the one that failed is put back.
-      for (Delivery& delivery : batch) {
-        handle_alone(delivery);
-        answer({&delivery, 1});
+    const auto is_doubtful = [this](const Delivery& delivery) { return is_suspect(delivery); };
+    const auto fresh = std::find_if(batch.begin(), batch.end(), is_doubtful) - batch.begin();
+    if (fresh == 0) {
+      handle_suspect(batch.front());
+    } else if (one_by_one) {
+      handle_alone(batch.front());
+    } else {
+      try {
+        done = handle_together(batch.first(static_cast<std::size_t>(fresh)));
+      } catch (const HandlerFailed&) {
+        // All of it was undone. One after the other, only the one that failed is put back.
+        one_by_one = true;
+        continue;
       }
-      return;
     }
     answer(batch.first(done));
     batch = batch.subspan(done);
+    if (now() < told + patience) continue;
     for (const Delivery& delivery : batch) pull_->in_progress(delivery);
+    told = now();
   }
 }
 
@@ -220,7 +224,7 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   ReceivedEvent& event = *delivery.event;
   sqlite::Connection& connection = sqlite::open_transaction(transaction).connection();
   const InboxStore::Standing standing = inbox_.look(connection, event, is_whole_);
-  if (is_held(delivery, standing, tick)) {
+  if (!delivery.is_counted && is_held(delivery, standing, tick)) {
     delivery.answer = Delivery::Answer::hold;
     ++tick.held;
     return;
@@ -281,28 +285,6 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   ++tick.handled;
 }
 
-void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error,
-                                    bool is_permanent) {
-  if (is_permanent) return bury(delivery, 1, error);
-  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
-    delivery.attempts = inbox_.note_failure(connection, *delivery.event, error);
-  });
-  log(LogLevel::warning, "consumer.handler_failed", delivery, error);
-  if (delivery.attempts >= options_.max_attempts) return bury(delivery, delivery.attempts, error);
-  delivery.answer = Delivery::Answer::back_off;
-  ++tick_.failed;
-}
-
-void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error) {
-  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
-    inbox_.begin(connection);
-    inbox_.bury(connection, delivery, attempts, error, is_whole_);
-  });
-  delivery.answer = Delivery::Answer::ack;
-  ++tick_.dead;
-  log(LogLevel::error, "consumer.dead_letter", delivery, error);
-}
-
 void Consumer::Worker::answer(std::span<Delivery> batch) {
   for (const Delivery& delivery : batch) {
     switch (delivery.answer) {
@@ -318,39 +300,6 @@ void Consumer::Worker::answer(std::span<Delivery> batch) {
       case Delivery::Answer::none:
         break;
     }
-  }
-}
-
-milliseconds Consumer::Worker::backoff_after(int attempts) {
-  const milliseconds wait = std::min(options_.retry_backoff * (1 << std::min(attempts - 1, 20)),
-                                     options_.retry_backoff_max);
-  // Give or take a quarter, so that what failed together isn't tried together for ever.
-  std::uniform_int_distribution<std::int64_t> spread{-wait.count() / 4, wait.count() / 4};
-  return wait + milliseconds{spread(random_)};
-}
-
-// --- dead letters
-
-void Consumer::Worker::retry_letters() {
-  while (const auto letter = inbox_.next_to_retry()) retry(*letter);
-}
-
-void Consumer::Worker::retry(const InboxStore::Letter& letter) {
-  ConsumerTick tick;
-  bool taken = false;
-  try {
-    const ReceivedEvent event = read_envelope(KeptHeaders{letter.headers}, letter.payload);
-    store_.transact([&](Transaction& transaction) {
-      auto& connection = sqlite::open_transaction(transaction).connection();
-      taken = InboxStore::take_letter(connection, letter.number);
-      if (taken) call_handler(transaction, event, tick);
-    });
-    tick_ += tick;
-    if (taken) ++tick_.revived;
-  } catch (const HandlerFailed& e) {
-    inbox_.fail_letter(letter.number, e.what);
-  } catch (const CorruptEvent& e) {
-    inbox_.fail_letter(letter.number, e.what());
   }
 }
 

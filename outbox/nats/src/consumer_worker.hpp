@@ -9,6 +9,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -16,6 +17,12 @@
 #include <vector>
 
 namespace stela::nats {
+
+/// A handler threw. What it threw is nested in it.
+struct HandlerFailed {
+  std::string what;
+  bool is_permanent = false;
+};
 
 /// Threads: one at a time.
 class Consumer::Worker {
@@ -44,11 +51,15 @@ class Consumer::Worker {
   bool is_patient(const ReceivedEvent& event);
   bool is_held(const Delivery& delivery, InboxStore::Standing standing, ConsumerTick& tick);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
-  void note_failure(Delivery& delivery, const std::string& error, bool is_permanent);
-  void bury(Delivery& delivery, int attempts, const std::string& error);
   void answer(std::span<Delivery> batch);
 
-  // Dead letters.
+  // What fails, or may have killed a process: consumer_failures.cpp.
+  bool is_suspect(const Delivery& delivery) const noexcept;
+  void handle_suspect(Delivery& delivery);
+  void count_beforehand(Delivery& delivery);
+  void note_failure(Delivery& delivery, const std::string& error, bool is_permanent);
+  void take_back_failure(const Delivery& delivery) noexcept;
+  void bury(Delivery& delivery, int attempts, const std::string& error);
   void retry_letters();
   void retry(const InboxStore::Letter& letter);
 
@@ -68,6 +79,8 @@ class Consumer::Worker {
   /// Messages that wait for one before them, by their stream in its store: since when.
   std::map<std::pair<std::string, std::string>, std::map<StreamVersion, Steady>> waiting_;
   std::function<void(const ConsumerTick&)> listener_;
+  /// A dead letter that is being tried again, and that nobody else has.
+  std::optional<InboxStore::Letter> letter_;
   ConsumerTick tick_;
   ConsumerTick reported_;
   Steady next_purge_{};

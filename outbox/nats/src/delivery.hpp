@@ -45,6 +45,8 @@ struct BrokerPlace {
   std::uint64_t sequence = 0;
   /// Nanoseconds, as the broker counts them.
   std::int64_t time = 0;
+  /// How often it was delivered, this time included.
+  std::int64_t deliveries = 1;
 };
 
 struct Delivery {
@@ -55,8 +57,10 @@ struct Delivery {
   std::string problem = {};
 
   enum class Answer : std::uint8_t { none, ack, hold, back_off } answer = Answer::none;
-  /// For `back_off`: how often it was tried.
+  /// How often it was tried, where that is counted.
   int attempts = 0;
+  /// The attempt that is about to be made is counted already, and nothing holds it back.
+  bool is_counted = false;
 
   std::string_view payload() const noexcept;
   std::string_view subject() const noexcept;

@@ -123,6 +123,19 @@ int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
   return attempts;
 }
 
+void InboxStore::explain_failure(Connection& connection, const ReceivedEvent& event,
+                                 const std::string& error) {
+  Query failure = connection.query(sql::explain_failure);
+  bind_stream(failure, event).bind(4, event.version.value()).bind(5, error).run();
+}
+
+void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& event) {
+  for (const std::string_view statement : {sql::take_back_failure, sql::delete_untried}) {
+    Query failure = connection.query(statement);
+    bind_stream(failure, event).bind(4, event.version.value()).run();
+  }
+}
+
 void InboxStore::bury(Connection& connection, const Delivery& delivery, int attempts,
                       const std::string& error, bool whole) {
   if (delivery.event) {
@@ -155,14 +168,23 @@ std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
   return letter;
 }
 
-bool InboxStore::take_letter(Connection& connection, std::int64_t letter) {
-  connection.query(sql::delete_retried).bind(1, letter).run();
+bool InboxStore::take_letter(std::int64_t letter, const std::string& error) {
+  bool taken = false;
+  store_.core().writer().run_statements([&](Connection& connection) {
+    connection.query(sql::take_dead_letter).bind(1, letter).bind(2, error).run();
+    taken = changed(connection);
+  });
+  return taken;
+}
+
+bool InboxStore::remove_letter(Connection& connection, std::int64_t letter) {
+  connection.query(sql::delete_dead_letter).bind(1, letter).run();
   return changed(connection);
 }
 
-void InboxStore::fail_letter(std::int64_t letter, const std::string& error) {
+void InboxStore::explain_letter(std::int64_t letter, const std::string& error) {
   store_.core().writer().run_statements([&](Connection& connection) {
-    connection.query(sql::fail_dead_letter).bind(1, letter).bind(2, error).run();
+    connection.query(sql::explain_dead_letter).bind(1, letter).bind(2, error).run();
   });
 }
 

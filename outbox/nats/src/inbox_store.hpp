@@ -48,6 +48,11 @@ class InboxStore {
   /// Counts a failure. How many there were.
   int note_failure(sqlite::Connection& connection, const ReceivedEvent& event,
                    const std::string& error);
+  /// Says what became of a failure that was counted beforehand.
+  void explain_failure(sqlite::Connection& connection, const ReceivedEvent& event,
+                       const std::string& error);
+  /// Takes back what was counted beforehand: it wasn't the message's fault.
+  void take_back_failure(sqlite::Connection& connection, const ReceivedEvent& event);
   /// Keeps the message, and counts it as handled.
   void bury(sqlite::Connection& connection, const Delivery& delivery, int attempts,
             const std::string& error, bool whole);
@@ -57,12 +62,17 @@ class InboxStore {
     std::string broker_stream;
     KeptHeaders::Map headers;
     std::string payload;
+    /// By `take_letter`.
+    bool is_taken = false;
   };
   /// The next that an operator wants to be tried again.
   std::optional<Letter> next_to_retry();
-  /// False if somebody else took it.
-  static bool take_letter(sqlite::Connection& connection, std::int64_t letter);
-  void fail_letter(std::int64_t letter, const std::string& error);
+  /// Counts the attempt before it is made, as if it had failed with `error`. False if somebody else
+  /// took it.
+  bool take_letter(std::int64_t letter, const std::string& error);
+  /// False if an operator removed it meanwhile.
+  static bool remove_letter(sqlite::Connection& connection, std::int64_t letter);
+  void explain_letter(std::int64_t letter, const std::string& error);
 
   /// Forgets what was handled before `before`, some at a time. False if nothing is left.
   bool purge(Timestamp before);

@@ -1,0 +1,141 @@
+// Messages that fail, that may have killed a process, and that were given up.
+#include "consumer_worker.hpp"
+#include "sqlite/transaction.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::nats {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+/// What is noted of an attempt before it is made.
+constexpr const char* died_of_it = "the process ended while it was handling this message";
+
+}  // namespace
+
+// --- what may have killed a process
+
+/// It was delivered before, and whoever had it didn't get far enough to say what became of it.
+bool Consumer::Worker::is_suspect(const Delivery& delivery) const noexcept {
+  return delivery.place.deliveries > 1 && delivery.event &&
+         handler_of(delivery.event->kind.type) != nullptr;
+}
+
+/// Perhaps the process died of it, and would again: the attempt is counted before it is made.
+void Consumer::Worker::handle_suspect(Delivery& delivery) {
+  count_beforehand(delivery);
+  if (!delivery.is_counted) return;
+  if (delivery.attempts > options_.max_attempts) {
+    return bury(delivery, options_.max_attempts, died_of_it);
+  }
+  try {
+    handle_alone(delivery);
+  } catch (const Error&) {
+    // Trouble with the store isn't the message's fault.
+    take_back_failure(delivery);
+    throw;
+  }
+}
+
+void Consumer::Worker::count_beforehand(Delivery& delivery) {
+  ConsumerTick tick;
+  store_.core().writer().run_statements(
+      [&](sqlite::Connection& connection) {
+        inbox_.begin(connection);
+        const auto standing = inbox_.look(connection, *delivery.event, is_whole_);
+        if (is_held(delivery, standing, tick)) {
+          delivery.answer = Delivery::Answer::hold;
+          ++tick.held;
+        } else if (standing == InboxStore::Standing::duplicate) {
+          delivery.answer = Delivery::Answer::ack;
+          ++tick.duplicates;
+        } else {
+          delivery.attempts = inbox_.note_failure(connection, *delivery.event, died_of_it);
+          delivery.is_counted = true;
+        }
+      },
+      sqlite::Sync::none);
+  tick_ += tick;
+}
+
+// --- what failed
+
+void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error,
+                                    bool is_permanent) {
+  if (is_permanent) return bury(delivery, 1, error);
+  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
+    if (delivery.is_counted) return inbox_.explain_failure(connection, *delivery.event, error);
+    delivery.attempts = inbox_.note_failure(connection, *delivery.event, error);
+  });
+  log(LogLevel::warning, "consumer.handler_failed", delivery, error);
+  if (delivery.attempts >= options_.max_attempts) return bury(delivery, delivery.attempts, error);
+  delivery.answer = Delivery::Answer::back_off;
+  ++tick_.failed;
+}
+
+void Consumer::Worker::take_back_failure(const Delivery& delivery) noexcept try {
+  store_.core().writer().run_statements(
+      [&](sqlite::Connection& connection) {
+        inbox_.take_back_failure(connection, *delivery.event);
+      },
+      sqlite::Sync::none);
+} catch (const Error&) {
+  // One attempt too many is counted; the message has others.
+}
+
+void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error) {
+  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
+    inbox_.begin(connection);
+    inbox_.bury(connection, delivery, attempts, error, is_whole_);
+  });
+  delivery.answer = Delivery::Answer::ack;
+  ++tick_.dead;
+  log(LogLevel::error, "consumer.dead_letter", delivery, error);
+}
+
+milliseconds Consumer::Worker::backoff_after(int attempts) {
+  const milliseconds wait = std::min(options_.retry_backoff * (1 << std::min(attempts - 1, 20)),
+                                     options_.retry_backoff_max);
+  // Give or take a quarter, so that what failed together isn't tried together for ever.
+  std::uniform_int_distribution<std::int64_t> spread{-wait.count() / 4, wait.count() / 4};
+  return wait + milliseconds{spread(random_)};
+}
+
+// --- dead letters
+
+void Consumer::Worker::retry_letters() {
+  for (;;) {
+    if (!letter_ && !(letter_ = inbox_.next_to_retry())) return;
+    // Whoever dies of it isn't to try it again and again: the operator's wish is granted once.
+    if (letter_->is_taken || inbox_.take_letter(letter_->number, died_of_it)) {
+      letter_->is_taken = true;
+      retry(*letter_);
+    }
+    letter_.reset();
+  }
+}
+
+void Consumer::Worker::retry(const InboxStore::Letter& letter) {
+  ConsumerTick tick;
+  bool removed = false;
+  try {
+    const ReceivedEvent event = read_envelope(KeptHeaders{letter.headers}, letter.payload);
+    store_.transact([&](Transaction& transaction) {
+      auto& connection = sqlite::open_transaction(transaction).connection();
+      removed = InboxStore::remove_letter(connection, letter.number);
+      if (removed) call_handler(transaction, event, tick);
+    });
+    tick_ += tick;
+    if (removed) ++tick_.revived;
+  } catch (const HandlerFailed& e) {
+    inbox_.explain_letter(letter.number, e.what);
+  } catch (const CorruptEvent& e) {
+    inbox_.explain_letter(letter.number, e.what());
+  }
+}
+
+}  // namespace stela::nats
