@@ -1,5 +1,6 @@
 // Who we are to the server, and who it is to us.
 #include "nats/answers.hpp"
+#include "nats/operator.hpp"
 #include "support/nats_server.hpp"
 #include "support/temp_dir.hpp"
 
@@ -101,6 +102,40 @@ TEST_F(Access, ByNkey) {
       .nkey_seed_file = file("seed", "SUAMWVJSVPWGW52TATWTRTUHZYHQ2HKCT5VTZIA5T6TXKQH3ITEYL3CT7U")};
   const Answer answer = connect(with);
   EXPECT_EQ(answer.kind, Kind::connected) << answer.detail;
+}
+
+TEST_F(Access, ByCredsFile) {
+  const NatsServer server{test::operator_config()};
+  auto with = options(server);
+
+  EXPECT_EQ(connect(with).kind, Kind::misconfigured);
+  with.credentials = {.creds_file = file("relay.creds", test::creds_file())};
+  const Answer answer = connect(with);
+  EXPECT_EQ(answer.kind, Kind::connected) << answer.detail;
+  with.credentials.creds_file = file("other.creds", test::creds_file(test::other_seed));
+  const Answer refused = connect(with);
+  EXPECT_EQ(refused.kind, Kind::misconfigured);
+  EXPECT_THAT(refused.detail, Not(HasSubstr(test::other_seed)));
+}
+
+TEST_F(Access, OfAConsumerByCredsFile) {
+  const NatsServer server{test::operator_config()};
+  auto with = options(server);
+  with.credentials = {.creds_file = file("relay.creds", test::creds_file())};
+  with.ensure_stream = true;
+  test::Answers answers;
+  nats::Publisher publisher{with};
+  publisher.connect(1, answers);
+  publisher.read_back(1, {}, 1);
+  ASSERT_EQ(answers.wait_for(1).kind, Kind::read_back);
+  auto store = sqlite::open(dir.file("effects.db"));
+
+  nats::Consumer allowed{store,
+                         {.url = server.url(), .credentials = with.credentials, .name = "billing"}};
+  nats::Consumer stranger{store, {.url = server.url(), .name = "billing"}};
+
+  EXPECT_EQ(allowed.poll(), nats::ConsumerTick{});
+  EXPECT_THROW(stranger.poll(), BrokerFailed);
 }
 
 TEST_F(Access, SaysThatItMayNotPublish) {

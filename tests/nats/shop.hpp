@@ -22,14 +22,16 @@ namespace stela::test {
 class Shop {
  public:
   Shop(const std::string& database, const std::string& url, const OutboxOptions& options = {},
-       nats::PublisherOptions broker = {})
-      : store{sqlite::open(database)},
+       nats::PublisherOptions broker = {}, const RelayOptions& relaying = {},
+       const sqlite::Options& storing = {})
+      : store{sqlite::open(database, storing)},
         outbox{store, options},
         publisher{with_defaults(std::move(broker), url, outbox.fence())},
-        relay{outbox, publisher} {}
+        relay{outbox, publisher, relaying} {}
 
-  void place(const std::string& key, std::int64_t total_cents = 100) {
-    auto order = Order::place(Id<Order>::from(key), "jane", total_cents);
+  void place(const std::string& key, std::int64_t total_cents = 100,
+             const std::string& customer = "jane") {
+    auto order = Order::place(Id<Order>::from(key), customer, total_cents);
     orders.save(order);
   }
   void note(const std::string& key) {

@@ -1,0 +1,264 @@
+// The relay against a real nats-server to whose streams something happened, and the ways out.
+#include "nats/jetstream.hpp"
+#include "nats/shop.hpp"
+
+#include <stela/outbox/operations.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <memory>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::JetStream;
+using test::Ledger;
+using test::OrderPlaced;
+using test::OrderShipped;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
+
+class Relaying : public ::testing::Test {
+ protected:
+  PartitionStatus partition() { return operations.status().partitions.front(); }
+  /// Relays until nothing waits.
+  bool publishes_all() {
+    return test::eventually([this] {
+      shop.publish();
+      const OutboxStatus status = operations.status();
+      return status.pending + status.retrying + status.redeliveries + status.in_flight == 0;
+    });
+  }
+  /// Relays until the partition is stopped, and says why.
+  std::string stops() {
+    test::eventually([this] {
+      shop.publish();
+      return !partition().stopped.empty();
+    });
+    return partition().stopped;
+  }
+  /// The events in the stream, with the numbers of their redeliveries; '?' where it isn't ours.
+  std::string log() {
+    std::string log;
+    for (const auto& message : broker().messages("SHOP")) {
+      if (!log.empty()) log += ' ';
+      const auto sequence = message.headers.find("Stela-Sequence");
+      log += sequence == message.headers.end() ? "?" : sequence->second;
+      const auto redelivery = message.headers.find("Stela-Redelivery");
+      if (redelivery != message.headers.end()) log += 'r' + redelivery->second;
+    }
+    return log;
+  }
+  /// What a new consumer of the stream does.
+  std::vector<std::string> effects() {
+    Ledger ledger{dir.file("effects.db")};
+    nats::Consumer consumer{ledger.store,
+                            {.url = server.url(), .name = "effects", .stream = "SHOP"}};
+    consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
+    total = consumer.poll();
+    return ledger.lines();
+  }
+  /// A connection that no death of the server has broken.
+  JetStream& broker() {
+    broker_ = std::make_unique<JetStream>(server.url());
+    return *broker_;
+  }
+
+  test::TempDir dir;
+  test::NatsServer server;
+  test::Shop shop{dir.file("shop.db"),
+                  server.url(),
+                  {},
+                  {.publish_timeout = 1'000ms},
+                  {.publish_timeout = 1'000ms, .retry_backoff = 20ms, .retry_backoff_max = 100ms}};
+  OutboxOperations operations{shop.store, {.who = "ann"}};
+  nats::ConsumerTick total;
+
+ private:
+  std::unique_ptr<JetStream> broker_;
+};
+
+TEST_F(Relaying, StopsWhenItsStreamWasMadeAgainAndRepublishesWhatAnOperatorWants) {
+  shop.place("1");
+  shop.place("2");
+  ASSERT_TRUE(publishes_all());
+  broker().delete_stream("SHOP");
+  shop.place("3");
+
+  EXPECT_EQ(stops(), "broker_lost");
+  operations.adopt(PartitionId{}, 0);
+  EXPECT_EQ(operations.republish({.last = GlobalSequence{2}}).messages, 2);
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "1r1 2r2 3");
+  const auto message = broker().message("SHOP", 1);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->headers.at("Nats-Msg-Id"), message->headers.at("ce-id") + ".r1");
+  EXPECT_THAT(effects(), ElementsAre("order-1@1 order.placed", "order-2@1 order.placed",
+                                     "order-3@1 order.placed"));
+}
+
+TEST_F(Relaying, SendsAgainWhatTheStreamHasAndItsConsumersDropIt) {
+  shop.place("1");
+  shop.place("2");
+  ASSERT_TRUE(publishes_all());
+
+  operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{2}});
+  EXPECT_TRUE(publishes_all());
+  operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{2}});
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "1 2 2r1 2r2");
+  EXPECT_THAT(effects(), SizeIs(2));
+  EXPECT_EQ(total.duplicates, 2);
+}
+
+TEST_F(Relaying, SendsWhatWasParkedBehindTheRestWithANumber) {
+  shop.place("first");
+  ASSERT_TRUE(publishes_all());
+  broker().update_stream("SHOP", [](jsStreamConfig& config) { config.MaxMsgSize = 2'000; });
+  shop.place("large", 100, std::string(3'000, 'x'));
+  shop.place("other");
+  shop.ship("large");
+  ASSERT_TRUE(publishes_all());
+  EXPECT_EQ(operations.status().parked, 2);
+  EXPECT_THAT(operations.show(GlobalSequence{2})->last_error, HasSubstr("10054"));
+  broker().update_stream("SHOP", [](jsStreamConfig& config) { config.MaxMsgSize = -1; });
+
+  operations.retry({.all = true});
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "1 3 2r1 4r2");
+  const auto message = broker().message("SHOP", 3);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->headers.at("Nats-Msg-Id"), message->headers.at("ce-id"));
+  EXPECT_THAT(effects(), ElementsAre("order-first@1 order.placed", "order-other@1 order.placed",
+                                     "order-large@1 order.placed", "order-large@2 order.shipped"));
+}
+
+TEST_F(Relaying, ParksAnEventWhoseHeadersAreTooLarge) {
+  {
+    const ContextScope scope{{.headers = {{"note", std::string(65'000, 'x')}}}};
+    shop.place("1");
+  }
+  shop.place("2");
+
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "2");
+  const auto parked = operations.show(GlobalSequence{1});
+  ASSERT_TRUE(parked);
+  EXPECT_EQ(parked->state, MessageState::parked);
+  EXPECT_EQ(parked->reason, "refused");
+  EXPECT_THAT(parked->last_error, HasSubstr("10097"));
+}
+
+TEST_F(Relaying, StopsBehindAForeignWriterAndGoesOnAsAnOperatorSays) {
+  shop.place("1");
+  ASSERT_TRUE(publishes_all());
+  broker().publish("shop.order.placed", "somebody else's");
+  shop.place("2");
+
+  EXPECT_EQ(stops(), "foreign_writer");
+  EXPECT_EQ(log(), "1 ?");
+  operations.adopt(PartitionId{});
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "1 ? 2");
+}
+
+TEST_F(Relaying, StopsWhereWhatItHasNotSeenCantBeRead) {
+  shop.place("1");
+  ASSERT_TRUE(publishes_all());
+  broker().publish("shop.order.placed", "somebody else's");
+  broker().erase("SHOP", 2);
+  shop.place("2");
+
+  EXPECT_EQ(stops(), "unreadable");
+  operations.adopt(PartitionId{});
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "1 2");
+}
+
+TEST_F(Relaying, GoesOnBehindAPurge) {
+  shop.place("1");
+  shop.place("2");
+  ASSERT_TRUE(publishes_all());
+  broker().purge("SHOP");
+  shop.place("3");
+
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "3");
+}
+
+TEST_F(Relaying, StopsWhenTheServerWasStartedWithAnOlderFolder) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path{server.folder()} / "jetstream";
+  const auto put = [&](const fs::path& from, const fs::path& to) {
+    server.kill();
+    fs::remove_all(to);
+    fs::copy(from, to, fs::copy_options::recursive);
+    server.start_again();
+  };
+  shop.place("1");
+  ASSERT_TRUE(publishes_all());
+  put(folder, dir.file("older"));
+  shop.place("2");
+  shop.place("3");
+  ASSERT_TRUE(publishes_all());
+  EXPECT_EQ(log(), "1 2 3");
+  put(dir.file("older"), folder);
+  EXPECT_EQ(log(), "1");
+  shop.place("4");
+
+  EXPECT_EQ(stops(), "broker_lost");
+  EXPECT_EQ(log(), "1") << "nothing is published behind a hole";
+  EXPECT_THAT(partition().stopped_detail, StartsWith("the partition stood at broker sequence 3"));
+  operations.adopt(PartitionId{});
+  operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{3}});
+  EXPECT_TRUE(publishes_all());
+
+  EXPECT_EQ(log(), "1 2r1 3r2 4");
+  EXPECT_THAT(effects(), SizeIs(4));
+}
+
+TEST(RelayingBinary, PublishesWhatIsStoredIfItIsSaidToBeMeant) {
+  const test::TempDir dir;
+  const test::NatsServer server;
+  const auto open = [&](const nats::PublisherOptions& broker) {
+    return std::make_unique<test::Shop>(dir.file("shop.db"), server.url(), OutboxOptions{}, broker,
+                                        RelayOptions{},
+                                        sqlite::Options{.codec = Codec::portable_binary});
+  };
+  EXPECT_THROW(open({}), UsageError);
+  const auto shop = open({.codec = Codec::portable_binary});
+  shop->place("1", 250);
+  shop->publish();
+
+  Ledger ledger{dir.file("effects.db")};
+  nats::Consumer consumer{ledger.store, {.url = server.url(), .name = "effects", .stream = "SHOP"}};
+  consumer.on<OrderPlaced>([](Transaction& transaction, const Recorded<OrderPlaced>& placed) {
+    Ledger::write(transaction, placed->customer + ' ' + std::to_string(placed->total_cents));
+  });
+  consumer.poll();
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("jane 250"));
+  const auto message = JetStream{server.url()}.message("SHOP", 1);
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->headers.at("ce-datacontenttype"), "application/vnd.stela.binary");
+  std::string stored;
+  codec::encode(Codec::portable_binary, OrderPlaced{"jane", 250}, stored);
+  EXPECT_EQ(message->payload, stored);
+}
+
+}  // namespace
+}  // namespace stela
