@@ -11,6 +11,8 @@ packages=(
 )
 if [ "${1:-}" = tests ]; then
   packages+=(doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl spin tmux)
+  # Other builds of nodejs than Debian's bring their own, and conflict with its package.
+  command -v npm >/dev/null || packages+=(npm)
 fi
 
 missing=()

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -114,8 +115,10 @@ TEST(WireFormat, RefusesTemplatesThatMakeNoSubject) {
   EXPECT_THAT(problem(""), HasSubstr("is empty"));
 }
 
-#ifdef STELA_WIRE_READER
 TEST(WireFormat, IsReadByTheJavaScriptClient) {
+  // A client that can't be had fails the test: a wire format that only we have read is no format.
+  const std::string fetch = STELA_SOURCE_DIR "/tests/nats/js/fetch.sh '" STELA_JAVASCRIPT_DIR "'";
+  ASSERT_EQ(std::system(fetch.c_str()), 0);
   const test::TempDir dir;
   const test::NatsServer server;
   test::Shop shop{dir.file("shop.db"), server.url()};
@@ -128,7 +131,7 @@ TEST(WireFormat, IsReadByTheJavaScriptClient) {
   shop.publish();
 
   const std::string command =
-      std::string{"node " STELA_WIRE_READER " "} + server.url() + " SHOP 4 2>&1";
+      "node '" STELA_JAVASCRIPT_DIR "/read.mjs' " + server.url() + " SHOP 4 2>&1";
   FILE* const reader = popen(command.c_str(), "r");
   std::vector<std::string> lines;
   char line[4096];
@@ -148,7 +151,6 @@ TEST(WireFormat, IsReadByTheJavaScriptClient) {
           R"({"subject":"order-café.7","type":"order.shipped","actor":"Zoë","payload":{"carrier":"dhl"}})"
           "\n"));
 }
-#endif
 
 }  // namespace
 }  // namespace stela
