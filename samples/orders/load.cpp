@@ -68,6 +68,28 @@ void draw_progress(const Placing& placing, Clock::time_point begin) {
             << " a second " << std::flush;
 }
 
+/// The seconds that it took.
+double place_all(Shop& shop, Placing& placing) {
+  const auto begin = Clock::now();
+  // Beside it: the sleep between two pictures isn't part of what is measured.
+  std::jthread drawing;
+  if (isatty(STDERR_FILENO) != 0) {
+    drawing = std::jthread{[&placing, begin](const std::stop_token& stop) {
+      while (!stop.stop_requested()) {
+        draw_progress(placing, begin);
+        std::this_thread::sleep_for(std::chrono::milliseconds{100});
+      }
+    }};
+  }
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < placing.threads; ++thread) {
+      threads.emplace_back([&, thread] { place_orders(shop, placing, thread); });
+    }
+  }
+  return std::chrono::duration<double>{Clock::now() - begin}.count();
+}
+
 void report(Placing& placing, double seconds) {
   std::sort(placing.latencies.begin(), placing.latencies.end());
   const auto at = [&](double share) {
@@ -96,19 +118,7 @@ void load(Application& application, std::span<const std::string> arguments) {
       shop.receive(article(thread, n), placing.orders);
     }
   }
-  const auto begin = Clock::now();
-  {
-    std::vector<std::jthread> threads;
-    for (int thread = 0; thread < placing.threads; ++thread) {
-      threads.emplace_back([&, thread] { place_orders(shop, placing, thread); });
-    }
-    while (isatty(STDERR_FILENO) != 0 && placing.placed < placing.orders &&
-           placing.next < placing.orders) {
-      draw_progress(placing, begin);
-      std::this_thread::sleep_for(std::chrono::milliseconds{100});
-    }
-  }
-  const double seconds = std::chrono::duration<double>{Clock::now() - begin}.count();
+  const double seconds = place_all(shop, placing);
   if (placing.error) std::rethrow_exception(placing.error);
   if (isatty(STDERR_FILENO) != 0) std::cerr << "\r\x1b[K";
   report(placing, seconds);
