@@ -1,6 +1,7 @@
 #include <stela/outbox/operations.hpp>
 
 #include "outbox_sql.hpp"
+#include "sqlite/comparison.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/operations.hpp"
 #include "sqlite/outbox_view.hpp"
@@ -299,6 +300,12 @@ Affected OutboxOperations::republish(const RepublishSelection& selection, Mode m
 
 Reconciled OutboxOperations::reconcile(GlobalSequence from, Mode mode) {
   return outbox::reconcile(impl_->store, impl_->port, impl_->partitioner, from, mode, impl_->who);
+}
+
+Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, Mode mode) {
+  outbox::Comparison comparison{impl_->store, impl_->partitioner};
+  comparison.read(broker);
+  return comparison.carry_out(impl_->port, {from, mode, impl_->who});
 }
 
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {

@@ -3,6 +3,10 @@
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
 namespace stela::nats {
 
 std::string_view MessageHeaders::get(const char* name) const {
@@ -60,6 +64,28 @@ std::string_view Delivery::payload() const noexcept {
 
 std::string_view Delivery::subject() const noexcept {
   return natsMsg_GetSubject(message.get());
+}
+
+// "$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer's>.<time>.<pending>", with two
+// tokens more in front of the stream, and one behind, from newer servers.
+BrokerPlace place_in_reply(std::string_view reply) {
+  std::vector<std::string_view> tokens;
+  for (std::size_t begin = 0; begin <= reply.size();) {
+    const std::size_t end = std::min(reply.find('.', begin), reply.size());
+    tokens.push_back(reply.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  const std::size_t stream = tokens.size() >= 11 ? 4 : 2;
+  if (tokens.size() < 9) throw BrokerFailed{"a message that JetStream didn't send"};
+  BrokerPlace place;
+  const auto read = [&](std::size_t token, auto& number) {
+    std::from_chars(tokens[token].data(), tokens[token].data() + tokens[token].size(), number);
+  };
+  read(stream + 2, place.deliveries);
+  read(stream + 3, place.sequence);
+  read(stream + 5, place.time);
+  read(stream + 6, place.pending);
+  return place;
 }
 
 }  // namespace stela::nats

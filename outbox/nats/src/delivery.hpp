@@ -47,7 +47,12 @@ struct BrokerPlace {
   std::int64_t time = 0;
   /// How often it was delivered, this time included.
   std::int64_t deliveries = 1;
+  /// How many come behind it.
+  std::uint64_t pending = 0;
 };
+
+/// From the subject that a message is to be acknowledged to. BrokerFailed if it isn't one.
+BrokerPlace place_in_reply(std::string_view reply);
 
 struct Delivery {
   MessageHandle message = {};

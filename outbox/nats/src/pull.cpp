@@ -5,7 +5,6 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -25,32 +24,11 @@ std::string_view text_of(const char* text) noexcept {
   return text == nullptr ? std::string_view{} : std::string_view{text};
 }
 
-/// "$JS.ACK.<stream>.<consumer>.<deliveries>.<sequence>.<consumer's>.<time>.<pending>", with two
-/// tokens more in front of the stream, and one behind, from newer servers.
-BrokerPlace place_in(std::string_view reply) {
-  std::vector<std::string_view> tokens;
-  for (std::size_t begin = 0; begin <= reply.size();) {
-    const std::size_t end = std::min(reply.find('.', begin), reply.size());
-    tokens.push_back(reply.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  const std::size_t stream = tokens.size() >= 11 ? 4 : 2;
-  if (tokens.size() < 9) throw BrokerFailed{"a message that JetStream didn't send"};
-  BrokerPlace place;
-  const auto read = [&](std::size_t token, auto& number) {
-    std::from_chars(tokens[token].data(), tokens[token].data() + tokens[token].size(), number);
-  };
-  read(stream + 2, place.deliveries);
-  read(stream + 3, place.sequence);
-  read(stream + 5, place.time);
-  return place;
-}
-
 Delivery deliver(MessageHandle message) {
   Delivery delivery{.message = std::move(message)};
   natsMsg* const raw = delivery.message.get();
   const char* const reply = natsMsg_GetReply(raw);
-  delivery.place = place_in(text_of(reply));
+  delivery.place = place_in_reply(text_of(reply));
   try {
     delivery.event = read_envelope(MessageHeaders{raw}, delivery.payload());
   } catch (const CorruptEvent& e) {

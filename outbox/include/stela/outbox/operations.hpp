@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/outbox/broker_contents.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/messages.hpp>
 #include <stela/outbox/partitioner.hpp>
@@ -117,6 +118,11 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// Enqueues publishable events from `from` on that are neither waiting, parked, discarded nor
   /// published, behind what was to be sent again before.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
+  /// Looks whether what counts as published stands at the broker, and sends again what doesn't, as
+  /// `republish` does, from `from` on. What is published meanwhile isn't looked at. Throws what the
+  /// broker throws, before anything is changed.
+  Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
+                   Mode mode = Mode::carry_out);
   /// Removes what is older from the log of batches, of actions, and of discarded messages, in
   /// bounded steps.
   Purged purge(std::chrono::hours older_than, Mode mode = Mode::carry_out);

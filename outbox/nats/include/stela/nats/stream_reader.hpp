@@ -1,0 +1,29 @@
+// Reads what a publisher has put into JetStream.
+#pragma once
+
+#include <stela/nats/export.hpp>
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox/broker_contents.hpp>
+
+#include <memory>
+
+namespace stela::nats {
+
+/// Headers alone, by a consumer that the broker forgets soon; relays aren't disturbed.
+/// Threads: one at a time.
+class STELA_NATS_EXPORT StreamReader final : public BrokerContents {
+ public:
+  /// With the publisher's options: where the streams are, and how they are fenced. UsageError as
+  /// `check`; BrokerFailed if the broker can't be reached.
+  explicit StreamReader(const PublisherOptions& options);
+  ~StreamReader() override;
+
+  /// BrokerFailed also if there is no such stream.
+  bool read(PartitionId partition, Take take) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace stela::nats

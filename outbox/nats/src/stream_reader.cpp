@@ -1,0 +1,160 @@
+#include <stela/nats/stream_reader.hpp>
+
+#include "connect.hpp"
+#include "delivery.hpp"
+#include "layout.hpp"
+#include "replies.hpp"
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+namespace stela::nats {
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// Messages asked for at a time.
+constexpr int batch = 1'000;
+/// A consumer that nobody asks is forgotten.
+constexpr std::chrono::seconds forgotten_after{60};
+
+std::string in_words(natsStatus status, jsErrCode code) {
+  std::string text = natsStatus_GetText(status);
+  if (code != 0) text += " (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
+  return text;
+}
+
+}  // namespace
+
+class StreamReader::Impl {
+ public:
+  explicit Impl(const PublisherOptions& options) : options_{options}, layout_{options} {
+    nats::check(options_);
+    const OptionsHandle settings =
+        prepare(options.url, options.credentials, options.tls, options.connect_timeout);
+    nats::check(natsOptions_SetAllowReconnect(settings.get(), false), "refusing to reconnect");
+    natsConnection* connection = nullptr;
+    nats::check(natsConnection_Connect(&connection, settings.get()),
+                "connecting to " + options.url);
+    connection_.reset(connection);
+    jsCtx* context = nullptr;
+    nats::check(natsConnection_JetStream(&context, connection, nullptr), "using JetStream");
+    context_.reset(context);
+  }
+
+  bool read(PartitionId partition, Take take) {
+    stream_ = layout_.stream(partition);
+    const StreamInfoHandle info = look();
+    if (info->State.Msgs > 0) read_up_to(info->State.LastSeq, partition, take);
+    return info->State.FirstSeq > 1;
+  }
+
+ private:
+  StreamInfoHandle look() {
+    jsStreamInfo* raw = nullptr;
+    jsErrCode code{};
+    const natsStatus status =
+        js_GetStreamInfo(&raw, context_.get(), stream_.c_str(), nullptr, &code);
+    if (status != NATS_OK) {
+      throw BrokerFailed{"reading the JetStream stream '" + stream_ +
+                         "' failed: " + in_words(status, code)};
+    }
+    return StreamInfoHandle{raw};
+  }
+
+  void read_up_to(std::uint64_t last, PartitionId partition, Take take) {
+    const std::string consumer = make_consumer(partition);
+    if (consumer.empty()) return;
+    const std::string next = "$JS.API.CONSUMER.MSG.NEXT." + stream_ + '.' + consumer;
+    subscribe();
+    for (std::uint64_t pending = 1; pending > 0;) {
+      ask(next);
+      for (int i = 0; i < batch && pending > 0; ++i) {
+        const MessageHandle message = receive();
+        const BrokerPlace place = place_in_reply(natsMsg_GetReply(message.get()));
+        take(describe(message.get(), place.sequence));
+        // What is published meanwhile isn't waited for.
+        pending = place.sequence >= last ? 0 : place.pending;
+      }
+    }
+    subscription_.reset();
+    js_DeleteConsumer(context_.get(), stream_.c_str(), consumer.c_str(), nullptr, nullptr);
+  }
+
+  /// Its name; empty if there is nothing for it.
+  std::string make_consumer(PartitionId partition) {
+    const std::string subject =
+        options_.fence == Fence::subject ? layout_.subject_of(partition) : std::string{};
+    jsConsumerConfig config;
+    jsConsumerConfig_Init(&config);
+    config.DeliverPolicy = js_DeliverAll;
+    config.AckPolicy = js_AckNone;
+    config.HeadersOnly = true;
+    config.InactiveThreshold = nanoseconds{forgotten_after}.count();
+    if (!subject.empty()) config.FilterSubject = subject.c_str();
+    jsConsumerInfo* raw = nullptr;
+    jsErrCode code{};
+    const natsStatus status =
+        js_AddConsumer(&raw, context_.get(), stream_.c_str(), &config, nullptr, &code);
+    if (status != NATS_OK) {
+      throw BrokerFailed{"reading the JetStream stream '" + stream_ +
+                         "' failed: " + in_words(status, code)};
+    }
+    const ConsumerInfoHandle info{raw};
+    return info->NumPending == 0 ? std::string{} : std::string{info->Name};
+  }
+
+  void subscribe() {
+    natsInbox* inbox = nullptr;
+    nats::check(natsInbox_Create(&inbox), "making an inbox");
+    inbox_ = inbox;
+    natsInbox_Destroy(inbox);
+    natsSubscription* subscription = nullptr;
+    nats::check(natsConnection_SubscribeSync(&subscription, connection_.get(), inbox_.c_str()),
+                "subscribing");
+    subscription_.reset(subscription);
+  }
+
+  void ask(const std::string& subject) {
+    const std::string request = "{\"batch\":" + std::to_string(batch) + ",\"expires\":" +
+                                std::to_string(nanoseconds{options_.publish_timeout}.count()) + '}';
+    nats::check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(),
+                                                    inbox_.c_str(), request.c_str()),
+                "asking for messages");
+  }
+
+  MessageHandle receive() {
+    const std::string doing = "reading the JetStream stream '" + stream_ + "'";
+    for (;;) {
+      natsMsg* raw = nullptr;
+      nats::check(
+          natsSubscription_NextMsg(&raw, subscription_.get(), options_.publish_timeout.count()),
+          doing);
+      MessageHandle message{raw};
+      const std::string_view status = MessageHeaders{raw}.get("Status");
+      if (status.empty()) return message;
+      if (status == "100") continue;
+      throw BrokerFailed{doing + " failed: " + std::string{MessageHeaders{raw}.get("Description")}};
+    }
+  }
+
+  const PublisherOptions options_;
+  const Layout layout_;
+  ConnectionHandle connection_;
+  ContextHandle context_;
+  SubscriptionHandle subscription_;
+  std::string inbox_;
+  std::string stream_;
+};
+
+StreamReader::StreamReader(const PublisherOptions& options)
+    : impl_{std::make_unique<Impl>(options)} {}
+
+StreamReader::~StreamReader() = default;
+
+bool StreamReader::read(PartitionId partition, Take take) {
+  return impl_->read(partition, take);
+}
+
+}  // namespace stela::nats

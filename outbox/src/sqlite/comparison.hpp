@@ -1,0 +1,54 @@
+// What the outbox counts as published against what stands at the broker.
+#pragma once
+
+#include "sqlite/operations.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/outbox/operations.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stela::outbox {
+
+struct CompareRequest {
+  GlobalSequence from{1};
+  Mode mode = Mode::carry_out;
+  std::string_view who = {};
+};
+
+/// Reads the broker first, one bit an event, and then the events: of what was published in between
+/// nothing is said.
+/// Threads: one at a time.
+class Comparison {
+ public:
+  Comparison(sqlite::Store& store, const Partitioner& partitioner);
+
+  void read(BrokerContents& broker);
+  Compared carry_out(SqliteOperations& operations, const CompareRequest& request);
+
+ private:
+  using Found = std::pair<std::int64_t, std::string>;
+
+  void read(BrokerContents& broker, PartitionId partition);
+  void recognise(std::vector<Found>& page);
+  bool is_at_broker(std::int64_t sequence) const noexcept;
+  bool may_be_dropped(PartitionId partition, std::int64_t sequence) const;
+  /// The next publishable events; those of them that are missing at the broker.
+  std::vector<GlobalSequence> look(std::int64_t& next, std::int64_t end, bool& more);
+
+  sqlite::Store& store_;
+  const Partitioner& partitioner_;
+  const Timestamp began_;
+  const bool is_shared_;
+  std::vector<bool> at_broker_;
+  /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
+  std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
+  Compared compared_;
+};
+
+}  // namespace stela::outbox

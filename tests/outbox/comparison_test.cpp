@@ -1,0 +1,185 @@
+// What counts as published against what stands at the broker.
+#include "outbox/shop.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using test::Shop;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr PartitionId all{0};
+
+/// The file in which a FileBroker keeps what was published.
+class FileContents final : public BrokerContents {
+ public:
+  explicit FileContents(Shop& shop) : database_{shop.broker.database()} {}
+
+  bool read(PartitionId partition, Take take) override {
+    if (before_reading) before_reading();
+    const std::string rows =
+        "FROM stored WHERE partition = " + std::to_string(partition.number) + " ORDER BY sequence";
+    const auto sequences = database_.rows("SELECT sequence " + rows);
+    const auto ids = database_.rows("SELECT id " + rows);
+    const auto stores = database_.rows("SELECT store " + rows);
+    const auto events = database_.rows("SELECT event " + rows);
+    const auto redeliveries = database_.rows("SELECT redelivery " + rows);
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      take({.broker_sequence = std::stoull(sequences[i]),
+            .message_id = ids[i],
+            .is_ours = !stores[i].empty(),
+            .store_id = stores[i],
+            .sequence = GlobalSequence{std::stoll(events[i])},
+            .redelivery = std::stoll(redeliveries[i])});
+    }
+    if (after_reading) after_reading();
+    return drops;
+  }
+
+  bool drops = false;
+  std::function<void()> before_reading;
+  std::function<void()> after_reading;
+
+ private:
+  test::RawSqlite& database_;
+};
+
+/// "3 of 5 published are missing: 2 3 4", and what else there is.
+std::string in_words(const Compared& compared) {
+  std::string text = std::to_string(compared.missing) + " of " + std::to_string(compared.checked) +
+                     ", " + std::to_string(compared.found) + " found";
+  const auto add = [&](std::int64_t count, const char* what) {
+    if (count > 0) text += ", " + std::to_string(count) + ' ' + what;
+  };
+  add(compared.dropped, "dropped");
+  add(compared.unknown, "unknown");
+  add(compared.foreign, "foreign");
+  for (const GlobalSequence sequence : compared.examples) {
+    text += ' ' + std::to_string(sequence.value());
+  }
+  return text;
+}
+
+class Comparison : public ::testing::TestWithParam<Fence> {
+ protected:
+  Comparison() {
+    shop.append_all({"order-1", "order-2", "order-1", "order-3"});
+    shop.relay();
+  }
+  std::string compare(Mode mode = Mode::carry_out, std::int64_t from = 1) {
+    return in_words(shop.operations.compare(broker, GlobalSequence{from}, mode));
+  }
+  void lose(const std::string& which) {
+    shop.broker.database().run("DELETE FROM stored WHERE " + which);
+  }
+
+  Shop shop{{.fence = GetParam()}};
+  FileContents broker{shop};
+};
+
+INSTANTIATE_TEST_SUITE_P(EveryFence, Comparison,
+                         ::testing::Values(Fence::stream, Fence::subject, Fence::none),
+                         [](const auto& each) { return std::string{to_string(each.param)}; });
+
+TEST_P(Comparison, FindsNothingWhereNothingIsMissing) {
+  EXPECT_EQ(compare(), "0 of 4, 4 found");
+  EXPECT_EQ(shop.totals(), "4 published");
+  EXPECT_THAT(shop.actions(), IsEmpty());
+}
+
+TEST_P(Comparison, SendsAgainWhatTheBrokerLostAndNothingElse) {
+  lose("event IN (2, 3)");
+  EXPECT_EQ(compare(Mode::dry_run), "2 of 4, 2 found 2 3");
+  EXPECT_EQ(shop.totals(), "4 published");
+
+  EXPECT_EQ(compare(), "2 of 4, 2 found 2 3");
+  EXPECT_EQ(shop.totals(), "2 to be sent again, 4 published");
+  EXPECT_EQ(compare(), "0 of 2, 2 found") << "what waits isn't asked for twice";
+  shop.relay();
+  shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "1 4 2r1 3r2");
+  EXPECT_EQ(compare(), "0 of 4, 4 found");
+}
+
+TEST_P(Comparison, BeginsWhereItIsToldTo) {
+  lose("event IN (1, 3)");
+  EXPECT_EQ(compare(Mode::dry_run, 2), "1 of 3, 2 found 3");
+}
+
+TEST_P(Comparison, KnowsWhatTheBrokerDropsFromWhatItLost) {
+  lose("event IN (1, 3)");
+  broker.drops = true;
+  EXPECT_EQ(compare(Mode::dry_run), "1 of 4, 2 found, 1 dropped 3");
+  lose("event > 0");
+  EXPECT_EQ(compare(Mode::dry_run), "0 of 4, 0 found, 4 dropped");
+}
+
+TEST_P(Comparison, TellsOfMessagesThatItDoesNotKnow) {
+  auto& database = shop.broker.database();
+  database.run(
+      "INSERT INTO stored SELECT partition, 50, id, store, 99, 0, '' FROM stored "
+      "WHERE event = 4");
+  database.run(
+      "INSERT INTO stored SELECT partition, 51, id, store, 2, 0, '' FROM stored "
+      "WHERE event = 4");
+  database.run(
+      "INSERT INTO stored SELECT partition, 52, id, 'another', 1, 0, '' FROM stored "
+      "WHERE event = 4");
+  database.run(
+      "INSERT INTO stored SELECT partition, 53, id, '', 1, 0, '' FROM stored "
+      "WHERE event = 4");
+  EXPECT_EQ(compare(), "0 of 4, 4 found, 2 unknown, 2 foreign");
+}
+
+TEST_P(Comparison, SaysNothingOfWhatIsPublishedMeanwhile) {
+  broker.after_reading = [&] {
+    shop.append("order-9");
+    shop.relay();
+  };
+  EXPECT_EQ(compare(), "0 of 4, 4 found");
+  EXPECT_EQ(shop.totals(), "5 published");
+}
+
+TEST_P(Comparison, LeavesWhatIsNotPublishedAlone) {
+  shop.too_large = {5};
+  shop.append_all({"order-5", "order-6"});
+  shop.relay();
+  shop.append("order-7");
+  lose("event = 6");
+  EXPECT_EQ(compare(), "1 of 5, 4 found 6");
+  EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 5 published");
+}
+
+TEST_P(Comparison, ChangesNothingIfTheBrokerCannotBeRead) {
+  lose("event = 2");
+  broker.before_reading = [] { throw BrokerFailed{"nobody listens"}; };
+  EXPECT_THROW(compare(), BrokerFailed);
+  EXPECT_EQ(shop.totals(), "4 published");
+}
+
+TEST(Comparisons, ReadEveryPartitionThatEverPublished) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2"});
+  shop.relay();
+  shop.operations.resize(4);
+  for (int i = 0; i < 12; ++i) shop.append("order-" + std::to_string(i));
+  for (int i = 0; i < 4; ++i) shop.relay();
+  ASSERT_EQ(shop.totals(), "14 published");
+  shop.operations.sync(true);
+  FileContents broker{shop};
+  EXPECT_EQ(in_words(shop.operations.compare(broker)), "0 of 14, 14 found");
+
+  shop.broker.database().run("DELETE FROM stored WHERE event IN (1, 7)");
+  EXPECT_EQ(in_words(shop.operations.compare(broker)), "2 of 14, 12 found 1 7");
+  for (int i = 0; i < 3; ++i) shop.relay();
+  EXPECT_EQ(in_words(shop.operations.compare(broker)), "0 of 14, 14 found");
+}
+
+}  // namespace
+}  // namespace stela
