@@ -98,14 +98,16 @@ class Runner::Driver {
     while (!stop.stop_requested()) {
       const bool moved = try_pass(stop);
       const auto now = steady_clock::now();
-      if (listener_ && (moved || now >= reported + options_.idle_backoff)) {
-        listener_(report());
+      if (moved || now >= reported + options_.idle_backoff) {
+        const RunnerTick tick = report();
+        if (listener_) listener_(tick);
         reported = now;
       }
       if (!moved && !stop.stop_requested()) watch_.wait_until(now + nap());
     }
     give_back();
-    if (listener_) listener_(report());
+    const RunnerTick tick = report();
+    if (listener_) listener_(tick);
   }
 
   void on_tick(std::function<void(const RunnerTick&)> listener) { listener_ = std::move(listener); }
@@ -300,7 +302,19 @@ class Runner::Driver {
                           .owned_count = owned,
                           .elsewhere_count = static_cast<std::int64_t>(seats_.size()) - owned};
     reported_ = c;
+    tell(tick);
     return tick;
+  }
+
+  void tell(const RunnerTick& tick) const noexcept {
+    MetricSink& metrics = *store_.conventions().metrics;
+    metrics.count("stela_runner_events_total", tick.scanned, {});
+    metrics.count("stela_runner_commits_total", tick.commits, {});
+    metrics.count("stela_runner_failures_total", tick.failed, {});
+    metrics.count("stela_runner_halts_total", tick.halted, {});
+    metrics.count("stela_runner_parked_total", tick.parked, {});
+    metrics.count("stela_runner_takeovers_total", tick.taken_over, {});
+    metrics.gauge("stela_runner_owned_projectors", static_cast<double>(tick.owned_count), {});
   }
 
   const RunnerOptions options_;

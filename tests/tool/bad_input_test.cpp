@@ -1,6 +1,7 @@
 // Everything that can be wrong with what the tool is given: one sentence, the right exit code, and
 // nothing lost.
 #include "support/nats_server.hpp"
+#include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
@@ -9,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -28,7 +30,9 @@ class ToolBadInput : public testing::Test {
     std::ofstream{dir_.file("foreign.db")};
     RawSqlite{dir_.file("foreign.db")}.run("CREATE TABLE letters (text TEXT)");
     run_well({"migrate", "--db", dir_.file("newer.db")});
-    RawSqlite{dir_.file("newer.db")}.run("PRAGMA user_version = 9999");
+    RawSqlite{dir_.file("newer.db")}.run(
+        "INSERT INTO stela_migrations SELECT module, number + 100, name, checksum, applied_at "
+        "FROM stela_migrations WHERE module = 'eventstore'");
     std::ofstream{dir_.file("bad.toml")} << "db = [[\n";
   }
   std::string file(const std::string& name) const { return dir_.file(name); }
@@ -45,6 +49,13 @@ struct BadInput {
 };
 
 TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
+  const NatsServer nats;
+  Running twin{
+      {"outbox", "work", "--db", db_, "--id", "w1", "--silent", "--nats", "nats://127.0.0.1:1"}};
+  ASSERT_TRUE(eventually([&] {
+    const std::string seen = run_well({"outbox", "status", "--db", db_, "--json"});
+    return seen.find(R"("is_alive":true)") != std::string::npos;
+  }));
   const std::vector<BadInput> table{
       {{"events", "list"}, 2, "which database? Say --db FILE"},
       {{"events", "list", "--db", file("none.db")}, 3, "there is no database at"},
@@ -52,6 +63,8 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
       {{"outbox", "status", "--db", file("text.db")}, 1, "text.db"},
       {{"migrate", "--db", file("text.db")}, 1, "text.db"},
       {{"outbox", "status", "--db", file("foreign.db")}, 1, "foreign.db"},
+      {{"outbox", "status", "--db", file("newer.db")}, 1, "newer"},
+      {{"migrate", "--db", file("newer.db")}, 1, "newer"},
       {{"migrate", "--db", file("nowhere/shop.db")}, 1, "nowhere"},
       {{"backup", "--db", db_, db_}, 2, "shop.db"},
       {{"config", "show", "--config", file("bad.toml")}, 2, "bad.toml:1: "},
@@ -73,6 +86,18 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
        4,
        "the broker at nats://127.0.0.1:1"},
       {{"outbox", "work", "--db", db_, "--stream", "a b", "--once"}, 2, "a b"},
+      {{"outbox", "work", "--db", db_, "--nats", nats.url(), "--id", "w1", "--once"},
+       1,
+       "a worker named 'w1' is alive"},
+      {{"outbox", "work", "--db", db_, "--metrics", "here", "--once"}, 2, "the port of metrics"},
+      {{"outbox", "work", "--db", db_, "--metrics", "256.1.1.1:80", "--once"}, 2, "IP address"},
+      {{"outbox", "work", "--db", db_, "--metrics-file", file("nowhere/m.prom"), "--once"},
+       1,
+       "m.prom"},
+      {{"outbox", "reconcile", "--db", db_, "--against-broker", "--nats", "nats://127.0.0.1:1"},
+       4,
+       "nats://127.0.0.1:1"},
+      {{"outbox", "reconcile", "--db", db_, "--from", "0"}, 2, "--from is a whole number from 1"},
       {{"outbox", "retry", "7", "--db", db_}, 2, "7"},
       {{"outbox", "retry", "seven", "--db", db_}, 2, "whole number"},
       {{"outbox", "list", "--db", db_, "--partition", "p9999"}, 2, "p00, p01"},
@@ -144,6 +169,15 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
   }
   EXPECT_EQ(run_well({"export", "--db", db_}), before);
   EXPECT_EQ(member(run_well({"outbox", "status", "--db", db_, "--json"}), "pending"), "1");
+  twin.signal(SIGTERM);
+  EXPECT_EQ(twin.wait(), 0) << twin.err();
+
+  // Nobody holds the partition any more, so that a worker sees which stream it is to write to.
+  const Ran astray = run({"outbox", "work", "--db", db_, "--nats", nats.url(), "--stream",
+                          "NOWHERE", "--once", "--silent"});
+  EXPECT_EQ(astray.code, 4) << astray.err;
+  EXPECT_THAT(astray.err, HasSubstr("there is no JetStream stream 'NOWHERE'"));
+  EXPECT_EQ(member(run_well({"outbox", "status", "--db", db_, "--json"}), "pending"), "1");
 }
 
 TEST_F(ToolBadInput, ErrorsAreJsonWhereItWasAskedFor) {
@@ -173,19 +207,49 @@ TEST_F(ToolBadInput, ADatabaseInUseIsSaidSo) {
   EXPECT_EQ(lines_of(run_well({"events", "list", "--db", db_, "--json"})).size(), 1U);
 }
 
+/// As somebody who isn't root: root may read everything.
+Ran run_unprivileged(std::vector<std::string> words) {
+  if (geteuid() != 0) return run(words);
+  words.insert(words.begin(), {"--reuid=65534", "--regid=65534", "--clear-groups", program()});
+  return run(words, {.program = "/usr/bin/setpriv"});
+}
+
 TEST_F(ToolBadInput, NoPermissionIsSaidSo) {
-  if (geteuid() == 0) {
-    // Root may read everything: a folder where the database should be is as unreadable.
-    std::filesystem::create_directory(file("folder.db"));
-    const Ran ran = run({"events", "list", "--db", file("folder.db")});
-    EXPECT_EQ(ran.code, 1);
-    EXPECT_THAT(ran.err, HasSubstr("folder.db"));
-    return;
+  std::filesystem::create_directory(file("folder.db"));
+  const Ran folder = run({"events", "list", "--db", file("folder.db")});
+  EXPECT_EQ(folder.code, 1);
+  EXPECT_THAT(folder.err, HasSubstr("folder.db"));
+
+  if (run_unprivileged({"version"}).code != 0) {
+    GTEST_SKIP() << "nobody else may run the program where it was built";
   }
-  std::filesystem::permissions(db_, std::filesystem::perms::none);
-  const Ran ran = run({"events", "list", "--db", db_});
-  EXPECT_EQ(ran.code, 1);
+  using std::filesystem::perms;
+  std::filesystem::permissions(
+      dir_.path(), perms::owner_all | perms::others_exec | perms::others_read | perms::group_all);
+  std::filesystem::permissions(db_, perms::none);
+  const Ran unreadable = run_unprivileged({"events", "list", "--db", db_});
+  EXPECT_EQ(unreadable.code, 1) << unreadable.out;
+  EXPECT_THAT(unreadable.err, HasSubstr("shop.db"));
+  EXPECT_LE(lines_of(unreadable.err).size(), 1U) << unreadable.err;
+  const Ran nowhere = run_unprivileged({"migrate", "--db", file("new.db")});
+  EXPECT_EQ(nowhere.code, 1) << nowhere.out;
+  EXPECT_THAT(nowhere.err, HasSubstr("new.db"));
+}
+
+TEST_F(ToolBadInput, AFileThatMayOnlyBeReadIsSaidSo) {
+  if (run_unprivileged({"version"}).code != 0) {
+    GTEST_SKIP() << "nobody else may run the program where it was built";
+  }
+  using std::filesystem::perms;
+  std::filesystem::permissions(
+      dir_.path(), perms::owner_all | perms::others_exec | perms::others_read | perms::group_all);
+  std::filesystem::permissions(db_, perms::owner_read | perms::group_read | perms::others_read);
+  const Ran ran = run_unprivileged(
+      {"events", "append", "--db", db_, "--stream", "order-1", "--type", "a.b", "--data", "{}"});
+  EXPECT_EQ(ran.code, 1) << ran.out;
+  EXPECT_EQ(ran.out, "");
   EXPECT_THAT(ran.err, HasSubstr("shop.db"));
+  EXPECT_LE(lines_of(ran.err).size(), 1U) << ran.err;
 }
 
 }  // namespace

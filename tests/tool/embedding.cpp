@@ -4,6 +4,8 @@
 #include <stela/projections.hpp>
 #include <stela/tool.hpp>
 
+#include <cstdlib>
+
 namespace {
 
 using stela::test::OrderPlaced;
@@ -18,6 +20,18 @@ class Customers {
   }
   void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
     model.execute("INSERT INTO {customers} VALUES (?1)", placed->customer);
+  }
+};
+
+/// How many orders there are, in the transaction that appends them.
+class Tally {
+ public:
+  static constexpr stela::ProjectorType projector_type{"tally", 1};
+  using Events = stela::EventSet<OrderPlaced>;
+
+  void create(stela::ReadModel& model) { model.execute("CREATE TABLE {tally} (cents INTEGER)"); }
+  void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
+    model.execute("INSERT INTO {tally} VALUES (?1)", placed->total_cents);
   }
 };
 
@@ -44,6 +58,9 @@ int main(int argc, char** argv) {
   app.name = "shop";
   app.version = "3.1";
   app.aggregate<Bill>().aggregate<stela::test::Order>();
-  app.projections = [](stela::Projections& projections) { projections.add(Customers{}); };
+  app.projections = [](stela::Projections& projections) {
+    projections.add(Customers{});
+    if (std::getenv("SHOP_TALLY") != nullptr) projections.add_inline(Tally{});
+  };
   return stela::tool::run(argc, argv, app);
 }

@@ -56,6 +56,36 @@ TEST_F(ToolEmbedded, DrivesAndRebuildsProjectors) {
   EXPECT_EQ(shop({"projections", "list", "--json"}).out, "");
 }
 
+TEST_F(ToolEmbedded, AnInlineProjectorIsLeftBehindOnlyWhenAskedTo) {
+  const std::vector<std::string> place{
+      "events", "append",       "--stream", "bill-1",
+      "--type", "order.placed", "--data",   R"({"customer":"Ada","total_cents":1})"};
+  const auto with_tally = [&](const std::vector<std::string>& words) {
+    return run(words, {.environment = {{"STELA_DB", db_}, {"SHOP_TALLY", "1"}},
+                       .program = STELA_EMBEDDING});
+  };
+  const auto tallied = [&] { return RawSqlite{db_}.integer("SELECT count(*) FROM tally"); };
+  EXPECT_EQ(with_tally(place).code, 0);
+  EXPECT_EQ(tallied(), 3);
+
+  const Ran refused = shop(place);
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("'projector:tally'"));
+  EXPECT_THAT(refused.err, HasSubstr("--leave-behind"));
+  EXPECT_EQ(RawSqlite{db_}.integer("SELECT count(*) FROM events"), 3);
+
+  auto words = place;
+  words.emplace_back("--leave-behind");
+  const Ran left = shop(words);
+  EXPECT_EQ(left.code, 0) << left.err;
+  EXPECT_THAT(left.err, HasSubstr("'tally' is left behind"));
+  EXPECT_EQ(tallied(), 3);
+
+  // Whoever knows it catches it up first.
+  EXPECT_EQ(with_tally(place).code, 0);
+  EXPECT_EQ(tallied(), 5);
+}
+
 TEST_F(ToolEmbedded, GoesByItsOwnName) {
   EXPECT_THAT(shop({"version"}).out, HasSubstr("shop 3.1, Stela "));
   EXPECT_THAT(shop({"events", "lsit"}).err, HasSubstr("shop: there is no command"));

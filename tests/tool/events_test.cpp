@@ -228,6 +228,7 @@ TEST_F(ToolEvents, DoctorSaysWhatToDo) {
   const std::string report = run_well({"doctor", "--db", db_, "--json"});
   EXPECT_THAT(report, HasSubstr(R"({"check":"SQLite","state":)"));
   EXPECT_THAT(report, HasSubstr(R"("check":"space")"));
+  EXPECT_THAT(report, HasSubstr("journal_mode wal, page_size 4096, encoding UTF-8"));
   run_well({"outbox", "enable", "--db", db_, "--from-now"});
   append("order-1", "{}", {"--publish"});
   const Ran ran = run({"doctor", "--db", db_, "--nats", "nats://127.0.0.1:1"});

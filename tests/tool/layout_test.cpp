@@ -27,7 +27,7 @@ View busy_view() {
   view.done.wanted = 8;
   view.done.owned = 7;
   view.done.broker = "connected";
-  view.done.per_second[59] = 100;
+  view.done.per_slot[59] = 100;
   view.done.troubles = {{.sequence = 17, .partition = "p03", .message = hostile}};
   view.trouble_streams = {"order-\x1b[31m"};
   view.status.pending = 5'000;
@@ -157,13 +157,17 @@ TEST(WorkerStatistics, AddUpOverTheWindow) {
   EXPECT_EQ(seen.ticks, 2);
   EXPECT_EQ(seen.totals.published, 10);
   EXPECT_EQ(seen.mean_duration, 2ms);
-  EXPECT_EQ(seen.per_second[50], 5);
-  EXPECT_EQ(seen.per_second[58], 5);
+  EXPECT_EQ(seen.per_slot[58], 5);
+  EXPECT_EQ(seen.per_slot[59], 5);
 
   seen = statistics.look(begun + 15s);
   EXPECT_EQ(seen.ticks, 1);
   EXPECT_EQ(seen.totals.published, 5);
   EXPECT_EQ(seen.ever.published, 10);
+  EXPECT_EQ(seen.per_slot[56], 5);
+  // The line of the last five minutes forgets them.
+  seen = statistics.look(begun + 10min);
+  EXPECT_EQ(std::count(seen.per_slot.begin(), seen.per_slot.end(), 0), 60);
 }
 
 TEST(WorkerStatistics, WithoutAWindowShowTheLastTick) {

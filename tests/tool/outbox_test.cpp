@@ -1,9 +1,12 @@
+#include "support/nats_server.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <optional>
 
 namespace stela::test {
 namespace {
@@ -107,6 +110,8 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
 
 TEST_F(ToolOutbox, ResizesAndSyncs) {
   EXPECT_THAT(outbox({"partitions", "resize", "16", "--dry-run"}).out, HasSubstr("from 1 to 16"));
+  EXPECT_EQ(member(outbox({"partitions", "resize", "16", "--dry-run", "--json"}).out, "before"),
+            "1");
   const Ran resized = outbox({"partitions", "resize", "16", "--json"});
   EXPECT_EQ(member(resized.out, "after"), "16");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "partition_count"), "16");
@@ -130,6 +135,40 @@ TEST_F(ToolOutbox, ReconcileFindsWhatIsInNoState) {
   EXPECT_THAT(dry, HasSubstr("\"examples\":[2]"));
   EXPECT_EQ(member(outbox({"reconcile", "--json"}).out, "missing"), "1");
   EXPECT_EQ(member(outbox({"reconcile", "--json"}).out, "missing"), "0");
+}
+
+TEST_F(ToolOutbox, ReconcilesWithABrokerThatForgot) {
+  auto nats = std::make_optional<NatsServer>();
+  const auto with_broker = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--nats", nats->url(), "--stream", "SHOP"});
+    return outbox(std::move(words));
+  };
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--ensure-stream", "--silent"}).code, 0);
+  const Ran fine = with_broker({"reconcile", "--against-broker"});
+  EXPECT_EQ(fine.out,
+            "3 published events compared with 3 messages at the broker.\nNone is missing there.\n");
+
+  // A new server, with none of what the old one acknowledged.
+  nats.emplace();
+  const Ran nothing = with_broker({"reconcile", "--against-broker"});
+  EXPECT_EQ(nothing.code, 4);
+  EXPECT_THAT(nothing.err, HasSubstr("'SHOP'"));
+  const Ran stopped = with_broker({"work", "--once", "--ensure-stream", "--silent"});
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("broker_lost")) << stopped.err;
+
+  const std::string dry = with_broker({"reconcile", "--against-broker", "--dry-run", "--json"}).out;
+  EXPECT_EQ(member(dry, "missing"), "3");
+  EXPECT_EQ(member(dry, "found"), "0");
+  EXPECT_THAT(dry, HasSubstr("\"examples\":[1,2,3]"));
+  const Ran unasked = with_broker({"reconcile", "--against-broker"});
+  EXPECT_EQ(unasked.code, 2);
+  EXPECT_THAT(unasked.err, HasSubstr("--yes"));
+  EXPECT_THAT(with_broker({"reconcile", "--against-broker", "--yes"}).out,
+              HasSubstr("3 are missing there, and are to be sent again: 1, 2, 3\n"));
+  EXPECT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).code, 0);
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
+  EXPECT_EQ(member(with_broker({"reconcile", "--against-broker", "--json"}).out, "found"), "3");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "redeliveries"), "0");
 }
 
 TEST_F(ToolOutbox, PurgeKeepsWhatIsYoung) {

@@ -1,5 +1,6 @@
 #include "support/nats_server.hpp"
 #include "support/process.hpp"
+#include "support/prometheus_text.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <fstream>
+#include <iterator>
 
 namespace stela::test {
 namespace {
@@ -89,6 +92,26 @@ TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
   EXPECT_EQ(member(lines[0], "published"), "3");
   EXPECT_EQ(member(lines[0], "owned_count"), "4");
   EXPECT_EQ(member(lines[0], "broker"), "connected");
+}
+
+TEST_F(ToolWork, PrintsAPlainLineATickWithoutATerminal) {
+  append(3);
+  const auto lines = lines_of(run_well(work({"--once"})));
+  ASSERT_THAT(lines, SizeIs(1));
+  EXPECT_THAT(lines[0], testing::MatchesRegex(
+                            "[0-9T:-]+Z relaying: claimed 3, published 3, retried 0, parked 0 in "
+                            ".*; pending 0; owns 4 of 4; broker connected"));
+}
+
+TEST_F(ToolWork, WritesItsMetricsToAFile) {
+  append(2);
+  const std::string file = dir_.file("stela.prom");
+  run_well(work({"--until-empty", "--silent", "--metrics-file", file}));
+  std::ifstream stream{file};
+  const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  EXPECT_THAT(text, HasSubstr("\nstela_outbox_published_total 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_worker_published_total 2\n"));
+  EXPECT_THAT(problems_in_metrics(text), testing::IsEmpty());
 }
 
 TEST_F(ToolWork, HandsOverWhenAskedToStop) {

@@ -5,9 +5,11 @@
 
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/framework/codec/json_writer.hpp>
+#include <stela/projections/operations.hpp>
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace stela::tool {
@@ -102,6 +104,23 @@ Outbox& Session::outbox() {
 void Session::prepare_to_append() {
   find_outbox();
   if (invocation_.app.projections) projections();
+}
+
+std::vector<std::string> Session::leave_unknown_behind() {
+  constexpr std::string_view prefix = "projector:";
+  std::vector<std::string> left;
+  for (const auto& required : sqlite::required_participants(store_)) {
+    if (required.name.substr(0, prefix.size()) != prefix) continue;
+    const std::string name = required.name.substr(prefix.size());
+    const bool is_known =
+        projections_ != nullptr &&
+        std::any_of(projections_->registrations().begin(), projections_->registrations().end(),
+                    [&](const auto& one) { return one.name == name; });
+    if (is_known) continue;
+    projections::leave_behind(store_, name);
+    left.push_back(name);
+  }
+  return left;
 }
 
 Projections& Session::projections() {

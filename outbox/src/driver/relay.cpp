@@ -126,15 +126,17 @@ class Relay::Driver final : public relay::Observer {
       step();
       const Steady stepped = now();
       worked += stepped - begun;
-      if (listener_ && (did_something() || stepped >= reported + options_.idle_backoff)) {
-        listener_(report(std::exchange(worked, {})));
+      if (did_something() || stepped >= reported + options_.idle_backoff) {
+        const RelayTick tick = report(std::exchange(worked, {}));
+        if (listener_) listener_(tick);
         reported = stepped;
       }
       const bool waits_for_answers = is_busy();
       if (!worker_.is_stopped()) mailbox_.wait_until(worker_.deadline());
       if (waits_for_answers) worked += now() - stepped;
     }
-    if (listener_) listener_(report(worked));
+    const RelayTick last = report(worked);
+    if (listener_) listener_(last);
     started_ = stopping_ = false;
   }
 
@@ -215,7 +217,22 @@ class Relay::Driver final : public relay::Observer {
       tick.backoff = std::chrono::duration_cast<std::chrono::microseconds>(next - at);
     }
     reported_ = c;
+    tell(tick);
     return tick;
+  }
+
+  void tell(const RelayTick& tick) const noexcept {
+    MetricSink& metrics = *event_store_.conventions().metrics;
+    metrics.count("stela_worker_ticks_total", 1, {});
+    metrics.count("stela_worker_claimed_total", tick.claimed, {});
+    metrics.count("stela_worker_published_total", tick.published, {});
+    metrics.count("stela_worker_retried_total", tick.retried, {});
+    metrics.count("stela_worker_parked_total", tick.parked, {});
+    metrics.count("stela_worker_skipped_total", tick.skipped, {});
+    metrics.count("stela_worker_fenced_total", tick.fenced, {});
+    metrics.count("stela_worker_read_backs_total", tick.read_backs, {});
+    metrics.observe("stela_worker_tick_duration_seconds",
+                    std::chrono::duration<double>{tick.duration}.count(), {});
   }
 
   void on_incident(const relay::Incident& incident) override {

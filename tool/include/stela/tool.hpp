@@ -2,4 +2,5 @@
 #pragma once
 
 #include <stela/tool/app.hpp>
+#include <stela/tool/metrics.hpp>
 #include <stela/tool/run.hpp>

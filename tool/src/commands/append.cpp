@@ -86,10 +86,10 @@ Draft parse_line(const std::string& line, const Draft& defaults) {
   return draft;
 }
 
+/// Events as lines of JSON, once they are committed.
 class Appender {
  public:
   Appender(Session& session, Output& out) : store_{session.store()}, out_{out} {
-    session.prepare_to_append();
     if (store_.conventions().codec != Codec::json) {
       throw Exit{failed,
                  "this database keeps payloads as portable binary, which only its application can "
@@ -105,12 +105,12 @@ class Appender {
   /// All of them in one transaction; prints each once they are committed.
   void append(std::span<const Draft> drafts) {
     committed_.clear();
-    if (drafts.size() == 1) {
-      append_to(store_, drafts.front());
-    } else {
-      store_.transact([&](Transaction& transaction) {
-        for (const Draft& draft : drafts) append_to(transaction, draft);
-      });
+    try {
+      commit(drafts);
+    } catch (const ParticipantMissing& e) {
+      throw ParticipantMissing{std::string{e.what()} +
+                               "; append with the tool that is built into its application, or say "
+                               "--leave-behind"};
     }
     for (const Committed& event : committed_) {
       std::string text;
@@ -128,6 +128,13 @@ class Appender {
   GlobalSequence last() const noexcept { return last_; }
 
  private:
+  void commit(std::span<const Draft> drafts) {
+    if (drafts.size() == 1) return append_to(store_, drafts.front());
+    store_.transact([&](Transaction& transaction) {
+      for (const Draft& draft : drafts) append_to(transaction, draft);
+    });
+  }
+
   static void append_to(EventLog& log, const Draft& draft) {
     const StreamId stream = StreamId::parse(draft.stream);
     const std::string payload = minified(draft.data);
@@ -218,6 +225,13 @@ int append(Invocation& call) {
   if (given.has("--batch") && !from_stdin) throw Misuse{"--batch goes with --stdin"};
   if (!from_stdin) draft.data = given.required("--data");
   Session session{call};
+  session.prepare_to_append();
+  if (given.has("--leave-behind")) {
+    for (const std::string& name : session.leave_unknown_behind()) {
+      call.out.note("The projector '" + in_one_line(name) +
+                    "' is left behind; the next process that registers it catches it up first.");
+    }
+  }
   Appender appender{session, call.out};
   if (from_stdin) {
     append_lines(appender, draft, batch);
@@ -243,7 +257,9 @@ Command append_command() {
           "be \"version\", \"expected\", \"publish\", \"correlation\", \"causation\", \"actor\"; "
           "flags hold for lines that don't say. Each line is a transaction of its own, or --batch "
           "N "
-          "of them together.",
+          "of them together. Inline projectors that this tool doesn't know refuse appends; with "
+          "--leave-behind they are no longer asked: processes that have them must be started "
+          "again, and catch up.",
       .options = {db_option,
                   {"--stream", "ID", "the stream: category-key"},
                   {"--type", "NAME", "the event's name"},
@@ -255,7 +271,9 @@ Command append_command() {
                   {"--batch", "N", "with --stdin: so many events a transaction"},
                   {"--correlation", "ID", "what the event belongs to"},
                   {"--causation", "ID", "the event that led to this one"},
-                  {"--actor", "NAME", "who did it"}},
+                  {"--actor", "NAME", "who did it"},
+                  {"--leave-behind", "",
+                   "append without the inline projectors that only the application knows"}},
       .examples = {{"one event, to be published",
                     "events append --stream order-1001 --type order.placed --publish --data "
                     "'{\"total_cents\":4200}'"},

@@ -19,6 +19,7 @@
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <mutex>
 
 namespace stela::tool {
@@ -112,6 +113,40 @@ void look_at_file(Examination& examination, const std::string& path) {
   } else {
     examination.fine("space", in_bytes(free) + " left on the disk");
   }
+}
+
+/// What is fixed in the file: each as Stela makes it, and what to do if it isn't so.
+void look_at_pragmas(Examination& examination, const std::string& path) {
+  struct Wanted {
+    const char* pragma;
+    std::string_view value;
+    const char* advice;
+  };
+  constexpr std::array wanted{
+      Wanted{"journal_mode", "wal", "say PRAGMA journal_mode = wal while nobody uses it"},
+      Wanted{"page_size", "4096", "export it, and import it into a new database: it is slow so"},
+      Wanted{"encoding", "UTF-8", "export it, and import it into a new database"}};
+  sqlite3* raw = nullptr;
+  const int opened = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
+  const std::unique_ptr<sqlite3, int (*)(sqlite3*)> database{raw, sqlite3_close_v2};
+  std::string found;
+  for (const Wanted& one : wanted) {
+    std::string value;
+    const auto take = [](void* text, int, char** columns, char**) {
+      *static_cast<std::string*>(text) = columns[0] != nullptr ? columns[0] : "";
+      return 0;
+    };
+    const std::string query = std::string{"PRAGMA "} + one.pragma;
+    if (opened == SQLITE_OK) sqlite3_exec(raw, query.c_str(), take, &value, nullptr);
+    found.append(found.empty() ? "" : ", ").append(one.pragma).append(" ").append(value);
+    if (value != one.value) {
+      return examination.warn(
+          "pragmas",
+          std::string{one.pragma} + " is '" + value + "', not '" + std::string{one.value} + "'",
+          one.advice);
+    }
+  }
+  examination.fine("pragmas", found);
 }
 
 void look_at_clock(Examination& examination, sqlite::Store& store) {
@@ -287,6 +322,7 @@ int doctor(Invocation& call) {
   examination.fine("database", std::to_string(store.last_sequence().value()) + " events, " +
                                    std::string{to_string(store.conventions().codec)} +
                                    ", durability " + std::string{to_string(store.durability())});
+  look_at_pragmas(examination, store.path());
   look_at_file(examination, store.path());
   look_at_clock(examination, store);
   look_at_participants(examination, call.app, store);

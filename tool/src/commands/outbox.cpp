@@ -5,6 +5,7 @@
 #include "commands/enable.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
+#include "commands/reconcile.hpp"
 #include "commands/work.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
@@ -219,36 +220,6 @@ int republish(Invocation& call) {
                [&](Mode mode) { return session.operations().republish(selection, mode); });
 }
 
-int reconcile(Invocation& call) {
-  const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
-  Session session{call};
-  const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("checked", found.checked).add("missing", found.missing);
-    std::string& list_text = object.key("examples");
-    list_text += '[';
-    for (const GlobalSequence sequence : found.examples) {
-      if (list_text.back() != '[') list_text += ',';
-      json::append_integer(list_text, sequence.value());
-    }
-    list_text += ']';
-    object.close();
-    call.out.json(text);
-    return done;
-  }
-  std::string text = in_digits(found.checked) + " publishable events looked at; ";
-  if (found.missing == 0) {
-    text += "each is waiting, parked, discarded or published.";
-  } else {
-    text += in_digits(found.missing) + " were in no state, and ";
-    text += call.arguments.has("--dry-run") ? "would be enqueued." : "are enqueued now.";
-  }
-  call.out.line(text);
-  return done;
-}
-
 int purge(Invocation& call) {
   const auto text = call.arguments.text("--older-than");
   const auto age = parse_duration(text.value_or(call.settings().text("outbox.retention")),
@@ -336,11 +307,7 @@ std::vector<Command> outbox_commands() {
                    dry_run_option, yes_option},
        .examples = {{"what the broker lost", "outbox republish --since 2h --dry-run"}},
        .run = republish},
-      {.path = "outbox reconcile",
-       .summary = "enqueues publishable events that are in no state",
-       .options = {db_option, from_option, dry_run_option},
-       .examples = {{"whether there are any", "outbox reconcile --dry-run"}},
-       .run = reconcile},
+      reconcile_command(),
       {.path = "outbox purge",
        .summary = "removes what is old from the log of batches and actions",
        .options = {db_option,

@@ -58,21 +58,19 @@ int resize(Invocation& call) {
   const auto count = static_cast<int>(
       to_integer(call.arguments.operands().front(), "the number of partitions", {1, 1024}));
   Session session{call};
-  const int before = session.operations().status().partition_count;
-  if (call.arguments.has("--dry-run")) {
-    call.out.line("Would go from " + std::to_string(before) + " to " + std::to_string(count) +
-                  " partitions.");
-    return done;
-  }
-  const Resized resized = session.operations().resize(count);
+  const bool dry = call.arguments.has("--dry-run");
+  Resized resized{.before = session.operations().status().partition_count, .after = count};
+  if (!dry) resized = session.operations().resize(count);
   if (call.out.is_json()) {
     std::string text;
-    json::ObjectWriter{text}
-        .add("before", resized.before)
-        .add("after", resized.after)
-        .add("generation", resized.generation)
-        .close();
+    json::ObjectWriter object{text};
+    object.add("before", resized.before).add("after", resized.after).add("dry_run", dry);
+    if (!dry) object.add("generation", resized.generation);
+    object.close();
     call.out.json(text);
+  } else if (dry) {
+    call.out.line("Would go from " + std::to_string(resized.before) + " to " +
+                  std::to_string(count) + " partitions.");
   } else {
     call.out.line("From " + std::to_string(resized.before) + " to " +
                   std::to_string(resized.after) +

@@ -6,10 +6,15 @@
 #include "commands/replay.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
+#include "worker/health.hpp"
+#include "worker/http_server.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/runner.hpp>
+#include <stela/tool/metrics.hpp>
+
+#include <optional>
 
 namespace stela::tool {
 namespace {
@@ -133,10 +138,37 @@ int cancel(Invocation& call) {
   return done;
 }
 
+/// What is asked of a runner over HTTP.
+HttpResponse answer(std::string_view path, sqlite::Store& store, const Signals& signals,
+                    const PrometheusMetrics& reported) {
+  if (path != "/metrics" && path != "/readyz") return other_page(path);
+  std::vector<ProjectorStatus> projectors;
+  std::vector<std::string> reasons;
+  try {
+    projectors = projections::list(store);
+  } catch (const Error& e) {
+    reasons.push_back("database: " + in_one_line(e.what()));
+  }
+  if (path == "/metrics") return metrics_page(metrics_text(projectors) + reported.text());
+  if (signals.stopped()) reasons.emplace_back("draining");
+  for (const ProjectorStatus& one : projectors) {
+    if (one.halted) reasons.push_back("projector " + one.name + " is halted: " + problem_of(one));
+  }
+  return readiness(reasons);
+}
+
 int run(Invocation& call) {
   const Signals signals{
       [&call] { call.out.note("Handing over; a second signal leaves at once."); }};
-  Session session{call};
+  PrometheusMetrics reported;
+  Session session{call, {.metrics = &reported}};
+  std::optional<HttpServer> metrics;
+  if (const auto address = call.arguments.text("--metrics")) {
+    metrics.emplace(parse_address(*address), [&](std::string_view path) {
+      return answer(path, session.store(), signals, reported);
+    });
+    call.out.note("Metrics at " + metrics->url() + "/metrics");
+  }
   Runner runner{session.projections(), {.worker = call.arguments.text("--id").value_or("")}};
   if (!call.arguments.has("--once")) {
     runner.run(signals.token());
@@ -195,6 +227,8 @@ std::vector<Command> projection_commands() {
        .about = "Needs the types, so it is there in an application's own tool.",
        .options = {db_option,
                    {"--once", "", "catch up, then leave"},
+                   {"--metrics", "ADDR",
+                    "serve /metrics, /healthz and /readyz: a port on loopback, or HOST:PORT"},
                    {"--id", "NAME", "the runner's name"}},
        .examples = {{"what is committed now", "projections run --once"}},
        .run = run},

@@ -16,16 +16,24 @@
 #include "worker/tick_text.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/tool/metrics.hpp>
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
 #include <thread>
 
 namespace stela::tool {
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Of the file that metrics are written to.
+constexpr auto metrics_every = 5s;
 
 enum class How : std::uint8_t { forever, once, until_empty };
 
@@ -92,6 +100,19 @@ void refuse_twin(OutboxOperations& operations, const Crew& crew) {
   }
 }
 
+/// For a worker that ends where the broker fails: what it ends with says so, and once is enough.
+class AllButTheEnd final : public LogSink {
+ public:
+  explicit AllButTheEnd(LogSink& next) : next_{next} {}
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name == "relay.broker_down" || entry.name == "relay.misconfigured") return;
+    next_.write(entry);
+  }
+
+ private:
+  LogSink& next_;
+};
+
 /// The worker, from its start to its end.
 class Work {
  public:
@@ -103,11 +124,13 @@ class Work {
         statistics_{
             {.relays = static_cast<int>(call.arguments.integer("--workers", {1, 64}).value_or(1)),
              .window = std::chrono::seconds{call.settings().integer("worker.window")},
-             .next = plan.dashboard ? nullptr : &log_}},
+             .next = log_of(plan)}},
         signals_{[this] { ask_to_stop(); }, [] { Screen::restore(); }},
-        session_{call, {.log = &statistics_}},
+        session_{call, {.log = &statistics_, .metrics = &reported_}},
         watch_{session_.store(), session_.operations(), statistics_},
-        crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())} {
+        crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())},
+        metrics_file_{call.arguments.text("--metrics-file")} {
+    if (metrics_file_) write_metrics();
     refuse_twin(session_.operations(), crew_);
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
     if (const auto address = call.arguments.text("--metrics")) {
@@ -145,10 +168,16 @@ class Work {
                       .color = call_.out.has_color()});
     }
     crew_.join();
+    write_metrics_if_due(Steady::max());
     return done;
   }
 
  private:
+  LogSink* log_of(const Plan& plan) {
+    if (plan.dashboard) return nullptr;
+    return plan.how == How::forever ? static_cast<LogSink*>(&log_) : &log_but_the_end_;
+  }
+
   /// The configured name, which several relays number; or that of the only one.
   std::string name() const {
     const std::string& id = call_.settings().text("worker.id");
@@ -171,6 +200,7 @@ class Work {
     if (plan_.most > 0 && published_ >= plan_.most) crew_.request_stop();
     service_.ready();
     service_.alive(now);
+    write_metrics_if_due(now);
     if (plan_.silent || plan_.dashboard) return;
     const OutboxStatus status = watch_.look(plan_.how == How::forever ? 100ms : 0ms).status;
     const std::string state = state_of(statistics_.look(now), status, crew_.stop_requested());
@@ -185,26 +215,48 @@ class Work {
 
   /// What is asked for over HTTP, on the server's thread.
   HttpResponse answer(std::string_view path) {
-    if (path == "/healthz") return {.body = "ok\n"};
-    if (path != "/metrics" && path != "/readyz") {
-      return {.status = 404, .body = "there are /metrics, /healthz and /readyz\n"};
-    }
+    if (path != "/metrics" && path != "/readyz") return other_page(path);
     const StatusWatch::Seen seen = watch_.look_closely(1s);
     const Snapshot done = statistics_.look(std::chrono::steady_clock::now());
-    const Condition condition{.done = done,
-                              .status = seen.status,
-                              .store_problem = seen.problem,
-                              .is_draining = crew_.stop_requested(),
-                              .max_lag = call_.settings().duration("worker.max_lag")};
-    if (path == "/metrics") {
-      return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
-              .body = metrics_text(condition)};
+    const Condition condition = condition_of(seen, done);
+    if (path == "/readyz") return readiness(why_not_ready(condition));
+    return metrics_page(page_of(seen, condition));
+  }
+
+  Condition condition_of(const StatusWatch::Seen& seen, const Snapshot& done) const {
+    return {.done = done,
+            .status = seen.status,
+            .store_problem = seen.problem,
+            .is_draining = crew_.stop_requested(),
+            .max_lag = call_.settings().duration("worker.max_lag")};
+  }
+
+  std::string page_of(const StatusWatch::Seen& seen, const Condition& condition) const {
+    return metrics_text(condition) + metrics_text(seen.projectors) + reported_.text();
+  }
+
+  /// Readers never see half of it.
+  void write_metrics() {
+    const StatusWatch::Seen seen = watch_.look_closely(1s);
+    const Snapshot done = statistics_.look(std::chrono::steady_clock::now());
+    const std::string beside = *metrics_file_ + ".new";
+    std::ofstream file{beside, std::ios::trunc};
+    file << page_of(seen, condition_of(seen, done));
+    file.close();
+    if (!file || std::rename(beside.c_str(), metrics_file_->c_str()) != 0) {
+      throw Exit{failed, "the metrics can't be written to '" + in_one_line(*metrics_file_) +
+                             "': " + std::strerror(errno)};
     }
-    HttpResponse response{.body = {}};
-    for (const std::string& reason : why_not_ready(condition)) response.body += reason + "\n";
-    if (response.body.empty()) return {.body = "ready\n"};
-    response.status = 503;
-    return response;
+  }
+
+  /// A disk that is full doesn't keep anybody from relaying.
+  void write_metrics_if_due(Steady now) try {
+    if (!metrics_file_ || now < next_metrics_) return;
+    next_metrics_ = std::chrono::steady_clock::now() + metrics_every;
+    write_metrics();
+  } catch (const Exit& e) {
+    statistics_.write(
+        {.level = LogLevel::warning, .name = "worker.metrics_file", .message = e.what()});
   }
 
   template <class IsDone>
@@ -221,13 +273,16 @@ class Work {
       std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 100ms));
     }
     crew_.hand_over();
+    write_metrics_if_due(Steady::max());
     return signals_.stopped() ? interrupted : done;
   }
 
   Invocation& call_;
   const Plan plan_;
   LogToStderr log_;
+  AllButTheEnd log_but_the_end_{log_};
   Statistics statistics_;
+  PrometheusMetrics reported_;
   ServiceManager service_;
   std::mutex mutex_;
   /// Guarded by mutex_: the crew, once it can be asked to stop.
@@ -239,6 +294,8 @@ class Work {
   StatusWatch watch_;
   Crew crew_;
   std::optional<HttpServer> metrics_;
+  const std::optional<std::string> metrics_file_;
+  Steady next_metrics_{};
 };
 
 int work(Invocation& call) {
@@ -271,6 +328,8 @@ Command work_command() {
                   {"--silent", "", "print nothing but errors"},
                   {"--metrics", "ADDR",
                    "serve /metrics, /healthz and /readyz: a port on loopback, or HOST:PORT"},
+                  {"--metrics-file", "FILE",
+                   "write the metrics there every few seconds, for a textfile collector"},
                   {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
                   {"--window", "N", "show sums of the last N seconds", "worker.window"}},
       .examples = {{"in the foreground",

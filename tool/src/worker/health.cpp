@@ -1,75 +1,17 @@
 #include "worker/health.hpp"
 
 #include "cli/text.hpp"
+#include "worker/metric_writer.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
-#include <stela/framework/version.hpp>
-
-#include <array>
-#include <initializer_list>
+#include <algorithm>
 #include <utility>
 
 namespace stela::tool {
 namespace {
 
-using Labels = std::initializer_list<std::pair<std::string_view, std::string_view>>;
-
 double in_seconds(std::chrono::microseconds duration) {
   return static_cast<double>(duration.count()) / 1e6;
 }
-
-/// Writes metrics one behind the other.
-class MetricWriter {
- public:
-  MetricWriter& begin(std::string_view name, std::string_view type, std::string_view help) {
-    name_ = name;
-    out.append("# HELP ").append(name).append(" ").append(help).append("\n");
-    out.append("# TYPE ").append(name).append(" ").append(type).append("\n");
-    return *this;
-  }
-  MetricWriter& value(double number, Labels labels = {}, std::string_view suffix = {}) {
-    out.append(name_).append(suffix);
-    if (labels.size() > 0) out += '{';
-    bool first = true;
-    for (const auto& [label, text] : labels) {
-      if (!std::exchange(first, false)) out += ',';
-      out.append(label).append("=\"").append(escaped(text)).append("\"");
-    }
-    if (labels.size() > 0) out += '}';
-    out += ' ';
-    json::append_double(out, number);
-    out += '\n';
-    return *this;
-  }
-  MetricWriter& value(std::int64_t number, Labels labels = {}) {
-    return value(static_cast<double>(number), labels);
-  }
-  void histogram(std::string_view name, const Histogram& histogram, std::string_view help) {
-    begin(name, "histogram", help);
-    for (std::size_t i = 0; i < Histogram::bounds.size(); ++i) {
-      std::string bound;
-      json::append_double(bound, Histogram::bounds[i]);
-      value(static_cast<double>(histogram.up_to(i)), {{"le", bound}}, "_bucket");
-    }
-    value(static_cast<double>(histogram.count()), {{"le", "+Inf"}}, "_bucket");
-    value(histogram.sum(), {}, "_sum");
-    value(static_cast<double>(histogram.count()), {}, "_count");
-  }
-
-  std::string out;
-
- private:
-  static std::string escaped(std::string_view text) {
-    std::string safe;
-    for (const char c : in_one_line(text)) {
-      if (c == '"' || c == '\\') safe += '\\';
-      safe += c;
-    }
-    return safe;
-  }
-
-  std::string_view name_;
-};
 
 void write_outbox(MetricWriter& metrics, const OutboxStatus& status) {
   metrics.begin("stela_outbox_lag_seconds", "gauge", "Age of the oldest message that waits.")
@@ -101,31 +43,8 @@ void write_outbox(MetricWriter& metrics, const OutboxStatus& status) {
   }
 }
 
-void write_counters(MetricWriter& metrics, const Snapshot& done) {
-  struct Counter {
-    std::string_view name;
-    std::int64_t value;
-    std::string_view help;
-  };
-  const Counter counters[] = {
-      {"stela_worker_ticks_total", done.ticks_ever, "Ticks of this process."},
-      {"stela_worker_claimed_total", done.ever.claimed, "Messages taken up."},
-      {"stela_worker_published_total", done.ever.published, "Messages published."},
-      {"stela_worker_retried_total", done.ever.retried, "Tries that failed and are repeated."},
-      {"stela_worker_parked_total", done.ever.parked, "Messages parked."},
-      {"stela_worker_skipped_total", done.ever.skipped, "Messages given up by on_poison = skip."},
-      {"stela_worker_fenced_total", done.ever.fenced, "Changes refused for want of the lease."},
-      {"stela_worker_read_backs_total", done.ever.read_backs,
-       "Questions to the broker what stands there."},
-  };
-  for (const Counter& counter : counters) {
-    metrics.begin(counter.name, "counter", counter.help).value(counter.value);
-  }
-}
-
 void write_worker(MetricWriter& metrics, const Condition& condition) {
   const Snapshot& done = condition.done;
-  write_counters(metrics, done);
   metrics.begin("stela_worker_owned_partitions", "gauge", "Partitions that this process has.")
       .value(done.owned);
   metrics.begin("stela_worker_wanted_partitions", "gauge", "Its share of the partitions.")
@@ -138,12 +57,14 @@ void write_worker(MetricWriter& metrics, const Condition& condition) {
       .value(std::int64_t{done.broker == "connected"});
   metrics.begin("stela_worker_ready", "gauge", "1 while /readyz says yes.")
       .value(std::int64_t{why_not_ready(condition).empty()});
-  metrics.histogram("stela_worker_tick_duration_seconds", done.tick_durations,
-                    "How long a tick worked.");
-  metrics.histogram("stela_worker_publish_duration_seconds", done.publish_latency,
-                    "From sending a message to the broker's acknowledgement.");
-  metrics.histogram("stela_outbox_commit_to_publish_seconds", done.end_to_end,
-                    "From the commit of an event to its publication; the ends of each batch.");
+  metrics
+      .begin("stela_worker_publish_duration_seconds", "histogram",
+             "From sending a message to the broker's acknowledgement.")
+      .histogram(done.publish_latency);
+  metrics
+      .begin("stela_outbox_commit_to_publish_seconds", "histogram",
+             "From the commit of an event to its publication; the ends of each batch.")
+      .histogram(done.end_to_end);
 }
 
 }  // namespace
@@ -175,9 +96,28 @@ std::string metrics_text(const Condition& condition) {
   MetricWriter metrics;
   write_outbox(metrics, condition.status);
   write_worker(metrics, condition);
-  metrics.begin("stela_build_info", "gauge", "1, with the version of Stela.")
-      .value(std::int64_t{1}, {{"version", version()}});
-  return std::move(metrics.out);
+  return std::move(metrics).text();
+}
+
+std::string metrics_text(std::span<const projections::ProjectorStatus> projectors) {
+  using projections::ProjectorStatus;
+  MetricWriter metrics;
+  const auto write = [&](std::string_view name, std::string_view help, auto value_of) {
+    metrics.begin(name, "gauge", help);
+    for (const ProjectorStatus& one : projectors) {
+      if (one.state == "living") metrics.value(value_of(one), {{"projector", one.name}});
+    }
+  };
+  if (projectors.empty()) return {};
+  write("stela_projector_lag_seconds", "How long the first event that it hasn't seen has waited.",
+        [](const ProjectorStatus& one) { return in_seconds(one.lag); });
+  write("stela_projector_lag_events", "Events that it hasn't seen.",
+        [](const ProjectorStatus& one) { return one.lag_events; });
+  write("stela_projector_halted", "1 while an event that it can't take holds it up.",
+        [](const ProjectorStatus& one) { return std::int64_t{one.halted}; });
+  write("stela_projector_parked_events", "Events that it put aside.",
+        [](const ProjectorStatus& one) { return one.parked; });
+  return std::move(metrics).text();
 }
 
 }  // namespace stela::tool

@@ -4,8 +4,10 @@
 #include "worker/statistics.hpp"
 
 #include <stela/outbox/messages.hpp>
+#include <stela/projections/operations.hpp>
 
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,11 @@ struct Condition {
 /// Why it shouldn't be counted on, in words; empty if it should.
 std::vector<std::string> why_not_ready(const Condition& condition);
 
-/// The metrics of docs/reference/metrics.md, in Prometheus' text form.
+// Metrics of docs/reference/metrics.md, in Prometheus' text form: what isn't reported to a sink.
+
+/// Of the outbox and its worker.
 std::string metrics_text(const Condition& condition);
+/// Of projectors as the database has them; nothing if it has none.
+std::string metrics_text(std::span<const projections::ProjectorStatus> projectors);
 
 }  // namespace stela::tool

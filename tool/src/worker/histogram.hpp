@@ -14,11 +14,15 @@ namespace stela::tool {
 class Histogram {
  public:
   /// Upper bounds in seconds; above the last is one bucket more.
-  static constexpr std::array bounds{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
-                                     0.25,   0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0};
+  static constexpr std::array bounds{0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005,
+                                     0.01,   0.025,   0.05,   0.1,   0.25,   0.5,
+                                     1.0,    2.5,     5.0,    10.0,  30.0,   60.0};
 
   void add(std::chrono::microseconds duration) noexcept {
-    const double seconds = std::max(0.0, static_cast<double>(duration.count()) / 1e6);
+    add_seconds(static_cast<double>(duration.count()) / 1e6);
+  }
+  void add_seconds(double seconds) noexcept {
+    seconds = std::max(0.0, seconds);
     const auto at = std::lower_bound(bounds.begin(), bounds.end(), seconds) - bounds.begin();
     ++counts_[static_cast<std::size_t>(at)];
     ++count_;

@@ -161,4 +161,20 @@ std::string HttpServer::url() const {
   return impl_->url();
 }
 
+HttpResponse metrics_page(std::string text) {
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(text)};
+}
+
+HttpResponse readiness(const std::vector<std::string>& why_not) {
+  if (why_not.empty()) return {.body = "ready\n"};
+  HttpResponse response{.status = 503};
+  for (const std::string& reason : why_not) response.body += reason + "\n";
+  return response;
+}
+
+HttpResponse other_page(std::string_view path) {
+  if (path == "/healthz") return {.body = "ok\n"};
+  return {.status = 404, .body = "there are /metrics, /healthz and /readyz\n"};
+}
+
 }  // namespace stela::tool

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::tool {
 
@@ -23,6 +24,12 @@ struct HttpResponse {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body = {};
 };
+
+HttpResponse metrics_page(std::string text);
+/// 200, or 503 with the reasons.
+HttpResponse readiness(const std::vector<std::string>& why_not);
+/// /healthz, or that there is no such page.
+HttpResponse other_page(std::string_view path);
 
 /// Answers GET and HEAD, one request a connection. Slow clients are cut off.
 /// Threads: has one of its own, on which the handler is called.

@@ -79,7 +79,7 @@ Block summary(const View& view, std::size_t width) {
   return block;
 }
 
-/// One character a second, as tall as its share of the most.
+/// One character for each five seconds, as tall as its share of the most.
 Line sparkline(const std::array<std::int64_t, 60>& values, std::size_t width) {
   constexpr std::array bars{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   const std::size_t shown = std::min(values.size(), width > 12 ? width - 12 : width);
@@ -89,7 +89,8 @@ Line sparkline(const std::array<std::int64_t, 60>& values, std::size_t width) {
   for (auto at = begin; at != values.end(); ++at) {
     text += bars[static_cast<std::size_t>((*at * 8 + most - 1) / most)];
   }
-  return {{text, Style::good}, {" ≤" + in_digits(most) + "/s", Style::dim}};
+  const std::int64_t rate = (most + slot_length.count() - 1) / slot_length.count();
+  return {{text, Style::good}, {" ≤" + in_digits(rate) + "/s", Style::dim}};
 }
 
 std::string latency_in_words(const Snapshot& done) {
@@ -112,7 +113,7 @@ Block throughput(const View& view, std::size_t width) {
   block.push_back(pair("last back-off", in_words(view.done.last_backoff)));
   block.push_back(pair("commit to publish", latency_in_words(view.done)));
   block.push_back(pair("since the start", in_digits(view.done.ever.published) + " published"));
-  block.push_back(sparkline(view.done.per_second, width));
+  block.push_back(sparkline(view.done.per_slot, width));
   return block;
 }
 
@@ -214,7 +215,8 @@ Block help() {
           {{"?       this, and back"}},
           {{"Ctrl-C  as q; a second one leaves at once"}},
           {{""}},
-          {{"* ours  - nobody's  ! stopped", Style::dim}}};
+          {{"* ours  - nobody's  ! stopped", Style::dim}},
+          {{"▂▅█ published in the last five minutes; behind ≤ the most a second", Style::dim}}};
 }
 
 /// Side by side, with a bar between.

@@ -9,8 +9,8 @@ namespace {
 /// Of these the latencies that are shown are the percentiles.
 constexpr std::size_t kept_latencies = 1'000;
 
-std::int64_t second_of(Steady time) {
-  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+std::int64_t slot_of(Steady time) {
+  return time.time_since_epoch() / slot_length;
 }
 
 std::optional<std::chrono::microseconds> percentile(std::vector<std::chrono::microseconds> sorted,
@@ -51,10 +51,9 @@ void Statistics::add(int relay, const RelayTick& tick, Steady now) {
   of.has_ticked = true;
   ever_.add(tick);
   ++ticks_ever_;
-  tick_durations_.add(tick.duration);
-  Second& second = seconds_[static_cast<std::size_t>(second_of(now) % 60)];
-  if (second.number != second_of(now)) second = {second_of(now), 0};
-  second.published += tick.published;
+  Slot& slot = slots_[static_cast<std::size_t>(slot_of(now)) % slots_.size()];
+  if (slot.number != slot_of(now)) slot = {slot_of(now), 0};
+  slot.published += tick.published;
   recent_.push_back({now, tick});
   const auto kept = options_.window;
   while (recent_.size() > 1 && (kept.count() == 0 || recent_.front().at < now - kept)) {
@@ -97,7 +96,6 @@ Snapshot Statistics::look(Steady now) const {
   Snapshot seen{.ever = ever_,
                 .ticks_ever = ticks_ever_,
                 .troubles = {troubles_.begin(), troubles_.end()},
-                .tick_durations = tick_durations_,
                 .publish_latency = publish_latency_,
                 .end_to_end = end_to_end_};
   std::chrono::microseconds duration{0};
@@ -119,11 +117,11 @@ Snapshot Statistics::look(Steady now) const {
                  std::chrono::duration_cast<std::chrono::microseconds>(now - relay.heartbeat));
     if (is_worse(relay.last.broker, seen.broker)) seen.broker = relay.last.broker;
   }
-  const std::int64_t current = second_of(now);
-  for (std::int64_t ago = 0; ago < 60; ++ago) {
-    const Second& second = seconds_[static_cast<std::size_t>((current - ago) % 60)];
-    if (second.number == current - ago) {
-      seen.per_second[static_cast<std::size_t>(59 - ago)] = second.published;
+  const std::int64_t current = slot_of(now);
+  for (const Slot& slot : slots_) {
+    const std::int64_t ago = current - slot.number;
+    if (slot.number >= 0 && ago >= 0 && ago < std::ssize(slots_)) {
+      seen.per_slot[slots_.size() - 1 - static_cast<std::size_t>(ago)] = slot.published;
     }
   }
   std::vector<std::chrono::microseconds> sorted{latencies_.begin(), latencies_.end()};

@@ -21,6 +21,9 @@ namespace stela::tool {
 
 using Steady = std::chrono::steady_clock::time_point;
 
+/// Of the line of the last minutes.
+inline constexpr std::chrono::seconds slot_length{5};
+
 /// Counts of one tick, or of many.
 struct Totals {
   std::int64_t claimed = 0;
@@ -61,10 +64,9 @@ struct Snapshot {
   std::int64_t owned = 0;
   /// The worst of the relays' own words.
   std::string broker = {};
-  /// Published in each of the last sixty seconds, the newest last.
-  std::array<std::int64_t, 60> per_second = {};
+  /// Published in each slot of the last five minutes, the newest last.
+  std::array<std::int64_t, 60> per_slot = {};
   std::vector<Trouble> troubles = {};
-  Histogram tick_durations = {};
   Histogram publish_latency = {};
   Histogram end_to_end = {};
   std::optional<std::chrono::microseconds> latency_p50 = {};
@@ -105,7 +107,7 @@ class Statistics final : public LogSink {
     Steady at;
     RelayTick tick;
   };
-  struct Second {
+  struct Slot {
     std::int64_t number = -1;
     std::int64_t published = 0;
   };
@@ -117,10 +119,9 @@ class Statistics final : public LogSink {
   std::deque<Kept> recent_;
   Totals ever_;
   std::int64_t ticks_ever_ = 0;
-  std::array<Second, 60> seconds_;
+  std::array<Slot, 60> slots_;
   std::deque<Trouble> troubles_;
   std::deque<std::chrono::microseconds> latencies_;
-  Histogram tick_durations_;
   Histogram publish_latency_;
   Histogram end_to_end_;
 };

@@ -46,6 +46,11 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
     }
   }
   if (seen.problem.empty()) seen.problem = schema_problem_;
+  try {
+    seen.projectors = projections::list(store_);
+  } catch (const Error& e) {
+    if (seen.problem.empty()) seen.problem = e.what();
+  }
   return seen;
 }
 

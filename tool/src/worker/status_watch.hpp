@@ -4,9 +4,11 @@
 #include "worker/statistics.hpp"
 
 #include <stela/outbox/operations.hpp>
+#include <stela/projections/operations.hpp>
 
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace stela::tool {
 
@@ -20,14 +22,16 @@ class StatusWatch {
 
   struct Seen {
     OutboxStatus status = {};
+    /// Only of a close look.
+    std::vector<projections::ProjectorStatus> projectors = {};
     /// Why the database doesn't answer; empty if it does.
     std::string problem = {};
   };
   /// As it was no longer ago than `age`; what was known last if the database doesn't answer.
   Seen look(std::chrono::milliseconds age);
 
-  /// As `look`, and also whether this program still understands the database, which another one may
-  /// have migrated.
+  /// As `look`, with the projectors; and also whether this program still understands the database,
+  /// which another one may have migrated.
   Seen look_closely(std::chrono::milliseconds age);
 
   /// The stream of an event; empty if there is no such event.

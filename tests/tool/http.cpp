@@ -1,0 +1,43 @@
+#include "tool/http.hpp"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+
+namespace stela::test {
+
+std::string ask(std::uint16_t port, const std::string& request) {
+  const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::string answer;
+  if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+      send(file, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
+    std::array<char, 4096> buffer;
+    for (ssize_t size; (size = recv(file, buffer.data(), buffer.size(), 0)) > 0;) {
+      answer.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+  }
+  close(file);
+  return answer;
+}
+
+std::string get(std::uint16_t port, const std::string& path) {
+  return ask(port, "GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+}
+
+std::uint16_t port_in(const std::string& text) {
+  const std::size_t at = text.find("127.0.0.1:");
+  return at == std::string::npos ? 0 : static_cast<std::uint16_t>(std::stoi(text.substr(at + 10)));
+}
+
+std::string body_of(const std::string& answer) {
+  const std::size_t at = answer.find("\r\n\r\n");
+  return at == std::string::npos ? std::string{} : answer.substr(at + 4);
+}
+
+}  // namespace stela::test

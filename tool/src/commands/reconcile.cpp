@@ -1,0 +1,134 @@
+#include "commands/reconcile.hpp"
+
+#include "broker.hpp"
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "session.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/nats/stream_reader.hpp>
+
+#include <span>
+
+namespace stela::tool {
+namespace {
+
+Mode mode_of(const Arguments& arguments) {
+  return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
+}
+
+std::string& append_list(std::string& out, std::span<const GlobalSequence> sequences) {
+  out += '[';
+  for (const GlobalSequence sequence : sequences) {
+    if (out.back() != '[') out += ',';
+    json::append_integer(out, sequence.value());
+  }
+  return out += ']';
+}
+
+void print_compared(Invocation& call, const Compared& compared) {
+  const bool dry_run = call.arguments.has("--dry-run");
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter object{text};
+    object.add("checked", compared.checked)
+        .add("found", compared.found)
+        .add("missing", compared.missing)
+        .add("dropped", compared.dropped)
+        .add("unknown", compared.unknown)
+        .add("foreign", compared.foreign)
+        .add("dry_run", dry_run);
+    append_list(object.key("examples"), compared.examples);
+    object.close();
+    return call.out.json(text);
+  }
+  call.out.line(in_digits(compared.checked) + " published events compared with " +
+                in_digits(compared.found) + " messages at the broker.");
+  if (compared.missing == 0) {
+    call.out.line("None is missing there.");
+  } else {
+    std::string text = in_digits(compared.missing) + " are missing there, and ";
+    text += dry_run ? "would be sent again: " : "are to be sent again: ";
+    for (std::size_t i = 0; i < compared.examples.size() && i < 5; ++i) {
+      text.append(i > 0 ? ", " : "").append(std::to_string(compared.examples[i].value()));
+    }
+    call.out.line(text.append(compared.missing > 5 ? ", …" : ""));
+  }
+  if (compared.dropped > 0) {
+    call.out.line(in_digits(compared.dropped) + " are older than what the broker keeps.");
+  }
+  if (compared.unknown > 0) {
+    call.out.line(in_digits(compared.unknown) +
+                  " messages are of events that this database doesn't have: was it restored from a "
+                  "backup?");
+  }
+  if (compared.foreign > 0) {
+    call.out.line(in_digits(compared.foreign) + " messages are of others.");
+  }
+}
+
+int compare(Invocation& call, Session& session, GlobalSequence from) {
+  nats::StreamReader broker{broker_options(call.settings(), session.outbox())};
+  const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
+  if (mode_of(call.arguments) == Mode::dry_run || planned.missing == 0) {
+    print_compared(call, planned);
+    return done;
+  }
+  if (!call.confirm(in_digits(planned.missing) +
+                    " published events aren't at the broker, and will be sent again. Go on?")) {
+    return failed;
+  }
+  print_compared(call, session.operations().compare(broker, from, Mode::carry_out));
+  return done;
+}
+
+int reconcile(Invocation& call) {
+  const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
+  Session session{call};
+  if (call.arguments.has("--against-broker")) return compare(call, session, from);
+  const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter object{text};
+    object.add("checked", found.checked).add("missing", found.missing);
+    append_list(object.key("examples"), found.examples);
+    object.close();
+    call.out.json(text);
+    return done;
+  }
+  std::string text = in_digits(found.checked) + " publishable events looked at; ";
+  if (found.missing == 0) {
+    text += "each is waiting, parked, discarded or published.";
+  } else {
+    text += in_digits(found.missing) + " were in no state, and ";
+    text += call.arguments.has("--dry-run") ? "would be enqueued." : "are enqueued now.";
+  }
+  call.out.line(text);
+  return done;
+}
+
+}  // namespace
+
+Command reconcile_command() {
+  return {.path = "outbox reconcile",
+          .summary = "enqueues publishable events that are in no state, or aren't at the broker",
+          .about =
+              "With --against-broker it compares what counts as published with what JetStream "
+              "holds, and sends again what is missing there, behind what waits: after a broker "
+              "lost what it had acknowledged. What the stream's limits dropped isn't missed.",
+          .options = {db_option,
+                      from_option,
+                      {"--against-broker", "", "compare with what the broker holds"},
+                      {"--nats", "URL", "the broker", "nats.url"},
+                      {"--stream", "NAME", "the JetStream stream", "nats.stream"},
+                      {"--prefix", "P", "the first part of subjects", "nats.prefix"},
+                      dry_run_option,
+                      yes_option},
+          .examples = {{"whether there are any", "outbox reconcile --dry-run"},
+                       {"what the broker lost",
+                        "outbox reconcile --against-broker --stream SHOP --dry-run"}},
+          .run = reconcile};
+}
+
+}  // namespace stela::tool
