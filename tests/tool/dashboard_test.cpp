@@ -8,10 +8,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
-#include <optional>
+#include <sstream>
 
 namespace stela::test {
 namespace {
@@ -39,6 +43,12 @@ class Terminal {
   std::string text() { return shell("capture-pane -p 2>/dev/null"); }
   /// With the escape sequences that the screen is made of now.
   std::string styled() { return shell("capture-pane -e -p 2>/dev/null"); }
+  /// From now on, what the program sends to it goes to this file too.
+  void copy_to(const std::string& file) { shell("pipe-pane \"cat > " + file + "\""); }
+  bool stops_showing(const std::string& unwanted) {
+    return eventually([&] { return text().find(unwanted) == std::string::npos; },
+                      std::chrono::seconds{20});
+  }
   bool shows(const std::string& wanted) {
     return eventually([&] { return text().find(wanted) != std::string::npos; },
                       std::chrono::seconds{20});
@@ -57,6 +67,35 @@ class Terminal {
 
   std::string tmux_;
 };
+
+std::string line_with(const std::string& screen, const std::string& what) {
+  for (const std::string& line : lines_of(screen)) {
+    if (line.find(what) != std::string::npos) return line;
+  }
+  return {};
+}
+
+/// "12" in "pending 12  in flight 3" behind "pending".
+std::string number_behind(const std::string& line, const std::string& name) {
+  const std::size_t at = line.find(name + " ");
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + name.size() + 1;
+  return line.substr(begin, line.find_first_not_of("0123456789,", begin) - begin);
+}
+
+/// How often a terminal was told to clear its screen.
+int clearings_in(const std::string& file) {
+  std::ifstream stream{file, std::ios::binary};
+  const std::string sent{std::istreambuf_iterator<char>{stream}, {}};
+  int count = 0;
+  for (const char* clear : {"\x1b[2J", "\x1b[H\x1b[J"}) {
+    for (std::size_t at = sent.find(clear); at != std::string::npos;
+         at = sent.find(clear, at + 1)) {
+      ++count;
+    }
+  }
+  return count;
+}
 
 class ToolDashboard : public testing::Test {
  protected:
@@ -79,17 +118,31 @@ class ToolDashboard : public testing::Test {
            url;
   }
   std::string status() const { return run_well({"outbox", "status", "--db", db_, "--json"}); }
+  /// Every number of the outbox on the screen is that of `outbox status --json`.
+  bool agrees(Terminal& terminal) {
+    const std::string screen = terminal.text();
+    const std::string seen = status();
+    for (const char* name : {"pending", "in flight", "retrying", "parked"}) {
+      std::string key{name};
+      std::replace(key.begin(), key.end(), ' ', '_');
+      if (number_behind(line_with(screen, "in flight"), name) != member(seen, key)) return false;
+    }
+    for (const char* label : {"p00", "p01", "p02", "p03"}) {
+      std::istringstream cells{line_with(screen, std::string{label} + "  ")};
+      for (std::string cell; cells >> cell && cell != label;) {
+      }
+      std::string pending;
+      std::string in_flight;
+      cells >> pending >> in_flight;
+      const std::string of = seen.substr(seen.find("\"partition\":\"" + std::string{label}));
+      if (pending != member(of, "pending") || in_flight != member(of, "in_flight")) return false;
+    }
+    return true;
+  }
 
   TempDir dir_;
   std::string db_ = dir_.file("shop.db");
 };
-
-std::string line_with(const std::string& screen, const std::string& what) {
-  for (const std::string& line : lines_of(screen)) {
-    if (line.find(what) != std::string::npos) return line;
-  }
-  return {};
-}
 
 TEST_F(ToolDashboard, ShowsTheNumbersOfTheStatusInThreeTwoAndOneColumns) {
   const NatsServer nats;
@@ -144,14 +197,83 @@ TEST_F(ToolDashboard, AnswersToItsKeysAndHandsOver) {
 }
 
 TEST_F(ToolDashboard, ShowsTheBrokerGoAndComeBack) {
-  std::optional<NatsServer> nats{std::in_place};
-  const std::string url = nats->url();
-  Terminal terminal{dir_, 140, 40, work(url)};
+  NatsServer nats;
+  Terminal terminal{dir_, 140, 40, work(nats.url())};
   ASSERT_TRUE(terminal.shows("broker          connected")) << terminal.text();
-  nats.reset();
+  nats.kill();
   EXPECT_TRUE(terminal.shows("broker down")) << terminal.text();
   append(2);
   EXPECT_TRUE(terminal.shows("pending 2")) << terminal.text();
+  EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
+  EXPECT_THAT(line_with(terminal.text(), "Recent errors"), Not(HasSubstr("none")));
+
+  nats.start_again();
+  EXPECT_TRUE(terminal.shows("broker          connected")) << terminal.text();
+  EXPECT_TRUE(terminal.shows("pending 0")) << terminal.text();
+  EXPECT_THAT(terminal.text(), Not(HasSubstr("broker down")));
+  EXPECT_EQ(member(status(), "published"), "2");
+  EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
+}
+
+TEST_F(ToolDashboard, AgreesWithTheStatusOnWhatIsParkedAndWaits) {
+  NatsServer nats{"max_payload: 1KB"};
+  append(5);
+  // As long as a stream's name may be, and too large for this broker.
+  const std::string stream = "order-" + std::string(180, 'n');
+  for (const std::string& data : {std::string(2'000, 'x'), std::string{"x"}}) {
+    run_well({"events", "append", "--db", db_, "--stream", stream, "--type", "order.noted",
+              "--publish", "--data", "{\"note\":\"" + data + "\"}"});
+  }
+  Terminal terminal{dir_, 140, 40, work(nats.url())};
+  ASSERT_TRUE(terminal.shows("parked 2")) << terminal.text();
+  EXPECT_TRUE(terminal.shows("published       5")) << terminal.text();
+  EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
+  EXPECT_TRUE(terminal.shows("order-nnnn")) << terminal.text();
+  nats.pause();
+  append(7);
+  EXPECT_TRUE(eventually([&] { return agrees(terminal); })) << terminal.text() << status();
+  nats.resume();
+  EXPECT_TRUE(terminal.shows("published       12")) << terminal.text();
+  EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
+}
+
+TEST_F(ToolDashboard, DegradesToFewLinesAndComesBack) {
+  const NatsServer nats;
+  append(3);
+  Terminal terminal{dir_, 60, 8, work(nats.url())};
+  ASSERT_TRUE(terminal.shows("published 3")) << terminal.text();
+  const std::string few = terminal.text();
+  for (const char* wanted : {"stela outbox work", "broker connected", "pending 0", "oldest -",
+                             "parked 0", "owned 4 of 4", "workers 1", "q quit"}) {
+    EXPECT_THAT(few, HasSubstr(wanted));
+  }
+  EXPECT_LE(lines_of(few).size(), 8U);
+  terminal.resize(20, 3);
+  EXPECT_TRUE(terminal.stops_showing("parked")) << terminal.text();
+  EXPECT_TRUE(terminal.shows("stela")) << terminal.text();
+  terminal.resize(140, 40);
+  EXPECT_TRUE(terminal.shows("Throughput")) << terminal.text();
+  terminal.type("q");
+  ASSERT_TRUE(eventually([&] { return std::filesystem::exists(dir_.file("ended")); }));
+}
+
+TEST_F(ToolDashboard, DrawsOnlyWhatChangesAndOnceForEachSize) {
+  const NatsServer nats;
+  Terminal terminal{dir_, 140, 40, work(nats.url())};
+  ASSERT_TRUE(terminal.shows("owned 4")) << terminal.text();
+  const std::string sent = dir_.file("sent");
+  terminal.copy_to(sent);
+  append(4);
+  ASSERT_TRUE(terminal.shows("published       4")) << terminal.text();
+  // Clearing the screen before it is drawn anew is what flickers.
+  EXPECT_EQ(clearings_in(sent), 0);
+  EXPECT_GT(std::filesystem::file_size(sent), 0U);
+  terminal.resize(100, 30);
+  ASSERT_TRUE(eventually([&] { return clearings_in(sent) > 0; }));
+  ASSERT_TRUE(terminal.shows("published       4")) << terminal.text();
+  append(1);
+  ASSERT_TRUE(terminal.shows("published       5")) << terminal.text();
+  EXPECT_EQ(clearings_in(sent), 1);
 }
 
 TEST_F(ToolDashboard, NoEscapeOfDataReachesTheTerminal) {
