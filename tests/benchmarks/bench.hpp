@@ -65,6 +65,8 @@ void read_all_figures(Bench& bench);
 void growth_figures(Bench& bench);
 void memory_figures(Bench& bench);
 void projection_figures(Bench& bench);
+/// Only where the tool is built.
+void tool_figures(Bench& bench);
 
 /// What memory_figures runs in a process of its own: reads all of `path`, by Stela or by bare
 /// statements, and prints how much memory that took.

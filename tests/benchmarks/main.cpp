@@ -40,6 +40,9 @@ constexpr Group groups[] = {
     {"growth", stela::bench::growth_figures},
     {"memory", stela::bench::memory_figures},
     {"projections", stela::bench::projection_figures},
+#ifdef STELA_PROGRAM
+    {"tool", stela::bench::tool_figures},
+#endif
 };
 
 struct Arguments {

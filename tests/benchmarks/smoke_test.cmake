@@ -26,7 +26,10 @@ foreach(line IN LISTS lines)
   list(APPEND names "${name}")
 endforeach()
 
-foreach(wanted IN ITEMS
+if(TOOL)
+  set(of_the_tool tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs tool.dashboard)
+endif()
+foreach(wanted IN ITEMS ${of_the_tool}
     yardstick.1.full.disk append.1.full.disk.save append.3.full.disk.store
     append.1.relaxed.disk.save append.3.relaxed.tmpfs.store append.100.binary.relaxed.disk.save
     append.100.json.relaxed.tmpfs.save schema.1.relaxed.disk.as_they_come
