@@ -32,7 +32,7 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   };
 
   static constexpr std::size_t max_group_size = 256;
-  static constexpr std::size_t max_group_bytes = 4 * 1024 * 1024;
+  static constexpr std::size_t max_group_bytes = std::size_t{4} * 1024 * 1024;
 
   /// Returns when `ticket` has been carried out, by this thread or another. `execute` is called
   /// with a group that begins with this ticket, if this thread is the one to lead; it must not

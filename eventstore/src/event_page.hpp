@@ -17,8 +17,8 @@ namespace stela {
 /// Threads: one at a time.
 class EventPage {
  public:
-  static constexpr std::size_t first_capacity = 64 * 1024;
-  static constexpr std::size_t max_capacity = 256 * 1024;
+  static constexpr std::size_t first_capacity = std::size_t{64} * 1024;
+  static constexpr std::size_t max_capacity = std::size_t{256} * 1024;
 
   std::span<const StoredEvent> events() const noexcept { return events_; }
   bool empty() const noexcept { return events_.empty(); }

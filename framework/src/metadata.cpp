@@ -7,7 +7,7 @@
 namespace stela::metadata {
 namespace {
 
-constexpr std::size_t max_size = 64 * 1024;
+constexpr std::size_t max_size = std::size_t{64} * 1024;
 constexpr std::size_t max_correlation_size = 128;
 
 [[noreturn]] void refuse(std::string_view what, std::string_view problem) {

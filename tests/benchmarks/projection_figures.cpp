@@ -1,6 +1,7 @@
 // Replays, filters and live projections against bare loops over the same tables.
 #include "bench.hpp"
 #include "decode.hpp"
+#include "raw_checked.hpp"
 #include "raw_events.hpp"
 
 #include <stela/outbox.hpp>
@@ -119,7 +120,7 @@ class Replay final : public Subject {
 };
 
 /// Decodes and sums as somebody would who writes it out.
-template <class Decode>
+template <class Reader, class Decode>
 class BareMap final : public Subject {
  public:
   BareMap(const std::string& path, Decode decode) : reader_{path}, decode_{std::move(decode)} {}
@@ -146,7 +147,7 @@ class BareMap final : public Subject {
   ProductTotals totals;
 
  private:
-  RawReader reader_;
+  Reader reader_;
   Decode decode_;
 };
 
@@ -212,9 +213,18 @@ void check_same(const ProductTotals& stela, const ProductTotals& bare) {
   }
 }
 
+auto by_hand() {
+  return [](std::string_view payload, auto& e) { HandDecoder{payload}.into(e); };
+}
+auto by_stock_json() {
+  return [decoder = std::make_unique<StockJsonDecoder>()](std::string_view payload, auto& e) {
+    decoder->decode(payload, e);
+  };
+}
+
 template <class Decode>
 void measure_memory_replay(Bench& bench, const std::string& name, Codec codec, Goal goal,
-                           const char* against, Decode decode) {
+                           const char* against, Decode (*decode)()) {
   if (!bench.begins(name)) return;
   const Folder folder{bench.places().disk};
   const std::string path = folder.file("shop.db");
@@ -225,11 +235,14 @@ void measure_memory_replay(Bench& bench, const std::string& name, Codec codec, G
   Projections projections{store};
   projections.add(InMemory{totals});
   Replay replay{projections, "in_memory"};
-  BareMap<Decode> bare{path, std::move(decode)};
+  BareMap<RawReader, Decode> bare{path, decode()};
+  BareMap<RawCheckedReader, Decode> checked{path, decode()};
   replay.run();
   bare.run();
+  checked.run();
   check_same(*totals, bare.totals);
-  const std::array<Subject*, 2> subjects{&replay, &bare};
+  check_same(*totals, checked.totals);
+  const std::array<Subject*, 3> subjects{&replay, &bare, &checked};
   const auto rounds =
       take_turns(subjects, {.rounds = bench.rounds(9), .operations = 2, .slices = 2, .warm_up = 1});
   bench.add_rate({.name = name,
@@ -238,6 +251,11 @@ void measure_memory_replay(Bench& bench, const std::string& name, Codec codec, G
                   .place = Place::disk,
                   .goal = goal},
                  rounds[0], rounds[1], static_cast<double>(streams * 20));
+  bench.add_rate({.name = name + ".checked",
+                  .what = "the same, the baseline reads all columns and checks the checksum too",
+                  .mode = "read",
+                  .place = Place::disk},
+                 rounds[0], rounds[2], static_cast<double>(streams * 20));
 }
 
 void measure_table_replay(Bench& bench) {
@@ -421,12 +439,9 @@ void measure_growth(Bench& bench) {
 
 void projection_figures(Bench& bench) {
   measure_memory_replay(bench, "replay.memory.binary", Codec::portable_binary, at_least(0.70),
-                        "a bare scan, decoding by hand, and a map",
-                        [](std::string_view payload, auto& e) { HandDecoder{payload}.into(e); });
+                        "a bare scan, decoding by hand, and a map", by_hand);
   measure_memory_replay(bench, "replay.memory.json", Codec::json, at_least(6),
-                        "the same loop with cereal's stock JSON archive",
-                        [decoder = std::make_unique<StockJsonDecoder>()](
-                            std::string_view payload, auto& e) { decoder->decode(payload, e); });
+                        "the same loop with cereal's stock JSON archive", by_stock_json);
   measure_table_replay(bench);
   measure_overlap(bench);
   measure_filter(bench);

@@ -1,6 +1,7 @@
 // Reading the whole store and decoding every event.
 #include "bench.hpp"
 #include "decode.hpp"
+#include "raw_checked.hpp"
 #include "raw_events.hpp"
 
 #include <array>
@@ -28,7 +29,7 @@ class ReadAll final : public Subject {
   Codec codec_;
 };
 
-template <class Apply>
+template <class Reader, class Apply>
 class BareReadAll final : public Subject {
  public:
   BareReadAll(const std::string& path, Apply (*apply)(std::int64_t))
@@ -42,7 +43,7 @@ class BareReadAll final : public Subject {
   BasketState state;
 
  private:
-  RawReader reader_;
+  Reader reader_;
   Apply apply_;
 };
 
@@ -56,17 +57,25 @@ void measure(Bench& bench, const std::string& name, Codec codec, std::optional<G
   make_shop(path, {.codec = codec, .streams = streams, .events_each = 20});
   auto store = sqlite::open(path);
   ReadAll all{store, codec};
-  BareReadAll<Apply> bare{path, apply};
-  const std::array<Subject*, 2> subjects{&all, &bare};
+  BareReadAll<RawReader, Apply> bare{path, apply};
+  BareReadAll<RawCheckedReader, Apply> checked{path, apply};
+  const std::array<Subject*, 3> subjects{&all, &bare, &checked};
   const auto rounds = take_turns(
       subjects, {.rounds = bench.rounds(15), .operations = 2, .slices = 2, .warm_up = 1});
-  if (all.state != bare.state) throw std::logic_error{name + ": the two reads differ"};
+  if (all.state != bare.state || all.state != checked.state) {
+    throw std::logic_error{name + ": the reads differ"};
+  }
   bench.add_rate({.name = name,
                   .what = std::string{"read_all and decode, against "} + against,
                   .mode = "read",
                   .place = Place::disk,
                   .goal = goal},
                  rounds[0], rounds[1], static_cast<double>(streams * 20));
+  bench.add_rate({.name = name + ".checked",
+                  .what = "the same, the baseline reads all columns and checks the checksum too",
+                  .mode = "read",
+                  .place = Place::disk},
+                 rounds[0], rounds[2], static_cast<double>(streams * 20));
 }
 
 }  // namespace

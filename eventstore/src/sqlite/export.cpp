@@ -10,7 +10,7 @@
 namespace stela::sqlite {
 namespace {
 
-constexpr std::size_t write_bytes = 256 * 1024;
+constexpr std::size_t write_bytes = std::size_t{256} * 1024;
 
 void check(const std::ostream& out) {
   if (!out) throw StoreFailed{"writing the export failed: is there space, and may it be written?"};

@@ -17,7 +17,7 @@ namespace stela::sqlite {
 namespace {
 
 constexpr std::size_t batch_events = 1000;
-constexpr std::size_t batch_bytes = 4 * 1024 * 1024;
+constexpr std::size_t batch_bytes = std::size_t{4} * 1024 * 1024;
 
 /// Lines of text with their numbers, none longer than a line can be.
 class Lines {
@@ -46,7 +46,7 @@ class Lines {
  private:
   std::istream& in_;
   std::int64_t number_ = 0;
-  std::array<char, 64 * 1024> chunk_;
+  std::array<char, std::size_t{64} * 1024> chunk_;
 };
 
 /// The first difference of an event that is there and a line that claims to be the same.

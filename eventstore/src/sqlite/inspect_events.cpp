@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t page_rows = 512;
 /// A page with large payloads ends earlier, so that its read transaction stays short.
-constexpr std::size_t page_bytes = 4 * 1024 * 1024;
+constexpr std::size_t page_bytes = std::size_t{4} * 1024 * 1024;
 
 constexpr std::string_view reindex_advice =
     "the events are the truth: rebuild their index with REINDEX, verify again, and keep a backup";

@@ -94,7 +94,7 @@ namespace {
 /// Parsers are expensive to make and cheap to keep: each thread keeps a few of them.
 thread_local std::vector<std::unique_ptr<void, void (*)(void*)>> unused;
 
-constexpr std::size_t kept_buffer_size = 1024 * 1024;
+constexpr std::size_t kept_buffer_size = std::size_t{1024} * 1024;
 
 }  // namespace
 

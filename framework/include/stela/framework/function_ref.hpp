@@ -15,8 +15,10 @@ class FunctionRef<Result(Args...)> {
  public:
   template <class F>
   requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> &&
-           std::is_invocable_r_v<Result, F&, Args...>) FunctionRef(F&& f)
-  noexcept  // NOLINT: stands for the callable wherever one is asked for
+           std::is_invocable_r_v<Result, F&, Args...>)
+      // NOLINTNEXTLINE: stands for the callable wherever one is asked for, but not for its own kind
+      FunctionRef(F&& f)
+  noexcept
       : object_{const_cast<void*>(static_cast<const void*>(std::addressof(f)))},
         call_{[](void* object, Args... args) -> Result {
           return (*static_cast<std::add_pointer_t<F>>(object))(std::forward<Args>(args)...);

@@ -27,6 +27,7 @@ class Number {
     return Number{std::numeric_limits<std::int64_t>::max()};
   }
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): it takes what the compiler writes for ours
   friend constexpr auto operator<=>(Number, Number) = default;
 
  private:

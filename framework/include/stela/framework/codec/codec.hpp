@@ -24,7 +24,7 @@ STELA_FRAMEWORK_EXPORT std::string_view to_string(Codec codec) noexcept;
 namespace codec {
 
 /// The largest payload that is written or read.
-inline constexpr std::size_t max_payload_size = 64 * 1024 * 1024;
+inline constexpr std::size_t max_payload_size = std::size_t{64} * 1024 * 1024;
 inline constexpr std::string_view too_large = "the payload is larger than 64 MiB";
 
 template <class T>
