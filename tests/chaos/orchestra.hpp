@@ -52,7 +52,7 @@ class Orchestra {
   void pass(std::chrono::milliseconds time);
   void heal();
   bool drain();
-  bool has_drained();
+  std::int64_t waiting();
   std::int64_t number_in(const std::string& database, const std::string& sql);
 
   // Faults.
