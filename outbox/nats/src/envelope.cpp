@@ -3,9 +3,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
 
-#include <array>
 #include <charconv>
-#include <cstdio>
 
 namespace stela::nats {
 namespace {
@@ -27,79 +25,6 @@ int hex_digit(char c) noexcept {
 [[noreturn]] void refuse(std::string_view header, std::string_view problem) {
   throw CorruptEvent{"the message isn't one of Stela's: header '" + std::string{header} + "' " +
                      std::string{problem}};
-}
-
-/// Sets headers from one buffer.
-class HeaderWriter {
- public:
-  explicit HeaderWriter(natsMsg* message) noexcept : message_{message} {}
-
-  void add(const char* name, std::string_view plain) {
-    value_.assign(plain);
-    set(name);
-  }
-  void add(const char* name, std::int64_t number) {
-    char digits[24];
-    value_.assign(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
-    set(name);
-  }
-  void add_encoded(const char* name, std::string_view text) {
-    value_.clear();
-    append_percent_encoded(value_, text);
-    set(name);
-  }
-  void add_unless_empty(const char* name, std::string_view text) {
-    if (!text.empty()) add_encoded(name, text);
-  }
-
- private:
-  void set(const char* name) {
-    check(natsMsgHeader_Set(message_, name, value_.c_str()), "setting a header");
-  }
-
-  natsMsg* message_;
-  std::string value_;
-};
-
-/// Twenty digits, so that it sorts as text.
-std::string sortable(std::int64_t sequence) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "%020lld", static_cast<long long>(sequence));
-  return text.data();
-}
-
-void write_attributes(HeaderWriter& headers, const OutgoingMessage& outgoing,
-                      const EnvelopeOptions& options) {
-  const StoredEvent& event = outgoing.event;
-  headers.add("ce-specversion", "1.0");
-  headers.add("ce-id", event.id.to_string());
-  headers.add("ce-type", event.type());
-  if (options.source.empty()) {
-    headers.add("ce-source", "urn:uuid:" + std::string{outgoing.store_id});
-  } else {
-    headers.add_encoded("ce-source", options.source);
-  }
-  headers.add("ce-time", to_string(event.recorded_at));
-  headers.add_encoded("ce-subject", event.stream.name());
-  headers.add("ce-datacontenttype", options.content_type);
-  headers.add("ce-sequence", sortable(event.sequence.value()));
-  std::string scratch;
-  headers.add_encoded("ce-partitionkey", options.partitioner->key(event, scratch));
-  headers.add("ce-streamversion", event.version.value());
-  headers.add("ce-schemaversion", std::int64_t{event.schema_version()});
-  headers.add_encoded("ce-correlationid", event.correlation_id());
-  if (!event.causation_id.is_nil()) headers.add("ce-causationid", event.causation_id.to_string());
-}
-
-void write_context(HeaderWriter& headers, const StoredEvent& event) {
-  if (event.metadata.empty()) return;
-  const Context context = event.context();
-  headers.add_unless_empty("ce-actor", context.actor);
-  headers.add_unless_empty("traceparent", context.traceparent);
-  headers.add_unless_empty("tracestate", context.tracestate);
-  for (const auto& [name, value] : context.headers) {
-    headers.add_encoded((std::string{header::user_prefix} + name).c_str(), value);
-  }
 }
 
 std::string_view require(const Headers& headers, const char* name) {
@@ -202,18 +127,89 @@ std::string_view content_type_of(Codec codec) noexcept {
   return codec == Codec::json ? json_type : binary_type;
 }
 
-void write_envelope(natsMsg* message, const OutgoingMessage& outgoing,
-                    const EnvelopeOptions& options) {
-  HeaderWriter headers{message};
-  headers.add(header::message_id, outgoing.message_id);
-  write_attributes(headers, outgoing, options);
-  write_context(headers, outgoing.event);
-  headers.add(header::store, outgoing.store_id);
-  headers.add(header::sequence, outgoing.event.sequence.value());
+// --- writing
+
+void EnvelopeWriter::set(const char* name) {
+  check(natsMsgHeader_Set(message_, name, value_.c_str()), "setting a header");
+}
+
+void EnvelopeWriter::add(const char* name, std::string_view plain) {
+  value_.assign(plain);
+  set(name);
+}
+
+void EnvelopeWriter::add(const char* name, std::int64_t number) {
+  char digits[24];
+  value_.assign(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
+  set(name);
+}
+
+/// Twenty digits, so that it sorts as text.
+void EnvelopeWriter::add_sortable(const char* name, std::int64_t number) {
+  char digits[24];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, number).ptr;
+  const auto size = static_cast<std::size_t>(end - digits);
+  value_.assign(20 - size, '0');
+  value_.append(digits, size);
+  set(name);
+}
+
+void EnvelopeWriter::add_encoded(const char* name, std::string_view text) {
+  value_.clear();
+  append_percent_encoded(value_, text);
+  set(name);
+}
+
+void EnvelopeWriter::add_unless_empty(const char* name, std::string_view text) {
+  if (!text.empty()) add_encoded(name, text);
+}
+
+void EnvelopeWriter::write(natsMsg* message, const OutgoingMessage& outgoing) {
+  message_ = message;
+  add(header::message_id, outgoing.message_id);
+  write_attributes(outgoing);
+  write_context(outgoing.event);
+  add(header::store, outgoing.store_id);
+  add(header::sequence, outgoing.event.sequence.value());
   // Where nothing orders a partition there is no message before this one.
-  if (outgoing.predecessor) headers.add(header::previous, outgoing.previous.value());
-  headers.add(header::stream_previous, outgoing.event.published_before.value());
-  if (outgoing.redelivery > 0) headers.add(header::redelivery, outgoing.redelivery);
+  if (outgoing.predecessor) add(header::previous, outgoing.previous.value());
+  add(header::stream_previous, outgoing.event.published_before.value());
+  if (outgoing.redelivery > 0) add(header::redelivery, outgoing.redelivery);
+}
+
+void EnvelopeWriter::write_attributes(const OutgoingMessage& outgoing) {
+  const StoredEvent& event = outgoing.event;
+  add("ce-specversion", "1.0");
+  add("ce-id", event.id.to_string());
+  add("ce-type", event.type());
+  if (options_.source.empty()) {
+    value_ = "urn:uuid:";
+    value_ += outgoing.store_id;
+    set("ce-source");
+  } else {
+    add_encoded("ce-source", options_.source);
+  }
+  add("ce-time", to_string(event.recorded_at));
+  add_encoded("ce-subject", event.stream.name());
+  add("ce-datacontenttype", options_.content_type);
+  add_sortable("ce-sequence", event.sequence.value());
+  std::string scratch;
+  add_encoded("ce-partitionkey", options_.partitioner->key(event, scratch));
+  add("ce-streamversion", event.version.value());
+  add("ce-schemaversion", std::int64_t{event.schema_version()});
+  add_encoded("ce-correlationid", event.correlation_id());
+  if (!event.causation_id.is_nil()) add("ce-causationid", event.causation_id.to_string());
+}
+
+void EnvelopeWriter::write_context(const StoredEvent& event) {
+  if (event.metadata.empty()) return;
+  const Context context = event.context();
+  add_unless_empty("ce-actor", context.actor);
+  add_unless_empty("traceparent", context.traceparent);
+  add_unless_empty("tracestate", context.tracestate);
+  for (const auto& [name, value] : context.headers) {
+    add_encoded((std::string{header::user_prefix} + name).c_str(), value);
+  }
 }
 
 StoredEvent ReceivedEvent::as_stored() const {

@@ -43,10 +43,31 @@ struct EnvelopeOptions {
 
 std::string_view content_type_of(Codec codec) noexcept;
 
-/// Sets every header but those of the fence. CorruptEvent if the event's stored context can't be
-/// read.
-void write_envelope(natsMsg* message, const OutgoingMessage& outgoing,
-                    const EnvelopeOptions& options);
+/// Threads: one at a time.
+class EnvelopeWriter {
+ public:
+  explicit EnvelopeWriter(const EnvelopeOptions& options) : options_{options} {}
+
+  /// Sets every header but those of the fence. CorruptEvent if the event's stored context can't be
+  /// read.
+  void write(natsMsg* message, const OutgoingMessage& outgoing);
+
+ private:
+  void write_attributes(const OutgoingMessage& outgoing);
+  void write_context(const StoredEvent& event);
+
+  void add(const char* name, std::string_view plain);
+  void add(const char* name, std::int64_t number);
+  void add_sortable(const char* name, std::int64_t number);
+  void add_encoded(const char* name, std::string_view text);
+  void add_unless_empty(const char* name, std::string_view text);
+  void set(const char* name);
+
+  const EnvelopeOptions options_;
+  natsMsg* message_ = nullptr;
+  /// Used again for each header, so that it grows once.
+  std::string value_;
+};
 
 /// The headers of a message that arrived, wherever it is kept.
 class Headers {

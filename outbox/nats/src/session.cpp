@@ -18,6 +18,9 @@ constexpr std::uint64_t most_found = 2'000;
 /// So few messages aren't worth waiting for more of them: nats.c would hold them for a millisecond.
 constexpr int few = 64;
 
+/// So many replies are kept until they are freed together.
+constexpr std::size_t kept_replies = 64;
+
 /// A refused connection: no waiting mends it.
 struct Refused : BrokerFailed {
   using BrokerFailed::BrokerFailed;
@@ -35,9 +38,9 @@ Session::Session(const PublisherOptions& options, const Layout& layout, std::uin
                  AnswerSink& sink)
     : options_{options},
       layout_{layout},
-      envelope_{options.source, content_type_of(options.codec), options.partitioner},
       number_{number},
-      sink_{sink} {}
+      sink_{sink},
+      envelope_{{options.source, content_type_of(options.codec), options.partitioner}} {}
 
 Session::~Session() {
   end();
@@ -150,9 +153,9 @@ void Session::publish(const OutgoingMessage& message) {
   check(natsMsg_Create(&raw, subject.c_str(), reply_to_.c_str(), payload.data(),
                        static_cast<int>(payload.size())),
         "making a message");
-  const MessageHandle owned{raw};
+  sent_.emplace_back(raw);
   try {
-    write_envelope(raw, message, envelope_);
+    envelope_.write(raw, message);
   } catch (const CorruptEvent& e) {
     return answer({.request = message.request, .kind = Answer::Kind::refused, .detail = e.what()});
   }
@@ -167,11 +170,15 @@ void Session::publish(const OutgoingMessage& message) {
           .detail = "publishing to " + subject + ": " + natsStatus_GetText(status)});
 }
 
-void Session::set_fence(natsMsg* raw, const OutgoingMessage& message) const {
+void Session::set_fence(natsMsg* raw, const OutgoingMessage& message) {
   const auto set = [&](const char* name, const std::string& value) {
     check(natsMsgHeader_Set(raw, name, value.c_str()), "setting a header");
   };
-  set("Nats-Expected-Stream", layout_.stream(message.partition));
+  if (message.partition != partition_) {
+    partition_ = message.partition;
+    stream_ = layout_.stream(partition_);
+  }
+  set("Nats-Expected-Stream", stream_);
   if (!message.predecessor) return;
   set(options_.fence == Fence::subject ? "Nats-Expected-Last-Subject-Sequence"
                                        : "Nats-Expected-Last-Sequence",
@@ -182,16 +189,18 @@ void Session::set_fence(natsMsg* raw, const OutgoingMessage& message) const {
 }
 
 void Session::flush() {
-  if (unflushed_ == 0) return;
+  if (unflushed_ == 0) return sent_.clear();
   // Many leave with the next millisecond's buffer, which is faster than one by one. Whether the
   // server answers the flush within its millisecond doesn't matter: they have left.
   if (unflushed_ <= few) natsConnection_FlushTimeout(connection_.get(), 1);
   unflushed_ = 0;
+  sent_.clear();
 }
 
 void Session::on_reply(natsConnection*, natsSubscription*, natsMsg* raw, void* closure) {
-  const MessageHandle message{raw};
   Session& session = **static_cast<Hold*>(closure);
+  if (session.old_replies_.size() == kept_replies) session.old_replies_.clear();
+  session.old_replies_.emplace_back(raw);
   const std::string_view subject{natsMsg_GetSubject(raw)};
   const std::string_view digits = subject.substr(subject.rfind('.') + 1);
   Answer answer = read_reply(raw);

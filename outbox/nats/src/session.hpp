@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace stela::nats {
 
@@ -43,7 +44,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void connect();
   void listen();
-  void set_fence(natsMsg* raw, const OutgoingMessage& message) const;
+  void set_fence(natsMsg* raw, const OutgoingMessage& message);
   void ensure_stream(PartitionId partition);
   StreamInfoHandle look(PartitionId partition, Answer& answer);
   void read_range(PartitionId partition, std::uint64_t from, Answer& answer);
@@ -58,7 +59,6 @@ class Session : public std::enable_shared_from_this<Session> {
 
   const PublisherOptions& options_;
   const Layout& layout_;
-  const EnvelopeOptions envelope_;
   const std::uint64_t number_;
   AnswerSink& sink_;
   std::atomic<bool> ended_{false};
@@ -67,8 +67,17 @@ class Session : public std::enable_shared_from_this<Session> {
   SubscriptionHandle replies_;
   std::string inbox_;
   std::set<std::string> made_;
+  /// nats.c frees messages on a thread of its own, and wakes it for each that comes while it waits:
+  /// those that are done with go there many at a time. These are the replies', of the thread that
+  /// delivers them.
+  std::vector<MessageHandle> old_replies_;
   // The relay's own.
   std::string reply_to_;
+  /// Of the partition that was published to last.
+  PartitionId partition_{-1};
+  std::string stream_;
+  EnvelopeWriter envelope_;
+  std::vector<MessageHandle> sent_;
   int unflushed_ = 0;
 };
 

@@ -57,6 +57,7 @@ void SqliteBatch::take(Connection& connection, sqlite::KindTable& kinds,
 
 void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, std::size_t again) {
   const std::span all{messages};
+  kept_.reserve(all.size());
   for (PendingMessage& message : all.first(again)) read_events(connection, kinds, {&message, 1});
   read_events(connection, kinds, all.subspan(again));
   // A page's events move while it grows: only now they can be pointed to.
@@ -83,6 +84,7 @@ void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partitio
 
 void SqliteBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
                                 std::int64_t end, int limit, std::int64_t now) {
+  messages.reserve(messages.size() + static_cast<std::size_t>(limit));
   Query query = connection.query(sql::next_messages);
   query.bind(1, std::int64_t{partition.number})
       .bind(2, behind)
@@ -133,7 +135,10 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
 }
 
 void SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
-  if (pages_.empty()) pages_.push_back(std::make_unique<EventPage>());
+  if (pages_.empty()) {
+    pages_.push_back(std::make_unique<EventPage>());
+    pages_.back()->reserve(messages.size());
+  }
   if (!pages_.back()->add(event)) {
     pages_.push_back(std::make_unique<EventPage>());
     pages_.back()->grow();
