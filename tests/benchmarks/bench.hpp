@@ -67,9 +67,16 @@ void memory_figures(Bench& bench);
 void projection_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);
+// With STELA_WITH_NATS only.
+void nats_relay_figures(Bench& bench);
+void nats_delivery_figures(Bench& bench);
+void nats_consumer_figures(Bench& bench);
+void nats_memory_figures(Bench& bench);
 
 /// What memory_figures runs in a process of its own: reads all of `path`, by Stela or by bare
 /// statements, and prints how much memory that took.
 int measure_memory(const std::string& path, bool raw);
+/// The same of relaying everything in `path` to the server at `url`.
+int measure_relay_memory(const std::string& path, const std::string& url, bool raw);
 
 }  // namespace stela::bench

@@ -43,6 +43,12 @@ constexpr Group groups[] = {
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},
 #endif
+#ifdef STELA_BENCH_NATS
+    {"relay to NATS", stela::bench::nats_relay_figures},
+    {"delivery through NATS", stela::bench::nats_delivery_figures},
+    {"consumer of NATS", stela::bench::nats_consumer_figures},
+    {"memory of a relay to NATS", stela::bench::nats_memory_figures},
+#endif
 };
 
 struct Arguments {
@@ -106,6 +112,11 @@ int main(int argc, char** argv) try {
   if (given.size() == 3 && given[0] == "--measure-memory") {
     return stela::bench::measure_memory(given[1], given[2] == "raw");
   }
+#ifdef STELA_BENCH_NATS
+  if (given.size() == 4 && given[0] == "--measure-relay-memory") {
+    return stela::bench::measure_relay_memory(given[1], given[2], given[3] == "raw");
+  }
+#endif
   return run(parse(given));
 } catch (const std::invalid_argument& e) {
   std::cerr << e.what() << '\n' << usage;

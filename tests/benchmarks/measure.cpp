@@ -1,7 +1,6 @@
 #include "measure.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace stela::bench {
@@ -9,13 +8,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-std::uint32_t nanoseconds_since(steady_clock::time_point begin) {
-  const auto taken = std::chrono::nanoseconds{steady_clock::now() - begin}.count();
-  return static_cast<std::uint32_t>(
-      std::min<std::int64_t>(taken, std::numeric_limits<std::uint32_t>::max()));
+std::uint64_t nanoseconds_since(steady_clock::time_point begin) {
+  return static_cast<std::uint64_t>(std::chrono::nanoseconds{steady_clock::now() - begin}.count());
 }
 
-void run_slice(Subject& subject, int operations, std::vector<std::uint32_t>& taken) {
+void run_slice(Subject& subject, int operations, std::vector<std::uint64_t>& taken) {
   for (int i = 0; i < operations; ++i) {
     subject.prepare();
     const auto begin = steady_clock::now();
@@ -49,7 +46,7 @@ Spread spread_of(std::vector<double> values) {
   return {median, values.front(), values.back()};
 }
 
-Round round_of(std::vector<std::uint32_t> nanoseconds) {
+Round round_of(std::vector<std::uint64_t> nanoseconds) {
   if (nanoseconds.empty()) return {};
   std::sort(nanoseconds.begin(), nanoseconds.end());
   const double sum = std::accumulate(nanoseconds.begin(), nanoseconds.end(), 0.0);
@@ -76,14 +73,18 @@ Spread p50_ratio(const Rounds& subject, const Rounds& baseline) {
   return ratio_of(subject, baseline, &Round::p50);
 }
 
+Spread p99_ratio(const Rounds& subject, const Rounds& baseline) {
+  return ratio_of(subject, baseline, &Round::p99);
+}
+
 std::vector<Rounds> take_turns(std::span<Subject* const> subjects, const Turns& turns) {
-  std::vector<std::uint32_t> ignored;
+  std::vector<std::uint64_t> ignored;
   for (Subject* const subject : subjects) run_slice(*subject, turns.warm_up, ignored);
 
   std::vector<Rounds> all(subjects.size());
   const int slice = std::max(turns.operations / std::max(turns.slices, 1), 1);
   for (int round = 0; round < turns.rounds; ++round) {
-    std::vector<std::vector<std::uint32_t>> taken(subjects.size());
+    std::vector<std::vector<std::uint64_t>> taken(subjects.size());
     for (int done = 0; done < turns.operations; done += slice) {
       // Who begins changes, so that nobody always runs behind the same one.
       const auto first = static_cast<std::size_t>(done / slice + round);

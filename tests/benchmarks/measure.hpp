@@ -33,7 +33,7 @@ struct Round {
   double p50 = 0;
   double p99 = 0;
 };
-Round round_of(std::vector<std::uint32_t> nanoseconds);
+Round round_of(std::vector<std::uint64_t> nanoseconds);
 
 /// What one subject came to, round by round.
 using Rounds = std::vector<Round>;
@@ -44,8 +44,9 @@ Spread p99s_of(const Rounds& rounds);
 
 /// By how much `subject` was faster than `baseline`, round against round.
 Spread speed_ratio(const Rounds& subject, const Rounds& baseline);
-/// p50 of `subject` over that of `baseline`, round against round.
+/// A percentile of `subject` over that of `baseline`, round against round.
 Spread p50_ratio(const Rounds& subject, const Rounds& baseline);
+Spread p99_ratio(const Rounds& subject, const Rounds& baseline);
 
 struct Turns {
   int rounds = 5;

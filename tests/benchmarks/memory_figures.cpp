@@ -1,5 +1,6 @@
 // How much memory it takes to read a long history.
 #include "bench.hpp"
+#include "memory.hpp"
 #include "raw_events.hpp"
 
 #include <array>
@@ -10,16 +11,6 @@
 
 namespace stela::bench {
 namespace {
-
-/// A line of /proc/self/status, in KiB.
-double memory_kib(std::string_view field) {
-  std::ifstream status{"/proc/self/status"};
-  std::string line;
-  while (std::getline(status, line)) {
-    if (line.starts_with(field)) return std::stod(line.substr(field.size() + 1));
-  }
-  throw std::runtime_error{"/proc/self/status doesn't tell"};
-}
 
 void read_everything(const std::string& path, bool raw) {
   std::size_t bytes = 0;
@@ -33,10 +24,20 @@ void read_everything(const std::string& path, bool raw) {
   if (bytes == 0) throw std::runtime_error{path + " has no events"};
 }
 
-/// What a process of its own says: MiB at the peak, over what it had before it opened the store.
-double in_own_process(const std::string& path, const char* how) {
+}  // namespace
+
+double memory_kib(const std::string& field) {
+  std::ifstream status{"/proc/self/status"};
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with(field)) return std::stod(line.substr(field.size() + 1));
+  }
+  throw std::runtime_error{"/proc/self/status doesn't tell"};
+}
+
+double in_own_process(const std::string& arguments) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = "'" + program + "' --measure-memory '" + path + "' " + how;
+  const std::string command = "'" + program + "' " + arguments;
   FILE* const pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) throw std::runtime_error{"no process"};
   std::array<char, 64> line{};
@@ -45,12 +46,10 @@ double in_own_process(const std::string& path, const char* how) {
   return std::stod(line.data());
 }
 
-}  // namespace
-
 int measure_memory(const std::string& path, bool raw) {
-  const double before = memory_kib("VmRSS:");
+  const double before = memory_kib("VmRSS");
   read_everything(path, raw);
-  std::cout << (memory_kib("VmHWM:") - before) / 1024 << '\n';
+  std::cout << (memory_kib("VmHWM") - before) / 1024 << '\n';
   return 0;
 }
 
@@ -64,8 +63,8 @@ void memory_figures(Bench& bench) {
   make_shop(path, {.streams = streams, .events_each = each});
   std::vector<double> stela, raw, ratio;
   for (int round = 0; round < bench.rounds(3); ++round) {
-    stela.push_back(in_own_process(path, "stela"));
-    raw.push_back(in_own_process(path, "raw"));
+    stela.push_back(in_own_process("--measure-memory '" + path + "' stela"));
+    raw.push_back(in_own_process("--measure-memory '" + path + "' raw"));
     ratio.push_back(stela.back() / raw.back());
   }
   bench.report().add({.name = name,

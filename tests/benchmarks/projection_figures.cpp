@@ -356,15 +356,15 @@ void measure_live(Bench& bench) {
   const std::jthread running{[&](std::stop_token stop) { runner.run(stop); }};
   const Samples samples{Codec::json};
   const int events = bench.sized(20, 1'000, 5'000);
-  std::vector<std::uint32_t> waits, appends;
+  std::vector<std::uint64_t> waits, appends;
   for (int i = 0; i < events; ++i) {
     const StreamId stream = basket_id(static_cast<std::size_t>(i)).stream();
     const StreamAppend append{stream, ExpectedVersion::any(),
                               samples.some(static_cast<std::size_t>(i), 1)};
-    appends.push_back(static_cast<std::uint32_t>(1e9 * seconds([&] {
+    appends.push_back(static_cast<std::uint64_t>(1e9 * seconds([&] {
                                                    store.append({.streams = {&append, 1}});
                                                  })));
-    waits.push_back(static_cast<std::uint32_t>(1e9 * seconds([&] {
+    waits.push_back(static_cast<std::uint64_t>(1e9 * seconds([&] {
                                                  while (seen.load(std::memory_order_acquire) <= i)
                                                    std::this_thread::yield();
                                                })));

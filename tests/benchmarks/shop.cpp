@@ -107,7 +107,7 @@ void fill(EventStore& store, const ShopOptions& options) {
 void make_shop(const std::string& path, const ShopOptions& options) {
   {
     auto store = sqlite::open(path, {.durability = options.durability, .codec = options.codec});
-    const Outbox outbox{store};
+    const Outbox outbox{store, {.fence = options.fence}};
     const ContextScope scope{sample_context()};
     fill(store, options);
   }

@@ -5,6 +5,7 @@
 
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
+#include <stela/outbox/publisher.hpp>
 
 #include <cstdint>
 #include <span>
@@ -114,6 +115,7 @@ struct ShopOptions {
   std::size_t streams = 10'000;
   std::size_t events_each = 2;
   bool interleaved = true;
+  Fence fence = Fence::stream;
 };
 
 /// Makes a database of baskets at `path`, all of it published; nothing is left in the log.

@@ -26,10 +26,7 @@ foreach(line IN LISTS lines)
   list(APPEND names "${name}")
 endforeach()
 
-if(TOOL)
-  set(of_the_tool tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs tool.dashboard)
-endif()
-foreach(wanted IN ITEMS ${of_the_tool}
+set(all_wanted
     yardstick.1.full.disk append.1.full.disk.save append.3.full.disk.store
     append.1.relaxed.disk.save append.3.relaxed.tmpfs.store append.100.binary.relaxed.disk.save
     append.100.json.relaxed.tmpfs.save schema.1.relaxed.disk.as_they_come
@@ -38,6 +35,16 @@ foreach(wanted IN ITEMS ${of_the_tool}
     growth.append.1.relaxed.disk memory.read_all replay.memory.binary replay.memory.json
     replay.table.binary replay.decode_ahead replay.filtered live.commit_to_projected replay.growth
     replay.growth.memory)
+if(TOOL)
+  list(APPEND all_wanted tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs
+    tool.dashboard)
+endif()
+if(WITH_NATS)
+  list(APPEND all_wanted relay.backlog.none relay.backlog.none.publishing relay.backlog.stream
+    relay.backlog.stream.fence delivery.commit_to_acknowledged.p50
+    delivery.commit_to_acknowledged.p99 delivery.sustained.64 consumer.inbox.100 memory.relay)
+endif()
+foreach(wanted IN LISTS all_wanted)
   if(NOT wanted IN_LIST names)
     message(FATAL_ERROR "no figure ${wanted}")
   endif()

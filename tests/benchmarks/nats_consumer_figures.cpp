@@ -1,0 +1,247 @@
+// What the inbox costs a consumer.
+#include "bench.hpp"
+#include "raw_nats_relay.hpp"
+#include "shop.hpp"
+
+#include <stela/eventstore/sqlite_handle.hpp>
+#include <stela/nats/consumer.hpp>
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox.hpp>
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+namespace stela::bench {
+namespace {
+
+constexpr int batch_size = 100;
+constexpr const char* sales_sql =
+    "CREATE TABLE sales (sale INTEGER PRIMARY KEY, product TEXT NOT NULL, quantity INTEGER NOT "
+    "NULL) STRICT";
+constexpr const char* sale_sql = "INSERT INTO sales (product, quantity) VALUES (?1, ?2)";
+
+/// Consumes the whole stream into an empty database.
+class Consuming : public Subject {
+ public:
+  Consuming(const test::NatsServer& server, const std::filesystem::path& place,
+            std::int64_t messages)
+      : server_{server}, place_{place}, messages_{messages} {}
+
+  void prepare() final {
+    tear_down();
+    folder_ = std::make_unique<Folder>(place_);
+    ++round_;
+    set_up();
+  }
+  void run() final {
+    consume();
+    const auto sales = RawDatabase{path(), {}}.integer("SELECT count(*) FROM sales");
+    if (sales != messages_) throw std::runtime_error{std::to_string(sales) + " effects"};
+  }
+
+ protected:
+  virtual void set_up() = 0;
+  virtual void consume() = 0;
+  virtual void tear_down() = 0;
+
+  std::string path() const { return folder_->file("effects.db"); }
+  /// Of the durable consumer at the server: one that hasn't seen anything.
+  std::string name(const char* prefix) const { return prefix + std::to_string(round_); }
+
+  const test::NatsServer& server_;
+  const std::filesystem::path place_;
+  const std::int64_t messages_;
+
+ private:
+  std::unique_ptr<Folder> folder_;
+  int round_ = 0;
+};
+
+class StelaConsuming final : public Consuming {
+ public:
+  using Consuming::Consuming;
+
+ private:
+  void set_up() override {
+    store_.reset(new sqlite::Store{sqlite::open(path())});
+    store_->transact([this](Transaction& transaction) {
+      sqlite3_exec(sqlite::handle(transaction), sales_sql, nullptr, nullptr, nullptr);
+      sale_ = std::make_unique<RawStatement>(sqlite::handle(transaction), sale_sql);
+    });
+    nats::ConsumerOptions options;
+    options.url = server_.url();
+    options.name = name("stela");
+    options.batch_size = batch_size;
+    consumer_ = std::make_unique<nats::Consumer>(*store_, options);
+    consumer_->on<LineAdded>([this](Transaction&, const Recorded<LineAdded>& line) {
+      sell(line->product, line->quantity);
+    });
+    consumer_->on<LineDropped>([this](Transaction&, const Recorded<LineDropped>& line) {
+      sell(line->product, -line->quantity);
+    });
+  }
+  void sell(std::string_view product, std::int64_t quantity) {
+    sale_->bind_text(1, product);
+    sale_->bind(2, quantity);
+    sale_->run();
+  }
+  void consume() override {
+    std::stop_source stop;
+    std::int64_t handled = 0;
+    consumer_->on_tick([&](const nats::ConsumerTick& tick) {
+      if ((handled += tick.handled) >= messages_) stop.request_stop();
+    });
+    consumer_->run(stop.get_token());
+  }
+  void tear_down() override {
+    consumer_.reset();
+    sale_.reset();
+    store_.reset();
+  }
+
+  std::unique_ptr<sqlite::Store> store_;
+  std::unique_ptr<RawStatement> sale_;
+  std::unique_ptr<nats::Consumer> consumer_;
+};
+
+/// Fetches, inserts the event's id and its effect, and acknowledges after the commit.
+class BareConsuming final : public Consuming {
+ public:
+  using Consuming::Consuming;
+
+ private:
+  struct Parts {
+    Parts(const std::string& path, const std::string& url)
+        : database{path, {.full_sync = true}}, nats{url} {
+      database.execute(sales_sql);
+      database.execute("CREATE TABLE inbox (event_id BLOB PRIMARY KEY) STRICT, WITHOUT ROWID");
+    }
+    ~Parts() { natsSubscription_Destroy(subscription); }
+
+    RawDatabase database;
+    RawNats nats;
+    natsSubscription* subscription = nullptr;
+  };
+
+  void set_up() override { parts_ = std::make_unique<Parts>(path(), server_.url()); }
+  void consume() override {
+    subscribe();
+    RawStatement begin{parts_->database, "BEGIN IMMEDIATE"};
+    RawStatement commit{parts_->database, "COMMIT"};
+    RawStatement insert{parts_->database, "INSERT INTO inbox VALUES (?1) ON CONFLICT DO NOTHING"};
+    RawStatement sale{parts_->database, sale_sql};
+    std::array<natsMsg*, batch_size> batch{};
+    for (std::int64_t handled = 0; handled < messages_;) {
+      const int count = fetch(batch);
+      begin.run();
+      for (int i = 0; i < count; ++i) handle(batch[static_cast<std::size_t>(i)], insert, sale);
+      commit.run();
+      for (int i = 0; i < count; ++i) acknowledge(batch[static_cast<std::size_t>(i)]);
+      handled += count;
+    }
+    check_nats(natsConnection_Flush(parts_->nats.connection()), "flushing");
+  }
+  void subscribe() {
+    jsConsumerConfig config;
+    jsConsumerConfig_Init(&config);
+    const std::string durable = name("bare");
+    config.Durable = durable.c_str();
+    config.AckPolicy = js_AckExplicit;
+    check_nats(js_AddConsumer(nullptr, parts_->nats.context(), NatsPlace::stream, &config, nullptr,
+                              nullptr),
+               "making the consumer");
+    inbox_ = "_INBOX.bare." + durable;
+    next_ = std::string{"$JS.API.CONSUMER.MSG.NEXT."} + NatsPlace::stream + '.' + durable;
+    check_nats(natsConnection_SubscribeSync(&parts_->subscription, parts_->nats.connection(),
+                                            inbox_.c_str()),
+               "subscribing");
+  }
+  int fetch(std::array<natsMsg*, batch_size>& batch) {
+    const std::string request = "{\"batch\":" + std::to_string(batch_size) + "}";
+    natsConnection_PublishRequestString(parts_->nats.connection(), next_.c_str(), inbox_.c_str(),
+                                        request.c_str());
+    int count = 0;
+    while (count < batch_size) {
+      natsMsg*& message = batch[static_cast<std::size_t>(count)];
+      if (natsSubscription_NextMsg(&message, parts_->subscription, count == 0 ? 5'000 : 50) !=
+          NATS_OK) {
+        break;
+      }
+      ++count;
+    }
+    if (count == 0) throw std::runtime_error{"no messages come"};
+    return count;
+  }
+  void handle(natsMsg* message, RawStatement& insert, RawStatement& sale) {
+    const char* id = nullptr;
+    natsMsgHeader_Get(message, "ce-id", &id);
+    const auto bytes = Uuid::parse(id)->bytes();
+    insert.bind_blob(1, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    insert.run();
+    if (sqlite3_changes(parts_->database) == 0) return;
+    const char* type = nullptr;
+    natsMsgHeader_Get(message, "ce-type", &type);
+    const std::string_view payload{natsMsg_GetData(message),
+                                   static_cast<std::size_t>(natsMsg_GetDataLength(message))};
+    if (type == LineAdded::event_type.name) {
+      codec::decode(Codec::json, payload, added_);
+      sale.bind_text(1, added_.product);
+      sale.bind(2, added_.quantity);
+    } else {
+      codec::decode(Codec::json, payload, dropped_);
+      sale.bind_text(1, dropped_.product);
+      sale.bind(2, -dropped_.quantity);
+    }
+    sale.run();
+  }
+  void acknowledge(natsMsg* message) {
+    natsConnection_PublishString(parts_->nats.connection(), natsMsg_GetReply(message), "+ACK");
+    natsMsg_Destroy(message);
+  }
+  void tear_down() override { parts_.reset(); }
+
+  std::unique_ptr<Parts> parts_;
+  std::string inbox_;
+  std::string next_;
+  LineAdded added_;
+  LineDropped dropped_;
+};
+
+}  // namespace
+
+void nats_consumer_figures(Bench& bench) {
+  const std::string name = "consumer.inbox.100";
+  if (!bench.begins(name)) return;
+  const test::NatsServer server;
+  RawNats{server.url()}.make_stream();
+  const Folder folder{bench.places().disk};
+  const std::size_t streams = bench.sized<std::size_t>(100, 2'000, 5'000);
+  const std::size_t each = 10;
+  const std::string path = folder.file("shop.db");
+  make_shop(path, {.streams = streams, .events_each = each});
+  refill_outbox(path);
+  {
+    RawNats nats{server.url()};
+    relay_bare(path, nats, {.chained = true});
+  }
+  const auto messages = static_cast<std::int64_t>(streams * each);
+  StelaConsuming stela{server, bench.places().disk, messages};
+  BareConsuming bare{server, bench.places().disk, messages};
+  const std::array<Subject*, 2> subjects{&stela, &bare};
+  const auto rounds =
+      take_turns(subjects, {.rounds = bench.rounds(7), .operations = 1, .slices = 1, .warm_up = 1});
+  bench.add_rate({.name = name,
+                  .what = "a consumer with inbox, batches of 100, against a bare loop that "
+                          "fetches, inserts and acknowledges",
+                  .mode = "full",
+                  .place = Place::disk,
+                  .unit = "messages/s",
+                  .goal = at_least(0.75)},
+                 rounds[0], rounds[1], static_cast<double>(messages));
+}
+
+}  // namespace stela::bench

@@ -1,0 +1,74 @@
+// A relay as somebody writes it who needs just this one: bare statements, bare nats.c.
+#pragma once
+
+#include "raw.hpp"
+#include "raw_nats.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+namespace stela::bench {
+
+/// Puts every event of the database into its outbox again, as if nothing had been published and
+/// nobody had relayed it.
+void refill_outbox(const std::string& path);
+
+/// The id that the database has for ever.
+std::string store_id_of(const std::string& path);
+
+/// Reads what waits behind the last message that it has read.
+/// Threads: one at a time.
+class RawOutbox {
+ public:
+  explicit RawOutbox(const std::string& path);
+
+  /// Calls `use(event)` for each of the next messages, at most `limit`. How many there were.
+  template <class F>
+  int next(int limit, F&& use) {
+    next_.bind(1, behind_);
+    next_.bind(2, limit);
+    int count = 0;
+    for (; next_.step(); ++count) {
+      const RawEvent event{.sequence = next_.integer(0),
+                           .version = next_.integer(1),
+                           .published_before = next_.integer(2),
+                           .recorded_at = next_.integer(3),
+                           .id = next_.bytes(4),
+                           .stream = next_.bytes(5),
+                           .type = next_.bytes(6),
+                           .correlation = next_.bytes(7),
+                           .payload = next_.bytes(8)};
+      behind_ = event.sequence;
+      use(event);
+    }
+    next_.reset();
+    return count;
+  }
+  std::int64_t last_read() const noexcept { return behind_; }
+
+  /// Notes that these are published: `count` messages from `first` to `last`.
+  void mark(std::int64_t first, std::int64_t last, std::int64_t count);
+
+ private:
+  RawDatabase database_;
+  RawStatement next_;
+  RawStatement begin_;
+  RawStatement remove_;
+  RawStatement batch_;
+  RawStatement advance_;
+  RawStatement commit_;
+  std::int64_t behind_ = 0;
+};
+
+struct RawRelayOptions {
+  bool chained = false;
+  int batch_size = 500;
+  int batches_in_flight = 4;
+};
+
+/// Publishes all that waits in `path`.
+void relay_bare(const std::string& path, RawNats& nats, const RawRelayOptions& options);
+
+}  // namespace stela::bench
