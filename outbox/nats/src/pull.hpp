@@ -27,6 +27,8 @@ class Pull {
   std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait);
 
   void ack(const Delivery& delivery);
+  /// It comes again after `delay`; up to a second earlier if the server was started again meanwhile,
+  /// which keeps such times to the second.
   void put_back(const Delivery& delivery, std::chrono::milliseconds delay);
   /// It is being worked on: the broker begins to count anew.
   void in_progress(const Delivery& delivery);
