@@ -113,6 +113,21 @@ TEST_F(DashboardLayout, KeepsTheEssentialsAtSixtyByEight) {
   }
 }
 
+TEST_F(DashboardLayout, LeavesDrainedPartitionsOutAndSaysHowManyDontFit) {
+  View view = busy_view();
+  view.status.partitions.insert(view.status.partitions.begin(),
+                                PartitionStatus{.id = PartitionId{0}, .is_current = false});
+  EXPECT_THAT(drawn(view, {140, 50}), Not(HasSubstr(" all ")));
+  EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 16"));
+  view.status.partitions[0].pending = 3;
+  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("- all          3"));
+  EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 17"));
+  const std::string small = drawn(view, {80, 24});
+  EXPECT_THAT(small, HasSubstr("* p05"));
+  EXPECT_THAT(small, HasSubstr(" more"));
+  EXPECT_THAT(small, Not(HasSubstr("p15")));
+}
+
 TEST_F(DashboardLayout, MarksStoppedPartitions) {
   EXPECT_THAT(drawn(busy_view(), {140, 50}), HasSubstr("! p15"));
   EXPECT_THAT(drawn(busy_view(), {140, 50}), HasSubstr("stopped: broker_lost"));

@@ -26,18 +26,20 @@ void print_examples(const HelpContext& context, std::span<const Example> example
   if (examples.empty()) return;
   out.heading("Examples");
   for (const Example& example : examples) {
-    out.line(std::string{"  # "}.append(example.what));
+    if (!example.what.empty()) out.line(std::string{"  # "}.append(example.what));
     out.line(std::string{"  "}.append(context.program).append(" ").append(example.command));
   }
   out.line();
 }
 
 constexpr Example first_steps[] = {
-    {"make a database", "migrate --db shop.db"},
-    {"append an event",
-     "events append --db shop.db --stream order-1 --type order.placed --data '{}'"},
-    {"relay what waits to NATS", "outbox work --db shop.db --nats nats://127.0.0.1:4222"},
-    {"what is stuck, and why", "outbox status --db shop.db"},
+    {"make a database, and an outbox in it", "migrate --db shop.db"},
+    {"", "outbox enable --db shop.db"},
+    {"append an event that is to be published",
+     "events append --db shop.db --stream order-1 --type order.placed --publish --data '{}'"},
+    {"relay what waits to NATS",
+     "outbox work --db shop.db --nats nats://127.0.0.1:4222 --ensure-stream"},
+    {"what waits or is stuck, and why", "outbox status --db shop.db"},
 };
 
 }  // namespace

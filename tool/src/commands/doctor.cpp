@@ -204,6 +204,7 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
 void look_at_partitions(Examination& examination, const OutboxStatus& status,
                         std::chrono::milliseconds max_lag) {
   int owned = 0;
+  int needed = 0;
   for (const PartitionStatus& partition : status.partitions) {
     const std::string label = partition.id.label();
     if (!partition.stopped.empty()) {
@@ -221,9 +222,10 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
                        "a living worker takes it over");
     }
     owned += partition.owner.empty() ? 0 : 1;
+    needed += partition.is_current || !partition.owner.empty() || partition.pending > 0 ? 1 : 0;
   }
-  examination.fine("leases", std::to_string(owned) + " of " +
-                                 std::to_string(status.partitions.size()) + " partitions are held");
+  examination.fine(
+      "leases", std::to_string(owned) + " of " + std::to_string(needed) + " partitions are held");
   if (status.lag && *status.lag > max_lag) {
     examination.bad("lag", "the oldest message has waited for " + in_words(*status.lag),
                     "see the partitions and the broker above and below");

@@ -173,9 +173,12 @@ int report(Invocation& call, const Affected& affected, std::string_view verb) {
     call.out.json(text);
     return done;
   }
-  std::string text =
-      in_digits(affected.messages) + " messages of " + in_digits(affected.streams) + " streams ";
-  text.append(call.arguments.has("--dry-run") ? "would be " : "are ").append(verb).append(".");
+  const bool one = affected.messages == 1;
+  std::string text = in_digits(affected.messages) + (one ? " message of " : " messages of ") +
+                     in_digits(affected.streams) +
+                     (affected.streams == 1 ? " stream " : " streams ");
+  text.append(call.arguments.has("--dry-run") ? "would be " : one ? "is " : "are ");
+  text.append(verb).append(".");
   call.out.line(text);
   return done;
 }

@@ -84,7 +84,8 @@ std::string age_of(const PartitionStatus& partition, Timestamp now) {
 std::string state_of(const PartitionStatus& partition) {
   if (!partition.stopped.empty()) return "stopped: " + partition.stopped;
   if (partition.attempts > 0) return "backing off: " + partition.last_error;
-  if (!partition.is_current) return "draining";
+  const bool is_empty = partition.pending + partition.redeliveries == 0;
+  if (!partition.is_current) return is_empty ? "drained" : "draining";
   return "ok";
 }
 

@@ -259,6 +259,13 @@ class Work {
         {.level = LogLevel::warning, .name = "worker.metrics_file", .message = e.what()});
   }
 
+  std::string way_out_of(std::string_view trouble) const {
+    const bool has_no_stream = trouble.find("there is no JetStream stream") != trouble.npos;
+    return has_no_stream && !call_.settings().boolean("nats.ensure_stream")
+               ? "; --ensure-stream makes it"
+               : "";
+  }
+
   template <class IsDone>
   int tick_until(IsDone is_done) {
     for (;;) {
@@ -267,7 +274,7 @@ class Work {
       if (tick.broker != "connected") {
         crew_.hand_over();
         throw Exit{cannot_connect, "the broker at " + call_.settings().text("nats.url") + " is " +
-                                       in_one_line(tick.broker)};
+                                       in_one_line(tick.broker) + way_out_of(tick.broker)};
       }
       if (is_done(seen.status) || crew_.stop_requested()) break;
       std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 100ms));

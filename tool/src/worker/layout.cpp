@@ -93,9 +93,10 @@ Line sparkline(const std::array<std::int64_t, 60>& values, std::size_t width) {
   return {{text, Style::good}, {" ≤" + in_digits(rate) + "/s", Style::dim}};
 }
 
+/// From commit to publication.
 std::string latency_in_words(const Snapshot& done) {
   if (!done.latency_p50) return "-";
-  return in_words(*done.latency_p50) + ", p99 " + in_words(*done.latency_p99);
+  return in_words(*done.latency_p50) + " / " + in_words(*done.latency_p99);
 }
 
 Block throughput(const View& view, std::size_t width) {
@@ -111,10 +112,15 @@ Block throughput(const View& view, std::size_t width) {
   count("parked", totals.parked, Style::bad);
   count("purged", totals.purged_stale);
   block.push_back(pair("last back-off", in_words(view.done.last_backoff)));
-  block.push_back(pair("commit to publish", latency_in_words(view.done)));
+  block.push_back(pair("latency p50/p99", latency_in_words(view.done)));
   block.push_back(pair("since the start", in_digits(view.done.ever.published) + " published"));
   block.push_back(sparkline(view.done.per_slot, width));
   return block;
+}
+
+void append(Block& block, Block more) {
+  block.insert(block.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
 }
 
 bool matches(const std::string& text, const std::string& filter) {
@@ -149,6 +155,12 @@ Line partition_line(const PartitionStatus& partition, const View& view) {
   return line;
 }
 
+/// Not one of a generation that is drained.
+bool is_needed(const PartitionStatus& partition) {
+  return partition.is_current || !partition.stopped.empty() || !partition.owner.empty() ||
+         partition.pending + partition.redeliveries > 0;
+}
+
 Block partitions(const View& view, const Looks& looks, std::size_t width, std::size_t height) {
   const OutboxStatus& status = view.status;
   const Snapshot& done = view.done;
@@ -162,18 +174,18 @@ Block partitions(const View& view, const Looks& looks, std::size_t width, std::s
                     status.parked > 0 ? Style::warning : Style::plain}});
   block.push_back({{"oldest pending " + (status.lag ? in_words(*status.lag) : std::string{"-"})}});
   block.push_back({{"           pending  flight       oldest  owner", Style::dim}});
-  std::size_t hidden = 0;
+  Block lines;
   for (const PartitionStatus& partition : status.partitions) {
-    if (!matches(partition.id.label() + " " + partition.owner, looks.filter)) continue;
-    if (block.size() + 1 >= height && &partition != &status.partitions.back()) {
-      ++hidden;
-    } else {
-      block.push_back(partition_line(partition, view));
-    }
+    const bool is_meant = matches(partition.id.label() + " " + partition.owner, looks.filter);
+    if (is_meant && is_needed(partition)) lines.push_back(partition_line(partition, view));
   }
-  if (hidden > 0)
-    block.push_back(
-        {{"  … " + in_digits(static_cast<std::int64_t>(hidden)) + " more", Style::dim}});
+  const std::size_t room = height > block.size() ? height - block.size() : 1;
+  if (lines.size() > room) {
+    const auto hidden = static_cast<std::int64_t>(lines.size() - room + 1);
+    lines.resize(room - 1);
+    lines.push_back({{"  … " + in_digits(hidden) + " more", Style::dim}});
+  }
+  append(block, std::move(lines));
   return block;
 }
 
@@ -236,11 +248,6 @@ Block beside(const std::vector<Block>& blocks, const std::vector<std::size_t>& w
   return joined;
 }
 
-void append(Block& block, Block more) {
-  block.insert(block.end(), std::make_move_iterator(more.begin()),
-               std::make_move_iterator(more.end()));
-}
-
 /// Where there is little room: what an operator must know, in as few lines as can be.
 Block few_lines(const View& view) {
   const OutboxStatus& status = view.status;
@@ -250,9 +257,9 @@ Block few_lines(const View& view) {
                     (status.lag ? in_words(*status.lag) : std::string{"-"})}});
   block.push_back({{"published " + in_digits(view.done.ever.published) + "  parked " +
                     in_digits(status.parked) + "  retrying " + in_digits(status.retrying)}});
-  block.push_back({{"owned " + in_digits(view.done.owned) + " of " +
-                    in_digits(static_cast<std::int64_t>(status.partitions.size())) + "  workers " +
-                    in_digits(view.done.active_workers)}});
+  const auto needed = std::count_if(status.partitions.begin(), status.partitions.end(), is_needed);
+  block.push_back({{"owned " + in_digits(view.done.owned) + " of " + in_digits(needed) +
+                    "  workers " + in_digits(view.done.active_workers)}});
   return block;
 }
 
