@@ -18,6 +18,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <fstream>
 #include <iterator>
@@ -148,16 +149,17 @@ TEST(ToolMetrics, StoreAndRelayOfAnApplicationReport) {
 
 class ToolMetricsPages : public testing::Test {
  protected:
-  /// Once it has this in it.
-  std::string page(test::Running& running, const std::string& wanted) {
+  /// Waits until all of this stands on it.
+  void wait_for_page(test::Running& running, const std::vector<std::string>& wanted) {
     std::string text;
     EXPECT_TRUE(eventually([&] {
       text = test::body_of(test::get(test::port_in(running.err()), "/metrics"));
-      return text.find(wanted) != std::string::npos;
+      return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& one) {
+        return text.find("\n" + one + "\n") != std::string::npos;
+      });
     })) << text
         << running.err();
     EXPECT_THAT(problems_in_metrics(text), IsEmpty()) << text;
-    return text;
   }
   void embedded(std::vector<std::string> words) const {
     words.insert(words.end(), {"--db", db_});
@@ -178,10 +180,9 @@ TEST_F(ToolMetricsPages, OfAWorkerHaveStoreOutboxAndProjectors) {
   embedded({"projections", "run", "--once"});
   test::Running worker{{"outbox", "work", "--db", db_, "--nats", nats.url(), "--ensure-stream",
                         "--metrics", "0", "--workers", "2"}};
-  const std::string text = page(worker, "\nstela_outbox_published_total 1\n");
-  EXPECT_THAT(text, HasSubstr("\nstela_worker_published_total 1\n"));
-  EXPECT_THAT(text, HasSubstr("\nstela_projector_lag_events{projector=\"customers\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("\nstela_worker_publish_duration_seconds_count 1\n"));
+  wait_for_page(worker, {"stela_outbox_published_total 1", "stela_worker_published_total 1",
+                         "stela_projector_lag_events{projector=\"customers\"} 0",
+                         "stela_worker_publish_duration_seconds_count 1"});
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.wait(), 0);
 }
@@ -192,9 +193,8 @@ TEST_F(ToolMetricsPages, OfARunnerSayHowFarItIs) {
             R"({"customer":"Ada","total_cents":7})"});
   test::Running runner{{"projections", "run", "--db", db_, "--metrics", "0"},
                        {.program = STELA_EMBEDDING}};
-  const std::string text = page(runner, "\nstela_runner_events_total 1\n");
-  EXPECT_THAT(text, HasSubstr("\nstela_projector_lag_events{projector=\"customers\"} 0\n"));
-  EXPECT_THAT(text, HasSubstr("\nstela_runner_owned_projectors 1\n"));
+  wait_for_page(runner, {"stela_runner_events_total 1", "stela_runner_owned_projectors 1",
+                         "stela_projector_lag_events{projector=\"customers\"} 0"});
   const std::uint16_t port = test::port_in(runner.err());
   EXPECT_THAT(test::get(port, "/readyz"), HasSubstr("200 OK"));
   test::RawSqlite{db_}.run("UPDATE projections SET halted = 1");
