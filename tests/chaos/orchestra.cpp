@@ -383,9 +383,14 @@ void Orchestra::keep_busy() {
 }
 
 void Orchestra::resize() {
-  auto shop = open_shop(settings_);
-  OutboxOperations operations{shop};
-  operations.resize(settings_.resized);
+  try {
+    auto shop = open_shop(settings_);
+    OutboxOperations{shop}.resize(settings_.resized);
+  } catch (const Error& e) {
+    // Somebody who is paused may hold the lock.
+    if (!e.is_retryable()) throw;
+    return later(500ms, [this] { resize(); });
+  }
   note("resize", std::to_string(settings_.partitions) + " to " + std::to_string(settings_.resized));
 }
 
