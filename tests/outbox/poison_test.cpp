@@ -131,6 +131,24 @@ TEST_P(Poison, IsSkippedOnlyOnRequestAndOnTheRecord) {
               ElementsAre("1 order-1 discarded skipped"));
 }
 
+TEST_P(Poison, LetsWhatWasPublishedBeforePass) {
+  Shop shop{outbox(), {.retry_backoff = std::chrono::seconds{1}, .max_attempts = 2}};
+  shop.rejected = {2};
+  shop.append("order-1");
+  shop.relay();
+  shop.append_all({"order-1", "order-1"});
+  shop.relay();
+  // Fetched while the message before it in its stream was rejected, and waits.
+  shop.operations.republish({.last = GlobalSequence{1}});
+  for (int i = 0; i < 5; ++i) {
+    shop.relay();
+    shop.clock.advance(std::chrono::seconds{2});
+  }
+
+  EXPECT_EQ(shop.broker.log(all), "1 1r1");
+  EXPECT_EQ(shop.totals(), "2 parked, 1 published");
+}
+
 TEST_P(Poison, LeavesTheOtherPartitionsAlone) {
   Shop shop{{.partition_count = 4, .fence = GetParam()}, {.on_poison = OnPoison::halt}};
   shop.too_large = {1};

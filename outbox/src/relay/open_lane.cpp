@@ -211,6 +211,8 @@ void OpenLane::give_up(Entry& entry, ParkedMessage::Reason reason, const std::st
                   error});
   if (!skip) {
     for (const Entry* later = entry.behind; later != nullptr; later = later->behind) {
+      // What was published already has passed, and is only sent once more.
+      if (later->message.is_republished) continue;
       given_up.parked.push_back({later->message.sequence, later->message.redelivery,
                                  ParkedMessage::Reason::behind, later->message.attempts, ""});
     }
@@ -227,7 +229,14 @@ void OpenLane::give_up(Entry& entry, ParkedMessage::Reason reason, const std::st
     return;
   }
   streams_.erase(stream);
-  entries_.remove_if([&](const Entry& other) { return other.message.stream == stream; });
+  entries_.remove_if([&](const Entry& other) {
+    return other.message.stream == stream && !other.message.is_republished;
+  });
+  for (Entry& left : entries_) {
+    if (left.message.stream != stream) continue;
+    left.behind = nullptr;
+    enqueue(left);
+  }
 }
 
 // --- marking
