@@ -427,6 +427,21 @@ TEST(OutboxResize, PublishesTheOldGenerationFirst) {
   EXPECT_THAT(shop.actions(), ElementsAre("ann resize 1 to 4 partitions from 4 on"));
 }
 
+TEST(OutboxResize, LeavesAWorkerAliveWhoseLeaseOfAnOldPartitionRanOut) {
+  Shop shop{{.partition_count = 4}, {.worker = "w1"}};
+  shop.relay();
+  shop.operations.resize(2);
+  shop.relay();
+  // It couldn't give the partition back, and nobody will ever take it.
+  shop.raw().run("UPDATE outbox_partitions SET owner = 'w1', lease_until = 1 WHERE partition = 4");
+  test::FileBroker broker{shop.dir.file("broker.db"), Fence::stream};
+  Relay other{shop.outbox, broker, {.worker = "w2"}};
+
+  const RelayTick tick = other.tick();
+  EXPECT_EQ(tick.active_workers, 2);
+  EXPECT_EQ(tick.desired_count, 1);
+}
+
 TEST(OutboxResize, RefusesWhatCannotBe) {
   Shop shop;
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resize(0); }),

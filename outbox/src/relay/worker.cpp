@@ -162,12 +162,14 @@ void Worker::hand_over_unneeded(const Overview& overview) {
 }
 
 void Worker::watch_membership(const Overview& overview) {
-  // Whoever let a lease run out is dead, or as good as that, whatever its heartbeat says.
+  // Whoever let a lease run out is dead, or as good as that, whatever its heartbeat says. A lease
+  // that nobody will ever take over says nothing: its owner may have failed to give it back.
   std::vector<std::string> members;
   for (const std::string& worker : overview.workers) {
     const bool lapsed = std::any_of(
-        overview.partitions.begin(), overview.partitions.end(),
-        [&](const Overview::Partition& p) { return p.is_expired && p.owner == worker; });
+        overview.partitions.begin(), overview.partitions.end(), [&](const Overview::Partition& p) {
+          return p.is_expired && p.is_needed && !p.is_stopped && p.owner == worker;
+        });
     if (!lapsed && worker != core_.worker) members.push_back(worker);
   }
   members.emplace_back(core_.worker);
