@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
+#include <utility>
 
 namespace stela::sqlite {
 namespace {
@@ -19,9 +21,11 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::steady_clock;
 
-/// How long to look for a commit that a write to the log announced.
-constexpr auto commit_follows_within = 4ms;
-constexpr auto look_every = 250us;
+/// How long to look for a commit that a write to the log announced: it can be seen when the disk
+/// has synced it.
+constexpr auto commit_follows_within = 1s;
+constexpr std::chrono::nanoseconds first_look = 250us;
+constexpr std::string_view data_version = "PRAGMA data_version";
 
 }  // namespace
 
@@ -47,12 +51,19 @@ void CommitWatch::wake() noexcept {
 }
 
 void CommitWatch::wait_until(Time deadline) {
-  if (!sleep_until(deadline)) return;
-  // Somebody wrote to the log: a commit may be about to be visible.
-  const Time limit = std::min(steady_clock::now() + commit_follows_within, deadline);
-  while (!sees_commit() && steady_clock::now() < limit) {
-    sleep_until(steady_clock::now() + look_every);
+  for (;;) {
+    const bool woken = sleep_until(std::min(deadline, next_look()));
+    if (woken || steady_clock::now() >= deadline) return;
+    // What is seen may be a commit of our own: looking goes on the next time.
+    if (sees_commit()) return;
   }
+}
+
+CommitWatch::Time CommitWatch::next_look() const {
+  const Time now = steady_clock::now();
+  const std::chrono::nanoseconds passed = now - written_at_;
+  // Often at first, as a commit mostly follows at once.
+  return passed < commit_follows_within ? now + std::max(first_look, passed / 4) : Time::max();
 }
 
 bool CommitWatch::sleep_until(Time deadline) {
@@ -65,11 +76,11 @@ bool CommitWatch::sleep_until(Time deadline) {
                         static_cast<long>(left.count() % 1'000'000'000)};
     ppoll(files.data(), watch_ >= 0 ? 2 : 1, &wait, nullptr);
   }
-  if (signalled_.exchange(false, std::memory_order_acq_rel)) {
-    std::uint64_t count = 0;
-    [[maybe_unused]] const ssize_t size = read(event_, &count, sizeof count);
-  }
-  return watch_ >= 0 && read_watch();
+  if (watch_ >= 0 && read_watch()) written_at_ = steady_clock::now();
+  if (!signalled_.exchange(false, std::memory_order_acq_rel)) return false;
+  std::uint64_t count = 0;
+  [[maybe_unused]] const ssize_t size = read(event_, &count, sizeof count);
+  return true;
 }
 
 void CommitWatch::watch_log() {
@@ -96,9 +107,9 @@ bool CommitWatch::read_watch() {
 bool CommitWatch::sees_commit() {
   bool changed = false;
   store_.core().reading().read([&](Connection& connection) {
-    const std::int64_t version = connection.integer("PRAGMA data_version").value_or(0);
-    changed = version != seen_version_;
-    seen_version_ = version;
+    Query version = connection.query(data_version);
+    version.step();
+    changed = std::exchange(seen_version_, version.integer(0)) != version.integer(0);
   });
   return changed;
 }

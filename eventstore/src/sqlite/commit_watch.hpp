@@ -30,8 +30,10 @@ class STELA_EVENTSTORE_EXPORT CommitWatch {
   void wait_until(Time deadline);
 
  private:
-  /// True if the log was written to.
+  /// True if `wake` was called.
   bool sleep_until(Time deadline);
+  /// When to look whether somebody has committed, though nobody says so.
+  Time next_look() const;
   void watch_log();
   bool read_watch();
   bool sees_commit();
@@ -42,6 +44,8 @@ class STELA_EVENTSTORE_EXPORT CommitWatch {
   int event_ = -1;
   int watch_ = -1;
   bool watching_ = false;
+  /// When somebody last wrote to the log.
+  Time written_at_ = {};
   std::int64_t seen_version_ = 0;
   std::atomic<bool> signalled_{false};
   Subscription commits_;
