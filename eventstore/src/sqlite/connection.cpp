@@ -2,6 +2,8 @@
 
 #include "sqlite/failure.hpp"
 
+#include <stela/framework/error.hpp>
+
 #include <limits>
 
 namespace stela::sqlite {
@@ -113,6 +115,24 @@ std::optional<std::int64_t> Connection::integer(const std::string& sql) {
   Query query{handle(), statement.get()};
   if (!query.step()) return std::nullopt;
   return query.integer(0);
+}
+
+void Connection::sync_log() {
+  const auto find_log = [&] {
+    sqlite3_file* log = nullptr;
+    sqlite3_file_control(handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    return log != nullptr && log->pMethods != nullptr ? log : nullptr;
+  };
+  sqlite3_file* log = find_log();
+  if (log == nullptr) {
+    // A connection opens the log when it first reads.
+    integer("SELECT count(*) FROM sqlite_schema");
+    log = find_log();
+  }
+  const int code =
+      log != nullptr ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : SQLITE_IOERR_FSYNC;
+  if (code == SQLITE_OK) return;
+  throw StoreFailed{std::string{"syncing the log failed: "} + sqlite3_errstr(code)};
 }
 
 unsigned Connection::data_version() const noexcept {

@@ -85,6 +85,10 @@ class STELA_EVENTSTORE_EXPORT Connection {
   bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.get()) == 0; }
   sqlite3* handle() const noexcept { return database_.get(); }
 
+  /// Takes the log to the disk as it is, without waiting for whoever writes. StoreFailed if the
+  /// disk fails.
+  void sync_log();
+
   /// Changes whenever the connection commits or sees that another one has.
   unsigned data_version() const noexcept;
 

@@ -160,6 +160,19 @@ void Store::Core::migrate(std::string_view module, std::span<const Migration> mi
       [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
 }
 
+void Store::Core::sync_log() {
+  if (!readers_) return;
+  readers_->read([&](Connection& connection) {
+    try {
+      connection.sync_log();
+    } catch (const StoreFailed& e) {
+      // The system reports it once; whoever asks again is told that all is well.
+      writer_->give_up(e.what());
+      throw;
+    }
+  });
+}
+
 std::unique_ptr<Connection> Store::Core::connect(int flags) const {
   if (path_.empty()) throw UsageError{"a database in memory has one connection only"};
   return std::make_unique<Connection>(path_, connection_options(options_, flags));

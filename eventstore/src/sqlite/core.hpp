@@ -34,6 +34,9 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   Reading& reading() noexcept;
   /// Brings the tables of another module up to date, under the write lock.
   void migrate(std::string_view module, std::span<const Migration> migrations);
+  /// Everything that is committed is on the disk when it returns; others commit meanwhile.
+  /// StoreFailed if the disk fails: then this store writes nothing more.
+  void sync_log();
   /// A connection of the caller's own to the same database. UsageError in memory.
   std::unique_ptr<Connection> connect(int flags) const;
 

@@ -78,6 +78,12 @@ void Writer::read(FunctionRef<void(Connection&)> work) {
   if (ticket.error) std::rethrow_exception(ticket.error);
 }
 
+void Writer::give_up(const std::string& reason) {
+  read([&](Connection&) {
+    failure_ = reason + "; what was committed last may be lost in a power cut; reopen the store";
+  });
+}
+
 void Writer::run_alone(FunctionRef<void(Connection&)> work) {
   read([&](Connection& connection) {
     const WriteLockGuard guard{*lock_, settings_.busy_timeout};
@@ -226,8 +232,7 @@ void Writer::set_synchronous(bool full) {
 }
 
 void Writer::begin(Sync sync) {
-  const bool full =
-      sync == Sync::as_stored ? settings_.durability == Durability::full : sync == Sync::full;
+  const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
   if (full != synchronous_) set_synchronous(full);
   connection_->query(begin_sql).run();
   now_ = settings_.clock->now();

@@ -26,8 +26,6 @@ enum class Sync : std::uint8_t {
   as_stored,
   /// Nothing: it may be lost in a power cut.
   none,
-  /// It is on the disk when the commit returns, and everything committed before it.
-  full,
 };
 
 /// One append, or one piece of the caller's own work, on its way through the writer.
@@ -89,6 +87,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// Runs `work` on the writing connection, outside any transaction: how a database that only one
   /// connection can see is read.
   void read(FunctionRef<void(Connection&)> work);
+
+  /// Nothing is written any more: what was committed may not be on the disk, for this reason.
+  void give_up(const std::string& reason);
 
   /// `prepare` runs in the transaction that registers it.
   void attach(

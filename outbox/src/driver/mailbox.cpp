@@ -12,9 +12,11 @@ void Mailbox::take(Answer answer) {
   wake();
 }
 
-std::vector<Answer> Mailbox::answers() {
+std::span<const Answer> Mailbox::answers() {
+  taken_.clear();
   const std::lock_guard lock{mutex_};
-  return std::exchange(answers_, {});
+  taken_.swap(answers_);
+  return taken_;
 }
 
 }  // namespace stela::relay

@@ -6,6 +6,7 @@
 #include <stela/outbox/publisher.hpp>
 
 #include <mutex>
+#include <span>
 #include <vector>
 
 namespace stela::relay {
@@ -19,8 +20,8 @@ class Mailbox final : public AnswerSink {
   void take(Answer answer) override;
   void wake() noexcept { watch_.wake(); }
 
-  /// Everything that came since the last call.
-  std::vector<Answer> answers();
+  /// Everything that came since the last call; valid until the next one.
+  std::span<const Answer> answers();
 
   /// Sleeps until something comes, at most until `deadline`.
   void wait_until(sqlite::CommitWatch::Time deadline) { watch_.wait_until(deadline); }
@@ -29,6 +30,7 @@ class Mailbox final : public AnswerSink {
   std::mutex mutex_;
   /// Guarded by mutex_.
   std::vector<Answer> answers_;
+  std::vector<Answer> taken_;
   sqlite::CommitWatch watch_;
 };
 

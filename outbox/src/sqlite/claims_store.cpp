@@ -155,7 +155,7 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition, int limit)
 
 std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, const relay::Cursor&,
                                                        int limit) {
-  auto batch = std::make_unique<SqliteBatch>();
+  auto batch = make_batch();
   // Looking is cheap, and an idle outbox isn't written to.
   if (!can_claim(partition)) return batch;
   std::vector<PendingMessage> claimed = claim(partition, limit);

@@ -104,7 +104,7 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
 
 void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
                               std::span<PendingMessage> wanted) {
-  EventRows rows{connection, kinds, names_};
+  EventRows rows{connection, kinds, memory_->names};
   while (!wanted.empty()) {
     std::size_t count = 1;
     while (count < wanted.size() &&
@@ -135,16 +135,28 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
 }
 
 void SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
-  if (pages_.empty()) {
-    pages_.push_back(std::make_unique<EventPage>());
-    pages_.back()->reserve(messages.size());
-  }
-  if (!pages_.back()->add(event)) {
+  if (pages_.empty()) add_page();
+  if (!pages_.back()->add(event)) add_page().add(event);
+  kept_.push_back({&message, pages_.size() - 1, pages_.back()->events().size() - 1});
+}
+
+EventPage& SqliteBatch::add_page() {
+  if (memory_->pages.empty()) {
     pages_.push_back(std::make_unique<EventPage>());
     pages_.back()->grow();
-    pages_.back()->add(event);
+  } else {
+    pages_.push_back(std::move(memory_->pages.back()));
+    memory_->pages.pop_back();
   }
-  kept_.push_back({&message, pages_.size() - 1, pages_.back()->events().size() - 1});
+  return *pages_.back();
+}
+
+SqliteBatch::~SqliteBatch() {
+  for (auto& page : pages_) {
+    if (memory_->pages.size() == BatchMemory::max_pages) return;
+    page->clear();
+    memory_->pages.push_back(std::move(page));
+  }
 }
 
 }  // namespace stela::outbox

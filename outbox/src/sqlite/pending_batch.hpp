@@ -10,13 +10,27 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace stela::outbox {
 
+/// What a batch leaves to the next one: names of streams, and memory for events.
+struct BatchMemory {
+  static constexpr std::size_t max_pages = 8;
+
+  sqlite::StreamNames names;
+  std::vector<std::unique_ptr<EventPage>> pages;
+};
+
 /// Messages whose events it owns.
 class SqliteBatch final : public relay::PendingBatch {
  public:
+  explicit SqliteBatch(std::shared_ptr<BatchMemory> memory) noexcept : memory_{std::move(memory)} {}
+  ~SqliteBatch() override;
+  SqliteBatch(const SqliteBatch&) = delete;
+  SqliteBatch& operator=(const SqliteBatch&) = delete;
+
   /// Adds the messages behind `cursor`, up to `limit` of them and before `end`.
   void read(sqlite::Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
             const relay::Cursor& cursor, std::int64_t end, int limit, std::int64_t now);
@@ -35,6 +49,7 @@ class SqliteBatch final : public relay::PendingBatch {
                    std::span<relay::PendingMessage> messages);
   void read_run(sqlite::EventRows& rows, std::span<relay::PendingMessage> run);
   void keep(relay::PendingMessage& message, const StoredEvent& event);
+  EventPage& add_page();
 
   struct Kept {
     relay::PendingMessage* message;
@@ -44,7 +59,7 @@ class SqliteBatch final : public relay::PendingBatch {
 
   std::vector<std::unique_ptr<EventPage>> pages_;
   std::vector<Kept> kept_;
-  sqlite::StreamNames names_;
+  std::shared_ptr<BatchMemory> memory_;
   bool anything_parked_ = false;
 };
 

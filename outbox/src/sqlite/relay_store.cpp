@@ -4,7 +4,6 @@
 #include "sqlite/advance.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
-#include "sqlite/pending_batch.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 namespace stela::outbox {
@@ -28,6 +28,24 @@ namespace {
 
 /// Thrown to roll back what was begun under a lease that has passed.
 struct Fenced {};
+
+/// One state of the database for as long as it lives: all statements see the same, and its locks
+/// are taken once for all of them.
+class Snapshot {
+ public:
+  explicit Snapshot(Connection& connection) : end_{connection.query(end_sql)} {
+    connection.query(begin_sql).run();
+  }
+  ~Snapshot() { sqlite3_step(end_.statement()); }
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+ private:
+  static constexpr std::string_view begin_sql = "BEGIN";
+  static constexpr std::string_view end_sql = "COMMIT";
+
+  Query end_;
+};
 
 /// Workers are forgotten when they were silent for this many heartbeats.
 constexpr std::int64_t forgotten_after = 20;
@@ -212,10 +230,17 @@ void RelayStore::release(const Lease& lease) {
 
 // --- messages
 
+std::unique_ptr<SqliteBatch> RelayStore::make_batch() {
+  // While a batch lives it points to names.
+  if (memory_.use_count() == 1) memory_->names.trim();
+  return std::make_unique<SqliteBatch>(memory_);
+}
+
 std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
                                                       const relay::Cursor& cursor, int limit) {
-  auto batch = std::make_unique<SqliteBatch>();
+  auto batch = make_batch();
   store_.core().reading().read([&](Connection& connection) {
+    const Snapshot snapshot{connection};
     const std::int64_t end = open_end(connection, open_generation_);
     batch->read(connection, store_.core().kinds(), partition, cursor, end, limit, now());
   });
@@ -238,19 +263,20 @@ std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequence
 }
 
 bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& work) {
-  // Under full durability the events were synced when they were appended, and this needn't be.
-  // Under relaxed this commit takes the whole log to the disk before anything leaves.
-  const bool relaxed = store_.durability() == sqlite::Durability::relaxed;
   try {
     store_.core().writer().run_statements(
         [&](Connection& connection) {
           if (!work(connection)) throw Fenced{};
         },
-        durable && relaxed ? Sync::full : Sync::none);
-    return true;
+        Sync::none);
   } catch (const Fenced&) {
     return false;
   }
+  // Under full durability the events were synced when they were appended, and this needn't be.
+  // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
+  const bool relaxed = store_.durability() == sqlite::Durability::relaxed;
+  if (durable && relaxed) store_.core().sync_log();
+  return true;
 }
 
 bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {

@@ -3,10 +3,12 @@
 
 #include "relay/store.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/pending_batch.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 
 #include <functional>
+#include <memory>
 #include <string>
 
 namespace stela::outbox {
@@ -39,12 +41,14 @@ class RelayStore : public relay::Store {
   std::int64_t now() const;
   /// Runs `work` in a transaction, rolled back if it returns false.
   bool write(bool durable, const std::function<bool(sqlite::Connection&)>& work);
+  std::unique_ptr<SqliteBatch> make_batch();
 
   sqlite::Store& store_;
 
  private:
   /// The newest generation that is known to have no undrained predecessor.
   std::int64_t open_generation_ = 0;
+  std::shared_ptr<BatchMemory> memory_ = std::make_shared<BatchMemory>();
 };
 
 }  // namespace stela::outbox

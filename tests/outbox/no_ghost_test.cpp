@@ -1,0 +1,168 @@
+// Nothing leaves that a power cut could still take out of the store: at every message that is sent,
+// the database is opened as it would be found after one.
+#include "outbox/shop.hpp"
+#include "support/fault_vfs.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FileCall;
+using test::FileKind;
+using test::FileOperation;
+using ::testing::HasSubstr;
+
+/// Knows how much of the log is on the disk: all that was written before the last sync of it.
+class SyncedLog final : public test::FailNth {
+ public:
+  void after(const FileCall& call, int code) noexcept override {
+    if (call.file != FileKind::wal || code != SQLITE_OK) return;
+    if (call.operation == FileOperation::write) {
+      // The log begins anew with its header.
+      if (call.offset == 0) written_ = synced_ = 0;
+      written_ = std::max(written_, call.offset + call.size);
+    }
+    if (call.operation == FileOperation::truncate) written_ = synced_ = call.size;
+    if (call.operation == FileOperation::sync) synced_ = written_;
+  }
+
+  std::int64_t synced() const noexcept { return synced_; }
+  std::int64_t written() const noexcept { return written_; }
+
+ private:
+  std::int64_t written_ = 0;
+  std::int64_t synced_ = 0;
+};
+
+/// A publisher that looks at each message before it goes on its way.
+class Watched final : public Publisher {
+ public:
+  Watched(Publisher& publisher, std::function<void(const OutgoingMessage&)> look)
+      : publisher_{publisher}, look_{std::move(look)} {}
+
+  using Publisher::can;
+  bool can(Fence fence) const noexcept override { return publisher_.can(fence); }
+  void connect(std::uint64_t session, AnswerSink& sink) override {
+    publisher_.connect(session, sink);
+  }
+  void disconnect() noexcept override { publisher_.disconnect(); }
+  void publish(const OutgoingMessage& message) override {
+    look_(message);
+    publisher_.publish(message);
+  }
+  void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override {
+    publisher_.read_back(request, partition, from);
+  }
+  void flush() override { publisher_.flush(); }
+
+ private:
+  Publisher& publisher_;
+  std::function<void(const OutgoingMessage&)> look_;
+};
+
+struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
+  NoGhost()
+      : store{sqlite::open(path, {.durability = GetParam(),
+                                  // So that the log begins anew now and then.
+                                  .checkpoint_pages = 20,
+                                  .clock = &clock,
+                                  .vfs = vfs.name()})} {}
+
+  void append(int events) {
+    for (int i = 0; i < events; ++i) {
+      test::append(store, "order-" + std::to_string(i % 3), {NewEvent{"placed", 1, true, "{}"}});
+    }
+  }
+
+  /// The last event that is there after a power cut at this moment.
+  GlobalSequence last_after_power_cut() {
+    namespace fs = std::filesystem;
+    const std::string copy = dir.file("found.db");
+    fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
+    fs::copy_file(path + "-wal", copy + "-wal", fs::copy_options::overwrite_existing);
+    fs::remove(copy + "-shm");
+    fs::resize_file(copy + "-wal", static_cast<std::uintmax_t>(disk.synced()));
+    auto found = sqlite::open(copy);
+    return found.last_sequence();
+  }
+
+  test::TempDir dir = test::TempDir::in_memory();
+  std::string path = dir.file("shop.db");
+  testing::ManualClock clock;
+  SyncedLog disk;
+  test::FaultVfs vfs{disk};
+  sqlite::Store store;
+  Outbox outbox{store};
+  test::FileBroker broker{dir.file("broker.db"), Fence::stream};
+};
+
+INSTANTIATE_TEST_SUITE_P(Durabilities, NoGhost,
+                         ::testing::Values(sqlite::Durability::full, sqlite::Durability::relaxed),
+                         [](const auto& each) { return std::string{to_string(each.param)}; });
+
+TEST_P(NoGhost, IsSentWhatAPowerCutCouldTakeBack) {
+  int sent = 0;
+  Watched publisher{broker, [&](const OutgoingMessage& message) {
+                      ++sent;
+                      EXPECT_GE(last_after_power_cut(), message.event.sequence);
+                    }};
+  Relay relay{outbox, publisher, {.batch_size = 4, .window = 8}};
+  for (const int events : {1, 7, 20, 3}) {
+    append(events);
+    clock.advance(1s);
+    relay.tick();
+  }
+
+  EXPECT_EQ(sent, 31);
+}
+
+TEST_P(NoGhost, IsSentOfAnAppendThatIsNotDurableByItself) {
+  append(1);
+  const bool is_durable = last_after_power_cut() == GlobalSequence{1};
+  EXPECT_EQ(is_durable, GetParam() == sqlite::Durability::full);
+}
+
+TEST(NoGhostOnABadDisk, IsSentAfterASyncThatFailed) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  testing::ManualClock clock;
+  test::FailNth disk;
+  const test::FaultVfs vfs{disk};
+  auto store =
+      sqlite::open(dir.file("shop.db"),
+                   {.durability = sqlite::Durability::relaxed, .clock = &clock, .vfs = vfs.name()});
+  Outbox outbox{store};
+  test::FileBroker broker{dir.file("broker.db"), Fence::stream};
+  Relay relay{outbox, broker};
+  const std::vector<NewEvent> placed(3, NewEvent{"placed", 1, true, "{}"});
+  test::append(store, "order-1", placed);
+
+  disk.arm({.operations = {FileOperation::sync}});
+  EXPECT_EQ(relay.tick().published, 0);
+  EXPECT_TRUE(disk.has_fired());
+  disk.disarm();
+  // The disk says that all is well again, and what it lost nobody knows.
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(2s);
+    EXPECT_EQ(relay.tick().published, 0);
+  }
+
+  EXPECT_EQ(broker.log(PartitionId{0}), "");
+  try {
+    test::append(store, "order-1", placed);
+    FAIL() << "appended to a log that failed";
+  } catch (const Error& e) {
+    EXPECT_THAT(e.what(), HasSubstr("reopen the store"));
+  }
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,62 @@
+// What a look at the outbox costs: dashboards and metrics take one every second, whatever waits.
+#include "outbox/shop.hpp"
+#include "sqlite/core.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace stela {
+namespace {
+
+using test::Shop;
+
+/// How many pages `work` reads, found in the cache or not.
+int pages_read(sqlite::Store& store, const std::function<void()>& work) {
+  const auto count_anew = [&] {
+    int pages = 0;
+    // The connection that was used last is the next one to be used.
+    store.core().reading().read([&](sqlite::Connection& connection) {
+      for (const int kind : {SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS}) {
+        int count = 0;
+        int highest = 0;
+        sqlite3_db_status(connection.handle(), kind, &count, &highest, 1);
+        pages += count;
+      }
+    });
+    return pages;
+  };
+  count_anew();
+  work();
+  return count_anew();
+}
+
+/// As many events for each of twelve streams.
+void append(Shop& shop, std::size_t events) {
+  const std::vector<NewEvent> placed(events, NewEvent{"placed", 1, true, "{}"});
+  for (int i = 0; i < 12; ++i) test::append(shop.store, "order-" + std::to_string(i), placed);
+}
+
+/// The same for a look when little waits, and when much does.
+void expect_as_cheap(const std::function<void(Shop&)>& look) {
+  Shop shop{{.partition_count = 4}};
+  append(shop, 10);
+  const int little = pages_read(shop.store, [&] { look(shop); });
+  append(shop, 5'000);
+  const int much = pages_read(shop.store, [&] { look(shop); });
+
+  EXPECT_GT(little, 0);
+  // The trees are deeper, but nobody walks along their leaves, of which there are hundreds.
+  EXPECT_LE(much, little + 60);
+}
+
+TEST(OutboxCost, OfTheStatusDoesNotGrowWithWhatWaits) {
+  expect_as_cheap([](Shop& shop) { EXPECT_GE(shop.operations.status().pending, 120); });
+}
+
+TEST(OutboxCost, OfAFirstPageDoesNotGrowWithWhatWaits) {
+  expect_as_cheap([](Shop& shop) { EXPECT_EQ(shop.list({.limit = 10}).size(), 10U); });
+}
+
+}  // namespace
+}  // namespace stela
