@@ -60,12 +60,12 @@ std::optional<Uuid> Uuid::parse(std::string_view text) noexcept {
 }
 
 std::string Uuid::to_string() const {
-  std::string text;
-  text.reserve(36);
+  std::string text(36, '-');
+  char* out = text.data();
   for (std::size_t i = 0; i < bytes_.size(); ++i) {
-    if (has_dash_before(i)) text += '-';
-    text += hex_digits[bytes_[i] >> 4];
-    text += hex_digits[bytes_[i] & 15];
+    if (has_dash_before(i)) ++out;
+    *out++ = hex_digits[bytes_[i] >> 4];
+    *out++ = hex_digits[bytes_[i] & 15];
   }
   return text;
 }

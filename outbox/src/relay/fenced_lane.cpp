@@ -5,16 +5,6 @@
 #include <utility>
 
 namespace stela::relay {
-namespace {
-
-/// A message id is the event's id, with ".r<redelivery>" behind it for what was published before.
-constexpr std::size_t event_id_size = 36;
-
-std::string_view event_id_in(std::string_view message_id) noexcept {
-  return message_id.substr(0, event_id_size);
-}
-
-}  // namespace
 
 // --- ownership
 
@@ -132,11 +122,11 @@ bool FencedLane::charge_suspect(const PendingMessage& message) {
   return noted;
 }
 
-std::string FencedLane::message_id_of(const PendingMessage& message) const {
-  std::string id = message.event->id.to_string();
+void FencedLane::write_message_id(const EventId& id, const PendingMessage& message,
+                                  std::string& text) {
+  text = id.to_string();
   // What was stored once already must not be taken for its own duplicate.
-  if (message.is_republished) id += ".r" + std::to_string(message.redelivery);
-  return id;
+  if (message.is_republished) text += ".r" + std::to_string(message.redelivery);
 }
 
 void FencedLane::publish(const PendingMessage& message) {
@@ -144,10 +134,11 @@ void FencedLane::publish(const PendingMessage& message) {
   sent.request = core_.name_request(partition());
   sent.message = message;
   sent.message.event = nullptr;
-  sent.message_id = message_id_of(message);
+  sent.event_id = message.event->id;
   sent.position = tail_position_ + 1;
   sent.sent = core_.now();
 
+  write_message_id(sent.event_id, message, next_id_);
   Predecessor predecessor{tail_position_, tail_id_};
   if (core_.mutation == Mutation::fence_on_wrong_sequence) {
     predecessor = {static_cast<std::uint64_t>(tail_.value()), {}};
@@ -156,7 +147,7 @@ void FencedLane::publish(const PendingMessage& message) {
                            .partition = partition(),
                            .event = *message.event,
                            .store_id = core_.store_id,
-                           .message_id = sent.message_id,
+                           .message_id = next_id_,
                            .redelivery = message.redelivery,
                            .previous = tail_,
                            .predecessor = predecessor};
@@ -170,7 +161,7 @@ void FencedLane::publish(const PendingMessage& message) {
     core_.session_failed = true;
   }
   tail_position_ = sent.position;
-  tail_id_ = sent.message_id;
+  std::swap(tail_id_, next_id_);
   tail_ = std::max(tail_, message.sequence);
   if (core_.mutation == Mutation::mark_before_ack) {
     sent.stored = sent.answered = true;
@@ -181,6 +172,10 @@ void FencedLane::publish(const PendingMessage& message) {
 // --- answers
 
 FencedLane::InFlight* FencedLane::find(std::uint64_t request) noexcept {
+  // Mostly it is the next one.
+  if (acknowledged_ < flight_.size() && flight_[acknowledged_].request == request) {
+    return &flight_[acknowledged_];
+  }
   // Requests are numbered in the order in which they were sent.
   const auto found =
       std::lower_bound(flight_.begin(), flight_.end(), request,
@@ -259,7 +254,7 @@ Advance FencedLane::progress() const {
   }
   if (done > 0) {
     advance.broker_sequence = flight_[done - 1].position;
-    advance.broker_id = flight_[done - 1].message_id;
+    write_message_id(flight_[done - 1].event_id, flight_[done - 1].message, advance.broker_id);
   }
   advance.flight_count = static_cast<std::int64_t>(flight_.size() - done);
   if (done < flight_.size()) advance.flight_through = flight_.back().message.sequence;
@@ -280,7 +275,7 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
     if (run.redelivery == 0) published_through_ = std::max(published_through_, run.last);
   }
   if (!advance.published.empty()) {
-    flight_.erase(flight_.begin(), flight_.begin() + static_cast<std::ptrdiff_t>(acknowledged_));
+    flight_.drop_front(acknowledged_);
     acknowledged_ = 0;
     fruitless_ = 0;
   }
@@ -297,231 +292,6 @@ void FencedLane::mark_if_due() {
   const bool more_to_come = acknowledged_ < flight_.size();
   if (more_to_come && acknowledged_ < static_cast<std::size_t>(core_.options.batch_size)) return;
   if (advance(progress(), false)) recover();
-}
-
-// --- doubt, and the way out of it
-
-void FencedLane::doubt() {
-  state_ = State::doubtful;
-  // What was acknowledged and not marked is found again at the broker.
-  flight_.clear();
-  acknowledged_ = 0;
-  cursor_ = {};
-  tail_position_ = broker_sequence_;
-  tail_id_ = broker_id_;
-  tail_ = published_through_;
-}
-
-void FencedLane::ask() {
-  if (core_.session == 0 || is_backing_off()) return;
-  state_ = State::reading;
-  asked_request_ = core_.name_request(partition());
-  asked_ = core_.now();
-  ++core_.counts.read_backs;
-  try {
-    core_.publisher.read_back(asked_request_, partition(),
-                              std::max<std::uint64_t>(broker_sequence_, 1));
-    core_.publisher.flush();
-  } catch (const Error&) {
-    core_.session_failed = true;
-  }
-}
-
-void FencedLane::on_session() {
-  if (is_owned() && state_ == State::doubtful) ask();
-}
-
-void FencedLane::on_session_lost() {
-  if (is_owned()) doubt();
-}
-
-std::string_view FencedLane::contradiction(const Answer& answer) const {
-  const bool aged_out = core_.fence == Fence::subject && answer.last_sequence == 0 &&
-                        broker_sequence_ < answer.first_sequence;
-  if (answer.last_sequence < broker_sequence_ && !aged_out) return "broker_lost";
-  std::uint64_t expected = broker_sequence_;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) {
-      // Without an id it was adopted, whoever sent it.
-      if (!broker_id_.empty() && found.message_id != broker_id_) return "store_went_back";
-      continue;
-    }
-    if (!found.is_ours || found.store_id != core_.store_id) return "foreign_writer";
-    if (core_.fence == Fence::stream && found.broker_sequence != ++expected) return "unreadable";
-    expected = found.broker_sequence;
-  }
-  if (expected != answer.last_sequence && !aged_out) return "unreadable";
-  return {};
-}
-
-void FencedLane::on_read_back(const Answer& answer) {
-  if (answer.kind == Answer::Kind::misconfigured) {
-    core_.misconfigured = answer.detail;
-    return doubt();
-  }
-  if (answer.kind != Answer::Kind::read_back) {
-    core_.session_failed = true;
-    return doubt();
-  }
-  if (adopted_) {
-    if (adopt(answer)) resume();
-    return;
-  }
-  if (core_.mutation == Mutation::no_read_back_at_acquisition && !has_looked_) {
-    // Goes on behind whatever stands there.
-    broker_sequence_ = answer.last_sequence;
-    if (!answer.found.empty()) broker_id_ = answer.found.back().message_id;
-    has_looked_ = true;
-    return resume();
-  }
-  const std::string_view reason = contradiction(answer);
-  if (!reason.empty()) {
-    doubt();
-    return stop(reason, "the partition stood at broker sequence " +
-                            std::to_string(broker_sequence_) + ", and the broker has " +
-                            std::to_string(answer.first_sequence) + " to " +
-                            std::to_string(answer.last_sequence));
-  }
-  if (core_.fence == Fence::subject && answer.last_sequence == 0) {
-    // Nothing of the partition is left: the server compares with nothing, so do we.
-    broker_sequence_ = 0;
-    broker_id_.clear();
-  }
-  if (accept(answer)) resume();
-}
-
-bool FencedLane::accept(const Answer& answer) {
-  Advance advance;
-  std::vector<GlobalSequence> sequences;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) continue;
-    sequences.push_back(found.sequence);
-    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
-                                 found.broker_sequence, found.broker_sequence});
-    advance.broker_sequence = found.broker_sequence;
-    advance.broker_id = found.message_id;
-  }
-  if (sequences.empty()) return true;
-  std::vector<EventId> ids;
-  if (!guarded([&] { ids = core_.store.ids_of(sequences); })) {
-    doubt();
-    return false;
-  }
-  std::size_t at = 0;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) continue;
-    if (ids[at++].to_string() == event_id_in(found.message_id)) continue;
-    doubt();
-    stop("store_went_back", "the broker has event " + std::to_string(found.sequence.value()) +
-                                " as " + found.message_id + ", and the store doesn't");
-    return false;
-  }
-  if (!this->advance(advance, false)) {
-    doubt();
-    return false;
-  }
-  drop_stored_failure(answer);
-  return true;
-}
-
-bool FencedLane::adopt(const Answer& answer) {
-  Advance advance{.broker_sequence = answer.last_sequence};
-  std::vector<GlobalSequence> sequences;
-  for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
-  std::vector<EventId> ids;
-  if (!guarded([&] { ids = core_.store.ids_of(sequences); })) {
-    doubt();
-    return false;
-  }
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const FoundMessage& found = answer.found[i];
-    const bool is_ours = found.is_ours && found.store_id == core_.store_id &&
-                         ids[i].to_string() == event_id_in(found.message_id);
-    if (found.broker_sequence == answer.last_sequence) advance.broker_id = found.message_id;
-    if (!is_ours || found.broker_sequence <= broker_sequence_) continue;
-    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
-                                 found.broker_sequence, found.broker_sequence});
-  }
-  if (!this->advance(advance, false)) {
-    doubt();
-    return false;
-  }
-  adopted_ = false;
-  drop_stored_failure(answer);
-  return true;
-}
-
-void FencedLane::drop_stored_failure(const Answer& answer) {
-  if (!failure_) return;
-  const auto is_stored = [&](const FoundMessage& found) {
-    return found.sequence == failure_->message.sequence &&
-           found.redelivery == failure_->message.redelivery;
-  };
-  if (std::any_of(answer.found.begin(), answer.found.end(), is_stored)) failure_.reset();
-}
-
-void FencedLane::resume() {
-  doubt();
-  state_ = State::ready;
-  if (failure_) act_on(*std::exchange(failure_, std::nullopt));
-}
-
-void FencedLane::act_on(const Failure& failure) {
-  core_.report(Incident::Kind::publish_failed, partition(), failure.message.sequence,
-               failure.detail);
-  switch (failure.kind) {
-    case Answer::Kind::refused:
-      return give_up(failure.message, ParkedMessage::Reason::refused, failure.message.attempts + 1,
-                     failure.detail);
-    case Answer::Kind::rejected: {
-      const int attempts = failure.message.attempts + 1;
-      if (core_.mutation == Mutation::drop_after_three_attempts && attempts >= 3) {
-        const GlobalSequence dropped = failure.message.sequence;
-        advance({.published = {{dropped, dropped, 1, failure.message.redelivery}}}, false);
-        return;
-      }
-      if (attempts >= core_.options.max_attempts) {
-        return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail);
-      }
-      ++core_.counts.retried;
-      if (core_.mutation == Mutation::skip_failed_row) {
-        cursor_.sequence = failure.message.sequence;
-        return;
-      }
-      return back_off(failure.detail, &failure.message, attempts);
-    }
-    case Answer::Kind::misconfigured:
-      core_.misconfigured = failure.detail;
-      return doubt();
-    case Answer::Kind::full:
-      ++core_.counts.retried;
-      if (core_.mutation == Mutation::skip_failed_row) {
-        cursor_.sequence = failure.message.sequence;
-        return;
-      }
-      return back_off(failure.detail);
-    default:
-      // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
-      // twice in a row, don't ask as fast as we can.
-      ++fruitless_;
-      // A broker that was started again may have forgotten the id of its last message.
-      tail_id_.clear();
-      if (fruitless_ > 1) back_off(failure.detail);
-  }
-}
-
-void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
-                         const std::string& error) {
-  if (core_.options.on_poison == OnPoison::halt) {
-    return stop("poison", "event " + std::to_string(message.sequence.value()) +
-                              " can't be published: " + error);
-  }
-  Advance advance;
-  const ParkedMessage given_up{message.sequence, message.redelivery, reason, attempts, error};
-  // What stands at the broker already can't be parked: sending it again is simply not done.
-  const bool skip = core_.options.on_poison == OnPoison::skip || message.is_republished;
-  (skip ? advance.skipped : advance.parked).push_back(given_up);
-  this->advance(advance, false);
 }
 
 // --- time

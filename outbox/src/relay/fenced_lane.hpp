@@ -1,10 +1,10 @@
 // A partition whose order the broker keeps: each message names the one that it must follow.
 #pragma once
 
+#include "relay/fifo.hpp"
 #include "relay/lane.hpp"
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <string>
 #include <vector>
@@ -42,7 +42,7 @@ class FencedLane final : public Lane {
   struct InFlight {
     std::uint64_t request = 0;
     PendingMessage message = {};
-    std::string message_id = {};
+    EventId event_id = {};
     /// Where it will stand at the broker.
     std::uint64_t position = 0;
     Steady sent = {};
@@ -68,7 +68,7 @@ class FencedLane final : public Lane {
   std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
   bool charge_suspect(const PendingMessage& message);
   void publish(const PendingMessage& message);
-  std::string message_id_of(const PendingMessage& message) const;
+  static void write_message_id(const EventId& id, const PendingMessage& message, std::string& text);
 
   // Answers.
   void on_stored(InFlight& message, const Answer& answer);
@@ -94,7 +94,7 @@ class FencedLane final : public Lane {
                const std::string& error);
 
   State state_ = State::doubtful;
-  std::deque<InFlight> flight_;
+  Fifo<InFlight> flight_;
   /// How many of them, from the first on, are stored.
   std::size_t acknowledged_ = 0;
   Cursor cursor_;
@@ -108,6 +108,7 @@ class FencedLane final : public Lane {
   /// What was sent last: the next message has to follow it.
   std::uint64_t tail_position_ = 0;
   std::string tail_id_;
+  std::string next_id_;
   GlobalSequence tail_ = {};
   /// After an owner's sudden death: one message at a time up to here, and the one message that may
   /// have been its cause.
