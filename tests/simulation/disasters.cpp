@@ -42,7 +42,7 @@ void Simulation::lose_tail_of(PartitionId partition) {
   for (std::uint64_t at = last + 1; at <= stream.last_sequence(); ++at) {
     const Stored* const stored = stream.find(at);
     if (stored == nullptr || stored->message.store_id.empty()) continue;
-    truth_.on_lost(stored->message.event);
+    truth_.on_lost(stored->message);
     if (at <= marked) lost_[partition].push_back(GlobalSequence{stored->message.event});
   }
   stream.lose_tail(stream.last_sequence() - last);
@@ -62,7 +62,7 @@ void Simulation::make_next_unreadable() {
       const Stored* const stored = broker_.stream(partition).find(sequence);
       if (stored == nullptr) return;
       note(partition.label() + " can't be read at " + std::to_string(sequence));
-      truth_.on_lost(stored->message.event);
+      truth_.on_lost(stored->message);
       broker_.stream(partition).erase(sequence);
       expected_stops_[partition] = "unreadable";
       ++outcome_.disasters;

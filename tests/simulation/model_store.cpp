@@ -131,9 +131,9 @@ void ModelStore::enqueue_again(PartitionId partition, int generation, std::int64
   redeliveries_[++last_redelivery_] = {partition, generation, sequence, stream, republish, 0};
   partitions_[partition].redeliveries.insert(last_redelivery_);
   if (republish) {
-    truth_.on_republished(sequence, generation);
+    truth_.on_republished(sequence, last_redelivery_, generation);
   } else {
-    truth_.on_sent_again(sequence, generation);
+    truth_.on_sent_again(sequence, last_redelivery_, generation);
   }
 }
 

@@ -90,8 +90,9 @@ void Truth::on_discarded(std::int64_t sequence) {
   parked_by_stream_[event.stream].erase(sequence);
 }
 
-void Truth::on_sent_again(std::int64_t sequence, int generation) {
+void Truth::on_sent_again(std::int64_t sequence, std::int64_t redelivery, int generation) {
   if (store_went_back_) return;
+  wishes_[redelivery] = {sequence};
   Event& event = events_.at(index(sequence));
   event.sent_again = true;
   if (!event.parked) {
@@ -109,9 +110,11 @@ void Truth::on_sent_again(std::int64_t sequence, int generation) {
   }
 }
 
-void Truth::on_republished(std::int64_t sequence, int generation) {
+void Truth::on_republished(std::int64_t sequence, std::int64_t redelivery, int generation) {
   if (store_went_back_) return;
+  wishes_[redelivery] = {sequence};
   Event& event = events_.at(index(sequence));
+  ++event.republished;
   if (event.copies + event.redeliveries > 0 || std::exchange(event.awaited, true)) return;
   event.generation = generation;
   ++waiting_[generation];
@@ -134,10 +137,16 @@ void Truth::on_store_went_back(std::set<PartitionId> closed) {
   closed_ = std::move(closed);
 }
 
-void Truth::on_lost(std::int64_t sequence) {
+void Truth::on_lost(const Sent& message) {
+  const std::int64_t sequence = message.event;
   Event& event = events_.at(index(sequence));
   event.lost = true;
-  --(event.copies > 0 ? event.copies : event.redeliveries);
+  if (message.redelivery > 0) {
+    --event.redeliveries;
+    --wishes_[message.redelivery].copies;
+  } else {
+    --event.copies;
+  }
   Partition& partition = partitions_[event.partition];
   partition.last_stored = std::min(partition.last_stored, sequence - 1);
   std::int64_t& last = last_of_stream_[event.stream];
@@ -172,22 +181,35 @@ void Truth::on_stored(PartitionId partition, const Stored& stored) {
   const bool awaited = std::exchange(event.awaited, false);
   if (first && !event.parked && (!event.marked || awaited)) settle(event);
   if (first && !event.lost) check_stream(event, sequence);
-  if (stored.message.redelivery > 0) {
-    ++event.redeliveries;
-    return;
-  }
-  if (++event.copies > 1) {
-    ++duplicates_;
-    if (fence_ != Fence::none) fail(7, name(sequence) + " is stored a second time");
-    if (duplicates_ > allowed_duplicates_) {
-      fail(7, "there are " + std::to_string(duplicates_) + " duplicates, and faults account for " +
-                  std::to_string(allowed_duplicates_));
-    }
-    return;
-  }
-  if (event.lost) return;
+  if (stored.message.redelivery > 0) return on_redelivered(event, stored.message);
+  ++event.copies;
+  count_copy(name(sequence), std::max(event.copies, event.unasked()));
+  if (event.copies > 1 || event.lost) return;
   check_order(partitions_[partition], sequence);
   check_generation(event, sequence);
+}
+
+/// Each wish is fulfilled once; and without the wish to publish it once more, an event stands at
+/// the broker once, however often it was parked and retried.
+void Truth::on_redelivered(Event& event, const Sent& message) {
+  const auto wish = wishes_.find(message.redelivery);
+  const std::string what =
+      "redelivery " + std::to_string(message.redelivery) + " of " + name(message.event);
+  if (wish == wishes_.end() || wish->second.sequence != message.event) {
+    fail(4, what + " is stored, and nobody asked for it");
+  }
+  ++event.redeliveries;
+  count_copy(what, std::max(++wish->second.copies, event.unasked()));
+}
+
+/// Invariant 7: the broker stores something for the so-many-th time.
+void Truth::count_copy(const std::string& what, int copies) {
+  if (copies <= 1) return;
+  ++duplicates_;
+  if (fence_ != Fence::none) fail(7, what + " is stored a second time");
+  if (duplicates_ <= allowed_duplicates_) return;
+  fail(7, "there are " + std::to_string(duplicates_) + " duplicates, and faults account for " +
+              std::to_string(allowed_duplicates_));
 }
 
 void Truth::check_order(Partition& partition, std::int64_t sequence) {

@@ -39,6 +39,8 @@ class Truth {
     /// How many times it stands at the broker, redeliveries apart.
     int copies = 0;
     int redeliveries = 0;
+    /// How often an operator had it sent though it was published.
+    int republished = 0;
     bool parked = false;
     bool discarded = false;
     /// The store says that it is published.
@@ -49,6 +51,9 @@ class Truth {
     bool lost = false;
     /// It is to be sent again because of that.
     bool awaited = false;
+
+    /// Copies that no operator asked for: the first, and whatever shouldn't be.
+    int unasked() const noexcept { return copies + redeliveries - republished; }
   };
 
   // What the store did.
@@ -61,8 +66,9 @@ class Truth {
   void on_published(std::int64_t sequence, std::int64_t redelivery);
   void on_parked(std::int64_t sequence);
   void on_discarded(std::int64_t sequence);
-  void on_sent_again(std::int64_t sequence, int generation);
-  void on_republished(std::int64_t sequence, int generation);
+  /// `redelivery` names the operator's wish.
+  void on_sent_again(std::int64_t sequence, std::int64_t redelivery, int generation);
+  void on_republished(std::int64_t sequence, std::int64_t redelivery, int generation);
   void on_republish_given_up(std::int64_t sequence);
 
   /// Invariant 1, after each transaction: so many wait, be it behind what is parked.
@@ -71,7 +77,7 @@ class Truth {
   // What the broker did.
   void on_stored(PartitionId partition, const Stored& stored);
   /// It lost a message, though it had taken it.
-  void on_lost(std::int64_t sequence);
+  void on_lost(const Sent& message);
   /// The store is an older copy of itself from now on. Nothing may be sent to these partitions.
   void on_store_went_back(std::set<PartitionId> closed);
 
@@ -106,6 +112,8 @@ class Truth {
   }
   static std::size_t index(std::int64_t sequence) { return static_cast<std::size_t>(sequence - 1); }
   void settle(Event& event);
+  void on_redelivered(Event& event, const Sent& message);
+  void count_copy(const std::string& what, int copies);
   void check_order(Partition& partition, std::int64_t sequence);
   void check_stream(const Event& event, std::int64_t sequence);
   void check_generation(const Event& event, std::int64_t sequence);
@@ -113,6 +121,12 @@ class Truth {
   Fence fence_;
   std::string store_id_;
   std::vector<Event> events_;
+  /// What operators wished for: which event, and how often it stands at the broker for this.
+  struct Wish {
+    std::int64_t sequence = 0;
+    int copies = 0;
+  };
+  std::unordered_map<std::int64_t, Wish> wishes_;
   std::map<PartitionId, Partition> partitions_;
   /// Of each generation: how many of its events are neither at the broker nor set aside.
   std::map<int, std::int64_t> waiting_;
