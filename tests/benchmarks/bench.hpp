@@ -64,6 +64,8 @@ void load_figures(Bench& bench);
 void read_all_figures(Bench& bench);
 void growth_figures(Bench& bench);
 void memory_figures(Bench& bench);
+void outbox_figures(Bench& bench);
+void wake_figures(Bench& bench);
 void projection_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);

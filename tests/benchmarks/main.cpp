@@ -39,6 +39,8 @@ constexpr Group groups[] = {
     {"read all", stela::bench::read_all_figures},
     {"growth", stela::bench::growth_figures},
     {"memory", stela::bench::memory_figures},
+    {"outbox", stela::bench::outbox_figures},
+    {"wake", stela::bench::wake_figures},
     {"projections", stela::bench::projection_figures},
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},

@@ -6,6 +6,7 @@
 #include <stela/outbox.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 namespace stela::bench {
@@ -107,12 +108,13 @@ void fill(EventStore& store, const ShopOptions& options) {
 void make_shop(const std::string& path, const ShopOptions& options) {
   {
     auto store = sqlite::open(path, {.durability = options.durability, .codec = options.codec});
-    const Outbox outbox{store, {.fence = options.fence}};
+    std::optional<Outbox> outbox;
+    if (options.outbox) outbox.emplace(store, OutboxOptions{.fence = options.fence});
     const ContextScope scope{sample_context()};
     fill(store, options);
   }
   RawDatabase database{path, {}};
-  mark_all_published(database);
+  if (options.outbox) mark_all_published(database);
   database.truncate_log();
 }
 

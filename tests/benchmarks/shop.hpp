@@ -116,6 +116,8 @@ struct ShopOptions {
   std::size_t events_each = 2;
   bool interleaved = true;
   Fence fence = Fence::stream;
+  /// Whether there is an outbox at all.
+  bool outbox = true;
 };
 
 /// Makes a database of baskets at `path`, all of it published; nothing is left in the log.

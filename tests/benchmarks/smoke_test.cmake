@@ -32,7 +32,10 @@ set(all_wanted
     append.100.json.relaxed.tmpfs.save schema.1.relaxed.disk.as_they_come
     group_commit.16.full.disk.bare group_commit.64.full.disk.saves lone_caller.full.disk
     load.100.binary.together load.100.json.scattered read_all.json read_all.binary
-    growth.append.1.relaxed.disk memory.read_all replay.memory.binary replay.memory.json
+    growth.append.1.relaxed.disk memory.read_all relay.pass.100.full.disk
+    relay.pass.500.relaxed.disk relay.growth.500.full.disk pointer.1.full.disk
+    pointer.1.relaxed.tmpfs producer.1.relaxed.disk wake.same_process wake.other_process
+    idle.same_process idle.other_process replay.memory.binary replay.memory.json
     replay.table.binary replay.decode_ahead replay.filtered live.commit_to_projected replay.growth
     replay.growth.memory)
 if(TOOL)
