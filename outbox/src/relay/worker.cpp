@@ -280,12 +280,6 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   for (auto& lane : lanes_) lane->on_session_lost();
   // A session that worked is replaced at once; one that can't be had is asked for ever more slowly.
   if (!was_connected || misconfigured) ++failed_connects_;
-  if (misconfigured) {
-    // What works meanwhile recovers each time: only a session that lasted begins anew.
-    const bool lasted = was_connected && core_.now() >= connecting_since_ + max_probe_interval;
-    misfits_ = lasted ? 1 : misfits_ + 1;
-    failed_connects_ = std::max(failed_connects_, misfits_);
-  }
   const auto wait = failed_connects_ == 0
                         ? 0us
                         : backoff(options_.retry_backoff, max_probe_interval, failed_connects_,

@@ -105,8 +105,6 @@ class Worker {
   Steady next_connect_ = {};
   Steady connecting_since_ = {};
   int failed_connects_ = 0;
-  /// Sessions, one soon after the other, that ended as the broker isn't as it should be.
-  int misfits_ = 0;
   std::string trouble_;
   bool misconfigured_ = false;
 };
