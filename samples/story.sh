@@ -140,7 +140,7 @@ story() {
   orders load 300 >"$work/load.log" 2>&1 &
   loading=$!
   orders --next rebuild sales_per_day
-  wait "$loading"
+  wait "$loading" || { cat "$work/load.log" >&2; return 1; }
   stop "$worker"
   worker=
   orders --next work "$url" --until-empty
