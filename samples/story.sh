@@ -137,8 +137,14 @@ story() {
   say "The next release counts pieces, too. Its sales are built beside the living ones, under load."
   orders list sales
   start_worker
+  placed=$("$programs/orders" events stats)
   orders load 300 >"$work/load.log" 2>&1 &
   loading=$!
+  # The old release can't begin once the next one's tables serve.
+  for _ in $(seq 200); do
+    [ "$("$programs/orders" events stats)" = "$placed" ] || break
+    sleep 0.05
+  done
   orders --next rebuild sales_per_day
   wait "$loading" || { cat "$work/load.log" >&2; return 1; }
   stop "$worker"
