@@ -23,9 +23,10 @@ namespace {
 constexpr int appenders = 3;
 constexpr int workers = 3;
 constexpr int consumers = 2;
-/// For so long nothing may be published and nothing handled while something waits. A slow disk
-/// makes a long backlog, which takes its time.
 constexpr auto drain_limit = 90s;
+/// What waits when the faults end may take so much longer: a slow disk makes a long backlog, and
+/// slower than this nothing may be relayed and handled.
+constexpr std::int64_t least_a_second = 250;
 /// A mutant may never drain: that needn't be waited for.
 constexpr auto mutant_drain_limit = 15s;
 
@@ -228,13 +229,11 @@ void Orchestra::heal() {
 
 bool Orchestra::drain() {
   const bool is_mutant = settings_.mutation != relay::Mutation::none;
-  Steady progress = steady_clock::now();
-  std::int64_t before = 0;
-  for (std::int64_t left = waiting(); left > 0; left = waiting()) {
-    if (left != std::exchange(before, left) && !is_mutant) progress = steady_clock::now();
-    if (steady_clock::now() > progress + (is_mutant ? mutant_drain_limit : drain_limit)) {
-      return false;
-    }
+  const Steady limit = steady_clock::now() +
+                       (is_mutant ? mutant_drain_limit
+                                  : drain_limit + std::chrono::seconds{waiting() / least_a_second});
+  while (waiting() > 0) {
+    if (steady_clock::now() > limit) return false;
     pass(200ms);
   }
   // What dead connections still hold may arrive.
