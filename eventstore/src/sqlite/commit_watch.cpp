@@ -30,7 +30,8 @@ constexpr std::string_view data_version = "PRAGMA data_version";
 }  // namespace
 
 CommitWatch::CommitWatch(Store& store)
-    : store_{store}, log_{store.path().empty() ? std::string{} : store.path() + "-wal"} {
+    : log_{store.path().empty() ? std::string{} : store.path() + "-wal"},
+      connection_{log_.empty() ? nullptr : store.core().connect(SQLITE_OPEN_READWRITE)} {
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) throw StoreFailed{"no file descriptor is left to wait on"};
   if (!log_.empty()) watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -55,7 +56,7 @@ void CommitWatch::wait_until(Time deadline) {
     const bool woken = sleep_until(std::min(deadline, next_look()));
     if (woken || steady_clock::now() >= deadline) return;
     // What is seen may be a commit of our own: looking goes on the next time.
-    if (sees_commit()) return;
+    if (connection_ && sees_commit()) return;
   }
 }
 
@@ -86,6 +87,8 @@ bool CommitWatch::sleep_until(Time deadline) {
 void CommitWatch::watch_log() {
   if (watch_ < 0 || watching_) return;
   watching_ = inotify_add_watch(watch_, log_.c_str(), IN_MODIFY | IN_DELETE_SELF) >= 0;
+  // A commit that was written just before may not be seen yet.
+  if (watching_) written_at_ = steady_clock::now();
 }
 
 bool CommitWatch::read_watch() {
@@ -105,13 +108,9 @@ bool CommitWatch::read_watch() {
 }
 
 bool CommitWatch::sees_commit() {
-  bool changed = false;
-  store_.core().reading().read([&](Connection& connection) {
-    Query version = connection.query(data_version);
-    version.step();
-    changed = std::exchange(seen_version_, version.integer(0)) != version.integer(0);
-  });
-  return changed;
+  Query version = connection_->query(data_version);
+  version.step();
+  return std::exchange(seen_version_, version.integer(0)) != version.integer(0);
 }
 
 }  // namespace stela::sqlite

@@ -1,12 +1,15 @@
 // Where a thread sleeps that follows a store, and what wakes it.
 #pragma once
 
+#include "sqlite/connection.hpp"
+
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/sqlite.hpp>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace stela::sqlite {
@@ -38,9 +41,10 @@ class STELA_EVENTSTORE_EXPORT CommitWatch {
   bool read_watch();
   bool sees_commit();
 
-  Store& store_;
   /// The file that every commit writes to; empty for a database that nobody else can see.
   const std::string log_;
+  /// Of its own, as each connection counts the commits that it has seen; null without a log.
+  const std::unique_ptr<Connection> connection_;
   int event_ = -1;
   int watch_ = -1;
   bool watching_ = false;
