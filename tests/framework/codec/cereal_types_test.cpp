@@ -79,13 +79,19 @@ bool same(std::priority_queue<T> a, std::priority_queue<T> b) {
   return a.empty() && b.empty();
 }
 
+/// `value` as the field of a struct.
+template <class T>
+std::string boxed_bytes(Codec codec, const T& value) {
+  return bytes_of(codec, Box<const T&>{value});
+}
+
 template <class T>
 void expect_comes_back(const T& value) {
   for (const Codec codec : {Codec::json, Codec::portable_binary}) {
-    const std::string bytes = bytes_of(codec, Box<const T&>{value});
-    const auto decoded = codec::decode<Box<T>>(codec, bytes);
-    EXPECT_TRUE(same(decoded.v, value)) << to_string(codec) << ' ' << bytes;
-    EXPECT_EQ(bytes_of(codec, decoded), bytes);
+    const std::string bytes = boxed_bytes(codec, value);
+    const T decoded = codec::decode<Box<T>>(codec, bytes).v;
+    EXPECT_TRUE(same(decoded, value)) << to_string(codec) << ' ' << bytes;
+    EXPECT_EQ(boxed_bytes(codec, decoded), bytes);
   }
 }
 
@@ -93,7 +99,7 @@ void expect_comes_back(const T& value) {
 template <class T>
 void expect_readable_both_ways(const T& value) {
   expect_comes_back(value);
-  const std::string ours = bytes_of(Codec::portable_binary, Box<const T&>{value});
+  const std::string ours = boxed_bytes(Codec::portable_binary, value);
   EXPECT_TRUE(same(from_cereal_bytes<Box<T>>(ours).v, value));
   const std::string cereals = cereal_bytes(Box<const T&>{value});
   EXPECT_TRUE(same(codec::decode<Box<T>>(Codec::portable_binary, cereals).v, value));
@@ -103,8 +109,7 @@ void expect_readable_both_ways(const T& value) {
 template <class T>
 void expect_same_bytes(const T& value) {
   expect_readable_both_ways(value);
-  EXPECT_EQ(bytes_of(Codec::portable_binary, Box<const T&>{value}),
-            cereal_bytes(Box<const T&>{value}));
+  EXPECT_EQ(boxed_bytes(Codec::portable_binary, value), cereal_bytes(Box<const T&>{value}));
 }
 
 TEST(CerealTypes, Numbers) {
