@@ -144,7 +144,7 @@ TEST_F(Consuming, HoldsAStreamBehindItsFailingMessageAndLetsOthersPass) {
   });
   consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
 
-  total += consumer.poll();
+  ASSERT_TRUE(reaches(consumer, 1));
   const auto meanwhile = ledger.lines();
   fails = false;
   const bool handled = reaches(consumer, 3);
@@ -379,6 +379,27 @@ TEST_F(Consuming, SharesTheWorkAmongConsumersOfOneName) {
   EXPECT_THAT(test::RawSqlite{ledger.store.path()}.rows(
                   "SELECT line FROM ledger GROUP BY line HAVING count(*) > 1"),
               IsEmpty());
+}
+
+TEST_F(Consuming, GivesBackWhatItHadAskedForWhenItStops) {
+  for (int i = 0; i < 60; ++i) shop.place(std::to_string(i));
+  shop.publish();
+  auto with = options();
+  with.batch_size = 10;
+  // Whatever it keeps to itself comes too late for this test.
+  with.ack_wait = 600'000ms;
+  std::stop_source stop;
+  const auto one = make_consumer(with);
+  one->on_tick([&](const nats::ConsumerTick& tick) {
+    total += tick;
+    if (total.handled >= 30) stop.request_stop();
+  });
+  one->run(stop.get_token());
+  ASSERT_LT(ledger.lines().size(), 60u);
+
+  EXPECT_TRUE(reaches(*make_consumer(with), 60));
+
+  EXPECT_EQ(total.handled, 60);
 }
 
 TEST_F(Consuming, RefusesADurableConsumerThatIsAnother) {

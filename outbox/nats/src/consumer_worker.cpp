@@ -87,14 +87,15 @@ Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
 ConsumerTick Consumer::Worker::poll() {
   const ConsumerTick before = std::exchange(tick_, {});
   std::int64_t seen = 0;
+  bool is_news = false;
   const auto done = [&] {
     return tick_.handled + tick_.ignored + tick_.duplicates + tick_.dead + tick_.revived;
   };
   do {
     seen = done();
-    turn(std::min(options_.idle_wait, milliseconds{100}));
-  } while (done() > seen);
-  if (pull_) pull_->flush();
+    is_news = turn(std::min(options_.idle_wait, milliseconds{100}));
+  } while (is_news || done() > seen);
+  hand_back();
   return std::exchange(tick_, before);
 }
 
@@ -110,11 +111,17 @@ void Consumer::Worker::run(std::stop_token stop) {
     }
     report();
   }
-  if (pull_) pull_->flush();
+  hand_back();
   pull_.reset();
 }
 
-void Consumer::Worker::turn(milliseconds wait) {
+void Consumer::Worker::hand_back() {
+  if (!pull_) return;
+  pull_->hand_back();
+  pull_->flush();
+}
+
+bool Consumer::Worker::turn(milliseconds wait) {
   purge_if_due();
   retry_letters();
   if (!pull_) pull_ = std::make_unique<Pull>(options_);
@@ -122,6 +129,8 @@ void Consumer::Worker::turn(milliseconds wait) {
   try {
     batch = pull_->fetch(options_.batch_size, wait);
     handle(batch);
+    return std::any_of(batch.begin(), batch.end(),
+                       [](const Delivery& delivery) { return delivery.place.deliveries == 1; });
   } catch (const Error& e) {
     // What was fetched and isn't answered comes again, with another connection or by and by.
     if (e.code() == ErrorCode::broker_failed) pull_.reset();

@@ -38,7 +38,9 @@ class Consumer::Worker {
   using Steady = std::chrono::steady_clock::time_point;
 
   // Going round.
-  void turn(std::chrono::milliseconds wait);
+  /// True if something came for the first time.
+  bool turn(std::chrono::milliseconds wait);
+  void hand_back();
   void wait_out(const Error& trouble, std::stop_token& stop);
   void report();
   void purge_if_due();

@@ -56,7 +56,6 @@ Pull::Pull(const ConsumerOptions& options) : options_{options} {
   context_.reset(context);
   find_stream();
   make_durable();
-  subscribe();
 }
 
 Pull::~Pull() = default;
@@ -156,10 +155,12 @@ void Pull::take_status(natsMsg* message) {
 
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   const auto now = std::chrono::steady_clock::now();
-  if (owed_ <= 0 || now >= owed_until_) ask(limit, wait);
+  if (!subscription_) subscribe();
+  const bool is_quick = now - fetched_ < options_.ack_wait / 10;
+  if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, wait);
   std::vector<Delivery> deliveries;
   const auto until = now + wait + slack;
-  while (static_cast<int>(deliveries.size()) < limit && owed_ > 0) {
+  while (static_cast<int>(deliveries.size()) < limit && (owed_ > 0 || is_anything_here())) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
     if (deliveries.empty() && left.count() <= 0) break;
     MessageHandle message = next(deliveries.empty() ? left : gather_for);
@@ -172,7 +173,29 @@ std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
     deliveries.push_back(deliver(std::move(message)));
     deliveries.back().place.stream = options_.stream;
   }
+  if (is_quick && static_cast<int>(deliveries.size()) == limit && owed_ <= 0) ask(limit, wait);
+  fetched_ = std::chrono::steady_clock::now();
   return deliveries;
+}
+
+bool Pull::is_anything_here() {
+  int messages = 0;
+  natsSubscription_GetPending(subscription_.get(), &messages, nullptr);
+  return messages > 0;
+}
+
+void Pull::hand_back() {
+  if (!subscription_ || (owed_ <= 0 && !is_anything_here())) return;
+  // The broker gives up the request; what it sent before is here behind the flush.
+  natsSubscription_Drain(subscription_.get());
+  flush();
+  natsMsg* raw = nullptr;
+  while (natsSubscription_NextMsg(&raw, subscription_.get(), 1) == NATS_OK) {
+    const Delivery delivery{.message = MessageHandle{raw}};
+    if (MessageHeaders{raw}.get("Status").empty()) put_back(delivery, milliseconds{0});
+  }
+  subscription_.reset();
+  owed_ = 0;
 }
 
 void Pull::answer(const Delivery& delivery, const std::string& text) {

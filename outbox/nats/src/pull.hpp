@@ -23,12 +23,16 @@ class Pull {
   explicit Pull(const ConsumerOptions& options);
   ~Pull();
 
-  /// Waits for the first message at most; then what else is there. Empty if nothing came.
+  /// Waits for the first message at most; then what else is there. Empty if nothing came. Behind a
+  /// full batch it asks for the next one at once, to come while this one is handled, unless those
+  /// before took so long that the broker would lose patience.
   std::vector<Delivery> fetch(int limit, std::chrono::milliseconds wait);
+  /// Puts back what was asked for and not fetched.
+  void hand_back();
 
   void ack(const Delivery& delivery);
-  /// It comes again after `delay`; up to a second earlier if the server was started again meanwhile,
-  /// which keeps such times to the second.
+  /// It comes again after `delay`; up to a second earlier if the server was started again
+  /// meanwhile, which keeps such times to the second.
   void put_back(const Delivery& delivery, std::chrono::milliseconds delay);
   /// It is being worked on: the broker begins to count anew.
   void in_progress(const Delivery& delivery);
@@ -43,6 +47,7 @@ class Pull {
   void make_durable();
   void subscribe();
   void ask(int limit, std::chrono::milliseconds wait);
+  bool is_anything_here();
   MessageHandle next(std::chrono::milliseconds wait);
   void take_status(natsMsg* message);
   void answer(const Delivery& delivery, const std::string& text);
@@ -50,11 +55,13 @@ class Pull {
   const ConsumerOptions& options_;
   ConnectionHandle connection_;
   ContextHandle context_;
+  /// To what is asked for; null until then.
   SubscriptionHandle subscription_;
   std::string inbox_;
   /// How many messages the broker still owes to the last request, and until when.
   int owed_ = 0;
   std::chrono::steady_clock::time_point owed_until_{};
+  std::chrono::steady_clock::time_point fetched_{};
   bool has_whole_history_ = false;
 };
 
