@@ -31,24 +31,39 @@ class EventPage {
   /// So many events may come.
   void reserve(std::size_t events) { events_.reserve(events); }
 
-  /// Makes the page as large as it may get: for readers that go on after the first one.
-  void grow() {
-    if (capacity_ < max_capacity) allocate(max_capacity);
+  /// How many bytes of a page the event takes.
+  static std::size_t size_of(const StoredEvent& event) noexcept {
+    return event.correlation.size() + event.metadata.size() + event.payload.size();
+  }
+
+  /// Makes an empty page as large as it may get, for readers that go on after the first one; or
+  /// larger still, for events that are known to come together.
+  void grow(std::size_t capacity = max_capacity) {
+    if (capacity_ < capacity) allocate(capacity);
   }
 
   /// False if the page is full; an event that is too large for any page gets one of its own.
-  bool add(const StoredEvent& event) {
-    const std::size_t size =
-        event.correlation.size() + event.metadata.size() + event.payload.size();
+  bool add(const StoredEvent& event) { return add(event, event.stream); }
+
+  /// The same, as an event of `stream`: one that is equal, and lives longer.
+  bool add(const StoredEvent& event, const StreamId& stream) {
+    const std::size_t size = size_of(event);
     if (bytes_ == nullptr) allocate(first_capacity);
     if (size > capacity_ - used_) {
       if (!events_.empty()) return false;
       allocate(size);
     }
-    StoredEvent& copy = events_.emplace_back(event);
-    copy.correlation = keep(event.correlation);
-    copy.metadata = keep(event.metadata);
-    copy.payload = keep(event.payload);
+    events_.push_back({.sequence = event.sequence,
+                       .stream = stream,
+                       .version = event.version,
+                       .kind = event.kind,
+                       .id = event.id,
+                       .recorded_at = event.recorded_at,
+                       .correlation = keep(event.correlation),
+                       .causation_id = event.causation_id,
+                       .metadata = keep(event.metadata),
+                       .published_before = event.published_before,
+                       .payload = keep(event.payload)});
     return true;
   }
 

@@ -1,5 +1,6 @@
 #include "read_ahead.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace stela::projections {
@@ -14,7 +15,7 @@ ReadAhead::~ReadAhead() {
   }
   changed_.notify_all();
   reader_.join();
-  for (Seat* const seat : seats_) seat->decoded.reset();
+  for (Seat* const seat : seats_) seat->decoded = nullptr;
 }
 
 bool ReadAhead::next() {
@@ -24,12 +25,13 @@ bool ReadAhead::next() {
     if (error_) std::rethrow_exception(error_);
     return false;
   }
+  if (current_) spare_.push_back(std::move(current_));
   current_ = std::move(pages_.front());
   pages_.pop_front();
   lock.unlock();
   changed_.notify_all();
   for (std::size_t i = 0; i < seats_.size(); ++i) {
-    seats_[i]->decoded = std::move(current_->decoded[i]);
+    seats_[i]->decoded = current_->decoded[i].get();
   }
   return true;
 }
@@ -38,7 +40,8 @@ void ReadAhead::read_all() noexcept {
   std::exception_ptr error;
   try {
     while (!scan_.is_done()) {
-      auto page = read_page();
+      auto page = spare_page();
+      read_page(*page);
       std::unique_lock lock{mutex_};
       changed_.wait(lock, [&] { return pages_.size() < most_ahead || stopped_; });
       if (stopped_) break;
@@ -57,28 +60,34 @@ void ReadAhead::read_all() noexcept {
   changed_.notify_all();
 }
 
-std::unique_ptr<ReadAhead::Page> ReadAhead::read_page() {
-  auto page = std::make_unique<Page>();
-  page->batch = scan_.next();
-  const auto read = page->batch.events;
-  page->events.reserve(read.size());
-  page->events.grow();
-  page->own.reserve(read.size());
-  for (const StoredEvent& event : read) {
-    if (page->streams.empty() || page->streams.back() != event.stream) {
-      page->streams.push_back(event.stream);
-    }
-    page->events.add(event);
-    const StoredEvent& copy = page->events.events().back();
-    page->own.push_back({copy.sequence, page->streams.back(), copy.version, copy.kind, copy.id,
-                         copy.recorded_at, copy.correlation, copy.causation_id, copy.metadata,
-                         copy.published_before, copy.payload});
-  }
-  page->batch.events = page->own;
-  for (Seat* const seat : seats_) {
-    page->decoded.push_back(seat->projector->decode(page->batch.events));
-  }
+std::unique_ptr<ReadAhead::Page> ReadAhead::spare_page() {
+  const std::lock_guard lock{mutex_};
+  if (spare_.empty()) return std::make_unique<Page>();
+  auto page = std::move(spare_.back());
+  spare_.pop_back();
   return page;
+}
+
+void ReadAhead::read_page(Page& page) {
+  page.batch = scan_.next();
+  const auto read = page.batch.events;
+  page.streams.clear();
+  page.events.clear();
+  page.events.reserve(read.size());
+  std::size_t size = 0;
+  for (const StoredEvent& event : read) size += EventPage::size_of(event);
+  page.events.grow(std::max(size, EventPage::max_capacity));
+  for (const StoredEvent& event : read) {
+    if (page.streams.empty() || page.streams.back() != event.stream) {
+      page.streams.push_back(event.stream);
+    }
+    page.events.add(event, page.streams.back());
+  }
+  page.batch.events = page.events.events();
+  page.decoded.resize(seats_.size());
+  for (std::size_t i = 0; i < seats_.size(); ++i) {
+    seats_[i]->projector->decode(page.batch.events, page.decoded[i]);
+  }
 }
 
 }  // namespace stela::projections

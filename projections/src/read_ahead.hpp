@@ -35,7 +35,6 @@ class ReadAhead {
   struct Page {
     Batch batch;
     EventPage events;
-    std::vector<StoredEvent> own;
     std::deque<StreamId> streams;
     std::vector<std::unique_ptr<detail::AnyDecoded>> decoded;
   };
@@ -43,7 +42,8 @@ class ReadAhead {
   static constexpr std::size_t most_ahead = 2;
 
   void read_all() noexcept;
-  std::unique_ptr<Page> read_page();
+  void read_page(Page& page);
+  std::unique_ptr<Page> spare_page();
 
   Scan& scan_;
   const std::vector<Seat*> seats_;
@@ -52,6 +52,8 @@ class ReadAhead {
   std::condition_variable changed_;
   /// Guarded by mutex_.
   std::deque<std::unique_ptr<Page>> pages_;
+  /// What was projected: its memory is used again.
+  std::vector<std::unique_ptr<Page>> spare_;
   std::exception_ptr error_;
   bool done_ = false;
   bool stopped_ = false;

@@ -28,7 +28,7 @@ struct Seat {
   std::unique_ptr<detail::AnyReaction> reaction;
   std::unique_ptr<SqliteReadModel> model;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
-  std::unique_ptr<detail::AnyDecoded> decoded;
+  detail::AnyDecoded* decoded = nullptr;
 };
 
 }  // namespace stela::projections

@@ -236,6 +236,18 @@ TEST_F(Replay, DecodedAheadEndsInTheSame) {
   EXPECT_EQ(scratch(store_, result), orders_in(store_));
 }
 
+TEST_F(Replay, DecodedAheadGoesOnBehindAnEventThatIsLargerThanAPage) {
+  for (int i = 100; i < 700; ++i) place(store_, std::to_string(i));
+  ship(store_, "1", std::string(300'000, 'x'));
+  for (int i = 100; i < 700; ++i) ship(store_, std::to_string(i), std::string(1000, 'y'));
+  Runner{projections_}.catch_up();
+
+  const ReplayResult result =
+      replayer_.run({.filter = {.since = testing::ManualClock::start}, .decode_ahead = true});
+
+  EXPECT_EQ(scratch(store_, result), orders_in(store_));
+}
+
 TEST_F(Replay, DecodedAheadNamesTheEventThatDoesNotDecode) {
   test::append(store_, "order-9", {NewEvent{"order.placed", 1, false, "{}"}});
 

@@ -54,8 +54,9 @@ class STELA_PROJECTIONS_EXPORT AnyProjector {
   /// For an event that `handling` says to handle. CorruptEvent if it doesn't decode.
   virtual void project(ReadModel& model, const StoredEvent& event) = 0;
 
-  /// Decodes what of `events` is handled. They must outlive the result.
-  virtual std::unique_ptr<AnyDecoded> decode(std::span<const StoredEvent> events) = 0;
+  /// Decodes what of `events` is handled, in place of what `into` held if it isn't null. The events
+  /// must outlive it.
+  virtual void decode(std::span<const StoredEvent> events, std::unique_ptr<AnyDecoded>& into) = 0;
   /// As `project`, for an event of those that were decoded.
   virtual void project(ReadModel& model, const StoredEvent& event, AnyDecoded& decoded) = 0;
 };
@@ -170,9 +171,11 @@ class TypedProjector final : public AnyProjector {
     });
   }
 
-  std::unique_ptr<AnyDecoded> decode(std::span<const StoredEvent> events) override {
-    auto decoded = std::make_unique<Decoded>();
+  void decode(std::span<const StoredEvent> events, std::unique_ptr<AnyDecoded>& into) override {
+    if (!into) into = std::make_unique<Decoded>();
+    auto* const decoded = static_cast<Decoded*>(into.get());
     decoded->first = events.data();
+    decoded->events.clear();
     decoded->events.resize(events.size());
     for (std::size_t i = 0; i < events.size(); ++i) {
       if (filter_ahead_.handling(events[i].kind) != Handling::handle) continue;
@@ -184,7 +187,6 @@ class TypedProjector final : public AnyProjector {
         decoded->events[i] = std::current_exception();
       }
     }
-    return decoded;
   }
 
   void project(ReadModel& model, const StoredEvent& event, AnyDecoded& any) override {
