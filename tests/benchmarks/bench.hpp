@@ -67,6 +67,7 @@ void memory_figures(Bench& bench);
 void outbox_figures(Bench& bench);
 void wake_figures(Bench& bench);
 void projection_figures(Bench& bench);
+void replay_growth_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);
 // With STELA_WITH_NATS only.
@@ -78,6 +79,8 @@ void nats_memory_figures(Bench& bench);
 /// What memory_figures runs in a process of its own: reads all of `path`, by Stela or by bare
 /// statements, and prints how much memory that took.
 int measure_memory(const std::string& path, bool raw);
+/// The same of a replay of all of `path` into memory.
+int measure_replay_memory(const std::string& path, bool raw);
 /// The same of relaying everything in `path` to the server at `url`.
 int measure_relay_memory(const std::string& path, const std::string& url, bool raw);
 

@@ -42,6 +42,7 @@ constexpr Group groups[] = {
     {"outbox", stela::bench::outbox_figures},
     {"wake", stela::bench::wake_figures},
     {"projections", stela::bench::projection_figures},
+    {"growth of a replay", stela::bench::replay_growth_figures},
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},
 #endif
@@ -113,6 +114,9 @@ int main(int argc, char** argv) try {
   const std::vector<std::string> given{argv + 1, argv + argc};
   if (given.size() == 3 && given[0] == "--measure-memory") {
     return stela::bench::measure_memory(given[1], given[2] == "raw");
+  }
+  if (given.size() == 3 && given[0] == "--measure-replay-memory") {
+    return stela::bench::measure_replay_memory(given[1], given[2] == "raw");
   }
 #ifdef STELA_BENCH_NATS
   if (given.size() == 4 && given[0] == "--measure-relay-memory") {

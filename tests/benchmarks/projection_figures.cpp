@@ -3,50 +3,20 @@
 #include "decode.hpp"
 #include "raw_checked.hpp"
 #include "raw_events.hpp"
+#include "replays.hpp"
 
 #include <stela/outbox.hpp>
 #include <stela/projections.hpp>
 
 #include <array>
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
-#include <unordered_map>
 
 namespace stela::bench {
 namespace {
-
-struct ProductTotal {
-  std::int64_t quantity = 0;
-  std::int64_t cents = 0;
-};
-using ProductTotals = std::unordered_map<std::string, ProductTotal>;
-
-/// Sums by product, in memory.
-class InMemory {
- public:
-  static constexpr ProjectorType projector_type{"in_memory", 1};
-  using Events = BasketEvents;
-  explicit InMemory(std::shared_ptr<ProductTotals> totals) : totals_{std::move(totals)} {}
-
-  void create(ReadModel&) {}
-  void project(ReadModel&, const Recorded<LineAdded>& e) {
-    ProductTotal& total = (*totals_)[e->product];
-    total.quantity += e->quantity;
-    total.cents += e->quantity * e->unit_cents;
-  }
-  void project(ReadModel&, const Recorded<LineDropped>& e) {
-    ProductTotal& total = (*totals_)[e->product];
-    total.quantity -= e->quantity;
-    total.cents -= e->refund_cents;
-  }
-
- private:
-  std::shared_ptr<ProductTotals> totals_;
-};
 
 constexpr const char* upsert =
     "VALUES (?1, ?2, ?3) ON CONFLICT (product) DO UPDATE SET quantity = quantity + "
@@ -93,62 +63,6 @@ class Rares {
 
  private:
   std::shared_ptr<std::int64_t> count_;
-};
-
-/// Replays everything anew with each operation.
-class Replay final : public Subject {
- public:
-  Replay(Projections& projections, std::string projector, bool decode_ahead = false,
-         ReplayFilter filter = {.to = GlobalSequence{1'000'000'000}})
-      : replayer_{projections},
-        projector_{std::move(projector)},
-        decode_ahead_{decode_ahead},
-        filter_{std::move(filter)} {}
-
-  void run() override {
-    (void)replayer_.run({.projectors = {projector_},
-                         .filter = filter_,
-                         .restart = true,
-                         .decode_ahead = decode_ahead_});
-  }
-
- private:
-  Replayer replayer_;
-  std::string projector_;
-  bool decode_ahead_;
-  ReplayFilter filter_;
-};
-
-/// Decodes and sums as somebody would who writes it out.
-template <class Reader, class Decode>
-class BareMap final : public Subject {
- public:
-  BareMap(const std::string& path, Decode decode) : reader_{path}, decode_{std::move(decode)} {}
-
-  void run() override {
-    totals.clear();
-    reader_.read_all([&](std::int64_t kind, std::string_view payload) {
-      if (kind == reader_.added_kind()) {
-        LineAdded e;
-        decode_(payload, e);
-        ProductTotal& total = totals[e.product];
-        total.quantity += e.quantity;
-        total.cents += e.quantity * e.unit_cents;
-      } else {
-        LineDropped e;
-        decode_(payload, e);
-        ProductTotal& total = totals[e.product];
-        total.quantity -= e.quantity;
-        total.cents -= e.refund_cents;
-      }
-    });
-  }
-
-  ProductTotals totals;
-
- private:
-  Reader reader_;
-  Decode decode_;
 };
 
 /// A prepared statement for each event, in transactions of as many as Stela's pages have, with a
@@ -213,9 +127,6 @@ void check_same(const ProductTotals& stela, const ProductTotals& bare) {
   }
 }
 
-auto by_hand() {
-  return [](std::string_view payload, auto& e) { HandDecoder{payload}.into(e); };
-}
 auto by_stock_json() {
   return [decoder = std::make_unique<StockJsonDecoder>()](std::string_view payload, auto& e) {
     decoder->decode(payload, e);
@@ -383,58 +294,6 @@ void measure_live(Bench& bench) {
                       .more = {{"p50_ms", wait.p50 / 1e6}}});
 }
 
-double peak_memory_mib() {
-  std::ifstream status{"/proc/self/status"};
-  for (std::string line; std::getline(status, line);) {
-    if (line.starts_with("VmRSS:")) return std::stod(line.substr(6)) / 1024;
-  }
-  throw std::runtime_error{"/proc/self/status doesn't tell"};
-}
-
-/// Ten times the history: the time for each event, and memory.
-void measure_growth(Bench& bench) {
-  const std::string name = "replay.growth";
-  if (!bench.begins(name)) return;
-  const std::size_t few = bench.sized<std::size_t>(1'000, 50'000, 500'000);
-  const auto measure = [&](std::size_t events, double& memory) {
-    const Folder folder{bench.places().disk};
-    const std::string path = folder.file("shop.db");
-    make_shop(path, {.codec = Codec::portable_binary, .streams = events / 50, .events_each = 50});
-    auto store = sqlite::open(path);
-    Projections projections{store};
-    projections.add(InMemory{std::make_shared<ProductTotals>()});
-    Replay replay{projections, "in_memory"};
-    const double before = peak_memory_mib();
-    const double taken = seconds([&] { replay.run(); });
-    memory = peak_memory_mib() - before;
-    return 1e6 * taken / static_cast<double>(events);
-  };
-  double ignored = 0;
-  double memory = 0;
-  const double small = measure(few, ignored);
-  const double large = measure(few * 10, memory);
-  bench.report().add({.name = name,
-                      .what = "time for each event of ten times the history, against " +
-                              in_digits(static_cast<double>(few)) + " events",
-                      .mode = "read",
-                      .place = Place::disk,
-                      .unit = "us",
-                      .stela = large,
-                      .raw = small,
-                      .ratio = {large / small, 0, 0},
-                      .goal = at_most(1.15)});
-  bench.report().add({.name = name + ".memory",
-                      .what = "memory over the start after a replay of " +
-                              in_digits(static_cast<double>(few * 10)) + " events",
-                      .mode = "read",
-                      .place = Place::disk,
-                      .unit = "MiB",
-                      .stela = memory,
-                      .raw = 64,
-                      .ratio = {memory / 64, 0, 0},
-                      .goal = limit(64)});
-}
-
 }  // namespace
 
 void projection_figures(Bench& bench) {
@@ -446,7 +305,6 @@ void projection_figures(Bench& bench) {
   measure_overlap(bench);
   measure_filter(bench);
   measure_live(bench);
-  measure_growth(bench);
 }
 
 }  // namespace stela::bench
