@@ -8,7 +8,8 @@ seeds=${1:-100000}
 echo "Building (preset release)…"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-if ! { cmake --preset release && cmake --build --preset release --target stela_sim; } >"$log" 2>&1; then
+if ! { cmake --preset release -DSTELA_BUILD_TESTS=ON &&
+  cmake --build --preset release --target stela_sim; } >"$log" 2>&1; then
   tail -n 40 "$log" >&2
   exit 1
 fi
