@@ -54,6 +54,20 @@ TEST(OutboxStatus, TellsOfEachPartitionAndItsOwner) {
   EXPECT_EQ(status.workers.front().partitions, 2);
 }
 
+TEST(OutboxStatus, TellsNothingOfARelayThatEnded) {
+  for (const OutboxOptions& options :
+       {OutboxOptions{}, OutboxOptions{.fence = Fence::none, .leasing = false}}) {
+    Shop shop{options};
+    shop.append("order-1");
+    EXPECT_EQ((Relay{shop.outbox, shop.broker}.tick().published), 1);
+
+    shop.append("order-1");
+
+    EXPECT_THAT(shop.operations.status().workers, IsEmpty());
+    EXPECT_EQ((Relay{shop.outbox, shop.broker}.tick().published), 1) << "no lease has to run out";
+  }
+}
+
 TEST(OutboxStatus, StaysExactWhenTheLastOfAPartitionIsParked) {
   Shop shop;
   shop.too_large = {3};

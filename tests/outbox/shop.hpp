@@ -53,7 +53,7 @@ class Shop {
     clock.advance(relay_options_.idle_backoff);
     return relay_->tick();
   }
-  /// The relay dies without a word, and is forgotten.
+  /// The relay ends, and is forgotten.
   void lose_relay() {
     relay_.reset();
     clock.advance(relay_options_.lease_ttl + relay_options_.heartbeat_ttl);

@@ -140,6 +140,17 @@ class Relay::Driver final : public relay::Observer {
     started_ = stopping_ = false;
   }
 
+  /// Hands over what `tick` took. What is still in flight stays its own until the leases run out.
+  void leave() noexcept {
+    if (!started_ || is_busy()) return;
+    try {
+      worker_.stop();
+      worker_.run_due();
+    } catch (...) {
+      // As if it had been killed: the leases run out.
+    }
+  }
+
   void on_tick(std::function<void(const RelayTick&)> listener) { listener_ = std::move(listener); }
   const std::string& worker() const noexcept { return options_.worker; }
 
@@ -266,7 +277,9 @@ class Relay::Driver final : public relay::Observer {
 Relay::Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options)
     : driver_{std::make_unique<Driver>(outbox, publisher, options)} {}
 
-Relay::~Relay() = default;
+Relay::~Relay() {
+  driver_->leave();
+}
 
 RelayTick Relay::tick() {
   return driver_->tick();

@@ -55,6 +55,7 @@ class STELA_OUTBOX_EXPORT Relay {
   /// UsageError if the options contradict each other or the database, or the publisher can't keep
   /// its fence. `outbox` and `publisher` must outlive the relay.
   Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options = {});
+  /// Hands over what it holds, unless something is in flight: then the leases have to run out.
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
