@@ -156,7 +156,7 @@ struct Enabling : ::testing::Test {
 
 TEST_F(Enabling, HasToSayWhatBecomesOfTheHistory) {
   EXPECT_THAT(message_of<UsageError>([&] { Outbox{store}; }),
-              HasSubstr("say whether they are to be published: enable = from_now or backfill"));
+              HasSubstr("Enable::backfill (--backfill) publishes them"));
 }
 
 TEST_F(Enabling, LeavesTheHistoryAlone) {

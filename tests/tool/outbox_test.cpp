@@ -184,7 +184,8 @@ TEST(ToolOutboxEnable, HistoryMustBeDecidedAbout) {
             "--publish", "--data", "{}"});
   const Ran undecided = run({"outbox", "enable", "--db", db});
   EXPECT_EQ(undecided.code, 2);
-  EXPECT_THAT(undecided.err, HasSubstr("backfill"));
+  EXPECT_THAT(undecided.err,
+              HasSubstr("(--backfill) publishes them, Enable::from_now (--from-now)"));
   EXPECT_EQ(run({"outbox", "enable", "--db", db, "--backfill", "--from-now"}).code, 2);
   const std::string seen = run_well({"outbox", "enable", "--db", db, "--backfill", "--json"});
   EXPECT_EQ(member(seen, "pending"), "1");

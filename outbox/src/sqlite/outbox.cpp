@@ -123,8 +123,9 @@ Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const Out
   const bool has_history = connection.integer(std::string{sql::has_publishable}).value_or(0) != 0;
   if (has_history && !options.enable) {
     throw UsageError{
-        "this database has publishable events from before it had an outbox; say "
-        "whether they are to be published: enable = from_now or backfill"};
+        "this database has publishable events from before it had an outbox; say what becomes of "
+        "them: Enable::backfill (--backfill) publishes them, Enable::from_now (--from-now) "
+        "doesn't"};
   }
   connection.query(sql::insert_settings)
       .bind(1, to_string(settings.fence))
