@@ -57,6 +57,20 @@ TEST_F(ToolWork, UntilEmptyPublishesWhatWaits) {
   EXPECT_EQ(member(status(), "published"), "20");
 }
 
+TEST_F(ToolWork, UntilEmptyWaitsForNoOperator) {
+  append(3);
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
+  const Ran lost = run(work({"--until-empty", "--silent"}));
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_THAT(lost.err, HasSubstr("what waits is stopped (broker_lost, partition p0"));
+  const std::vector<std::string> look{"outbox", "status", "--db", db_};
+  EXPECT_THAT(run_well(look),
+              HasSubstr("look at the broker, then 'stela outbox partitions adopt p0"));
+
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'poison'");
+  EXPECT_THAT(run_well(look), HasSubstr("then 'stela outbox partitions resume p0"));
+}
+
 TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
   append(3);
   const auto lines = lines_of(run_well(work({"--once", "--json"})));

@@ -211,7 +211,7 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
       examination.bad(
           "partitions",
           label + " is stopped (" + partition.stopped + "): " + partition.stopped_detail,
-          "look at the broker, then 'outbox partitions adopt " + label + "'");
+          way_out_of(partition, ""));
     }
     if (partition.attempts > 0) {
       examination.warn("partitions", label + " is backing off: " + partition.last_error,

@@ -94,8 +94,7 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
   for (const PartitionStatus& partition : status.partitions) {
     if (partition.stopped.empty()) continue;
     out.line("Partition " + partition.id.label() + " is stopped (" + partition.stopped +
-             "): " + partition.stopped_detail + " → look at the broker, then '" + call +
-             " outbox partitions adopt " + partition.id.label() + "'");
+             "): " + partition.stopped_detail + " → " + way_out_of(partition, call + ' '));
   }
   if (status.parked > 0) {
     out.line(in_digits(status.parked) + " messages are parked → '" + call +
@@ -109,6 +108,15 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
 }
 
 }  // namespace
+
+std::string way_out_of(const PartitionStatus& stopped, const std::string& call) {
+  const bool is_poison = stopped.stopped == "poison";
+  const std::string first = is_poison
+                                ? "mend the cause, or '" + call + "outbox discard' the message"
+                                : "look at the broker";
+  return first + ", then '" + call + "outbox partitions " + (is_poison ? "resume " : "adopt ") +
+         stopped.id.label() + "'";
+}
 
 std::int64_t waiting_in(const OutboxStatus& status) {
   return status.pending + status.in_flight + status.retrying + status.redeliveries;

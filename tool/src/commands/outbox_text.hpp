@@ -23,6 +23,9 @@ PartitionId to_partition(std::string_view text);
 /// "2.1 s", or "none" if nothing waits.
 std::string lag_in_words(const OutboxStatus& status);
 
+/// What an operator does about a partition that is stopped; `call` is what commands begin with.
+std::string way_out_of(const PartitionStatus& stopped, const std::string& call);
+
 /// How many are yet to be published: pending, in flight, retrying, and to be sent again.
 std::int64_t waiting_in(const OutboxStatus& status);
 

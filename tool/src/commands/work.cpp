@@ -266,6 +266,23 @@ class Work {
                : "";
   }
 
+  /// All that waits may be where nobody publishes before an operator has done something.
+  void refuse_to_wait_for_an_operator(const OutboxStatus& status) {
+    const PartitionStatus* stopped = nullptr;
+    for (const PartitionStatus& partition : status.partitions) {
+      if (partition.pending + partition.in_flight + partition.retrying + partition.redeliveries ==
+          0) {
+        continue;
+      }
+      if (partition.stopped.empty()) return;
+      stopped = &partition;
+    }
+    if (stopped == nullptr) return;
+    crew_.hand_over();
+    throw Exit{failed, "what waits is stopped (" + stopped->stopped + ", partition " +
+                           stopped->id.label() + "); 'outbox status' says what to do"};
+  }
+
   template <class IsDone>
   int tick_until(IsDone is_done) {
     for (;;) {
@@ -276,6 +293,7 @@ class Work {
         throw Exit{cannot_connect, "the broker at " + call_.settings().text("nats.url") + " is " +
                                        in_one_line(tick.broker) + way_out_of(tick.broker)};
       }
+      if (plan_.how == How::until_empty) refuse_to_wait_for_an_operator(seen.status);
       if (is_done(seen.status) || crew_.stop_requested()) break;
       std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 100ms));
     }
