@@ -63,8 +63,10 @@ class Pass : public Subject {
 
   void prepare() final {
     backlog_.add(messages_);
-    // So that no pass meets a checkpoint that another one left to it.
+    // So that no pass meets a checkpoint that another one left to it, or forgets in the middle of
+    // one what the store knew before somebody else wrote.
     log_.truncate_log();
+    shop_.store.transact([](Transaction&) {});
   }
   void run() final {
     const std::int64_t relayed = relay();
