@@ -14,6 +14,8 @@ namespace stela::sim {
 Outcome run(const Plan& plan);
 
 struct Campaign {
+  /// Backups are restored: only the model store can do that in the middle of a run.
+  bool restores = true;
   std::uint64_t seeds = 0;
   /// Those that broke an invariant.
   std::vector<Plan> failed = {};

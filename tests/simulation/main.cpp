@@ -115,14 +115,14 @@ void tell(const Plan& plan, const Outcome& outcome) {
 }
 
 int simulate(const Options& options) {
-  Campaign campaign;
+  Campaign campaign{.restores = !options.sqlite};
   // Of one core: the machine may be busy with other things.
   const std::clock_t begun = std::clock();
   for (std::uint64_t seed = options.start; seed < options.start + options.seeds; ++seed) {
     Plan plan = Plan::draw(seed);
     plan.trace = options.trace;
     plan.sqlite = options.sqlite;
-    plan.restore = plan.restore && !plan.sqlite;
+    plan.restore = plan.restore && campaign.restores;
     plan.mutation = options.mutation;
     const Outcome outcome = run(plan);
     campaign.add(plan, outcome);
