@@ -179,7 +179,9 @@ void Truth::on_stored(PartitionId partition, const Stored& stored) {
   }
   const bool first = event.copies + event.redeliveries == 0;
   const bool awaited = std::exchange(event.awaited, false);
-  if (first && !event.parked && (!event.marked || awaited)) settle(event);
+  // Nobody waited any more for what was skipped, and arrives all the same.
+  const bool is_open = !event.marked && !event.discarded;
+  if (first && !event.parked && (is_open || awaited)) settle(event);
   if (first && !event.lost) check_stream(event, sequence);
   if (stored.message.redelivery > 0) return on_redelivered(event, stored.message);
   ++event.copies;
@@ -242,8 +244,9 @@ void Truth::check_stream(const Event& event, std::int64_t sequence) {
   if (parked == parked_by_stream_.end()) return;
   for (const std::int64_t before : parked->second) {
     if (before >= sequence) return;
-    // Without a fence a worker that has lost its lease may publish what its successor parked.
-    if (fence_ == Fence::none && events_[index(before)].copies > 0) continue;
+    // A worker that has lost its lease may publish what its successor parked: without a fence, or
+    // as long as that one hasn't stored anything. What is in the stream isn't passed.
+    if (events_[index(before)].copies > 0) continue;
     fail(8, name(sequence) + " passed event " + std::to_string(before) +
                 " of its stream, which is parked");
   }
