@@ -21,12 +21,16 @@ constexpr auto far_away = 60s;
 
 /// A disk that takes long to sync the log: for so long a commit is written, and can't be seen.
 struct SlowSync final : test::FileWatcher {
+  explicit SlowSync(std::chrono::milliseconds time = 100ms) : time_{time} {}
   test::Verdict before(const test::FileCall& call) noexcept override {
     if (call.operation == test::FileOperation::sync && call.file == test::FileKind::wal) {
-      std::this_thread::sleep_for(100ms);
+      std::this_thread::sleep_for(time_);
     }
     return test::Verdict::proceed;
   }
+
+ private:
+  const std::chrono::milliseconds time_;
 };
 
 class CommitWatchTest : public ::testing::Test {
@@ -59,6 +63,14 @@ TEST_F(CommitWatchTest, WakesAtACommitThatTheDiskIsSlowToSync) {
     const std::jthread appending{[&] { test::append(*other, "order-1"); }};
     EXPECT_TRUE(sees(i));
   }
+}
+
+TEST_F(CommitWatchTest, LooksForACommitHoweverLongTheDiskTakes) {
+  SlowSync slow{1'500ms};
+  const test::FaultVfs vfs{slow};
+  const auto other = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
+  const std::jthread appending{[&] { test::append(*other, "order-1"); }};
+  EXPECT_TRUE(sees(1));
 }
 
 TEST_F(CommitWatchTest, TakesACommitOfItsOwnForNobodyElses) {
