@@ -4,9 +4,16 @@
 #include "support/histories.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/framework/error.hpp>
+
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -24,22 +31,55 @@ struct SlowSync final : test::FileWatcher {
   explicit SlowSync(std::chrono::milliseconds time = 100ms) : time_{time} {}
   test::Verdict before(const test::FileCall& call) noexcept override {
     if (call.operation == test::FileOperation::sync && call.file == test::FileKind::wal) {
+      begun_.test_and_set();
+      begun_.notify_all();
       std::this_thread::sleep_for(time_);
     }
     return test::Verdict::proceed;
   }
+  /// Returns when something was written to the log, and isn't synced yet.
+  void wait_until_written() const { begun_.wait(false); }
 
  private:
   const std::chrono::milliseconds time_;
+  std::atomic_flag begun_;
 };
+
+/// How many descriptors this process may have open, for as long as it lives.
+class FileLimit {
+ public:
+  FileLimit() { getrlimit(RLIMIT_NOFILE, &before_); }
+  ~FileLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
+  FileLimit(const FileLimit&) = delete;
+  FileLimit& operator=(const FileLimit&) = delete;
+
+  void set(rlim_t count) const {
+    const rlimit limit{count, before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
+
+ private:
+  rlimit before_{};
+};
+
+/// How many files this process is having watched.
+std::size_t open_watches() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator{"/proc/self/fd"}) {
+    std::error_code gone;
+    if (read_symlink(entry.path(), gone) == "anon_inode:inotify") ++count;
+  }
+  return count;
+}
 
 class CommitWatchTest : public ::testing::Test {
  protected:
   /// False if the deadline passed before `count` events could be seen.
-  bool sees(std::int64_t count) {
+  bool sees(std::int64_t count) { return sees(count, watch); }
+  bool sees(std::int64_t count, sqlite::CommitWatch& with) const {
     const auto deadline = steady_clock::now() + far_away;
     while (store->last_sequence() < GlobalSequence{count}) {
-      watch.wait_until(deadline);
+      with.wait_until(deadline);
       if (steady_clock::now() >= deadline) return false;
     }
     return true;
@@ -63,6 +103,35 @@ TEST_F(CommitWatchTest, WakesAtACommitThatTheDiskIsSlowToSync) {
     const std::jthread appending{[&] { test::append(*other, "order-1"); }};
     EXPECT_TRUE(sees(i));
   }
+}
+
+TEST_F(CommitWatchTest, LooksForACommitThatWasWrittenBeforeItEverSlept) {
+  SlowSync slow;
+  const test::FaultVfs vfs{slow};
+  const auto other = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
+  const std::jthread appending{[&] { test::append(*other, "order-1"); }};
+  slow.wait_until_written();
+  EXPECT_TRUE(sees(1));
+}
+
+TEST_F(CommitWatchTest, LooksForCommitsWhereNoWatchIsLeft) {
+  const std::size_t watches = open_watches();
+  std::optional<sqlite::CommitWatch> unwatched;
+  {
+    // With ever more descriptors: the first number that is enough leaves none for the watch.
+    FileLimit limit;
+    for (rlim_t count = 0; !unwatched; ++count) {
+      limit.set(count);
+      try {
+        unwatched.emplace(*store);
+      } catch (const Error&) {
+      }
+    }
+  }
+  ASSERT_EQ(open_watches(), watches);
+  const auto other = test::open_store(dir.file("shop.db"));
+  const std::jthread appending{[&] { test::append(*other, "order-1"); }};
+  EXPECT_TRUE(sees(1, *unwatched));
 }
 
 TEST_F(CommitWatchTest, LooksForACommitHoweverLongTheDiskTakes) {

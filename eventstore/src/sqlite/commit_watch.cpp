@@ -24,6 +24,8 @@ using std::chrono::steady_clock;
 /// How soon to look for a commit that a write to the log announced: it can be seen when the disk
 /// has synced it.
 constexpr std::chrono::nanoseconds first_look = 250us;
+/// How often to look if the log can't be watched: the system has no more watches, or it is gone.
+constexpr std::chrono::nanoseconds unwatched_look = 5ms;
 constexpr std::string_view data_version = "PRAGMA data_version";
 
 }  // namespace
@@ -52,6 +54,7 @@ void CommitWatch::wake() noexcept {
 
 void CommitWatch::wait_until(Time deadline) {
   for (;;) {
+    watch_log();
     const bool woken = sleep_until(std::min(deadline, next_look()));
     if (woken || steady_clock::now() >= deadline) return;
     // What is seen may be a commit of our own: looking goes on the next time.
@@ -60,7 +63,9 @@ void CommitWatch::wait_until(Time deadline) {
 }
 
 CommitWatch::Time CommitWatch::next_look() const {
+  if (!connection_) return Time::max();
   const Time now = steady_clock::now();
+  if (!watching_) return now + unwatched_look;
   const std::chrono::nanoseconds passed = now - written_at_;
   // Often at first, as a commit mostly follows at once; but a disk may take as long as it likes.
   return now + std::max(first_look, passed / 4);
@@ -68,7 +73,6 @@ CommitWatch::Time CommitWatch::next_look() const {
 
 bool CommitWatch::sleep_until(Time deadline) {
   using namespace std::chrono;
-  watch_log();
   std::array<pollfd, 2> files{pollfd{event_, POLLIN, 0}, pollfd{watch_, POLLIN, 0}};
   const auto left = ceil<nanoseconds>(deadline - steady_clock::now());
   if (left.count() > 0) {
