@@ -28,13 +28,15 @@ const std::vector<CommitQueue::Ticket*>& CommitQueue::gather() {
   return group_;
 }
 
-void CommitQueue::finish() {
+bool CommitQueue::finish(const Ticket* own, bool may_go_on) {
   Ticket* next = nullptr;
   std::vector<Ticket*> finished;
+  bool goes_on = false;
   {
     const std::lock_guard lock{mutex_};
     begin_ += group_.size();
-    if (group_.size() > 1) finished.swap(group_);
+    // Nobody waits for the leader's own.
+    if (group_.size() > 1 || group_.front() != own) finished.swap(group_);
     if (begin_ < queue_.size()) {
       next = queue_[begin_];
     } else {
@@ -45,17 +47,21 @@ void CommitQueue::finish() {
       queue_.erase(queue_.begin(), queue_.begin() + static_cast<std::ptrdiff_t>(begin_));
       begin_ = 0;
     }
+    goes_on = may_go_on && next != nullptr && !next->exclusive;
+    // Whoever comes now leads.
+    if (!goes_on) leader_.store(std::thread::id{}, std::memory_order_relaxed);
   }
-  // The next group begins while this one's members wake up. The first of the finished is the
-  // leader's own ticket: nobody waits for it.
-  if (next != nullptr) {
+  // The next group begins while this one's members wake up.
+  if (next != nullptr && !goes_on) {
     next->state.store(Ticket::leading, std::memory_order_release);
     next->state.notify_one();
   }
-  for (std::size_t i = 1; i < finished.size(); ++i) {
-    finished[i]->state.store(Ticket::done, std::memory_order_release);
-    finished[i]->state.notify_one();
+  for (Ticket* const ticket : finished) {
+    if (ticket == own) continue;
+    ticket->state.store(Ticket::done, std::memory_order_release);
+    ticket->state.notify_one();
   }
+  return goes_on;
 }
 
 }  // namespace stela

@@ -14,7 +14,8 @@
 namespace stela {
 
 /// A queue of work that must run one group at a time. No thread of its own: the first in line
-/// leads, and carries out what has gathered behind it together with its own.
+/// leads, and carries out what has gathered behind it together with its own; then what gathered
+/// meanwhile, as nothing would be done while one of those who sleep wakes up to lead.
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT CommitQueue {
  public:
@@ -33,17 +34,27 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
 
   static constexpr std::size_t max_group_size = 256;
   static constexpr std::size_t max_group_bytes = std::size_t{4} * 1024 * 1024;
+  /// How many groups one caller carries out: the others wait for it, and it for them.
+  static constexpr int max_groups = 2;
 
   /// Returns when `ticket` has been carried out, by this thread or another. `execute` is called
-  /// with a group that begins with this ticket, if this thread is the one to lead; it must not
-  /// throw. Called from within `execute`, it is the caller's bug: see `is_leading`.
+  /// with a group that begins with this ticket, if this thread is the one to lead, and then with
+  /// groups of others': it can carry out anybody's work, and doesn't throw. Called from within
+  /// `execute`, it is the caller's bug: see `is_leading`.
   template <class Execute>
   void submit(Ticket& ticket, Execute&& execute) {
     if (wait_for_turn(ticket)) return;
     leader_.store(std::this_thread::get_id(), std::memory_order_relaxed);
-    execute(std::span<Ticket* const>{gather()});
-    leader_.store(std::thread::id{}, std::memory_order_relaxed);
-    finish();
+    int groups = 0;
+    do {
+      execute(std::span<Ticket* const>{gather()});
+    } while (finish(&ticket, ++groups < max_groups));
+  }
+
+  /// How many are in line, with those whose work is being carried out.
+  std::size_t size() {
+    const std::lock_guard lock{mutex_};
+    return queue_.size() - begin_;
   }
 
   /// True on the thread that is carrying out a group.
@@ -56,7 +67,9 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   bool wait_for_turn(Ticket& ticket);
   /// The group of the ticket at the front.
   const std::vector<Ticket*>& gather();
-  void finish();
+  /// Wakes those whose work is done. True if the leader is to carry out the next group as well;
+  /// otherwise it leads no more.
+  bool finish(const Ticket* own, bool may_go_on);
 
   std::mutex mutex_;
   /// Guarded by mutex_, as a ring would be: the front is at begin_.

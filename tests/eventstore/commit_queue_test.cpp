@@ -25,9 +25,11 @@ struct Executor {
   std::atomic<int> crowded{0};
 
   void submit(CommitQueue& queue, Work& own) {
+    int groups = 0;
     queue.submit(own, [&](std::span<CommitQueue::Ticket* const> group) {
       if (inside.fetch_add(1) != 0) ++overlaps;
-      if (group.front() != &own) ++strangers;
+      if ((group.front() == &own) != (groups == 0)) ++strangers;
+      if (++groups > CommitQueue::max_groups) ++crowded;
       std::size_t bytes = 0;
       for (CommitQueue::Ticket* const ticket : group) {
         Work& work = *static_cast<Work*>(ticket);
@@ -96,6 +98,34 @@ TEST(CommitQueue, EndsAGroupWhereItGetsTooLarge) {
   expect_each_once(8, 1000, [](Work& work, int n) {
     work.bytes = n % 2 == 0 ? CommitQueue::max_group_bytes : CommitQueue::max_group_bytes / 3;
   });
+}
+
+TEST(CommitQueue, CarriesOutWhatGatheredMeanwhileBeforeAnyoneWakesUp) {
+  CommitQueue queue;
+  Work own;
+  Work other;
+  Work exclusive;
+  std::jthread sleeper;
+  std::jthread second_sleeper;
+  std::vector<CommitQueue::Ticket*> carried_out;
+  const auto lead = [&](auto group) {
+    carried_out.insert(carried_out.end(), group.begin(), group.end());
+    if (carried_out.size() > 1) return;
+    sleeper = std::jthread{[&] { queue.submit(other, [](auto) { FAIL(); }); }};
+    while (queue.size() < 2) std::this_thread::yield();
+    second_sleeper = std::jthread{
+        [&] { queue.submit(exclusive, [&](auto) { exclusive.by = std::this_thread::get_id(); }); }};
+    while (queue.size() < 3) std::this_thread::yield();
+  };
+  exclusive.exclusive = true;
+
+  queue.submit(own, lead);
+  const std::thread::id its_own = second_sleeper.get_id();
+  sleeper.join();
+  second_sleeper.join();
+
+  EXPECT_EQ(carried_out, (std::vector<CommitQueue::Ticket*>{&own, &other}));
+  EXPECT_EQ(exclusive.by, its_own);
 }
 
 TEST(CommitQueue, LeadsOnTheThreadThatCarriesOut) {

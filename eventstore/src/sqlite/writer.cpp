@@ -50,8 +50,12 @@ void Writer::run(WriteWork& work) {
         "a store was written to from inside its own transaction; save and append through the "
         "Transaction that was handed in"};
   }
-  queue_.submit(work, [this](auto group) { execute(group); });
+  submit(work);
   if (work.error) report_and_throw(work.error);
+}
+
+void Writer::submit(WriteWork& work) {
+  queue_.submit(work, [this](auto group) { execute(group); });
 }
 
 void Writer::report_and_throw(const std::exception_ptr& error) const {
@@ -68,13 +72,8 @@ void Writer::read(FunctionRef<void(Connection&)> work) {
   if (queue_.is_leading()) return work(*connection_);
   WriteWork ticket;
   ticket.exclusive = true;
-  queue_.submit(ticket, [&](auto) {
-    try {
-      work(*connection_);
-    } catch (...) {
-      ticket.error = std::current_exception();
-    }
-  });
+  ticket.outside = &work;
+  submit(ticket);
   if (ticket.error) std::rethrow_exception(ticket.error);
 }
 
@@ -100,7 +99,23 @@ void Writer::run_statements(FunctionRef<void(Connection&)> statements, Sync sync
   run(work);
 }
 
+void Writer::run_along(FunctionRef<void(Connection&)> statements, Sync sync) {
+  WriteWork work;
+  work.statements = &statements;
+  work.sync = sync;
+  run(work);
+}
+
+void Writer::execute_outside(WriteWork& work) noexcept {
+  try {
+    (*work.outside)(*connection_);
+  } catch (...) {
+    work.error = std::current_exception();
+  }
+}
+
 void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
+  if (work_of(group.front()).outside != nullptr) return execute_outside(work_of(group.front()));
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
     const auto began = settings_.clock->steady_now();

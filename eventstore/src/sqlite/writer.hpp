@@ -30,10 +30,12 @@ enum class Sync : std::uint8_t {
 
 /// One append, or one piece of the caller's own work, on its way through the writer.
 struct WriteWork : CommitQueue::Ticket {
-  /// What to do: one of the three.
+  /// What to do: one of the four.
   const AppendRequest* request = nullptr;
   const FunctionRef<void(Transaction&)>* user = nullptr;
   const FunctionRef<void(Connection&)>* statements = nullptr;
+  /// Outside any transaction; exclusive.
+  const FunctionRef<void(Connection&)>* outside = nullptr;
 
   /// Whether the caller wants `events`.
   bool wants_events = false;
@@ -79,6 +81,10 @@ class STELA_EVENTSTORE_EXPORT Writer {
 
   /// Runs statements of Stela's own in a transaction of theirs.
   void run_statements(FunctionRef<void(Connection&)> statements, Sync sync = Sync::as_stored);
+
+  /// The same, perhaps on another writer's thread and in one commit with what others write: for
+  /// statements that call nobody else's code.
+  void run_along(FunctionRef<void(Connection&)> statements, Sync sync);
 
   /// Runs `work` on the writing connection, alone and under the write lock, outside any
   /// transaction: for work that has transactions of its own.
@@ -132,7 +138,10 @@ class STELA_EVENTSTORE_EXPORT Writer {
     std::int64_t last_sequence;
   };
 
+  /// Hands it to whoever leads, and returns when it is done.
+  void submit(WriteWork& work);
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
+  void execute_outside(WriteWork& work) noexcept;
   /// StoreFailed if the open file isn't the one at its path any more: what were written to it would
   /// be lost.
   void check_place() const;

@@ -105,7 +105,7 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
   const std::int64_t at = now();
   const std::string host = host_name();
   int purged = 0;
-  store_.core().writer().run_statements(
+  store_.core().writer().run_along(
       [&](Connection& connection) {
         connection.query(sql::upsert_worker)
             .bind(1, worker)
@@ -125,7 +125,7 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
 }
 
 void RelayStore::leave(std::string_view worker) noexcept try {
-  store_.core().writer().run_statements(
+  store_.core().writer().run_along(
       [&](Connection& connection) { connection.query(sql::delete_worker).bind(1, worker).run(); },
       Sync::none);
 } catch (const std::exception&) {
@@ -169,7 +169,7 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
                                             std::chrono::microseconds ttl) {
   std::optional<Standing> standing;
   const std::int64_t at = now();
-  store_.core().writer().run_statements(
+  store_.core().writer().run_along(
       [&](Connection& connection) {
         bool unclean = false;
         std::string problem;
@@ -209,7 +209,7 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
 bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   bool renewed = false;
   const std::int64_t at = now();
-  store_.core().writer().run_statements(
+  store_.core().writer().run_along(
       [&](Connection& connection) {
         Query query = connection.query(sql::renew);
         bind_lease(query, lease).bind(4, at).bind(5, at + ttl.count()).run();
@@ -220,7 +220,7 @@ bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
 }
 
 void RelayStore::release(const Lease& lease) {
-  store_.core().writer().run_statements(
+  store_.core().writer().run_along(
       [&](Connection& connection) {
         Query query = connection.query(sql::release);
         bind_lease(query, lease).run();
@@ -264,7 +264,7 @@ std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequence
 
 bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& work) {
   try {
-    store_.core().writer().run_statements(
+    store_.core().writer().run_along(
         [&](Connection& connection) {
           if (!work(connection)) throw Fenced{};
         },
