@@ -27,7 +27,9 @@ using ::testing::HasSubstr;
 constexpr int limit = 100'000;
 
 std::string big_payload() {
-  return '"' + std::string(3000, 'x') + '"';
+  std::string payload(3002, 'x');
+  payload.front() = payload.back() = '"';
+  return payload;
 }
 
 /// How many appends were acknowledged before the disk was full.

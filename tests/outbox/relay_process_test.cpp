@@ -147,7 +147,7 @@ TEST_P(RelayProcesses, AreKilledAndNothingIsLostOrTwiceInTheStream) {
   Process appending = site.append();
   constexpr int kills = 8;
   for (int i = 0; i < kills; ++i) {
-    Process relay = site.relay("w" + std::to_string(i));
+    Process relay = site.relay(std::string{"w"} + std::to_string(i));
     site.see_published(20);
     std::this_thread::sleep_for(std::chrono::milliseconds{i * 5});
     relay.kill();
@@ -214,8 +214,8 @@ TEST(RelayMembership, SharesSixteenPartitionsAmongOneEightThreeAndSeventeen) {
       workers.pop_back();
     }
     while (static_cast<int>(workers.size()) < wanted) {
-      workers.push_back(std::make_unique<Process>(
-          site.relay("w" + std::to_string(wanted) + '-' + std::to_string(workers.size()))));
+      workers.push_back(std::make_unique<Process>(site.relay(
+          std::string{"w"} + std::to_string(wanted) + '-' + std::to_string(workers.size()))));
     }
     EXPECT_TRUE(test::eventually([&] { return is_fair(site.status(), wanted); }, 60s))
         << wanted << " workers";
