@@ -30,6 +30,15 @@ struct Board {
   std::atomic<std::int64_t> published{0};
 };
 
+/// "w3-0": the first worker of the third round.
+std::string name_of(int round, std::size_t worker = 0) {
+  std::string name{"w"};
+  name += std::to_string(round);
+  name += '-';
+  name += std::to_string(worker);
+  return name;
+}
+
 /// A database and a broker in a folder, and processes that work on them. The parent opens neither
 /// as long as it may fork.
 class Site {
@@ -147,7 +156,7 @@ TEST_P(RelayProcesses, AreKilledAndNothingIsLostOrTwiceInTheStream) {
   Process appending = site.append();
   constexpr int kills = 8;
   for (int i = 0; i < kills; ++i) {
-    Process relay = site.relay(std::string{"w"} + std::to_string(i));
+    Process relay = site.relay(name_of(i));
     site.see_published(20);
     std::this_thread::sleep_for(std::chrono::milliseconds{i * 5});
     relay.kill();
@@ -214,8 +223,7 @@ TEST(RelayMembership, SharesSixteenPartitionsAmongOneEightThreeAndSeventeen) {
       workers.pop_back();
     }
     while (static_cast<int>(workers.size()) < wanted) {
-      workers.push_back(std::make_unique<Process>(site.relay(
-          std::string{"w"} + std::to_string(wanted) + '-' + std::to_string(workers.size()))));
+      workers.push_back(std::make_unique<Process>(site.relay(name_of(wanted, workers.size()))));
     }
     EXPECT_TRUE(test::eventually([&] { return is_fair(site.status(), wanted); }, 60s))
         << wanted << " workers";

@@ -227,7 +227,7 @@ void expect_reactions_done(const std::string& path) {
 }
 
 TEST(Chaos, WhateverIsKilledWhereverTheTablesAreTheFoldOfTheEvents) {
-  constexpr int histories = 25;
+  constexpr int histories = 80;
   constexpr int steps = 12;
   int kills = 0;
   for (std::uint64_t seed = 1; seed <= histories; ++seed) {
@@ -268,7 +268,7 @@ TEST(Chaos, WhateverIsKilledWhereverTheTablesAreTheFoldOfTheEvents) {
     EXPECT_EQ(orders_in(store), fold(store, version, store.last_sequence().value()));
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
-  EXPECT_GT(kills, histories) << "too few processes were killed";
+  EXPECT_GE(kills, 200) << "too few processes were killed";
   std::cout << kills << " processes were killed\n";
 }
 
