@@ -11,13 +11,17 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 namespace stela::test {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -155,6 +159,25 @@ TEST_F(ToolWork, SilentPrintsNothing) {
   const Ran ran = run(work({"--until-empty", "--silent"}));
   EXPECT_EQ(ran.code, 0);
   EXPECT_EQ(ran.out + ran.err, "");
+}
+
+TEST_F(ToolWork, WaitsForWhatAnotherHoldsWithoutManyWords) {
+  Running holder{work({"--id", "holder", "--silent"})};
+  ASSERT_TRUE(
+      eventually([&] { return status().find(R"("owner":"holder")") != std::string::npos; }));
+  holder.signal(SIGSTOP);
+  append(1);
+  Running waiting{work({"--id", "waiting", "--until-empty"})};
+  const auto begun = std::chrono::steady_clock::now();
+  ASSERT_TRUE(eventually([&] { return waiting.out().find("standby") != std::string::npos; }));
+  std::this_thread::sleep_for(2s);
+  const std::string text = waiting.out();
+  const auto lines = std::count(text.begin(), text.end(), '\n');
+  const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
+  EXPECT_LE(static_cast<double>(lines), 3 + 2 * passed.count()) << text;
+  waiting.signal(SIGINT);
+  EXPECT_EQ(waiting.wait(), 130);
+  holder.signal(SIGCONT);
 }
 
 TEST_F(ToolWork, EndsOnceEnoughIsPublished) {

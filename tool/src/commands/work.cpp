@@ -25,7 +25,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <thread>
 
 namespace stela::tool {
 namespace {
@@ -295,7 +294,7 @@ class Work {
       }
       if (plan_.how == How::until_empty) refuse_to_wait_for_an_operator(seen.status);
       if (is_done(seen.status) || crew_.stop_requested()) break;
-      std::this_thread::sleep_for(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 100ms));
+      crew_.pause(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 1s));
     }
     crew_.hand_over();
     write_metrics_if_due(Steady::max());

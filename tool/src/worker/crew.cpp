@@ -46,13 +46,16 @@ void Crew::hand_over() {
   members_.front()->relay->run(stopped.get_token());
 }
 
+void Crew::pause(std::chrono::microseconds time) {
+  std::unique_lock lock{mutex_};
+  pause_.wait_for(lock, stop_.get_token(), time, [] { return false; });
+}
+
 void Crew::run(int index) {
   Relay& mine = *members_[static_cast<std::size_t>(index)]->relay;
   mine.on_tick([this, index](const RelayTick& tick) {
     note(index, tick);
-    if (interval_.count() == 0) return;
-    std::unique_lock lock{mutex_};
-    pause_.wait_for(lock, stop_.get_token(), interval_, [] { return false; });
+    if (interval_.count() > 0) pause(interval_);
   });
   std::exception_ptr failure;
   try {

@@ -50,6 +50,8 @@ class Crew {
   void start();
   void request_stop() { stop_.request_stop(); }
   bool stop_requested() const noexcept { return stop_.stop_requested(); }
+  /// Sleeps for so long, or until it is asked to stop.
+  void pause(std::chrono::microseconds time);
   /// True once all have ended.
   bool has_ended();
   /// Waits for their end, and throws what ended one of them before its time.
