@@ -6,7 +6,7 @@
 namespace stela::test {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "'";
   for (const char c : text) {
     if (c == '\'') result += '\'';
@@ -53,11 +53,11 @@ void FileBroker::publish(const OutgoingMessage& message) {
   Request request{.number = message.request, .partition = message.partition.number};
   if (message.predecessor) request.expected = message.predecessor->broker_sequence;
   if (refuse) request.refused = refuse(message);
-  request.row = quoted(message.message_id) + ", ";
-  request.row += quoted(message.store_id) + ", ";
+  request.row = in_quotes(message.message_id) + ", ";
+  request.row += in_quotes(message.store_id) + ", ";
   request.row += std::to_string(message.event.sequence.value()) + ", ";
   request.row += std::to_string(message.redelivery) + ", ";
-  request.row += quoted(message.event.payload);
+  request.row += in_quotes(message.event.payload);
   sent_.push_back(std::move(request));
 }
 

@@ -27,13 +27,13 @@ std::vector<std::string> plain_names(Connection& connection, const Build& build)
   return names;
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string text = "\"";
   return text.append(name).append("\"");
 }
 
 std::string view_of(const Build& build, const std::string& name) {
-  return "CREATE VIEW " + quoted(name) + " AS SELECT * FROM " + quoted(build.prefix() + name);
+  return "CREATE VIEW " + in_quotes(name) + " AS SELECT * FROM " + in_quotes(build.prefix() + name);
 }
 
 /// True if the plain name stands for a build of this projector; UsageError if for something else.
@@ -41,7 +41,7 @@ bool is_shown(Connection& connection, const Build& build, const std::string& nam
   Query query = connection.query(sql::find_object);
   if (!query.bind(1, name).step()) return false;
   const std::string begin =
-      "CREATE VIEW " + quoted(name) + " AS SELECT * FROM \"" + build.name + '@';
+      "CREATE VIEW " + in_quotes(name) + " AS SELECT * FROM \"" + build.name + '@';
   if (query.text(1).starts_with(begin)) return true;
   throw UsageError{build.describe() + " has a table {" + name +
                    "}, and the database has something else of that name; give the table another"};
@@ -63,7 +63,7 @@ void drop_tables(Connection& connection, const Build& build) {
   connection.execute("PRAGMA defer_foreign_keys = ON");
   for (const std::string& name : plain_names(connection, build)) {
     // A table with shadow tables takes them along.
-    connection.execute("DROP TABLE IF EXISTS " + quoted(build.prefix() + name));
+    connection.execute("DROP TABLE IF EXISTS " + in_quotes(build.prefix() + name));
   }
 }
 
@@ -103,7 +103,7 @@ std::string find_alteration(Connection& connection, const Build& build) {
 
 void show(Connection& connection, const Build& build) {
   for (const std::string& name : plain_names(connection, build)) {
-    if (is_shown(connection, build, name)) connection.execute("DROP VIEW " + quoted(name));
+    if (is_shown(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
     connection.execute(view_of(build, name));
   }
 }
@@ -114,7 +114,7 @@ void hide(Connection& connection, const Build& build) {
       Query query = connection.query(sql::find_object);
       return query.bind(1, name).step() && query.text(1) == view_of(build, name);
     };
-    if (is_ours()) connection.execute("DROP VIEW " + quoted(name));
+    if (is_ours()) connection.execute("DROP VIEW " + in_quotes(name));
   }
 }
 
