@@ -29,6 +29,8 @@ RawDatabase::RawDatabase(const std::string& path, const RawOptions& options) {
   const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
   database_.reset(database);
   if (code != SQLITE_OK) fail_in(database, code);
+  // Some loops have a connection that appends and one that marks.
+  sqlite3_busy_timeout(database, 10'000);
   execute("PRAGMA journal_mode = WAL");
   execute(options.full_sync ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   sqlite3_wal_autocheckpoint(database, options.checkpoint_pages);

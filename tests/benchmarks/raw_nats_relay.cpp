@@ -56,9 +56,7 @@ RawOutbox::RawOutbox(const std::string& path)
       remove_{database_, remove_sql},
       batch_{database_, batch_sql},
       advance_{database_, advance_sql},
-      commit_{database_, "COMMIT"} {
-  sqlite3_busy_timeout(database_, 10'000);
-}
+      commit_{database_, "COMMIT"} {}
 
 void RawOutbox::mark(std::int64_t first, std::int64_t last, std::int64_t count) {
   begin_.run();

@@ -243,7 +243,6 @@ bool Orchestra::drain() {
 
 std::int64_t Orchestra::number_in(const std::string& database, const std::string& sql) {
   test::RawSqlite raw{database};
-  sqlite3_busy_timeout(raw.handle(), 10'000);
   return raw.integer(sql);
 }
 
