@@ -59,6 +59,12 @@ function(stela_module name)
            "$<BUILD_INTERFACE:${generated}>"
            "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>"
     PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/src")
+  if(STELA_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE
+      <algorithm> <array> <atomic> <cereal/cereal.hpp> <charconv> <chrono> <condition_variable>
+      <filesystem> <functional> <map> <memory> <mutex> <optional> <span> <stop_token> <string>
+      <string_view> <thread> <unordered_map> <variant> <vector>)
+  endif()
   set_target_properties(${target} PROPERTIES
     STELA_HEADERS "${CMAKE_CURRENT_SOURCE_DIR}/include/;${generated}/")
   set_property(GLOBAL APPEND PROPERTY STELA_MODULES ${name})

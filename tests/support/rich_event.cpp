@@ -1,0 +1,8 @@
+#include "support/rich_event.hpp"
+
+namespace stela::codec {
+
+template void encode<test::RichEvent>(Codec, const test::RichEvent&, std::string&);
+template void decode<test::RichEvent>(Codec, std::string_view, test::RichEvent&);
+
+}  // namespace stela::codec
