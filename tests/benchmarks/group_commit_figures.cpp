@@ -1,6 +1,7 @@
 // Many callers who each need their own durable commit, and one who is alone.
 #include "appends.hpp"
 #include "bench.hpp"
+#include "commit_queue.hpp"
 
 #include <array>
 #include <atomic>
@@ -8,6 +9,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <stdexcept>
 #include <thread>
 
 namespace stela::bench {
@@ -125,6 +128,22 @@ void measure_threads(Bench& bench, std::size_t threads, double goal) {
   add(".saves", "against the same saves under a mutex", own_mutex, over_own);
 }
 
+/// What it costs to go through the queue where nobody else is in line, in nanoseconds.
+double turn_of_the_queue(int turns) {
+  CommitQueue queue;
+  std::size_t carried_out = 0;
+  const double taken = seconds([&] {
+    for (int i = 0; i < turns; ++i) {
+      CommitQueue::Ticket ticket;
+      queue.submit(ticket, [&](std::span<CommitQueue::Ticket* const> group) {
+        carried_out += group.size();
+      });
+    }
+  });
+  if (carried_out != static_cast<std::size_t>(turns)) throw std::logic_error{"a turn is missing"};
+  return taken * 1e9 / turns;
+}
+
 void measure_lone_caller(Bench& bench) {
   const std::string name = "lone_caller.full.disk";
   if (!bench.begins(name)) return;
@@ -147,16 +166,27 @@ void measure_lone_caller(Bench& bench) {
                                             .operations = operations,
                                             .slices = bench.sized(2, 20, 20),
                                             .warm_up = operations});
-  bench.report().add({.name = name,
-                      .what = "p50 of a save of 1 event by a caller who is alone, against a bare "
-                              "append",
-                      .mode = "full",
-                      .place = Place::disk,
-                      .unit = "µs",
-                      .stela = p50s_of(rounds[0]).median / 1000,
-                      .raw = p50s_of(rounds[1]).median / 1000,
-                      .ratio = p50_ratio(rounds[0], rounds[1]),
-                      .goal = at_most(1.05)});
+  const Spread saves = p50s_of(rounds[0]);
+  Figure figure{.name = name + ".bare",
+                .what = "p50 of a save of 1 event by a caller who is alone, against a bare append",
+                .mode = "full",
+                .place = Place::disk,
+                .unit = "µs",
+                .stela = saves.median / 1000,
+                .raw = p50s_of(rounds[1]).median / 1000,
+                .ratio = p50_ratio(rounds[0], rounds[1]),
+                .goal = at_most(1.05)};
+  bench.report().add(figure);
+  const double turn = turn_of_the_queue(bench.sized(1000, 1'000'000, 10'000'000));
+  const auto over_direct = [turn](double taken) { return taken / (taken - turn); };
+  figure.name = name + ".queue";
+  figure.what = "p50 of the same save, against what it takes but for the queue of group commit";
+  figure.raw = (saves.median - turn) / 1000;
+  figure.ratio = {.median = over_direct(saves.median),
+                  .min = over_direct(saves.max),
+                  .max = over_direct(saves.min)};
+  figure.more = {{"queue_ns", turn}};
+  bench.report().add(std::move(figure));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ set(all_wanted
     yardstick.1.full.disk append.1.full.disk.save append.3.full.disk.store
     append.1.relaxed.disk.save append.3.relaxed.tmpfs.store append.100.binary.relaxed.disk.save
     append.100.json.relaxed.tmpfs.save schema.1.relaxed.disk.as_they_come
-    group_commit.16.full.disk.bare group_commit.64.full.disk.saves lone_caller.full.disk
+    group_commit.16.full.disk.bare group_commit.64.full.disk.saves lone_caller.full.disk.queue
     load.100.binary.together load.100.json.scattered read_all.json read_all.binary
     growth.append.1.relaxed.disk memory.read_all relay.pass.100.full.disk
     relay.pass.500.relaxed.disk relay.growth.500.full.disk pointer.1.full.disk
