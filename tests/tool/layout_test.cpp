@@ -153,6 +153,8 @@ TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
   EXPECT_EQ(state_of(done, {}, false), "idle");
   done.owned = 0;
   EXPECT_EQ(state_of(done, view.status, false), "standby");
+  EXPECT_EQ(state_of(done, {.partition_count = 2, .stopped = 1}, false), "standby");
+  EXPECT_EQ(state_of(done, {.partition_count = 2, .stopped = 2}, false), "stopped");
   done.broker = "down: refused";
   EXPECT_EQ(state_of(done, view.status, false), "broker down");
 }

@@ -58,8 +58,8 @@ std::vector<Line> lay_out(const View& view, const Looks& looks, Size size);
 /// The text of a line, without its styles.
 std::string plain(const Line& line);
 
-/// The state in a word, from what is known: "connecting", "relaying", "idle", "standby",
-/// "draining", "broker down".
+/// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
+/// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down".
 std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining);
 
 }  // namespace stela::tool
