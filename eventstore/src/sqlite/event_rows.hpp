@@ -42,7 +42,9 @@ void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& 
 /// Names of streams by their number, as one reader has met them.
 class STELA_EVENTSTORE_EXPORT StreamNames {
  public:
-  static constexpr std::size_t max_size = 16'384;
+  /// Some 18 MB. A name that has to be asked for costs more than reading the event: it doubles the
+  /// time of a replay whose events belong to more streams in turns than are remembered.
+  static constexpr std::size_t max_size = 131'072;
 
   /// CorruptEvent if the database has no such stream, or a name that isn't one.
   const StreamId& find(std::int64_t stream, Connection& connection);
