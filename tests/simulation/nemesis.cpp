@@ -139,7 +139,10 @@ void Simulation::strike_broker(Fault fault, Time length) {
   const auto later = [&](std::function<void()> undo) { world_.after(length, std::move(undo)); };
   switch (fault) {
     case Fault::disconnect:
-      if (Node* const node = any_node()) node->publisher.break_connection();
+      if (Node* const node = any_node()) {
+        if (chance.happens(0.5)) return node->publisher.break_at_next();
+        node->publisher.break_connection();
+      }
       return;
     case Fault::broker_down:
       broker_.go_down();

@@ -171,6 +171,7 @@ void SimPublisher::die(bool late) {
 }
 
 void SimPublisher::break_connection(bool late) {
+  breaks_at_next_ = false;
   if (!connection_ || !connection_->alive || broker_.clients_buffer) return;
   const std::uint64_t session = connection_->session;
   die(late);
@@ -222,7 +223,9 @@ void SimPublisher::send(Request request, bool publishes) {
                                      request = std::move(request)] {
     arrive(*broker, connection, number, publishes, request);
   });
-  if (!publishes || !broker_.on_message) return;
+  if (!publishes) return;
+  if (breaks_at_next_) return break_connection();
+  if (!broker_.on_message) return;
   if (const auto late = broker_.on_message(worker_)) break_connection(*late);
 }
 

@@ -119,6 +119,8 @@ class SimPublisher final : public Publisher {
 
   /// The connection breaks without the worker's doing; `late` has all of its bytes arrive.
   void break_connection(bool late = false);
+  /// It breaks behind the next message.
+  void break_at_next() noexcept { breaks_at_next_ = true; }
 
  private:
   /// What stands between one client and the server.
@@ -153,6 +155,7 @@ class SimPublisher final : public Publisher {
   std::function<void(const Answer&)> deliver_;
   ConnectionPtr connection_;
   std::vector<Request> buffer_;
+  bool breaks_at_next_ = false;
 };
 
 }  // namespace stela::sim
