@@ -53,6 +53,9 @@ void FileBroker::publish(const OutgoingMessage& message) {
   Request request{.number = message.request, .partition = message.partition.number};
   if (message.predecessor) request.expected = message.predecessor->broker_sequence;
   if (refuse) request.refused = refuse(message);
+  if (is_sealed || without_stream.contains(message.partition)) {
+    request.refused = Answer::Kind::misconfigured;
+  }
   request.row = in_quotes(message.message_id) + ", ";
   request.row += in_quotes(message.store_id) + ", ";
   request.row += std::to_string(message.event.sequence.value()) + ", ";
@@ -66,6 +69,10 @@ Answer FileBroker::store(const Request& request) {
   if (request.refused) {
     answer.kind = *request.refused;
     answer.detail = "the broker doesn't want it";
+    if (answer.kind == Answer::Kind::misconfigured) {
+      ++misfits;
+      answer.detail = "there is no stream";
+    }
     return answer;
   }
   const auto last = static_cast<std::uint64_t>(
@@ -80,8 +87,19 @@ Answer FileBroker::store(const Request& request) {
   return answer;
 }
 
+void FileBroker::mend() {
+  is_sealed = forbids_publishing = false;
+  without_stream.clear();
+}
+
 void FileBroker::flush() {
   if (sent_.empty() || sink_ == nullptr || is_down) return;
+  if (forbids_publishing) {
+    sent_.clear();
+    ++misfits;
+    return sink_->take(
+        {.session = session_, .kind = Answer::Kind::misconfigured, .detail = "not allowed"});
+  }
   std::vector<Answer> answers;
   database_.run("BEGIN IMMEDIATE");
   for (const Request& request : sent_) answers.push_back(store(request));
@@ -94,6 +112,12 @@ void FileBroker::flush() {
 void FileBroker::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
   if (sink_ == nullptr || is_down) return;
   Answer answer{.session = session_, .request = request, .kind = Answer::Kind::read_back};
+  if (without_stream.contains(partition)) {
+    ++misfits;
+    answer.kind = Answer::Kind::misconfigured;
+    answer.detail = "there is no stream";
+    return sink_->take(std::move(answer));
+  }
   const std::string where = of(partition.number);
   answer.first_sequence = static_cast<std::uint64_t>(
       database_.integer("SELECT coalesce(min(sequence), 1) FROM stored" + where));

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,14 @@ class FileBroker final : public Publisher {
   std::function<std::optional<Answer::Kind>(const OutgoingMessage&)> refuse;
   /// Nobody answers.
   bool is_down = false;
+  /// How it can be set up wrong: reads are answered and messages refused, or who publishes is shown
+  /// the door, or partitions have no stream.
+  bool is_sealed = false;
+  bool forbids_publishing = false;
+  std::set<PartitionId> without_stream;
+  /// How often it said so.
+  int misfits = 0;
+  void mend();
   /// Called between storing what was sent and answering it.
   std::function<void()> after_storing;
 

@@ -3,6 +3,7 @@
 
 #include "outbox/file_broker.hpp"
 #include "support/histories.hpp"
+#include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
@@ -26,6 +27,7 @@ class Shop {
       : relay_options_{std::move(relay_options)},
         store{sqlite::open(dir.file("shop.db"), {.durability = sqlite::Durability::relaxed,
                                                  .busy_timeout = std::chrono::milliseconds{50},
+                                                 .log = &log,
                                                  .clock = &clock,
                                                  .vfs = vfs})},
         outbox{store, outbox_options},
@@ -102,6 +104,7 @@ class Shop {
 
   TempDir dir = TempDir::in_memory();
   testing::ManualClock clock;
+  RecordingLog log;
 
  private:
   RelayOptions relay_options_;

@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -103,8 +102,6 @@ struct Core {
   std::uint64_t session = 0;
   /// A lane found that the session can't be relied on: the worker has to open another.
   bool session_failed = false;
-  /// A lane found that the broker isn't as it should be, and what the broker says of it.
-  std::optional<std::string> misconfigured = {};
   std::uint64_t last_request = 0;
 
   /// A request is named by a number that grows; its low bits say for which partition it is.

@@ -72,8 +72,8 @@ std::string_view FencedLane::contradiction(const Answer& answer) const {
 
 void FencedLane::on_read_back(const Answer& answer) {
   if (answer.kind == Answer::Kind::misconfigured) {
-    core_.misconfigured = answer.detail;
-    return doubt();
+    doubt();
+    return on_misfit(answer.detail);
   }
   if (answer.kind != Answer::Kind::read_back) {
     core_.session_failed = true;
@@ -181,7 +181,8 @@ void FencedLane::drop_stored_failure(const Answer& answer) {
 void FencedLane::resume() {
   doubt();
   state_ = State::ready;
-  if (failure_) act_on(*std::exchange(failure_, std::nullopt));
+  if (failure_) return act_on(*std::exchange(failure_, std::nullopt));
+  if (!misfit().empty()) recover();
 }
 
 void FencedLane::act_on(const Failure& failure) {
@@ -209,8 +210,7 @@ void FencedLane::act_on(const Failure& failure) {
       return back_off(failure.detail, &failure.message, attempts);
     }
     case Answer::Kind::misconfigured:
-      core_.misconfigured = failure.detail;
-      return doubt();
+      return on_misfit(failure.detail);
     case Answer::Kind::full:
       ++core_.counts.retried;
       if (core_.mutation == Mutation::skip_failed_row) {

@@ -85,6 +85,7 @@ void Lane::release() {
   guarded([&] { core_.store.release(lease()); });
   ++core_.counts.released;
   owned_ = false;
+  misfit_.clear();
   forget();
 }
 
@@ -92,6 +93,7 @@ void Lane::lose(std::string_view why) {
   ++core_.counts.fenced;
   core_.report(Incident::Kind::fenced, partition_, {}, std::string{why});
   owned_ = false;
+  misfit_.clear();
   forget();
 }
 
@@ -118,7 +120,17 @@ void Lane::back_off(std::string error, const PendingMessage* message, int messag
   }
 }
 
+void Lane::on_misfit(const std::string& why) {
+  if (misfit_ != why) core_.report(Incident::Kind::misconfigured, partition_, {}, why);
+  misfit_ = why;
+  back_off(why);
+}
+
 void Lane::recover() {
+  if (!misfit_.empty()) {
+    core_.report(Incident::Kind::broker_back, partition_, {}, "the broker answers for it again");
+    misfit_.clear();
+  }
   if (attempts_ == 0) return;
   attempts_ = 0;
   held_until_ = {};

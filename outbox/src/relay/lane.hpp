@@ -25,6 +25,8 @@ class Lane {
   PartitionId partition() const noexcept { return partition_; }
   bool is_owned() const noexcept { return owned_; }
   bool is_draining() const noexcept { return draining_; }
+  /// Why the broker, as it is set up, can't take what is published here; empty if it can.
+  const std::string& misfit() const noexcept { return misfit_; }
 
   /// Tries to get the lease; true if it is ours now.
   bool acquire();
@@ -74,6 +76,8 @@ class Lane {
   void back_off(std::string error, const PendingMessage* message = nullptr,
                 int message_attempts = 0);
   void recover();
+  /// The broker isn't set up for this partition: says so, and tries again ever more slowly.
+  void on_misfit(const std::string& why);
   /// Counts and reports what was noted.
   void count(const Advance& advance);
   bool is_backing_off() const { return core_.now() < held_until_; }
@@ -96,6 +100,7 @@ class Lane {
   Steady held_until_{};
   int attempts_ = 0;
   int store_failures_ = 0;
+  std::string misfit_;
 };
 
 template <class Call>

@@ -144,7 +144,7 @@ void OpenLane::on_answer(const Answer& answer) {
     case Answer::Kind::rejected:
       return on_rejected(entry, answer.detail);
     case Answer::Kind::misconfigured:
-      core_.misconfigured = answer.detail;
+      if (!is_backing_off()) on_misfit(answer.detail);
       break;
     case Answer::Kind::full:
       ++core_.counts.retried;

@@ -71,7 +71,6 @@ void Worker::run_due() {
     if (budget <= 0 && lane->is_idle()) unfinished_ = true;
   }
   if (core_.session_failed) drop_session("an answer is missing", false);
-  if (const auto why = std::exchange(core_.misconfigured, std::nullopt)) drop_session(*why, true);
   hand_over_drained();
 }
 
@@ -280,11 +279,19 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   for (auto& lane : lanes_) lane->on_session_lost();
   // A session that worked is replaced at once; one that can't be had is asked for ever more slowly.
   if (!was_connected || misconfigured) ++failed_connects_;
+  const Steady now = core_.now();
+  if (was_connected && misconfigured) {
+    // What works in each session recovers it; one refused as soon as the last counts on all the
+    // same.
+    refused_sessions_ = now < refusals_count_until_ ? refused_sessions_ + 1 : 1;
+    failed_connects_ = std::max(failed_connects_, refused_sessions_);
+  }
   const auto wait = failed_connects_ == 0
                         ? 0us
                         : backoff(options_.retry_backoff, max_probe_interval, failed_connects_,
                                   options_.retry_jitter, core_.random);
-  next_connect_ = core_.now() + wait;
+  next_connect_ = now + wait;
+  refusals_count_until_ = next_connect_ + wait + options_.publish_timeout;
   if (trouble_ != why || misconfigured_ != misconfigured) {
     core_.report(misconfigured ? Incident::Kind::misconfigured : Incident::Kind::broker_down, {},
                  {}, why);
@@ -295,6 +302,9 @@ void Worker::drop_session(std::string why, bool misconfigured) {
 
 std::string Worker::broker_state() const {
   if (misconfigured_) return "misconfigured: " + trouble_;
+  for (const auto& lane : lanes_) {
+    if (!lane->misfit().empty()) return "misconfigured: " + lane->misfit();
+  }
   if (broker_ == Broker::connected) return "connected";
   return trouble_.empty() ? "connecting" : "down: " + trouble_;
 }

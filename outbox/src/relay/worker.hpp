@@ -105,6 +105,9 @@ class Worker {
   Steady next_connect_ = {};
   Steady connecting_since_ = {};
   int failed_connects_ = 0;
+  /// Sessions, one soon after the other, that opened and then weren't allowed to do their work.
+  int refused_sessions_ = 0;
+  Steady refusals_count_until_ = {};
   std::string trouble_;
   bool misconfigured_ = false;
 };

@@ -1,0 +1,115 @@
+// How a relay asks a broker that isn't set up as it should be.
+#include "outbox/shop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Shop;
+using ::testing::AllOf;
+using ::testing::Each;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::Le;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const RelayOptions probing{.retry_backoff = 1s, .retry_backoff_max = 60s};
+
+/// Of five minutes: the waits between probes are 1, 2, 4, 8, 16 seconds and so on up to 30 or 60,
+/// give or take a quarter.
+constexpr auto few = [](int probes) { return probes >= 7 && probes <= 20; };
+
+/// In how many of so many seconds the broker had to say no.
+int probes_in(Shop& shop, int seconds) {
+  int probes = 0;
+  for (int second = 0; second < seconds; ++second) {
+    shop.broker.misfits = 0;
+    shop.relay();
+    if (shop.broker.misfits > 0) ++probes;
+  }
+  return probes;
+}
+
+std::int64_t how_often(const std::vector<std::string>& entries, std::string_view what) {
+  return std::count_if(entries.begin(), entries.end(), [&](const std::string& entry) {
+    return entry.find(what) != std::string::npos;
+  });
+}
+
+class BrokerTrouble : public ::testing::TestWithParam<Fence> {
+ protected:
+  /// It was asked ever more slowly, nothing was charged, and what waits goes when it is mended.
+  void expect_patience(Shop& shop) {
+    EXPECT_PRED1(few, probes_in(shop, 300));
+    EXPECT_THAT(shop.relay().broker, StartsWith("misconfigured: "));
+    EXPECT_EQ(shop.totals(), "1 pending");
+    EXPECT_EQ(shop.raw().integer("SELECT max(attempts) FROM outbox_messages"), 0);
+    EXPECT_THAT(shop.log.entries(), Each(Not(HasSubstr("relay.parked"))));
+
+    shop.broker.mend();
+    for (int second = 0; second < 80; ++second) shop.relay();
+    EXPECT_EQ(shop.broker.log(PartitionId{0}), "1");
+    EXPECT_EQ(shop.relay().broker, "connected");
+    EXPECT_THAT(shop.log.entries().back(), HasSubstr("relay.broker_back"));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(EveryFence, BrokerTrouble,
+                         ::testing::Values(Fence::stream, Fence::subject, Fence::none),
+                         [](const auto& each) { return std::string{to_string(each.param)}; });
+
+TEST_P(BrokerTrouble, WithoutAStreamItIsAskedEverMoreSlowly) {
+  Shop shop{{.fence = GetParam()}, probing};
+  shop.append("order-1");
+  shop.broker.without_stream.insert(PartitionId{0});
+  expect_patience(shop);
+  EXPECT_EQ(how_often(shop.log.entries(), "relay.misconfigured"), 1);
+}
+
+TEST_P(BrokerTrouble, WhereMessagesAreRefusedAndReadsAnsweredItIsAskedEverMoreSlowly) {
+  Shop shop{{.fence = GetParam()}, probing};
+  shop.append("order-1");
+  shop.broker.is_sealed = true;
+  expect_patience(shop);
+}
+
+TEST_P(BrokerTrouble, WhereTheSessionIsRefusedItIsAskedEverMoreSlowly) {
+  Shop shop{{.fence = GetParam()}, probing};
+  shop.append("order-1");
+  shop.broker.forbids_publishing = true;
+  expect_patience(shop);
+}
+
+TEST_P(BrokerTrouble, OnePartitionsTroubleHoldsNoOther) {
+  Shop shop{{.partition_count = 2, .fence = GetParam()}, probing};
+  const PartitionId sick = PartitionId::at(1, 2);
+  const PartitionId well = PartitionId::at(0, 2);
+  for (int i = 0; i < 8; ++i) shop.append("order-" + std::to_string(i));
+  shop.broker.without_stream.insert(sick);
+  EXPECT_PRED1(few, probes_in(shop, 300));
+
+  const std::string before = shop.broker.log(well);
+  for (int i = 0; i < 8; ++i) shop.append("order-" + std::to_string(i));
+  // Until the next probe is far: what can go goes at once.
+  const RelayTick tick = shop.relay();
+  EXPECT_GT(tick.published, 0);
+  EXPECT_GT(shop.broker.log(well).size(), before.size());
+  EXPECT_EQ(shop.broker.log(sick), "");
+  EXPECT_EQ(tick.broker, "misconfigured: there is no stream");
+
+  shop.broker.mend();
+  for (int second = 0; second < 80; ++second) shop.relay();
+  EXPECT_EQ(shop.totals(), "16 published");
+  EXPECT_EQ(shop.relay().broker, "connected");
+  EXPECT_EQ(how_often(shop.log.entries(), "relay.misconfigured"), 1);
+}
+
+}  // namespace
+}  // namespace stela
