@@ -48,7 +48,10 @@ void relay(stela::Relay& relay, std::stop_token stop) {
   std::int64_t published = 0;
   relay.on_tick([&](const stela::RelayTick& tick) {
     published += tick.published;
-    if (tick.published > 0) std::cout << "published " << published << " messages" << std::endl;
+    if (tick.published > 0) {
+      std::cout << "published " << published << (published == 1 ? " message" : " messages")
+                << std::endl;
+    }
   });
   relay.run(stop);
 }

@@ -202,6 +202,12 @@ std::string in_digits(std::int64_t number) {
   return digits;
 }
 
+std::string counted(std::int64_t number, std::string_view noun) {
+  std::string text = in_digits(number).append(" ").append(noun);
+  if (number == 1) return text;
+  return text += noun.ends_with("ch") ? "es" : "s";
+}
+
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text,
                                                         std::chrono::milliseconds unit) {
   double value = 0;

@@ -36,6 +36,8 @@ std::string in_words(std::chrono::microseconds duration);
 std::string in_bytes(std::int64_t bytes);
 /// "1,234,567".
 std::string in_digits(std::int64_t number);
+/// "1 event", "2 events", "1 batch", "1,234 batches".
+std::string counted(std::int64_t number, std::string_view noun);
 
 /// "15s", "500ms", "2m", "1h", "7d"; a bare number counts `unit`s. Nothing if it isn't one.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text,

@@ -102,8 +102,8 @@ int verify(Invocation& call) {
         .close();
     call.out.json(text);
   } else {
-    call.out.line(in_digits(result.events) + " events looked at, " +
-                  (result.problems == 0 ? "no problem" : in_digits(result.problems) + " problems") +
+    call.out.line(counted(result.events, "event") + " looked at, " +
+                  (result.problems == 0 ? "no problem" : counted(result.problems, "problem")) +
                   (result.finished ? "." : "; it wasn't finished."));
   }
   if (signals.stopped()) return interrupted;
@@ -130,7 +130,7 @@ int backup(Invocation& call) {
         .close();
     call.out.json(text);
   } else {
-    call.out.line(path + " holds " + in_digits(result.last.value()) + " events in " +
+    call.out.line(path + " holds " + counted(result.last.value(), "event") + " in " +
                   in_bytes(result.bytes) + ".");
   }
   return done;

@@ -186,11 +186,10 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
     if (worker.is_alive) {
       ++alive;
     } else {
-      examination.warn(
-          "workers",
-          worker.name + " is silent, with " + std::to_string(worker.partitions) + " partitions",
-          "others take them over when its leases end; start it again if it was meant "
-          "to run");
+      examination.warn("workers",
+                       worker.name + " is silent, with " + counted(worker.partitions, "partition"),
+                       "others take them over when its leases end; start it again if it was meant "
+                       "to run");
     }
   }
   if (alive > 0) return examination.fine("workers", std::to_string(alive) + " alive");
@@ -224,8 +223,8 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
     owned += partition.owner.empty() ? 0 : 1;
     needed += partition.is_current || !partition.owner.empty() || partition.pending > 0 ? 1 : 0;
   }
-  examination.fine(
-      "leases", std::to_string(owned) + " of " + std::to_string(needed) + " partitions are held");
+  examination.fine("leases",
+                   std::to_string(owned) + " of " + counted(needed, "partition") + " held");
   if (status.lag && *status.lag > max_lag) {
     examination.bad("lag", "the oldest message has waited for " + in_words(*status.lag),
                     "see the partitions and the broker above and below");
@@ -233,7 +232,7 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
     examination.fine("lag", lag_in_words(status));
   }
   if (status.parked > 0) {
-    examination.warn("parked", in_digits(status.parked) + " messages",
+    examination.warn("parked", counted(status.parked, "message"),
                      "'outbox list --state parked' says why; then 'outbox retry' or 'discard'");
   }
 }
@@ -321,7 +320,7 @@ int doctor(Invocation& call) {
   look_at_sqlite(examination);
   Session session{call};
   sqlite::Store& store = session.store();
-  examination.fine("database", std::to_string(store.last_sequence().value()) + " events, " +
+  examination.fine("database", counted(store.last_sequence().value(), "event") + ", " +
                                    std::string{to_string(store.conventions().codec)} +
                                    ", durability " + std::string{to_string(store.durability())});
   look_at_pragmas(examination, store.path());

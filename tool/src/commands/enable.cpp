@@ -41,8 +41,7 @@ int enable(Invocation& call) {
   } else {
     std::string text{"The outbox is there: fence "};
     text.append(to_string(outbox.fence())).append(", ");
-    call.out.line(text + std::to_string(outbox.partition_count()) +
-                  (outbox.partition_count() == 1 ? " partition." : " partitions."));
+    call.out.line(text + counted(outbox.partition_count(), "partition") + ".");
   }
   return done;
 }

@@ -167,7 +167,7 @@ void print_stats(Invocation& call, std::span<const sqlite::KindCount> kinds) {
   }
   table.print(call.out);
   call.out.line();
-  call.out.line(in_digits(events) + " events with " + in_bytes(bytes) + " of payload.");
+  call.out.line(counted(events, "event") + " with " + in_bytes(bytes) + " of payload.");
 }
 
 int stats(Invocation& call) {

@@ -173,10 +173,9 @@ int report(Invocation& call, const Affected& affected, std::string_view verb) {
     call.out.json(text);
     return done;
   }
+  std::string text =
+      counted(affected.messages, "message") + " of " + counted(affected.streams, "stream") + ' ';
   const bool one = affected.messages == 1;
-  std::string text = in_digits(affected.messages) + (one ? " message of " : " messages of ") +
-                     in_digits(affected.streams) +
-                     (affected.streams == 1 ? " stream " : " streams ");
   text.append(call.arguments.has("--dry-run") ? "would be " : one ? "is " : "are ");
   text.append(verb).append(".");
   call.out.line(text);
@@ -188,7 +187,7 @@ template <class Operate>
 int asked(Invocation& call, std::string_view verb, Operate operate) {
   const Affected planned = operate(Mode::dry_run);
   if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, verb);
-  std::string question = in_digits(planned.messages) + " messages will be ";
+  std::string question = counted(planned.messages, "message") + " will be ";
   if (!call.confirm(question.append(verb).append(". Go on?"))) return failed;
   return report(call, operate(Mode::carry_out), verb);
 }
@@ -234,8 +233,8 @@ int purge(Invocation& call) {
   Purged purged = planned;
   if (mode_of(call.arguments) == Mode::carry_out) {
     const std::string question =
-        in_digits(planned.batches + planned.actions + planned.discarded) +
-        " rows of the log older than " +
+        counted(planned.batches + planned.actions + planned.discarded, "row") +
+        " of the log older than " +
         in_words(std::chrono::duration_cast<std::chrono::microseconds>(hours)) +
         " will be removed. Go on?";
     if (!call.confirm(question)) return failed;
@@ -251,10 +250,9 @@ int purge(Invocation& call) {
         .close();
     call.out.json(object);
   } else {
-    call.out.line(in_digits(purged.batches) + " batches, " + in_digits(purged.actions) +
-                  " actions and " + in_digits(purged.discarded) + " discarded messages " +
-                  (call.arguments.has("--dry-run") ? "would be removed from the log."
-                                                   : "are removed from the log."));
+    call.out.line(std::string{call.arguments.has("--dry-run") ? "Would remove " : "Removed "} +
+                  counted(purged.batches, "batch") + ", " + counted(purged.actions, "action") +
+                  " and " + counted(purged.discarded, "discarded message") + " from the log.");
   }
   return done;
 }

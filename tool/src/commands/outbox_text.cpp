@@ -97,7 +97,7 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
              "): " + partition.stopped_detail + " → " + way_out_of(partition, call + ' '));
   }
   if (status.parked > 0) {
-    out.line(in_digits(status.parked) + " messages are parked → '" + call +
+    out.line(counted(status.parked, "message") + " parked → '" + call +
              " outbox list --state parked', then '" + call + " outbox retry' or 'discard'");
   }
   const bool has_worker = std::any_of(status.workers.begin(), status.workers.end(),
@@ -217,8 +217,7 @@ void print_workers(const OutboxStatus& status, Output& out) {
 void print(const OutboxStatus& status, std::string_view program, Output& out) {
   std::string facts{"fence "};
   facts.append(to_string(status.fence)).append(", ");
-  facts += std::to_string(status.partition_count);
-  facts.append(status.partition_count == 1 ? " partition" : " partitions");
+  facts += counted(status.partition_count, "partition");
   facts.append(" by ").append(status.partitioner);
   facts.append(status.leasing ? ", leasing on" : ", leasing off");
   Sheet{}

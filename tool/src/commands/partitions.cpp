@@ -70,11 +70,11 @@ int resize(Invocation& call) {
     call.out.json(text);
   } else if (dry) {
     call.out.line("Would go from " + std::to_string(resized.before) + " to " +
-                  std::to_string(count) + " partitions.");
+                  counted(count, "partition") + ".");
   } else {
     call.out.line("From " + std::to_string(resized.before) + " to " +
-                  std::to_string(resized.after) +
-                  " partitions: what is appended from now on is published once what waits is.");
+                  counted(resized.after, "partition") +
+                  ": what is appended from now on is published once what waits is.");
   }
   return done;
 }

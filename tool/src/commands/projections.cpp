@@ -186,8 +186,8 @@ int run(Invocation& call) {
   if (call.out.is_json()) {
     call.out.json(text);
   } else {
-    call.out.line(in_digits(tick.scanned) + " events read, " + in_digits(tick.failed) +
-                  " handlers failed.");
+    call.out.line(counted(tick.scanned, "event") + " read, " + counted(tick.failed, "handler") +
+                  " failed.");
   }
   return tick.failed == 0 ? done : failed;
 }

@@ -43,8 +43,8 @@ void print_compared(Invocation& call, const Compared& compared) {
     object.close();
     return call.out.json(text);
   }
-  call.out.line(in_digits(compared.checked) + " published events compared with " +
-                in_digits(compared.found) + " messages at the broker.");
+  call.out.line(counted(compared.checked, "published event") + " compared with " +
+                counted(compared.found, "message") + " at the broker.");
   if (compared.missing == 0) {
     call.out.line("None is missing there.");
   } else {
@@ -59,12 +59,13 @@ void print_compared(Invocation& call, const Compared& compared) {
     call.out.line(in_digits(compared.dropped) + " are older than what the broker keeps.");
   }
   if (compared.unknown > 0) {
-    call.out.line(in_digits(compared.unknown) +
-                  " messages are of events that this database doesn't have: was it restored from a "
-                  "backup?");
+    call.out.line(
+        counted(compared.unknown, "message") +
+        " at the broker of events that this database doesn't have: was it restored from a "
+        "backup?");
   }
   if (compared.foreign > 0) {
-    call.out.line(in_digits(compared.foreign) + " messages are of others.");
+    call.out.line(counted(compared.foreign, "message") + " of others.");
   }
 }
 

@@ -166,12 +166,12 @@ std::vector<StreamId> snapshots_to_drop(Invocation& call, sqlite::Store& store) 
 int drop_snapshots(Invocation& call) {
   Session session{call};
   const auto streams = snapshots_to_drop(call, session.store());
-  const std::string count = in_digits(static_cast<std::int64_t>(streams.size()));
+  const std::string count = counted(static_cast<std::int64_t>(streams.size()), "snapshot");
   const bool dry = call.arguments.has("--dry-run");
   if (streams.empty() && call.arguments.has("--stream")) {
     throw Exit{not_found, "that stream has no snapshot"};
   }
-  if (!dry && !call.confirm("Drop " + count + " snapshots? They are rebuilt from the events.")) {
+  if (!dry && !call.confirm("Drop " + count + "? The events have all that is in them.")) {
     return failed;
   }
   if (!dry) {
@@ -185,7 +185,7 @@ int drop_snapshots(Invocation& call) {
         .close();
     call.out.json(text);
   } else {
-    call.out.line((dry ? "Would drop " : "Dropped ") + count + " snapshots.");
+    call.out.line((dry ? "Would drop " : "Dropped ") + count + ".");
   }
   return done;
 }

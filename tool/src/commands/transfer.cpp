@@ -59,7 +59,7 @@ int export_events(Invocation& call) {
   bar.clear();
   if (path == "-" && !std::cout.flush()) throw Exit{failed, "stdout can't be written"};
   if (!result.finished) return interrupted;
-  call.out.note(in_digits(result.events) + " events exported.");
+  call.out.note(counted(result.events, "event") + " exported.");
   return done;
 }
 
@@ -93,8 +93,8 @@ int import_events(Invocation& call) {
         .close();
     call.out.json(text);
   } else {
-    call.out.line(in_digits(result.imported) + " events imported, " + in_digits(result.skipped) +
-                  " were there already.");
+    call.out.line(counted(result.imported, "event") + " imported, " + in_digits(result.skipped) +
+                  (result.skipped == 1 ? " was" : " were") + " there already.");
   }
   return result.finished ? done : interrupted;
 }
