@@ -87,6 +87,29 @@ TEST_P(BrokerTrouble, WhereTheSessionIsRefusedItIsAskedEverMoreSlowly) {
   expect_patience(shop);
 }
 
+TEST_P(BrokerTrouble, LongPastDoesNotSlowTheProbesOfToday) {
+  Shop shop{{.fence = GetParam()}, probing};
+  shop.append("order-1");
+  shop.broker.forbids_publishing = true;
+  EXPECT_PRED1(few, probes_in(shop, 300));
+  shop.broker.mend();
+  for (int second = 0; second < 80; ++second) shop.relay();
+  EXPECT_EQ(shop.totals(), "1 published");
+
+  // A connection that broke says nothing of what is allowed.
+  shop.append("order-1");
+  bool breaks = true;
+  shop.broker.refuse = [&](const OutgoingMessage&) -> std::optional<Answer::Kind> {
+    if (std::exchange(breaks, false)) return Answer::Kind::disconnected;
+    return std::nullopt;
+  };
+  shop.relay();
+  EXPECT_FALSE(breaks);
+  shop.broker.forbids_publishing = true;
+  shop.append("order-1");
+  EXPECT_GE(probes_in(shop, 9), 3);
+}
+
 TEST_P(BrokerTrouble, OnePartitionsTroubleHoldsNoOther) {
   Shop shop{{.partition_count = 2, .fence = GetParam()}, probing};
   const PartitionId sick = PartitionId::at(1, 2);

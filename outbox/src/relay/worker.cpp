@@ -280,9 +280,9 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   // A session that worked is replaced at once; one that can't be had is asked for ever more slowly.
   if (!was_connected || misconfigured) ++failed_connects_;
   const Steady now = core_.now();
-  if (was_connected && misconfigured) {
-    // What works in each session recovers it; one refused as soon as the last counts on all the
-    // same.
+  const bool was_refused = was_connected && misconfigured;
+  if (was_refused) {
+    // What worked in it doesn't count, if it was refused as soon as the one before.
     refused_sessions_ = now < refusals_count_until_ ? refused_sessions_ + 1 : 1;
     failed_connects_ = std::max(failed_connects_, refused_sessions_);
   }
@@ -291,7 +291,7 @@ void Worker::drop_session(std::string why, bool misconfigured) {
                         : backoff(options_.retry_backoff, max_probe_interval, failed_connects_,
                                   options_.retry_jitter, core_.random);
   next_connect_ = now + wait;
-  refusals_count_until_ = next_connect_ + wait + options_.publish_timeout;
+  if (was_refused) refusals_count_until_ = next_connect_ + wait + options_.publish_timeout;
   if (trouble_ != why || misconfigured_ != misconfigured) {
     core_.report(misconfigured ? Incident::Kind::misconfigured : Incident::Kind::broker_down, {},
                  {}, why);
