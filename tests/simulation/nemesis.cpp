@@ -155,6 +155,9 @@ void Simulation::strike_broker(Fault fault, Time length) {
     case Fault::broker_missing:
       broker_.set_missing(true);
       return later([this] { broker_.set_missing(false); });
+    case Fault::broker_forbids:
+      broker_.set_forbidding(true);
+      return later([this] { broker_.set_forbidding(false); });
     case Fault::lose_replies:
       broker_.faults.lose_reply = 0.02;
       return later([this] { broker_.faults.lose_reply = 0; });

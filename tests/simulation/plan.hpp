@@ -20,6 +20,7 @@ enum class Fault : std::uint8_t {
   broker_down,
   broker_full,
   broker_missing,
+  broker_forbids,
   lose_replies,
   late_bytes,
   slow_network,

@@ -56,6 +56,7 @@ void SimBroker::come_back() {
 
 Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint64_t request) {
   Answer answer{.request = request, .kind = Answer::Kind::stored};
+  if (forbids_) return {.kind = Answer::Kind::misconfigured};
   if (missing_) {
     answer.kind = Answer::Kind::misconfigured;
   } else if (too_large.contains(message.event)) {

@@ -41,6 +41,8 @@ class SimBroker {
   void set_full(bool full) noexcept { full_ = full; }
   /// There is no such stream.
   void set_missing(bool missing) noexcept { missing_ = missing; }
+  /// Who publishes isn't allowed to, and is told so for the session, not for the message.
+  void set_forbidding(bool forbids) noexcept { forbids_ = forbids; }
   /// These events are too large, for ever; these are rejected as long as they stand here.
   std::set<std::int64_t> too_large;
   std::set<std::int64_t> rejected;
@@ -97,6 +99,7 @@ class SimBroker {
   bool up_ = true;
   bool full_ = false;
   bool missing_ = false;
+  bool forbids_ = false;
 };
 
 /// A worker's client. Bytes of one connection arrive in order; those of a dead one may arrive late,

@@ -306,6 +306,7 @@ void Simulation::heal() {
   broker_.faults = {};
   broker_.set_full(false);
   broker_.set_missing(false);
+  broker_.set_forbidding(false);
   broker_.rejected.clear();
   if (!broker_.is_up()) broker_.come_back();
   if (nodes_.empty()) start_node();
