@@ -69,12 +69,16 @@ struct Reader::Document {
   /// A path may be wanted when whoever asked is gone: an exception passed through.
   std::deque<std::string> kept_names;
   bool has_unread = false;
+  /// Strictly parsed as a whole.
+  bool is_sound = false;
 
   std::string_view keep_name(std::string_view name) {
     if (kept_names.size() < levels.size()) kept_names.resize(levels.size());
     return kept_names[levels.size() - 1].assign(name);
   }
   void fill(std::string_view text);
+  /// The parser on demand skims what it skips, and where that is no JSON it gets lost in it.
+  void check_all(const Reader& reader);
   bool find(Level& level, std::string_view name, const Reader& reader);
   void check_names(Level& level, const Reader& reader);
 
@@ -103,7 +107,7 @@ std::unique_ptr<Reader::Document> Reader::Document::take() {
   std::unique_ptr<Document> document{static_cast<Document*>(unused.back().release())};
   unused.pop_back();
   document->levels.clear();
-  document->has_unread = false;
+  document->has_unread = document->is_sound = false;
   return document;
 }
 
@@ -120,6 +124,18 @@ void Reader::Document::fill(std::string_view text) {
   if (buffer.size() < 2 * padded_size) buffer.resize(2 * padded_size);
   if (!text.empty()) std::memcpy(buffer.data(), text.data(), size);
   std::memset(buffer.data() + size, ' ', simdjson::SIMDJSON_PADDING);
+}
+
+void Reader::Document::check_all(const Reader& reader) {
+  if (is_sound) return;
+  if (!strict_parser) strict_parser = std::make_unique<simdjson::dom::parser>();
+  const auto error = strict_parser->parse(buffer.data(), size, false).error();
+  if (error != simdjson::SUCCESS) {
+    // Where it isn't, the parser doesn't say: anywhere.
+    levels.clear();
+    reader.fail_parsing(error);
+  }
+  is_sound = true;
 }
 
 Reader::Reader(std::string_view text) : document_{Document::take()} {
@@ -167,6 +183,7 @@ bool Reader::select(std::string_view name) {
       return true;
     }
     level.is_in_order = false;
+    d.check_all(*this);
   }
   level.member = d.keep_name(name);
   if (d.find(level, name, *this)) return true;
@@ -243,6 +260,7 @@ void Reader::close() {
   Document& d = *document_;
   Document::Level& level = d.levels.back();
   if (!level.is_array && (!level.is_in_order || level.to_next_member())) {
+    d.check_all(*this);
     d.check_names(level, *this);
   }
   d.levels.pop_back();
@@ -272,13 +290,8 @@ void Reader::Document::check_names(Level& level, const Reader& reader) {
 
 void Reader::finish() {
   Document& d = *document_;
-  if (d.has_unread) {
-    // What was skipped was only skimmed.
-    if (!d.strict_parser) d.strict_parser = std::make_unique<simdjson::dom::parser>();
-    const auto error = d.strict_parser->parse(d.buffer.data(), d.size, false).error();
-    if (error != simdjson::SUCCESS) fail_parsing(error);
-    return;
-  }
+  // What was skipped was only skimmed.
+  if (d.has_unread || d.is_sound) return d.check_all(*this);
   std::string_view read;
   const auto error = d.root.raw_json().get(read);
   if (error != simdjson::SUCCESS) fail_parsing(error);

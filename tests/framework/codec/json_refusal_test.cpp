@@ -123,6 +123,15 @@ TEST(JsonDecoding, IgnoresFieldsThatItDoesNotKnow) {
   EXPECT_EQ(order.customer, "c");
 }
 
+TEST(JsonDecoding, RefusesAnIgnoredFieldThatIsNoJson) {
+  // Skimmed, the string before the colon is a name, and the field swallows the end of its object.
+  EXPECT_THAT(json_refusal<Order>(R"({"lines":[{"sku":"s","quantity":1,"price":2,"x":"a":[1]}],)"
+                                  R"("z":{},"customer":"c"})"),
+              StartsWith("the payload isn't valid JSON"));
+  EXPECT_THAT(json_refusal<Order>(R"({"x":{"y":"a":[1]},"lines":[],"customer":"c"})"),
+              StartsWith("the payload isn't valid JSON"));
+}
+
 TEST(JsonDecoding, TakesWhitespaceWhereverJsonAllowsIt) {
   const auto order =
       codec::decode<Order>(Codec::json, " \n{ \"customer\" :\t\"c\" , \"lines\" : [ ] } \r\n");
