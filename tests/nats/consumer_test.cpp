@@ -381,6 +381,19 @@ TEST_F(Consuming, SharesTheWorkAmongConsumersOfOneName) {
               IsEmpty());
 }
 
+TEST_F(Consuming, IsQuickWithAStreamThatComesTheLastMessageFirst) {
+  shop.place("1");
+  shop.publish();
+  make_consumer(options())->poll();
+  for (int i = 0; i < 20; ++i) shop.send_parcel();
+  shop.publish();
+  test::JetStream{server.url()}.give_back_reversed("SHOP", "billing", 20);
+
+  const nats::ConsumerTick tick = make_consumer(options())->poll();
+
+  EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 20}));
+}
+
 TEST_F(Consuming, GivesBackWhatItHadAskedForWhenItStops) {
   for (int i = 0; i < 60; ++i) shop.place(std::to_string(i));
   shop.publish();

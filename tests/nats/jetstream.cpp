@@ -88,6 +88,26 @@ std::vector<RawMessage> JetStream::drain(const std::string& stream) {
   return all;
 }
 
+void JetStream::give_back_reversed(const std::string& stream, const std::string& consumer,
+                                   int count) {
+  jsSubOptions options;
+  jsSubOptions_Init(&options);
+  options.Stream = stream.c_str();
+  options.Consumer = consumer.c_str();
+  natsSubscription* subscription = nullptr;
+  require(js_PullSubscribe(&subscription, context_, nullptr, nullptr, nullptr, &options, nullptr),
+          "subscribing");
+  const std::unique_ptr<natsSubscription, void (*)(natsSubscription*)> owned{
+      subscription, natsSubscription_Destroy};
+  natsMsgList taken{};
+  require(natsSubscription_Fetch(&taken, subscription, count, 5'000, nullptr), "fetching");
+  const bool is_all = taken.Count == count;
+  for (int i = taken.Count; i-- > 0;) natsMsg_Nak(taken.Msgs[i], nullptr);
+  natsMsgList_Destroy(&taken);
+  require(is_all ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
+  require(natsConnection_Flush(connection_), "giving back");
+}
+
 std::optional<RawMessage> JetStream::message(const std::string& stream, std::uint64_t sequence) {
   natsMsg* message = nullptr;
   const natsStatus status =

@@ -46,6 +46,8 @@ class JetStream {
   void erase(const std::string& stream, std::uint64_t sequence);
   /// As another program would.
   void publish(const std::string& subject, const std::string& payload);
+  /// Takes so many messages as one of the consumer's members, and gives them back, the last first.
+  void give_back_reversed(const std::string& stream, const std::string& consumer, int count);
 
   jsCtx* context() noexcept { return context_; }
 

@@ -169,6 +169,10 @@ void Consumer::Worker::purge_if_due() {
 // --- messages
 
 void Consumer::Worker::handle(std::span<Delivery> batch) {
+  // What was put back may come the last first, and again so when each waits for the one before.
+  std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
+    return a.place.sequence < b.place.sequence;
+  });
   const auto patience = options_.ack_wait / 4;
   Steady told = now();
   bool one_by_one = false;
