@@ -157,6 +157,8 @@ TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
   EXPECT_EQ(state_of(done, {.partition_count = 2, .stopped = 2}, false), "stopped");
   done.broker = "down: refused";
   EXPECT_EQ(state_of(done, view.status, false), "broker down");
+  done.broker = "misconfigured: there is no JetStream stream 'SHOP'";
+  EXPECT_EQ(state_of(done, view.status, false), "misconfigured");
 }
 
 TEST(WorkerStatistics, AddUpOverTheWindow) {

@@ -52,7 +52,8 @@ Line pair(std::string_view name, std::string value, Style style = Style::plain) 
 
 Style style_of_state(const std::string& state) {
   if (state == "relaying" || state == "idle") return Style::good;
-  return state == "broker down" || state == "stopped" ? Style::bad : Style::warning;
+  const bool bad = state == "broker down" || state == "misconfigured" || state == "stopped";
+  return bad ? Style::bad : Style::warning;
 }
 
 std::string broker_words(const View& view) {
@@ -304,6 +305,7 @@ std::string plain(const Line& line) {
 std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining) {
   if (draining) return "draining";
   if (done.ticks_ever == 0 || done.broker == "connecting") return "connecting";
+  if (done.broker.starts_with("misconfigured")) return "misconfigured";
   if (done.broker != "connected") return "broker down";
   if (status.stopped > 0 && status.stopped == status.partition_count) return "stopped";
   if (done.owned == 0 && status.leasing) return "standby";

@@ -59,7 +59,8 @@ std::vector<Line> lay_out(const View& view, const Looks& looks, Size size);
 std::string plain(const Line& line);
 
 /// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
-/// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down".
+/// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down",
+/// "misconfigured" (the broker is there, and not set up for all that is to be published).
 std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining);
 
 }  // namespace stela::tool
