@@ -231,6 +231,34 @@ TEST_F(Relaying, StopsWhenTheServerWasStartedWithAnOlderFolder) {
   EXPECT_THAT(effects(), SizeIs(4));
 }
 
+TEST(RelayingPartitions, ASealedStreamHoldsItsOwnAndNoOther) {
+  const test::TempDir dir;
+  const test::NatsServer server;
+  test::Shop shop{dir.file("shop.db"), server.url(), {.partition_count = 2}};
+  JetStream broker{server.url()};
+  const auto place = [&](int round) {
+    for (int i = 0; i < 8; ++i) shop.place(std::to_string(100 * round + i));
+    return shop.publish();
+  };
+  place(1);
+  const std::int64_t well = broker.count("SHOP_p00");
+  const std::int64_t sick = broker.count("SHOP_p01");
+  ASSERT_GT(well, 0);
+  ASSERT_GT(sick, 0);
+
+  broker.update_stream("SHOP_p01", [](jsStreamConfig& config) { config.Sealed = true; });
+  place(2);
+  const RelayTick tick = place(3);
+
+  EXPECT_THAT(tick.broker, StartsWith("misconfigured: "));
+  EXPECT_GT(tick.published, 0);
+  EXPECT_EQ(broker.count("SHOP_p01"), sick);
+  OutboxOperations operations{shop.store, {.who = "ann"}};
+  const OutboxStatus status = operations.status();
+  EXPECT_EQ(status.published, broker.count("SHOP_p00") + sick);
+  EXPECT_EQ(status.parked, 0);
+}
+
 TEST(RelayingBinary, PublishesWhatIsStoredIfItIsSaidToBeMeant) {
   const test::TempDir dir;
   const test::NatsServer server;
