@@ -1,0 +1,262 @@
+#include "simulation/model_store.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace stela::sim {
+namespace {
+
+class PointingBatch final : public relay::PendingBatch {};
+
+}  // namespace
+
+void ModelStore::publish(PartitionId, Partition& partition, const relay::PublishedRun& run) {
+  if (run.redelivery > 0) {
+    redeliveries_.erase(run.redelivery);
+    partition.redeliveries.erase(run.redelivery);
+    truth_.on_published(run.first.value(), run.redelivery);
+    return;
+  }
+  const auto begin = partition.waiting.lower_bound(run.first.value());
+  const auto end = partition.waiting.upper_bound(run.last.value());
+  for (auto it = begin; it != end; ++it) truth_.on_published(it->first, 0);
+  if (begin == end) {
+    // It was parked, and arrived all the same.
+    for (auto& [stream, messages] : parked_) {
+      if (messages.erase(run.first.value()) == 0) continue;
+      truth_.on_published(run.first.value(), 0);
+      if (messages.empty()) parked_.erase(stream);
+      break;
+    }
+  }
+  partition.waiting.erase(begin, end);
+  partition.published_through = std::max(partition.published_through, run.last.value());
+}
+
+std::optional<std::int64_t> ModelStore::take(Partition& partition,
+                                             const relay::ParkedMessage& message) {
+  if (message.redelivery > 0) {
+    const auto found = redeliveries_.find(message.redelivery);
+    if (found == redeliveries_.end()) return std::nullopt;
+    const std::int64_t stream = found->second.stream;
+    redeliveries_.erase(found);
+    partition.redeliveries.erase(message.redelivery);
+    return stream;
+  }
+  const auto found = partition.waiting.find(message.sequence.value());
+  if (found == partition.waiting.end()) return std::nullopt;
+  const std::int64_t stream = found->second.stream;
+  partition.waiting.erase(found);
+  return stream;
+}
+
+void ModelStore::park(PartitionId id, Partition& partition, const relay::ParkedMessage& message) {
+  const auto stream = take(partition, message);
+  if (!stream) return;
+  const std::int64_t sequence = message.sequence.value();
+  if (message.reason == relay::ParkedMessage::Reason::behind &&
+      !is_behind_parked(*stream, sequence)) {
+    return enqueue_again(id, generation_of(sequence), sequence, *stream, false);
+  }
+  parked_[*stream][sequence] = {id, message.attempts};
+  truth_.on_parked(sequence);
+}
+
+void ModelStore::skip(Partition& partition, const relay::ParkedMessage& message) {
+  const auto redelivery = redeliveries_.find(message.redelivery);
+  const bool republished = redelivery != redeliveries_.end() && redelivery->second.republish;
+  const std::int64_t sequence = message.sequence.value();
+  if (!take(partition, message)) return;
+  if (republished) return truth_.on_republish_given_up(sequence);
+  discarded_.insert(sequence);
+  truth_.on_discarded(sequence);
+}
+
+/// One worker's way to the store.
+class ModelStore::Port final : public relay::Store {
+ public:
+  explicit Port(ModelStore& store) noexcept : store_{store} {}
+
+  std::string store_id() const override { return store_.id(); }
+
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
+    store_.workers_[std::string{worker}] = store_.now() + ttl.count();
+    return static_cast<int>(std::erase_if(store_.workers_, [&](const auto& entry) {
+      return entry.second < store_.now() - 20 * ttl.count() ||
+             entry.second > store_.now() + 2 * ttl.count();
+    }));
+  }
+  void leave(std::string_view worker) noexcept override {
+    store_.workers_.erase(std::string{worker});
+  }
+
+  relay::Overview look(std::chrono::microseconds lease_ttl,
+                       std::chrono::microseconds heartbeat_ttl) override {
+    relay::Overview overview;
+    const std::int64_t now = store_.now();
+    for (const auto& [id, partition] : store_.partitions_) {
+      const bool has_owner = !partition.owner.empty();
+      const bool over = is_over(partition, now, lease_ttl.count());
+      overview.partitions.push_back({.id = id,
+                                     .owner = partition.owner,
+                                     .is_free = !has_owner || over,
+                                     .is_expired = has_owner && over,
+                                     .is_stopped = !partition.stopped.empty(),
+                                     .is_needed = store_.is_needed(id)});
+    }
+    for (const auto& [worker, until] : store_.workers_) {
+      if (until > now && until <= now + 2 * heartbeat_ttl.count()) {
+        overview.workers.push_back(worker);
+      }
+    }
+    return overview;
+  }
+
+  std::optional<relay::Standing> acquire(PartitionId id, std::string_view worker,
+                                         std::chrono::microseconds ttl) override {
+    Partition& partition = store_.partitions_.at(id);
+    const std::int64_t now = store_.now();
+    const bool has_owner = !partition.owner.empty();
+    if (!partition.stopped.empty()) return std::nullopt;
+    if (has_owner && !is_over(partition, now, ttl.count())) return std::nullopt;
+    partition.owner = worker;
+    partition.lease_until = now + ttl.count();
+    ++partition.epoch;
+    store_.truth_.on_acquire(id, worker, partition.epoch);
+    return relay::Standing{.epoch = partition.epoch,
+                           .published_through = GlobalSequence{partition.published_through},
+                           .broker_sequence = partition.broker_sequence,
+                           .broker_id = partition.broker_id,
+                           .unclean = has_owner,
+                           .flight_count = partition.flight_count,
+                           .flight_through = GlobalSequence{partition.flight_through},
+                           .attempts = partition.attempts,
+                           .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
+                               partition.next_attempt_at - now, 0)},
+                           .adopted = partition.adopted};
+  }
+
+  bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override {
+    Partition& partition = store_.partitions_.at(lease.partition);
+    if (!holds(partition, lease) || partition.lease_until <= store_.now()) return false;
+    partition.lease_until = store_.now() + ttl.count();
+    return true;
+  }
+
+  void release(const relay::Lease& lease) override {
+    Partition& partition = store_.partitions_.at(lease.partition);
+    if (!holds(partition, lease)) return;
+    partition.owner.clear();
+    partition.lease_until = 0;
+  }
+
+  std::unique_ptr<relay::PendingBatch> next(PartitionId id, const relay::Cursor& cursor,
+                                            int limit) override {
+    auto batch = std::make_unique<PointingBatch>();
+    const Partition& partition = store_.partitions_.at(id);
+    for (auto it = partition.redeliveries.upper_bound(cursor.redelivery);
+         it != partition.redeliveries.end() && left(*batch, limit); ++it) {
+      const Redelivery& redelivery = store_.redeliveries_.at(*it);
+      batch->messages.push_back(
+          {.sequence = GlobalSequence{redelivery.sequence},
+           .stream = redelivery.stream,
+           .redelivery = *it,
+           .attempts = redelivery.attempts,
+           .is_behind_parked = store_.is_behind_parked(redelivery.stream, redelivery.sequence),
+           .is_republished = redelivery.republish,
+           .event = &store_.event(redelivery.sequence)});
+    }
+    const std::int64_t end = store_.open_end();
+    for (auto it = partition.waiting.upper_bound(cursor.sequence.value());
+         it != partition.waiting.end() && it->first < end && left(*batch, limit); ++it) {
+      batch->messages.push_back(
+          {.sequence = GlobalSequence{it->first},
+           .stream = it->second.stream,
+           .attempts = it->second.attempts,
+           .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
+               it->second.next_attempt_at - store_.now(), 0)},
+           .is_behind_parked = store_.is_behind_parked(it->second.stream, it->first),
+           .event = &store_.event(it->first)});
+    }
+    return batch;
+  }
+
+  std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {
+    std::vector<EventId> ids;
+    for (const GlobalSequence sequence : sequences) {
+      const bool exists = sequence.value() >= 1 && sequence.value() <= store_.last_sequence();
+      ids.push_back(exists ? store_.event(sequence.value()).id : EventId{});
+    }
+    return ids;
+  }
+
+  bool advance(const relay::Lease& lease, const relay::Advance& advance, bool) override {
+    Partition& partition = store_.partitions_.at(lease.partition);
+    if (!holds(partition, lease)) return false;
+    store_.truth_.on_change(lease.partition, lease.owner, std::abs(lease.epoch), partition.owner,
+                            partition.epoch);
+    for (const auto& run : advance.published) store_.publish(lease.partition, partition, run);
+    for (const auto& message : advance.parked) store_.park(lease.partition, partition, message);
+    for (const auto& message : advance.skipped) store_.skip(partition, message);
+    if (advance.broker_sequence) {
+      partition.broker_sequence = *advance.broker_sequence;
+      partition.broker_id = advance.broker_id;
+      partition.adopted = false;
+    }
+    partition.flight_count = advance.flight_count;
+    partition.flight_through = advance.flight_through.value();
+    store_.check();
+    return true;
+  }
+
+  bool note(const relay::Lease& lease, const relay::Trouble& trouble) override {
+    Partition& partition = store_.partitions_.at(lease.partition);
+    if (!holds(partition, lease)) return false;
+    partition.attempts = trouble.attempts;
+    partition.next_attempt_at =
+        trouble.backoff.count() > 0 ? store_.now() + trouble.backoff.count() : 0;
+    if (!trouble.message) return true;
+    const auto redelivery = store_.redeliveries_.find(trouble.message->redelivery);
+    if (redelivery != store_.redeliveries_.end()) {
+      redelivery->second.attempts = trouble.message_attempts;
+    }
+    const auto waiting = partition.waiting.find(trouble.message->sequence.value());
+    if (trouble.message->redelivery == 0 && waiting != partition.waiting.end()) {
+      waiting->second.attempts = trouble.message_attempts;
+      waiting->second.next_attempt_at =
+          trouble.message_backoff.count() > 0 ? store_.now() + trouble.message_backoff.count() : 0;
+    }
+    return true;
+  }
+
+  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view) override {
+    Partition& partition = store_.partitions_.at(lease.partition);
+    if (!holds(partition, lease)) return false;
+    partition.stopped = reason;
+    return true;
+  }
+
+ private:
+  static bool is_over(const Partition& partition, std::int64_t now, std::int64_t ttl) noexcept {
+    return partition.lease_until <= now || partition.lease_until > now + 2 * ttl;
+  }
+  bool holds(const Partition& partition, const relay::Lease& lease) const noexcept {
+    const relay::Mutation mutation = store_.mutation_;
+    const bool unchecked = mutation == relay::Mutation::no_epoch_in_mark ||
+                           mutation == relay::Mutation::empty_list_means_all;
+    if (lease.epoch <= 0 && unchecked) return true;
+    return partition.owner == lease.owner && partition.epoch == lease.epoch;
+  }
+  static bool left(const relay::PendingBatch& batch, int limit) noexcept {
+    return static_cast<int>(batch.messages.size()) < limit;
+  }
+
+  ModelStore& store_;
+};
+
+std::unique_ptr<relay::Store> ModelStore::port() {
+  return std::make_unique<Port>(*this);
+}
+
+}  // namespace stela::sim
