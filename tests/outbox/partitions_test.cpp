@@ -1,0 +1,122 @@
+#include "outbox/shop.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using test::message_of;
+using test::Shop;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr PartitionId all{0};
+
+TEST(OutboxResize, PublishesTheOldGenerationFirst) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2", "order-1"});
+  const Resized resized = shop.operations.resize(4);
+  EXPECT_EQ(resized.before, 1);
+  EXPECT_EQ(resized.after, 4);
+  EXPECT_EQ(resized.generation, 2);
+  shop.append_all({"order-1", "order-2", "order-3"});
+
+  const auto before = shop.operations.status();
+  EXPECT_FALSE(before.generations[0].is_drained);
+  EXPECT_EQ(before.partition_count, 4);
+  shop.relay();
+  shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "1 2 3");
+  std::string order_1;
+  const PartitionId place = PartitionId::of("order-1", 4);
+  EXPECT_THAT(shop.broker.log(place), HasSubstr("4"));
+  EXPECT_EQ(shop.totals(), "6 published");
+  EXPECT_TRUE(shop.operations.status().generations[0].is_drained);
+  EXPECT_THAT(shop.actions(), ElementsAre("ann resize 1 to 4 partitions from 4 on"));
+}
+
+TEST(OutboxResize, LeavesAWorkerAliveWhoseLeaseOfAnOldPartitionRanOut) {
+  Shop shop{{.partition_count = 4}, {.worker = "w1"}};
+  shop.relay();
+  shop.operations.resize(2);
+  shop.relay();
+  // It couldn't give the partition back, and nobody will ever take it.
+  shop.raw().run("UPDATE outbox_partitions SET owner = 'w1', lease_until = 1 WHERE partition = 4");
+  test::FileBroker broker{shop.dir.file("broker.db"), Fence::stream};
+  Relay other{shop.outbox, broker, {.worker = "w2"}};
+
+  const RelayTick tick = other.tick();
+  EXPECT_EQ(tick.active_workers, 2);
+  EXPECT_EQ(tick.desired_count, 1);
+}
+
+TEST(OutboxResize, RefusesWhatCannotBe) {
+  Shop shop;
+  EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resize(0); }),
+              HasSubstr("partition_count is 1 to 1024, not 0"));
+  EXPECT_EQ(shop.operations.resize(1).generation, 1);
+  EXPECT_THAT(shop.actions(), IsEmpty());
+}
+
+TEST(OutboxSync, RetiresWhatIsDrainedAndBringsItBack) {
+  Shop shop{{.partition_count = 2}};
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.relay();
+  shop.operations.resize(1);
+  shop.lose_relay();
+
+  EXPECT_THAT(shop.operations.sync(true, Mode::dry_run).retired, SizeIs(2));
+  EXPECT_THAT(shop.operations.status().partitions, SizeIs(3));
+  EXPECT_THAT(shop.operations.sync(true).retired, SizeIs(2));
+  EXPECT_THAT(shop.operations.status().partitions, SizeIs(1));
+
+  shop.append("order-1");
+  shop.operations.resize(2);
+  shop.append("order-1");
+  shop.relay();
+  shop.relay();
+
+  EXPECT_THAT(shop.operations.status().partitions, SizeIs(3));
+  EXPECT_EQ(shop.broker.log(all), "4");
+  EXPECT_THAT(shop.broker.log(PartitionId::of("order-1", 2)), HasSubstr("5"));
+  EXPECT_EQ(shop.operations.status().pending, 0);
+}
+
+TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2"});
+  shop.relay();
+  shop.broker.database().run("DELETE FROM stored");
+  shop.lose_relay();
+  shop.append("order-3");
+  shop.relay();
+  const auto stopped = shop.operations.status().partitions.front();
+  EXPECT_EQ(stopped.stopped, "broker_lost");
+
+  EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resume(all); }),
+              HasSubstr("partition all is stopped by broker_lost"));
+  shop.operations.adopt(all, 0);
+  shop.operations.republish({.last = GlobalSequence{2}});
+  shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "1r1 2r2 3");
+  EXPECT_THAT(shop.actions(), ElementsAre("ann adopt all at 0, stopped by broker_lost",
+                                          "ann republish 2 messages, 1 to 2"));
+}
+
+TEST(OutboxAdopt, RefusesAPartitionThatIsNotStopped) {
+  Shop shop;
+  EXPECT_THAT(message_of<UsageError>([&] { shop.operations.adopt(all, 3); }),
+              HasSubstr("partition all isn't stopped"));
+  EXPECT_THAT(message_of<UsageError>([&] { shop.operations.adopt(PartitionId{5}); }),
+              HasSubstr("there is no partition p04"));
+}
+
+}  // namespace
+}  // namespace stela

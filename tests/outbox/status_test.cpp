@@ -1,0 +1,149 @@
+#include "outbox/shop.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using test::message_of;
+using test::Shop;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+TEST(OutboxStatus, CountsWhatWaitsAndWhatWasPublished) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2", "order-1"});
+  EXPECT_EQ(shop.totals(), "3 pending");
+
+  shop.relay();
+  shop.append_all({"order-3", "order-3"});
+
+  EXPECT_EQ(shop.totals(), "2 pending, 3 published");
+}
+
+TEST(OutboxStatus, TellsOfEachPartitionAndItsOwner) {
+  Shop shop{{.partition_count = 2}, {.worker = "w1"}};
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.relay();
+  shop.append("order-1");
+  shop.clock.advance(std::chrono::seconds{7});
+
+  const OutboxStatus status = shop.operations.status();
+  ASSERT_THAT(status.partitions, SizeIs(2));
+  const bool first = PartitionId::of("order-1", 2) == PartitionId{1};
+  const PartitionStatus& waiting = status.partitions[first ? 0 : 1];
+  EXPECT_EQ(waiting.owner, "w1");
+  EXPECT_EQ(waiting.epoch, 1);
+  EXPECT_EQ(waiting.lease_left, std::chrono::seconds{15 - 7});
+  EXPECT_EQ(waiting.pending, 1);
+  EXPECT_EQ(waiting.oldest, GlobalSequence{4});
+  EXPECT_EQ(status.lag, std::chrono::seconds{7});
+  EXPECT_EQ(status.partitions[first ? 1 : 0].pending, 0);
+  ASSERT_THAT(status.workers, SizeIs(1));
+  EXPECT_EQ(status.workers.front().name, "w1");
+  EXPECT_TRUE(status.workers.front().is_alive);
+  EXPECT_EQ(status.workers.front().partitions, 2);
+}
+
+TEST(OutboxStatus, TellsNothingOfARelayThatEnded) {
+  for (const OutboxOptions& options :
+       {OutboxOptions{}, OutboxOptions{.fence = Fence::none, .leasing = false}}) {
+    Shop shop{options};
+    shop.append("order-1");
+    EXPECT_EQ((Relay{shop.outbox, shop.broker}.tick().published), 1);
+
+    shop.append("order-1");
+
+    EXPECT_THAT(shop.operations.status().workers, IsEmpty());
+    EXPECT_EQ((Relay{shop.outbox, shop.broker}.tick().published), 1) << "no lease has to run out";
+  }
+}
+
+TEST(OutboxStatus, StaysExactWhenTheLastOfAPartitionIsParked) {
+  Shop shop;
+  shop.too_large = {3};
+  shop.rejected = {1};
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.relay();
+  EXPECT_EQ(shop.totals(), "3 pending");
+
+  shop.rejected.clear();
+  shop.clock.advance(std::chrono::minutes{2});
+  shop.relay();
+  shop.append_all({"order-4", "order-5"});
+
+  EXPECT_EQ(shop.totals(), "2 pending, 1 parked, 2 published");
+}
+
+TEST(OutboxStatus, RefusesADatabaseWithoutOne) {
+  const auto dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("shop.db"));
+  EXPECT_THAT(message_of<UsageError>([&] { OutboxOperations{store}; }),
+              HasSubstr("this database has no outbox"));
+}
+
+TEST(OutboxList, ShowsEachStateInOrder) {
+  Shop shop;
+  shop.too_large = {2};
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.relay();
+  shop.append_all({"order-2", "order-1"});
+
+  EXPECT_THAT(shop.list(),
+              ElementsAre("2 order-2 parked refused", "4 order-2 pending", "5 order-1 pending"));
+  EXPECT_THAT(shop.list({.state = MessageState::published}),
+              ElementsAre("1 order-1 published", "3 order-3 published"));
+  EXPECT_THAT(shop.list({.state = MessageState::parked}), ElementsAre("2 order-2 parked refused"));
+  EXPECT_THAT(shop.list({.stream = "order-2"}),
+              ElementsAre("2 order-2 parked refused", "4 order-2 pending"));
+  EXPECT_THAT(shop.list({.state = MessageState::published, .stream = "order-1"}),
+              ElementsAre("1 order-1 published"));
+  EXPECT_THAT(shop.list({.after = GlobalSequence{2}, .limit = 1}),
+              ElementsAre("4 order-2 pending"));
+}
+
+TEST(OutboxList, PagesThroughSeveralPartitions) {
+  Shop shop{{.partition_count = 4}};
+  for (int i = 0; i < 20; ++i) shop.append("order-" + std::to_string(i));
+
+  std::vector<std::int64_t> seen;
+  MessageQuery query{.limit = 3};
+  for (auto page = shop.operations.list(query); !page.empty(); page = shop.operations.list(query)) {
+    for (const auto& message : page) seen.push_back(message.sequence.value());
+    query.after = page.back().sequence;
+  }
+
+  ASSERT_THAT(seen, SizeIs(20));
+  EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+}
+
+TEST(OutboxShow, TellsWhenAMessageWasPublished) {
+  Shop shop;
+  shop.append("order-1");
+  shop.relay();
+  const Timestamp published = shop.clock.now();
+  shop.clock.advance(std::chrono::hours{1});
+
+  const auto message = shop.operations.show(GlobalSequence{1});
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->state, MessageState::published);
+  EXPECT_EQ(message->since, published);
+  EXPECT_EQ(message->stream, "order-1");
+  EXPECT_EQ(message->type, "placed");
+  EXPECT_EQ(message->version, StreamVersion{1});
+}
+
+TEST(OutboxShow, KnowsNothingOfLocalEvents) {
+  Shop shop;
+  test::append(shop.store, "order-1", {NewEvent{"noted", 1, false, "{}"}});
+  EXPECT_FALSE(shop.operations.show(GlobalSequence{1}));
+  EXPECT_FALSE(shop.operations.show(GlobalSequence{7}));
+}
+
+}  // namespace
+}  // namespace stela
