@@ -1,5 +1,6 @@
 // What every store does for a relay, and for operators: the one on SQLite, and the simulator's
 // model of it. A new store joins by adding a Subject to the list at the end.
+#include "contract/subject_names.hpp"
 #include "relay/operations.hpp"
 #include "relay/store.hpp"
 #include "simulation/model_store.hpp"
@@ -27,6 +28,7 @@ using namespace std::chrono_literals;
 constexpr auto ttl = 15s;
 
 struct Model {
+  static constexpr const char* name = "Model";
   explicit Model(int partitions) : store{clock, truth, partitions, chance} {
     truth.know_store(store.id());
   }
@@ -50,6 +52,7 @@ struct Model {
 };
 
 struct Sqlite {
+  static constexpr const char* name = "Sqlite";
   explicit Sqlite(int partitions)
       : store{sqlite::open_in_memory({.clock = &clock})},
         outbox{store, {.partition_count = partitions}},
@@ -155,7 +158,7 @@ class RelayStoreContract : public ::testing::Test {
 };
 
 using Subjects = ::testing::Types<Model, Sqlite>;
-TYPED_TEST_SUITE(RelayStoreContract, Subjects);
+TYPED_TEST_SUITE(RelayStoreContract, Subjects, test::SubjectNames);
 
 // --- leases
 

@@ -5,7 +5,7 @@ file(GLOB_RECURSE files "${source}/tests/*_test.cpp" "${source}/tests/contract/*
 set(known "")
 foreach(file IN LISTS files)
   file(READ "${file}" text)
-  string(REGEX MATCHALL "(TEST|TEST_F|TEST_P|TYPED_TEST_P|RC_GTEST_PROP)\\([A-Za-z0-9_]+,[ \n]*[A-Za-z0-9_]+"
+  string(REGEX MATCHALL "(TEST|TEST_F|TEST_P|TYPED_TEST|RC_GTEST_PROP)\\([A-Za-z0-9_]+,[ \n]*[A-Za-z0-9_]+"
     tests "${text}")
   foreach(test IN LISTS tests)
     string(REGEX REPLACE "^[A-Z_]+\\(([A-Za-z0-9_]+),[ \n]*([A-Za-z0-9_]+)$" "\\1.\\2" test "${test}")
