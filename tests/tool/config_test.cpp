@@ -20,7 +20,7 @@ class ToolConfig : public testing::Test {
 };
 
 TEST_F(ToolConfig, FlagsWinOverTheEnvironmentOverTheFile) {
-  write("db = \"file.db\"\n[outbox]\nlease_ttl = 30\nbatch_size = 7\nretry_jitter = 0.5\n");
+  write("db = \"file.db\"\n[outbox]\nlease_ttl = \"30s\"\nbatch_size = 7\nretry_jitter = 0.5\n");
   RunOptions options = here();
   options.environment = {{"STELA_OUTBOX_BATCH_SIZE", "8"}, {"STELA_DB", "variable.db"}};
 
@@ -30,7 +30,7 @@ TEST_F(ToolConfig, FlagsWinOverTheEnvironmentOverTheFile) {
   EXPECT_THAT(shown, HasSubstr(R"("db":{"value":"flag.db","from":"--db"})"));
   EXPECT_THAT(shown,
               HasSubstr(R"("outbox.batch_size":{"value":"8","from":"STELA_OUTBOX_BATCH_SIZE"})"));
-  EXPECT_THAT(shown, HasSubstr(R"("outbox.lease_ttl":{"value":"30","from":"stela.toml:3"})"));
+  EXPECT_THAT(shown, HasSubstr(R"("outbox.lease_ttl":{"value":"30s","from":"stela.toml:3"})"));
   EXPECT_THAT(shown, HasSubstr(R"("outbox.retry_jitter":{"value":"0.5","from":"stela.toml:5"})"));
   EXPECT_THAT(shown, HasSubstr(R"("nats.stream":{"value":"SHOP","from":"--set"})"));
   EXPECT_THAT(shown, HasSubstr(R"("outbox.lease_renew":{"value":"6s","from":"default"})"));
@@ -45,7 +45,8 @@ TEST_F(ToolConfig, NamesWhatIsWrongAndWhere) {
       {"[outbox]\nlease_tll = 3\n",
        "stela.toml:2: there is no setting 'outbox.lease_tll'. Did you mean 'outbox.lease_ttl'?"},
       {"[outbox]\nlease_ttl = \"15 parsecs\"\n",
-       "stela.toml:2: outbox.lease_ttl is a time such as"},
+       "stela.toml:2: outbox.lease_ttl is a time with its unit, such as"},
+      {"[outbox]\nlease_ttl = 30\n", "7s, 7m, 7h or 7d, not '30'"},
       {"[outbox]\nbatch_size = 0\n", "outbox.batch_size is a whole number from 1 to 100000"},
       {"[outbox]\nbatch_size = [1]\n", "is neither a text nor a number nor true or false"},
       {"db = \n", "stela.toml:1: "},

@@ -55,16 +55,17 @@ TEST(ToolText, WritesTimesAndSizesWithUnits) {
 }
 
 TEST(ToolText, ReadsTimes) {
-  EXPECT_EQ(parse_duration("15s", 1s), 15s);
-  EXPECT_EQ(parse_duration("500ms", 1s), 500ms);
-  EXPECT_EQ(parse_duration("1.5h", 1s), 90min);
-  EXPECT_EQ(parse_duration("7d", 1s), 168h);
-  EXPECT_EQ(parse_duration("20", 1s), 20s);
-  EXPECT_FALSE(parse_duration("", 1s));
-  EXPECT_FALSE(parse_duration("-1s", 1s));
-  EXPECT_FALSE(parse_duration("15 parsecs", 1s));
-  EXPECT_FALSE(parse_duration("inf", 1s));
-  EXPECT_FALSE(parse_duration("1e300", 1s));
+  EXPECT_EQ(parse_duration("15s"), 15s);
+  EXPECT_EQ(parse_duration("500ms"), 500ms);
+  EXPECT_EQ(parse_duration("1.5h"), 90min);
+  EXPECT_EQ(parse_duration("7d"), 168h);
+  EXPECT_FALSE(parse_duration("20")) << "of what?";
+  EXPECT_FALSE(parse_duration("0"));
+  EXPECT_FALSE(parse_duration(""));
+  EXPECT_FALSE(parse_duration("-1s"));
+  EXPECT_FALSE(parse_duration("15 parsecs"));
+  EXPECT_FALSE(parse_duration("inf"));
+  EXPECT_FALSE(parse_duration("1e300s"));
 }
 
 TEST(ToolText, CutsAtColumnsNotBytes) {

@@ -106,11 +106,11 @@ std::string payload_in_line(const StoredEvent& event, Codec codec) {
 
 Timestamp to_time(std::string_view text, std::string_view what) {
   if (const auto time = parse_timestamp(text)) return *time;
-  if (const auto ago = parse_duration(text, std::chrono::seconds{1})) {
+  if (const auto ago = parse_duration(text)) {
     return system_clock().now() - *ago;
   }
   throw Misuse{std::string{what} +
-               " is a time such as 2026-11-21T11:34:00Z, or how long ago: 15m; "
+               " is a time such as 2026-11-21T11:34:00Z, or how long ago, with its unit: 15m; "
                "not '" +
                in_one_line(text) + "'"};
 }

@@ -128,10 +128,9 @@ std::string configuration_page() {
       "compares it.\n\nA value comes from, the first that has one: a flag (`--set KEY=VALUE` sets "
       "any), a variable\nof the environment, the file, the default. The file is what `--config` or "
       "`STELA_CONFIG` name,\nelse `stela.toml` in the working folder. In it a key is a name in a "
-      "table: `outbox.lease_ttl` is\n`lease_ttl` in `[outbox]`. A time is a text such as `15s`, "
-      "`500ms`, `2m`, `1h`, or a number of seconds.\n`stela config show` says what holds, and "
-      "where "
-      "it comes from. An unknown key is an error.\nSecrets stand in files of their own, which "
+      "table: `outbox.lease_ttl` is\n`lease_ttl` in `[outbox]`. A time is a number with its unit: "
+      "`500ms`, `15s`, `2m`, `1h` or `7d`.\n`stela config show` says what holds, and where it "
+      "comes from. An unknown key is an error.\nSecrets stand in files of their own, which "
       "settings name; a URL with a password is refused.\n\n| key | default | variable | what |\n"
       "|---|---|---|---|\n"};
   for (const Setting& setting : all_settings()) {

@@ -148,10 +148,6 @@ bool is_choice(std::string_view text, std::string_view choices) {
   return false;
 }
 
-milliseconds unit_of(std::string_view) {
-  return std::chrono::seconds{1};
-}
-
 std::optional<double> parse_number(std::string_view text, Range range) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -173,8 +169,7 @@ std::string problem_with(const Setting& setting, const std::string& text) {
     case Kind::boolean:
       return is_boolean(text) ? "" : "is true or false";
     case Kind::duration:
-      return parse_duration(text, unit_of(setting.key)) ? ""
-                                                        : "is a time such as 15s, 500ms, 2m or 1h";
+      return parse_duration(text) ? "" : "is " + std::string{a_duration};
     case Kind::number:
       return parse_number(text, setting.range) ? "" : "is a number from 0 to 1";
     case Kind::integer:
@@ -311,7 +306,7 @@ bool Settings::boolean(std::string_view key) const {
 }
 
 milliseconds Settings::duration(std::string_view key) const {
-  return parse_duration(text(key), unit_of(key)).value_or(milliseconds{0});
+  return parse_duration(text(key)).value_or(milliseconds{0});
 }
 
 }  // namespace stela::tool

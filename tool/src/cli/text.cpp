@@ -208,13 +208,16 @@ std::string counted(std::int64_t number, std::string_view noun) {
   return text += noun.ends_with("ch") ? "es" : "s";
 }
 
-std::optional<std::chrono::milliseconds> parse_duration(std::string_view text,
-                                                        std::chrono::milliseconds unit) {
+std::string not_a_duration(std::string_view what, std::string_view text) {
+  return std::string{what}.append(" is ").append(a_duration) + ", not '" + in_one_line(text) + "'";
+}
+
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view suffix{end, static_cast<std::size_t>(text.data() + text.size() - end)};
   if (error != std::errc{} || !std::isfinite(value) || value < 0) return std::nullopt;
-  double scale = static_cast<double>(unit.count());
+  double scale = 0;
   if (suffix == "ms") {
     scale = 1;
   } else if (suffix == "s") {
@@ -225,7 +228,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text,
     scale = 3'600e3;
   } else if (suffix == "d") {
     scale = 86'400e3;
-  } else if (!suffix.empty()) {
+  } else {
     return std::nullopt;
   }
   // A hundred years: what is longer is a mistake, and would overflow elsewhere.

@@ -39,8 +39,12 @@ std::string in_digits(std::int64_t number);
 /// "1 event", "2 events", "1 batch", "1,234 batches".
 std::string counted(std::int64_t number, std::string_view noun);
 
-/// "15s", "500ms", "2m", "1h", "7d"; a bare number counts `unit`s. Nothing if it isn't one.
-std::optional<std::chrono::milliseconds> parse_duration(std::string_view text,
-                                                        std::chrono::milliseconds unit);
+/// "15s", "500ms", "2m", "1h", "7d". Nothing if it isn't one: a number needs its unit.
+std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
+/// What a duration looks like, for messages.
+inline constexpr std::string_view a_duration{
+    "a time with its unit, such as 500ms, 7s, 7m, 7h or 7d"};
+/// "--older-than is a time with its unit, such as …, not '7'".
+std::string not_a_duration(std::string_view what, std::string_view text);
 
 }  // namespace stela::tool

@@ -38,8 +38,8 @@ std::string number(double value) {
 std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& arguments) {
   std::optional<double> lag;
   if (const auto text = arguments.text("--max-lag")) {
-    const auto parsed = parse_duration(*text, std::chrono::seconds{1});
-    if (!parsed) throw Misuse{"--max-lag is a time such as 1s or 500ms"};
+    const auto parsed = parse_duration(*text);
+    if (!parsed) throw Misuse{not_a_duration("--max-lag", *text)};
     lag = static_cast<double>(parsed->count()) / 1e3;
   }
   const auto most = [&](std::string_view option) -> std::optional<double> {

@@ -224,9 +224,8 @@ int republish(Invocation& call) {
 
 int purge(Invocation& call) {
   const auto text = call.arguments.text("--older-than");
-  const auto age = parse_duration(text.value_or(call.settings().text("outbox.retention")),
-                                  std::chrono::hours{1});
-  if (!age) throw Misuse{"--older-than is a time such as 168h or 7d"};
+  const auto age = parse_duration(text.value_or(call.settings().text("outbox.retention")));
+  if (!age) throw Misuse{not_a_duration("--older-than", *text)};
   const auto hours = std::chrono::duration_cast<std::chrono::hours>(*age);
   Session session{call};
   const Purged planned = session.operations().purge(hours, Mode::dry_run);
