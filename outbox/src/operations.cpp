@@ -202,6 +202,7 @@ class OutboxOperations::Impl {
   const std::string who;
   outbox::SqliteOperations port;
   outbox::OutboxView view;
+  outbox::OnProgress progress;
 };
 
 OutboxOperations::OutboxOperations(sqlite::Store& store, const OperatorOptions& options) {
@@ -210,6 +211,10 @@ OutboxOperations::OutboxOperations(sqlite::Store& store, const OperatorOptions& 
 }
 
 OutboxOperations::~OutboxOperations() = default;
+
+void OutboxOperations::on_progress(std::function<void(const sqlite::Progress&)> listener) {
+  impl_->progress = std::move(listener);
+}
 
 // --- looking
 
@@ -295,15 +300,16 @@ Affected OutboxOperations::republish(const RepublishSelection& selection, Mode m
         "stream"};
   }
   return outbox::republish(impl_->store, impl_->port, impl_->partitioner,
-                           {selection, mode, impl_->who});
+                           {selection, mode, impl_->who, impl_->progress});
 }
 
 Reconciled OutboxOperations::reconcile(GlobalSequence from, Mode mode) {
-  return outbox::reconcile(impl_->store, impl_->port, impl_->partitioner, from, mode, impl_->who);
+  return outbox::reconcile(impl_->store, impl_->port, impl_->partitioner,
+                           {from, mode, impl_->who, impl_->progress});
 }
 
 Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, Mode mode) {
-  outbox::Comparison comparison{impl_->store, impl_->partitioner};
+  outbox::Comparison comparison{impl_->store, impl_->partitioner, impl_->progress};
   comparison.read(broker);
   return comparison.carry_out(impl_->port, {from, mode, impl_->who});
 }

@@ -41,9 +41,11 @@ bool has_event(Connection& connection, std::int64_t sequence, std::string_view i
 
 }  // namespace
 
-Comparison::Comparison(sqlite::Store& store, const Partitioner& partitioner)
+Comparison::Comparison(sqlite::Store& store, const Partitioner& partitioner,
+                       const OnProgress& progress)
     : store_{store},
       partitioner_{partitioner},
+      progress_{progress},
       began_{store.core().now()},
       is_shared_{keeps_all_in_one_place(store)} {}
 
@@ -91,6 +93,11 @@ void Comparison::recognise(std::vector<Found>& page) {
     }
   });
   page.clear();
+  report("reading the broker", compared_.found, 0);
+}
+
+void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t total) const {
+  if (progress_) progress_({.stage = stage, .done = done, .total = total});
 }
 
 bool Comparison::is_at_broker(std::int64_t sequence) const noexcept {
@@ -110,6 +117,7 @@ Compared Comparison::carry_out(SqliteOperations& operations, const CompareReques
   std::int64_t next = request.from.value();
   for (bool more = true; more;) {
     const std::vector<GlobalSequence> missing = look(next, end, more);
+    if (more) report("comparing", next - request.from.value(), end - request.from.value() + 1);
     for (const GlobalSequence sequence : missing) {
       if (compared_.examples.size() < most_examples) compared_.examples.push_back(sequence);
     }

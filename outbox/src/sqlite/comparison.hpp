@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sqlite/operations.hpp"
+#include "sqlite/upkeep.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/outbox/operations.hpp>
@@ -26,7 +27,7 @@ struct CompareRequest {
 /// Threads: one at a time.
 class Comparison {
  public:
-  Comparison(sqlite::Store& store, const Partitioner& partitioner);
+  Comparison(sqlite::Store& store, const Partitioner& partitioner, const OnProgress& progress);
 
   void read(BrokerContents& broker);
   Compared carry_out(SqliteOperations& operations, const CompareRequest& request);
@@ -36,6 +37,7 @@ class Comparison {
 
   void read(BrokerContents& broker, PartitionId partition);
   void recognise(std::vector<Found>& page);
+  void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
   bool is_at_broker(std::int64_t sequence) const noexcept;
   bool may_be_dropped(PartitionId partition, std::int64_t sequence) const;
   /// The next publishable events; those of them that are missing at the broker.
@@ -43,6 +45,7 @@ class Comparison {
 
   sqlite::Store& store_;
   const Partitioner& partitioner_;
+  const OnProgress& progress_;
   const Timestamp began_;
   const bool is_shared_;
   std::vector<bool> at_broker_;

@@ -23,6 +23,19 @@ namespace {
 constexpr std::int64_t step_rows = 1'000;
 constexpr std::size_t republish_rows = 500;
 
+/// Events that are gone through in the order of their sequences.
+struct Span {
+  GlobalSequence first;
+  GlobalSequence last;
+
+  void report(const OnProgress& listener, std::string_view stage, GlobalSequence at) const {
+    if (!listener) return;
+    listener({.stage = stage,
+              .done = at.value() - first.value() + 1,
+              .total = last.value() - first.value() + 1});
+  }
+};
+
 /// One purge, step by step.
 class Purge {
  public:
@@ -190,9 +203,13 @@ Affected republish(sqlite::Store& store, SqliteOperations& operations,
   Affected affected;
   std::vector<GlobalSequence> step;
   std::unordered_set<std::string> streams;
+  const bool dry_run = request.mode == Mode::dry_run;
+  const Span span{request.selection.first, std::min(request.selection.last, store.last_sequence())};
   const auto carry_out = [&] {
-    affected.messages += request.mode == Mode::dry_run ? count_published(store, partitioner, step)
-                                                       : operations.republish(step, request.who);
+    if (step.empty()) return;
+    affected.messages += dry_run ? count_published(store, partitioner, step)
+                                 : operations.republish(step, request.who);
+    span.report(request.progress, dry_run ? "counting" : "republish", step.back());
     step.clear();
   };
   for (const StoredEvent& event : events_of(store, request.selection)) {
@@ -201,43 +218,56 @@ Affected republish(sqlite::Store& store, SqliteOperations& operations,
     streams.insert(event.stream.name());
     if (step.size() == republish_rows) carry_out();
   }
-  if (!step.empty()) carry_out();
+  carry_out();
   affected.streams = static_cast<std::int64_t>(streams.size());
   return affected;
 }
 
+namespace {
+
+/// Looks at the next events for those in no state; true if there are more behind them.
+bool look_for_missing(sqlite::Store& store, const Partitioner& partitioner, Span& left,
+                      std::vector<GlobalSequence>& missing, std::int64_t& checked) {
+  bool more = false;
+  store.core().reading().read([&](Connection& connection) {
+    Placement placement{connection, store.core().kinds(), partitioner};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store.core().now()};
+    std::vector<std::int64_t> page;
+    {
+      Query events = connection.query(sql::publishable_events);
+      events.bind(1, left.first.value()).bind(2, left.last.value()).bind(3, step_rows);
+      while (events.step()) page.push_back(events.integer(0));
+    }
+    for (const std::int64_t sequence : page) {
+      const auto located = locator.find(GlobalSequence{sequence});
+      if (located && located->is_missing) missing.emplace_back(sequence);
+      left.first = GlobalSequence{sequence + 1};
+    }
+    checked += static_cast<std::int64_t>(page.size());
+    more = static_cast<std::int64_t>(page.size()) == step_rows;
+  });
+  return more;
+}
+
+}  // namespace
+
 Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
-                     const Partitioner& partitioner, GlobalSequence from, Mode mode,
-                     std::string_view who) {
+                     const Partitioner& partitioner, const ReconcileRequest& request) {
   constexpr std::size_t most_examples = 100;
   Reconciled result;
-  const std::int64_t end = store.last_sequence().value();
-  std::int64_t next = from.value();
+  const Span all{request.from, store.last_sequence()};
+  Span left = all;
   for (bool more = true; more;) {
     std::vector<GlobalSequence> missing;
-    store.core().reading().read([&](Connection& connection) {
-      Placement placement{connection, store.core().kinds(), partitioner};
-      placement.require_partitioner();
-      Locator locator{connection, placement, store.core().now()};
-      std::int64_t rows = 0;
-      std::vector<std::int64_t> page;
-      Query events = connection.query(sql::publishable_events);
-      events.bind(1, next).bind(2, end).bind(3, step_rows);
-      while (events.step()) page.push_back(events.integer(0));
-      for (const std::int64_t sequence : page) {
-        const auto located = locator.find(GlobalSequence{sequence});
-        if (located && located->is_missing) missing.emplace_back(sequence);
-        next = sequence + 1;
-        ++rows;
-      }
-      result.checked += rows;
-      more = rows == step_rows;
-    });
+    more = look_for_missing(store, partitioner, left, missing, result.checked);
     for (const GlobalSequence sequence : missing) {
       if (result.examples.size() < most_examples) result.examples.push_back(sequence);
     }
-    result.missing += mode == Mode::dry_run ? static_cast<std::int64_t>(missing.size())
-                                            : operations.enqueue_missing(missing, who);
+    result.missing += request.mode == Mode::dry_run
+                          ? static_cast<std::int64_t>(missing.size())
+                          : operations.enqueue_missing(missing, request.who);
+    if (more) all.report(request.progress, "reconcile", GlobalSequence{left.first.value() - 1});
   }
   return result;
 }

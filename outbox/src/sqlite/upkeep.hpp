@@ -3,10 +3,12 @@
 
 #include "sqlite/operations.hpp"
 
+#include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string_view>
 
 namespace stela::outbox {
@@ -21,20 +23,29 @@ struct PurgeOptions {
 /// Removes what is old from the logs, in short transactions.
 Purged purge(sqlite::Store& store, const PurgeOptions& options);
 
+using OnProgress = std::function<void(const sqlite::Progress&)>;
+
 struct RepublishRequest {
   const RepublishSelection& selection;
   Mode mode = Mode::carry_out;
   std::string_view who = {};
+  OnProgress progress = {};
 };
 
 /// Sends again what is published, up to what is the last event now.
 Affected republish(sqlite::Store& store, SqliteOperations& operations,
                    const Partitioner& partitioner, const RepublishRequest& request);
 
+struct ReconcileRequest {
+  GlobalSequence from{1};
+  Mode mode = Mode::carry_out;
+  std::string_view who = {};
+  OnProgress progress = {};
+};
+
 /// Finds events that are in no state, and enqueues them.
 Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
-                     const Partitioner& partitioner, GlobalSequence from, Mode mode,
-                     std::string_view who);
+                     const Partitioner& partitioner, const ReconcileRequest& request);
 
 /// Adds the partitions that are missing; with `prune`, retires those that nobody needs.
 Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who);

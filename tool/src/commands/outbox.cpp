@@ -218,8 +218,14 @@ int republish(Invocation& call) {
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Say --from, --to, --since, --until or --stream"};
   Session session{call};
-  return asked(call, "sent again",
-               [&](Mode mode) { return session.operations().republish(selection, mode); });
+  ProgressBar bar{call.out, "events"};
+  session.operations().on_progress(
+      [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
+  return asked(call, "sent again", [&](Mode mode) {
+    const Affected affected = session.operations().republish(selection, mode);
+    bar.clear();
+    return affected;
+  });
 }
 
 int purge(Invocation& call) {

@@ -69,9 +69,10 @@ void print_compared(Invocation& call, const Compared& compared) {
   }
 }
 
-int compare(Invocation& call, Session& session, GlobalSequence from) {
+int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence from) {
   nats::StreamReader broker{broker_options(call.settings(), session.outbox())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
+  bar.clear();
   if (mode_of(call.arguments) == Mode::dry_run || planned.missing == 0) {
     print_compared(call, planned);
     return done;
@@ -80,15 +81,21 @@ int compare(Invocation& call, Session& session, GlobalSequence from) {
                     " published events aren't at the broker, and will be sent again. Go on?")) {
     return failed;
   }
-  print_compared(call, session.operations().compare(broker, from, Mode::carry_out));
+  const Compared compared = session.operations().compare(broker, from, Mode::carry_out);
+  bar.clear();
+  print_compared(call, compared);
   return done;
 }
 
 int reconcile(Invocation& call) {
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   Session session{call};
-  if (call.arguments.has("--against-broker")) return compare(call, session, from);
+  ProgressBar bar{call.out, "events"};
+  session.operations().on_progress(
+      [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
+  if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);
   const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
+  bar.clear();
   if (call.out.is_json()) {
     std::string text;
     json::ObjectWriter object{text};

@@ -1,6 +1,7 @@
 // What operators do to an outbox, beside the relays that work on it.
 #pragma once
 
+#include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/outbox/broker_contents.hpp>
 #include <stela/outbox/export.hpp>
@@ -9,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -92,6 +94,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   OutboxOperations& operator=(const OutboxOperations&) = delete;
 
   // --- looking
+
+  /// Called by republish, reconcile and compare on their thread, about once for a thousand events.
+  void on_progress(std::function<void(const sqlite::Progress&)> listener);
 
   /// Its cost grows with the number of partitions and workers alone.
   OutboxStatus status();

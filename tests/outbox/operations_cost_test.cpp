@@ -1,0 +1,137 @@
+// What operators' work on many messages costs: it grows as their number does, and no faster.
+#include "outbox/shop.hpp"
+#include "sqlite/core.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::Shop;
+using ::testing::ElementsAre;
+
+/// The steps that SQLite's machine took for all statements of a connection since it was last asked.
+std::int64_t steps_of(sqlite::Connection& connection) {
+  std::int64_t steps = 0;
+  for (sqlite3_stmt* each = sqlite3_next_stmt(connection.handle(), nullptr); each != nullptr;
+       each = sqlite3_next_stmt(connection.handle(), each)) {
+    steps += sqlite3_stmt_status(each, SQLITE_STMTSTATUS_VM_STEP, 1);
+  }
+  return steps;
+}
+
+std::int64_t steps_of(sqlite::Store& store, const std::function<void()>& work) {
+  const auto count = [&] {
+    std::int64_t steps = 0;
+    const auto add = [&](sqlite::Connection& connection) { steps += steps_of(connection); };
+    // The connection that was used last is the next one to be used.
+    store.core().reading().read(add);
+    store.core().writer().read(add);
+    return steps;
+  };
+  count();
+  work();
+  return count();
+}
+
+constexpr std::size_t few = 500;
+constexpr std::size_t many = 4 * few;
+
+void append(Shop& shop, std::size_t events) {
+  const std::vector<NewEvent> placed(events / 4, NewEvent{"placed", 1, true, "{}"});
+  for (int i = 0; i < 4; ++i) test::append(shop.store, "order-" + std::to_string(i), placed);
+}
+
+/// Nothing waits any more: everything is published, in batches of ten.
+void publish(Shop& shop) {
+  while (shop.operations.status().pending > 0) shop.relay();
+}
+
+using Work = std::function<void(Shop&)>;
+
+/// The work on four times as many events takes four times as many steps; with a few to spare.
+void expect_linear(Fence fence, const Work& prepare, const Work& work) {
+  const auto steps = [&](std::size_t events) {
+    Shop shop{{.partition_count = 2, .fence = fence}, {.batch_size = 10}};
+    append(shop, events);
+    prepare(shop);
+    return steps_of(shop.store, [&] { work(shop); });
+  };
+  const std::int64_t with_few = steps(few);
+  const std::int64_t with_many = steps(many);
+
+  EXPECT_GT(with_few, 0);
+  EXPECT_LE(with_many, 5 * with_few) << "for " << few << " events: " << with_few;
+}
+
+class OperationsCost : public ::testing::TestWithParam<Fence> {};
+
+INSTANTIATE_TEST_SUITE_P(EveryFence, OperationsCost,
+                         ::testing::Values(Fence::stream, Fence::subject, Fence::none),
+                         [](const auto& each) { return std::string{to_string(each.param)}; });
+
+constexpr RepublishSelection everything{.last = GlobalSequence{1'000'000'000}};
+
+void wait(Shop&) {}
+
+TEST_P(OperationsCost, OfReconcilingGrowsWithPendingMessages) {
+  expect_linear(GetParam(), wait,
+                [](Shop& shop) { EXPECT_EQ(shop.operations.reconcile().missing, 0); });
+}
+
+TEST_P(OperationsCost, OfReconcilingGrowsWithPublishedEvents) {
+  expect_linear(GetParam(), publish,
+                [](Shop& shop) { EXPECT_EQ(shop.operations.reconcile().missing, 0); });
+}
+
+TEST_P(OperationsCost, OfEnqueuingGrowsWithMissingMessages) {
+  const auto lose = [](Shop& shop) { shop.raw().run("DELETE FROM outbox_messages"); };
+  expect_linear(GetParam(), lose, [](Shop& shop) {
+    EXPECT_EQ(shop.operations.reconcile().missing, shop.store.last_sequence().value());
+  });
+}
+
+TEST_P(OperationsCost, OfRepublishingGrowsWithPendingMessages) {
+  expect_linear(GetParam(), wait,
+                [](Shop& shop) { EXPECT_EQ(shop.operations.republish(everything).messages, 0); });
+}
+
+TEST_P(OperationsCost, OfRepublishingGrowsWithPublishedEvents) {
+  expect_linear(GetParam(), publish, [](Shop& shop) {
+    EXPECT_EQ(shop.operations.republish(everything).messages, shop.store.last_sequence().value());
+  });
+}
+
+TEST_P(OperationsCost, OfRepublishingGrowsWithWhatIsToBeSentAgain) {
+  const auto twice = [](Shop& shop) {
+    publish(shop);
+    shop.operations.republish(everything);
+  };
+  expect_linear(GetParam(), twice, [](Shop& shop) { shop.operations.republish(everything); });
+}
+
+TEST_P(OperationsCost, IsShownWhileItGrows) {
+  Shop shop{{.fence = GetParam()}};
+  append(shop, 4 * few);
+  std::vector<std::string> seen;
+  shop.operations.on_progress([&](const sqlite::Progress& progress) {
+    seen.push_back(std::string{progress.stage} + ' ' + std::to_string(progress.done) + '/' +
+                   std::to_string(progress.total));
+  });
+
+  shop.operations.reconcile();
+  EXPECT_THAT(seen, ElementsAre("reconcile 1000/2000", "reconcile 2000/2000"));
+
+  seen.clear();
+  publish(shop);
+  shop.operations.republish({.first = GlobalSequence{501}}, Mode::dry_run);
+  EXPECT_THAT(seen, ElementsAre("counting 500/1500", "counting 1000/1500", "counting 1500/1500"));
+}
+
+}  // namespace
+}  // namespace stela
