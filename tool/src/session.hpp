@@ -56,7 +56,8 @@ class Session {
   OutboxOperations& operations();
   /// Attaches what appends need. What only the application knows is missed by the append itself.
   void prepare_to_append();
-  /// After it: inline projectors that aren't known here no longer take part in appends. Their names.
+  /// After it: inline projectors that aren't known here no longer take part in appends. Their
+  /// names.
   std::vector<std::string> leave_unknown_behind();
   /// What the application registers. Exit if it isn't one that registers anything.
   Projections& projections();

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Checks the sources without running them: formatting, which module includes which, the links of the
+# docs, and a small set of clang-tidy's checks. Quiet when all is well.
+#   tests/lint.sh [formatting|includes|links|tidy]…     all of them if none is named
+# The folder of a build whose compile commands clang-tidy reads: STELA_BUILD (build/dev).
+set -uo pipefail
+cd "$(dirname "$0")/.."
+build=${STELA_BUILD:-build/dev}
+
+need() {
+  command -v "$1" >/dev/null && return
+  echo "$1 is missing: tool/install-packages.sh tests installs it" >&2
+  return 1
+}
+
+formatting() {
+  need clang-format || return
+  find framework eventstore outbox projections tool samples tests -name '*.[hc]pp' | xargs -P "$(nproc)" -n 50 clang-format --dry-run -Werror
+}
+
+includes() { tests/lint/includes.sh; }
+
+links() { cmake "-DROOT=$PWD" -P tests/docs/check_links.cmake; }
+
+tidy() { need clang-tidy && tests/lint/tidy.sh "$build"; }
+
+[ $# -gt 0 ] || set -- formatting includes links tidy
+status=0
+for check in "$@"; do
+  case $check in
+    formatting | includes | links | tidy)
+      if ! said=$("$check" 2>&1); then
+        printf '%s\n%s: failed\n' "$said" "$check" >&2
+        status=1
+      fi
+      ;;
+    *)
+      echo "usage: tests/lint.sh [formatting|includes|links|tidy]…" >&2
+      exit 2
+      ;;
+  esac
+done
+exit $status

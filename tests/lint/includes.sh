@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Checks the include graph: which module includes which, and which library is whose.
+# Usage: includes.sh [ROOT]
+set -euo pipefail
+cd "${1:-$(dirname "$0")/../..}"
+folders=(framework eventstore outbox projections tool samples)
+
+{ find "${folders[@]}" -name '*.hpp' -printf 'file %p\n'
+  grep -rnE --include='*.hpp' --include='*.cpp' '^ *#include *[<"]' "${folders[@]}" |
+    sed -E 's/^([^:]+):([0-9]+): *#include *([<"][^>"]+).*/include \1 \2 \3/'
+} | awk '
+  BEGIN {
+    # The modules whose public headers a folder may include, itself among them.
+    may["framework"] = "framework"
+    may["framework/testing"] = "framework testing"
+    may["eventstore"] = "framework eventstore"
+    may["outbox"] = "framework eventstore outbox"
+    may["outbox/nats"] = "framework eventstore outbox nats"
+    may["projections"] = "framework eventstore projections"
+    may["tool"] = "framework eventstore outbox nats projections tool"
+    may["samples"] = "framework eventstore outbox nats projections tool testing"
+    # What eventstore shows these of its src folder: the layer over SQLite.
+    split("outbox outbox/nats projections", names); for (i in names) shares[names[i]] = 1
+    # Where a header of a library may be included.
+    places["sqlite3\\.h"] = "eventstore/ tool/ samples/"
+    places["nats/nats\\.h"] = "outbox/nats/src/ samples/"
+    places["boost/signals2/"] = "framework/src/"
+    places["boost/crc\\.hpp"] = "outbox/src/"
+    places["boost/(asio|beast)/"] = "tool/src/"
+    places["simdjson\\.h"] = "framework/src/ eventstore/src/"
+    places["xxhash\\.h"] = "eventstore/src/"
+    places["toml"] = "tool/src/"
+    places["(n?curses|term)\\.h"] = "tool/src/"
+  }
+  function complain(text) { print file ":" line ": " text; wrong = 1 }
+  function folder_of(path) {
+    if (path ~ /^framework\/testing\//) return "framework/testing"
+    if (path ~ /^outbox\/nats\//) return "outbox/nats"
+    return substr(path, 1, index(path, "/") - 1)
+  }
+  function among(word, list) { return index(" " list " ", " " word " ") > 0 }
+  function check_module(header,   folder, module) {
+    split(header, part, "/"); module = part[2]; folder = folder_of(file)
+    if (header !~ /^stela\/[a-z]+\//) return
+    if (!among(module, may[folder])) complain(folder " may not include <" header ">, only modules " may[folder])
+  }
+  function check_library(header,   pattern, place, n, i) {
+    for (pattern in places) {
+      if (header !~ ("^" pattern)) continue
+      n = split(places[pattern], place, " ")
+      for (i = 1; i <= n; i++) if (index(file, place[i]) == 1) return
+      complain("<" header "> may only be included in " places[pattern])
+    }
+  }
+  function check_own(header,   folder, beside) {
+    folder = folder_of(file); beside = file; sub(/[^\/]*$/, "", beside)
+    if (file ~ /\/include\//) complain("a public header includes \"" header "\", which is not installed")
+    if (header ~ /_sql\.hpp$/ || (beside header) in exists || (folder "/src/" header) in exists) return
+    if (folder in shares && ("eventstore/src/" header) in exists) return
+    complain("\"" header "\" is not a header of " folder)
+  }
+  $1 == "file" { exists[$2] = 1; next }
+  { file = $2; line = $3; header = substr($4, 2); count++ }
+  $4 ~ /^"/ { check_own(header); next }
+  header ~ /^stela\// { check_module(header); next }
+  { check_library(header) }
+  END {
+    if (count < 1000) { print "only " count " includes found: the search is broken"; wrong = 1 }
+    exit wrong
+  }'
