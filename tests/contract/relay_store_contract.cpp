@@ -1,6 +1,5 @@
 // What every store does for a relay, and for operators: the one on SQLite, and the simulator's
-// model of it. A new store joins by adding a Subject to the list at the end.
-#include "contract/subject_names.hpp"
+// model of it. A new store joins as a Subject of its own.
 #include "relay/operations.hpp"
 #include "relay/store.hpp"
 #include "simulation/model_store.hpp"
@@ -17,6 +16,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -27,67 +27,92 @@ using namespace std::chrono_literals;
 
 constexpr auto ttl = 15s;
 
-struct Model {
-  static constexpr const char* name = "Model";
+/// A store for a relay, and what the tests do to it.
+struct Subject {
+  virtual ~Subject() = default;
+
+  virtual void append(int stream) = 0;
+  virtual std::unique_ptr<relay::Store> port() = 0;
+  virtual relay::Operations& operations() = 0;
+  /// What the store calls that stream.
+  virtual std::int64_t number(int stream) const = 0;
+  /// Said before it is marked as published.
+  virtual void arrive(PartitionId partition, std::int64_t sequence, std::int64_t redelivery) = 0;
+
+  testing::ManualClock clock;
+};
+
+struct Model final : Subject {
   explicit Model(int partitions) : store{clock, truth, partitions, chance} {
     truth.know_store(store.id());
   }
 
-  void append(int stream) { store.append(stream, true); }
-  std::unique_ptr<relay::Store> port() { return store.port(); }
-  relay::Operations& operations() { return store; }
-  std::int64_t number(int stream) const { return stream; }
+  void append(int stream) override { store.append(stream, true); }
+  std::unique_ptr<relay::Store> port() override { return store.port(); }
+  relay::Operations& operations() override { return store; }
+  std::int64_t number(int stream) const override { return stream; }
   /// The model knows what stands at the broker, and holds the store to it.
-  void arrive(PartitionId partition, std::int64_t sequence, std::int64_t redelivery) {
+  void arrive(PartitionId partition, std::int64_t sequence, std::int64_t redelivery) override {
     truth.on_stored(partition, {.message = {.id = store.event_id(sequence).to_string(),
                                             .store_id = store.id(),
                                             .event = sequence,
                                             .redelivery = redelivery}});
   }
 
-  testing::ManualClock clock;
   sim::Chance chance{7};
   sim::Truth truth{Fence::none};
   sim::ModelStore store;
 };
 
-struct Sqlite {
-  static constexpr const char* name = "Sqlite";
+struct Sqlite final : Subject {
   explicit Sqlite(int partitions)
       : store{sqlite::open_in_memory({.clock = &clock})},
         outbox{store, {.partition_count = partitions}},
         port_of_operators{store, by_stream()} {}
 
-  void append(int stream) {
+  void append(int stream) override {
     if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
       streams.push_back(stream);
     }
     test::append(store, "thing-" + std::to_string(stream),
                  {NewEvent{"thing.happened", 1, true, "{}"}});
   }
-  std::unique_ptr<relay::Store> port() { return std::make_unique<outbox::RelayStore>(store); }
-  relay::Operations& operations() { return port_of_operators; }
+  std::unique_ptr<relay::Store> port() override {
+    return std::make_unique<outbox::RelayStore>(store);
+  }
+  relay::Operations& operations() override { return port_of_operators; }
   /// Streams are numbered from 1, as they appear.
-  std::int64_t number(int stream) const {
+  std::int64_t number(int stream) const override {
     return std::find(streams.begin(), streams.end(), stream) - streams.begin() + 1;
   }
-  void arrive(PartitionId, std::int64_t, std::int64_t) {}
+  void arrive(PartitionId, std::int64_t, std::int64_t) override {}
 
-  testing::ManualClock clock;
   sqlite::Store store;
   Outbox outbox;
   outbox::SqliteOperations port_of_operators;
   std::vector<int> streams;
 };
 
+/// Which store, and how one is made with so many partitions.
+struct Kind {
+  const char* name;
+  std::unique_ptr<Subject> (*make)(int partitions);
+
+  friend void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
+};
+
+template <class S>
+std::unique_ptr<Subject> make(int partitions) {
+  return std::make_unique<S>(partitions);
+}
+
 /// One partition unless said otherwise, and one worker's hold on each.
-template <class Subject>
-class RelayStoreContract : public ::testing::Test {
+class RelayStoreContract : public ::testing::TestWithParam<Kind> {
  protected:
   static constexpr PartitionId all{0};
 
   void begin(int partitions) {
-    subject = std::make_unique<Subject>(partitions);
+    subject = GetParam().make(partitions);
     store = subject->port();
   }
   void SetUp() override { begin(1); }
@@ -157,73 +182,75 @@ class RelayStoreContract : public ::testing::Test {
   std::uint64_t broker_sequence = 0;
 };
 
-using Subjects = ::testing::Types<Model, Sqlite>;
-TYPED_TEST_SUITE(RelayStoreContract, Subjects, test::SubjectNames);
+INSTANTIATE_TEST_SUITE_P(Stores, RelayStoreContract,
+                         ::testing::Values(Kind{"Model", make<Model>},
+                                           Kind{"Sqlite", make<Sqlite>}),
+                         ::testing::PrintToStringParamName());
 
 // --- leases
 
-TYPED_TEST(RelayStoreContract, LeasesAPartitionToOneAtATime) {
-  EXPECT_EQ(this->acquire().epoch, 1);
-  EXPECT_FALSE(this->store->acquire(this->all, "b", ttl));
-  this->subject->clock.advance(ttl - 1us);
-  EXPECT_FALSE(this->store->acquire(this->all, "b", ttl));
+TEST_P(RelayStoreContract, LeasesAPartitionToOneAtATime) {
+  EXPECT_EQ(acquire().epoch, 1);
+  EXPECT_FALSE(store->acquire(all, "b", ttl));
+  subject->clock.advance(ttl - 1us);
+  EXPECT_FALSE(store->acquire(all, "b", ttl));
 
-  this->subject->clock.advance(1us);
-  const auto taken = this->acquire(this->all, "b");
+  subject->clock.advance(1us);
+  const auto taken = acquire(all, "b");
 
   EXPECT_EQ(taken.epoch, 2);
   EXPECT_TRUE(taken.unclean);
 }
 
-TYPED_TEST(RelayStoreContract, RenewsALeaseThatIsStillHeld) {
-  this->acquire();
-  this->subject->clock.advance(ttl - 1s);
-  EXPECT_TRUE(this->store->renew(this->leases[this->all], ttl));
-  this->subject->clock.advance(ttl - 1s);
-  EXPECT_FALSE(this->store->acquire(this->all, "b", ttl));
-  this->subject->clock.advance(1s);
-  EXPECT_FALSE(this->store->renew(this->leases[this->all], ttl)) << "it ran out";
+TEST_P(RelayStoreContract, RenewsALeaseThatIsStillHeld) {
+  acquire();
+  subject->clock.advance(ttl - 1s);
+  EXPECT_TRUE(store->renew(leases[all], ttl));
+  subject->clock.advance(ttl - 1s);
+  EXPECT_FALSE(store->acquire(all, "b", ttl));
+  subject->clock.advance(1s);
+  EXPECT_FALSE(store->renew(leases[all], ttl)) << "it ran out";
 }
 
-TYPED_TEST(RelayStoreContract, ReleasesForTheNextOne) {
-  this->acquire();
-  this->store->release(this->leases[this->all]);
-  const auto next = this->acquire(this->all, "b");
+TEST_P(RelayStoreContract, ReleasesForTheNextOne) {
+  acquire();
+  store->release(leases[all]);
+  const auto next = acquire(all, "b");
   EXPECT_EQ(next.epoch, 2);
   EXPECT_FALSE(next.unclean);
 }
 
-TYPED_TEST(RelayStoreContract, LetsOnlyTheOwnerRelease) {
-  this->acquire();
-  this->store->release({this->all, "b", 1});
-  this->store->release({this->all, "a", 7});
-  EXPECT_FALSE(this->store->acquire(this->all, "b", ttl));
+TEST_P(RelayStoreContract, LetsOnlyTheOwnerRelease) {
+  acquire();
+  store->release({all, "b", 1});
+  store->release({all, "a", 7});
+  EXPECT_FALSE(store->acquire(all, "b", ttl));
 }
 
-TYPED_TEST(RelayStoreContract, TakesALeaseThatEndsAbsurdlyLate) {
-  this->subject->clock.advance(24h);
-  this->acquire();
-  this->subject->clock.advance(-24h);
-  EXPECT_EQ(this->acquire(this->all, "b").epoch, 2);
+TEST_P(RelayStoreContract, TakesALeaseThatEndsAbsurdlyLate) {
+  subject->clock.advance(24h);
+  acquire();
+  subject->clock.advance(-24h);
+  EXPECT_EQ(acquire(all, "b").epoch, 2);
 }
 
-TYPED_TEST(RelayStoreContract, ShowsPartitionsAndWorkers) {
-  this->begin(2);
-  this->store->heartbeat("a", 20s);
-  this->store->heartbeat("b", 20s);
-  this->acquire(PartitionId{1});
-  const relay::Overview now = this->look();
+TEST_P(RelayStoreContract, ShowsPartitionsAndWorkers) {
+  begin(2);
+  store->heartbeat("a", 20s);
+  store->heartbeat("b", 20s);
+  acquire(PartitionId{1});
+  const relay::Overview now = look();
   EXPECT_THAT(now.workers, ::testing::ElementsAre("a", "b"));
   ASSERT_EQ(now.partitions.size(), 2u);
   EXPECT_EQ(now.partitions[0].owner, "a");
   EXPECT_FALSE(now.partitions[0].is_free);
   EXPECT_TRUE(now.partitions[1].is_free);
 
-  this->store->leave("b");
-  EXPECT_THAT(this->look().workers, ::testing::ElementsAre("a"));
-  this->subject->clock.advance(20s);
+  store->leave("b");
+  EXPECT_THAT(look().workers, ::testing::ElementsAre("a"));
+  subject->clock.advance(20s);
 
-  const relay::Overview later = this->look();
+  const relay::Overview later = look();
   EXPECT_TRUE(later.workers.empty());
   EXPECT_TRUE(later.partitions[0].is_free);
   EXPECT_TRUE(later.partitions[0].is_expired);
@@ -231,23 +258,23 @@ TYPED_TEST(RelayStoreContract, ShowsPartitionsAndWorkers) {
 
 // --- messages
 
-TYPED_TEST(RelayStoreContract, HandsOutWhatWaitsInOrder) {
-  this->append({1, 2, 1, 3});
-  EXPECT_EQ(this->next(), "1 2 3 4");
-  EXPECT_EQ(this->next(this->all, 2), "1 2");
-  EXPECT_EQ(this->next(this->all, 2, {.sequence = GlobalSequence{2}}), "3 4");
+TEST_P(RelayStoreContract, HandsOutWhatWaitsInOrder) {
+  append({1, 2, 1, 3});
+  EXPECT_EQ(next(), "1 2 3 4");
+  EXPECT_EQ(next(all, 2), "1 2");
+  EXPECT_EQ(next(all, 2, {.sequence = GlobalSequence{2}}), "3 4");
 }
 
-TYPED_TEST(RelayStoreContract, ForgetsWhatIsMarkedAndTellsTheNextOwner) {
-  this->append({1, 2});
-  this->acquire();
-  EXPECT_TRUE(this->publish(1));
+TEST_P(RelayStoreContract, ForgetsWhatIsMarkedAndTellsTheNextOwner) {
+  append({1, 2});
+  acquire();
+  EXPECT_TRUE(publish(1));
   relay::Advance flight{.flight_count = 1, .flight_through = GlobalSequence{2}};
-  EXPECT_TRUE(this->store->advance(this->leases[this->all], flight, true));
-  EXPECT_EQ(this->next(), "2");
+  EXPECT_TRUE(store->advance(leases[all], flight, true));
+  EXPECT_EQ(next(), "2");
 
-  this->subject->clock.advance(ttl);
-  const auto next = this->acquire(this->all, "b");
+  subject->clock.advance(ttl);
+  const auto next = acquire(all, "b");
 
   EXPECT_EQ(next.published_through, GlobalSequence{1});
   EXPECT_EQ(next.broker_sequence, 1u);
@@ -256,48 +283,48 @@ TYPED_TEST(RelayStoreContract, ForgetsWhatIsMarkedAndTellsTheNextOwner) {
   EXPECT_EQ(next.flight_through, GlobalSequence{2});
 }
 
-TYPED_TEST(RelayStoreContract, TakesNothingFromAFormerOwner) {
-  this->append({1});
-  this->acquire();
-  const relay::Lease stale = this->leases[this->all];
-  this->subject->clock.advance(ttl);
-  this->acquire(this->all, "b");
-  this->leases[this->all] = stale;
-  this->subject->arrive(this->all, 1, 0);
+TEST_P(RelayStoreContract, TakesNothingFromAFormerOwner) {
+  append({1});
+  acquire();
+  const relay::Lease stale = leases[all];
+  subject->clock.advance(ttl);
+  acquire(all, "b");
+  leases[all] = stale;
+  subject->arrive(all, 1, 0);
 
-  EXPECT_FALSE(this->mark(1));
-  EXPECT_FALSE(this->park(1));
-  EXPECT_FALSE(this->store->note(stale, {.attempts = 3, .backoff = 9s}));
-  EXPECT_FALSE(this->store->stop(stale, "poison", "event 1"));
-  EXPECT_EQ(this->next(), "1");
-  EXPECT_FALSE(this->look().partitions[0].is_stopped);
+  EXPECT_FALSE(mark(1));
+  EXPECT_FALSE(park(1));
+  EXPECT_FALSE(store->note(stale, {.attempts = 3, .backoff = 9s}));
+  EXPECT_FALSE(store->stop(stale, "poison", "event 1"));
+  EXPECT_EQ(next(), "1");
+  EXPECT_FALSE(look().partitions[0].is_stopped);
 }
 
-TYPED_TEST(RelayStoreContract, RemembersTrouble) {
-  this->append({1});
-  this->acquire();
+TEST_P(RelayStoreContract, RemembersTrouble) {
+  append({1});
+  acquire();
   const relay::PendingMessage first{.sequence = GlobalSequence{1}};
-  EXPECT_TRUE(this->store->note(this->leases[this->all], {.message = first,
-                                                          .message_attempts = 2,
-                                                          .message_backoff = 30s,
-                                                          .attempts = 4,
-                                                          .backoff = 60s,
-                                                          .error = "full"}));
-  this->subject->clock.advance(20s);
+  EXPECT_TRUE(store->note(leases[all], {.message = first,
+                                        .message_attempts = 2,
+                                        .message_backoff = 30s,
+                                        .attempts = 4,
+                                        .backoff = 60s,
+                                        .error = "full"}));
+  subject->clock.advance(20s);
 
-  const auto batch = this->store->next(this->all, {}, 1);
+  const auto batch = store->next(all, {}, 1);
   EXPECT_EQ(batch->messages[0].attempts, 2);
   EXPECT_EQ(batch->messages[0].backoff_left, 10s);
-  const auto next = this->acquire(this->all, "b");
+  const auto next = acquire(all, "b");
   EXPECT_EQ(next.attempts, 4);
   EXPECT_EQ(next.backoff_left, 40s);
 }
 
-TYPED_TEST(RelayStoreContract, KnowsTheIdsOfEvents) {
-  this->append({1});
-  const auto batch = this->store->next(this->all, {}, 1);
+TEST_P(RelayStoreContract, KnowsTheIdsOfEvents) {
+  append({1});
+  const auto batch = store->next(all, {}, 1);
   const std::vector<GlobalSequence> asked{GlobalSequence{1}, GlobalSequence{9}};
-  const auto ids = this->store->ids_of(asked);
+  const auto ids = store->ids_of(asked);
   ASSERT_EQ(ids.size(), 2u);
   EXPECT_EQ(ids[0], batch->messages[0].event->id);
   EXPECT_EQ(ids[1], EventId{});
@@ -305,156 +332,156 @@ TYPED_TEST(RelayStoreContract, KnowsTheIdsOfEvents) {
 
 // --- parking
 
-TYPED_TEST(RelayStoreContract, HoldsLaterMessagesOfAStreamThatHasParkedOnes) {
-  this->append({1, 2, 1});
-  this->acquire();
-  EXPECT_TRUE(this->park(1));
-  EXPECT_EQ(this->next(), "2 3 behind");
-  this->append({1, 3});
-  EXPECT_EQ(this->next(), "2 3 behind 4 behind 5");
+TEST_P(RelayStoreContract, HoldsLaterMessagesOfAStreamThatHasParkedOnes) {
+  append({1, 2, 1});
+  acquire();
+  EXPECT_TRUE(park(1));
+  EXPECT_EQ(next(), "2 3 behind");
+  append({1, 3});
+  EXPECT_EQ(next(), "2 3 behind 4 behind 5");
 }
 
-TYPED_TEST(RelayStoreContract, SendsWhatIsBehindNothingAgain) {
-  this->append({1, 1});
-  this->acquire();
-  this->park(1);
-  this->retry(1, 1);
+TEST_P(RelayStoreContract, SendsWhatIsBehindNothingAgain) {
+  append({1, 1});
+  acquire();
+  park(1);
+  retry(1, 1);
   // The worker saw it behind a parked one; meanwhile an operator has retried that.
-  EXPECT_TRUE(this->park(2, 0, relay::ParkedMessage::Reason::behind));
-  EXPECT_EQ(this->next(), "1r1 2r2");
+  EXPECT_TRUE(park(2, 0, relay::ParkedMessage::Reason::behind));
+  EXPECT_EQ(next(), "1r1 2r2");
 }
 
-TYPED_TEST(RelayStoreContract, TakesAParkedMessageThatArrivedAllTheSame) {
-  this->append({1, 1});
-  this->acquire();
-  this->park(1);
-  EXPECT_TRUE(this->publish(1));
-  EXPECT_EQ(this->next(), "2");
-  EXPECT_FALSE(this->discard(1));
+TEST_P(RelayStoreContract, TakesAParkedMessageThatArrivedAllTheSame) {
+  append({1, 1});
+  acquire();
+  park(1);
+  EXPECT_TRUE(publish(1));
+  EXPECT_EQ(next(), "2");
+  EXPECT_FALSE(discard(1));
 }
 
-TYPED_TEST(RelayStoreContract, RetriesThePrefixThatIsMeant) {
-  this->append({1, 1, 1});
-  this->acquire();
-  this->park(1);
-  this->park(2, 0, relay::ParkedMessage::Reason::behind);
-  this->park(3, 0, relay::ParkedMessage::Reason::behind);
+TEST_P(RelayStoreContract, RetriesThePrefixThatIsMeant) {
+  append({1, 1, 1});
+  acquire();
+  park(1);
+  park(2, 0, relay::ParkedMessage::Reason::behind);
+  park(3, 0, relay::ParkedMessage::Reason::behind);
 
-  EXPECT_EQ(this->retry(1, 2), 2);
-  EXPECT_EQ(this->next(), "1r1 2r2");
-  EXPECT_EQ(this->retry(1, 2), 0);
-  EXPECT_EQ(this->retry(1, 3), 1);
-  EXPECT_EQ(this->next(), "1r1 2r2 3r3");
+  EXPECT_EQ(retry(1, 2), 2);
+  EXPECT_EQ(next(), "1r1 2r2");
+  EXPECT_EQ(retry(1, 2), 0);
+  EXPECT_EQ(retry(1, 3), 1);
+  EXPECT_EQ(next(), "1r1 2r2 3r3");
 }
 
-TYPED_TEST(RelayStoreContract, KeepsTheOrderOfAStreamThatIsRetriedTwice) {
-  this->append({1, 1});
-  this->acquire();
-  this->park(1);
-  this->park(2, 0, relay::ParkedMessage::Reason::behind);
-  this->retry(1, 2);
-  this->park(1, 1);
-  EXPECT_EQ(this->next(), "2r2 behind");
+TEST_P(RelayStoreContract, KeepsTheOrderOfAStreamThatIsRetriedTwice) {
+  append({1, 1});
+  acquire();
+  park(1);
+  park(2, 0, relay::ParkedMessage::Reason::behind);
+  retry(1, 2);
+  park(1, 1);
+  EXPECT_EQ(next(), "2r2 behind");
 
-  EXPECT_EQ(this->retry(1, 1), 1);
+  EXPECT_EQ(retry(1, 1), 1);
 
-  EXPECT_EQ(this->next(), "1r3 2r4");
+  EXPECT_EQ(next(), "1r3 2r4");
 }
 
-TYPED_TEST(RelayStoreContract, DiscardsOnlyWhatIsParked) {
-  this->append({1, 1});
-  this->acquire();
-  EXPECT_FALSE(this->discard(1));
-  this->park(1);
-  EXPECT_TRUE(this->discard(1));
-  EXPECT_FALSE(this->discard(1));
-  EXPECT_EQ(this->next(), "2");
+TEST_P(RelayStoreContract, DiscardsOnlyWhatIsParked) {
+  append({1, 1});
+  acquire();
+  EXPECT_FALSE(discard(1));
+  park(1);
+  EXPECT_TRUE(discard(1));
+  EXPECT_FALSE(discard(1));
+  EXPECT_EQ(next(), "2");
 }
 
-TYPED_TEST(RelayStoreContract, SkipsOnRequest) {
-  this->append({1, 1});
-  this->acquire();
-  EXPECT_TRUE(this->skip(1));
-  EXPECT_EQ(this->next(), "2");
-  EXPECT_EQ(this->republish({GlobalSequence{1}}), 0) << "it was never published";
+TEST_P(RelayStoreContract, SkipsOnRequest) {
+  append({1, 1});
+  acquire();
+  EXPECT_TRUE(skip(1));
+  EXPECT_EQ(next(), "2");
+  EXPECT_EQ(republish({GlobalSequence{1}}), 0) << "it was never published";
 }
 
 // --- sending again
 
-TYPED_TEST(RelayStoreContract, RepublishesWhatIsPublished) {
-  this->append({1, 2, 1});
-  this->acquire();
-  this->publish(1);
-  this->publish(2);
-  EXPECT_EQ(this->republish({GlobalSequence{1}, GlobalSequence{2}, GlobalSequence{3}}), 2);
-  EXPECT_EQ(this->next(), "1r1 republished 2r2 republished 3");
-  EXPECT_EQ(this->next(this->all, 9, {.redelivery = 1}), "2r2 republished 3");
+TEST_P(RelayStoreContract, RepublishesWhatIsPublished) {
+  append({1, 2, 1});
+  acquire();
+  publish(1);
+  publish(2);
+  EXPECT_EQ(republish({GlobalSequence{1}, GlobalSequence{2}, GlobalSequence{3}}), 2);
+  EXPECT_EQ(next(), "1r1 republished 2r2 republished 3");
+  EXPECT_EQ(next(all, 9, {.redelivery = 1}), "2r2 republished 3");
 }
 
-TYPED_TEST(RelayStoreContract, NeverGivesANumberTwice) {
-  this->append({1});
-  this->acquire();
-  this->publish(1);
+TEST_P(RelayStoreContract, NeverGivesANumberTwice) {
+  append({1});
+  acquire();
+  publish(1);
   for (std::int64_t i = 1; i < 4; ++i) {
-    this->republish({GlobalSequence{1}});
-    EXPECT_EQ(this->next(), "1r" + std::to_string(i) + " republished");
-    EXPECT_TRUE(this->publish(1, i));
-    EXPECT_EQ(this->next(), "");
+    republish({GlobalSequence{1}});
+    EXPECT_EQ(next(), "1r" + std::to_string(i) + " republished");
+    EXPECT_TRUE(publish(1, i));
+    EXPECT_EQ(next(), "");
   }
 }
 
-TYPED_TEST(RelayStoreContract, HasNothingToRetryOrRepublish) {
-  this->append({1});
-  EXPECT_EQ(this->retry(1, 9), 0);
-  EXPECT_EQ(this->republish({GlobalSequence{1}}), 0);
-  EXPECT_EQ(this->next(), "1");
+TEST_P(RelayStoreContract, HasNothingToRetryOrRepublish) {
+  append({1});
+  EXPECT_EQ(retry(1, 9), 0);
+  EXPECT_EQ(republish({GlobalSequence{1}}), 0);
+  EXPECT_EQ(next(), "1");
 }
 
 // --- partitions
 
-TYPED_TEST(RelayStoreContract, HoldsANewGenerationUntilTheOldOneIsDrained) {
-  this->append({1, 2});
-  this->acquire();
-  this->subject->operations().resize(2, "ann");
-  this->append({1});
+TEST_P(RelayStoreContract, HoldsANewGenerationUntilTheOldOneIsDrained) {
+  append({1, 2});
+  acquire();
+  subject->operations().resize(2, "ann");
+  append({1});
   const PartitionId later = PartitionId::of("thing-1", 2);
-  EXPECT_EQ(this->next(), "1 2");
-  EXPECT_EQ(this->next(later), "");
-  this->publish(1);
-  EXPECT_EQ(this->next(later), "");
-  EXPECT_TRUE(this->look().partitions[0].is_needed);
+  EXPECT_EQ(next(), "1 2");
+  EXPECT_EQ(next(later), "");
+  publish(1);
+  EXPECT_EQ(next(later), "");
+  EXPECT_TRUE(look().partitions[0].is_needed);
 
-  this->publish(2);
+  publish(2);
 
-  EXPECT_EQ(this->next(later), "3");
-  EXPECT_FALSE(this->look().partitions[0].is_needed);
+  EXPECT_EQ(next(later), "3");
+  EXPECT_FALSE(look().partitions[0].is_needed);
 }
 
-TYPED_TEST(RelayStoreContract, RetriesUnderTheGenerationThatIsBeingDrained) {
-  this->append({1, 1});
-  this->acquire();
-  this->park(1);
-  this->subject->operations().resize(2, "ann");
-  this->append({1});
-  EXPECT_EQ(this->retry(1, 1), 1);
-  EXPECT_EQ(this->next(), "1r1 2");
-  EXPECT_EQ(this->next(PartitionId::of("thing-1", 2)), "");
+TEST_P(RelayStoreContract, RetriesUnderTheGenerationThatIsBeingDrained) {
+  append({1, 1});
+  acquire();
+  park(1);
+  subject->operations().resize(2, "ann");
+  append({1});
+  EXPECT_EQ(retry(1, 1), 1);
+  EXPECT_EQ(next(), "1r1 2");
+  EXPECT_EQ(next(PartitionId::of("thing-1", 2)), "");
 }
 
-TYPED_TEST(RelayStoreContract, StopsAPartitionUntilItIsAdopted) {
-  this->append({1});
-  this->acquire();
-  EXPECT_TRUE(this->store->stop(this->leases[this->all], "broker_lost", "it is empty"));
-  this->store->release(this->leases[this->all]);
-  EXPECT_FALSE(this->store->acquire(this->all, "b", ttl));
-  EXPECT_TRUE(this->look().partitions[0].is_stopped);
+TEST_P(RelayStoreContract, StopsAPartitionUntilItIsAdopted) {
+  append({1});
+  acquire();
+  EXPECT_TRUE(store->stop(leases[all], "broker_lost", "it is empty"));
+  store->release(leases[all]);
+  EXPECT_FALSE(store->acquire(all, "b", ttl));
+  EXPECT_TRUE(look().partitions[0].is_stopped);
 
-  this->subject->operations().adopt(this->all, 41, "ann");
+  subject->operations().adopt(all, 41, "ann");
 
-  const auto adopted = this->acquire(this->all, "b");
+  const auto adopted = acquire(all, "b");
   EXPECT_EQ(adopted.broker_sequence, 41u);
   EXPECT_TRUE(adopted.adopted);
-  EXPECT_FALSE(this->look().partitions[0].is_stopped);
+  EXPECT_FALSE(look().partitions[0].is_stopped);
 }
 
 }  // namespace

@@ -21,78 +21,74 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
 
-TYPED_TEST_SUITE(EventStoreContract, test::Subjects, test::SubjectNames);
-
-TYPED_TEST(EventStoreContract, CommitsATransactionWholeOrNotAtAll) {
+TEST_P(EventStoreContract, CommitsATransactionWholeOrNotAtAll) {
   const StreamId order = StreamId::parse("order-1");
   const NewEvent event{"a", 1, false, "{}"};
-  const StreamAppend append{order, ExpectedVersion::any(), {&event, 1}};
+  const StreamAppend one{order, ExpectedVersion::any(), {&event, 1}};
 
-  this->store->transact([&](Transaction& transaction) {
-    transaction.append({.streams = {&append, 1}});
-    transaction.append({.streams = {&append, 1}});
+  store->transact([&](Transaction& transaction) {
+    transaction.append({.streams = {&one, 1}});
+    transaction.append({.streams = {&one, 1}});
     EXPECT_THAT(lines(transaction.read_stream(order)), SizeIs(2));
   });
-  EXPECT_THAT(lines(this->store->read_stream(order)), SizeIs(2));
+  EXPECT_THAT(lines(store->read_stream(order)), SizeIs(2));
 
-  EXPECT_THROW(this->store->transact([&](Transaction& transaction) {
-    transaction.append({.streams = {&append, 1}});
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    transaction.append({.streams = {&one, 1}});
     throw std::runtime_error{"no"};
   }),
                std::runtime_error);
-  EXPECT_THAT(lines(this->store->read_stream(order)), SizeIs(2));
-  this->append("order-1", {"b"});
-  EXPECT_THAT(lines(this->store->read_stream(order)),
+  EXPECT_THAT(lines(store->read_stream(order)), SizeIs(2));
+  append("order-1", {"b"});
+  EXPECT_THAT(lines(store->read_stream(order)),
               ElementsAre("1 order-1@1 a", "2 order-1@2 a", "3 order-1@3 b"));
 }
 
-TYPED_TEST(EventStoreContract, UndoesAnAppendThatFailedInATransactionThatGoesOn) {
-  this->append("stock-1", {"s"});
+TEST_P(EventStoreContract, UndoesAnAppendThatFailedInATransactionThatGoesOn) {
+  append("stock-1", {"s"});
   const StreamId order = StreamId::parse("order-1");
   const StreamId stock = StreamId::parse("stock-1");
   const NewEvent event{"a", 1, false, "{}"};
   const std::vector<StreamAppend> lost{{order, ExpectedVersion::none(), {&event, 1}},
                                        {stock, ExpectedVersion::none(), {&event, 1}}};
 
-  this->store->transact([&](Transaction& transaction) {
+  store->transact([&](Transaction& transaction) {
     EXPECT_THROW(transaction.append({.streams = lost}), ConcurrencyConflict);
     EXPECT_THAT(lines(transaction.read_stream(order)), IsEmpty());
     transaction.append({.streams = {&lost[0], 1}});
   });
 
-  EXPECT_THAT(lines(this->store->read_all()), ElementsAre("1 stock-1@1 s", "2 order-1@1 a"));
+  EXPECT_THAT(lines(store->read_all()), ElementsAre("1 stock-1@1 s", "2 order-1@1 a"));
 }
 
-TYPED_TEST(EventStoreContract, RefusesToWriteInsideItsOwnTransaction) {
-  EXPECT_THROW(this->store->transact([&](Transaction&) { this->append("order-1", {"a"}); }),
+TEST_P(EventStoreContract, RefusesToWriteInsideItsOwnTransaction) {
+  EXPECT_THROW(store->transact([&](Transaction&) { append("order-1", {"a"}); }), UsageError);
+  EXPECT_THROW(store->transact([&](Transaction&) { store->transact([](Transaction&) {}); }),
                UsageError);
-  EXPECT_THROW(
-      this->store->transact([&](Transaction&) { this->store->transact([](Transaction&) {}); }),
-      UsageError);
-  EXPECT_EQ(this->store->last_sequence(), GlobalSequence{0});
-  EXPECT_NO_THROW(this->append("order-1", {"a"}));
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{0});
+  EXPECT_NO_THROW(append("order-1", {"a"}));
 }
 
-TYPED_TEST(EventStoreContract, NotifiesAfterCommitsAndOnlyThen) {
+TEST_P(EventStoreContract, NotifiesAfterCommitsAndOnlyThen) {
   std::vector<std::string> heard;
-  const Subscription listening = this->store->on_commit([&](const CommitNotice& notice) {
+  const Subscription listening = store->on_commit([&](const CommitNotice& notice) {
     for (const StoredEvent& event : notice.events) {
       heard.push_back(event.describe() + ' ' + std::string{event.payload});
     }
-    EXPECT_EQ(this->store->last_sequence(), notice.events.back().sequence);
+    EXPECT_EQ(store->last_sequence(), notice.events.back().sequence);
   });
   const Subscription throwing =
-      this->store->on_commit([](const CommitNotice&) { throw std::runtime_error{"no"}; });
+      store->on_commit([](const CommitNotice&) { throw std::runtime_error{"no"}; });
 
-  this->append("order-1", ExpectedVersion::none(), {{"a", 1, false, R"({"n":1})"}});
-  EXPECT_THROW(this->append("order-1", ExpectedVersion::none(), {{"a", 1, false, "{}"}}),
+  append("order-1", ExpectedVersion::none(), {{"a", 1, false, R"({"n":1})"}});
+  EXPECT_THROW(append("order-1", ExpectedVersion::none(), {{"a", 1, false, "{}"}}),
                ConcurrencyConflict);
-  this->store->transact([&](Transaction& transaction) {
+  store->transact([&](Transaction& transaction) {
     const StreamId order = StreamId::parse("order-2");
     const std::string payload = R"({"n":2})";
     const NewEvent event{"b", 1, false, payload};
-    const StreamAppend append{order, ExpectedVersion::any(), {&event, 1}};
-    transaction.append({.streams = {&append, 1}});
+    const StreamAppend one{order, ExpectedVersion::any(), {&event, 1}};
+    transaction.append({.streams = {&one, 1}});
     EXPECT_THAT(heard, SizeIs(1));
   });
 
@@ -118,39 +114,39 @@ class Recorder : public TransactionParticipant {
   std::string detail_;
 };
 
-TYPED_TEST(EventStoreContract, ShowsAParticipantEveryAppend) {
+TEST_P(EventStoreContract, ShowsAParticipantEveryAppend) {
   Recorder recorder;
-  this->store->attach(recorder);
-  this->append("order-1", {"a", "b"});
-  EXPECT_THROW(this->append("order-1", {"refused"}), std::domain_error);
-  this->append("order-1", {"c"});
+  store->attach(recorder);
+  append("order-1", {"a", "b"});
+  EXPECT_THROW(append("order-1", {"refused"}), std::domain_error);
+  append("order-1", {"c"});
 
   EXPECT_THAT(recorder.seen, ElementsAre(1, 2, 3));
-  EXPECT_EQ(this->store->last_sequence(), GlobalSequence{3});
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{3});
 }
 
-TYPED_TEST(EventStoreContract, RefusesAppendsWithoutARequiredParticipant) {
+TEST_P(EventStoreContract, RefusesAppendsWithoutARequiredParticipant) {
   Recorder recorder;
-  this->store->attach(recorder);
-  this->store->detach(recorder);
-  EXPECT_THROW(this->append("order-1", {"a"}), ParticipantMissing);
+  store->attach(recorder);
+  store->detach(recorder);
+  EXPECT_THROW(append("order-1", {"a"}), ParticipantMissing);
 
   Recorder other{"2"};
-  EXPECT_THROW(this->store->attach(other), UsageError);
-  EXPECT_THROW(this->append("order-1", {"a"}), ParticipantMissing);
+  EXPECT_THROW(store->attach(other), UsageError);
+  EXPECT_THROW(append("order-1", {"a"}), ParticipantMissing);
 
-  this->store->forget_participant("recorder");
-  EXPECT_NO_THROW(this->append("order-1", {"a"}));
+  store->forget_participant("recorder");
+  EXPECT_NO_THROW(append("order-1", {"a"}));
 }
 
-TYPED_TEST(EventStoreContract, SeesEveryConflictOfManyThreads) {
+TEST_P(EventStoreContract, SeesEveryConflictOfManyThreads) {
   constexpr int threads = 8;
   constexpr int each = 40;
   std::atomic<int> conflicts{0};
   std::vector<std::jthread> workers;
   for (int t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
-      Repository<test::Order> orders{*this->store};
+      Repository<test::Order> orders{*store};
       const auto id = Id<test::Order>::from(std::to_string(t % 2));
       for (int i = 0; i < each; ++i) {
         retry({.attempts = 10'000}, [&] {
@@ -169,21 +165,21 @@ TYPED_TEST(EventStoreContract, SeesEveryConflictOfManyThreads) {
   }
   workers.clear();
 
-  EXPECT_EQ(this->store->last_sequence(), GlobalSequence{threads * each});
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{threads * each});
   for (const std::string key : {"0", "1"}) {
-    const auto order = Repository<test::Order>{*this->store}.load(Id<test::Order>::from(key));
+    const auto order = Repository<test::Order>{*store}.load(Id<test::Order>::from(key));
     EXPECT_EQ(order.state().notes, threads * each / 2);
   }
 }
 
-TYPED_TEST(EventStoreContract, CountsWhatItCommitsAndWhatFails) {
-  this->append("order-1", {"a", "b"});
-  this->append("order-1", {"c"});
-  EXPECT_THROW(this->append("order-1", ExpectedVersion::none(), {{"d", 1, false, "{}"}}),
+TEST_P(EventStoreContract, CountsWhatItCommitsAndWhatFails) {
+  append("order-1", {"a", "b"});
+  append("order-1", {"c"});
+  EXPECT_THROW(append("order-1", ExpectedVersion::none(), {{"d", 1, false, "{}"}}),
                ConcurrencyConflict);
 
   EXPECT_THAT(
-      this->metrics.counts(),
+      metrics.counts(),
       UnorderedElementsAre(Pair("stela_store_commits_total", 2),
                            Pair("stela_store_writes_total", 2), Pair("stela_store_events_total", 3),
                            Pair("stela_store_failed_writes_total{error=concurrency_conflict}", 1)));

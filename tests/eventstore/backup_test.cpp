@@ -216,6 +216,8 @@ struct Fault {
   std::string name;
   test::Verdict verdict;
   std::vector<test::FileOperation> operations;
+
+  friend void PrintTo(const Fault& fault, std::ostream* out) { *out << fault.name; }
 };
 
 class FailingBackup : public Backup, public ::testing::WithParamInterface<Fault> {};
@@ -264,7 +266,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Fault{"FullDisk", test::Verdict::disk_full, {FileOperation::write}},
                       Fault{"ShortWrite", test::Verdict::short_write, {FileOperation::write}},
                       Fault{"SyncError", test::Verdict::io_error, {FileOperation::sync}}),
-    [](const auto& fault) { return fault.param.name; });
+    ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace stela

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <ostream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -88,6 +89,10 @@ TEST_F(Transfer, ExportsWhatAQuerySelects) {
 struct RoundTrip {
   int seed;
   Codec codec;
+
+  friend void PrintTo(const RoundTrip& trip, std::ostream* out) {
+    *out << to_string(trip.codec) << '_' << trip.seed;
+  }
 };
 
 class TransferOfAnyHistory : public Transfer, public ::testing::WithParamInterface<RoundTrip> {};
@@ -114,10 +119,7 @@ std::vector<RoundTrip> round_trips() {
   return all;
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, TransferOfAnyHistory, ::testing::ValuesIn(round_trips()),
-                         [](const auto& trip) {
-                           return std::string{to_string(trip.param.codec)} + "_" +
-                                  std::to_string(trip.param.seed);
-                         });
+                         ::testing::PrintToStringParamName());
 
 TEST_F(Transfer, KeepsPayloadsThatAreNearlyJson) {
   auto original = in_memory();

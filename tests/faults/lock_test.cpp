@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <future>
 #include <mutex>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -72,14 +73,20 @@ void hold_the_lock_of_sqlite(const std::string& path, Hold& hold) {
   sqlite3_close(database);
 }
 
-using Holder = void (*)(const std::string&, Hold&);
+/// Whose lock it is, and what holds it.
+struct Holder {
+  const char* lock;
+  void (*hold)(const std::string&, Hold&);
+
+  friend void PrintTo(const Holder& holder, std::ostream* out) { *out << holder.lock; }
+};
 
 class LockHeldElsewhere : public ::testing::TestWithParam<Holder> {
  protected:
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   const test::Shared<Hold> hold;
-  test::Process holder{[this] { GetParam()(path, *hold); }};
+  test::Process holder{[this] { GetParam().hold(path, *hold); }};
 };
 
 TEST_P(LockHeldElsewhere, EndsInStoreBusyWhenTheTimeIsUpAndNotBefore) {
@@ -146,10 +153,9 @@ TEST_P(LockHeldElsewhere, LetsOthersRead) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Locks, LockHeldElsewhere,
-                         ::testing::Values(hold_the_write_lock, hold_the_lock_of_sqlite),
-                         [](const auto& test) {
-                           return test.param == hold_the_write_lock ? "OfStela" : "OfSqlite";
-                         });
+                         ::testing::Values(Holder{"OfStela", hold_the_write_lock},
+                                           Holder{"OfSqlite", hold_the_lock_of_sqlite}),
+                         ::testing::PrintToStringParamName());
 
 TEST(LockHeldElsewhere, ByAStoppedProcessIsWaitedForUntilItGoesOn) {
   const test::TempDir dir;

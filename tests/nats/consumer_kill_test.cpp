@@ -8,6 +8,7 @@
 #include <atomic>
 #include <csignal>
 #include <functional>
+#include <ostream>
 #include <random>
 
 #include <unistd.h>
@@ -32,6 +33,16 @@ enum class Step : int {
   after_the_commit,
   after_the_answer,
 };
+
+void PrintTo(Step step, std::ostream* out) {
+  constexpr const char* names[] = {"never",
+                                   "before_the_transaction",
+                                   "in_the_handler",
+                                   "before_the_commit",
+                                   "after_the_commit",
+                                   "after_the_answer"};
+  *out << names[static_cast<int>(step)];
+}
 
 struct Progress {
   /// How often the consumers have come to the step, all together.
@@ -109,7 +120,7 @@ struct Consuming {
   }
 };
 
-class Killing : public ::testing::TestWithParam<Step> {
+class KilledConsumer : public ::testing::Test {
  protected:
   void SetUp() override {
     // In a process of its own: a fork is only sound before there are threads.
@@ -165,6 +176,8 @@ class Killing : public ::testing::TestWithParam<Step> {
   test::Shared<Progress> progress;
 };
 
+class Killing : public KilledConsumer, public ::testing::WithParamInterface<Step> {};
+
 TEST_P(Killing, TheConsumerAtOneStepLeavesEachEffectOnce) {
   const Consuming consuming{database, server.url(), GetParam()};
 
@@ -177,12 +190,13 @@ TEST_P(Killing, TheConsumerAtOneStepLeavesEachEffectOnce) {
 INSTANTIATE_TEST_SUITE_P(Steps, Killing,
                          ::testing::Values(Step::before_the_transaction, Step::in_the_handler,
                                            Step::before_the_commit, Step::after_the_commit,
-                                           Step::after_the_answer));
+                                           Step::after_the_answer),
+                         ::testing::PrintToStringParamName());
 
-class KillingHandler : public Killing {};
+class KillingHandler : public KilledConsumer {};
 
-TEST_P(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
-  const Consuming consuming{database, server.url(), GetParam(), "order-13"};
+TEST_F(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
+  const Consuming consuming{.database = database, .url = server.url(), .fatal = "order-13"};
   const auto letters = [this] {
     return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0
                ? count("SELECT count(*) FROM inbox_dead_letters WHERE retry = 0")
@@ -203,8 +217,8 @@ TEST_P(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
   EXPECT_EQ(letter.error, "the process ended while it was handling this message");
 }
 
-TEST_P(KillingHandler, IsTriedOnceMoreWhenAnOperatorWantsIt) {
-  const Consuming consuming{database, server.url(), GetParam(), "order-13"};
+TEST_F(KillingHandler, IsTriedOnceMoreWhenAnOperatorWantsIt) {
+  const Consuming consuming{.database = database, .url = server.url(), .fatal = "order-13"};
   const auto dead_after = [this](int attempts) {
     return [this, attempts] {
       return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0 &&
@@ -220,11 +234,9 @@ TEST_P(KillingHandler, IsTriedOnceMoreWhenAnOperatorWantsIt) {
   EXPECT_LE(deaths, 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(Steps, KillingHandler, ::testing::Values(Step::never));
+class KillingAtAnyTime : public KilledConsumer {};
 
-class KillingAtAnyTime : public Killing {};
-
-TEST_P(KillingAtAnyTime, LeavesEachEffectOnce) {
+TEST_F(KillingAtAnyTime, LeavesEachEffectOnce) {
   const Consuming consuming{database, server.url()};
   std::minstd_rand random{20261121};
   std::uniform_int_distribution<int> life{5'000, 60'000};
@@ -246,8 +258,6 @@ TEST_P(KillingAtAnyTime, LeavesEachEffectOnce) {
   EXPECT_GE(deaths, 2);
   expect_each_effect_once();
 }
-
-INSTANTIATE_TEST_SUITE_P(Steps, KillingAtAnyTime, ::testing::Values(Step::never));
 
 }  // namespace
 }  // namespace stela

@@ -2,6 +2,7 @@
 #include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
 #include "support/messages.hpp"
+#include "support/print_enums.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/nats/stream_reader.hpp>
@@ -50,7 +51,7 @@ class StreamReading : public ::testing::TestWithParam<Fence> {
 
 INSTANTIATE_TEST_SUITE_P(EveryFence, StreamReading,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(StreamReading, FindsWhatARelayPublishedAndOthersDid) {
   Shop shop{dir_.file("shop.db"), server_.url(), {.fence = GetParam()}};

@@ -1,5 +1,6 @@
 // How a relay asks a broker that isn't set up as it should be.
 #include "outbox/shop.hpp"
+#include "support/print_enums.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,7 +64,7 @@ class BrokerTrouble : public ::testing::TestWithParam<Fence> {
 
 INSTANTIATE_TEST_SUITE_P(EveryFence, BrokerTrouble,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(BrokerTrouble, WithoutAStreamItIsAskedEverMoreSlowly) {
   Shop shop{{.fence = GetParam()}, probing};

@@ -1,5 +1,6 @@
 // What counts as published against what stands at the broker.
 #include "outbox/shop.hpp"
+#include "support/print_enums.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -84,7 +85,7 @@ class Comparison : public ::testing::TestWithParam<Fence> {
 
 INSTANTIATE_TEST_SUITE_P(EveryFence, Comparison,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(Comparison, FindsNothingWhereNothingIsMissing) {
   EXPECT_EQ(compare(), "0 of 4, 4 found");

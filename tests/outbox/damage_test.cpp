@@ -3,6 +3,7 @@
 #include "outbox/evidence.hpp"
 #include "outbox/shop.hpp"
 #include "support/fault_vfs.hpp"
+#include "support/print_enums.hpp"
 #include "support/process.hpp"
 
 #include <stela/framework/error.hpp>
@@ -93,7 +94,7 @@ struct FailingDisk : ::testing::TestWithParam<Fence> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Fences, FailingDisk, ::testing::Values(Fence::stream, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(FailingDisk, LosesNothingWhereverItFails) {
   for (int nth = 1; nth < 60; nth += nth < 24 ? 1 : 5) {
@@ -254,7 +255,7 @@ struct SetClock : ::testing::TestWithParam<Fence> {
 
 INSTANTIATE_TEST_SUITE_P(EveryFence, SetClock,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(SetClock, AnHourAhead) {
   relay_both(10);

@@ -2,6 +2,7 @@
 // the database is opened as it would be found after one.
 #include "outbox/shop.hpp"
 #include "support/fault_vfs.hpp"
+#include "support/print_enums.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -107,7 +108,7 @@ struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
 
 INSTANTIATE_TEST_SUITE_P(Durabilities, NoGhost,
                          ::testing::Values(sqlite::Durability::full, sqlite::Durability::relaxed),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(NoGhost, IsSentWhatAPowerCutCouldTakeBack) {
   int sent = 0;

@@ -1,5 +1,6 @@
 // What becomes of a message that can't be published, and the operator's way out.
 #include "outbox/shop.hpp"
+#include "support/print_enums.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -23,7 +24,7 @@ class Poison : public ::testing::TestWithParam<Fence> {
 
 INSTANTIATE_TEST_SUITE_P(EveryFence, Poison,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(Poison, ParksTheMessageAndItsStream) {
   Shop shop{outbox()};

@@ -1,6 +1,7 @@
 // Relays in processes of their own: killed, paused, joining, leaving, and resized under load.
 #include "outbox/evidence.hpp"
 #include "support/histories.hpp"
+#include "support/print_enums.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
@@ -149,7 +150,7 @@ class RelayProcesses : public ::testing::TestWithParam<Fence> {};
 
 INSTANTIATE_TEST_SUITE_P(EveryFence, RelayProcesses,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
-                         [](const auto& each) { return std::string{to_string(each.param)}; });
+                         ::testing::PrintToStringParamName());
 
 TEST_P(RelayProcesses, AreKilledAndNothingIsLostOrTwiceInTheStream) {
   Site site{GetParam(), 2};

@@ -140,7 +140,14 @@ TEST(ModelReader, ReadsOnly) {
 }
 
 /// What somebody did to the tables behind Stela's back.
-class AlteredTables : public ::testing::TestWithParam<const char*> {};
+struct Alteration {
+  const char* name;
+  const char* sql;
+
+  friend void PrintTo(const Alteration& alteration, std::ostream* out) { *out << alteration.name; }
+};
+
+class AlteredTables : public ::testing::TestWithParam<Alteration> {};
 
 TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
   const test::TempDir dir = test::TempDir::in_memory();
@@ -149,7 +156,7 @@ TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
     Projections projections{store};
     projections.add(Totals<1>{});
   }
-  test::RawSqlite{dir.file("a.db")}.run(GetParam());
+  test::RawSqlite{dir.file("a.db")}.run(GetParam().sql);
   auto store = sqlite::open(dir.file("a.db"));
   Projections projections{store};
   projections.add(Totals<1>{});
@@ -162,12 +169,15 @@ TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
   EXPECT_THAT(projections::list(store).at(0).error, HasSubstr("altered or dropped by hand"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Hands, AlteredTables,
-                         ::testing::Values("DROP VIEW orders; DROP TABLE \"totals@1.orders\"",
-                                           "ALTER TABLE \"totals@1.orders\" ADD COLUMN more TEXT",
-                                           "DROP INDEX \"totals@1.orders_by_customer\"",
-                                           "CREATE INDEX extra ON \"totals@1.orders\" (cents)",
-                                           "DROP VIEW orders"));
+INSTANTIATE_TEST_SUITE_P(
+    Hands, AlteredTables,
+    ::testing::Values(
+        Alteration{"NoTable", "DROP VIEW orders; DROP TABLE \"totals@1.orders\""},
+        Alteration{"AnotherColumn", "ALTER TABLE \"totals@1.orders\" ADD COLUMN more TEXT"},
+        Alteration{"NoIndex", "DROP INDEX \"totals@1.orders_by_customer\""},
+        Alteration{"AnotherIndex", "CREATE INDEX extra ON \"totals@1.orders\" (cents)"},
+        Alteration{"NoView", "DROP VIEW orders"}),
+    ::testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace stela

@@ -1,0 +1,38 @@
+// The stores that keep the contract. A new one joins by adding itself to the list at the end.
+#include "contract/event_store.hpp"
+
+#include <stela/testing/memory_store.hpp>
+
+#include <memory>
+
+namespace stela::test {
+namespace {
+
+std::unique_ptr<EventStore> in_memory(const TempDir&, const stela::testing::ManualClock& clock,
+                                      MetricSink* metrics) {
+  return std::make_unique<stela::testing::MemoryStore>(
+      stela::testing::MemoryStore::Options{.metrics = metrics, .clock = &clock});
+}
+
+std::unique_ptr<EventStore> sqlite_in_memory(const TempDir&,
+                                             const stela::testing::ManualClock& clock,
+                                             MetricSink* metrics) {
+  return std::unique_ptr<EventStore>{
+      new sqlite::Store{sqlite::open_in_memory({.metrics = metrics, .clock = &clock})}};
+}
+
+std::unique_ptr<EventStore> sqlite_file(const TempDir& dir,
+                                        const stela::testing::ManualClock& clock,
+                                        MetricSink* metrics) {
+  return std::unique_ptr<EventStore>{
+      new sqlite::Store{sqlite::open(dir.file("shop.db"), {.metrics = metrics, .clock = &clock})}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, EventStoreContract,
+                         ::testing::Values(Subject{"InMemory", in_memory},
+                                           Subject{"SqliteInMemory", sqlite_in_memory},
+                                           Subject{"SqliteFile", sqlite_file}),
+                         ::testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace stela::test
