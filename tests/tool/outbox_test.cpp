@@ -93,19 +93,43 @@ TEST_F(ToolOutbox, DiscardAsksFirst) {
 }
 
 TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
-  EXPECT_EQ(outbox({"check"}).code, 0);
-  EXPECT_EQ(outbox({"check", "--max-pending", "3"}).code, 0);
-  const Ran many = outbox({"check", "--max-pending", "2"});
+  const auto check = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"check", "--min-workers", "0"});
+    return outbox(std::move(words));
+  };
+  EXPECT_EQ(check({}).code, 0);
+  EXPECT_EQ(check({"--max-pending", "3"}).code, 0);
+  const Ran many = check({"--max-pending", "2"});
   EXPECT_EQ(many.code, 2);
   EXPECT_EQ(many.out, "CRITICAL: pending is 3, more than 2\n");
-  const Ran nagios = outbox({"check", "--max-pending", "2", "--format", "nagios"});
+  const Ran nagios = check({"--max-pending", "2", "--format", "nagios"});
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
-  EXPECT_THAT(nagios.out, HasSubstr("pending=3;;2"));
-  EXPECT_EQ(member(outbox({"check", "--json"}).out, "state"), "OK");
+  EXPECT_THAT(nagios.out, HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 stopped=0;;0"));
+  EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
   EXPECT_EQ(run({"outbox", "check", "--db", dir_.file("none.db")}).code, 3);
   EXPECT_EQ(outbox({"check", "--max-lag", "soon"}).code, 2);
+}
+
+TEST_F(ToolOutbox, ChecksAgainstLimitsThatNobodySet) {
+  const Ran unattended = outbox({"check"});
+  EXPECT_EQ(unattended.code, 2);
+  EXPECT_EQ(unattended.out, "CRITICAL: workers is 0, fewer than 1\n");
+  EXPECT_THAT(outbox({"check", "--format", "nagios"}).out, HasSubstr(" workers=0;;1:"));
+
+  park(2);
+  const Ran parked = outbox({"check", "--min-workers", "0"});
+  EXPECT_EQ(parked.code, 1);
+  EXPECT_EQ(parked.out, "WARNING: parked is 1, more than 0\n");
+  EXPECT_EQ(outbox({"check", "--min-workers", "0", "--warn-parked", "1"}).code, 0);
+
+  RawSqlite raw{db_};
+  raw.drop_triggers();
+  raw.run("UPDATE events SET recorded_at = recorded_at - 61000000 WHERE sequence = 1");
+  EXPECT_EQ(outbox({"check", "--min-workers", "0", "--warn-parked", "1"}).code, 1);
+  raw.run("UPDATE events SET recorded_at = recorded_at - 240000000 WHERE sequence = 1");
+  EXPECT_EQ(outbox({"check", "--min-workers", "0"}).code, 2);
 }
 
 TEST_F(ToolOutbox, ResizesAndSyncs) {

@@ -134,7 +134,8 @@ std::string reference_page(const HelpContext& context) {
   list(common_options());
   text +=
       "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 can't connect, 130 "
-      "interrupted.\n`outbox check` has those of monitoring systems: 0 fine, 2 critical, "
+      "interrupted.\n`outbox check` has those of monitoring systems: 0 fine, 1 warning, 2 "
+      "critical, "
       "3 unknown.\n";
   for (const Command& command : context.commands) {
     text.append("\n## ").append(command.path).append("\n\n`");
