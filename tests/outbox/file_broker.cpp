@@ -15,6 +15,16 @@ std::string in_quotes(std::string_view text) {
   return result += '\'';
 }
 
+/// As SQL, whatever bytes it has.
+std::string as_sql(std::string_view payload) {
+  std::string hex;
+  for (const char c : payload) {
+    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+    hex += "0123456789abcdef"[static_cast<unsigned char>(c) & 15];
+  }
+  return "CAST(x'" + hex + "' AS TEXT)";
+}
+
 std::string of(int partition) {
   return " WHERE partition = " + std::to_string(partition);
 }
@@ -60,7 +70,7 @@ void FileBroker::publish(const OutgoingMessage& message) {
   request.row += in_quotes(message.store_id) + ", ";
   request.row += std::to_string(message.event.sequence.value()) + ", ";
   request.row += std::to_string(message.redelivery) + ", ";
-  request.row += in_quotes(message.event.payload);
+  request.row += as_sql(message.event.payload);
   sent_.push_back(std::move(request));
 }
 
