@@ -212,6 +212,23 @@ TEST_F(ToolWork, RefusesASecondWorkerOfTheSameName) {
   EXPECT_EQ(run(work({"--id", "w1", "--once"})).code, 0);
 }
 
+TEST_F(ToolWork, RefusesOneOfTwoWorkersThatStartTogether) {
+  Running first{work({"--id", "w1", "--silent"})};
+  Running second{work({"--id", "w1", "--silent"})};
+  const auto is_refused = [](Running& worker) {
+    return worker.err().find("a worker named 'w1' is alive") != std::string::npos;
+  };
+  ASSERT_TRUE(eventually([&] { return is_refused(first) || is_refused(second); }));
+
+  Running& refused = is_refused(first) ? first : second;
+  Running& working = is_refused(first) ? second : first;
+  EXPECT_EQ(refused.wait(), 1);
+  append(1);
+  ASSERT_TRUE(eventually([&] { return member(status(), "published") == "1"; }));
+  working.signal(SIGTERM);
+  EXPECT_EQ(working.wait(), 0) << working.err();
+}
+
 TEST_F(ToolWork, WithoutABrokerSaysSo) {
   append(1);
   const Ran ran =

@@ -158,9 +158,20 @@ class Relay::Driver final : public relay::Observer {
   Steady now() const { return event_store_.core().options().clock->steady_now(); }
 
   void begin() {
-    if (std::exchange(started_, true)) return;
+    if (started_) return;
+    join();
+    started_ = true;
     worker_.start();
     next_purge_ = now() + first_purge_after;
+  }
+
+  void join() try {
+    store_->join(options_.worker, options_.heartbeat_ttl);
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& e) {
+    // A heartbeat comes later, or the store's trouble lasts and is told again.
+    on_incident({.kind = relay::Incident::Kind::store_trouble, .text = e.what()});
   }
 
   /// A little at a time: leases have to be renewed meanwhile.

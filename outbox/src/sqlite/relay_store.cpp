@@ -11,6 +11,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -66,6 +68,22 @@ std::string host_name() {
   return name.data();
 }
 
+/// One that ended here without a word, or is of an earlier start of this container.
+bool has_ended(std::int64_t pid) {
+  const auto id = static_cast<pid_t>(pid);
+  return id == getpid() || (kill(id, 0) != 0 && errno == ESRCH);
+}
+
+void require_free_name(Connection& connection, std::string_view worker, const std::string& host,
+                       std::int64_t now) {
+  Query row = connection.query(sql::find_worker);
+  if (!row.bind(1, worker).step() || row.integer(2) <= now) return;
+  if (row.text(0) == host && has_ended(row.integer(1))) return;
+  throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
+                   std::string{row.text(0)} + ", process " + std::to_string(row.integer(1)) +
+                   "); two of one name would take each other's partitions"};
+}
+
 /// What can't be in a row of standing.sql, in words.
 std::string problem_of(const Query& row) {
   static constexpr std::pair<int, const char*> never_negative[] = {
@@ -100,6 +118,23 @@ std::string RelayStore::store_id() const {
 }
 
 // --- workers
+
+void RelayStore::join(std::string_view worker, std::chrono::microseconds ttl) {
+  const std::int64_t at = now();
+  const std::string host = host_name();
+  store_.core().writer().run_along(
+      [&](Connection& connection) {
+        require_free_name(connection, worker, host, at);
+        connection.query(sql::insert_worker)
+            .bind(1, worker)
+            .bind(2, host)
+            .bind(3, std::int64_t{getpid()})
+            .bind(4, at)
+            .bind(5, at + ttl.count())
+            .run();
+      },
+      Sync::none);
+}
 
 int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl) {
   const std::int64_t at = now();

@@ -21,6 +21,9 @@ class RelayStore : public relay::Store {
   /// `store` must outlive it.
   explicit RelayStore(sqlite::Store& store);
 
+  /// Takes the worker's name for this process. UsageError if a process that is alive has it.
+  void join(std::string_view worker, std::chrono::microseconds ttl);
+
   std::string store_id() const override;
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override;
   void leave(std::string_view worker) noexcept override;

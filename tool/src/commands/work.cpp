@@ -82,23 +82,6 @@ Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& out
   return options;
 }
 
-/// Another worker of this name would be taken for this one.
-void refuse_twin(OutboxOperations& operations, const Crew& crew) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  for (const WorkerStatus& worker : operations.status().workers) {
-    for (std::size_t i = 0; i < crew.size(); ++i) {
-      if (worker.name != crew.relay(i).worker() || !worker.is_alive) continue;
-      const bool is_here = worker.host == host.data();
-      // One that died here without saying so: its name is free.
-      if (is_here && kill(static_cast<pid_t>(worker.pid), 0) != 0 && errno == ESRCH) continue;
-      throw Exit{failed, "a worker named '" + in_one_line(worker.name) + "' is alive (host " +
-                             in_one_line(worker.host) + ", process " + std::to_string(worker.pid) +
-                             "); give this one another --id, or stop that one"};
-    }
-  }
-}
-
 /// For a worker that ends where the broker fails: what it ends with says so, and once is enough.
 class AllButTheEnd final : public LogSink {
  public:
@@ -130,7 +113,6 @@ class Work {
         crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())},
         metrics_file_{call.arguments.text("--metrics-file")} {
     if (metrics_file_) write_metrics();
-    refuse_twin(session_.operations(), crew_);
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
     if (const auto address = call.arguments.text("--metrics")) {
       metrics_.emplace(parse_address(*address),
@@ -148,7 +130,13 @@ class Work {
     ready_ = nullptr;
   }
 
-  int run() {
+  int run() try { return work(); } catch (const UsageError& e) {
+    // All options were checked before: another worker has this one's name.
+    throw Exit{failed, in_one_line(e.what()) + "; give this one another --id, or stop that one"};
+  }
+
+ private:
+  int work() {
     switch (plan_.how) {
       case How::once:
         return tick_until([](const OutboxStatus&) { return true; });
@@ -171,7 +159,6 @@ class Work {
     return done;
   }
 
- private:
   LogSink* log_of(const Plan& plan) {
     if (plan.dashboard) return nullptr;
     return plan.how == How::forever ? static_cast<LogSink*>(&log_) : &log_but_the_end_;

@@ -60,10 +60,11 @@ class STELA_OUTBOX_EXPORT Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// Publishes what waits now, and returns when nothing more can be done at once.
+  /// Publishes what waits now, and returns when nothing more can be done at once. UsageError, the
+  /// first time, if another process works under this worker's name.
   RelayTick tick();
 
-  /// Relays until `stop` is requested; then waits for what is in flight, and hands everything over.
+  /// Relays until `stop` is requested (UsageError as for `tick`); then waits for what is in flight, and hands everything over.
   /// A commit of this process wakes it at once, one of another process within milliseconds.
   void run(std::stop_token stop);
 
