@@ -3,6 +3,8 @@
 #include <stela/framework/metadata.hpp>
 #include <stela/framework/stored_event.hpp>
 
+#include <atomic>
+
 namespace stela {
 
 Context StoredEvent::context() const {
@@ -24,6 +26,11 @@ std::string StoredEvent::describe() const {
 }
 
 namespace detail {
+
+std::uint64_t next_kind_identity() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void throw_corrupt(const StoredEvent& event, std::string_view problem) {
   throw CorruptEvent{event.describe() + " is corrupt: " + std::string{problem}};

@@ -150,5 +150,22 @@ TEST_F(Evolution, NamesAnOldPayloadThatDoesNotConvert) {
                     HasSubstr("only one name")));
 }
 
+TEST(EventDecoder, TellsKindsOfTwoStoresApart) {
+  testing::MemoryStore one;
+  testing::MemoryStore other;
+  append(one, "person-1", {NewEvent{"person.relocated", 1, false, R"({"to":"Rome"})"}});
+  append(other, "person-1", {NewEvent{"person.baptised", 1, false, R"({"name":"Ada Byron"})"}});
+  EventDecoder<EventSet<Named, Moved>> decoder{Codec::json};
+  PersonState person;
+
+  for (testing::MemoryStore* const store : {&one, &other, &one}) {
+    for (const StoredEvent& event : store->read_all()) {
+      decoder.decode(event, [&](const auto& decoded) { person.apply(decoded); });
+    }
+  }
+
+  EXPECT_THAT(person.seen, ElementsAre("moved|Rome", "named|Ada|Byron", "moved|Rome"));
+}
+
 }  // namespace
 }  // namespace stela

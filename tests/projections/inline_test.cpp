@@ -83,6 +83,28 @@ TEST(InlineProjector, HoldsARuleOfUniquenessForAllAggregates) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
+struct Invited {
+  static constexpr EventType event_type{"order.invited", 1, should_publish};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+TEST(InlineProjector, HoldsItsRuleAfterAnAppendOfAnotherNewTypeWasRolledBack) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_inline(Emails{});
+
+  UnitOfWork unit{store};
+  unit.append(StreamId::parse("order-9"), ExpectedVersion::none(), Invited{});
+  unit.in_transaction([](Transaction&) { throw std::runtime_error{"no"}; });
+  EXPECT_THROW(unit.commit(), std::runtime_error);
+  place(store, "1");
+
+  EXPECT_THROW(place(store, "2"), UniquenessViolated);
+  EXPECT_THAT(test::lines(ModelReader{store}.query("SELECT * FROM customers")),
+              ElementsAre("jane"));
+}
+
 TEST(InlineProjector, IsRequiredOfEveryProcessThatAppends) {
   const test::TempDir dir = test::TempDir::in_memory();
   {

@@ -42,7 +42,6 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
 
  private:
   void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
-  bool in_transaction() const noexcept override { return false; }
 
   std::string path_;
   const Options options_;

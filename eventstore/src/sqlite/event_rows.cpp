@@ -56,7 +56,7 @@ StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& s
   head.stream = query.integer(0);
   if (query.is_null(1)) return head;
   head.version = query.integer(1);
-  const EventKind* const kind = kinds.find_in_transaction(query.integer(2));
+  const EventKind* const kind = kinds.find(query.integer(2), connection);
   if (kind == nullptr) {
     throw CorruptEvent{"the last event of '" + stream.name() + "' is of an unknown kind"};
   }
@@ -159,8 +159,7 @@ const EventKind& EventRows::kind_of(Query& row, std::int64_t at) {
   const std::int64_t number = row.integer(kind);
   const EventKind*& met = met_kinds[static_cast<std::uint64_t>(number) % met_kinds.size()];
   if (met != nullptr && met->number == number) return *met;
-  const EventKind* const known =
-      in_transaction ? kinds.find_in_transaction(number) : kinds.find(number, connection);
+  const EventKind* const known = kinds.find(number, connection);
   if (known == nullptr) {
     corrupt(at, "it is of kind " + std::to_string(number) + ", which doesn't exist");
   }

@@ -80,8 +80,6 @@ struct STELA_EVENTSTORE_EXPORT EventRows {
   Connection& connection;
   KindTable& kinds;
   StreamNames& names;
-  /// Reading inside a write transaction, which may have added kinds of its own.
-  bool in_transaction = false;
   /// Set if all rows are of this stream.
   const StreamId* stream = nullptr;
   Succession* succession = nullptr;

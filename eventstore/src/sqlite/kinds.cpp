@@ -3,6 +3,7 @@
 #include "sqlite_sql.hpp"
 
 #include <mutex>
+#include <new>
 
 namespace stela::sqlite {
 
@@ -14,12 +15,12 @@ const EventKind* KindTable::find_committed(std::int64_t number) {
 
 const EventKind* KindTable::find(std::int64_t number, Connection& connection) {
   if (const EventKind* const known = find_committed(number)) return known;
+  if (&connection == writer_ && !added_.empty()) return find_added(number);
   load(connection);
   return find_committed(number);
 }
 
-const EventKind* KindTable::find_in_transaction(std::int64_t number) {
-  if (const EventKind* const known = find_committed(number)) return known;
+const EventKind* KindTable::find_added(std::int64_t number) const noexcept {
   for (const auto& added : added_) {
     if (added->kind.number == number) return &added->kind;
   }
@@ -47,17 +48,26 @@ const EventKind& KindTable::add_new(const Key& key, Connection& writer) {
   return added_.back()->kind;
 }
 
-void KindTable::commit() {
-  if (added_.empty()) return;
+bool KindTable::commit() noexcept {
+  bool all_known = true;
+  if (added_.empty()) return all_known;
   const std::unique_lock lock{mutex_};
-  for (auto& entry : added_) {
+  while (!added_.empty()) {
+    std::unique_ptr<Entry>& entry = added_.front();
     if (static_cast<std::size_t>(entry->kind.number) == entries_.size() + 1) {
-      add(std::move(entry));
+      try {
+        add(entry);
+      } catch (const std::bad_alloc&) {
+        all_known = false;
+      }
+    }
+    if (entry) {
+      twins_.splice(twins_.end(), added_, added_.begin());
     } else {
-      twins_.push_back(std::move(entry));
+      added_.pop_front();
     }
   }
-  added_.clear();
+  return all_known;
 }
 
 std::size_t KindTable::hash(const Key& key) noexcept {
@@ -87,18 +97,25 @@ void KindTable::load(Connection& connection) {
   while (query.step()) {
     // Numbers are dense; what stands behind a gap was tampered with, and stays unknown.
     if (query.integer(0) != static_cast<std::int64_t>(entries_.size()) + 1) break;
-    add(std::make_unique<Entry>(
+    auto entry = std::make_unique<Entry>(
         Entry{std::string{query.text(1)},
               {static_cast<std::int32_t>(query.integer(0)), std::string{query.text(2)},
-               static_cast<int>(query.integer(3)), query.integer(4) != 0}}));
+               static_cast<int>(query.integer(3)), query.integer(4) != 0}});
+    add(entry);
   }
 }
 
-void KindTable::add(std::unique_ptr<Entry> entry) {
+void KindTable::add(std::unique_ptr<Entry>& entry) {
   const EventKind& kind = entry->kind;
-  by_key_.emplace(hash({entry->category, kind.type, kind.schema_version, kind.publishes}),
-                  entry.get());
-  entries_.push_back(std::move(entry));
+  entries_.push_back(nullptr);
+  try {
+    by_key_.emplace(hash({entry->category, kind.type, kind.schema_version, kind.publishes}),
+                    entry.get());
+  } catch (...) {
+    entries_.pop_back();
+    throw;
+  }
+  entries_.back() = std::move(entry);
 }
 
 }  // namespace stela::sqlite

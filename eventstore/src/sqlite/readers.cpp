@@ -38,9 +38,7 @@ class Cursor : public EventCursor {
   /// Adds events to the page, moves on behind them, and sets done_ at the end.
   virtual void fill(Connection& connection) = 0;
 
-  EventRows rows(Connection& connection) noexcept {
-    return {connection, kinds_, names_, reading_.in_transaction()};
-  }
+  EventRows rows(Connection& connection) noexcept { return {connection, kinds_, names_}; }
   std::int64_t rows_wanted(std::int64_t limit) const noexcept {
     return std::min(limit, pages_ <= 1 ? first_page_rows : page_rows);
   }

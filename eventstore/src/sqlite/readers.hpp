@@ -21,8 +21,6 @@ class Reading {
  public:
   virtual ~Reading() = default;
   virtual void read(FunctionRef<void(Connection&)> work) = 0;
-  /// True inside a write transaction.
-  virtual bool in_transaction() const noexcept = 0;
 };
 
 /// Reading connections, opened as they are needed and kept.
@@ -35,7 +33,6 @@ class Readers final : public Reading {
       : path_{std::move(path)}, options_{std::move(options)} {}
 
   void read(FunctionRef<void(Connection&)> work) override;
-  bool in_transaction() const noexcept override { return false; }
   void close_idle() noexcept;
 
  private:

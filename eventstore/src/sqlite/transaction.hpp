@@ -36,7 +36,6 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
 
  private:
   void read(FunctionRef<void(Connection&)> work) override { work(connection()); }
-  bool in_transaction() const noexcept override { return true; }
 
   Writer& writer_;
   WriteWork& work_;

@@ -37,6 +37,7 @@ Writer::Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock
     return SQLITE_OK;
   };
   sqlite3_wal_hook(connection_->handle(), on_commit, this);
+  kinds_.set_writer(*connection_);
   set_synchronous(settings.durability == Durability::full);
 }
 
@@ -250,6 +251,7 @@ void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
   if (full != synchronous_) set_synchronous(full);
   connection_->query(begin_sql).run();
+  kinds_.begin();
   now_ = settings_.clock->now();
   const unsigned version = connection_->data_version();
   if (!known_ || version != seen_version_) {
@@ -299,7 +301,7 @@ void Writer::commit() {
   }
   heads_.commit();
   heads_.trim();
-  kinds_.commit();
+  if (!kinds_.commit()) known_ = false;
   seen_version_ = connection_->data_version();
   if (std::exchange(distrusted_, false)) known_ = false;
 }

@@ -83,7 +83,6 @@ class InTransaction final : public sqlite::Reading {
  public:
   explicit InTransaction(Connection& connection) noexcept : connection_{connection} {}
   void read(FunctionRef<void(Connection&)> work) override { work(connection_); }
-  bool in_transaction() const noexcept override { return true; }
 
  private:
   Connection& connection_;

@@ -9,6 +9,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <string>
 #include <type_traits>
@@ -217,18 +218,23 @@ class EventDecoder<EventSet<Es...>> {
 
  private:
   int index_of(const EventKind& kind) {
-    const auto number = static_cast<std::size_t>(kind.number);
-    if (number < known_.size() && known_[number] != 0) return known_[number] - 2;
+    Known& known = known_[static_cast<std::size_t>(kind.number) % known_.size()];
+    if (known.identity == kind.identity) return known.index;
     int found = -1;
     int i = 0;
     ((detail::is_stored_form_of<Es>(kind) ? void(found = i++) : void(i++)), ...);
-    if (number < known_.size()) known_[number] = static_cast<std::int16_t>(found + 2);
+    known = {kind.identity, found};
     return found;
   }
 
+  struct Known {
+    std::uint64_t identity = 0;
+    int index = -1;
+  };
+
   Codec codec_;
-  /// By number of the kind: 0 not looked up yet, 1 not in the set, else the index plus 2.
-  std::array<std::int16_t, 64> known_{};
+  /// Kinds that were looked up, by their number; two that share a place take turns.
+  std::array<Known, 32> known_{};
 };
 
 }  // namespace stela

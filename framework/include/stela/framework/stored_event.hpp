@@ -15,6 +15,12 @@
 #include <string_view>
 
 namespace stela {
+namespace detail {
+
+/// A number that no other kind of this process has, or had.
+STELA_FRAMEWORK_EXPORT std::uint64_t next_kind_identity() noexcept;
+
+}  // namespace detail
 
 /// What many events have in common; a store keeps each combination once and numbers it from 1.
 struct EventKind {
@@ -23,6 +29,9 @@ struct EventKind {
   int schema_version = 1;
   /// Fixed when the event was appended: it was to be published.
   bool publishes = false;
+  /// What a cache compares: unlike the number, it never stands for another kind, neither of another
+  /// store nor after a roll-back. Copies have the same.
+  std::uint64_t identity = detail::next_kind_identity();
 };
 
 /// One event of a store. A view: whoever hands it out says how long it is valid.

@@ -80,9 +80,9 @@ class KindFilter {
   Handling handling(const EventKind& kind) {
     const auto number = static_cast<std::size_t>(kind.number);
     if (number >= known_.size()) known_.resize(number + 1);
-    auto& known = known_[number];
-    if (known == 0) known = static_cast<std::uint8_t>(find(kind)) + 1;
-    return static_cast<Handling>(known - 1);
+    Known& known = known_[number];
+    if (known.identity != kind.identity) known = {kind.identity, find(kind)};
+    return known.handling;
   }
   EventDecoder<Events>& decoder() noexcept { return decoder_; }
 
@@ -95,9 +95,14 @@ class KindFilter {
     return Handling::skip;
   }
 
+  struct Known {
+    std::uint64_t identity = 0;
+    Handling handling = Handling::skip;
+  };
+
   EventDecoder<Events> decoder_;
-  /// By number of the kind: 0 not looked up yet, else the handling plus 1.
-  std::vector<std::uint8_t> known_;
+  /// By number of the kind.
+  std::vector<Known> known_;
 };
 
 struct ForeignProjection {};
