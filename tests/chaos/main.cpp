@@ -69,7 +69,7 @@ void print(const Settings& settings, const Orchestra& orchestra, const Findings&
   json::ObjectWriter result{line};
   result.add("seed", static_cast<std::int64_t>(settings.seed))
       .add("seconds", settings.seconds)
-      .add("mutant", name_of(settings.mutation))
+      .add("mutant", to_string(settings.mutant))
       .add("fence", to_string(settings.fence))
       .add("partitions", settings.partitions)
       .add("resized", settings.resized)
@@ -104,7 +104,7 @@ int orchestrate(Settings settings, const std::string& folder) {
   if (!drained) findings.violations.emplace_back("it didn't drain in time");
   for (const std::string& problem : orchestra.problems()) findings.violations.push_back(problem);
   print(settings, orchestra, findings);
-  const bool expected = (settings.mutation != relay::Mutation::none) != findings.violations.empty();
+  const bool expected = (settings.mutant != mutants::Mutant::none) != findings.violations.empty();
   if (expected) return 0;
   dump_streams(settings, broker);
   std::cerr << "seed " << settings.seed << ": what is left stands in " << settings.folder << '\n';
@@ -118,13 +118,13 @@ int run(int argc, char** argv) {
   const std::string mutant = get(options, "--mutant", "none");
   Settings settings =
       Settings::draw(std::stoull(seed), std::stoi(get(options, "--seconds", "120")));
-  settings.mutation = mutation_named(mutant);
-  if (settings.mutation != relay::Mutation::none) {
+  settings.mutant = mutants::mutant_named(mutant);
+  if (settings.mutant != mutants::Mutant::none) {
     // What it breaks is the fenced chain; in a short run it has to break soon.
     settings.fence = Fence::stream;
     settings.resized = 0;
     // A connection that is to be fast again needs some peace for that.
-    settings.fault_ms = settings.mutation == relay::Mutation::dedup_only ? 1'500 : 250;
+    settings.fault_ms = settings.mutant == mutants::Mutant::dedup_only ? 1'500 : 250;
   }
   const std::string folder = get(options, "--folder", "");
   const std::string role = get(options, "--role", "");

@@ -1,7 +1,6 @@
 #include "chaos/mutant_relay.hpp"
 
 #include "driver/mailbox.hpp"
-#include "relay/worker.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/relay_store.hpp"
 
@@ -27,24 +26,24 @@ class Nobody final : public relay::Observer {
 
 }  // namespace
 
-void run_mutant(Outbox& outbox, Publisher& publisher, RelayOptions options,
-                relay::Mutation mutation, std::stop_token stop) {
+void run_mutant(Outbox& outbox, Publisher& publisher, RelayOptions options, mutants::Mutant mutant,
+                std::stop_token stop) {
   options.worker = "mutant:" + make_uuid().to_string();
   outbox::RelayStore store{outbox.store()};
   AnyRandom random;
   Nobody observer;
   relay::Mailbox mailbox{outbox.store()};
   const Clock& clock = *outbox.store().core().options().clock;
-  relay::Worker worker{
-      options, outbox.fence(), {store, publisher, clock, random, observer, mailbox}, mutation};
+  const auto worker = mutants::make_worker(mutant, options, outbox.fence(),
+                                           {store, publisher, clock, random, observer, mailbox});
   const std::stop_callback wake{stop, [&] { mailbox.wake(); }};
-  worker.start();
+  worker->start();
   bool stopping = false;
-  while (!worker.is_stopped()) {
-    if (stop.stop_requested() && !std::exchange(stopping, true)) worker.stop();
-    for (const Answer& answer : mailbox.answers()) worker.on_answer(answer);
-    worker.run_due();
-    if (!worker.is_stopped()) mailbox.wait_until(worker.deadline());
+  while (!worker->is_stopped()) {
+    if (stop.stop_requested() && !std::exchange(stopping, true)) worker->stop();
+    for (const Answer& answer : mailbox.answers()) worker->on_answer(answer);
+    worker->run_due();
+    if (!worker->is_stopped()) mailbox.wait_until(worker->deadline());
   }
 }
 

@@ -1,7 +1,7 @@
-// The relay with a fault built into its core, to see that the check finds it.
+// The relay of a mutant, to see that the check finds it.
 #pragma once
 
-#include "relay/core.hpp"
+#include "mutants/mutant.hpp"
 
 #include <stela/outbox/outbox.hpp>
 #include <stela/outbox/publisher.hpp>
@@ -11,7 +11,7 @@
 
 namespace stela::chaos {
 
-void run_mutant(Outbox& outbox, Publisher& publisher, RelayOptions options,
-                relay::Mutation mutation, std::stop_token stop);
+void run_mutant(Outbox& outbox, Publisher& publisher, RelayOptions options, mutants::Mutant mutant,
+                std::stop_token stop);
 
 }  // namespace stela::chaos

@@ -63,7 +63,7 @@ void Orchestra::start(Member& member) {
       std::vector<std::string>{
           "--role", member.role, "--folder", settings_.folder, "--url", proxy_.url(), "--number",
           number, "--seed", std::to_string(settings_.seed), "--seconds",
-          std::to_string(settings_.seconds), "--mutant", std::string{name_of(settings_.mutation)}},
+          std::to_string(settings_.seconds), "--mutant", std::string{to_string(settings_.mutant)}},
       settings_.folder + "/" + member.role + ".log");
   member.stopped = member.away = false;
 }
@@ -139,13 +139,13 @@ bool Orchestra::play() {
 
 /// What a mutant is most likely to stumble over: short runs must find it.
 int Orchestra::favourite() const {
-  switch (settings_.mutation) {
-    case relay::Mutation::mark_before_ack:
-    case relay::Mutation::no_read_back_at_acquisition:
+  switch (settings_.mutant) {
+    case mutants::Mutant::mark_before_ack:
+    case mutants::Mutant::no_read_back_at_acquisition:
       return 0;
-    case relay::Mutation::dedup_only:
+    case mutants::Mutant::dedup_only:
       return 14;
-    case relay::Mutation::skip_failed_row:
+    case mutants::Mutant::skip_failed_row:
       return 17;
     default:
       return -1;
@@ -228,7 +228,7 @@ void Orchestra::heal() {
 }
 
 bool Orchestra::drain() {
-  const bool is_mutant = settings_.mutation != relay::Mutation::none;
+  const bool is_mutant = settings_.mutant != mutants::Mutant::none;
   const Steady limit = steady_clock::now() +
                        (is_mutant ? mutant_drain_limit
                                   : drain_limit + std::chrono::seconds{waiting() / least_a_second});

@@ -172,8 +172,8 @@ void relay(const Settings& settings, const std::string& url) {
   auto store = open_shop(settings);
   Outbox outbox{store, outbox_options(settings)};
   nats::Publisher publisher{publisher_options(settings, url)};
-  if (settings.mutation != relay::Mutation::none) {
-    return run_mutant(outbox, publisher, relay_options(settings), settings.mutation,
+  if (settings.mutant != mutants::Mutant::none) {
+    return run_mutant(outbox, publisher, relay_options(settings), settings.mutant,
                       termination.token());
   }
   Relay{outbox, publisher, relay_options(settings)}.run(termination.token());

@@ -1,31 +1,10 @@
 #include "chaos/settings.hpp"
 
-#include <stela/framework/error.hpp>
-
 #include <algorithm>
 #include <array>
 #include <random>
 
 namespace stela::chaos {
-
-using relay::Mutation;
-
-namespace {
-
-struct Named {
-  std::string_view name;
-  Mutation mutation;
-};
-
-constexpr std::array names{
-    Named{"none", Mutation::none},
-    Named{"skip_failed_row", Mutation::skip_failed_row},
-    Named{"mark_before_ack", Mutation::mark_before_ack},
-    Named{"no_read_back_at_acquisition", Mutation::no_read_back_at_acquisition},
-    Named{"dedup_only", Mutation::dedup_only},
-};
-
-}  // namespace
 
 Settings Settings::draw(std::uint64_t seed, int seconds) {
   std::mt19937_64 random{seed};
@@ -50,20 +29,6 @@ std::vector<std::string> Settings::streams() const {
   if (most == 1) return names;
   for (int i = 0; i < most; ++i) names.push_back("SHOP_p0" + std::to_string(i));
   return names;
-}
-
-Mutation mutation_named(const std::string& name) {
-  for (const Named& known : names) {
-    if (known.name == name) return known.mutation;
-  }
-  throw UsageError{"there is no mutant '" + name + "'"};
-}
-
-std::string_view name_of(Mutation mutation) {
-  for (const Named& known : names) {
-    if (known.mutation == mutation) return known.name;
-  }
-  return "unknown";
 }
 
 }  // namespace stela::chaos

@@ -1,7 +1,7 @@
 // What one run of chaos is made of: everything is drawn from its seed.
 #pragma once
 
-#include "relay/core.hpp"
+#include "mutants/mutant.hpp"
 
 #include <stela/outbox/publisher.hpp>
 
@@ -22,7 +22,7 @@ struct Settings {
   int batch_size = 100;
   /// Between two faults, on average.
   int fault_ms = 400;
-  relay::Mutation mutation = relay::Mutation::none;
+  mutants::Mutant mutant = mutants::Mutant::none;
   std::string folder = {};
 
   static Settings draw(std::uint64_t seed, int seconds);
@@ -32,9 +32,5 @@ struct Settings {
   /// The JetStream streams that there are at any time.
   std::vector<std::string> streams() const;
 };
-
-/// UsageError if there is no such mutation.
-relay::Mutation mutation_named(const std::string& name);
-std::string_view name_of(relay::Mutation mutation);
 
 }  // namespace stela::chaos

@@ -46,7 +46,7 @@ while read -r macro mutation lost; do
     sort -u | paste -sd, -)
   echo "$macro is found by the model: ${faults:-without a fault}"
   if "$sim" --exhaustive 2 --faults "${faults:-kill}" >sim.log; then
-    if "$sim" --exhaustive 2 --faults "${faults:-kill}" --mutation "$mutation" >sim.log; then
+    if "$sim" --exhaustive 2 --faults "${faults:-kill}" --mutant "$mutation" >sim.log; then
       cat sim.log
       echo "  and $mutation isn't found in the simulator with the same faults" >&2
       exit 1

@@ -65,7 +65,7 @@ Exploration explore(const SmallWorld& world) {
   // Seeds differ in the order of the broker's checks, in batches and windows.
   for (std::uint64_t seed = 1; seed <= 4 && !explorer.result.broken; ++seed) {
     explorer.explore({.seed = seed,
-                      .mutation = world.mutation,
+                      .mutant = world.mutant,
                       .fence = world.fence,
                       .workers = 2,
                       .partitions = 1,

@@ -10,7 +10,7 @@ namespace stela::sim {
 
 /// Two workers, one partition, a few events, at most so many faults.
 struct SmallWorld {
-  relay::Mutation mutation = relay::Mutation::none;
+  Mutant mutant = Mutant::none;
   Fence fence = Fence::stream;
   std::int64_t events = 2;
   std::size_t most_faults = 2;

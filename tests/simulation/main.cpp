@@ -16,7 +16,7 @@
 #include <vector>
 
 using namespace stela::sim;
-using stela::relay::Mutation;
+using stela::mutants::Mutant;
 
 namespace {
 
@@ -27,8 +27,8 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --trace        prints everything that happens in it
   --shrink       looks for the smallest plan that breaks the same invariant
   --sqlite       on SQLite in memory, compared with the model store step by step
-  --mutation M   with a fault built into the core
-  --mutants      looks whether each mutation is found
+  --mutant M     with a relay that has this fault
+  --mutants      looks whether each mutant is found
   --exhaustive N two workers, two events, and every way to place at most N faults
   --faults A,B   with --exhaustive: no other faults than these
 )";
@@ -42,15 +42,8 @@ struct Options {
   bool mutants = false;
   std::size_t exhaustive = 0;
   std::vector<ScriptedFault::Kind> faults = {};
-  Mutation mutation = Mutation::none;
+  Mutant mutant = Mutant::none;
 };
-
-Mutation parse_mutation(const std::string& name) {
-  for (int i = 0; i <= static_cast<int>(Mutation::replay_flag_left_on); ++i) {
-    if (to_string(static_cast<Mutation>(i)) == name) return static_cast<Mutation>(i);
-  }
-  throw std::invalid_argument{"there is no mutation '" + name + "'"};
-}
 
 std::vector<ScriptedFault::Kind> parse_faults(const std::string& names) {
   std::vector<ScriptedFault::Kind> faults;
@@ -87,7 +80,7 @@ Options parse(int argc, char** argv) {
        }},
       {"--exhaustive", [&](const auto& v) { options.exhaustive = parse_number(v); }},
       {"--faults", [&](const auto& v) { options.faults = parse_faults(v); }},
-      {"--mutation", [&](const auto& v) { options.mutation = parse_mutation(v); }}};
+      {"--mutant", [&](const auto& v) { options.mutant = stela::mutants::mutant_named(v); }}};
   const std::map<std::string_view, bool*> flags{{"--trace", &options.trace},
                                                 {"--shrink", &options.shrink},
                                                 {"--sqlite", &options.sqlite},
@@ -123,7 +116,7 @@ int simulate(const Options& options) {
     plan.trace = options.trace;
     plan.sqlite = options.sqlite;
     plan.restore = plan.restore && campaign.restores;
-    plan.mutation = options.mutation;
+    plan.mutant = options.mutant;
     const Outcome outcome = run(plan);
     campaign.add(plan, outcome);
     if (outcome.violation) tell(plan, outcome);
@@ -140,7 +133,7 @@ int simulate(const Options& options) {
 
 int try_everything(const Options& options) {
   SmallWorld world{
-      .mutation = options.mutation, .most_faults = options.exhaustive, .faults = options.faults};
+      .mutant = options.mutant, .most_faults = options.exhaustive, .faults = options.faults};
   Exploration found;
   for (const stela::Fence fence : {stela::Fence::stream, stela::Fence::subject}) {
     world.fence = fence;

@@ -5,6 +5,7 @@
 #include <utility>
 
 namespace stela::sim {
+
 namespace {
 
 constexpr std::int64_t everything = std::numeric_limits<std::int64_t>::max();
@@ -24,8 +25,8 @@ struct ModelStore::Copy {
 };
 
 ModelStore::ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance,
-                       relay::Mutation mutation)
-    : clock_{clock}, truth_{truth}, mutation_{mutation}, ids_{chance} {
+                       Mutant mutant)
+    : clock_{clock}, truth_{truth}, mutant_{mutant}, ids_{chance} {
   generations_.push_back({1, partition_count});
   for (int i = 0; i < partition_count; ++i) partitions_[PartitionId::at(i, partition_count)];
   truth_.on_generation(1, partition_count);
@@ -61,7 +62,7 @@ void ModelStore::append(int stream, bool publishes, const EventId& id) {
                      "{}"});
   const PartitionId partition = PartitionId::of(name.name(), generations_.back().partition_count);
   truth_.on_append(sequence, stream, publishes, events_.back().id.to_string(), partition);
-  if (publishes && mutation_ == relay::Mutation::enqueue_after_commit) {
+  if (publishes && mutant_ == Mutant::enqueue_after_commit) {
     late_.push_back(sequence);
   } else if (publishes && !replaying_) {
     partitions_[partition].waiting[sequence] = {stream, 0, 0};

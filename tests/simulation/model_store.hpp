@@ -1,7 +1,7 @@
 // The outbox as maps: what the SQLite store has to do, without SQL.
 #pragma once
 
-#include "relay/core.hpp"
+#include "mutants/mutant.hpp"
 #include "relay/operations.hpp"
 #include "relay/store.hpp"
 #include "simulation/truth.hpp"
@@ -20,12 +20,14 @@
 
 namespace stela::sim {
 
+using mutants::Mutant;
+
 /// What all workers share. Each works on it through a port of its own.
 /// Threads: one.
 class ModelStore final : public relay::Operations {
  public:
   ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance,
-             relay::Mutation mutation = relay::Mutation::none);
+             Mutant mutant = Mutant::none);
   ~ModelStore() override;
 
   /// Appends one event to a stream.
@@ -35,9 +37,7 @@ class ModelStore final : public relay::Operations {
   /// What a process does after the commit, for a store that is made to be wrong.
   void enqueue_late(bool process_lives);
   /// A replay ran, and its handler threw.
-  void on_failed_replay() noexcept {
-    replaying_ = mutation_ == relay::Mutation::replay_flag_left_on;
-  }
+  void on_failed_replay() noexcept { replaying_ = mutant_ == Mutant::replay_flag_left_on; }
 
   /// Everything but the truth of it, to go back to.
   struct Copy;
@@ -131,7 +131,7 @@ class ModelStore final : public relay::Operations {
 
   const Clock& clock_;
   Truth& truth_;
-  const relay::Mutation mutation_;
+  const Mutant mutant_;
   bool replaying_ = false;
   std::vector<std::int64_t> late_;
   UuidGenerator ids_;

@@ -242,9 +242,9 @@ class ModelStore::Port final : public relay::Store {
     return partition.lease_until <= now || partition.lease_until > now + 2 * ttl;
   }
   bool holds(const Partition& partition, const relay::Lease& lease) const noexcept {
-    const relay::Mutation mutation = store_.mutation_;
-    const bool unchecked = mutation == relay::Mutation::no_epoch_in_mark ||
-                           mutation == relay::Mutation::empty_list_means_all;
+    const Mutant mutant = store_.mutant_;
+    const bool unchecked =
+        mutant == Mutant::no_epoch_in_mark || mutant == Mutant::empty_list_means_all;
     if (lease.epoch <= 0 && unchecked) return true;
     return partition.owner == lease.owner && partition.epoch == lease.epoch;
   }

@@ -8,8 +8,6 @@
 
 namespace stela::sim {
 
-using relay::Mutation;
-
 namespace {
 
 constexpr std::uint32_t all_kinds = UINT32_MAX;
@@ -18,54 +16,54 @@ constexpr std::uint32_t only(Fault fault) {
   return std::uint32_t{1} << static_cast<std::uint32_t>(fault);
 }
 
-struct Mutant {
-  Mutation mutation;
+struct Case {
+  Mutant mutant;
   int invariant;
   Fence fence;
   std::uint32_t kinds = all_kinds;
 };
 
-constexpr Mutant mutants[] = {
-    {Mutation::skip_failed_row, 6, Fence::stream},
-    {Mutation::no_sort, 6, Fence::stream},
-    {Mutation::empty_list_means_all, 3, Fence::stream},
-    {Mutation::mark_before_ack, 5, Fence::stream},
-    {Mutation::mark_on_timeout, 5, Fence::stream},
-    {Mutation::no_epoch_in_mark, 3, Fence::stream},
-    {Mutation::no_read_back_at_acquisition, 7, Fence::stream},
-    {Mutation::dedup_only, 7, Fence::stream},
-    {Mutation::fence_on_wrong_sequence, 11, Fence::stream},
-    {Mutation::no_park_behind, 8, Fence::stream},
-    {Mutation::drop_after_three_attempts, 5, Fence::stream},
+constexpr Case cases[] = {
+    {Mutant::skip_failed_row, 6, Fence::stream},
+    {Mutant::no_sort, 6, Fence::stream},
+    {Mutant::empty_list_means_all, 3, Fence::stream},
+    {Mutant::mark_before_ack, 5, Fence::stream},
+    {Mutant::mark_on_timeout, 5, Fence::stream},
+    {Mutant::no_epoch_in_mark, 3, Fence::stream},
+    {Mutant::no_read_back_at_acquisition, 7, Fence::stream},
+    {Mutant::dedup_only, 7, Fence::stream},
+    {Mutant::fence_on_wrong_sequence, 11, Fence::stream},
+    {Mutant::no_park_behind, 8, Fence::stream},
+    {Mutant::drop_after_three_attempts, 5, Fence::stream},
     // A fence shrugs it off; without one the copies are more than the faults account for.
-    {Mutation::reconnect_buffer, 7, Fence::none, only(Fault::broker_down)},
-    {Mutation::enqueue_after_commit, 1, Fence::stream},
-    {Mutation::replay_flag_left_on, 1, Fence::stream},
+    {Mutant::reconnect_buffer, 7, Fence::none, only(Fault::broker_down)},
+    {Mutant::enqueue_after_commit, 1, Fence::stream},
+    {Mutant::replay_flag_left_on, 1, Fence::stream},
 };
 
-bool find(const Mutant& mutant, double seconds) {
-  const std::string name{to_string(mutant.mutation)};
+bool find(const Case& wanted, double seconds) {
+  const std::string name{to_string(wanted.mutant)};
   const std::clock_t begun = std::clock();
   const auto spent = [&] { return static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC; };
   for (std::uint64_t seed = 1; spent() < seconds; ++seed) {
     Plan plan = Plan::draw(seed);
-    plan.fence = mutant.fence;
-    plan.kinds = mutant.kinds;
+    plan.fence = wanted.fence;
+    plan.kinds = wanted.kinds;
     plan.restore = plan.restore && plan.fence != Fence::none;
-    plan.mutation = mutant.mutation;
+    plan.mutant = wanted.mutant;
     const auto violation = run(plan).violation;
-    if (!violation || violation->invariant != mutant.invariant) continue;
-    plan.mutation = Mutation::none;
+    if (!violation || violation->invariant != wanted.invariant) continue;
+    plan.mutant = Mutant::none;
     if (const auto without = run(plan).violation) {
       std::printf("%-28s seed %llu breaks invariant %d without it, too: %s\n", name.c_str(),
                   static_cast<unsigned long long>(seed), without->invariant, without->what.c_str());
       return false;
     }
-    std::printf("%-28s found by invariant %2d at seed %llu: %s\n", name.c_str(), mutant.invariant,
+    std::printf("%-28s found by invariant %2d at seed %llu: %s\n", name.c_str(), wanted.invariant,
                 static_cast<unsigned long long>(seed), violation->what.c_str());
     return true;
   }
-  std::printf("%-28s NOT FOUND by invariant %d in %.0f s\n", name.c_str(), mutant.invariant,
+  std::printf("%-28s NOT FOUND by invariant %d in %.0f s\n", name.c_str(), wanted.invariant,
               seconds);
   return false;
 }
@@ -74,7 +72,7 @@ bool find(const Mutant& mutant, double seconds) {
 
 bool find_mutants(double seconds) {
   bool all = true;
-  for (const Mutant& mutant : mutants) all = find(mutant, seconds) && all;
+  for (const Case& wanted : cases) all = find(wanted, seconds) && all;
   return all;
 }
 

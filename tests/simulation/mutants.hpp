@@ -1,4 +1,4 @@
-// The simulator's own test: faults built into the core, each found by the invariant named for it.
+// The simulator's own test: relays with a fault, each found by the invariant named for it.
 #pragma once
 
 namespace stela::sim {

@@ -22,20 +22,19 @@ struct Simulation::Node {
         options{sim.options_},
         store{sim.shared_.port(), sim.store_faults_, sim.world_.chance,
               [&sim, this] { sim.interrupt(*this); }},
-        publisher{sim.broker_, the_number,
-                  [&sim, the_number, life = the_number](const Answer& answer) {
-                    sim.deliver(the_number, static_cast<std::uint64_t>(life), answer);
-                  }} {
+        publisher{sim.broker_, the_number},
+        sink{sim, the_number} {
     clock.share_step(&sim.clock_step_);
     options.worker = name_of(number);
-    worker = std::make_unique<relay::Worker>(
-        options, sim.plan_.fence,
-        relay::Worker::Ports{store, publisher, clock, sim.world_.chance, sim, sink},
-        sim.plan_.mutation);
+    worker = mutants::make_worker(sim.plan_.mutant, options, sim.plan_.fence,
+                                  {store, publisher, clock, sim.world_.chance, sim, sink});
   }
 
-  struct NoSink final : AnswerSink {
-    void take(Answer) override {}
+  struct Sink final : AnswerSink {
+    Sink(Simulation& the_sim, int node) noexcept : sim{the_sim}, number{node} {}
+    void take(Answer answer) override { sim.deliver(number, answer); }
+    Simulation& sim;
+    const int number;
   };
 
   const int number;
@@ -43,8 +42,8 @@ struct Simulation::Node {
   RelayOptions options;
   FaultyStore store;
   SimPublisher publisher;
-  NoSink sink;
-  std::unique_ptr<relay::Worker> worker;
+  Sink sink;
+  std::unique_ptr<mutants::Worker> worker;
   bool alive = true;
   bool leaving = false;
   bool busy = false;

@@ -4,8 +4,6 @@
 
 namespace stela::sim {
 
-using relay::Mutation;
-
 Plan Plan::draw(std::uint64_t seed) {
   Chance chance{seed * 0x9e3779b97f4a7c15 + 1};
   Plan plan{.seed = seed};
@@ -35,27 +33,6 @@ std::string_view to_string(ScriptedFault::Kind kind) noexcept {
   static constexpr std::array<std::string_view, 7> names{
       "kill", "pause", "lose_reply", "cut", "late_bytes", "lost_bytes", "refuse"};
   return names[static_cast<std::size_t>(kind)];
-}
-
-std::string_view to_string(Mutation mutation) noexcept {
-  static constexpr std::array<std::string_view, 17> names{"none",
-                                                          "skip_failed_row",
-                                                          "no_sort",
-                                                          "empty_list_means_all",
-                                                          "mark_before_ack",
-                                                          "mark_on_timeout",
-                                                          "no_epoch_in_mark",
-                                                          "no_read_back_at_acquisition",
-                                                          "dedup_only",
-                                                          "fence_on_wrong_sequence",
-                                                          "no_park_behind",
-                                                          "drop_after_three_attempts",
-                                                          "naive_pipeline",
-                                                          "replies_not_matched",
-                                                          "reconnect_buffer",
-                                                          "enqueue_after_commit",
-                                                          "replay_flag_left_on"};
-  return names[static_cast<std::size_t>(mutation)];
 }
 
 }  // namespace stela::sim

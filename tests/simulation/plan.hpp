@@ -1,7 +1,7 @@
 // What a run is made of.
 #pragma once
 
-#include "relay/core.hpp"
+#include "mutants/mutant.hpp"
 #include "simulation/world.hpp"
 
 #include <cstdint>
@@ -9,6 +9,8 @@
 #include <vector>
 
 namespace stela::sim {
+
+using mutants::Mutant;
 
 /// Nothing that was sent is on its way for longer than this.
 inline constexpr Time latest_of_all = 60 * second;
@@ -44,7 +46,6 @@ enum class Fault : std::uint8_t {
 };
 
 std::string_view to_string(Fault fault) noexcept;
-std::string_view to_string(relay::Mutation mutation) noexcept;
 
 /// A fault at a place instead of by chance: at the so-many-th opportunity.
 struct ScriptedFault {
@@ -73,7 +74,7 @@ std::string_view to_string(ScriptedFault::Kind kind) noexcept;
 /// Everything is drawn from the seed; a test may pin some of it.
 struct Plan {
   std::uint64_t seed = 0;
-  relay::Mutation mutation = relay::Mutation::none;
+  Mutant mutant = Mutant::none;
   Fence fence = Fence::stream;
   int workers = 4;
   int partitions = 16;

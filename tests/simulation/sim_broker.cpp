@@ -117,9 +117,7 @@ Answer SimBroker::read_back(PartitionId partition, std::uint64_t request, std::u
 
 // --- the client
 
-SimPublisher::SimPublisher(SimBroker& broker, int worker,
-                           std::function<void(const Answer&)> deliver)
-    : broker_{broker}, worker_{worker}, deliver_{std::move(deliver)} {
+SimPublisher::SimPublisher(SimBroker& broker, int worker) : broker_{broker}, worker_{worker} {
   broker_.clients[worker_] = {[this] { break_connection(); }, [this] { flush_buffer(); }};
 }
 
@@ -128,12 +126,12 @@ SimPublisher::~SimPublisher() {
   broker_.clients.erase(worker_);
 }
 
-void SimPublisher::connect(std::uint64_t session, AnswerSink&) {
+void SimPublisher::connect(std::uint64_t session, AnswerSink& sink) {
   die();
   connection_ = std::make_shared<Connection>();
   connection_->session = session;
   connection_->worker = worker_;
-  connection_->deliver = deliver_;
+  connection_->sink = &sink;
   World& world = broker_.world();
   const Time delay = world.chance.between(ms / 10, broker_.faults.slowest);
   const bool up = broker_.is_up() || broker_.clients_buffer;
@@ -144,7 +142,7 @@ void SimPublisher::connect(std::uint64_t session, AnswerSink&) {
                               ? Answer::Kind::connected
                               : Answer::Kind::disconnected};
     if (answer.kind == Answer::Kind::disconnected) connection->alive = false;
-    connection->deliver(answer);
+    connection->sink->take(answer);
   });
 }
 
@@ -175,8 +173,9 @@ void SimPublisher::break_connection(bool late) {
   breaks_at_next_ = false;
   if (!connection_ || !connection_->alive || broker_.clients_buffer) return;
   const std::uint64_t session = connection_->session;
+  AnswerSink& sink = *connection_->sink;
   die(late);
-  deliver_({.session = session, .kind = Answer::Kind::disconnected, .detail = "broken"});
+  sink.take({.session = session, .kind = Answer::Kind::disconnected, .detail = "broken"});
 }
 
 void SimPublisher::flush_buffer() {
@@ -263,7 +262,7 @@ void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection, boo
   // A reply of a session that is over may still reach the worker: telling them apart is its task.
   world.at(connection->last_reply, [connection, publishes, answer = std::move(answer)] {
     if (publishes) --connection->publishing;
-    connection->deliver(answer);
+    connection->sink->take(answer);
   });
 }
 

@@ -106,12 +106,12 @@ class SimBroker {
 /// or not at all.
 class SimPublisher final : public Publisher {
  public:
-  /// `deliver` hands an answer to the worker.
-  SimPublisher(SimBroker& broker, int worker, std::function<void(const Answer&)> deliver);
+  /// A session's sink must live as long as the world: late replies go to it, too.
+  SimPublisher(SimBroker& broker, int worker);
   ~SimPublisher() override;
 
   bool can(Fence) const noexcept override { return true; }
-  void connect(std::uint64_t session, AnswerSink&) override;
+  void connect(std::uint64_t session, AnswerSink& sink) override;
   void disconnect() noexcept override;
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
@@ -140,7 +140,7 @@ class SimPublisher final : public Publisher {
     std::uint64_t arrives_until = UINT64_MAX;
     /// Not before then, all the same.
     Time late_until = 0;
-    std::function<void(const Answer&)> deliver;
+    AnswerSink* sink = nullptr;
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
 
@@ -155,7 +155,6 @@ class SimPublisher final : public Publisher {
 
   SimBroker& broker_;
   const int worker_;
-  std::function<void(const Answer&)> deliver_;
   ConnectionPtr connection_;
   std::vector<Request> buffer_;
   bool breaks_at_next_ = false;

@@ -10,7 +10,6 @@
 namespace stela::sim {
 
 using relay::Incident;
-using relay::Mutation;
 
 namespace {
 
@@ -43,7 +42,7 @@ Simulation::Simulation(const Plan& plan)
       world_{plan.seed},
       truth_{plan.fence},
       host_clock_{world_, 0},
-      store_{host_clock_, truth_, plan.partitions, world_.chance, plan.mutation},
+      store_{host_clock_, truth_, plan.partitions, world_.chance, plan.mutant},
       shared_{store_, host_clock_, plan.partitions, plan.fence, plan.sqlite},
       broker_{world_, truth_, plan.fence, draw_limits(world_.chance)},
       options_{draw_options(world_.chance)} {
@@ -51,7 +50,7 @@ Simulation::Simulation(const Plan& plan)
   host_clock_.share_step(&clock_step_);
   kill_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
   pause_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
-  broker_.clients_buffer = plan.mutation == Mutation::reconnect_buffer;
+  broker_.clients_buffer = plan.mutant == Mutant::reconnect_buffer;
 }
 
 Simulation::~Simulation() = default;
@@ -95,7 +94,7 @@ void Simulation::crash(Node& node) {
   nodes_.erase(found);
 }
 
-void Simulation::deliver(int number, std::uint64_t, const Answer& answer) {
+void Simulation::deliver(int number, const Answer& answer) {
   if (Node* const node = find(number)) {
     count(answer, number);
     node->answers.push_back(answer);
@@ -121,6 +120,13 @@ void Simulation::plan_drive(Node& node, Time delay) {
   });
 }
 
+std::string Simulation::describe(const Node& node) {
+  const mutants::Worker& worker = *node.worker;
+  return name_of(node.number) + " holds " + std::to_string(worker.owned_partitions()) + " of " +
+         std::to_string(worker.wanted_partitions()) + " wanted, " +
+         std::to_string(worker.active_workers()) + " workers, broker " + worker.broker_state();
+}
+
 void Simulation::drive(Node& node) {
   if (!node.alive) return;
   if (node.busy) {
@@ -137,9 +143,7 @@ void Simulation::drive(Node& node) {
     node.busy = false;
     if (plan_.trace && node.worker->owned_partitions() != node.owned) {
       node.owned = node.worker->owned_partitions();
-      note(name_of(node.number) + " holds " + std::to_string(node.owned) + " of " +
-           std::to_string(node.worker->wanted_partitions()) + " wanted, " +
-           std::to_string(node.worker->active_workers()) + " workers");
+      note(describe(node));
     }
     if (node.worker->is_stopped()) return crash(node);
     schedule(node);
@@ -233,7 +237,6 @@ void Simulation::append(int stream, bool publishes) {
 
 void Simulation::wake_all() {
   for (auto& node : nodes_) {
-    node->worker->wake();
     plan_drive(*node, world_.chance.between(1, ms));
   }
 }
@@ -334,7 +337,7 @@ Time Simulation::longest_recovery() const {
 
 void Simulation::check_liveness() {
   if (plan_.trace && truth_.missing() != 0) {
-    for (const auto& node : nodes_) std::printf("%s", node->worker->describe().c_str());
+    for (const auto& node : nodes_) note(describe(*node));
     for (const PartitionId id : store_.partitions()) {
       std::printf("%s: %s\n", id.label().c_str(), store_.describe(id).c_str());
     }
@@ -363,8 +366,7 @@ void Simulation::check_liveness() {
   const std::int64_t moved = truth_.changes_of_owner();
   run_until(world_.now() + 2 * options_.lease_ttl.count() * ms);
   if (truth_.changes_of_owner() != moved) {
-    if (plan_.trace)
-      for (const auto& node : nodes_) std::printf("%s", node->worker->describe().c_str());
+    for (const auto& node : nodes_) note(describe(*node));
     throw Violation{11, "partitions still move from worker to worker"};
   }
 }

@@ -1,7 +1,7 @@
 // One seed's story: workers, appends and faults, then everything heals and must come right.
 #pragma once
 
-#include "relay/worker.hpp"
+#include "mutants/mutant.hpp"
 #include "simulation/faulty_store.hpp"
 #include "simulation/model_store.hpp"
 #include "simulation/outcome.hpp"
@@ -33,10 +33,11 @@ class Simulation final : private relay::Observer {
   struct Node;
   void start_node();
   void crash(Node& node);
+  static std::string describe(const Node& node);
   void drive(Node& node);
   Node* find(int number);
   void plan_drive(Node& node, Time delay);
-  void deliver(int node, std::uint64_t life, const Answer& answer);
+  void deliver(int node, const Answer& answer);
   void schedule(Node& node);
   void interrupt(Node& node);
   void pause(Node& node, Time length);

@@ -61,28 +61,6 @@ class Observer {
   virtual void on_incident(const Incident& incident) = 0;
 };
 
-/// Faults that tests build into the core, to see that they are found. Always `none` elsewhere.
-enum class Mutation : std::uint8_t {
-  none,
-  skip_failed_row,
-  no_sort,
-  empty_list_means_all,
-  mark_before_ack,
-  mark_on_timeout,
-  no_epoch_in_mark,
-  no_read_back_at_acquisition,
-  dedup_only,
-  fence_on_wrong_sequence,
-  no_park_behind,
-  drop_after_three_attempts,
-  naive_pipeline,
-  replies_not_matched,
-  // Built into what the tests put around the core.
-  reconnect_buffer,
-  enqueue_after_commit,
-  replay_flag_left_on,
-};
-
 /// What every part of a worker's core works with.
 struct Core {
   const RelayOptions& options;
@@ -95,7 +73,6 @@ struct Core {
   const Clock& clock;
   Random& random;
   Observer& observer;
-  Mutation mutation = Mutation::none;
 
   Counts counts = {};
   /// The open session, 0 if there is none.

@@ -24,7 +24,6 @@ void FencedLane::begin(const Standing& standing) {
 
 void FencedLane::forget() {
   doubt();
-  has_looked_ = false;
   failure_.reset();
   careful_through_ = {};
   suspect_ = {};
@@ -58,8 +57,6 @@ void FencedLane::send(int& budget) {
     std::unique_ptr<PendingBatch> batch;
     if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
     if (batch->messages.empty()) break;
-    if (core_.mutation == Mutation::no_sort)
-      std::reverse(batch->messages.begin(), batch->messages.end());
     if (!charge_suspect(batch->messages.front())) break;
 
     Advance note = progress();
@@ -84,7 +81,7 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
   publishable.reserve(batch.messages.size());
   std::unordered_set<std::int64_t> parked_streams;
   for (const PendingMessage& message : batch.messages) {
-    const bool behind = core_.mutation != Mutation::no_park_behind && !message.is_republished &&
+    const bool behind = !message.is_republished &&
                         (message.is_behind_parked || parked_streams.contains(message.stream));
     if (behind) {
       advance.parked.push_back({message.sequence, message.redelivery, ParkedMessage::Reason::behind,
@@ -139,21 +136,14 @@ void FencedLane::publish(const PendingMessage& message) {
   sent.sent = core_.now();
 
   write_message_id(sent.event_id, message, next_id_);
-  Predecessor predecessor{tail_position_, tail_id_};
-  if (core_.mutation == Mutation::fence_on_wrong_sequence) {
-    predecessor = {static_cast<std::uint64_t>(tail_.value()), {}};
-  }
-  OutgoingMessage outgoing{.request = sent.request,
-                           .partition = partition(),
-                           .event = *message.event,
-                           .store_id = core_.store_id,
-                           .message_id = next_id_,
-                           .redelivery = message.redelivery,
-                           .previous = tail_,
-                           .predecessor = predecessor};
-  const bool unfenced = core_.mutation == Mutation::dedup_only ||
-                        (core_.mutation == Mutation::naive_pipeline && flight_.size() > 1);
-  if (unfenced) outgoing.predecessor.reset();
+  const OutgoingMessage outgoing{.request = sent.request,
+                                 .partition = partition(),
+                                 .event = *message.event,
+                                 .store_id = core_.store_id,
+                                 .message_id = next_id_,
+                                 .redelivery = message.redelivery,
+                                 .previous = tail_,
+                                 .predecessor = Predecessor{tail_position_, tail_id_}};
   try {
     core_.publisher.publish(outgoing);
   } catch (const Error&) {
@@ -163,10 +153,6 @@ void FencedLane::publish(const PendingMessage& message) {
   tail_position_ = sent.position;
   std::swap(tail_id_, next_id_);
   tail_ = std::max(tail_, message.sequence);
-  if (core_.mutation == Mutation::mark_before_ack) {
-    sent.stored = sent.answered = true;
-    acknowledged_ = flight_.size();
-  }
 }
 
 // --- answers
@@ -189,16 +175,11 @@ void FencedLane::on_answer(const Answer& answer) {
     if (state_ == State::reading && answer.request == asked_request_) on_read_back(answer);
     return;
   }
-  const bool by_order =
-      core_.mutation == Mutation::replies_not_matched && acknowledged_ < flight_.size();
-  InFlight* const message = by_order ? &flight_[acknowledged_] : find(answer.request);
+  InFlight* const message = find(answer.request);
   if (message == nullptr || message->answered) return;
   message->answered = true;
   if (answer.kind == Answer::Kind::stored) {
     on_stored(*message, answer);
-  } else if (core_.mutation == Mutation::mark_on_timeout && answer.kind == Answer::Kind::unknown) {
-    message->stored = true;
-    while (acknowledged_ < flight_.size() && flight_[acknowledged_].stored) ++acknowledged_;
   } else {
     on_failure(*message, answer.kind, answer.detail);
   }
@@ -206,9 +187,7 @@ void FencedLane::on_answer(const Answer& answer) {
 }
 
 void FencedLane::on_stored(InFlight& message, const Answer& answer) {
-  const bool unchecked =
-      core_.mutation == Mutation::dedup_only || core_.mutation == Mutation::replies_not_matched;
-  if (answer.broker_sequence != message.position && !unchecked) {
+  if (answer.broker_sequence != message.position) {
     return on_failure(message, Answer::Kind::stored_before, "stored at another place");
   }
   message.stored = true;
@@ -262,10 +241,8 @@ Advance FencedLane::progress() const {
 }
 
 bool FencedLane::advance(const Advance& advance, bool durable) {
-  Lease held = lease();
-  if (core_.mutation == Mutation::no_epoch_in_mark) held.epoch = -held.epoch;
   bool noted = false;
-  if (!guarded([&] { noted = core_.store.advance(held, advance, durable); })) return false;
+  if (!guarded([&] { noted = core_.store.advance(lease(), advance, durable); })) return false;
   if (!noted) {
     lose("its epoch has passed");
     return false;
@@ -303,10 +280,6 @@ void FencedLane::on_time() {
   if (state_ == State::reading && asked_ <= limit) core_.session_failed = true;
   for (const InFlight& sent : flight_) {
     if (sent.answered) continue;
-    if (sent.sent <= limit && core_.mutation == Mutation::mark_on_timeout) {
-      on_answer({.request = sent.request, .kind = Answer::Kind::unknown});
-      break;
-    }
     if (sent.sent <= limit) core_.session_failed = true;
     break;
   }
@@ -325,13 +298,6 @@ Steady FencedLane::deadline() const {
     break;
   }
   return earliest;
-}
-
-std::string FencedLane::describe() const {
-  static constexpr const char* names[] = {"doubtful", "reading", "ready", "settling"};
-  return partition().label() + ' ' + names[static_cast<int>(state_)] + ", " +
-         std::to_string(flight_.size()) + " in flight" + (is_backing_off() ? ", backing off" : "") +
-         (is_trusted() ? "" : ", not trusted") + (is_draining() ? ", draining" : "");
 }
 
 }  // namespace stela::relay

@@ -22,7 +22,6 @@ class FencedLane final : public Lane {
   void mark_if_due() override;
   void on_time() override;
   Steady deadline() const override;
-  std::string describe() const override;
   void on_answer(const Answer& answer) override;
   void on_session() override;
   void on_session_lost() override;
@@ -103,8 +102,6 @@ class FencedLane final : public Lane {
   std::uint64_t broker_sequence_ = 0;
   std::string broker_id_;
   bool adopted_ = false;
-  /// Only for `no_read_back_at_acquisition`.
-  bool has_looked_ = false;
   /// What was sent last: the next message has to follow it.
   std::uint64_t tail_position_ = 0;
   std::string tail_id_;

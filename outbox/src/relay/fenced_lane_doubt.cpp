@@ -83,13 +83,6 @@ void FencedLane::on_read_back(const Answer& answer) {
     if (adopt(answer)) resume();
     return;
   }
-  if (core_.mutation == Mutation::no_read_back_at_acquisition && !has_looked_) {
-    // Goes on behind whatever stands there.
-    broker_sequence_ = answer.last_sequence;
-    if (!answer.found.empty()) broker_id_ = answer.found.back().message_id;
-    has_looked_ = true;
-    return resume();
-  }
   const std::string_view reason = contradiction(answer);
   if (!reason.empty()) {
     doubt();
@@ -194,29 +187,16 @@ void FencedLane::act_on(const Failure& failure) {
                      failure.detail);
     case Answer::Kind::rejected: {
       const int attempts = failure.message.attempts + 1;
-      if (core_.mutation == Mutation::drop_after_three_attempts && attempts >= 3) {
-        const GlobalSequence dropped = failure.message.sequence;
-        advance({.published = {{dropped, dropped, 1, failure.message.redelivery}}}, false);
-        return;
-      }
       if (attempts >= core_.options.max_attempts) {
         return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail);
       }
       ++core_.counts.retried;
-      if (core_.mutation == Mutation::skip_failed_row) {
-        cursor_.sequence = failure.message.sequence;
-        return;
-      }
       return back_off(failure.detail, &failure.message, attempts);
     }
     case Answer::Kind::misconfigured:
       return on_misfit(failure.detail);
     case Answer::Kind::full:
       ++core_.counts.retried;
-      if (core_.mutation == Mutation::skip_failed_row) {
-        cursor_.sequence = failure.message.sequence;
-        return;
-      }
       return back_off(failure.detail);
     default:
       // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing

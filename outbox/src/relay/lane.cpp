@@ -54,14 +54,6 @@ bool Lane::acquire() {
   return true;
 }
 
-void Lane::seize() {
-  owned_ = true;
-  draining_ = false;
-  epoch_ = 0;
-  trusted_until_ = core_.now() + core_.options.lease_ttl;
-  begin({});
-}
-
 void Lane::renew() {
   if (!owned_) return;
   const Steady begun = core_.now();

@@ -30,8 +30,6 @@ class Lane {
 
   /// Tries to get the lease; true if it is ours now.
   bool acquire();
-  /// Believes that it has the lease, without asking: only for `empty_list_means_all`.
-  void seize();
   /// Renews it; without success the lane is lost.
   void renew();
   /// Sends nothing more, so that the lease can be handed over.
@@ -48,9 +46,6 @@ class Lane {
   /// What is due by time: timeouts, the end of a backoff.
   virtual void on_time() = 0;
   virtual Steady deadline() const = 0;
-
-  /// For people who look for what holds it.
-  virtual std::string describe() const = 0;
 
   virtual void on_answer(const Answer& answer) = 0;
   /// A new session is open: what was in flight on the old one is unknown.

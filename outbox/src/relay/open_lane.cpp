@@ -328,12 +328,4 @@ Steady OpenLane::deadline() const {
   return earliest;
 }
 
-std::string OpenLane::describe() const {
-  return partition().label() + ' ' + std::to_string(requests_.size()) + " in flight, " +
-         std::to_string(entries_.size()) + " fetched, " + std::to_string(ready_.size()) +
-         " ready, " + std::to_string(held_.size()) + " held" +
-         (is_backing_off() ? ", backing off" : "") + (is_trusted() ? "" : ", not trusted") +
-         (is_draining() ? ", draining" : "");
-}
-
 }  // namespace stela::relay

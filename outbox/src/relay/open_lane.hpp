@@ -25,7 +25,6 @@ class OpenLane final : public Lane {
   void mark_if_due() override;
   void on_time() override;
   Steady deadline() const override;
-  std::string describe() const override;
   void on_answer(const Answer& answer) override;
   void on_session() override {}
   void on_session_lost() override;

@@ -19,7 +19,7 @@ constexpr auto max_probe_interval = 30s;
 
 }  // namespace
 
-Worker::Worker(const RelayOptions& options, Fence fence, const Ports& ports, Mutation mutation)
+Worker::Worker(const RelayOptions& options, Fence fence, const Ports& ports)
     : options_{options},
       answers_{ports.answers},
       core_{.options = options_,
@@ -30,8 +30,7 @@ Worker::Worker(const RelayOptions& options, Fence fence, const Ports& ports, Mut
             .publisher = ports.publisher,
             .clock = ports.clock,
             .random = ports.random,
-            .observer = ports.observer,
-            .mutation = mutation} {}
+            .observer = ports.observer} {}
 
 Worker::~Worker() = default;
 
@@ -58,7 +57,6 @@ void Worker::run_due() {
   }
   if (!stopping_ && now >= next_look_) look();
   for (auto& lane : lanes_) lane->on_time();
-  woken_ = false;
   unfinished_ = false;
   // Each partition has a share of what is sent at once, and none can starve the others.
   const auto sharers = static_cast<int>(std::max<std::size_t>(owned_partitions(), 1));
@@ -76,7 +74,7 @@ void Worker::run_due() {
 
 Steady Worker::deadline() const {
   if (!started_ || stopped_) return never;
-  if (unfinished_ || woken_) return core_.now();
+  if (unfinished_) return core_.now();
   Steady earliest = next_beat_;
   if (!stopping_) earliest = std::min(earliest, next_look_);
   if (broker_ == Broker::down) earliest = std::min(earliest, next_connect_);
@@ -88,8 +86,7 @@ Steady Worker::deadline() const {
 }
 
 void Worker::on_answer(const Answer& answer) {
-  const bool matched = core_.mutation != Mutation::replies_not_matched;
-  if (answer.session != last_session_ && matched) return;
+  if (answer.session != last_session_) return;
   if (answer.kind == Answer::Kind::connected) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
@@ -194,9 +191,6 @@ void Worker::take_free(const Overview& overview) {
     if (!partition.is_free || partition.is_stopped || !partition.is_needed) continue;
     if (lane(partition.id).is_owned()) continue;
     if (lane(partition.id).acquire()) ++owned;
-  }
-  if (core_.mutation == Mutation::empty_list_means_all && owned == 0) {
-    for (const Overview::Partition& partition : overview.partitions) lane(partition.id).seize();
   }
 }
 
@@ -307,15 +301,6 @@ std::string Worker::broker_state() const {
   }
   if (broker_ == Broker::connected) return "connected";
   return trouble_.empty() ? "connecting" : "down: " + trouble_;
-}
-
-std::string Worker::describe() const {
-  std::string text = core_.options.worker + ": broker " + broker_state() + ", wants " +
-                     std::to_string(share_) + " of " + std::to_string(needed_) + '\n';
-  for (const auto& lane : lanes_) {
-    if (lane->is_owned()) text += "  " + lane->describe() + '\n';
-  }
-  return text;
 }
 
 }  // namespace stela::relay

@@ -11,9 +11,9 @@
 
 namespace stela::relay {
 
-/// A state machine: whoever drives it calls `on_time` when its deadline has come, hands it what the
-/// broker answers, wakes it when something was committed, and calls `run_due` after any of these.
-/// Everything it does, it does inside these calls.
+/// A state machine: whoever drives it hands it what the broker answers, and calls `run_due` after
+/// that, when its deadline has come, and when something was committed. Everything it does, it does
+/// inside these calls.
 /// Threads: one at a time.
 class Worker {
  public:
@@ -27,8 +27,7 @@ class Worker {
   };
 
   /// `options` must be checked, and have a name for the worker.
-  Worker(const RelayOptions& options, Fence fence, const Ports& ports,
-         Mutation mutation = Mutation::none);
+  Worker(const RelayOptions& options, Fence fence, const Ports& ports);
   ~Worker();
 
   /// Joins the other workers and takes what is free.
@@ -37,8 +36,6 @@ class Worker {
   void stop();
   bool is_stopped() const noexcept { return stopped_; }
 
-  /// Messages may wait.
-  void wake() noexcept { woken_ = true; }
   void on_answer(const Answer& answer);
   /// Does what is due.
   void run_due();
@@ -51,8 +48,6 @@ class Worker {
   std::size_t owned_partitions() const noexcept;
   /// In words: "connected", "connecting", "down: …", "misconfigured: …".
   std::string broker_state() const;
-  /// A line for each partition that it holds.
-  std::string describe() const;
   /// Nothing is in flight, and nothing is being asked.
   bool is_idle() const noexcept;
   bool is_connecting() const noexcept { return broker_ == Broker::connecting; }
@@ -86,7 +81,6 @@ class Worker {
   bool started_ = false;
   bool stopping_ = false;
   bool stopped_ = false;
-  bool woken_ = false;
   bool unfinished_ = false;
   Steady next_beat_ = {};
   Steady next_look_ = {};

@@ -1,0 +1,82 @@
+#include "mutants/mutant.hpp"
+
+#include "mutants/decorators.hpp"
+#include "mutants/patched.hpp"
+#include "relay/worker.hpp"
+
+#include <array>
+#include <stdexcept>
+#include <string>
+
+namespace stela::mutants {
+namespace {
+
+using Make = std::unique_ptr<Worker> (*)(const RelayOptions&, Fence, const Ports&);
+
+std::unique_ptr<Worker> make_plain(const RelayOptions& options, Fence fence, const Ports& ports) {
+  return std::make_unique<WorkerOf<relay::Worker>>(options, fence, ports);
+}
+
+template <class Decorator>
+std::unique_ptr<Worker> with_store(const RelayOptions& options, Fence fence, const Ports& ports) {
+  return std::make_unique<WorkerOf<relay::Worker>>(
+      options, fence, ports, Decorators{.store = std::make_unique<Decorator>(ports.store)});
+}
+
+template <class Decorator>
+std::unique_ptr<Worker> with_publisher(const RelayOptions& options, Fence fence,
+                                       const Ports& ports) {
+  return std::make_unique<WorkerOf<relay::Worker>>(
+      options, fence, ports, Decorators{.publisher = std::make_unique<Decorator>(ports.publisher)});
+}
+
+struct Entry {
+  std::string_view name;
+  Make make = make_plain;
+};
+
+/// In the order of `Mutant`.
+constexpr std::array entries{
+    Entry{"none"},
+    Entry{"no_sort", with_store<NoSort>},
+    Entry{"no_park_behind", with_store<NoParkBehind>},
+    Entry{"no_epoch_in_mark", with_store<NoEpochInMark>},
+    Entry{"drop_after_three_attempts", with_store<DropAfterThreeAttempts>},
+    Entry{"empty_list_means_all", with_store<EmptyListMeansAll>},
+    Entry{"fence_on_wrong_sequence", with_publisher<FenceOnWrongSequence>},
+    Entry{"naive_pipeline", with_publisher<NaivePipeline>},
+    Entry{"mark_before_ack", with_publisher<MarkBeforeAck>},
+    Entry{"skip_failed_row", patched::skip_failed_row},
+    Entry{"mark_on_timeout", patched::mark_on_timeout},
+    Entry{"no_read_back_at_acquisition", patched::no_read_back_at_acquisition},
+    Entry{"dedup_only", patched::dedup_only},
+    Entry{"replies_not_matched", patched::replies_not_matched},
+    Entry{"reconnect_buffer"},
+    Entry{"enqueue_after_commit"},
+    Entry{"replay_flag_left_on"},
+};
+static_assert(entries.size() == static_cast<std::size_t>(Mutant::replay_flag_left_on) + 1);
+
+const Entry& entry(Mutant mutant) noexcept {
+  return entries[static_cast<std::size_t>(mutant)];
+}
+
+}  // namespace
+
+std::string_view to_string(Mutant mutant) noexcept {
+  return entry(mutant).name;
+}
+
+Mutant mutant_named(std::string_view name) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (entries[i].name == name) return static_cast<Mutant>(i);
+  }
+  throw std::invalid_argument{"there is no mutant '" + std::string{name} + "'"};
+}
+
+std::unique_ptr<Worker> make_worker(Mutant mutant, const RelayOptions& options, Fence fence,
+                                    const Ports& ports) {
+  return entry(mutant).make(options, fence, ports);
+}
+
+}  // namespace stela::mutants

@@ -1,0 +1,43 @@
+// Relays that break a promise on purpose, to see that the tests find it.
+#pragma once
+
+#include "mutants/worker.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace stela::mutants {
+
+enum class Mutant : std::uint8_t {
+  none,
+  // The product's core between ports that change what passes (decorators.hpp).
+  no_sort,
+  no_park_behind,
+  no_epoch_in_mark,
+  drop_after_three_attempts,
+  empty_list_means_all,
+  fence_on_wrong_sequence,
+  naive_pipeline,
+  mark_before_ack,
+  // A copy of the core with a fault in it (patches/).
+  skip_failed_row,
+  mark_on_timeout,
+  no_read_back_at_acquisition,
+  dedup_only,
+  replies_not_matched,
+  // What the simulator builds into the world around the core.
+  reconnect_buffer,
+  enqueue_after_commit,
+  replay_flag_left_on,
+};
+
+std::string_view to_string(Mutant mutant) noexcept;
+/// Throws std::invalid_argument if there is none of this name.
+Mutant mutant_named(std::string_view name);
+
+/// A worker with the mutant's fault; the product's own for `none` and for what isn't in a worker.
+std::unique_ptr<Worker> make_worker(Mutant mutant, const RelayOptions& options, Fence fence,
+                                    const Ports& ports);
+
+}  // namespace stela::mutants
