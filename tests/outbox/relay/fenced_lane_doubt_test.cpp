@@ -1,0 +1,97 @@
+// How a fenced lane finds out where its partition stands, and what it then does.
+#include "outbox/relay/lane_bench.hpp"
+#include "relay/fenced_lane.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using test::Kind;
+using test::ours;
+
+using Bench = test::LaneBench<relay::FencedLane>;
+
+TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsAfterATimeOut) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+  bench.pass(bench.options.publish_timeout);
+  EXPECT_TRUE(bench.needs_a_new_session());
+
+  bench.lose_session();
+  bench.open_session();
+  bench.find({ours(1, 1), ours(2, 2)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, mark 2");
+}
+
+TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+  bench.pass(bench.options.publish_timeout);
+
+  bench.lose_session();
+  bench.open_session();
+  bench.find({ours(1, 1)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLaneInDoubt, ContinuesAfterWhatAnotherOwnerSent) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+
+  bench.answer(1, Kind::stored_before, "wrong last sequence");
+  bench.answer(2, Kind::stored_before, "wrong last sequence");
+  bench.find({ours(1, 1)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLaneInDoubt, ReadsBackWhenAMessageWasStoredAtAnotherPlace) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.lane.on_answer(
+      {.request = bench.publisher.sent[1].request, .kind = Kind::stored, .broker_sequence = 4});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1");
+}
+
+TEST(FencedLaneInDoubt, StopsWhenTheBrokerLostMessages) {
+  Bench bench;
+  bench.store.standing.broker_sequence = 5;
+  bench.lane.acquire();
+
+  bench.find_up_to(4, {});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 5, stop: broker_lost, release");
+}
+
+TEST(FencedLaneInDoubt, StopsWhenSomebodyElseWroteToItsStream) {
+  Bench bench;
+  bench.lane.acquire();
+
+  bench.find({{.broker_sequence = 1, .message_id = "whoever"}});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, stop: foreign_writer, release");
+}
+
+TEST(FencedLaneInDoubt, StopsWhenTheBrokerKnowsEventsThatTheStoreDoesNot) {
+  Bench bench;
+  bench.lane.acquire();
+
+  bench.find({ours(1, 1)});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, stop: store_went_back, release");
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,327 @@
+// What a fenced lane sends and notes, step by step.
+#include "relay/fenced_lane.hpp"
+#include "outbox/relay/lane_bench.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::id_of;
+using test::Kind;
+using test::ours;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::ElementsAre;
+
+using Bench = test::LaneBench<relay::FencedLane>;
+
+// --- the chain
+
+TEST(FencedLane, ReadsBackBeforeItSendsAnything) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.store.standing.broker_sequence = 3;
+
+  bench.lane.acquire();
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 3");
+}
+
+TEST(FencedLane, SendsInSequenceOrderEachAfterTheOneBefore) {
+  Bench bench;
+  bench.let_wait({5, 1, 3});
+  bench.lane.acquire();
+  bench.journal.read();
+
+  bench.find({});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(),
+            "note 3 in flight, send 1 after 0, send 3 after 1, send 5 after 2");
+  EXPECT_EQ(bench.publisher.sent[3].after_id, id_of(1).to_string());
+  EXPECT_EQ(bench.publisher.sent[5].previous, GlobalSequence{3});
+}
+
+TEST(FencedLane, ContinuesTheChainWhereItsPartitionStands) {
+  Bench bench;
+  bench.let_wait({4});
+  bench.store.standing.broker_sequence = 9;
+  bench.store.standing.broker_id = id_of(2).to_string();
+  bench.lane.acquire();
+  bench.journal.read();
+
+  bench.find({ours(2, 9)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 4 after 9");
+  EXPECT_EQ(bench.publisher.sent[4].after_id, id_of(2).to_string());
+}
+
+TEST(FencedLane, HasOneMessageInFlightWhereTheSubjectIsTheFence) {
+  Bench bench{Fence::subject};
+  bench.let_wait({1, 2});
+  bench.lane.acquire();
+  bench.journal.read();
+
+  bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
+
+  bench.store_at_broker({1});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLane, SendsOneAtATimeWhatItsDeadOwnerHadInFlight) {
+  Bench bench;
+  bench.let_wait({1, 2, 3, 4});
+  bench.store.standing.unclean = true;
+  bench.store.standing.flight_count = 3;
+  bench.store.standing.flight_through = GlobalSequence{3};
+  bench.lane.acquire();
+  bench.journal.read();
+
+  bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
+
+  bench.store_at_broker({1});
+  EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLane, ChargesTheMessageThatWasAloneInFlightWhenItsOwnerDied) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.store.standing.unclean = true;
+  bench.store.standing.flight_count = 1;
+  bench.store.standing.flight_through = GlobalSequence{1};
+  bench.lane.acquire();
+  bench.journal.read();
+
+  bench.find({});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "charge 1, note 1 in flight, send 1 after 0");
+}
+
+// --- marks
+
+TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {
+  Bench bench;
+  bench.options.batch_size = 2;
+  bench.let_wait({1, 2, 3});
+  bench.begin();
+
+  bench.store_at_broker({1, 2});
+
+  EXPECT_EQ(bench.journal.read(), "mark 1-2");
+  EXPECT_EQ(bench.store.flight_count, 1);
+}
+
+TEST(FencedLane, MarksNothingAfterAMessageWithoutAnswer) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+
+  bench.store_at_broker({2});
+
+  EXPECT_EQ(bench.journal.read(), "");
+  EXPECT_FALSE(bench.lane.is_idle());
+}
+
+TEST(FencedLane, CarriesItsEpochInEveryChange) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+  bench.store_at_broker({1});
+  bench.answer(2, Kind::rejected);
+  bench.find({ours(1, 1)});
+  bench.lane.release();
+
+  EXPECT_GE(bench.store.epochs.size(), 4U);
+  EXPECT_THAT(bench.store.epochs, Each(7));
+}
+
+TEST(FencedLane, MarksAgainWhenTheStoreWasBusy) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.store.is_busy = true;
+
+  bench.store_at_broker({1});
+  EXPECT_EQ(bench.journal.read(), "");
+
+  bench.pass(5s);
+  EXPECT_EQ(bench.journal.read(), "mark 1");
+}
+
+// --- failures of a message
+
+TEST(FencedLane, WaitsForTheOtherAnswersBeforeItReadsBack) {
+  Bench bench;
+  bench.let_wait({1, 2, 3});
+  bench.begin();
+
+  bench.answer(1, Kind::rejected);
+  bench.answer(2, Kind::stored_before);
+  EXPECT_EQ(bench.journal.read(), "");
+
+  bench.answer(3, Kind::stored_before);
+  EXPECT_EQ(bench.journal.read(), "read back from 1");
+}
+
+TEST(FencedLane, ParksARefusedMessageAndClosesTheChainOverIt) {
+  Bench bench;
+  bench.let_wait({1, 2, 3});
+  bench.begin();
+
+  bench.store_at_broker({1});
+  bench.answer(2, Kind::refused, "too large");
+  bench.answer(3, Kind::stored_before);
+  bench.find({ours(1, 1)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(),
+            "read back from 1, mark 1, park 2 (refused), note 1 in flight, send 3 after 1");
+  EXPECT_THAT(bench.incidents, Contains("parked: too large"));
+}
+
+TEST(FencedLane, TriesARejectedMessageAgainAfterItsBackOff) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+
+  bench.answer(1, Kind::rejected);
+  bench.answer(2, Kind::stored_before);
+  bench.find({});
+  bench.pass(999ms);
+  EXPECT_EQ(bench.journal.read(), "read back from 1, charge 1");
+
+  bench.pass(1ms);
+  EXPECT_EQ(bench.journal.read(), "note 2 in flight, send 1 after 0, send 2 after 1");
+}
+
+TEST(FencedLane, ParksAMessageAfterItsAttemptsAndWhatFollowsInItsStream) {
+  Bench bench;
+  bench.store.let_wait(1, 10).attempts = 1;
+  bench.store.let_wait(2, 10);
+  bench.store.let_wait(3, 20);
+  bench.begin();
+
+  bench.answer(1, Kind::rejected);
+  bench.answer(2, Kind::stored_before);
+  bench.answer(3, Kind::stored_before);
+  bench.find({});
+  bench.run();
+
+  EXPECT_EQ(
+      bench.journal.read(),
+      "read back from 1, park 1 (attempts), park 2 (behind), note 1 in flight, send 3 after 0");
+}
+
+TEST(FencedLane, SkipsWhatIsRefusedIfItIsToldTo) {
+  Bench bench;
+  bench.options.on_poison = OnPoison::skip;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.answer(1, Kind::refused);
+  bench.find({});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, skip 1 (refused)");
+}
+
+TEST(FencedLane, StopsAtWhatIsRefusedIfItIsToldTo) {
+  Bench bench;
+  bench.options.on_poison = OnPoison::halt;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.answer(1, Kind::refused);
+  bench.find({});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, stop: poison, release");
+}
+
+TEST(FencedLane, SendsARepublishedMessageUnderANewId) {
+  Bench bench;
+  relay::PendingMessage& again = bench.store.let_wait(1, 10);
+  again.redelivery = 5;
+  again.is_republished = true;
+  bench.begin();
+
+  EXPECT_EQ(bench.publisher.sent[1].message_id, id_of(1).to_string() + ".r5");
+  bench.store_at_broker({1});
+  EXPECT_EQ(bench.journal.read(), "mark 1r5");
+}
+
+// --- the lease
+
+TEST(FencedLane, LosesAPartitionThatWasTakenOver) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.store.is_taken_over = true;
+
+  bench.store_at_broker({1});
+
+  EXPECT_FALSE(bench.lane.is_owned());
+  EXPECT_EQ(bench.journal.read(), "");
+  EXPECT_THAT(bench.incidents, ElementsAre("fenced: its epoch has passed"));
+}
+
+TEST(FencedLane, SendsNothingOnceItsLeaseCanNoLongerBeTrusted) {
+  Bench bench;
+  bench.begin();
+  bench.clock.advance(bench.options.lease_ttl);
+  bench.let_wait({1});
+
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "");
+
+  bench.lane.renew();
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
+}
+
+TEST(FencedLane, HandsOverOnceWhatIsInFlightIsMarked) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.lane.drain();
+  bench.let_wait({2});
+  bench.run();
+  EXPECT_FALSE(bench.lane.is_idle());
+
+  bench.store_at_broker({1});
+  EXPECT_TRUE(bench.lane.is_idle());
+  EXPECT_EQ(bench.journal.read(), "mark 1");
+}
+
+// --- a broker that isn't set up
+
+TEST(FencedLane, HoldsItsPartitionUntilTheBrokerIsSetUpForIt) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.answer(1, Kind::misconfigured, "no such stream");
+  bench.find({});
+  EXPECT_EQ(bench.lane.misfit(), "no such stream");
+  EXPECT_FALSE(bench.needs_a_new_session());
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1");
+
+  bench.pass(1s);
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
+  bench.store_at_broker({1});
+  EXPECT_EQ(bench.lane.misfit(), "");
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,113 @@
+// What a lane without a fence sends and notes, step by step.
+#include "relay/open_lane.hpp"
+#include "outbox/relay/lane_bench.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::id_of;
+using test::Kind;
+using ::testing::Each;
+
+struct Bench : test::LaneBench<relay::OpenLane> {
+  Bench() : LaneBench{Fence::none} {}
+};
+
+TEST(OpenLane, SendsStreamsSideBySideAndEachInOrder) {
+  Bench bench;
+  bench.store.let_wait(1, 10);
+  bench.store.let_wait(2, 20);
+  bench.store.let_wait(3, 10);
+  bench.lane.acquire();
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "note 3 in flight, send 1, send 2");
+
+  bench.store_at_broker({1});
+  EXPECT_EQ(bench.journal.read(), "send 3");
+}
+
+TEST(OpenLane, MarksNeighboursAsARangeAndNothingBetween) {
+  Bench bench;
+  bench.options.batch_size = 3;
+  bench.let_wait({1, 2, 3, 4});
+  bench.begin();
+
+  bench.store_at_broker({1, 2, 4});
+
+  EXPECT_EQ(bench.journal.read(), "mark 1-2, mark 4");
+  EXPECT_THAT(bench.store.epochs, Each(7));
+}
+
+TEST(OpenLane, TakesADuplicateForStored) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.answer(1, Kind::stored_before);
+
+  EXPECT_EQ(bench.journal.read(), "mark 1");
+}
+
+TEST(OpenLane, SendsAgainUnderTheSameIdAfterATimeOut) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.pass(bench.options.publish_timeout);
+  EXPECT_TRUE(bench.needs_a_new_session());
+
+  bench.lose_session();
+  bench.open_session();
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "send 1");
+  EXPECT_EQ(bench.publisher.sent[1].message_id, id_of(1).to_string());
+}
+
+TEST(OpenLane, HoldsTheStreamOfARejectedMessageAlone) {
+  Bench bench;
+  bench.store.let_wait(1, 10);
+  bench.store.let_wait(2, 10);
+  bench.store.let_wait(3, 20);
+  bench.begin();
+
+  bench.answer(1, Kind::rejected);
+  bench.store_at_broker({3});
+  EXPECT_EQ(bench.journal.read(), "charge 1, mark 3");
+
+  bench.pass(1s);
+  EXPECT_EQ(bench.journal.read(), "send 1");
+}
+
+TEST(OpenLane, ParksARefusedMessageAndWhatFollowsInItsStream) {
+  Bench bench;
+  bench.store.let_wait(1, 10);
+  bench.store.let_wait(2, 10);
+  bench.store.let_wait(3, 20);
+  bench.begin();
+
+  bench.answer(1, Kind::refused);
+
+  EXPECT_EQ(bench.journal.read(), "park 1 (refused), park 2 (behind)");
+  EXPECT_EQ(bench.store.flight_count, 1);
+}
+
+TEST(OpenLane, HoldsItsPartitionWhileTheBrokerIsFull) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+
+  bench.answer(1, Kind::full);
+  bench.let_wait({2});
+  bench.pass(999ms);
+  EXPECT_EQ(bench.journal.read(), "");
+
+  bench.pass(1ms);
+  EXPECT_EQ(bench.journal.read(), "send 1, note 2 in flight, send 2");
+}
+
+}  // namespace
+}  // namespace stela
