@@ -61,7 +61,7 @@ class STELA_EVENTSTORE_EXPORT Inspection {
 };
 
 /// Reports what differs from the tables, indexes and triggers that these migrations make, and from
-/// how the ledger notes them.
+/// how the ledger notes them. The last of them may be missing: the database waits for them.
 STELA_EVENTSTORE_EXPORT void check_schema(Inspection& inspection, std::string_view module,
                                           std::span<const Migration> migrations);
 
