@@ -23,7 +23,6 @@ namespace stela {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 /// A process that appends with a checkpoint every few pages, under the eyes of a witness.
@@ -45,12 +44,17 @@ class WatchedWriter {
     collect();
     return test::parse_promises(run_, promised_);
   }
+  /// How many bytes say what it was promised.
+  std::size_t promised() const { return promised_.size(); }
   void kill() { child_.kill(); }
   bool is_running() { return child_.is_running(); }
   int stop() {
     state_->stop = true;
     // A full pipe would keep it from ever seeing that.
-    while (child_.is_running()) collect();
+    test::eventually([this] {
+      collect();
+      return !child_.is_running();
+    });
     return child_.wait();
   }
 
@@ -82,13 +86,14 @@ TEST(Checkpoints, NeverRunBesideAWrite) {
 
   for (int i = 0; i < 3; ++i) start_one();
   while (steady_clock::now() < end) {
-    const auto next_kill = steady_clock::now() + milliseconds{dice.between(50, 600)};
-    while (steady_clock::now() < next_kill) {
-      for (const auto& writer : writers) writer->collect();
-      test::eventually([] { return false; }, milliseconds{1});
-    }
-    largest_log = std::max(largest_log, fs::file_size(path + "-wal"));
     const auto victim = writers.begin() + static_cast<std::ptrdiff_t>(dice.below(3));
+    const std::size_t last_words =
+        (*victim)->promised() + static_cast<std::size_t>(dice.between(1, 2'000));
+    ASSERT_TRUE(test::eventually([&] {
+      for (const auto& writer : writers) writer->collect();
+      return (*victim)->promised() >= last_words;
+    }));
+    largest_log = std::max(largest_log, fs::file_size(path + "-wal"));
     ASSERT_TRUE((*victim)->is_running());
     (*victim)->kill();
     promised.merge((*victim)->promises());

@@ -1,4 +1,4 @@
-// A writing process is killed at random moments; what it was promised must be there.
+// A writing process is killed in every place of its work; what it was promised must be there.
 #include "faults/evidence.hpp"
 #include "faults/settings.hpp"
 #include "faults/writing_process.hpp"
@@ -8,11 +8,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sched.h>
-
-#include <chrono>
+#include <array>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <string>
@@ -22,33 +21,50 @@ namespace stela {
 namespace {
 
 namespace fs = std::filesystem;
-using std::chrono::steady_clock;
 using test::Attempt;
 using test::AttemptId;
 using test::Entry;
-using test::Phase;
+using test::Place;
 
 /// How often what was seen.
 struct Tally {
-  std::map<Phase, int> phases;
+  std::map<Place, int> places;
   int kills = 0;
   int promises = 0;
   int present = 0;
   int absent = 0;
 
-  double share(Phase phase) const {
-    const auto found = phases.find(phase);
-    return kills == 0 || found == phases.end() ? 0 : double(found->second) / kills;
-  }
   void print() const {
     std::cout << kills << " kills, " << promises << " acknowledged appends, all there; of those "
               << "under way " << present << " stood and " << absent << " didn't\n";
-    for (const auto& [phase, count] : phases) {
+    for (const auto& [place, count] : places) {
       std::cout << "  " << std::string(static_cast<std::size_t>(count * 60 / kills), '#') << ' '
-                << count << ' ' << to_string(phase) << '\n';
+                << count << ' ' << to_string(place) << '\n';
     }
   }
 };
+
+/// Where the kills fall, again and again: most of them inside a transaction.
+constexpr std::array places{
+    Place::at_begin,      Place::before_commit, Place::committing,    Place::at_begin,
+    Place::after_commit,  Place::before_commit, Place::nowhere,       Place::at_begin,
+    Place::checkpointing, Place::before_commit, Place::committing,    Place::opening,
+    Place::at_begin,      Place::committing,    Place::before_commit, Place::after_commit,
+    Place::closing,       Place::at_begin,      Place::committing,    Place::before_commit};
+
+/// About how many calls to its files a process makes there, before it goes on.
+std::int64_t calls_in(Place place) {
+  switch (place) {
+    case Place::opening:
+      return 60;
+    case Place::committing:
+    case Place::checkpointing:
+    case Place::closing:
+      return 12;
+    default:
+      return 1;
+  }
+}
 
 /// One database that process after process writes to, each of them killed.
 class KilledWriter {
@@ -57,16 +73,16 @@ class KilledWriter {
       : durability_{durability}, seed_{seed}, dice_{seed}, tally_{tally} {}
 
   /// What is wrong afterwards, or empty.
-  std::string kill_one();
+  std::string kill_one(Place place);
   /// At the very end, on the database itself.
   std::string flaw() const { return test::flaw_of(path()); }
 
  private:
   std::string path() const { return dir_.file("shop.db"); }
   std::string copy() const;
-  Phase pick_phase();
-  bool wait_for(Phase phase, test::Process& child, test::WritingState& state,
-                const test::Pipe& pipe, std::string& promised);
+  /// Returns when it has halted in that place, or ended, having read what it was promised.
+  void send_to(Place place, test::Process& child, test::WritingState& state, const test::Pipe& pipe,
+               std::string& promised);
   std::string compare(test::WritingState& state, const std::string& promised);
   std::string judge_new(const std::vector<Entry>& entries, test::WritingState& state,
                         test::Attempts& promises);
@@ -82,62 +98,50 @@ class KilledWriter {
   std::vector<Entry> known_;
 };
 
-Phase KilledWriter::pick_phase() {
-  const std::int64_t of_hundred = dice_.below(100);
-  if (of_hundred < 50) return Phase::inside;
-  if (of_hundred < 70) return Phase::committing;
-  if (of_hundred < 82) return Phase::outside;
-  if (of_hundred < 90) return Phase::checkpointing;
-  if (of_hundred < 95) return Phase::opening;
-  return Phase::closing;
-}
-
-bool KilledWriter::wait_for(Phase phase, test::Process& child, test::WritingState& state,
-                            const test::Pipe& pipe, std::string& promised) {
-  const auto limit = steady_clock::now() + std::chrono::seconds{20};
-  const auto wait_until = [&](auto&& condition) {
-    while (!condition() && child.is_running() && steady_clock::now() < limit) {
+void KilledWriter::send_to(Place place, test::Process& child, test::WritingState& state,
+                           const test::Pipe& pipe, std::string& promised) {
+  const auto wait_until = [&](const std::function<bool()>& condition) {
+    test::eventually([&] {
       promised += pipe.read_available();
-      sched_yield();
-    }
+      return condition() || !child.is_running();
+    });
   };
-  if (phase != Phase::opening) {
-    const auto wanted = static_cast<std::size_t>(dice_.below(400));
+  if (place != Place::opening) {
+    const auto wanted = static_cast<std::size_t>(dice_.between(40, 440));
     wait_until([&] { return promised.size() > wanted; });
-    if (phase == Phase::closing) state.stop = true;
-    wait_until([&] { return state.phase == phase; });
   }
-  const auto then = steady_clock::now() +
-                    std::chrono::microseconds{dice_.below(phase == Phase::opening ? 8000 : 60)};
-  wait_until([&] { return steady_clock::now() >= then; });
-  return child.is_running();
+  if (place == Place::nowhere) return;
+  state.halt_at = place;
+  if (place == Place::closing) state.stop = true;
+  wait_until([&] { return state.halted.load(); });
 }
 
-std::string KilledWriter::kill_one() {
+std::string KilledWriter::kill_one(Place place) {
   constexpr int checkpoint_pages[] = {8, 60, 4000};
-  const test::WritingOptions options{.path = path(),
-                                     .durability = durability_,
-                                     .checkpoint_pages = checkpoint_pages[dice_.below(3)],
-                                     .seed = seed_,
-                                     .run = ++run_};
+  const test::WritingOptions options{
+      .path = path(),
+      .durability = durability_,
+      .checkpoint_pages = checkpoint_pages[dice_.below(place == Place::checkpointing ? 2 : 3)],
+      .seed = seed_,
+      .run = ++run_};
   const test::Shared<test::WritingState> state;
+  state->halt_at_call = static_cast<int>(1 + dice_.below(calls_in(place)));
+  if (place == Place::opening) state->halt_at = place;
   const test::Pipe pipe;
   std::string promised;
   test::Process child{[&] { write_until_stopped(options, *state, pipe); }};
-  const Phase wanted = pick_phase();
-  if (wanted == Phase::inside) {
-    using Linger = test::WritingState::Linger;
-    state->linger = dice_.below(2) == 0 ? Linger::at_begin : Linger::before_commit;
-  }
-  const bool was_running = wait_for(wanted, child, *state, pipe, promised);
+  send_to(place, child, *state, pipe, promised);
+  const bool was_running = child.is_running();
   child.kill();
-  // One that closed before the signal came has gone well, too.
-  if (!was_running && (wanted != Phase::closing || child.wait() != 0)) {
-    return "the process ended before it was killed";
+  // One that closed with fewer calls has gone well, too.
+  const bool has_closed = !was_running && place == Place::closing && child.wait() == 0;
+  if (!has_closed && !was_running) return "the process ended before it was killed";
+  if (!has_closed && !state->halted && place != Place::nowhere) {
+    return "the process never came to the place where it was to be killed";
   }
   promised += pipe.read_available();
   ++tally_.kills;
-  ++tally_.phases[state->phase];
+  ++tally_.places[place];
   return compare(*state, promised);
 }
 
@@ -224,14 +228,15 @@ void kill_many(sqlite::Durability durability) {
   for (std::uint64_t database = 0; tally.kills < kills; ++database) {
     KilledWriter writer{durability, test::mix(seed, database), tally};
     for (int i = 0; i < kills_of_one_database; ++i) {
-      ASSERT_EQ(writer.kill_one(), "") << "kill " << tally.kills;
+      const Place place = places[static_cast<std::size_t>(tally.kills) % places.size()];
+      ASSERT_EQ(writer.kill_one(place), "") << "kill " << tally.kills << ", " << to_string(place);
     }
     ASSERT_EQ(writer.flaw(), "");
   }
   tally.print();
-  EXPECT_GE(tally.share(Phase::inside), 0.3);
-  EXPECT_GT(tally.present, 0);
-  EXPECT_GT(tally.absent, 0);
+  // Those that had committed, and those that had only begun.
+  EXPECT_GE(tally.present, tally.places[Place::after_commit]);
+  EXPECT_GE(tally.absent, tally.places[Place::at_begin] + tally.places[Place::before_commit]);
   EXPECT_GT(tally.promises, tally.kills);
 }
 

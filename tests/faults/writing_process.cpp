@@ -6,8 +6,8 @@
 #include <stela/framework/error.hpp>
 
 #include <sqlite3.h>
+#include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <sstream>
@@ -23,27 +23,23 @@ void run_sql(sqlite3* database, const std::string& sql) {
   }
 }
 
-/// What a caller does in its own transaction: rows of its own, and some thinking.
-void append_with_rows(sqlite::Store& store, const Attempt& attempt, Dice& dice) {
+/// What a caller does in its own transaction: rows of its own.
+void append_with_rows(sqlite::Store& store, const Attempt& attempt) {
   store.transact([&](Transaction& transaction) {
     sqlite3* const database = sqlite::handle(transaction);
     run_sql(database, "CREATE TABLE IF NOT EXISTS notes (payload TEXT NOT NULL)");
     for (const Entry& entry : attempt.entries()) {
       run_sql(database, "INSERT INTO notes VALUES ('" + entry.payload + "')");
     }
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::microseconds{dice.below(1500)};
-    while (std::chrono::steady_clock::now() < until) {
-    }
     append(transaction, attempt.appends);
   });
 }
 
-GlobalSequence carry_out(sqlite::Store& store, const Attempt& attempt, Dice& dice) {
+GlobalSequence carry_out(sqlite::Store& store, const Attempt& attempt) {
   if (attempt.kind != Attempt::Kind::with_rows) {
     return append(store, attempt.appends, attempt.append_id).first;
   }
-  append_with_rows(store, attempt, dice);
+  append_with_rows(store, attempt);
   // Its events stand somewhere behind the lock; the parent finds them by their payloads.
   return GlobalSequence{0};
 }
@@ -60,19 +56,23 @@ std::optional<AttemptId> attempt_of(const std::string& payload) {
 
 }  // namespace
 
-std::string_view to_string(Phase phase) noexcept {
-  switch (phase) {
-    case Phase::opening:
+std::string_view to_string(Place place) noexcept {
+  switch (place) {
+    case Place::nowhere:
+      return "anywhere";
+    case Place::opening:
       return "opening";
-    case Phase::outside:
-      return "outside a transaction";
-    case Phase::inside:
-      return "inside an open transaction";
-    case Phase::committing:
+    case Place::at_begin:
+      return "beginning a transaction";
+    case Place::before_commit:
+      return "about to commit";
+    case Place::committing:
       return "committing";
-    case Phase::checkpointing:
+    case Place::after_commit:
+      return "having committed";
+    case Place::checkpointing:
       return "checkpointing";
-    case Phase::closing:
+    case Place::closing:
       return "closing";
   }
   return "?";
@@ -128,12 +128,11 @@ void write_until_stopped(const WritingOptions& options, WritingState& state, con
                                            .vfs = vfs.name()});
   watcher.begin();
   const auto write = [&](int thread) {
-    Dice dice{mix(options.seed, static_cast<std::uint64_t>(options.run * 100 + thread))};
     for (std::int64_t number = 1; !state.stop; ++number) {
       const AttemptId id{options.run, thread, number};
       const Attempt attempt = Attempt::of(options.seed, id);
       state.begun[static_cast<std::size_t>(thread)] = number;
-      const GlobalSequence first = carry_out(store, attempt, dice);
+      const GlobalSequence first = carry_out(store, attempt);
       std::string promise = std::to_string(thread);
       promise += ' ' + std::to_string(number) + ' ' + std::to_string(first.value()) + '\n';
       promises.write(promise);
@@ -187,6 +186,7 @@ std::string missing_promise(const Attempts& promised, const Attempts& found) {
 }
 
 void PhaseWatcher::begin() noexcept {
+  if (state_.halt_at == Place::opening) halt();
   active_ = true;
   state_.phase = Phase::outside;
 }
@@ -200,17 +200,24 @@ void PhaseWatcher::move_to(Phase phase) noexcept {
   if (active_) state_.phase = phase;
 }
 
-void PhaseWatcher::linger(WritingState::Linger place) const noexcept {
-  if (active_ && state_.phase == Phase::inside && state_.linger == place) {
-    std::this_thread::sleep_for(std::chrono::milliseconds{50});
-  }
+void PhaseWatcher::pass(Place place) const noexcept {
+  if (state_.halt_at == place && --state_.halt_at_call == 0) halt();
+}
+
+void PhaseWatcher::halt() const noexcept {
+  state_.halted = true;
+  for (;;) pause();
 }
 
 Verdict PhaseWatcher::before(const FileCall& call) noexcept {
   if (call.operation == FileOperation::write && call.file == FileKind::wal) {
-    linger(WritingState::Linger::before_commit);
+    if (state_.phase == Phase::inside) pass(Place::before_commit);
     move_to(Phase::committing);
   }
+  if (state_.phase == Phase::opening) pass(Place::opening);
+  if (state_.phase == Phase::committing) pass(Place::committing);
+  if (state_.phase == Phase::checkpointing) pass(Place::checkpointing);
+  if (state_.phase == Phase::closing) pass(Place::closing);
   return next_ != nullptr ? next_->before(call) : Verdict::proceed;
 }
 
@@ -222,7 +229,7 @@ void PhaseWatcher::after(const FileCall& call, int code) noexcept {
     move_to(call.releases() ? Phase::outside : Phase::checkpointing);
   } else if (call.is_exclusive(write_slot) && !checkpointing_) {
     move_to(call.releases() ? Phase::outside : Phase::inside);
-    linger(WritingState::Linger::at_begin);
+    if (active_) pass(call.releases() ? Place::after_commit : Place::at_begin);
   }
 }
 

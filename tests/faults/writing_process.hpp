@@ -28,8 +28,22 @@ enum class Phase : std::uint32_t {
   checkpointing,
   closing,
 };
-inline constexpr std::size_t phases = 6;
-std::string_view to_string(Phase phase) noexcept;
+
+/// Where a writing process can be made to halt, so that it is killed just there.
+enum class Place : std::uint8_t {
+  nowhere,
+  opening,
+  /// The write lock was taken.
+  at_begin,
+  /// Nothing of the transaction is in the log yet, and now something would be.
+  before_commit,
+  committing,
+  /// The write lock was released, and nobody has been told of the commit.
+  after_commit,
+  checkpointing,
+  closing,
+};
+std::string_view to_string(Place place) noexcept;
 
 /// Which append of which thread of which process.
 struct AttemptId {
@@ -57,10 +71,10 @@ struct WritingState {
   static constexpr int threads = 4;
   std::atomic<Phase> phase{Phase::opening};
   std::atomic<bool> stop{false};
-  /// Where a transaction waits for a signal: a busy machine delivers it late, and would hit what
-  /// takes longest instead.
-  enum class Linger : std::uint8_t { nowhere, at_begin, before_commit };
-  std::atomic<Linger> linger{Linger::nowhere};
+  /// It halts at the n-th call to its files in that place, and says so.
+  std::atomic<Place> halt_at{Place::nowhere};
+  std::atomic<int> halt_at_call{1};
+  std::atomic<bool> halted{false};
   /// The attempt that each thread has begun last; numbers count from 1.
   std::array<std::atomic<std::int64_t>, threads> begun{};
 };
@@ -107,7 +121,9 @@ class PhaseWatcher final : public FileWatcher {
 
  private:
   void move_to(Phase phase) noexcept;
-  void linger(WritingState::Linger place) const noexcept;
+  /// Doesn't return if this is where the process is to halt.
+  void pass(Place place) const noexcept;
+  void halt() const noexcept;
 
   WritingState& state_;
   FileWatcher* next_;
