@@ -138,6 +138,7 @@ std::vector<RequiredParticipant> required_participants(Store& store) {
   store.core().reading().read([&](Connection& connection) {
     Query query = connection.query(sql::participants);
     while (query.step()) {
+      if (SchemaRequirement::parse(query.text(0))) continue;
       required.push_back(
           {std::string{query.text(0)}, std::string{query.text(1)}, time_of(query.integer(2))});
     }

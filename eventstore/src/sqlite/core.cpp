@@ -144,6 +144,7 @@ Store::Core::Core(std::string path, const Options& options)
                                                       .clock = options.clock,
                                                       .random = options.random,
                                                       .conventions = &conventions_});
+  writer_->know_schema("eventstore", sql::migrations.size());
 }
 
 Store::Core::~Core() {
@@ -158,6 +159,7 @@ Reading& Store::Core::reading() noexcept {
 void Store::Core::migrate(std::string_view module, std::span<const Migration> migrations) {
   writer_->run_alone(
       [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
+  writer_->know_schema(module, migrations.size());
 }
 
 void Store::Core::sync_log() {

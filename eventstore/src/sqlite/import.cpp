@@ -203,7 +203,8 @@ void Importer::write_batch() {
     store_.core().writer().distrust();
     written = 0;
     Query participants = connection.query(sql::participants);
-    if (participants.step()) {
+    while (participants.step()) {
+      if (SchemaRequirement::parse(participants.text(0))) continue;
       throw UsageError{"this database requires '" + std::string{participants.text(0)} +
                        "' to take part in every append, and an import tells it nothing; import "
                        "into a database that nothing is attached to yet"};

@@ -1,5 +1,6 @@
 // Who takes part in appends: what the writer knows of its participants.
 #include "sqlite/checksum.hpp"
+#include "sqlite/schema.hpp"
 #include "sqlite/writer.hpp"
 #include "sqlite_sql.hpp"
 
@@ -54,6 +55,25 @@ void Writer::forget_participant(std::string_view name) {
     connection.query(sql::delete_participant).bind(1, name).run();
     distrusted_ = true;
   });
+}
+
+void Writer::know_schema(std::string_view module, std::size_t migrations) {
+  read([&](Connection&) {
+    known_schemas_.insert_or_assign(std::string{module}, static_cast<std::int64_t>(migrations));
+  });
+}
+
+void Writer::check_schema(std::string_view participant) const {
+  const auto required = SchemaRequirement::parse(participant);
+  const auto known = known_schemas_.find(required->module);
+  // Tables that this process doesn't use are none of its business.
+  if (known == known_schemas_.end() || known->second >= required->number) return;
+  throw SchemaMismatch{"a newer Stela migrated the tables of '" + known->first +
+                       "' while this process had the database open (migration " +
+                       std::to_string(required->number) + "; this process knows " +
+                       std::to_string(known->second) +
+                       "), and older ones must not write to it any more; nothing was written; "
+                       "restart this process with the newer Stela"};
 }
 
 void Writer::check_participants() const {

@@ -43,6 +43,11 @@ void in_transaction(Connection& connection, Work&& work) {
   }
 }
 
+constexpr std::string_view shut_out_line = "-- Shuts out older writers.\n";
+constexpr std::string_view requirement_prefix = "schema:";
+/// Read by people: 0.1.0 shows it in the refusal.
+constexpr std::string_view requirement_detail = "a newer Stela; restart this process with it";
+
 /// How many of the migrations are in the database already.
 std::size_t count_applied(Connection& connection, std::string_view module,
                           std::span<const Migration> migrations) {
@@ -93,6 +98,27 @@ void check_fact(std::string_view name, const std::optional<T>& wanted, T actual)
 
 }  // namespace
 
+bool shuts_out_older_writers(const Migration& migration) noexcept {
+  return migration.text.starts_with(shut_out_line);
+}
+
+std::string SchemaRequirement::participant() const {
+  return std::string{requirement_prefix} + std::string{module} + ':' + std::to_string(number);
+}
+
+std::optional<SchemaRequirement> SchemaRequirement::parse(std::string_view participant) noexcept {
+  if (!participant.starts_with(requirement_prefix)) return std::nullopt;
+  participant.remove_prefix(requirement_prefix.size());
+  const std::size_t colon = participant.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  SchemaRequirement requirement{.module = participant.substr(0, colon)};
+  const char* const end = participant.data() + participant.size();
+  const auto [last, error] =
+      std::from_chars(participant.data() + colon + 1, end, requirement.number);
+  if (error != std::errc{} || last != end) return std::nullopt;
+  return requirement;
+}
+
 std::string checksum_of(const Migration& migration) {
   std::string hex;
   const std::uint64_t hash = text_checksum(migration.text);
@@ -113,6 +139,21 @@ void recognise(Connection& connection, const std::string& path, const Options& o
                : "")};
 }
 
+namespace {
+
+void require_newer_writers(Connection& connection, std::string_view module, int number,
+                           std::int64_t now) {
+  const std::string name = SchemaRequirement{module, number}.participant();
+  connection.query(sql::insert_participant)
+      .bind(1, name)
+      .bind(2, requirement_detail)
+      .bind(3, now)
+      .bind(4, checksum_of({now}, {name, requirement_detail}))
+      .run();
+}
+
+}  // namespace
+
 void migrate(Connection& connection, std::string_view module, std::span<const Migration> migrations,
              Timestamp now) {
   if (!connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'stela_migrations'")) {
@@ -132,6 +173,10 @@ void migrate(Connection& connection, std::string_view module, std::span<const Mi
           .bind(4, checksum_of(migration))
           .bind(5, now.time_since_epoch().count())
           .run();
+      // Nobody older has written to tables that are just being made.
+      if (applied > 0 && shuts_out_older_writers(migration)) {
+        require_newer_writers(connection, module, migration.number, now.time_since_epoch().count());
+      }
       connection.execute(
           "PRAGMA user_version = " +
           std::to_string(connection.integer("SELECT count(*) FROM stela_migrations").value_or(0)));

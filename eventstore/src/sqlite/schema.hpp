@@ -7,6 +7,8 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/sqlite.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,12 +27,27 @@ struct Facts {
 /// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
 std::string checksum_of(const Migration& migration);
 
+/// True if processes that know only older migrations must not write any more once it is applied:
+/// its text begins with the line "-- Shuts out older writers."
+bool shuts_out_older_writers(const Migration& migration) noexcept;
+
+/// What stands in `stela_participants` in the name of a migration that shuts out older writers:
+/// those of 0.1.0 refuse to append when they find a participant that they don't have.
+struct SchemaRequirement {
+  std::string_view module;
+  std::int64_t number = 0;
+
+  std::string participant() const;
+  /// Nothing if the participant is another.
+  static std::optional<SchemaRequirement> parse(std::string_view participant) noexcept;
+};
+
 /// SchemaMismatch if the file is of another application, and neither new nor to be shared.
 void recognise(Connection& connection, const std::string& path, const Options& options);
 
 /// Brings the tables of `module` up to date, each migration in a transaction of its own, noted in a
-/// ledger. SchemaMismatch if they are newer than this code, or were made by other migrations than
-/// these. Under the write lock.
+/// ledger; one that shuts out older writers registers its requirement. SchemaMismatch if they are
+/// newer than this code, or were made by other migrations than these. Under the write lock.
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
                                      std::span<const Migration> migrations, Timestamp now);
 

@@ -1,6 +1,7 @@
 #include "sqlite/writer.hpp"
 
 #include "sqlite/failure.hpp"
+#include "sqlite/schema.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql.hpp"
 
@@ -279,6 +280,10 @@ void Writer::refresh() {
   required_.clear();
   Query participants = connection_->query(sql::participants);
   while (participants.step()) {
+    if (SchemaRequirement::parse(participants.text(0))) {
+      check_schema(participants.text(0));
+      continue;
+    }
     required_.push_back({std::string{participants.text(0)}, std::string{participants.text(1)}});
   }
 }

@@ -13,6 +13,8 @@
 #include <atomic>
 #include <chrono>
 #include <exception>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -104,6 +106,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void detach(TransactionParticipant& participant);
   void forget_participant(std::string_view name);
 
+  /// This process knows `migrations` of `module`, and is refused once the database requires more.
+  void know_schema(std::string_view module, std::size_t migrations);
+
   /// True if a participant calls code of the user's: then appends must be exclusive.
   bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
 
@@ -157,6 +162,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void check_transaction();
   void check_statements();
   void refresh();
+  void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
                      std::chrono::nanoseconds took) const noexcept;
   [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
@@ -199,6 +205,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   std::chrono::milliseconds checkpoint_wait_ = shortest_checkpoint_wait;
   std::vector<TransactionParticipant*> participants_;
   std::vector<RequiredParticipant> required_;
+  std::map<std::string, std::int64_t, std::less<>> known_schemas_;
   std::vector<StoredEvent> appended_;
 };
 

@@ -100,8 +100,8 @@ class STELA_FRAMEWORK_EXPORT StoreFailed : public Error {
   explicit StoreFailed(const std::string& what) : Error{ErrorCode::store_failed, what} {}
 };
 
-/// The file isn't this Stela's: of a newer version, of another application, or changed by hand.
-/// It was left untouched.
+/// The file isn't this Stela's: of a newer version, of another application, or changed by hand; or
+/// a newer version migrated it while it was open. Nothing was written.
 class STELA_FRAMEWORK_EXPORT SchemaMismatch : public Error {
  public:
   explicit SchemaMismatch(const std::string& what) : Error{ErrorCode::schema_mismatch, what} {}

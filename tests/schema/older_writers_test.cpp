@@ -1,0 +1,209 @@
+// A database that a newer Stela migrates while an older one has it open. This code plays both: it
+// is the older one, and, with a made-up migration, the newer one.
+#include "outbox/file_broker.hpp"
+#include "support/histories.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/recording_sinks.hpp"
+#include "support/soundness.hpp"
+#include "support/temp_dir.hpp"
+
+#include "sqlite/core.hpp"
+
+#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/transfer.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/outbox.hpp>
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <sstream>
+
+namespace stela {
+namespace {
+
+using sqlite::Migration;
+using test::append;
+using test::message_of;
+using test::open_store;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr Migration first{1, "wings", "CREATE TABLE wings (n INTEGER NOT NULL) STRICT;\n"};
+constexpr Migration harmless{2, "feathers", "ALTER TABLE wings ADD COLUMN feathers INTEGER;\n"};
+constexpr Migration shutting_out{2, "feathers",
+                                 "-- Shuts out older writers.\n"
+                                 "ALTER TABLE wings ADD COLUMN feathers INTEGER;\n"};
+
+/// Two stores of one file: each is a process as far as the other can tell.
+class OlderWriter : public ::testing::Test {
+ protected:
+  OlderWriter() {
+    older->core().migrate("wings", std::array{first});
+    append(*older, "order-1");
+  }
+
+  /// What a newer Stela does when it opens the database.
+  static void upgrade(sqlite::Store& newer, const Migration& migration) {
+    newer.core().migrate("wings", std::array{first, migration});
+  }
+  std::int64_t events() { return test::RawSqlite{path}.integer("SELECT count(*) FROM events"); }
+
+  const test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("shop.db");
+  std::unique_ptr<sqlite::Store> older = open_store(path);
+  std::unique_ptr<sqlite::Store> newer = open_store(path);
+};
+
+TEST_F(OlderWriter, LivesThroughAHarmlessMigration) {
+  upgrade(*newer, harmless);
+
+  append(*older, "order-1");
+
+  EXPECT_EQ(events(), 2);
+}
+
+TEST_F(OlderWriter, IsRefusedAtItsNextAppendByAMigrationThatShutsItOut) {
+  upgrade(*newer, shutting_out);
+
+  const auto refusal = [&] {
+    return message_of<SchemaMismatch>([&] { append(*older, "order-1"); });
+  };
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("'wings'"), HasSubstr("migration 2"), HasSubstr("knows 1"),
+                               HasSubstr("restart this process with the newer Stela")));
+  EXPECT_NE(refusal(), "") << "and at each one after that";
+  EXPECT_EQ(events(), 1);
+}
+
+TEST_F(OlderWriter, IsRefusedWhateverItWrites) {
+  upgrade(*newer, shutting_out);
+
+  EXPECT_THROW(older->transact([](Transaction&) {}), SchemaMismatch);
+  EXPECT_THROW(older->core().writer().run_along([](sqlite::Connection&) {}, sqlite::Sync::none),
+               SchemaMismatch);
+  EXPECT_THROW(older->forget_participant("anybody"), SchemaMismatch);
+}
+
+TEST_F(OlderWriter, ReadsOn) {
+  upgrade(*newer, shutting_out);
+
+  EXPECT_EQ(test::lines(older->read_all()).size(), 1U);
+}
+
+TEST_F(OlderWriter, IsRefusedByAnUpgradeBetweenTwoOfItsAppends) {
+  for (int i = 0; i < 3; ++i) append(*older, "order-1");
+  upgrade(*newer, shutting_out);
+  append(*newer, "order-1");
+
+  EXPECT_THROW(append(*older, "order-1"), SchemaMismatch);
+}
+
+TEST_F(OlderWriter, OfOtherTablesIsNotConcerned) {
+  older = open_store(path);
+  upgrade(*newer, shutting_out);
+
+  append(*older, "order-1");
+
+  EXPECT_EQ(events(), 2);
+}
+
+TEST_F(OlderWriter, ThatStartsAfterwardsIsRefusedWhenItOpensTheTables) {
+  upgrade(*newer, shutting_out);
+  older = open_store(path);
+
+  EXPECT_THAT(
+      message_of<SchemaMismatch>([&] { older->core().migrate("wings", std::array{first}); }),
+      HasSubstr("newer Stela"));
+}
+
+TEST_F(OlderWriter, DoesNotStopTheNewerOne) {
+  upgrade(*newer, shutting_out);
+
+  append(*newer, "order-1");
+
+  EXPECT_EQ(events(), 2);
+  EXPECT_THAT(sqlite::required_participants(*newer), IsEmpty()) << "nobody has to attach anything";
+  EXPECT_THAT(test::problems_of(*newer), ::testing::Not(::testing::Contains(HasSubstr("schema:"))))
+      << "what stands for it is sound";
+}
+
+TEST(NewDatabase, HasNobodyToShutOut) {
+  auto store = sqlite::open_in_memory();
+
+  store.core().migrate("wings", std::array{first, shutting_out});
+
+  store.core().reading().read([](sqlite::Connection& connection) {
+    EXPECT_EQ(connection.integer("SELECT count(*) FROM stela_participants"), 0);
+  });
+}
+
+TEST_F(OlderWriter, ImportsNothingAndTheNewerOneDoes) {
+  auto source = sqlite::open_in_memory();
+  std::stringstream one;
+  sqlite::export_events(*older, one);
+  sqlite::import_events(source, one);
+  append(source, "order-1");
+  std::stringstream two;
+  sqlite::export_events(source, two);
+  upgrade(*newer, shutting_out);
+
+  std::stringstream again{two.str()};
+  EXPECT_THROW(sqlite::import_events(*older, again), SchemaMismatch);
+  EXPECT_EQ(sqlite::import_events(*newer, two).imported, 1);
+}
+
+/// What 0.1.0 knows of participants: any that it hasn't attached is missing.
+TEST_F(OlderWriter, OfTheFirstReleaseFindsAParticipantThatItLacks) {
+  upgrade(*newer, shutting_out);
+  test::RawSqlite raw{path};
+
+  EXPECT_THAT(raw.rows("SELECT name, detail FROM stela_participants"),
+              ::testing::ElementsAre("schema:wings:2|a newer Stela; restart this process with it"));
+}
+
+// How a migration shuts out what 0.1.0 writes without an append: its relays, consumers and runners.
+// The column is one that only newer statements know, so that the older ones trip over the trigger.
+constexpr const char* shut_out_relays =
+    "ALTER TABLE outbox_partitions ADD COLUMN turn INTEGER NOT NULL DEFAULT 0;"
+    "CREATE TRIGGER outbox_is_newer BEFORE UPDATE OF epoch, lease_until, published_through "
+    "ON outbox_partitions WHEN NEW.turn = OLD.turn "
+    "BEGIN SELECT RAISE(ABORT, 'a newer Stela migrated this outbox; restart with it'); END;";
+
+TEST(OlderRelay, IsRefusedByNameByATrigger) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  testing::ManualClock clock;
+  test::RecordingLog log;
+  auto store = sqlite::open(dir.file("shop.db"), {.log = &log, .clock = &clock});
+  Outbox outbox{store};
+  test::FileBroker broker{dir.file("broker.db"), outbox.fence()};
+  Relay relay{outbox, broker};
+  append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}});
+  const RelayTick before = relay.tick();
+
+  test::RawSqlite{dir.file("shop.db")}.run(shut_out_relays);
+  append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}});
+  clock.advance(std::chrono::seconds{10});
+  const RelayTick after = relay.tick();
+
+  EXPECT_EQ(before.published, 1);
+  EXPECT_EQ(after.published, 0);
+  EXPECT_THAT(log.entries(), ::testing::Contains(
+                                 HasSubstr("a newer Stela migrated this outbox; restart with it")));
+}
+
+TEST(NewerRelay, PassesTheTriggerWithItsOwnStatements) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("shop.db"));
+  const Outbox outbox{store};
+  test::RawSqlite raw{dir.file("shop.db")};
+  raw.run(shut_out_relays);
+
+  EXPECT_THROW(raw.run("UPDATE outbox_partitions SET lease_until = 1"), std::runtime_error);
+  EXPECT_NO_THROW(raw.run("UPDATE outbox_partitions SET lease_until = 1, turn = turn + 1"));
+}
+
+}  // namespace
+}  // namespace stela
