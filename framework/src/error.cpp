@@ -26,6 +26,8 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "participant_missing";
     case ErrorCode::uniqueness_violated:
       return "uniqueness_violated";
+    case ErrorCode::constraint_violated:
+      return "constraint_violated";
     case ErrorCode::broker_failed:
       return "broker_failed";
     case ErrorCode::usage:

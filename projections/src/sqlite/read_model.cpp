@@ -1,6 +1,8 @@
 #include "sqlite/read_model.hpp"
 
+#include "projections_sql.hpp"
 #include "sqlite/failure.hpp"
+#include "sqlite/violation.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -257,16 +259,25 @@ void SqliteReadModel::fail(int code, std::string_view sql) {
       throw;
     }
   }
-  std::string text = who_ + ": \"" + std::string{sql} + "\" failed: ";
-  text += refusal_.empty() ? sqlite3_errmsg(database) : refusal_;
+  const std::string reason = refusal_.empty() ? sqlite3_errmsg(database) : refusal_;
+  const std::string text = who_ + ": \"" + std::string{sql} + "\" failed: " + reason;
+  if ((code & 0xff) != SQLITE_CONSTRAINT) throw UsageError{text};
+  Constraint constraint = parse_violation(reason, prefix_);
   switch (code) {
     case SQLITE_CONSTRAINT_UNIQUE:
     case SQLITE_CONSTRAINT_PRIMARYKEY:
     case SQLITE_CONSTRAINT_ROWID:
-      throw UniquenessViolated{text};
+      if (constraint.table.empty()) constraint.table = table_of_index(constraint.name);
+      throw UniquenessViolated{text, std::move(constraint)};
     default:
-      throw UsageError{text};
+      throw ConstraintViolated{text, std::move(constraint)};
   }
+}
+
+std::string SqliteReadModel::table_of_index(std::string_view name) {
+  sqlite::Query query = writer_.connection().query(sql::table_of_index);
+  if (!query.bind(1, table(name)).step()) return {};
+  return std::string{query.text(0).substr(prefix_.size())};
 }
 
 }  // namespace stela::projections

@@ -56,6 +56,8 @@ class SqliteReadModel final : public ReadModel {
   sqlite3_stmt* statement(std::string_view sql);
   Statement prepare(std::string_view sql);
   [[noreturn]] void fail(int code, std::string_view sql);
+  /// The plain name; empty if there is no such index.
+  std::string table_of_index(std::string_view name);
 
   sqlite::Writer& writer_;
   const std::string who_;

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace stela {
 
@@ -23,6 +25,7 @@ enum class ErrorCode : std::uint8_t {
   commit_in_doubt,
   participant_missing,
   uniqueness_violated,
+  constraint_violated,
   broker_failed,
   usage,
 };
@@ -124,12 +127,40 @@ class STELA_FRAMEWORK_EXPORT ParticipantMissing : public Error {
       : Error{ErrorCode::participant_missing, what} {}
 };
 
-/// An inline projector's UNIQUE rule refused the append (one e-mail, one account). Not retried:
-/// the value is taken.
-class STELA_FRAMEWORK_EXPORT UniquenessViolated : public Error {
+/// A constraint of a projector's table: what of it is known, the rest is empty.
+struct Constraint {
+  std::string projector = {};
+  /// The plain name.
+  std::string table = {};
+  std::vector<std::string> columns = {};
+  /// Of a CHECK: its name, or its expression if it has none. Of a UNIQUE index on an expression:
+  /// its plain name. Of a trigger: the text of its RAISE.
+  std::string name = {};
+};
+
+/// A constraint of an inline projector's table (CHECK, NOT NULL, a column's type, a trigger's
+/// RAISE) refused a row, and with it the append. Not retried: the events contradict the table.
+class STELA_FRAMEWORK_EXPORT ConstraintViolated : public Error {
  public:
-  explicit UniquenessViolated(const std::string& what)
-      : Error{ErrorCode::uniqueness_violated, what} {}
+  explicit ConstraintViolated(const std::string& what, Constraint constraint = {})
+      : ConstraintViolated{ErrorCode::constraint_violated, what, std::move(constraint)} {}
+
+  const Constraint& constraint() const noexcept { return constraint_; }
+
+ protected:
+  ConstraintViolated(ErrorCode code, const std::string& what, Constraint constraint)
+      : Error{code, what}, constraint_{std::move(constraint)} {}
+
+ private:
+  Constraint constraint_;
+};
+
+/// A UNIQUE constraint of an inline projector's table refused the append (one e-mail, one account).
+/// Not retried: the value is taken.
+class STELA_FRAMEWORK_EXPORT UniquenessViolated : public ConstraintViolated {
+ public:
+  explicit UniquenessViolated(const std::string& what, Constraint constraint = {})
+      : ConstraintViolated{ErrorCode::uniqueness_violated, what, std::move(constraint)} {}
 };
 
 /// The message broker can't be reached, or refused what it was asked.

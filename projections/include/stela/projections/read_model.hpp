@@ -18,7 +18,8 @@ namespace stela {
 /// whoever reads the model from outside finds each table as a view of the plain name.
 ///
 /// Every statement may read anything and write only tables of its own; it can't begin or end a
-/// transaction. UniquenessViolated if a UNIQUE rule refuses a row, UsageError for wrong SQL.
+/// transaction. UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated if
+/// another does, UsageError for wrong SQL.
 /// Threads: the one that projects.
 class STELA_PROJECTIONS_EXPORT ReadModel {
  public:
