@@ -34,7 +34,7 @@ void Shop::receive(const std::string& sku, std::int64_t quantity) {
 
 void Shop::place(const OrderId& id, const OrderPlaced& order) {
   const stela::ContextScope scope{{.correlation_id = "order " + id.key(), .actor = order.customer}};
-  stela::retry({.attempts = 20}, [&] {
+  stela::retry([&] {
     stela::UnitOfWork unit{store_};
     Order* const known = unit.find(id);
     (known != nullptr ? *known : unit.add(Order{id})).place(order);
@@ -60,7 +60,7 @@ void Shop::payment_declined(const OrderId& id, const std::string& reason) {
 }
 
 void Shop::ship(const OrderId& id, const std::string& carrier) {
-  stela::retry({.attempts = 20}, [&] {
+  stela::retry([&] {
     stela::UnitOfWork unit{store_};
     ship_and_take(unit, id, carrier);
     unit.commit();
@@ -69,7 +69,7 @@ void Shop::ship(const OrderId& id, const std::string& carrier) {
 
 void Shop::cancel(const OrderId& id, const std::string& reason) {
   const stela::ContextScope scope{{.actor = "operator"}};
-  stela::retry({.attempts = 20}, [&] {
+  stela::retry([&] {
     stela::UnitOfWork unit{store_};
     cancel_and_release(unit, id, reason);
     unit.commit();

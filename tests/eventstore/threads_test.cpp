@@ -1,4 +1,5 @@
 // Writers and readers of one store on many threads. Run under tsan as well.
+#include "support/counters.hpp"
 #include "support/histories.hpp"
 #include "support/orders.hpp"
 #include "support/temp_dir.hpp"
@@ -55,6 +56,43 @@ TEST_F(Threads, ReadWhatIsCommittedWithoutAGapWhileOthersWrite) {
 
   EXPECT_EQ(gaps, 0);
   EXPECT_EQ(store->last_sequence().value(), events_of_all_writers());
+}
+
+TEST_F(Threads, AllSucceedOnOneHotAccountThatTheyRetry) {
+  constexpr int threads = 8;
+  constexpr int changes = 100;
+  const auto id = Id<DemandCounter>::from("hot");
+  Repository<DemandCounter> first{*store};
+  DemandCounter counter{id};
+  counter.add(0);
+  first.save(counter);
+  std::atomic<int> gave_up{0};
+  const auto change = [&] {
+    Repository<DemandCounter> counters{*store};
+    retry([&] {
+      DemandCounter current = counters.load(id);
+      current.add(1);
+      counters.save(current);
+    });
+  };
+
+  {
+    std::vector<std::jthread> workers;
+    for (int t = 0; t < threads; ++t) {
+      workers.emplace_back([&] {
+        for (int i = 0; i < changes; ++i) {
+          try {
+            change();
+          } catch (const ConcurrencyConflict&) {
+            ++gave_up;
+          }
+        }
+      });
+    }
+  }
+
+  EXPECT_EQ(gave_up, 0);
+  EXPECT_EQ(first.load(id).state().sum, threads * changes);
 }
 
 TEST_F(Threads, HearOfEachCommitOnTheThreadThatMadeIt) {

@@ -1,22 +1,30 @@
 #include "support/messages.hpp"
 
 #include <stela/framework/retry.hpp>
+#include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <set>
+#include <vector>
+
 namespace stela {
 namespace {
 
+using namespace std::chrono_literals;
 using test::message_of;
 using ::testing::HasSubstr;
+
+void no_wait(std::chrono::microseconds) {}
 
 /// Fails `failures` times with what `fail` throws; the number of calls is the result.
 template <class Fail>
 int calls_until_done(int attempts, int failures, Fail fail) {
   int calls = 0;
   try {
-    return retry({.attempts = attempts}, [&] {
+    return retry({.attempts = attempts, .wait = no_wait}, [&] {
       if (++calls <= failures) fail();
       return calls;
     });
@@ -40,7 +48,7 @@ TEST(Retry, RerunsWorkThatLostARaceOrMetALock) {
 
 TEST(Retry, PassesTheLastErrorOn) {
   EXPECT_EQ(calls_until_done(3, 3, conflict), -3);
-  EXPECT_THROW(retry({.attempts = 2}, conflict), ConcurrencyConflict);
+  EXPECT_THROW(retry({.attempts = 2, .wait = no_wait}, conflict), ConcurrencyConflict);
 }
 
 TEST(Retry, RerunsNothingElse) {
@@ -55,14 +63,73 @@ TEST(Retry, NeedsAnAttempt) {
               HasSubstr("1 attempt or more"));
 }
 
-TEST(Retry, HasThreeAttemptsUnlessItIsTold) {
-  int calls = 0;
-  EXPECT_THROW(retry([&] {
-                 ++calls;
-                 conflict();
-               }),
-               ConcurrencyConflict);
-  EXPECT_EQ(calls, 3);
+/// The pauses before all attempts at work that never succeeds.
+std::vector<std::chrono::microseconds> pauses(RetryOptions options) {
+  std::vector<std::chrono::microseconds> all;
+  testing::ManualClock clock;
+  options.clock = &clock;
+  options.wait = [&](std::chrono::microseconds pause) {
+    all.push_back(pause);
+    clock.advance(pause);
+  };
+  EXPECT_THROW(retry(options, conflict), ConcurrencyConflict);
+  return all;
+}
+
+TEST(Retry, PausesLongerEachTime) {
+  const auto all = pauses({.attempts = 7, .first_pause = 8ms, .longest_pause = 100ms});
+
+  const std::vector<std::chrono::milliseconds> limits{8ms, 16ms, 32ms, 64ms, 100ms, 100ms};
+  ASSERT_EQ(all.size(), limits.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_GE(all[i], limits[i] / 2) << i;
+    EXPECT_LE(all[i], limits[i]) << i;
+  }
+}
+
+TEST(Retry, PausesForADifferentTimeEachTime) {
+  const auto all =
+      pauses({.attempts = 20, .deadline = 24h, .first_pause = 1h, .longest_pause = 1h});
+  const std::set<std::chrono::microseconds> different{all.begin(), all.end()};
+
+  EXPECT_GT(different.size(), 10U);
+}
+
+TEST(Retry, BeginsNoAttemptAfterItsDeadline) {
+  const auto all =
+      pauses({.attempts = 1000, .deadline = 1s, .first_pause = 100ms, .longest_pause = 100ms});
+
+  EXPECT_GE(all.size(), 10U);
+  EXPECT_LE(std::accumulate(all.begin(), all.end(), 0us), 1s);
+}
+
+TEST(Retry, EndsByDefaultWithinItsDeadline) {
+  const auto all = pauses({});
+
+  EXPECT_EQ(all.size(), 99U);
+  EXPECT_LE(std::accumulate(all.begin(), all.end(), 0us), 30s);
+}
+
+TEST(Retry, DoesNotPauseForWhatItDoesNotRepeat) {
+  int waits = 0;
+  const RetryOptions options{.wait = [&](std::chrono::microseconds) { ++waits; }};
+
+  retry(options, [] {});
+  EXPECT_THROW(retry(options, [] { throw StoreFull{"full"}; }), StoreFull);
+  EXPECT_EQ(waits, 0);
+}
+
+TEST(Retry, EndsWithWhatItsWaitThrows) {
+  const auto stop = [](std::chrono::microseconds) { throw std::runtime_error{"stopped"}; };
+  EXPECT_EQ(message_of<std::runtime_error>([&] { retry({.wait = stop}, conflict); }), "stopped");
+}
+
+TEST(Retry, RefusesOptionsOutOfRange) {
+  EXPECT_THROW(retry({.deadline = -1ms}, [] {}), UsageError);
+  EXPECT_THROW(retry({.deadline = 25h}, [] {}), UsageError);
+  EXPECT_THROW(retry({.first_pause = -1ms}, [] {}), UsageError);
+  EXPECT_THROW(retry({.first_pause = 2ms, .longest_pause = 1ms}, [] {}), UsageError);
+  EXPECT_THROW(retry({.longest_pause = 25h}, [] {}), UsageError);
 }
 
 TEST(Retry, ReturnsReferencesAsReferences) {

@@ -1,0 +1,46 @@
+#include <stela/framework/retry.hpp>
+
+#include <algorithm>
+#include <thread>
+
+namespace stela::detail {
+namespace {
+
+constexpr std::chrono::hours most{24};
+
+const RetryOptions& checked(const RetryOptions& options) {
+  if (options.attempts < 1) throw UsageError{"retry needs 1 attempt or more"};
+  if (options.deadline.count() < 0 || options.deadline > most) {
+    throw UsageError{"retry: deadline is negative, or more than a day"};
+  }
+  if (options.first_pause.count() < 0 || options.longest_pause < options.first_pause ||
+      options.longest_pause > most) {
+    throw UsageError{
+        "retry: first_pause is negative or longer than longest_pause, or that is more than a day"};
+  }
+  return options;
+}
+
+}  // namespace
+
+Retries::Retries(const RetryOptions& options)
+    : options_{checked(options)},
+      end_{options.clock->steady_now() + options.deadline},
+      limit_{options.first_pause} {}
+
+bool Retries::is_worthwhile(const Error& error) {
+  if (!error.is_retryable() || attempts_++ == options_.attempts) return false;
+  // Most work succeeds at once and needs no random numbers.
+  if (attempts_ == 2) random_.seed(std::random_device{}());
+  using Range = std::uniform_int_distribution<std::chrono::microseconds::rep>;
+  pause_ = std::chrono::microseconds{Range{limit_.count() / 2, limit_.count()}(random_)};
+  limit_ = std::min<std::chrono::microseconds>(limit_ * 2, options_.longest_pause);
+  return options_.clock->steady_now() + pause_ <= end_;
+}
+
+void Retries::pause() const {
+  if (options_.wait) return options_.wait(pause_);
+  std::this_thread::sleep_for(pause_);
+}
+
+}  // namespace stela::detail
