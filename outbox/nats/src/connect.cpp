@@ -1,11 +1,15 @@
 #include "connect.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/uuid.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <fstream>
 #include <set>
+#include <span>
 #include <string_view>
+#include <utility>
 
 namespace stela::nats {
 namespace {
@@ -42,12 +46,48 @@ std::string read_secret(std::string_view option, const std::string& path) {
   return secret;
 }
 
-std::string host_of(std::string_view url) {
-  if (const auto scheme = url.find("://"); scheme != std::string_view::npos) {
-    url.remove_prefix(scheme + 3);
+[[noreturn]] void refuse_url(const std::string& url, const std::string& why) {
+  throw UsageError{"the URL of the NATS server is '" + url + "', " + why};
+}
+
+/// What stands behind the scheme.
+std::string_view without_scheme(const std::string& url) {
+  const std::string_view all{url};
+  const std::size_t end = all.find("://");
+  if (end == std::string_view::npos) return all;
+  const std::string_view scheme = all.substr(0, end);
+  if (scheme != "nats" && scheme != "tls") {
+    refuse_url(url, "and its scheme isn't nats or tls: nats://HOST:PORT");
   }
-  if (url.starts_with('[')) return std::string{url.substr(1, url.find(']') - 1)};
-  return std::string{url.substr(0, url.find_first_of(":/"))};
+  return all.substr(end + 3);
+}
+
+int port_of(const std::string& url, std::string_view digits) {
+  int port = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, port);
+  if (error != std::errc{} || stopped != end || port < 1 || port > 65'535) {
+    refuse_url(url, "and its port isn't a number from 1 to 65535");
+  }
+  return port;
+}
+
+Server parse_server(const std::string& url) {
+  std::string_view rest = without_scheme(url);
+  if (rest.ends_with('/')) rest.remove_suffix(1);
+  Server server{.url = url};
+  const bool in_brackets = rest.starts_with('[');
+  const std::size_t end = in_brackets ? rest.find(']') : std::min(rest.find(':'), rest.size());
+  if (end == std::string_view::npos) refuse_url(url, "and a bracket isn't closed");
+  server.host = rest.substr(in_brackets ? 1 : 0, end - (in_brackets ? 1 : 0));
+  if (server.host.empty() || server.host.find_first_of(" /?#[]") != std::string::npos) {
+    refuse_url(url, "which names no host: nats://HOST:PORT");
+  }
+  rest.remove_prefix(end + (in_brackets ? 1 : 0));
+  if (rest.empty()) return server;
+  if (rest.front() != ':') refuse_url(url, "which isn't nats://HOST:PORT");
+  server.port = port_of(url, rest.substr(1));
+  return server;
 }
 
 void apply(natsOptions* raw, const Credentials& credentials) {
@@ -72,19 +112,20 @@ void apply(natsOptions* raw, const Credentials& credentials) {
 }
 
 /// nats.c compares the certificate's name only with one that it is told.
-std::string expected_host(const Tls& tls, const std::vector<std::string>& urls) {
+std::string expected_host(const Tls& tls, std::span<const Server> servers) {
   if (!tls.host_name.empty()) return tls.host_name;
   std::set<std::string> hosts;
-  for (const std::string& url : urls) hosts.insert(host_of(url));
+  for (const Server& server : servers) hosts.insert(server.host);
   if (hosts.size() == 1) return *hosts.begin();
   throw UsageError{
       "several servers with TLS need tls.host_name: the one name that all of their certificates "
       "have"};
 }
 
-void apply(natsOptions* raw, const Tls& tls, const std::vector<std::string>& urls) {
-  const bool in_url = std::any_of(urls.begin(), urls.end(),
-                                  [](const std::string& url) { return url.starts_with("tls://"); });
+void apply(natsOptions* raw, const Tls& tls, const std::vector<Server>& servers) {
+  const bool in_url = std::any_of(servers.begin(), servers.end(), [](const Server& server) {
+    return server.url.starts_with("tls://");
+  });
   if (!wants_tls(tls) && !in_url) return;
   check(natsOptions_SetSecure(raw, true), "using TLS");
   if (!tls.ca_file.empty()) {
@@ -96,14 +137,47 @@ void apply(natsOptions* raw, const Tls& tls, const std::vector<std::string>& url
         natsOptions_LoadCertificatesChain(raw, tls.certificate_file.c_str(), tls.key_file.c_str()),
         "reading the certificate " + tls.certificate_file + " and its key");
   }
-  check(natsOptions_SetExpectedHostname(raw, expected_host(tls, urls).c_str()),
+  check(natsOptions_SetExpectedHostname(raw, expected_host(tls, servers).c_str()),
         "taking the server's name");
+}
+
+/// nats.c's options for one of the servers.
+OptionsHandle prepare(const Target& target, const std::vector<Server>& servers,
+                      const Server& server) {
+  natsOptions* raw = nullptr;
+  check(natsOptions_Create(&raw), "preparing to connect");
+  OptionsHandle options{raw};
+  check(natsOptions_SetURL(raw, server.url.c_str()), "taking the URL " + server.url);
+  check(natsOptions_SetIgnoreDiscoveredServers(raw, true), "leaving other servers out");
+  check(natsOptions_SetName(raw, "stela"), "naming the connection");
+  check(natsOptions_SetTimeout(raw, target.timeout.count()), "setting the time-out");
+  // nats.c would notice a connection that is half open after four minutes.
+  check(natsOptions_SetPingInterval(raw, 10'000), "setting the ping interval");
+  // A connection that comes back by itself would send what was given up long ago.
+  check(natsOptions_SetAllowReconnect(raw, false), "refusing to reconnect");
+  apply(raw, target.credentials);
+  apply(raw, target.tls, servers);
+  return options;
+}
+
+/// True if trying again as we are is of no use.
+bool is_refusal(natsStatus status) noexcept {
+  switch (status) {
+    case NATS_CONNECTION_AUTH_FAILED:
+    case NATS_NOT_PERMITTED:
+    case NATS_SECURE_CONNECTION_WANTED:
+    case NATS_SECURE_CONNECTION_REQUIRED:
+    case NATS_SSL_ERROR:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> split_urls(const std::string& url) {
-  std::vector<std::string> urls;
+std::vector<Server> parse_servers(const std::string& url) {
+  std::vector<Server> servers;
   for (std::size_t begin = 0; begin <= url.size();) {
     const std::size_t end = std::min(url.find(',', begin), url.size());
     std::string one = url.substr(begin, end - begin);
@@ -116,13 +190,13 @@ std::vector<std::string> split_urls(const std::string& url) {
           "a URL of a NATS server holds a user, a password or a token; leave it out there, and "
           "name files in the credentials"};
     }
-    urls.push_back(std::move(one));
+    servers.push_back(parse_server(one));
   }
-  return urls;
+  return servers;
 }
 
 void check(const std::string& url, const Credentials& credentials, const Tls& tls) {
-  const auto urls = split_urls(url);
+  const auto servers = parse_servers(url);
   require_both("user", credentials.user, "password_file", credentials.password_file);
   require_both("nkey", credentials.nkey, "nkey_seed_file", credentials.nkey_seed_file);
   require_both("tls.certificate_file", tls.certificate_file, "tls.key_file", tls.key_file);
@@ -139,39 +213,32 @@ void check(const std::string& url, const Credentials& credentials, const Tls& tl
   require_readable("tls.ca_file", tls.ca_file);
   require_readable("tls.certificate_file", tls.certificate_file);
   require_readable("tls.key_file", tls.key_file);
-  if (wants_tls(tls)) expected_host(tls, urls);
+  if (wants_tls(tls)) expected_host(tls, servers);
 }
 
-OptionsHandle prepare(const std::string& url, const Credentials& credentials, const Tls& tls,
-                      std::chrono::milliseconds connect_timeout) {
-  const std::vector<std::string> urls = split_urls(url);
-  std::vector<const char*> servers;
-  for (const std::string& one : urls) servers.push_back(one.c_str());
-  natsOptions* raw = nullptr;
-  check(natsOptions_Create(&raw), "preparing to connect");
-  OptionsHandle options{raw};
-  check(natsOptions_SetServers(raw, servers.data(), static_cast<int>(servers.size())),
-        "taking the URL " + url);
-  check(natsOptions_SetName(raw, "stela"), "naming the connection");
-  check(natsOptions_SetTimeout(raw, connect_timeout.count()), "setting the time-out");
-  // nats.c would notice a connection that is half open after four minutes.
-  check(natsOptions_SetPingInterval(raw, 10'000), "setting the ping interval");
-  apply(raw, credentials);
-  apply(raw, tls, urls);
-  return options;
-}
-
-bool is_refusal(natsStatus status) noexcept {
-  switch (status) {
-    case NATS_CONNECTION_AUTH_FAILED:
-    case NATS_NOT_PERMITTED:
-    case NATS_SECURE_CONNECTION_WANTED:
-    case NATS_SECURE_CONNECTION_REQUIRED:
-    case NATS_SSL_ERROR:
-      return true;
-    default:
-      return false;
+ConnectionHandle connect(const Target& target) {
+  const std::vector<Server> servers = parse_servers(target.url);
+  std::string problems;
+  bool is_refused = false;
+  // Each process begins with another server, as a client of a cluster should.
+  const std::size_t first = make_uuid().bytes().back() % servers.size();
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    if (target.is_unwanted && target.is_unwanted()) throw BrokerFailed{"nobody waits any more"};
+    const Server& server = servers[(first + i) % servers.size()];
+    Attempt attempt{.options = prepare(target, servers, server),
+                    .host = server.host,
+                    .port = server.port,
+                    .timeout = target.timeout};
+    if (target.listen) attempt.closure = target.listen(attempt.options.get());
+    Attempted attempted = try_to_connect(std::move(attempt));
+    if (attempted.status == NATS_OK) return std::move(attempted.connection);
+    is_refused = is_refused || is_refusal(attempted.status);
+    problems.append(problems.empty() ? "" : "; ").append("connecting to ").append(server.url);
+    problems.append(": ").append(natsStatus_GetText(attempted.status));
+    if (!attempted.detail.empty()) problems.append(", ").append(attempted.detail);
   }
+  if (is_refused) throw Refused{problems};
+  throw BrokerFailed{problems};
 }
 
 }  // namespace stela::nats

@@ -1,29 +1,51 @@
 // From options of ours to a connection of nats.c.
 #pragma once
 
+#include "connecting.hpp"
 #include "handles.hpp"
 
 #include <stela/nats/connection.hpp>
 
 #include <chrono>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace stela::nats {
 
-/// "nats://one:4222,nats://two:4222" as a list. UsageError if it is empty, or a URL holds a user or
-/// a password: those have options of their own, and a URL is shown in messages.
-std::vector<std::string> split_urls(const std::string& url);
+struct Server {
+  std::string url = {};
+  std::string host = {};
+  int port = 4222;
+};
+
+/// "nats://one:4222,nats://two:4222" as a list. UsageError if there is none, one can't be read, or
+/// one holds a user or a password: those have options of their own, and a URL is shown in messages.
+std::vector<Server> parse_servers(const std::string& url);
 
 /// UsageError if the options contradict each other, or a file is missing.
 void check(const std::string& url, const Credentials& credentials, const Tls& tls);
 
-/// nats.c's options, with everything that both ends of a stream have in common. UsageError as
-/// `check`; the secrets are read now.
-OptionsHandle prepare(const std::string& url, const Credentials& credentials, const Tls& tls,
-                      std::chrono::milliseconds connect_timeout);
+/// A refused connection: no waiting mends it. Wrong credentials, or TLS that doesn't fit.
+struct Refused : BrokerFailed {
+  using BrokerFailed::BrokerFailed;
+};
 
-/// True if trying again as we are is of no use: wrong credentials, or TLS that doesn't fit.
-bool is_refusal(natsStatus status) noexcept;
+struct Target {
+  const std::string& url;
+  const Credentials& credentials;
+  const Tls& tls;
+  /// For each server.
+  std::chrono::milliseconds timeout;
+  /// Sets callbacks, and returns what they work on.
+  std::function<Closure(natsOptions*)> listen = {};
+  /// Whether nobody wants the connection any more: no further server is tried.
+  std::function<bool()> is_unwanted = {};
+};
+
+/// A connection to the first of the servers that takes us; it isn't mended when it breaks.
+/// BrokerFailed if none does, Refused if one says no; UsageError as `check`: the secrets are read
+/// now.
+ConnectionHandle connect(const Target& target);
 
 }  // namespace stela::nats

@@ -45,14 +45,12 @@ constexpr milliseconds slack{200};
 }  // namespace
 
 Pull::Pull(const ConsumerOptions& options) : options_{options} {
-  const OptionsHandle settings =
-      prepare(options.url, options.credentials, options.tls, options.connect_timeout);
-  check(natsOptions_SetAllowReconnect(settings.get(), false), "refusing to reconnect");
-  natsConnection* connection = nullptr;
-  check(natsConnection_Connect(&connection, settings.get()), "connecting to " + options.url);
-  connection_.reset(connection);
+  connection_ = connect({.url = options.url,
+                         .credentials = options.credentials,
+                         .tls = options.tls,
+                         .timeout = options.connect_timeout});
   jsCtx* context = nullptr;
-  check(natsConnection_JetStream(&context, connection, nullptr), "using JetStream");
+  check(natsConnection_JetStream(&context, connection_.get(), nullptr), "using JetStream");
   context_.reset(context);
   find_stream();
   make_durable();

@@ -21,11 +21,6 @@ constexpr int few = 64;
 /// So many replies are kept until they are freed together.
 constexpr std::size_t kept_replies = 64;
 
-/// A refused connection: no waiting mends it.
-struct Refused : BrokerFailed {
-  using BrokerFailed::BrokerFailed;
-};
-
 std::string in_words(natsStatus status, jsErrCode code) {
   std::string text = natsStatus_GetText(status);
   if (code != 0) text += " (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
@@ -69,26 +64,21 @@ void Session::open() {
 }
 
 void Session::connect() {
-  const OptionsHandle settings =
-      prepare(options_.url, options_.credentials, options_.tls, options_.connect_timeout);
-  natsOptions* const raw = settings.get();
-  // A connection that comes back by itself would send what was given up long ago.
-  check(natsOptions_SetAllowReconnect(raw, false), "refusing to reconnect");
-  check(natsOptions_SetWriteDeadline(raw, options_.publish_timeout.count()),
-        "setting the time-out");
-  auto hold = std::make_unique<Hold>(shared_from_this());
-  check(natsOptions_SetErrorHandler(raw, on_error, hold.get()), "listening for errors");
-  check(natsOptions_SetClosedCB(raw, on_closed, hold.get()), "listening for the end");
-  natsConnection* connection = nullptr;
-  const natsStatus status = natsConnection_Connect(&connection, raw);
-  if (status != NATS_OK) {
-    const std::string text = "connecting to " + options_.url + ": " + natsStatus_GetText(status);
-    if (is_refusal(status)) throw Refused{text};
-    throw BrokerFailed{text};
-  }
-  // From now on nats.c calls on_closed, once.
-  hold.release();
-  connection_.reset(connection);
+  const auto set_callbacks = [this](natsOptions* raw) {
+    check(natsOptions_SetWriteDeadline(raw, options_.publish_timeout.count()),
+          "setting the time-out");
+    Closure hold{new Hold{shared_from_this()}, [](void* old) { delete static_cast<Hold*>(old); }};
+    check(natsOptions_SetErrorHandler(raw, on_error, hold.get()), "listening for errors");
+    check(natsOptions_SetClosedCB(raw, on_closed, hold.get()), "listening for the end");
+    return hold;
+  };
+  connection_ = nats::connect({.url = options_.url,
+                               .credentials = options_.credentials,
+                               .tls = options_.tls,
+                               .timeout = options_.connect_timeout,
+                               .listen = set_callbacks,
+                               .is_unwanted = [this] { return ended_.load(); }});
+  natsConnection* const connection = connection_.get();
   jsOptions waits;
   jsOptions_Init(&waits);
   waits.Wait = options_.publish_timeout.count();

@@ -31,15 +31,12 @@ class StreamReader::Impl {
  public:
   explicit Impl(const PublisherOptions& options) : options_{options}, layout_{options} {
     nats::check(options_);
-    const OptionsHandle settings =
-        prepare(options.url, options.credentials, options.tls, options.connect_timeout);
-    nats::check(natsOptions_SetAllowReconnect(settings.get(), false), "refusing to reconnect");
-    natsConnection* connection = nullptr;
-    nats::check(natsConnection_Connect(&connection, settings.get()),
-                "connecting to " + options.url);
-    connection_.reset(connection);
+    connection_ = connect({.url = options.url,
+                           .credentials = options.credentials,
+                           .tls = options.tls,
+                           .timeout = options.connect_timeout});
     jsCtx* context = nullptr;
-    nats::check(natsConnection_JetStream(&context, connection, nullptr), "using JetStream");
+    nats::check(natsConnection_JetStream(&context, connection_.get(), nullptr), "using JetStream");
     context_.reset(context);
   }
 

@@ -28,6 +28,7 @@ struct ConsumerOptions {
   std::string url = "nats://127.0.0.1:4222";
   Credentials credentials = {};
   Tls tls = {};
+  /// As the publisher's.
   std::chrono::milliseconds connect_timeout{2'000};
 
   /// Of the durable consumer at the broker and of its part of the inbox: letters, digits, '_', '-'.

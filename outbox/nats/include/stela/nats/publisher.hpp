@@ -26,7 +26,7 @@ struct StreamOptions {
 };
 
 struct PublisherOptions {
-  /// Several servers of one cluster: "nats://one:4222,nats://two:4222".
+  /// "nats://HOST:PORT", or tls://; several servers of one cluster: "nats://one:4222,nats://two:4222".
   std::string url = "nats://127.0.0.1:4222";
   /// The first token of all subjects; of a partition of several "{prefix}_p00".
   std::string prefix = "stela";
@@ -44,6 +44,8 @@ struct PublisherOptions {
 
   Credentials credentials = {};
   Tls tls = {};
+  /// For each server: one that hasn't taken us by then, and is silent for so long, is given up. At
+  /// most twice the time, whatever it does.
   std::chrono::milliseconds connect_timeout{2'000};
   /// After this the client gives up on an answer.
   std::chrono::milliseconds publish_timeout{5'000};

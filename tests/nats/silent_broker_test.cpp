@@ -1,0 +1,173 @@
+// A broker that takes connections and falls silent: whoever connects gives up in time, tries
+// another server, and can be stopped.
+#include "nats/answers.hpp"
+#include "nats/shop.hpp"
+#include "support/messages.hpp"
+#include "support/silent_server.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/nats/stream_reader.hpp>
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <ctime>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::message_of;
+using test::SilentServer;
+using ::testing::HasSubstr;
+using After = SilentServer::After;
+using Kind = Answer::Kind;
+using Steady = std::chrono::steady_clock;
+
+/// What the process has used of its processors.
+std::chrono::duration<double> processor_time() {
+  timespec used{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+  return std::chrono::seconds{used.tv_sec} + std::chrono::nanoseconds{used.tv_nsec};
+}
+
+class SilentBroker : public ::testing::TestWithParam<After> {
+ protected:
+  SilentServer server{GetParam()};
+};
+
+std::string name_of(const ::testing::TestParamInfo<After>& each) {
+  constexpr std::array names{"AfterAccept", "AfterInfo", "AfterPing"};
+  return names[static_cast<std::size_t>(each.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, SilentBroker,
+                         ::testing::Values(After::accept, After::info, After::ping), name_of);
+
+TEST_P(SilentBroker, IsGivenUpWithinTheTimeoutWithoutASpinningCore) {
+  const auto begun = Steady::now();
+  const auto used = processor_time();
+  {
+    test::Answers answers;
+    nats::Publisher publisher{{.url = server.url()}};
+    publisher.connect(1, answers);
+    const Answer answer = answers.wait_for(0);
+
+    EXPECT_EQ(answer.kind, Kind::disconnected);
+    EXPECT_THAT(answer.detail, HasSubstr(server.url() + ": Timeout"));
+    EXPECT_LT(Steady::now() - begun, 4s) << "2 s are the default";
+    publisher.connect(2, answers);
+    ASSERT_TRUE(test::eventually([&] { return server.connections() == 2; }));
+  }
+  EXPECT_LT(Steady::now() - begun, 8s) << "what is being connected is given up as well";
+  EXPECT_LT(processor_time() - used, 1s);
+}
+
+TEST_P(SilentBroker, IsPassedOverForAnotherServerOfTheList) {
+  const test::NatsServer sound;
+  for (int i = 0; i < 4; ++i) {
+    test::Answers answers;
+    nats::Publisher publisher{{.url = server.url() + "," + sound.url(), .connect_timeout = 200ms}};
+    publisher.connect(1, answers);
+    EXPECT_EQ(answers.wait_for(0).kind, Kind::connected);
+  }
+}
+
+TEST_P(SilentBroker, DoesNotKeepARelayFromStopping) {
+  test::TempDir dir;
+  std::jthread running;
+  Steady::time_point asked;
+  {
+    test::Shop shop{dir.file("shop.db"), server.url()};
+    shop.place("1");
+    running = std::jthread{[&](std::stop_token stop) { shop.relay.run(stop); }};
+    ASSERT_TRUE(test::eventually([&] { return server.connections() > 0; }));
+    asked = Steady::now();
+    running.request_stop();
+    running.join();
+  }
+  EXPECT_LT(Steady::now() - asked, 5s);
+}
+
+TEST_P(SilentBroker, IsGivenUpByConsumersAndReaders) {
+  test::TempDir dir;
+  test::Ledger ledger{dir.file("effects.db")};
+  const auto begun = Steady::now();
+
+  EXPECT_THAT(message_of<BrokerFailed>([&] {
+                nats::StreamReader{{.url = server.url(), .connect_timeout = 200ms}}.read(
+                    PartitionId{}, [](const FoundMessage&) {});
+              }),
+              HasSubstr("Timeout"));
+  nats::Consumer consumer{ledger.store,
+                          {.url = server.url(), .connect_timeout = 200ms, .name = "effects"}};
+  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  EXPECT_LT(Steady::now() - begun, 3s);
+}
+
+TEST(Connecting, LeavesTheLocksOnFilesAlone) {
+  test::TempDir dir;
+  const int locked = open(dir.file("locked").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  ASSERT_EQ(fcntl(locked, F_SETLK, &whole), 0);
+
+  test::Answers answers;
+  nats::Publisher publisher{{.url = "nats://127.0.0.1:1"}};
+  publisher.connect(1, answers);
+  EXPECT_EQ(answers.wait_for(0).kind, Kind::disconnected);
+
+  // Asks as somebody else would.
+  const int other = open(dir.file("locked").c_str(), O_RDWR | O_CLOEXEC);
+  EXPECT_EQ(fcntl(other, F_OFD_GETLK, &whole), 0);
+  EXPECT_EQ(whole.l_type, F_WRLCK);
+  close(other);
+  close(locked);
+}
+
+// --- URLs
+
+std::string refusal(const std::string& url) {
+  return message_of<UsageError>([&] { nats::check(nats::PublisherOptions{.url = url}); });
+}
+
+TEST(BrokerUrl, IsRefusedWhereNoServerCanBe) {
+  EXPECT_THAT(refusal("http://127.0.0.1:4222"), HasSubstr("its scheme isn't nats or tls"));
+  EXPECT_THAT(refusal("ws://127.0.0.1:4222"), HasSubstr("its scheme isn't nats or tls"));
+  EXPECT_THAT(refusal("nats//127.0.0.1:4222"), HasSubstr("names no host"));
+  EXPECT_THAT(refusal("nats://"), HasSubstr("names no host"));
+  EXPECT_THAT(refusal("nats://a b:4222"), HasSubstr("names no host"));
+  EXPECT_THAT(refusal("nats://[::1:4222"), HasSubstr("a bracket isn't closed"));
+  EXPECT_THAT(refusal("nats://127.0.0.1:0"), HasSubstr("a number from 1 to 65535"));
+  EXPECT_THAT(refusal("nats://127.0.0.1:42222222"), HasSubstr("a number from 1 to 65535"));
+  EXPECT_THAT(refusal("nats://127.0.0.1:port"), HasSubstr("a number from 1 to 65535"));
+  EXPECT_THAT(refusal("nats://127.0.0.1:4222,http://b"), HasSubstr("'http://b'"));
+}
+
+TEST(BrokerUrl, MayLeaveOutWhatIsUsual) {
+  for (const char* const url :
+       {"nats://localhost", "localhost:4222", "nats://[::1]:4222", "nats://127.0.0.1:4222/",
+        "tls://broker.example", "nats://one:4222, nats://two:4222"}) {
+    EXPECT_NO_THROW(nats::check(nats::PublisherOptions{.url = url})) << url;
+  }
+}
+
+TEST(BrokerUrl, OfAnUnknownHostNamesIt) {
+  test::Answers answers;
+  nats::Publisher publisher{{.url = "nats://nowhere.invalid:4222"}};
+  publisher.connect(1, answers);
+
+  const Answer answer = answers.wait_for(0);
+  EXPECT_EQ(answer.kind, Kind::disconnected);
+  EXPECT_THAT(answer.detail, HasSubstr("the host 'nowhere.invalid' can't be found"));
+}
+
+}  // namespace
+}  // namespace stela

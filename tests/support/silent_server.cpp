@@ -1,0 +1,65 @@
+#include "support/silent_server.hpp"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+namespace stela::test {
+namespace {
+
+constexpr std::string_view info =
+    "INFO {\"server_id\":\"SILENT\",\"version\":\"2.9.10\",\"proto\":1,\"headers\":true,"
+    "\"max_payload\":1048576}\r\n";
+
+}  // namespace
+
+SilentServer::SilentServer(After after) : after_{after} {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof address;
+  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener_ < 0 || bind(listener_, any, size) != 0 || listen(listener_, 16) != 0 ||
+      getsockname(listener_, any, &size) != 0) {
+    throw std::system_error{errno, std::generic_category(), "listening"};
+  }
+  port_ = ntohs(address.sin_port);
+  thread_ = std::thread{[this] { run(); }};
+}
+
+SilentServer::~SilentServer() {
+  stop_ = true;
+  thread_.join();
+  close(listener_);
+}
+
+void SilentServer::run() {
+  std::vector<pollfd> files{{listener_, POLLIN, 0}};
+  while (!stop_) {
+    poll(files.data(), files.size(), 10);
+    for (std::size_t i = 1; i < files.size(); ++i) {
+      std::array<char, 4096> said;
+      const bool has_gone = recv(files[i].fd, said.data(), said.size(), MSG_DONTWAIT) == 0;
+      // Not asked about any more; closed with the others.
+      if (has_gone) files[i].events = 0;
+    }
+    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    if (client < 0) continue;
+    ++connections_;
+    if (after_ != After::accept) send(client, info.data(), info.size(), MSG_NOSIGNAL);
+    // Who falls silent after its INFO doesn't read either.
+    files.push_back({client, static_cast<short>(after_ == After::ping ? POLLIN : 0), 0});
+  }
+  for (std::size_t i = 1; i < files.size(); ++i) close(files[i].fd);
+}
+
+}  // namespace stela::test

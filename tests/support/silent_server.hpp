@@ -1,0 +1,44 @@
+// A NATS server that falls silent while a client connects.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+
+namespace stela::test {
+
+/// Listens on loopback. It keeps its connections, and says nothing beyond what is asked for.
+/// Threads: any; it has one of its own.
+class SilentServer {
+ public:
+  enum class After : std::uint8_t {
+    /// The connection is made.
+    accept,
+    /// It has said who it is.
+    info,
+    /// It has read who the client is, and its PING.
+    ping,
+  };
+
+  explicit SilentServer(After after);
+  ~SilentServer();
+  SilentServer(const SilentServer&) = delete;
+  SilentServer& operator=(const SilentServer&) = delete;
+
+  std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+  /// How many connections were made.
+  int connections() const noexcept { return connections_; }
+
+ private:
+  void run();
+
+  const After after_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::atomic<int> connections_{0};
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace stela::test
