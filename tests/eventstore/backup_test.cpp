@@ -168,6 +168,8 @@ TEST_F(Backup, OverwritesNothingThatAppearsMeanwhile) {
 
 TEST_F(Backup, SaysWhatIsWrongWithATarget) {
   EXPECT_THAT(message_of<UsageError>([&] { sqlite::backup(*store, ""); }), HasSubstr("empty"));
+  EXPECT_THAT(message_of<UsageError>([&] { sqlite::backup(*store, "file:copy.db"); }),
+              HasSubstr("is a URI"));
   EXPECT_THAT(message_of<StoreFailed>([&] { sqlite::backup(*store, dir.file("no/such.db")); }),
               HasSubstr("there is no folder"));
 }

@@ -63,6 +63,37 @@ TEST(SqliteOpen, SaysWhatIsWrongWithAPath) {
               HasSubstr("there is no database"));
 }
 
+TEST(SqliteOpen, RefusesANameThatSqliteReadsInItsOwnWay) {
+  const test::TempDir dir;
+  EXPECT_THAT(message_of<UsageError>([] { (void)sqlite::open(":memory:"); }),
+              HasSubstr("use open_in_memory"));
+  EXPECT_THAT(message_of<UsageError>(
+                  [&] { (void)sqlite::open("file:" + dir.file("shop.db") + "?mode=rwc"); }),
+              HasSubstr("is a URI"));
+  EXPECT_FALSE(fs::exists(":memory:-lock"));
+  EXPECT_TRUE(fs::is_empty(dir.path()));
+
+  (void)sqlite::open(dir.file(":memory:"));
+  (void)sqlite::open(dir.file("file:shop.db"));
+  EXPECT_TRUE(fs::exists(dir.file(":memory:")));
+  EXPECT_TRUE(fs::exists(dir.file("file:shop.db")));
+}
+
+TEST(SqliteOpen, RefusesAFileOfTwoNames) {
+  const test::TempDir dir;
+  (void)sqlite::open(dir.file("shop.db"));
+  fs::create_hard_link(dir.file("shop.db"), dir.file("alias.db"));
+
+  for (const char* const name : {"shop.db", "alias.db"}) {
+    EXPECT_THAT(message_of<StoreFailed>([&] { (void)sqlite::open(dir.file(name)); }),
+                HasSubstr("has 2 names (hard links)"));
+  }
+  EXPECT_FALSE(fs::exists(dir.file("alias.db-lock")));
+
+  fs::remove(dir.file("alias.db"));
+  EXPECT_EQ(sqlite::open(dir.file("shop.db")).last_sequence(), GlobalSequence{0});
+}
+
 TEST(SqliteOpen, RefusesWhatIsNotADatabase) {
   const test::TempDir dir;
   std::ofstream{dir.file("notes.txt")} << std::string(5000, 'x');

@@ -123,6 +123,17 @@ TEST_P(LockHeldElsewhere, IsWaitedForWhenItIsReleasedInTime) {
   EXPECT_EQ(holder.wait(), 0);
 }
 
+TEST_P(LockHeldElsewhere, IsWaitedForHoweverLongTheTimeout) {
+  auto store = sqlite::open(path, {.busy_timeout = milliseconds::max()});
+  ASSERT_TRUE(hold->takes_hold());
+
+  auto appending = std::async(std::launch::async, [&] { return append(store, "order-1", "{}"); });
+  EXPECT_EQ(appending.wait_for(milliseconds{100}), std::future_status::timeout);
+  hold->release = true;
+
+  EXPECT_EQ(appending.get().last, GlobalSequence{1});
+}
+
 TEST_P(LockHeldElsewhere, IsToldToEveryThreadThatWaits) {
   constexpr milliseconds timeout{200};
   auto store = sqlite::open(path, {.busy_timeout = timeout});

@@ -38,7 +38,7 @@ constexpr mode_t default_mode = 0644;
 
 /// The files that make up a database, or would be taken for a part of one.
 void check_target(const std::string& path) {
-  if (path.empty()) throw UsageError{"the path of the backup is empty"};
+  check_name(path);
   std::error_code ignored;
   const fs::path parent = fs::path{path}.parent_path();
   if (!parent.empty() && !fs::is_directory(parent, ignored)) {

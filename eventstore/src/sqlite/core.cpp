@@ -7,21 +7,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 namespace stela::sqlite {
 namespace {
 
 namespace fs = std::filesystem;
 
-void check_options(const Options& options) {
+/// The longest that SQLite can wait, 24 days.
+constexpr std::chrono::milliseconds longest_timeout{std::numeric_limits<int>::max()};
+
+Options checked(Options options) {
   if (options.busy_timeout.count() < 0) throw UsageError{"busy_timeout is negative"};
   if (options.checkpoint_pages < 1) throw UsageError{"checkpoint_pages is less than 1"};
   if (options.log == nullptr || options.metrics == nullptr || options.clock == nullptr) {
     throw UsageError{"log, metrics and clock can't be null; leave them out for the defaults"};
   }
+  options.busy_timeout = std::min(options.busy_timeout, longest_timeout);
+  return options;
 }
 
 ConnectionOptions connection_options(const Options& options, int flags) {
@@ -44,6 +51,16 @@ void check_log_has_a_database(const std::string& path) {
   throw StoreFailed{"'" + path + "' is missing or empty, but its log '" + real +
                     "-wal' isn't, and may hold committed events; put the database back beside it, "
                     "or, to begin a new one, move the log away"};
+}
+
+/// Whoever opens a file by another name has another log and another lock.
+void check_has_one_name(const std::string& path) {
+  std::error_code error;
+  const std::uintmax_t names = fs::hard_link_count(path, error);
+  if (error || names <= 1) return;
+  throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
+                    " names (hard links), and whoever opens it by another one would overwrite "
+                    "what is committed; remove the other names, or open a copy"};
 }
 
 void check_writable(const Connection& connection, const std::string& path) {
@@ -89,9 +106,20 @@ void use_wal(Connection& connection, const std::string& path) {
 
 }  // namespace
 
-void check_path(const std::string& path, const Options& options) {
+void check_name(const std::string& path) {
   if (path.empty()) throw UsageError{"the path of the database is empty"};
   if (path.find('\0') != std::string::npos) throw UsageError{"the path has a zero byte in it"};
+  if (path == ":memory:") {
+    throw UsageError{"for a database in memory use open_in_memory; a file is './:memory:'"};
+  }
+  if (path.starts_with("file:")) {
+    throw UsageError{"'" + path + "' is a URI; name the file by its path, and choose by the " +
+                     "options what a URI would (a file of this name is './" + path + "')"};
+  }
+}
+
+void check_path(const std::string& path, const Options& options) {
+  check_name(path);
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (fs::is_directory(status)) {
@@ -105,26 +133,26 @@ void check_path(const std::string& path, const Options& options) {
                         "'; make it first"};
     }
   }
+  check_has_one_name(path);
   check_log_has_a_database(path);
 }
 
 Store::Core::Core(std::string path, const Options& options)
-    : path_{std::move(path)}, options_{options} {
-  check_options(options);
+    : path_{std::move(path)}, options_{checked(options)} {
   const bool in_memory = path_.empty();
   std::unique_ptr<Connection> connection;
   if (in_memory) {
     connection = std::make_unique<Connection>(
-        ":memory:", connection_options(options, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY));
+        ":memory:", connection_options(options_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY));
   } else {
-    connection = open_file(path_, options);
+    connection = open_file(path_, options_);
     // Absolute, and without links: where SQLite keeps the log, whoever opens the file and from
     // whichever folder.
     path_ = sqlite3_db_filename(connection->handle(), "main");
   }
   auto lock = std::make_unique<WriteLock>(in_memory ? std::string{} : path_ + "-lock");
   {
-    const WriteLockGuard guard{*lock, options.busy_timeout};
+    const WriteLockGuard guard{*lock, options_.busy_timeout};
     recognise(*connection, path_, options);
     if (!in_memory) {
       check_length(*connection, path_);
@@ -135,11 +163,12 @@ Store::Core::Core(std::string path, const Options& options)
   }
   conventions_ = {facts_.codec, options.publishes, options.log, options.metrics};
   if (!in_memory) {
-    readers_ = std::make_unique<Readers>(path_, connection_options(options, SQLITE_OPEN_READWRITE));
+    readers_ =
+        std::make_unique<Readers>(path_, connection_options(options_, SQLITE_OPEN_READWRITE));
   }
   writer_ = std::make_unique<Writer>(std::move(connection), std::move(lock), kinds_,
                                      Writer::Settings{.durability = facts_.durability,
-                                                      .busy_timeout = options.busy_timeout,
+                                                      .busy_timeout = options_.busy_timeout,
                                                       .checkpoint_pages = options.checkpoint_pages,
                                                       .clock = options.clock,
                                                       .random = options.random,

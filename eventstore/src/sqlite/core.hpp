@@ -12,6 +12,9 @@
 
 namespace stela::sqlite {
 
+/// UsageError if SQLite would take `path` for something else than the name of a file.
+void check_name(const std::string& path);
+
 /// UsageError or StoreFailed if no database can be at `path`, in words better than SQLite's.
 void check_path(const std::string& path, const Options& options);
 

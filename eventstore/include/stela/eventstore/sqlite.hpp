@@ -30,7 +30,7 @@ struct Options {
   bool create = true;
   /// Put Stela's tables into an SQLite file that holds tables of the application's.
   bool share_file = false;
-  /// How long to wait for somebody else's lock before StoreBusy.
+  /// How long to wait for somebody else's lock before StoreBusy; 24 days at most.
   std::chrono::milliseconds busy_timeout{5000};
   /// A checkpoint runs when the write-ahead log has grown to this many pages of 4 KiB.
   int checkpoint_pages = 4000;
@@ -86,7 +86,8 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
 
 /// Opens a database, makes it if it isn't there, and migrates an older one. SchemaMismatch for a
 /// newer one, another application's, or a file that isn't a database, all left as they are;
-/// StoreFailed if it can't be opened; StoreBusy if somebody else is migrating it for too long.
+/// StoreFailed if it can't be opened, or has more than one name (hard links); StoreBusy if somebody
+/// else is migrating it for too long; UsageError for ":memory:" and for a URI.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& path, const Options& options = {});
 
 /// A database that goes with the store: for tests, and for what needn't outlive the process.
