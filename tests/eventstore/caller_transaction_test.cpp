@@ -42,6 +42,16 @@ class CallerTransaction : public ::testing::Test {
     return message_of<UsageError>([&] { store->transact(work); });
   }
 
+  /// A statement that is in the middle of its rows.
+  static sqlite3_stmt* leave_running(Transaction& transaction) {
+    sqlite3_stmt* running = nullptr;
+    sqlite3_prepare_v2(sqlite::handle(transaction), "SELECT 1 FROM events", -1, &running, nullptr);
+    EXPECT_EQ(sqlite3_step(running), SQLITE_ROW);
+    return running;
+  }
+  /// A commit that a connection doesn't see which still reads an older state.
+  void append_elsewhere() const { append(*test::open_store(path), "order-1"); }
+
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
   std::unique_ptr<sqlite::Store> store = test::open_store(path);
@@ -253,16 +263,45 @@ TEST_F(CallerTransaction, IsRefusedWhenAStatementIsLeftRunning) {
   append(*store, "order-1", 3);
   sqlite3_stmt* running = nullptr;
   EXPECT_THAT(error_of([&](Transaction& transaction) {
-                ASSERT_EQ(sqlite3_prepare_v2(sqlite::handle(transaction), "SELECT 1 FROM events",
-                                             -1, &running, nullptr),
-                          SQLITE_OK);
-                ASSERT_EQ(sqlite3_step(running), SQLITE_ROW);
+                running = leave_running(transaction);
                 append(transaction, "order-1");
               }),
-              HasSubstr("is still running: SELECT 1 FROM events"));
-  sqlite3_finalize(running);
+              HasSubstr("left a statement running: SELECT 1 FROM events"));
 
   EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{4});
+  append_elsewhere();
+  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{6});
+  sqlite3_finalize(running);
+}
+
+TEST_F(CallerTransaction, EndsAStatementThatFailedWorkLeftRunning) {
+  append(*store, "order-1", 3);
+  sqlite3_stmt* running = nullptr;
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    running = leave_running(transaction);
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+
+  append_elsewhere();
+  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{5});
+  sqlite3_finalize(running);
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenABlobIsLeftOpen) {
+  append(*store, "order-1", 3);
+  sqlite3_blob* blob = nullptr;
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                ASSERT_EQ(sqlite3_blob_open(sqlite::handle(transaction), "main", "events",
+                                            "payload", 1, 0, &blob),
+                          SQLITE_OK);
+                append(transaction, "order-1");
+              }),
+              HasSubstr("left a blob open"));
+  sqlite3_blob_close(blob);
+
+  append_elsewhere();
+  EXPECT_EQ(append(*store, "order-1").last, GlobalSequence{5});
 }
 
 TEST_F(CallerTransaction, LendsNoConnectionOfAnotherStore) {

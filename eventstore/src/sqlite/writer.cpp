@@ -189,8 +189,8 @@ void Writer::carry_out(WriteWork& work) {
     OpenTransaction transaction{*this, work};
     (*work.user)(transaction);
     check_transaction();
-    if (distrusted_) check_statements();
   }
+  if (distrusted_) check_statements();
 }
 
 void Writer::check_transaction() {
@@ -210,13 +210,31 @@ void Writer::check_transaction() {
 }
 
 void Writer::check_statements() {
-  sqlite3_stmt* statement = nullptr;
-  while ((statement = sqlite3_next_stmt(connection_->handle(), statement)) != nullptr) {
-    if (sqlite3_stmt_busy(statement) == 0) continue;
-    throw UsageError{std::string{"a statement on the lent connection is still running: "} +
-                     sqlite3_sql(statement) +
-                     "; reset or finalize it before the work ends; all of it is rolled back"};
+  sqlite3_stmt* const statement = next_running(nullptr);
+  if (statement == nullptr) return;
+  // Only a blob's has no text.
+  const char* const text = sqlite3_sql(statement);
+  throw UsageError{"the work left " +
+                   (text != nullptr ? std::string{"a statement running: "} + text + "; reset it"
+                                    : std::string{"a blob open; close it"}) +
+                   " before the work ends; all of it is rolled back"};
+}
+
+void Writer::end_distrust() noexcept {
+  if (!std::exchange(distrusted_, false)) return;
+  known_ = false;
+  // A statement that goes on would hold the connection to the state that it reads, and nothing
+  // could be written on it any more. A blob can't be ended: its owner would use what is gone.
+  for (sqlite3_stmt* left = next_running(nullptr); left != nullptr; left = next_running(left)) {
+    if (sqlite3_sql(left) != nullptr) sqlite3_reset(left);
   }
+}
+
+sqlite3_stmt* Writer::next_running(sqlite3_stmt* statement) const noexcept {
+  do {
+    statement = sqlite3_next_stmt(connection_->handle(), statement);
+  } while (statement != nullptr && sqlite3_stmt_busy(statement) == 0);
+  return statement;
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
@@ -308,7 +326,7 @@ void Writer::commit() {
   heads_.trim();
   if (!kinds_.commit()) known_ = false;
   seen_version_ = connection_->data_version();
-  if (std::exchange(distrusted_, false)) known_ = false;
+  end_distrust();
 }
 
 void Writer::roll_back() noexcept {
@@ -317,7 +335,7 @@ void Writer::roll_back() noexcept {
   }
   go_back_to(begin_);
   heads_.trim();
-  if (std::exchange(distrusted_, false)) known_ = false;
+  end_distrust();
 }
 
 void Writer::go_back_to(const Mark& mark) noexcept {

@@ -161,6 +161,10 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void carry_out(WriteWork& work);
   void check_transaction();
   void check_statements();
+  /// At the end of a transaction: ends what the caller's work left running.
+  void end_distrust() noexcept;
+  /// The next after `statement` that is in the middle of its rows, or null.
+  sqlite3_stmt* next_running(sqlite3_stmt* statement) const noexcept;
   void refresh();
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
