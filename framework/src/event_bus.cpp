@@ -1,6 +1,6 @@
 #include <stela/framework/event_bus.hpp>
 
-#include <boost/signals2/signal.hpp>
+#include "subscribe.hpp"
 
 #include <array>
 
@@ -76,8 +76,7 @@ Subscription EventBus::connect(std::function<void(const StoredEvent&)> listener)
       if (!delivery.error) delivery.error = std::current_exception();
     }
   };
-  return Subscription{
-      std::make_shared<signals::scoped_connection>(listeners_->signal.connect(guarded))};
+  return subscribe(listeners_->signal, guarded);
 }
 
 bool EventBus::deliver(const StoredEvent& event, std::exception_ptr* error) {

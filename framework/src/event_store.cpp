@@ -1,6 +1,6 @@
 #include <stela/framework/event_store.hpp>
 
-#include <boost/signals2/signal.hpp>
+#include "subscribe.hpp"
 
 #include <array>
 #include <exception>
@@ -43,8 +43,7 @@ Subscription EventStore::on_commit(std::function<void(const CommitNotice&)> list
       report("unknown exception");
     }
   };
-  return Subscription{
-      std::make_shared<signals::scoped_connection>(listeners_->signal.connect(guarded))};
+  return subscribe(listeners_->signal, guarded);
 }
 
 bool EventStore::has_commit_listeners() const noexcept {

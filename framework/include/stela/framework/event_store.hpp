@@ -225,7 +225,10 @@ struct CommitNotice {
   std::span<const StoredEvent> events = {};
 };
 
-/// Keeps a listener connected for as long as it lives.
+/// Keeps a listener connected for as long as it lives. When it has ended the listener isn't running
+/// any more: its end waits for calls on other threads, so hold nothing then that they wait for. It
+/// may end inside a call of the listener, which then runs to its end.
+/// Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT Subscription {
  public:
   Subscription() noexcept;

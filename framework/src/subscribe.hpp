@@ -1,0 +1,67 @@
+// How a listener is connected to a signal, and taken away while others call it.
+#pragma once
+
+#include <stela/framework/event_store.hpp>
+
+#include <boost/signals2/signal.hpp>
+
+#include <algorithm>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace stela {
+
+/// Knows who is calling a listener.
+/// Threads: any number at once.
+class ListenerGate {
+ public:
+  /// False if nobody is to call the listener any more.
+  bool enter() {
+    const std::lock_guard lock{mutex_};
+    if (!is_closed_) callers_.push_back(std::this_thread::get_id());
+    return !is_closed_;
+  }
+  void leave() noexcept {
+    const std::lock_guard lock{mutex_};
+    callers_.erase(std::find(callers_.begin(), callers_.end(), std::this_thread::get_id()));
+    left_.notify_all();
+  }
+  /// Returns when nobody calls the listener any more but the caller itself, from inside a call.
+  void close() noexcept {
+    std::unique_lock lock{mutex_};
+    is_closed_ = true;
+    const auto self = std::this_thread::get_id();
+    left_.wait(lock, [&] {
+      return std::all_of(callers_.begin(), callers_.end(), [&](auto id) { return id == self; });
+    });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable left_;
+  // Guarded by mutex_.
+  std::vector<std::thread::id> callers_;
+  bool is_closed_ = false;
+};
+
+/// Calls `listener`, which doesn't throw, until the subscription ends.
+template <class Argument, class Listener>
+Subscription subscribe(boost::signals2::signal<void(Argument)>& signal, Listener listener) {
+  const auto gate = std::make_shared<ListenerGate>();
+  const auto connection = signal.connect([gate, listener = std::move(listener)](Argument argument) {
+    if (!gate->enter()) return;
+    listener(argument);
+    gate->leave();
+  });
+  // Owns nothing: it is there for what happens at its end.
+  return Subscription{std::shared_ptr<void>{nullptr, [gate, connection](void*) {
+                                              connection.disconnect();
+                                              gate->close();
+                                            }}};
+}
+
+}  // namespace stela
