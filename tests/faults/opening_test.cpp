@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -47,9 +48,10 @@ std::string what_comes_of_opening(const std::string& path, const sqlite::Options
   return what_comes_of([&] { (void)sqlite::open(path, options); });
 }
 
+constexpr unsigned nobody = 65534;
+
 /// A user for whom permissions count.
 void become_nobody() {
-  constexpr unsigned nobody = 65534;
   if (geteuid() != 0) return;
   if (setgroups(0, nullptr) != 0 || setgid(nobody) != 0 || setuid(nobody) != 0) {
     throw std::runtime_error{"can't become nobody"};
@@ -243,6 +245,40 @@ TEST_F(Opening, SaysThatAFileSystemIsReadOnly) {
   EXPECT_THAT(as_nobody_opens(disk.file("new.db")),
               AllOf(StartsWith("store_failed"), HasSubstr("folder")));
   EXPECT_EQ(test::hash_of_file(copy), before);
+}
+
+// --- the lock file
+
+TEST_F(Opening, GivesTheLockFileTheModeAndOwnerOfTheDatabase) {
+  constexpr auto group_writable = static_cast<fs::perms>(0660);
+  const uid_t owner = geteuid() == 0 ? nobody : geteuid();
+  fs::permissions(dir.path(), fs::perms::all);
+  tidy();
+  fs::permissions(path, group_writable);
+  ASSERT_EQ(chown(path.c_str(), owner, static_cast<gid_t>(-1)), 0);
+
+  EXPECT_EQ(what_comes_of_opening(path), "done");
+
+  EXPECT_EQ(fs::status(path + "-lock").permissions(), group_writable);
+  EXPECT_EQ(as_nobody_opens(path), "done");
+}
+
+TEST_F(Opening, FollowsNoLinkInPlaceOfTheLockFile) {
+  tidy();
+  for (const std::string& target : {dir.file("elsewhere"), path}) {
+    fs::create_symlink(target, path + "-lock");
+    EXPECT_THAT(what_comes_of_opening(path),
+                AllOf(StartsWith("store_failed"), HasSubstr("it is a symbolic link; remove it")));
+    fs::remove(path + "-lock");
+  }
+  EXPECT_FALSE(fs::exists(dir.file("elsewhere")));
+}
+
+TEST_F(Opening, MakesNoLockOutOfWhatIsntAFile) {
+  tidy();
+  ASSERT_EQ(mkfifo((path + "-lock").c_str(), 0600), 0);
+  EXPECT_THAT(what_comes_of_opening(path),
+              AllOf(StartsWith("store_failed"), HasSubstr("it isn't a file; remove it")));
 }
 
 // --- what a path leads to

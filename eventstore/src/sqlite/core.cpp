@@ -150,7 +150,7 @@ Store::Core::Core(std::string path, const Options& options)
     // whichever folder.
     path_ = sqlite3_db_filename(connection->handle(), "main");
   }
-  auto lock = std::make_unique<WriteLock>(in_memory ? std::string{} : path_ + "-lock");
+  auto lock = std::make_unique<WriteLock>(path_);
   {
     const WriteLockGuard guard{*lock, options_.busy_timeout};
     recognise(*connection, path_, options);

@@ -1,5 +1,7 @@
 #include "sqlite/failure.hpp"
 
+#include "sqlite/lock_file.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <cerrno>
@@ -52,6 +54,15 @@ bool is_out_of_space(sqlite3* database, int code) noexcept {
          means_no_space(sqlite3_system_errno(database));
 }
 
+/// Who holds the lock that SQLite's writers take: a byte of the file beside the log.
+std::string writer_of(sqlite3* database) {
+  constexpr std::string_view write_byte = "120";
+  const char* const file = database != nullptr ? sqlite3_db_filename(database, "main") : nullptr;
+  std::string holder;
+  if (file != nullptr) holder = holder_of_lock(std::string{file} + "-shm", "POSIX", write_byte);
+  return holder.empty() ? "somebody else" : holder;
+}
+
 std::string system_reason(sqlite3* database) {
   const int error = database != nullptr ? sqlite3_system_errno(database) : 0;
   return error != 0 ? std::string{": "} + std::strerror(error) : std::string{};
@@ -74,8 +85,8 @@ void fail(sqlite3* database, int code, std::string_view doing) {
   switch (primary(code)) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      throw StoreBusy{describe(database, code, doing) +
-                      "; somebody else held the database's lock for too long; try again"};
+      throw StoreBusy{describe(database, code, doing) + "; " + writer_of(database) +
+                      " held the database's lock for too long; try again"};
     case SQLITE_NOMEM:
       throw std::bad_alloc{};
     case SQLITE_CANTOPEN:

@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,73 +14,130 @@
 namespace stela::sqlite {
 namespace {
 
+using namespace std::chrono_literals;
+using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
-void pause_for(std::chrono::nanoseconds time) noexcept {
+/// For how long a turn may not be taken until it is passed over.
+constexpr auto patience = 100ms;
+
+void pause_for(nanoseconds time) noexcept {
   const timespec wait{0, static_cast<long>(time.count())};
   nanosleep(&wait, nullptr);
 }
 
-[[noreturn]] void fail(const std::string& path, const char* doing) {
-  throw StoreFailed{std::string{doing} + " the lock file '" + path +
-                    "' failed: " + std::strerror(errno) +
-                    "; this user must be allowed to write to it and to its folder"};
+struct flock bytes(short type, long from, long length) noexcept {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = from;
+  range.l_len = length;
+  return range;
+}
+
+/// The first byte that somebody else has locked, or -1.
+long locked_byte(int file, long from, long length) noexcept {
+  struct flock range = bytes(F_WRLCK, from, length);
+  const bool is_locked = fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  return is_locked ? range.l_start : -1;
 }
 
 }  // namespace
 
-WriteLock::WriteLock(std::string path) : path_{std::move(path)} {
-  if (!path_.empty()) open_file();
-}
+/// A place in the line: a byte of the file, locked for as long as its owner waits. The bytes are
+/// moments, so that whoever came first stands first; the system removes those who die.
+class WriteLock::Turn {
+ public:
+  explicit Turn(WriteLock& lock) : lock_{lock}, place_{moment()} {
+    struct flock range = bytes(F_WRLCK, place_, 1);
+    while (fcntl(file(), F_OFD_SETLK, &range) != 0 && (errno == EAGAIN || errno == EACCES)) {
+      range.l_start = ++place_;
+    }
+  }
+  ~Turn() {
+    struct flock range = bytes(F_UNLCK, place_, 1);
+    fcntl(file(), F_OFD_SETLK, &range);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
 
-WriteLock::~WriteLock() {
-  if (file_ >= 0) close(file_);
-}
+  /// Takes the lock if it is free, and nobody is to have it first.
+  bool take() {
+    const long ahead = locked_byte(file(), lock_.first_turn_, place_ - lock_.first_turn_);
+    if (ahead < 0) return lock_.try_lock();
+    const auto now = steady_clock::now();
+    if (std::exchange(ahead_, ahead) != ahead || !lock_.try_lock()) {
+      moved_at_ = now;
+      return false;
+    }
+    if (now - moved_at_ < patience) {
+      lock_.unlock();
+      return false;
+    }
+    lock_.first_turn_ = ahead + 1;
+    return true;
+  }
 
-void WriteLock::open_file() {
-  const int file = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) fail(path_, "opening");
-  if (file_ >= 0) close(file_);
-  file_ = file;
-}
+ private:
+  static long moment() { return static_cast<long>(steady_clock::now().time_since_epoch().count()); }
+  int file() const noexcept { return lock_.file_->descriptor(); }
 
-bool WriteLock::is_deleted() const noexcept {
-  struct stat status {};
-  return fstat(file_, &status) == 0 && status.st_nlink == 0;
+  WriteLock& lock_;
+  long place_;
+  long ahead_ = -1;
+  /// When the line or the lock last moved.
+  steady_clock::time_point moved_at_ = {};
+};
+
+WriteLock::WriteLock(const std::string& database) {
+  if (!database.empty()) file_.emplace(database);
 }
 
 bool WriteLock::try_lock() {
-  if (file_ < 0) return true;
+  if (!file_) return true;
+  if (file_->is_lost()) {
+    throw UsageError{
+        "a forked process used a store that its parent had opened; open it after the fork"};
+  }
   for (;;) {
-    while (flock(file_, LOCK_EX | LOCK_NB) != 0) {
+    while (flock(file_->descriptor(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return false;
-      if (errno != EINTR) fail(path_, "taking");
+      if (errno != EINTR) {
+        throw StoreFailed{"taking the lock '" + file_->path() +
+                          "' failed: " + std::strerror(errno)};
+      }
     }
-    if (!is_deleted()) return true;
+    if (!file_->is_deleted()) return true;
     // Somebody has tidied the file away, and others would lock another one.
-    open_file();
+    file_->reopen();
   }
 }
 
 void WriteLock::lock(std::chrono::milliseconds timeout) {
-  if (try_lock()) return;
-  // The kernel's own queue has no deadline, so the lock is polled: often at first, as it is usually
-  // held for the length of one commit.
-  const auto deadline = steady_clock::now() + timeout;
-  std::chrono::nanoseconds wait = std::chrono::microseconds{20};
-  while (!try_lock()) {
-    if (steady_clock::now() >= deadline) {
-      throw StoreBusy{"another process or connection has held the write lock '" + path_ +
-                      "' for more than " + std::to_string(timeout.count()) +
-                      " ms; nothing was written; try again"};
-    }
-    pause_for(wait);
-    wait = std::min<std::chrono::nanoseconds>(wait * 2, std::chrono::milliseconds{1});
+  if (!file_) return;
+  const bool is_line_empty = locked_byte(file_->descriptor(), first_turn_, 0) < 0;
+  if (is_line_empty && try_lock()) return;
+  Turn turn{*this};
+  const auto began = steady_clock::now();
+  while (!turn.take()) {
+    // The kernel's own queue has no deadline, so the lock is polled: often at first, as it is
+    // usually held for the length of one commit.
+    const auto waited = steady_clock::now() - began;
+    if (waited >= timeout) throw_busy(timeout);
+    pause_for(std::clamp<nanoseconds>(waited / 8, 20us, 1ms));
   }
 }
 
+void WriteLock::throw_busy(std::chrono::milliseconds timeout) const {
+  const std::string holder = holder_of_lock(file_->path(), "FLOCK", "0");
+  throw StoreBusy{"the write lock '" + file_->path() + "' couldn't be had for " +
+                  std::to_string(timeout.count()) + " ms; it is held by " +
+                  (holder.empty() ? "a process that isn't seen from here" : holder) +
+                  "; nothing was written; try again"};
+}
+
 void WriteLock::unlock() noexcept {
-  if (file_ >= 0) flock(file_, LOCK_UN);
+  if (file_ && !file_->is_lost()) flock(file_->descriptor(), LOCK_UN);
 }
 
 }  // namespace stela::sqlite

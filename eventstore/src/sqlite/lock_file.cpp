@@ -1,0 +1,151 @@
+#include "sqlite/lock_file.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <mutex>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+namespace stela::sqlite {
+
+/// The lock files that this process has open, for a forked child to close: the one thing that
+/// belongs to the process, as a fork does.
+class OpenLockFiles {
+ public:
+  static OpenLockFiles& of_process() {
+    // Never destroyed: a fork may come later than the end of main.
+    static OpenLockFiles* const files = new OpenLockFiles;
+    return *files;
+  }
+
+  void add(LockFile& file) {
+    const std::lock_guard lock{mutex_};
+    files_.push_back(&file);
+  }
+  void remove(LockFile& file) noexcept {
+    const std::lock_guard lock{mutex_};
+    files_.erase(std::find(files_.begin(), files_.end(), &file));
+    if (file.descriptor_ >= 0) close(file.descriptor_);
+  }
+  void replace(LockFile& file, int descriptor) noexcept {
+    const std::lock_guard lock{mutex_};
+    close(std::exchange(file.descriptor_, descriptor));
+  }
+
+ private:
+  OpenLockFiles() {
+    pthread_atfork([] { of_process().mutex_.lock(); }, [] { of_process().mutex_.unlock(); },
+                   [] { of_process().close_in_child(); });
+  }
+
+  void close_in_child() noexcept {
+    for (LockFile* const file : files_) close(std::exchange(file->descriptor_, -1));
+    mutex_.unlock();
+  }
+
+  std::mutex mutex_;
+  /// Guarded by mutex_, as are their descriptors when they change.
+  std::vector<LockFile*> files_;
+};
+
+namespace {
+
+constexpr int flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+
+/// Whoever may write to the database may lock it, whoever made the lock file: a new file gets the
+/// database's owner and mode, as far as this user may give them.
+void adopt(int descriptor, const struct stat& database) noexcept {
+  const uid_t owner = geteuid() == 0 ? database.st_uid : static_cast<uid_t>(-1);
+  [[maybe_unused]] const int owned = fchown(descriptor, owner, database.st_gid);
+  [[maybe_unused]] const int changed = fchmod(descriptor, database.st_mode & 0666);
+}
+
+bool is_regular(int descriptor) noexcept {
+  struct stat status {};
+  return fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+[[noreturn]] void fail(const std::string& path, const std::string& reason) {
+  throw StoreFailed{"opening the lock file '" + path + "' failed: " + reason};
+}
+
+std::string reason_of(int error) {
+  if (error == ELOOP) return "it is a symbolic link; remove it";
+  return std::string{std::strerror(error)} +
+         "; this user must be allowed to write to it and to its folder";
+}
+
+}  // namespace
+
+LockFile::LockFile(const std::string& database)
+    : database_{database}, path_{database + "-lock"}, descriptor_{open_or_make()} {
+  OpenLockFiles::of_process().add(*this);
+}
+
+LockFile::~LockFile() {
+  OpenLockFiles::of_process().remove(*this);
+}
+
+void LockFile::reopen() {
+  OpenLockFiles::of_process().replace(*this, open_or_make());
+}
+
+bool LockFile::is_deleted() const noexcept {
+  struct stat status {};
+  return fstat(descriptor_, &status) == 0 && status.st_nlink == 0;
+}
+
+int LockFile::open_or_make() const {
+  struct stat database {};
+  // Without a database whoever wants to write to it is told so, and needs a lock to come to that.
+  if (stat(database_.c_str(), &database) != 0) database.st_mode = 0600;
+  int descriptor = -1;
+  // Again only if somebody else makes or removes it between the two.
+  for (int attempt = 0; descriptor < 0 && attempt < 100; ++attempt) {
+    descriptor = open(path_.c_str(), flags);
+    if (descriptor >= 0 || errno != ENOENT) break;
+    descriptor = open(path_.c_str(), flags | O_CREAT | O_EXCL, database.st_mode & 0666);
+    if (descriptor >= 0 && database.st_ino != 0) adopt(descriptor, database);
+    if (descriptor < 0 && errno != EEXIST) break;
+  }
+  if (descriptor < 0) fail(path_, reason_of(errno));
+  if (is_regular(descriptor)) return descriptor;
+  close(descriptor);
+  fail(path_, "it isn't a file; remove it");
+}
+
+std::string holder_of_lock(const std::string& path, std::string_view kind, std::string_view from) {
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return {};
+  std::ostringstream file;
+  file << std::hex;
+  for (const unsigned number : {major(status.st_dev), minor(status.st_dev)}) {
+    file << (number < 16 ? "0" : "") << number << ':';
+  }
+  file << std::dec << status.st_ino;
+  // "5: FLOCK  ADVISORY  WRITE 1234 08:01:5678 0 EOF"
+  std::ifstream locks{"/proc/locks"};
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream words{line};
+    std::string number, its_kind, advisory, mode, process, its_file, its_from;
+    words >> number >> its_kind >> advisory >> mode >> process >> its_file >> its_from;
+    if (its_kind != kind || mode != "WRITE" || its_file != file.str() || its_from != from) continue;
+    std::string name;
+    std::getline(std::ifstream{"/proc/" + process + "/comm"}, name);
+    return "process " + process + (name.empty() ? "" : " (" + name + ')');
+  }
+  return {};
+}
+
+}  // namespace stela::sqlite

@@ -1,0 +1,44 @@
+// The file beside a database that its locks are taken on.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace stela::sqlite {
+
+/// An open lock file, of which a forked child has no copy: a lock belongs to whoever has the file
+/// open, and would outlive its holder in a helper that this forked.
+/// Threads: one at a time.
+class LockFile {
+ public:
+  /// Opens `<database>-lock`, or makes it with the mode and owner of the database. StoreFailed if
+  /// that is a link, or this user may not write to it.
+  explicit LockFile(const std::string& database);
+  ~LockFile();
+  LockFile(const LockFile&) = delete;
+  LockFile& operator=(const LockFile&) = delete;
+
+  /// Opens what is at its path now.
+  void reopen();
+  /// True if others, who open what is at its path, get another file.
+  bool is_deleted() const noexcept;
+
+  int descriptor() const noexcept { return descriptor_; }
+  /// True in a forked child.
+  bool is_lost() const noexcept { return descriptor_ < 0; }
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  friend class OpenLockFiles;
+  int open_or_make() const;
+
+  const std::string database_;
+  const std::string path_;
+  int descriptor_ = -1;
+};
+
+/// Who holds a lock of `kind` ("FLOCK", "POSIX") to write on a file, from a byte on: "process 17
+/// (orders)". Empty if the system doesn't say.
+std::string holder_of_lock(const std::string& path, std::string_view kind, std::string_view from);
+
+}  // namespace stela::sqlite

@@ -1,0 +1,191 @@
+// Who gets the write lock next, when several processes want it.
+#include "faults/evidence.hpp"
+#include "sqlite/write_lock.hpp"
+#include "support/fault_vfs.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::append;
+using ::testing::ElementsAre;
+
+/// So long that whoever needs it was forgotten.
+constexpr std::chrono::milliseconds far_away = 60s;
+
+/// How many stand in line for the lock of a database.
+class Line {
+ public:
+  explicit Line(const std::string& database)
+      : file_{open((database + "-lock").c_str(), O_RDWR | O_CLOEXEC)} {}
+  ~Line() { close(file_); }
+  Line(const Line&) = delete;
+  Line& operator=(const Line&) = delete;
+
+  bool grows_to(int count) const {
+    return test::eventually([&] { return length(0, std::numeric_limits<off_t>::max()) == count; });
+  }
+
+ private:
+  int length(off_t from, off_t to) const {
+    if (from >= to) return 0;
+    struct flock range {};
+    range.l_type = F_WRLCK;
+    range.l_whence = SEEK_SET;
+    range.l_start = from;
+    range.l_len = to - from;
+    if (fcntl(file_, F_OFD_GETLK, &range) != 0 || range.l_type == F_UNLCK) return 0;
+    return 1 + length(from, range.l_start) + length(range.l_start + range.l_len, to);
+  }
+
+  int file_;
+};
+
+class WriteLine : public ::testing::Test {
+ protected:
+  WriteLine() { (void)sqlite::open(path, {.durability = sqlite::Durability::relaxed}); }
+
+  const test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("shop.db");
+};
+
+TEST_F(WriteLine, ServesThoseWhoCameFirstFirst) {
+  sqlite::WriteLock busy{path};
+  busy.lock(far_away);
+  const Line line{path};
+  std::vector<int> served;
+  {
+    std::vector<std::jthread> waiting;
+    for (int i = 1; i <= 3; ++i) {
+      waiting.emplace_back([&, i] {
+        sqlite::WriteLock lock{path};
+        const sqlite::WriteLockGuard guard{lock, far_away};
+        served.push_back(i);
+      });
+      ASSERT_TRUE(line.grows_to(i));
+    }
+    // Like a process that has the next group ready.
+    busy.unlock();
+    const sqlite::WriteLockGuard again{busy, far_away};
+    served.push_back(0);
+  }
+  EXPECT_THAT(served, ElementsAre(1, 2, 3, 0));
+}
+
+TEST_F(WriteLine, PassesOverAProcessThatIsStopped) {
+  sqlite::WriteLock busy{path};
+  busy.lock(far_away);
+  const Line line{path};
+  test::Process stopped{[&] {
+    sqlite::WriteLock lock{path};
+    lock.lock(far_away);
+  }};
+  ASSERT_TRUE(line.grows_to(1));
+  stopped.stop();
+  busy.unlock();
+
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NO_THROW(busy.lock(far_away));
+    busy.unlock();
+  }
+  stopped.resume();
+  EXPECT_EQ(stopped.wait(), 0);
+}
+
+TEST_F(WriteLine, ForgetsAProcessThatDied) {
+  sqlite::WriteLock busy{path};
+  busy.lock(far_away);
+  const Line line{path};
+  test::Process dying{[&] {
+    sqlite::WriteLock lock{path};
+    lock.lock(far_away);
+  }};
+  ASSERT_TRUE(line.grows_to(1));
+  dying.kill();
+  EXPECT_TRUE(line.grows_to(0));
+  busy.unlock();
+  EXPECT_NO_THROW(busy.lock(0ms));
+}
+
+struct Traffic {
+  std::atomic<std::int64_t> groups{0};
+  std::atomic<bool> stop{false};
+};
+
+/// A disk that takes its time to sync the log, which each group does once.
+class SlowSync final : public test::FileWatcher {
+ public:
+  explicit SlowSync(Traffic& traffic) : traffic_{traffic} {}
+  test::Verdict before(const test::FileCall& call) noexcept override {
+    if (call.operation == test::FileOperation::sync && call.file == test::FileKind::wal) {
+      ++traffic_.groups;
+      std::this_thread::sleep_for(2ms);
+    }
+    return test::Verdict::proceed;
+  }
+
+ private:
+  Traffic& traffic_;
+};
+
+void keep_busy(const std::string& path, Traffic& traffic) {
+  SlowSync slow{traffic};
+  const test::FaultVfs vfs{slow};
+  auto store = sqlite::open(path, {.busy_timeout = far_away, .vfs = vfs.name()});
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      while (!traffic.stop) append(store, "order-" + std::to_string(i), "{}");
+    });
+  }
+}
+
+TEST(WriteLineOfABusyProcess, LetsAnotherProcessInWithinTenGroups) {
+  constexpr std::size_t appends = 300;
+  const test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("shop.db");
+  (void)sqlite::open(path);
+  const test::Shared<Traffic> traffic;
+  test::Process busy{[&] { keep_busy(path, *traffic); }};
+  ASSERT_TRUE(test::eventually([&] { return traffic->groups > 3; }));
+
+  auto store = sqlite::open(path, {.busy_timeout = far_away});
+  std::vector<std::int64_t> waited;
+  for (std::size_t i = 0; i < appends; ++i) {
+    const std::int64_t before = traffic->groups;
+    append(store, "order-1", "{}");
+    waited.push_back(traffic->groups - before);
+  }
+  traffic->stop = true;
+  EXPECT_EQ(busy.wait(), 0);
+
+  std::sort(waited.begin(), waited.end());
+  std::cout << "groups waited for: median " << waited[appends / 2] << ", worst " << waited.back()
+            << '\n';
+  EXPECT_GT(waited.back(), 0) << "nobody else wrote";
+  EXPECT_LE(waited[appends * 99 / 100], 10)
+      << "median " << waited[appends / 2] << ", worst " << waited.back();
+}
+
+}  // namespace
+}  // namespace stela
