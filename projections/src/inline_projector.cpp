@@ -31,8 +31,10 @@ Projections::InlineProjector::InlineProjector(sqlite::Store& store,
       name_{"projector:" + registration.name},
       detail_{"v" + std::to_string(registration.version)},
       feed_{store, lease_ttl} {
-  store_.core().writer().run_statements(
-      [&](Connection& connection) { choose_build(connection, options.rebuild); });
+  store_.core().writer().run_statements([&](Connection& connection) {
+    store_.core().writer().refuse_second(name_);
+    choose_build(connection, options.rebuild);
+  });
   catch_up();
   store_.core().writer().attach(*this, [&](Connection& connection) { prepare(connection); });
 }

@@ -1,5 +1,6 @@
 // What every event store does for transactions, for those who take part, and for those who listen.
 #include "contract/event_store.hpp"
+#include "support/messages.hpp"
 #include "support/orders.hpp"
 
 #include <gmock/gmock.h>
@@ -16,6 +17,7 @@ namespace {
 using test::EventStoreContract;
 using test::lines;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
@@ -137,6 +139,38 @@ TEST_P(EventStoreContract, RefusesAppendsWithoutARequiredParticipant) {
 
   store->forget_participant("recorder");
   EXPECT_NO_THROW(append("order-1", {"a"}));
+}
+
+TEST_P(EventStoreContract, AttachesOneParticipantOfAName) {
+  Recorder first;
+  Recorder second;
+  store->attach(first);
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { store->attach(second); }),
+              HasSubstr("'recorder' takes part in the appends of this store already"));
+  EXPECT_THROW(store->attach(first), UsageError);
+  append("order-1", {"a"});
+
+  EXPECT_THAT(first.seen, ElementsAre(1));
+  EXPECT_THAT(second.seen, IsEmpty());
+}
+
+TEST_P(EventStoreContract, LetsAParticipantThatKnowsTheRecordedDetailTakePart) {
+  class Versatile final : public Recorder {
+   public:
+    using Recorder::Recorder;
+    bool accepts(std::string_view recorded) const noexcept override {
+      return recorded == "1" || recorded == "2";
+    }
+  };
+  Recorder first{"1"};
+  Versatile second{"2"};
+  store->attach(first);
+  store->detach(first);
+  store->attach(second);
+  append("order-1", {"a"});
+
+  EXPECT_THAT(second.seen, ElementsAre(1));
 }
 
 TEST_P(EventStoreContract, SeesEveryConflictOfManyThreads) {

@@ -214,6 +214,21 @@ TEST(InlineProjector, CanNotBecomeAsynchronousUnderItsName) {
               HasSubstr("'totals' is in this database as inline"));
 }
 
+TEST(InlineProjector, IsRefusedTheSecondTimeOnOneStore) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_inline(Totals<1>{});
+  Projections others{store};
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { others.add_inline(Totals<1>{}); }),
+              HasSubstr("'projector:totals' takes part in the appends of this store already"));
+  EXPECT_THROW(others.add_inline(Totals<2>{}), UsageError);
+  place(store, "1");
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 1"));
+}
+
 TEST(InlineProjector, GoesAwayWithAllOfItsTables) {
   auto store = sqlite::open_in_memory();
   {

@@ -15,15 +15,17 @@ void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connec
     Query known = connection.query(sql::participants);
     while (known.step()) {
       if (known.text(0) != participant.name()) continue;
-      if (known.text(1) == participant.detail()) return true;
+      if (participant.accepts(known.text(1))) return true;
       throw UsageError{"participant '" + std::string{participant.name()} +
                        "' is registered in this database as '" + std::string{known.text(1)} +
                        "', and this process brings '" + std::string{participant.detail()} + "'"};
     }
     return false;
   };
+  bool is_listed = false;
   // Registered and attached in one turn: an append between the two would be refused.
   const auto attach_it = [&](Connection& connection) {
+    refuse_second(participant.name());
     prepare(connection);
     if (!is_registered(connection)) {
       const std::int64_t now = now_.time_since_epoch().count();
@@ -35,14 +37,23 @@ void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connec
           .run();
     }
     participants_.push_back(&participant);
+    is_listed = true;
     if (participant.runs_user_code()) has_user_code_.store(true, std::memory_order_relaxed);
     distrusted_ = true;
   };
   try {
     run_statements(attach_it);
   } catch (...) {
-    detach(participant);
+    if (is_listed) detach(participant);
     throw;
+  }
+}
+
+void Writer::refuse_second(std::string_view name) const {
+  for (const TransactionParticipant* const attached : participants_) {
+    if (attached->name() != name) continue;
+    throw UsageError{"'" + std::string{name} +
+                     "' takes part in the appends of this store already; attach it once"};
   }
 }
 
@@ -80,7 +91,7 @@ void Writer::check_participants() const {
   for (const RequiredParticipant& required : required_) {
     const auto attached = std::find_if(
         participants_.begin(), participants_.end(), [&](const TransactionParticipant* participant) {
-          return participant->name() == required.name && participant->detail() == required.detail;
+          return participant->name() == required.name && participant->accepts(required.detail);
         });
     if (attached == participants_.end()) {
       throw ParticipantMissing{"this database requires '" + required.name + "' (" +

@@ -99,11 +99,14 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// Nothing is written any more: what was committed may not be on the disk, for this reason.
   void give_up(const std::string& reason);
 
-  /// `prepare` runs in the transaction that registers it.
+  /// `prepare` runs in the transaction that registers it. UsageError if one of its name is
+  /// attached.
   void attach(
       TransactionParticipant& participant,
       FunctionRef<void(Connection&)> prepare = [](Connection&) {});
   void detach(TransactionParticipant& participant);
+  /// UsageError if a participant of this name is attached. For the thread that leads.
+  void refuse_second(std::string_view name) const;
   void forget_participant(std::string_view name);
 
   /// This process knows `migrations` of `module`, and is refused once the database requires more.

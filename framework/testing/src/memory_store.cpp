@@ -194,7 +194,7 @@ void MemoryStore::Core::check_participants() const {
   for (const auto& [name, detail] : state.required) {
     const auto attached =
         std::find_if(participants.begin(), participants.end(), [&](const auto* participant) {
-          return participant->name() == name && participant->detail() == detail;
+          return participant->name() == name && participant->accepts(detail);
         });
     if (attached == participants.end()) {
       throw ParticipantMissing{"this store requires '" + name + "' (" + detail +
@@ -416,9 +416,14 @@ void MemoryStore::drop_snapshot(const StreamId& stream) {
 
 void MemoryStore::attach(TransactionParticipant& participant) {
   const std::lock_guard turn{core_->turn};
+  for (const TransactionParticipant* const attached : core_->participants) {
+    if (attached->name() != participant.name()) continue;
+    throw UsageError{"'" + std::string{participant.name()} +
+                     "' takes part in the appends of this store already; attach it once"};
+  }
   const auto [required, is_new] =
       core_->state.required.try_emplace(std::string{participant.name()}, participant.detail());
-  if (required->second != participant.detail()) {
+  if (!participant.accepts(required->second)) {
     throw UsageError{"participant '" + std::string{participant.name()} +
                      "' is registered in this store as '" + required->second + "'"};
   }

@@ -210,6 +210,9 @@ class STELA_FRAMEWORK_EXPORT TransactionParticipant {
   virtual std::string_view name() const noexcept = 0;
   /// What else must be the same in every process: a partitioner's name, a projector's version.
   virtual std::string_view detail() const noexcept = 0;
+  /// Whether it can take part where the database has recorded this detail. A participant that knows
+  /// several versions of itself follows the recorded one.
+  virtual bool accepts(std::string_view recorded) const noexcept { return recorded == detail(); }
   /// True if it calls code of the user's: then it runs on the appending thread, and its append
   /// shares its transaction with no other.
   virtual bool runs_user_code() const noexcept = 0;
@@ -258,7 +261,8 @@ class STELA_FRAMEWORK_EXPORT EventStore : public EventLog {
   virtual GlobalSequence last_sequence() = 0;
 
   /// From now on `participant` takes part in every append of this process, and the database
-  /// requires it of every process. It must outlive the store or be detached.
+  /// requires it of every process. It must outlive the store or be detached. UsageError if one of
+  /// its name is attached already.
   virtual void attach(TransactionParticipant& participant) = 0;
   /// This process stops appending with it; the database still requires it.
   virtual void detach(TransactionParticipant& participant) = 0;
