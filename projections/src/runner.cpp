@@ -88,8 +88,9 @@ class Runner::Driver {
   RunnerTick catch_up() {
     refresh();
     while (pass({})) refresh();
+    RunnerTick tick = report();
     give_back();
-    return report();
+    return tick;
   }
 
   void run(std::stop_token stop) {
@@ -105,8 +106,8 @@ class Runner::Driver {
       }
       if (!moved && !stop.stop_requested()) watch_.wait_until(now + nap());
     }
-    give_back();
     const RunnerTick tick = report();
+    give_back();
     if (listener_) listener_(tick);
   }
 
@@ -282,25 +283,28 @@ class Runner::Driver {
         },
         sqlite::Sync::none);
     renewed_at_ = {};
-    owned_ = std::count_if(seats_.begin(), seats_.end(),
-                           [](const auto& one) { return one.second->held; });
     for (const auto& [key, seat] : seats_) seat->held = false;
   }
 
   RunnerTick report() {
     const FeedCounts& c = feed_.counts();
     const FeedCounts& r = reported_;
-    std::int64_t owned = std::count_if(seats_.begin(), seats_.end(),
-                                       [](const auto& one) { return one.second->held; });
-    owned = std::max(owned, std::exchange(owned_, 0));
+    std::vector<DrivenElsewhere> elsewhere;
+    for (const auto& [key, seat] : seats_) {
+      if (seat->held) continue;
+      const bool is_known = seat->build.owner != worker_;
+      elsewhere.push_back({seat->build.name, is_known ? seat->build.owner : std::string{}});
+    }
+    const auto others = static_cast<std::int64_t>(elsewhere.size());
     const RunnerTick tick{.scanned = c.scanned - r.scanned,
                           .commits = c.commits - r.commits,
                           .failed = c.failed - r.failed,
                           .halted = c.halted - r.halted,
                           .parked = c.parked - r.parked,
                           .taken_over = std::exchange(taken_over_, 0),
-                          .owned_count = owned,
-                          .elsewhere_count = static_cast<std::int64_t>(seats_.size()) - owned};
+                          .owned_count = static_cast<std::int64_t>(seats_.size()) - others,
+                          .elsewhere_count = others,
+                          .elsewhere = std::move(elsewhere)};
     reported_ = c;
     tell(tick);
     return tick;
@@ -328,7 +332,6 @@ class Runner::Driver {
   FeedCounts reported_;
   Timestamp renewed_at_{};
   std::int64_t taken_over_ = 0;
-  std::int64_t owned_ = 0;
   std::int64_t wants_again_ = 0;
   bool has_retired_ = false;
 };

@@ -131,6 +131,9 @@ TEST(Runner, LeavesToOthersWhatTheyDrive) {
 
   EXPECT_EQ(tick.owned_count, 0);
   EXPECT_EQ(tick.elsewhere_count, 1);
+  ASSERT_EQ(tick.elsewhere.size(), 1U);
+  EXPECT_EQ(tick.elsewhere[0].projector, "totals");
+  EXPECT_EQ(tick.elsewhere[0].worker, "first");
   EXPECT_EQ(projections::list(store).at(0).owner, "first");
 }
 
@@ -158,7 +161,9 @@ TEST(Runner, TakesOverFromOneThatDied) {
 
   EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "its lease still runs";
   clock.advance(16s);
-  EXPECT_EQ(runner.catch_up().owned_count, 1);
+  const RunnerTick tick = runner.catch_up();
+  EXPECT_EQ(tick.owned_count, 1);
+  EXPECT_TRUE(tick.elsewhere.empty());
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
 }
 

@@ -26,6 +26,13 @@ struct RunnerOptions {
   std::chrono::milliseconds drop_after{600'000};
 };
 
+/// A projector that another runner drives.
+struct DrivenElsewhere {
+  std::string projector = {};
+  /// The name of that runner; empty if it took the projector while this one was at it.
+  std::string worker = {};
+};
+
 /// What a runner did since it last said so, and how its projectors stand.
 struct RunnerTick {
   /// Events that were read, each of them once for all the projectors that stood at it.
@@ -41,6 +48,8 @@ struct RunnerTick {
   /// How many projectors this runner drives now, and how many others have.
   std::int64_t owned_count = 0;
   std::int64_t elsewhere_count = 0;
+  /// The latter by name: this runner did nothing for them.
+  std::vector<DrivenElsewhere> elsewhere = {};
 };
 
 /// Keeps the registered projectors up with the store: their rows and their checkpoint commit
@@ -57,8 +66,8 @@ class STELA_PROJECTIONS_EXPORT Runner {
   Runner& operator=(const Runner&) = delete;
 
   /// Projects everything that is committed now, and hands everything back. What fails is tried once
-  /// and then left to the next call that comes after its back-off; what another runner has is left
-  /// to it: the counts say so.
+  /// and then left to the next call that comes after its back-off. What another runner has is left
+  /// to it, however far behind that is: `elsewhere` names it.
   RunnerTick catch_up();
 
   /// Projects until `stop` is requested; then hands everything over. A commit of this process wakes
