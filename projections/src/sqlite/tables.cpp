@@ -32,17 +32,40 @@ std::string in_quotes(std::string_view name) {
   return text.append(name).append("\"");
 }
 
-std::string view_of(const Build& build, const std::string& name) {
-  return "CREATE VIEW " + in_quotes(name) + " AS SELECT * FROM " + in_quotes(build.prefix() + name);
+constexpr std::string_view every_column = " AS SELECT *";
+
+std::string plain_view_of(const Build& build, const std::string& name) {
+  return "CREATE VIEW " + in_quotes(name) + std::string{every_column} + " FROM " +
+         in_quotes(build.prefix() + name);
+}
+
+/// The view also shows what `*` leaves out of a virtual table: the hidden columns, with which a
+/// full-text index is searched and ranked, and the rowid. A hidden column that is called as the
+/// table gets its plain name.
+std::string view_of(Connection& connection, const Build& build, const std::string& name) {
+  const std::string table = build.prefix() + name;
+  std::string hidden;
+  Query query = connection.query(sql::hidden_columns);
+  query.bind(1, table);
+  while (query.step()) {
+    const std::string column{query.text(0)};
+    hidden += ", " + in_quotes(column) + " AS " + in_quotes(column == table ? name : column);
+  }
+  std::string view = plain_view_of(build, name);
+  if (hidden.empty()) return view;
+  const std::size_t behind_star = view.find(every_column) + every_column.size();
+  return view.insert(behind_star, ", rowid AS rowid" + hidden);
 }
 
 /// True if the plain name stands for a build of this projector; UsageError if for something else.
 bool is_shown(Connection& connection, const Build& build, const std::string& name) {
   Query query = connection.query(sql::find_object);
   if (!query.bind(1, name).step()) return false;
-  const std::string begin =
-      "CREATE VIEW " + in_quotes(name) + " AS SELECT * FROM \"" + build.name + '@';
-  if (query.text(1).starts_with(begin)) return true;
+  const std::string begin = "CREATE VIEW " + in_quotes(name) + std::string{every_column};
+  const std::string from = " FROM \"" + build.name + '@';
+  if (query.text(1).starts_with(begin) && query.text(1).find(from) != std::string_view::npos) {
+    return true;
+  }
   throw UsageError{build.describe() + " has a table {" + name +
                    "}, and the database has something else of that name; give the table another"};
 }
@@ -93,7 +116,9 @@ std::string find_alteration(Connection& connection, const Build& build) {
   if (build.state != State::living) return {};
   for (const std::string& name : plain_names(connection, build)) {
     Query query = connection.query(sql::find_object);
-    if (!query.bind(1, name).step() || query.text(1) != view_of(build, name)) {
+    // Earlier versions showed no hidden columns.
+    if (!query.bind(1, name).step() || (query.text(1) != view_of(connection, build, name) &&
+                                        query.text(1) != plain_view_of(build, name))) {
       return "the view '" + name + "' of " + build.describe() +
              " was altered or dropped by hand; rebuild it";
     }
@@ -104,7 +129,7 @@ std::string find_alteration(Connection& connection, const Build& build) {
 void show(Connection& connection, const Build& build) {
   for (const std::string& name : plain_names(connection, build)) {
     if (is_shown(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
-    connection.execute(view_of(build, name));
+    connection.execute(view_of(connection, build, name));
   }
 }
 
@@ -112,7 +137,8 @@ void hide(Connection& connection, const Build& build) {
   for (const std::string& name : plain_names(connection, build)) {
     const auto is_ours = [&] {
       Query query = connection.query(sql::find_object);
-      return query.bind(1, name).step() && query.text(1) == view_of(build, name);
+      return query.bind(1, name).step() && (query.text(1) == view_of(connection, build, name) ||
+                                            query.text(1) == plain_view_of(build, name));
     };
     if (is_ours()) connection.execute("DROP VIEW " + in_quotes(name));
   }
