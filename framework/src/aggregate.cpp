@@ -24,6 +24,22 @@ void refuse_saving(const StreamId& stream, std::string_view problem) {
   throw UsageError{"'" + stream.name() + "' " + std::string{problem}};
 }
 
+bool are_stored(EventLog& log, const StreamAppend& append, StreamVersion before,
+                StreamVersion after) {
+  const auto count = static_cast<std::int64_t>(append.events.size());
+  if (after.value() != before.value() + count) return false;
+  auto expected = append.events.begin();
+  for (const StoredEvent& event :
+       log.read_stream(append.stream, {.from = before.next(), .to = after})) {
+    if (event.type() != expected->type || event.schema_version() != expected->schema_version ||
+        event.payload != expected->payload) {
+      return false;
+    }
+    ++expected;
+  }
+  return expected == append.events.end();
+}
+
 void discard_snapshot(EventLog& log, const StreamId& stream, StreamVersion version,
                       std::string_view problem) noexcept try {
   const std::array fields{LogEntry::Field{"stream", stream.name()},

@@ -27,4 +27,9 @@ void check_append(const AppendRequest& request) {
   }
 }
 
+void throw_id_of_another(std::string_view append_id) {
+  throw UsageError{"append id '" + std::string{append_id} +
+                   "' was used before, for an append of other events"};
+}
+
 }  // namespace stela

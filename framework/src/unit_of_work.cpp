@@ -49,6 +49,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   for (const auto& tracked : tracked_) {
     detail::EventEncoder encoder{log_.conventions(), tracked->stream()};
     tracked->encode(encoder);
+    tracked->encoded = encoder.events().size();
     if (encoder.events().empty()) continue;
     encoders.push_back(std::move(encoder));
     changed.push_back(tracked.get());
@@ -64,24 +65,43 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   }
 
   AppendResult result;
-  const AppendRequest request{.streams = appends, .append_id = options.append_id};
-  if (work_.empty()) {
-    if (!appends.empty()) result = log_.append(request);
-  } else {
-    log_.transact([&](Transaction& transaction) {
-      if (!appends.empty()) result = transaction.append(request);
-      if (result.repeated) return;
-      for (const auto& work : work_) work(transaction);
-    });
+  try {
+    result = append_and_work({.streams = appends, .append_id = options.append_id});
+  } catch (const CommitInDoubt&) {
+    for (Tracked* const tracked : changed) tracked->set_in_doubt();
+    throw;
   }
-
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    changed[i]->saved(log_, result.versions[i], result.last);
+    changed[i]->take_snapshot_if_due(log_, result.versions[i], result);
   }
   tracked_.clear();
   loose_.clear();
   work_.clear();
   return result;
+}
+
+AppendResult UnitOfWork::append_and_work(const AppendRequest& request) {
+  // An id is kept even if it stands for nothing but the work.
+  const bool appends = !request.streams.empty() || !request.append_id.empty();
+  if (work_.empty()) return appends ? log_.append(request) : AppendResult{};
+  AppendResult result;
+  log_.transact([&](Transaction& transaction) {
+    if (appends) result = transaction.append(request);
+    if (result.repeated) return;
+    for (const auto& work : work_) work(transaction);
+    check_nothing_was_recorded_since();
+  });
+  return result;
+}
+
+void UnitOfWork::check_nothing_was_recorded_since() const {
+  for (const auto& tracked : tracked_) {
+    if (tracked->recorded() == tracked->encoded) continue;
+    detail::refuse_saving(
+        tracked->stream(),
+        "recorded an event inside the transaction of its unit, which has appended "
+        "its events already; record it before the commit");
+  }
 }
 
 }  // namespace stela

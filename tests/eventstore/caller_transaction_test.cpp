@@ -1,7 +1,9 @@
 // The caller's own SQL in the same transaction as events.
+#include "support/counters.hpp"
 #include "support/histories.hpp"
 #include "support/orders.hpp"
 #include "support/raw_sqlite.hpp"
+#include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
@@ -11,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -157,6 +160,39 @@ TEST_F(CallerTransaction, IsRefusedWhenTheCallerCommits) {
   append(*store, "stock-1", {{"counted", 1, true, "{}"}});
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 order-1@2 noted {}",
                                     "3 stock-1@1 counted {}"));
+}
+
+TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerCommits) {
+  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+  error_of([&](Transaction& transaction) {
+    Repository<test::Order>{transaction}.save(order);
+    sql(transaction).run("COMMIT");
+  });
+
+  EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
+              HasSubstr("in doubt; load it again"));
+}
+
+TEST_F(CallerTransaction, WritesItsSnapshotsAfterTheCommitAndOnlyLogsWhatFails) {
+  using Counter = test::SnapshotCounter<1>;
+  test::RecordingLog log;
+  store = test::open_store(path, {.busy_timeout = std::chrono::milliseconds{0}, .log = &log});
+  test::RawSqlite other{path};
+  int heard = 0;
+  const Subscription listening = store->on_commit([&](const CommitNotice&) {
+    ++heard;
+    other.run("BEGIN IMMEDIATE");
+  });
+  Counter counter{StreamId::parse("counter-1")};
+  counter.add(1);
+
+  EXPECT_NO_THROW(store->transact(
+      [&](Transaction& transaction) { Repository<Counter>{transaction}.save(counter); }));
+
+  EXPECT_EQ(heard, 1);
+  EXPECT_EQ(counter.version(), StreamVersion{1});
+  EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("snapshot.failed stream=counter-1")));
+  other.run("ROLLBACK");
 }
 
 TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBack) {

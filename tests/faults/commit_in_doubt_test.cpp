@@ -1,5 +1,6 @@
 // A commit that fails after it was written whole: what it means, and how it is settled.
 #include "faults/trial.hpp"
+#include "support/orders.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,6 +18,7 @@ namespace {
 
 using test::append;
 using test::FileOperation;
+using test::Order;
 using test::Trial;
 using test::Verdict;
 using ::testing::HasSubstr;
@@ -138,6 +141,57 @@ TEST(CommitInDoubt, IsWhatAnIndexThatCannotGrowLeaves) {
   }
   EXPECT_EQ(trial.verdict(), "");
   EXPECT_EQ(trial.doubts_that_fell(), 1);
+}
+
+TEST(CommitInDoubt, LeavesAnAggregateThatCanOnlyBeSavedAgainUnderItsId) {
+  Trial trial{failing_sync(true)};
+  Order order = Order::place(Id<Order>::from("7"), "jane", 100);
+  {
+    auto store = trial.open_healthy({});
+    trial.arm();
+    EXPECT_THROW(Repository<Order>{store}.save(order, {.append_id = "place-7"}), CommitInDoubt);
+    const auto refusal = HasSubstr("usage: 'order-7' was saved by a commit that is in doubt");
+    EXPECT_THAT(what_comes_of([&] { (void)order.version(); }), refusal);
+    EXPECT_THAT(what_comes_of([&] { (void)order.state(); }), refusal);
+    EXPECT_THAT(what_comes_of([&] { order.note("x"); }), refusal);
+  }
+  trial.heal();
+
+  auto store = sqlite::open(trial.path());
+  EXPECT_THROW(Repository<Order>{store}.save(order), UsageError);
+  EXPECT_TRUE(Repository<Order>{store}.save(order, {.append_id = "place-7"}).repeated);
+  EXPECT_EQ(order.version(), StreamVersion{1});
+  EXPECT_TRUE(order.changes().empty());
+}
+
+TEST(CommitInDoubt, LetsNobodyUseWhatWasSavedOrLoadedInItsTransaction) {
+  Trial trial{failing_sync(true)};
+  Order order = Order::place(Id<Order>::from("7"), "jane", 100);
+  std::optional<Order> loaded;
+  auto store = trial.open_healthy({});
+  trial.arm();
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    Repository<Order> orders{transaction};
+    orders.save(order);
+    loaded = orders.load(Id<Order>::from("7"));
+  }),
+               CommitInDoubt);
+
+  const auto refusal = HasSubstr("usage: 'order-7' was saved by a commit that is in doubt");
+  EXPECT_THAT(what_comes_of([&] { (void)order.state(); }), refusal);
+  EXPECT_THAT(what_comes_of([&] { order.note("x"); }), refusal);
+  EXPECT_THAT(what_comes_of([&] { (void)loaded->version(); }), refusal);
+}
+
+TEST(CommitInDoubt, LetsNobodyUseTheAggregatesOfItsUnit) {
+  Trial trial{failing_sync(true)};
+  auto store = trial.open_healthy({});
+  UnitOfWork unit{store};
+  const Order& order = unit.add(Order::place(Id<Order>::from("7"), "jane", 100));
+  trial.arm();
+
+  EXPECT_THROW(unit.commit(), CommitInDoubt);
+  EXPECT_THAT(what_comes_of([&] { (void)order.version(); }), HasSubstr("in doubt; load it again"));
 }
 
 }  // namespace

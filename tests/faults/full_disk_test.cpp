@@ -1,5 +1,6 @@
 // A disk that is really full, and a limit to the size of files, which fails as a quota does.
 #include "faults/evidence.hpp"
+#include "faults/trial.hpp"
 #include "support/small_disk.hpp"
 #include "support/temp_dir.hpp"
 
@@ -22,6 +23,7 @@ namespace {
 using test::append;
 using test::PlainAppend;
 using test::SmallDisk;
+using test::Trial;
 using ::testing::HasSubstr;
 
 constexpr int limit = 100'000;
@@ -90,6 +92,38 @@ TEST(FullDisk, IsToldToEveryThread) {
   append(store, "order-1", big_payload());
   EXPECT_EQ(store.last_sequence(), GlobalSequence{acknowledged.load() + 1});
   EXPECT_EQ(test::flaw_of(path), "");
+}
+
+TEST(FullDisk, InventsNoConflictWithWhatWasNeverCommitted) {
+  Trial trial{{{test::FileOperation::write}, test::Verdict::disk_full, 1, true}};
+  auto store = trial.open_healthy({});
+  trial.arm();
+  std::atomic<int> full{0};
+  std::atomic<int> others{0};
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<int> ready{0};
+    std::vector<std::jthread> writers;
+    // Who writes first holds the others up until all of them want to.
+    store.transact([&](Transaction&) {
+      for (int i = 0; i < 8; ++i) {
+        writers.emplace_back([&] {
+          const StreamId stream = StreamId::parse("order-never");
+          const NewEvent event{"a", 1, false, "{}"};
+          const StreamAppend first{stream, ExpectedVersion::none(), {&event, 1}};
+          ++ready;
+          try {
+            store.append({.streams = {&first, 1}});
+          } catch (const Error& e) {
+            ++(e.code() == ErrorCode::store_full ? full : others);
+          }
+        });
+      }
+      while (ready < 8) std::this_thread::yield();
+    });
+  }
+
+  EXPECT_EQ(full, 20 * 8);
+  EXPECT_EQ(others, 0);
 }
 
 TEST(FullDisk, DoesNotKeepADatabaseFromBeingOpenedAndRead) {

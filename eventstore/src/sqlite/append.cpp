@@ -5,6 +5,7 @@
 #include "sqlite/writer.hpp"
 #include "sqlite_sql.hpp"
 
+#include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 
 #include <limits>
@@ -62,21 +63,23 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
     throw CorruptEvent{"append id '" + std::string{request.append_id} +
                        "' doesn't match its checksum; restore it from a backup"};
   }
+  std::int64_t wanted = 0;
+  std::int64_t missing =
+      result.last > GlobalSequence{} ? result.last.value() - result.first.value() + 1 : 0;
+  bool differs = false;
   for (const StreamAppend& append : request.streams) {
     Query version = connection_->query(sql::appended_version);
     version.bind(1, append.stream.name())
         .bind(2, result.first.value())
         .bind(3, result.last.value())
         .step();
-    if (version.integer(0) != static_cast<std::int64_t>(append.events.size())) {
-      throw UsageError{"append id '" + std::string{request.append_id} +
-                       "' was used before, for an append that had not " +
-                       std::to_string(append.events.size()) + " but " +
-                       std::to_string(version.integer(0)) + " events for '" + append.stream.name() +
-                       "'"};
-    }
+    const auto count = static_cast<std::int64_t>(append.events.size());
+    differs = differs || version.integer(0) != count;
+    wanted += count;
+    missing -= count;
     result.versions.emplace_back(version.integer(1));
   }
+  if (wanted > 0 && (differs || missing != 0)) throw_id_of_another(request.append_id);
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
+#include <stela/framework/repository.hpp>
 
 #include <array>
 
@@ -51,8 +52,19 @@ void Store::transact(FunctionRef<void(Transaction&)> user) {
   work.exclusive = true;
   work.wants_events = has_commit_listeners();
   core_->writer().run(work);
-  for (const auto& [stream, snapshot] : work.snapshots) save_snapshot(stream, snapshot);
   if (!work.events.empty()) notify_commit({work.events});
+  for (const auto& [stream, snapshot] : work.snapshots) {
+    try {
+      save_snapshot(stream, snapshot);
+    } catch (const std::exception& e) {
+      detail::log_snapshot_failure(conventions(), stream, e.what());
+    }
+  }
+}
+
+std::shared_ptr<const TransactionOutcome> Store::outcome_of(GlobalSequence sequence) {
+  // A store in memory has one connection: a read beside the open transaction sees what it wrote.
+  return core_->writer().outcome_of(sequence);
 }
 
 EventRange Store::read_stream(const StreamId& stream, const StreamQuery& query) {

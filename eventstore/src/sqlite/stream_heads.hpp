@@ -36,47 +36,35 @@ class StreamHeads {
     return *heads_.insert_or_assign(name, head).first;
   }
 
-  /// Remembers that the transaction changes this head.
-  void touch(const Entry& entry) { touched_.push_back(&entry.first); }
+  /// Remembers what this head is before the transaction changes it.
+  void touch(Entry& entry) { touched_.push_back({&entry.second, entry.second}); }
 
   /// A point in the transaction to roll back to.
   std::size_t mark() const noexcept { return touched_.size(); }
   void roll_back_to(std::size_t mark) noexcept {
-    while (touched_.size() > mark) {
-      const std::string* const name = touched_.back();
-      touched_.pop_back();
-      // Touched before the mark as well: which version it had there, nobody remembers.
-      for (const auto& other : touched_) dropped_touched_ = dropped_touched_ || other == name;
-      heads_.erase(*name);
-      if (dropped_touched_) break;
+    for (; touched_.size() > mark; touched_.pop_back()) {
+      *touched_.back().head = touched_.back().before;
     }
-    // A head that is looked up again is what this transaction made of it, and isn't known as
-    // touched: it must not outlive a roll-back.
-    if (dropped_touched_) drop_all();
   }
-  void commit() noexcept {
-    touched_.clear();
-    dropped_touched_ = false;
-  }
+  void commit() noexcept { touched_.clear(); }
   /// Bounds the memory; between transactions only.
   void trim() noexcept {
     if (heads_.size() > max_size) heads_.clear();
   }
+  /// Between transactions only.
   void clear() noexcept {
-    drop_all();
-    dropped_touched_ = false;
-  }
-
- private:
-  void drop_all() noexcept {
     heads_.clear();
     touched_.clear();
   }
 
+ private:
+  struct Touched {
+    StreamHead* head;
+    StreamHead before;
+  };
+
   std::unordered_map<std::string, StreamHead> heads_;
-  std::vector<const std::string*> touched_;
-  /// The transaction changed heads that aren't in touched_ any more.
-  bool dropped_touched_ = false;
+  std::vector<Touched> touched_;
 };
 
 }  // namespace stela::sqlite

@@ -21,7 +21,12 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
   void drop_snapshot(const StreamId& stream) override;
-  void transact(FunctionRef<void(Transaction&)> work) override { work(*this); }
+  void transact(FunctionRef<void(Transaction&)> work) override {
+    writer_.run_inside(work_, [&] { work(*this); });
+  }
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override {
+    return work_.outcomes.of(sequence);
+  }
 
   Connection& connection() noexcept { return writer_.connection(); }
   /// The number of a stream that this transaction has appended to.

@@ -11,6 +11,9 @@
 #include <array>
 
 namespace stela::sqlite {
+
+using State = TransactionOutcome::State;
+
 namespace {
 
 constexpr std::string_view begin_sql = "BEGIN IMMEDIATE";
@@ -127,11 +130,23 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
       execute_in_transaction(group);
       checkpoint_if_due();
     }
+    end(group, State::committed);
     report_commit(group, settings_.clock->steady_now() - began);
+  } catch (const CommitInDoubt&) {
+    end(group, State::in_doubt, std::current_exception());
   } catch (...) {
-    for (CommitQueue::Ticket* const member : group) {
-      if (!work_of(member).error) work_of(member).error = std::current_exception();
-    }
+    end(group, State::rolled_back, std::current_exception());
+  }
+}
+
+void Writer::end(std::span<CommitQueue::Ticket* const> group, TransactionOutcome::State state,
+                 const std::exception_ptr& error) noexcept {
+  running_ = nullptr;
+  for (CommitQueue::Ticket* const member : group) {
+    WriteWork& work = work_of(member);
+    // What failed with the group has no error of its own: it lost against what doesn't exist.
+    if (error) work.error = error;
+    work.outcomes.settle(state);
   }
 }
 
@@ -158,11 +173,14 @@ void Writer::execute_in_transaction(std::span<CommitQueue::Ticket* const> group)
 }
 
 void Writer::run_member(WriteWork& work, bool in_group) {
+  work.outcomes.begin(GlobalSequence{begin_.last_sequence});
+  running_ = &work;
   if (!in_group) {
     try {
       carry_out(work);
     } catch (...) {
       work.error = std::current_exception();
+      work.outcomes.settle(outcome_of_failure());
     }
     return;
   }
@@ -176,6 +194,7 @@ void Writer::run_member(WriteWork& work, bool in_group) {
     if (!connection_->in_transaction()) throw;
     connection_->query(roll_back_to_sql).run();
     go_back_to(before);
+    work.outcomes.settle(State::rolled_back);
   }
   connection_->query(release_sql).run();
 }
@@ -238,24 +257,50 @@ sqlite3_stmt* Writer::next_running(sqlite3_stmt* statement) const noexcept {
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
+  AppendResult result;
+  run_inside(work, [&] { result = append_now(request, work); });
+  return result;
+}
+
+void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
   check_transaction();
   const Mark before = mark();
-  const std::size_t events_before = work.events.size();
+  const std::size_t depth = work.outcomes.depth();
+  const std::size_t events = work.events.size();
+  const std::size_t snapshots = work.snapshots.size();
   connection_->query(savepoint_sql).run();
   try {
-    AppendResult result = append_now(request, work);
+    work.outcomes.open(GlobalSequence{last_sequence_});
+    part();
+    check_transaction();
     connection_->query(release_sql).run();
-    return result;
+    work.outcomes.close(depth, State::committed);
   } catch (...) {
-    // Some errors have ended the transaction already.
-    if (connection_->in_transaction()) {
-      connection_->query(roll_back_to_sql).run();
-      connection_->query(release_sql).run();
-    }
-    go_back_to(before);
-    while (work.events.size() > events_before) work.events.pop_back();
+    work.outcomes.close(depth, outcome_of_failure());
+    undo_inside(before);
+    while (work.events.size() > events) work.events.pop_back();
+    while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
     throw;
   }
+}
+
+void Writer::undo_inside(const Mark& before) noexcept {
+  // Some errors have ended the transaction already.
+  if (connection_->in_transaction()) {
+    try {
+      connection_->query(roll_back_to_sql).run();
+      connection_->query(release_sql).run();
+    } catch (...) {
+      // Nothing may stand that couldn't be undone: whoever goes on is told that it has ended.
+      sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    }
+  }
+  go_back_to(before);
+}
+
+State Writer::outcome_of_failure() const noexcept {
+  // Who was lent the connection may have committed.
+  return distrusted_ && !connection_->in_transaction() ? State::in_doubt : State::rolled_back;
 }
 
 // --- the transaction

@@ -48,6 +48,8 @@ struct WriteWork : CommitQueue::Ticket {
 
   AppendResult result = {};
   std::exception_ptr error = {};
+  /// What its transaction and the savepoints in it come to.
+  OpenOutcomes outcomes = {};
   /// What was appended. They point into the request, or (for the caller's own work) into `kept`.
   std::vector<StoredEvent> events = {};
   struct Kept {
@@ -115,6 +117,11 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// True if a participant calls code of the user's: then appends must be exclusive.
   bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
 
+  /// What an event depends on that is read on this thread; null if it is committed.
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) {
+    return queue_.is_leading() && running_ != nullptr ? running_->outcomes.of(sequence) : nullptr;
+  }
+
   /// The number of a stream that the open transaction has appended to.
   std::int64_t stream_number(const StreamId& stream) noexcept {
     const StreamHeads::Entry* const head = heads_.find(stream.name());
@@ -125,8 +132,10 @@ class STELA_EVENTSTORE_EXPORT Writer {
   KindTable& kinds() noexcept { return kinds_; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
 
-  /// Appends inside the transaction of the caller's work, all or nothing: whoever catches what it
-  /// throws may go on. UsageError if the caller ended the transaction, or undid what Stela wrote.
+  /// Runs `part` of the caller's work inside its transaction, all or nothing: whoever catches what
+  /// it throws may go on. UsageError if the caller ended the transaction, or undid what Stela
+  /// wrote.
+  void run_inside(WriteWork& work, FunctionRef<void()> part);
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// The caller may have changed anything: nothing that is known of the database still holds.
   void distrust() noexcept { distrusted_ = true; }
@@ -141,9 +150,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   };
   /// What is known at a point of the transaction, to go back to.
   struct Mark {
-    std::size_t heads;
-    std::size_t kinds;
-    std::int64_t last_sequence;
+    std::size_t heads = 0;
+    std::size_t kinds = 0;
+    std::int64_t last_sequence = 0;
   };
 
   /// Hands it to whoever leads, and returns when it is done.
@@ -159,6 +168,11 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void roll_back() noexcept;
   Mark mark() const noexcept { return {heads_.mark(), kinds_.mark(), last_sequence_}; }
   void go_back_to(const Mark& mark) noexcept;
+  void undo_inside(const Mark& before) noexcept;
+  TransactionOutcome::State outcome_of_failure() const noexcept;
+  /// The transaction of the group has ended: with its error, if there is one.
+  void end(std::span<CommitQueue::Ticket* const> group, TransactionOutcome::State state,
+           const std::exception_ptr& error = {}) noexcept;
   void set_synchronous(bool full);
   void run_member(WriteWork& work, bool in_group);
   void carry_out(WriteWork& work);
@@ -202,6 +216,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   Timestamp now_{};
   unsigned seen_version_ = 0;
   bool known_ = false;
+  /// The work that is being carried out.
+  WriteWork* running_ = nullptr;
   bool distrusted_ = false;
   bool synchronous_ = false;
   bool appending_ = false;

@@ -42,8 +42,11 @@ struct StreamHead {
 };
 
 struct AppendedBefore {
-  AppendResult result;
-  std::vector<std::pair<StreamId, std::size_t>> streams;
+  GlobalSequence first;
+  GlobalSequence last;
+  /// Of the streams that got events: how many, and which version they reached.
+  std::map<StreamId, std::size_t> events;
+  std::map<StreamId, StreamVersion> versions;
 };
 
 /// Everything that a transaction may change, but for the events, which are only cut off.
@@ -97,10 +100,17 @@ class MemoryStore::Core {
   }
 
   AppendResult append(const AppendRequest& request, Transaction& transaction);
+  /// Carries the work out and commits it; the rows that it appended.
+  std::vector<std::shared_ptr<const Row>> run(OpenTransaction& transaction,
+                                              FunctionRef<void(Transaction&)> work);
   /// Among the first `count` rows.
   std::vector<std::shared_ptr<const Row>> find(const StreamId& stream, const StreamQuery& query,
                                                std::size_t count);
 
+  /// Of all rows, the open transaction's too.
+  GlobalSequence last_sequence() const noexcept {
+    return GlobalSequence{static_cast<std::int64_t>(rows.size())};
+  }
   /// Undoes what the open transaction did since there were `count` rows.
   void go_back_to(std::size_t count, State saved);
 
@@ -132,19 +142,16 @@ class MemoryStore::Core {
 
 class MemoryStore::OpenTransaction final : public Transaction {
  public:
-  explicit OpenTransaction(Core& core) noexcept : core_{core} {}
+  explicit OpenTransaction(Core& core) noexcept : core_{core} {
+    outcomes_.begin(core_.last_sequence());
+  }
 
   const Conventions& conventions() const noexcept override { return core_.conventions; }
   AppendResult append(const AppendRequest& request) override {
     check_append(request);
-    const std::size_t before = core_.rows.size();
-    State saved = core_.state;
-    try {
-      return core_.append(request, *this);
-    } catch (...) {
-      core_.go_back_to(before, std::move(saved));
-      throw;
-    }
+    AppendResult result;
+    transact([&](Transaction&) { result = core_.append(request, *this); });
+    return result;
   }
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override {
     return range_of(core_.find(stream, query, core_.rows.size()), query.direction, query.limit);
@@ -156,14 +163,37 @@ class MemoryStore::OpenTransaction final : public Transaction {
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override {
     snapshots_.emplace_back(stream, snapshot);
   }
-  void drop_snapshot(const StreamId& stream) override { core_.snapshots.erase(stream); }
-  void transact(FunctionRef<void(Transaction&)> work) override { work(*this); }
+  void drop_snapshot(const StreamId& stream) override {
+    snapshots_.emplace_back(stream, std::nullopt);
+  }
+  void transact(FunctionRef<void(Transaction&)> work) override {
+    const std::size_t before = core_.rows.size();
+    const std::size_t snapshots = snapshots_.size();
+    const std::size_t depth = outcomes_.depth();
+    State saved = core_.state;
+    outcomes_.open(core_.last_sequence());
+    try {
+      work(*this);
+      outcomes_.close(depth, TransactionOutcome::State::committed);
+    } catch (...) {
+      outcomes_.close(depth, TransactionOutcome::State::rolled_back);
+      while (snapshots_.size() > snapshots) snapshots_.pop_back();
+      core_.go_back_to(before, std::move(saved));
+      throw;
+    }
+  }
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override {
+    return outcomes_.of(sequence);
+  }
 
-  const std::vector<std::pair<StreamId, StoredSnapshot>>& snapshots() const { return snapshots_; }
+  void settle(TransactionOutcome::State state) noexcept { outcomes_.settle(state); }
+  /// Written, or without a value dropped, behind the commit.
+  const auto& snapshots() const noexcept { return snapshots_; }
 
  private:
   Core& core_;
-  std::vector<std::pair<StreamId, StoredSnapshot>> snapshots_;
+  OpenOutcomes outcomes_;
+  std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots_;
 };
 
 // --- the core
@@ -206,18 +236,17 @@ void MemoryStore::Core::check_participants() const {
 bool MemoryStore::Core::repeat(const AppendRequest& request, AppendResult& result) const {
   const auto before = state.append_ids.find(request.append_id);
   if (request.append_id.empty() || before == state.append_ids.end()) return false;
-  const auto& streams = before->second.streams;
-  const bool same =
-      std::equal(request.streams.begin(), request.streams.end(), streams.begin(), streams.end(),
-                 [](const StreamAppend& append, const auto& stream) {
-                   return append.stream == stream.first && append.events.size() == stream.second;
-                 });
-  if (!same) {
-    throw UsageError{"append id '" + std::string{request.append_id} +
-                     "' was used before, for another append"};
+  std::map<StreamId, std::size_t> wanted;
+  for (const StreamAppend& append : request.streams) {
+    if (!append.events.empty()) wanted[append.stream] += append.events.size();
   }
-  result = before->second.result;
-  result.repeated = true;
+  if (!wanted.empty() && wanted != before->second.events) throw_id_of_another(request.append_id);
+  result = {.first = before->second.first, .last = before->second.last, .repeated = true};
+  for (const StreamAppend& append : request.streams) {
+    const auto version = before->second.versions.find(append.stream);
+    result.versions.push_back(version != before->second.versions.end() ? version->second
+                                                                       : StreamVersion{});
+  }
   return true;
 }
 
@@ -253,9 +282,13 @@ AppendResult MemoryStore::Core::append(const AppendRequest& request, Transaction
   }
   if (!request.append_id.empty()) {
     auto& kept = state.append_ids[std::string{request.append_id}];
-    kept.result = result;
-    for (const StreamAppend& append : request.streams) {
-      kept.streams.emplace_back(append.stream, append.events.size());
+    kept.first = result.first;
+    kept.last = result.last;
+    for (std::size_t i = 0; i < request.streams.size(); ++i) {
+      const StreamAppend& append = request.streams[i];
+      if (append.events.empty()) continue;
+      kept.events[append.stream] += append.events.size();
+      kept.versions[append.stream] = result.versions[i];
     }
   }
   return result;
@@ -289,6 +322,40 @@ void MemoryStore::Core::append_event(const StreamAppend& append, const NewEvent&
   rows.push_back(std::move(row));
 }
 
+std::vector<std::shared_ptr<const Row>> MemoryStore::Core::run(
+    OpenTransaction& transaction, FunctionRef<void(Transaction&)> work) {
+  writer = std::this_thread::get_id();
+  const std::size_t before = rows.size();
+  const State saved = state;
+  const auto give_up = [&] {
+    go_back_to(before, saved);
+    transaction.settle(TransactionOutcome::State::rolled_back);
+    writer = std::thread::id{};
+  };
+  try {
+    work(transaction);
+  } catch (const Error& e) {
+    give_up();
+    conventions.metrics->count("stela_store_failed_writes_total", 1,
+                               {{"error", to_string(e.code())}});
+    throw;
+  } catch (...) {
+    give_up();
+    throw;
+  }
+  const std::lock_guard lock{mutex};
+  committed = rows.size();
+  transaction.settle(TransactionOutcome::State::committed);
+  writer = std::thread::id{};
+  if (committed > before) {
+    conventions.metrics->count("stela_store_commits_total", 1, {});
+    conventions.metrics->count("stela_store_writes_total", 1, {});
+    conventions.metrics->count("stela_store_events_total",
+                               static_cast<std::int64_t>(committed - before), {});
+  }
+  return {rows.begin() + static_cast<std::ptrdiff_t>(before), rows.end()};
+}
+
 // --- the store
 
 MemoryStore::MemoryStore() : MemoryStore{Options{}} {}
@@ -312,43 +379,25 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
         "a store was written to from inside its own transaction; save and append through the "
         "Transaction that was handed in"};
   }
+  std::unique_lock turn{core_->turn};
   OpenTransaction transaction{*core_};
-  std::vector<std::shared_ptr<const Row>> committed;
-  {
-    const std::lock_guard turn{core_->turn};
-    core_->writer = std::this_thread::get_id();
-    const std::size_t before = core_->rows.size();
-    const State saved = core_->state;
-    const auto give_up = [&] {
-      core_->go_back_to(before, saved);
-      core_->writer = std::thread::id{};
-    };
-    try {
-      work(transaction);
-    } catch (const Error& e) {
-      give_up();
-      conventions().metrics->count("stela_store_failed_writes_total", 1,
-                                   {{"error", to_string(e.code())}});
-      throw;
-    } catch (...) {
-      give_up();
-      throw;
-    }
-    const std::lock_guard lock{core_->mutex};
-    core_->committed = core_->rows.size();
-    committed.assign(core_->rows.begin() + static_cast<std::ptrdiff_t>(before), core_->rows.end());
-    core_->writer = std::thread::id{};
-  }
-  for (const auto& [stream, snapshot] : transaction.snapshots()) save_snapshot(stream, snapshot);
-  if (committed.empty()) return;
-  MetricSink& metrics = *conventions().metrics;
-  metrics.count("stela_store_commits_total", 1, {});
-  metrics.count("stela_store_writes_total", 1, {});
-  metrics.count("stela_store_events_total", static_cast<std::int64_t>(committed.size()), {});
-  if (!has_commit_listeners()) return;
+  const auto committed = core_->run(transaction, work);
+  turn.unlock();
   std::vector<StoredEvent> events;
   for (const auto& row : committed) events.push_back(row->view());
-  notify_commit({events});
+  if (!events.empty()) notify_commit({events});
+  for (const auto& [stream, snapshot] : transaction.snapshots()) {
+    if (snapshot) {
+      save_snapshot(stream, *snapshot);
+    } else {
+      drop_snapshot(stream);
+    }
+  }
+}
+
+std::shared_ptr<const TransactionOutcome> MemoryStore::outcome_of(GlobalSequence) {
+  // What isn't committed can only be read through the transaction.
+  return nullptr;
 }
 
 EventRange MemoryStore::read_stream(const StreamId& stream, const StreamQuery& query) {

@@ -1,12 +1,17 @@
 // Aggregates: record events, and are what their events say.
 #pragma once
 
+#include <stela/framework/aggregate_standing.hpp>
 #include <stela/framework/context.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/framework/snapshot_policy.hpp>
 #include <stela/framework/stream_id.hpp>
 
 #include <concepts>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -46,8 +51,16 @@ consteval bool check_state() {
 
 /// Base of an aggregate: `class Order : public stela::AggregateRoot<OrderState, OrderEvents>`, with
 /// `static constexpr std::string_view category = "order";` and `using
-/// AggregateRoot::AggregateRoot;`. `record` is all that its methods do to change it. Threads: one
-/// at a time.
+/// AggregateRoot::AggregateRoot;`. `record` is all that its methods do to change it.
+///
+/// What was saved or loaded inside a transaction follows that transaction. While it is open, what
+/// was saved counts as stored; once it is committed, it is; rolled back, what was recorded is
+/// unsaved again, behind the version from before, and what was loaded can't be used. A savepoint
+/// (`transact` on a transaction) that is rolled back does the same. An aggregate that can't be used
+/// answers everything with a UsageError, and has to be loaded again: also after a commit that is in
+/// doubt, and after a save under an append id that had stored something else.
+///
+/// Threads: one at a time.
 template <class State, class Events>
 class AggregateRoot {
  public:
@@ -62,10 +75,15 @@ class AggregateRoot {
 
   const StreamId& stream() const noexcept { return stream_; }
   /// The version that is stored; what is recorded and not saved yet doesn't count.
-  StreamVersion version() const noexcept { return version_; }
-  const State& state() const noexcept { return state_; }
-  /// What was recorded and not saved yet.
-  const std::vector<Change>& changes() const noexcept { return changes_; }
+  StreamVersion version() const { return saved().version; }
+  const State& state() const {
+    if (!standing_.is_settled()) (void)saved();
+    return state_;
+  }
+  /// What was recorded and not saved yet. Valid until something is recorded or saved.
+  std::span<const Change> changes() const {
+    return std::span<const Change>{changes_}.subspan(saved().changes);
+  }
   /// Loaded as of an earlier time: it can be looked at, not changed.
   bool is_historical() const noexcept { return historical_; }
 
@@ -77,6 +95,7 @@ class AggregateRoot {
     static_assert(Events::template contains<E>,
                   "stela: the aggregate records an event that isn't in its event set; add it");
     if (historical_ || is_replaying()) detail::refuse_recording(stream_, historical_);
+    settle();
     state_.apply(std::as_const(event));
     changes_.emplace_back(std::in_place_type<E>, std::move(event));
   }
@@ -84,10 +103,33 @@ class AggregateRoot {
  private:
   friend struct detail::AggregateAccess;
 
+  detail::Saved saved() const {
+    if (standing_.is_settled()) return {.version = version_};
+    return standing_.saved(stream_, version_);
+  }
+
+  /// Forgets of the changes what is stored for good.
+  void settle() {
+    if (standing_.is_settled()) return;
+    (void)saved();
+    const detail::Saved committed = standing_.committed(version_);
+    if (committed.changes > 0) {
+      const auto unsaved = changes_.begin() + static_cast<std::ptrdiff_t>(committed.changes);
+      std::vector<Change> rest{std::make_move_iterator(unsaved),
+                               std::make_move_iterator(changes_.end())};
+      changes_.swap(rest);
+    }
+    version_ = committed.version;
+    standing_.drop_ended(committed);
+  }
+
   StreamId stream_;
+  /// As of all that is stored for good.
   StreamVersion version_;
   State state_;
+  /// Recorded, and not stored for good yet.
   std::vector<Change> changes_;
+  detail::AggregateStanding standing_;
   bool historical_ = false;
 };
 
@@ -124,6 +166,13 @@ consteval bool check_aggregate() {
   return true;
 }
 
+/// What a save has to append, and the version that it expects.
+template <class A>
+struct Unsaved {
+  std::span<const typename A::Change> changes;
+  StreamVersion version;
+};
+
 /// How repositories and the test kit reach into an aggregate.
 struct AggregateAccess {
   template <class A, class E>
@@ -136,10 +185,35 @@ struct AggregateAccess {
     aggregate.state_ = std::move(state);
     aggregate.version_ = version;
   }
+  /// It shows events that depend on `outcome`, unless that is null.
   template <class A>
-  static void mark_saved(A& aggregate, StreamVersion version) noexcept {
+  static void mark_loaded(A& aggregate, std::shared_ptr<const TransactionOutcome> outcome) {
+    if (outcome) aggregate.standing_.mark(std::move(outcome), {.version = aggregate.version_});
+  }
+  /// UsageError unless it may be saved. In doubt it may, under an append id: that, or its version,
+  /// tells what became of the save before.
+  template <class A>
+  static Unsaved<A> begin_save(A& aggregate, bool has_append_id) {
+    if (has_append_id && aggregate.standing_.is_in_doubt()) {
+      return {aggregate.changes_, aggregate.version_};
+    }
+    aggregate.settle();
+    return {aggregate.changes(), aggregate.version()};
+  }
+  /// All that it recorded is saved, as far as `outcome` says; null: for good.
+  template <class A>
+  static void mark_saved(A& aggregate, StreamVersion version,
+                         std::shared_ptr<const TransactionOutcome> outcome) {
+    aggregate.standing_.set_trouble(Trouble::none);
+    if (outcome || !aggregate.standing_.is_settled()) {
+      return aggregate.standing_.mark(std::move(outcome), {aggregate.changes_.size(), version});
+    }
     aggregate.changes_.clear();
     aggregate.version_ = version;
+  }
+  template <class A>
+  static void set_trouble(A& aggregate, Trouble trouble) noexcept {
+    aggregate.standing_.set_trouble(trouble);
   }
   template <class A>
   static void mark_historical(A& aggregate) noexcept {

@@ -69,10 +69,10 @@ class EventEncoder {
   std::vector<Payload> payloads_;
 };
 
-template <class A>
-void encode_changes(EventEncoder& encoder, const A& aggregate) {
-  encoder.reserve(aggregate.changes().size());
-  for (const auto& change : aggregate.changes()) {
+template <class Change>
+void encode_changes(EventEncoder& encoder, std::span<const Change> changes) {
+  encoder.reserve(changes.size());
+  for (const Change& change : changes) {
     std::visit([&](const auto& event) { encoder.add(event); }, change);
   }
 }

@@ -9,6 +9,7 @@
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/stream_id.hpp>
+#include <stela/framework/transaction_outcome.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -47,7 +48,8 @@ struct AppendRequest {
   std::span<const StreamAppend> streams = {};
   const Context& context = current_context();
   /// An id of the caller's, at most 128 bytes: if an append with it was committed before, nothing
-  /// is written and its result is returned.
+  /// is written and its result is returned. UsageError if that one appended other numbers of
+  /// events; an append without events may be of any. Without events, the id alone is kept.
   std::string_view append_id = {};
 };
 
@@ -192,11 +194,17 @@ class STELA_FRAMEWORK_EXPORT EventLog {
 
   /// Runs `work` inside one write transaction, on this thread: what it appends and what it does
   /// through the transaction commit together when it returns, or not at all if it throws. On an
-  /// open transaction it joins that one.
+  /// open transaction it is a savepoint: if it throws, all of `work` is undone and nothing else,
+  /// and who catches that may go on; what it did is committed with the transaction.
   virtual void transact(FunctionRef<void(Transaction&)> work) = 0;
+
+  /// What the event of this sequence depends on, as it is read through this log: the outcome of the
+  /// open transaction, or of the savepoint in it, that appended it; null if it is committed.
+  virtual std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) = 0;
 };
 
-/// An open write transaction. Reads through it see what it wrote.
+/// An open write transaction. Reads through it see what it wrote. Snapshots that are saved through
+/// it are written after the commit, when listeners were told; what fails then is only logged.
 /// Threads: belongs to the thread that `transact` calls.
 class STELA_FRAMEWORK_EXPORT Transaction : public EventLog {};
 

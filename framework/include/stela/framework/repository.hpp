@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -76,9 +77,11 @@ class Snapshots {
     return std::nullopt;
   }
 
-  static void take(EventLog& log, const A& aggregate, GlobalSequence sequence) {
+  /// Of the state behind the event of that version and sequence.
+  static void take(EventLog& log, const A& aggregate, StreamVersion version,
+                   GlobalSequence sequence) {
     static_assert(check_layout());
-    StoredSnapshot snapshot{aggregate.version(), sequence, State::snapshot_version, {}};
+    StoredSnapshot snapshot{version, sequence, State::snapshot_version, {}};
     try {
       codec::encode(log.conventions().codec, aggregate.state(), snapshot.payload);
     } catch (const codec::EncodeError& e) {
@@ -88,11 +91,22 @@ class Snapshots {
   }
 
   /// As `take`, but what goes wrong is only logged: the events are safe without it.
-  static void try_take(EventLog& log, const A& aggregate, GlobalSequence sequence) noexcept {
+  static void try_take(EventLog& log, const A& aggregate, StreamVersion version,
+                       GlobalSequence sequence) noexcept {
     try {
-      take(log, aggregate, sequence);
+      take(log, aggregate, version, sequence);
     } catch (const std::exception& e) {
       log_snapshot_failure(log.conventions(), aggregate.stream(), e.what());
+    }
+  }
+
+  /// What follows a save of events behind `before`: a snapshot, if one is due. None of what was
+  /// saved before, under the same append id: somebody may have gone on from there.
+  static void after_save(EventLog& log, const A& aggregate, StreamVersion before,
+                         StreamVersion version, const AppendResult& result) noexcept {
+    if constexpr (policy.uses_snapshots()) {
+      if (result.repeated || !policy.is_due_after_saving(before.value(), version.value())) return;
+      try_take(log, aggregate, version, result.last);
     }
   }
 
@@ -157,26 +171,36 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
     aggregate.emplace(stream);
     loaded = read_into(*aggregate, log, until, nullptr);
   }
-  if (aggregate->version().value() == 0) return std::nullopt;
+  const StreamVersion version = aggregate->version();
+  if (version.value() == 0) return std::nullopt;
+  AggregateAccess::mark_loaded(*aggregate, log.outcome_of(loaded.sequence));
   if (until.is_bounded()) {
     AggregateAccess::mark_historical(*aggregate);
   } else if constexpr (Snapshots<A>::policy.uses_snapshots()) {
     if (Snapshots<A>::policy.is_due_after_reading(loaded.events)) {
-      Snapshots<A>::try_take(log, *aggregate, loaded.sequence);
+      Snapshots<A>::try_take(log, *aggregate, version, loaded.sequence);
     }
   }
   return aggregate;
 }
 
-/// What follows a committed save: the aggregate knows, and a snapshot is taken if one is due.
+/// True if the stream has these very events behind `before`, and reached `after` with them.
+STELA_FRAMEWORK_EXPORT bool are_stored(EventLog& log, const StreamAppend& append,
+                                       StreamVersion before, StreamVersion after);
+
+/// After an append of what the aggregate recorded: it is saved, or it isn't what is stored.
 template <class A>
-void after_save(EventLog& log, A& aggregate, StreamVersion version, GlobalSequence last) {
-  [[maybe_unused]] const std::int64_t before = aggregate.version().value();
-  AggregateAccess::mark_saved(aggregate, version);
-  if constexpr (Snapshots<A>::policy.uses_snapshots()) {
-    if (Snapshots<A>::policy.is_due_after_saving(before, version.value())) {
-      Snapshots<A>::try_take(log, aggregate, last);
+void note_save(EventLog& log, A& aggregate, const StreamAppend& append, StreamVersion before,
+               const AppendResult& result) {
+  try {
+    const StreamVersion after = result.versions.front();
+    if (result.repeated && !are_stored(log, append, before, after)) {
+      return AggregateAccess::set_trouble(aggregate, Trouble::append_id_repeated);
     }
+    AggregateAccess::mark_saved(aggregate, after, log.outcome_of(result.last));
+  } catch (...) {
+    AggregateAccess::set_trouble(aggregate, Trouble::not_noted);
+    throw;
   }
 }
 
@@ -184,7 +208,8 @@ void after_save(EventLog& log, A& aggregate, StreamVersion version, GlobalSequen
 
 struct SaveOptions {
   /// An id of the caller's for this save, at most 128 bytes. Saving again under the same id, after
-  /// a CommitInDoubt for instance, writes nothing and succeeds.
+  /// a CommitInDoubt for instance, writes nothing and succeeds. It is kept even if there is nothing
+  /// to save.
   std::string_view append_id = {};
 };
 
@@ -211,17 +236,30 @@ class Repository {
   }
 
   /// Appends what the aggregate recorded since it was loaded or saved. ConcurrencyConflict if
-  /// somebody else did so meanwhile: load it again. On any error the aggregate is as before.
+  /// somebody else did so meanwhile: load it again. On any error the aggregate is as before, but
+  /// after a CommitInDoubt it can only be saved again, under an append id, or loaded. Inside a
+  /// transaction the aggregate follows that.
+  ///
+  /// If the append id was used before, the aggregate can be used further only if it recorded the
+  /// very events that were stored then.
   AppendResult save(A& aggregate, const SaveOptions& options = {}) {
     check(aggregate);
-    if (aggregate.changes().empty()) return {.versions = {aggregate.version()}};
+    const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
+    if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
     detail::EventEncoder encoder{log_->conventions(), aggregate.stream()};
-    detail::encode_changes(encoder, aggregate);
-    const StreamAppend append{aggregate.stream(), ExpectedVersion::exactly(aggregate.version()),
+    detail::encode_changes(encoder, unsaved.changes);
+    const StreamAppend append{aggregate.stream(), ExpectedVersion::exactly(unsaved.version),
                               encoder.events()};
-    AppendResult result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
-
-    detail::after_save(*log_, aggregate, result.versions.front(), result.last);
+    AppendResult result;
+    try {
+      result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
+    } catch (const CommitInDoubt&) {
+      detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
+      throw;
+    }
+    detail::note_save(*log_, aggregate, append, unsaved.version, result);
+    detail::Snapshots<A>::after_save(*log_, aggregate, unsaved.version, result.versions.front(),
+                                     result);
     return result;
   }
 
@@ -233,11 +271,18 @@ class Repository {
     }
     const StreamQuery last{.from = aggregate.version(), .to = aggregate.version()};
     for (const StoredEvent& event : log_->read_stream(aggregate.stream(), last)) {
-      detail::Snapshots<A>::take(*log_, aggregate, event.sequence);
+      detail::Snapshots<A>::take(*log_, aggregate, event.version, event.sequence);
     }
   }
 
  private:
+  AppendResult save_nothing(StreamVersion version, const SaveOptions& options) {
+    AppendResult result;
+    if (!options.append_id.empty()) result = log_->append({.append_id = options.append_id});
+    result.versions = {version};
+    return result;
+  }
+
   static void check(const A& aggregate) {
     if (aggregate.is_historical()) {
       detail::refuse_saving(aggregate.stream(),

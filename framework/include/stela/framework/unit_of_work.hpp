@@ -5,6 +5,8 @@
 #include <stela/framework/export.hpp>
 #include <stela/framework/repository.hpp>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -73,10 +75,12 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   }
 
   /// Runs `work` inside the transaction, behind the events: the place for the caller's own SQL.
+  /// Too late to record anything: UsageError from `commit`, and nothing is stored.
   void in_transaction(std::function<void(Transaction&)> work);
 
-  /// Commits everything, or nothing and throws. Afterwards the unit is as new: what it loaded is
-  /// no longer valid.
+  /// Commits everything, or nothing and throws; on an open transaction nothing of the unit stays in
+  /// that. Afterwards the unit is as new: what it loaded is no longer valid. After a CommitInDoubt
+  /// what it would have changed can't be used.
   AppendResult commit(const SaveOptions& options = {});
 
  private:
@@ -84,11 +88,16 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     explicit Tracked(const std::type_info& the_type) noexcept : type{the_type} {}
     virtual ~Tracked() = default;
     virtual const StreamId& stream() const noexcept = 0;
-    virtual StreamVersion version() const noexcept = 0;
+    virtual StreamVersion version() const = 0;
+    virtual std::size_t recorded() const = 0;
     virtual void encode(detail::EventEncoder& encoder) const = 0;
-    virtual void saved(EventLog& log, StreamVersion version, GlobalSequence last) = 0;
+    virtual void take_snapshot_if_due(EventLog& log, StreamVersion version,
+                                      const AppendResult& result) noexcept = 0;
+    virtual void set_in_doubt() noexcept = 0;
 
     const std::type_info& type;
+    /// How many of its changes the commit appends.
+    std::size_t encoded = 0;
   };
 
   template <class A>
@@ -97,12 +106,18 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
         : Tracked{typeid(A)}, aggregate{std::move(the_aggregate)} {}
 
     const StreamId& stream() const noexcept override { return aggregate.stream(); }
-    StreamVersion version() const noexcept override { return aggregate.version(); }
+    StreamVersion version() const override { return aggregate.version(); }
+    std::size_t recorded() const override { return aggregate.changes().size(); }
     void encode(detail::EventEncoder& encoder) const override {
-      detail::encode_changes(encoder, aggregate);
+      detail::encode_changes(encoder, aggregate.changes());
     }
-    void saved(EventLog& log, StreamVersion version, GlobalSequence last) override {
-      detail::after_save(log, aggregate, version, last);
+    void take_snapshot_if_due(EventLog& log, StreamVersion version,
+                              const AppendResult& result) noexcept override {
+      const StreamVersion before{version.value() - static_cast<std::int64_t>(encoded)};
+      detail::Snapshots<A>::after_save(log, aggregate, before, version, result);
+    }
+    void set_in_doubt() noexcept override {
+      detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
     }
 
     A aggregate;
@@ -128,6 +143,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     return kept;
   }
 
+  AppendResult append_and_work(const AppendRequest& request);
+  void check_nothing_was_recorded_since() const;
   Tracked* find_any(const StreamId& stream) const noexcept;
   detail::EventEncoder& loose_stream(const StreamId& stream, ExpectedVersion expected);
 

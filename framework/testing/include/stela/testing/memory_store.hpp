@@ -36,6 +36,7 @@ class STELA_TESTING_EXPORT MemoryStore final : public EventStore {
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
   void drop_snapshot(const StreamId& stream) override;
   void transact(FunctionRef<void(Transaction&)> work) override;
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override;
   void attach(TransactionParticipant& participant) override;
   void detach(TransactionParticipant& participant) override;
   void forget_participant(std::string_view name) override;

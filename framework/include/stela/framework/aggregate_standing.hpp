@@ -1,0 +1,71 @@
+// What an aggregate knows of the transactions that it was loaded and saved in.
+#pragma once
+
+#include <stela/framework/export.hpp>
+#include <stela/framework/numbers.hpp>
+#include <stela/framework/stream_id.hpp>
+#include <stela/framework/transaction_outcome.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace stela::detail {
+
+/// How many of an aggregate's changes are saved, and the version that makes.
+struct Saved {
+  std::size_t changes = 0;
+  StreamVersion version = {};
+};
+
+/// Why an aggregate may not be what is stored.
+enum class Trouble : std::uint8_t {
+  none,
+  commit_in_doubt,
+  append_id_repeated,
+  /// It was saved, and what went wrong after that kept it from knowing.
+  not_noted,
+};
+
+/// Marks of loads and saves in transactions that hadn't ended then, oldest first, each with the
+/// outcome that it depends on. Few aggregates have any.
+/// Threads: one at a time.
+class STELA_FRAMEWORK_EXPORT AggregateStanding {
+ public:
+  /// True if it is what was last loaded and saved, whatever transactions do.
+  bool is_settled() const noexcept { return marks_.empty() && trouble_ == Trouble::none; }
+  bool is_in_doubt() const noexcept { return trouble_ == Trouble::commit_in_doubt; }
+
+  /// What is saved as things stand, given what was before all marks. UsageError if nobody knows, or
+  /// if it was loaded in a transaction that was rolled back.
+  Saved saved(const StreamId& stream, StreamVersion before) const;
+
+  /// As `saved`, but only what can't be rolled back any more.
+  Saved committed(StreamVersion before) const noexcept;
+  /// Drops the marks of transactions that ended; `committed` are no changes any more.
+  void drop_ended(const Saved& committed) noexcept;
+
+  void mark(std::shared_ptr<const TransactionOutcome> outcome, const Saved& saved) {
+    marks_.push_back({std::move(outcome), saved});
+  }
+  void set_trouble(Trouble trouble) noexcept { trouble_ = trouble; }
+
+ private:
+  struct Mark {
+    /// Null: committed.
+    std::shared_ptr<const TransactionOutcome> outcome;
+    /// Without changes it is a load.
+    Saved saved;
+
+    TransactionOutcome::State state() const noexcept {
+      return outcome ? outcome->state() : TransactionOutcome::State::committed;
+    }
+  };
+
+  std::vector<Mark> marks_;
+  Trouble trouble_ = Trouble::none;
+};
+
+}  // namespace stela::detail
