@@ -12,31 +12,27 @@ bool CommitQueue::wait_for_turn(Ticket& ticket) {
   return ticket.state.load(std::memory_order_acquire) == Ticket::done;
 }
 
-const std::vector<CommitQueue::Ticket*>& CommitQueue::gather() {
+void CommitQueue::gather(Group& group) noexcept {
   const std::lock_guard lock{mutex_};
-  group_.clear();
+  group.size = 0;
   std::size_t bytes = 0;
   for (std::size_t i = begin_; i < queue_.size(); ++i) {
     Ticket* const ticket = queue_[i];
-    const bool fits = group_.empty() || (!ticket->exclusive && group_.size() < max_group_size &&
-                                         bytes + ticket->bytes <= max_group_bytes);
+    const bool fits = group.size == 0 || (!ticket->exclusive && group.size < max_group_size &&
+                                          bytes + ticket->bytes <= max_group_bytes);
     if (!fits) break;
-    group_.push_back(ticket);
+    group.tickets[group.size++] = ticket;
     bytes += ticket->bytes;
     if (ticket->exclusive) break;
   }
-  return group_;
 }
 
-bool CommitQueue::finish(const Ticket* own, bool may_go_on) {
+bool CommitQueue::finish(const Ticket& own, const Group& group, bool may_go_on) noexcept {
   Ticket* next = nullptr;
-  std::vector<Ticket*> finished;
   bool goes_on = false;
   {
     const std::lock_guard lock{mutex_};
-    begin_ += group_.size();
-    // Nobody waits for the leader's own.
-    if (group_.size() > 1 || group_.front() != own) finished.swap(group_);
+    begin_ += group.size;
     if (begin_ < queue_.size()) {
       next = queue_[begin_];
     } else {
@@ -56,8 +52,8 @@ bool CommitQueue::finish(const Ticket* own, bool may_go_on) {
     next->state.store(Ticket::leading, std::memory_order_release);
     next->state.notify_one();
   }
-  for (Ticket* const ticket : finished) {
-    if (ticket == own) continue;
+  for (Ticket* const ticket : group.members()) {
+    if (ticket == &own) continue;
     ticket->state.store(Ticket::done, std::memory_order_release);
     ticket->state.notify_one();
   }

@@ -3,6 +3,7 @@
 
 #include <stela/eventstore/export.hpp>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -46,9 +47,11 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
     if (wait_for_turn(ticket)) return;
     leader_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     int groups = 0;
+    Group group;
     do {
-      execute(std::span<Ticket* const>{gather()});
-    } while (finish(&ticket, ++groups < max_groups));
+      gather(group);
+      execute(group.members());
+    } while (finish(ticket, group, ++groups < max_groups));
   }
 
   /// How many are in line, with those whose work is being carried out.
@@ -63,20 +66,28 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   }
 
  private:
-  /// True if another thread carried it out; false if this thread is to lead.
+  /// On the leader's stack: nothing between taking a turn and passing it on may fail, or everybody
+  /// would wait for ever, so it needs no memory of its own.
+  struct Group {
+    std::array<Ticket*, max_group_size> tickets;
+    std::size_t size = 0;
+
+    std::span<Ticket* const> members() const noexcept { return {tickets.data(), size}; }
+  };
+
+  /// True if another thread carried it out; false if this thread is to lead. Throws bad_alloc
+  /// before the ticket is in line.
   bool wait_for_turn(Ticket& ticket);
   /// The group of the ticket at the front.
-  const std::vector<Ticket*>& gather();
+  void gather(Group& group) noexcept;
   /// Wakes those whose work is done. True if the leader is to carry out the next group as well;
   /// otherwise it leads no more.
-  bool finish(const Ticket* own, bool may_go_on);
+  bool finish(const Ticket& own, const Group& group, bool may_go_on) noexcept;
 
   std::mutex mutex_;
   /// Guarded by mutex_, as a ring would be: the front is at begin_.
   std::vector<Ticket*> queue_;
   std::size_t begin_ = 0;
-  /// The leader's own.
-  std::vector<Ticket*> group_;
   std::atomic<std::thread::id> leader_{};
 };
 

@@ -1,0 +1,106 @@
+// Memory that runs out at any allocation of a write: others go on writing, and nothing in memory
+// says what isn't so.
+#include "support/counters.hpp"
+#include "support/failing_memory.hpp"
+#include "support/histories.hpp"
+#include "support/orders.hpp"
+
+#include <gtest/gtest.h>
+
+#include <new>
+#include <string>
+
+namespace stela {
+namespace {
+
+using test::FailNthAllocation;
+using test::Order;
+using Counter = test::SnapshotCounter<1>;
+
+/// True if the nth allocation of `write` was made, and failed.
+template <class Write>
+bool strikes(int nth, Write&& write) {
+  {
+    const FailNthAllocation failing{nth};
+    try {
+      write();
+    } catch (const std::bad_alloc&) {
+    }
+  }
+  return FailNthAllocation::left() == 0;
+}
+
+/// What the aggregate says is what is stored of it, or it says that it has to be loaded again.
+template <class A>
+void expect_true(EventStore& store, const A& aggregate, std::int64_t recorded) {
+  std::int64_t stored = 0;
+  for (const StoredEvent& event : store.read_stream(aggregate.stream())) {
+    stored = event.version.value();
+  }
+  try {
+    EXPECT_EQ(aggregate.version().value(), stored);
+    EXPECT_EQ(static_cast<std::int64_t>(aggregate.changes().size()), recorded - stored);
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string{e.what()}.find("load it again"), std::string::npos);
+  }
+}
+
+TEST(OutOfMemory, InASaveHangsNobodyAndLeavesTheAggregateTrue) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    auto store = sqlite::open_in_memory();
+    const Subscription listening = store.on_commit([](const CommitNotice&) {});
+    Order order = Order::place(Id<Order>::from("1"), "jane", 100);
+    struck = strikes(nth, [&] { Repository<Order>{store}.save(order, {.append_id = "place-1"}); });
+
+    expect_true(store, order, 1);
+    const std::int64_t before = store.last_sequence().value();
+    test::append(store, "order-2", {NewEvent{"order.shipped", 1, true, "{}"}});
+    EXPECT_EQ(store.last_sequence().value(), before + 1);
+    EXPECT_EQ(test::lines(store.read_all({.event_types = {"order.shipped"}})).size(), 1U);
+  }
+}
+
+TEST(OutOfMemory, InATransactionWithASavepointLeavesWhatItSavedTrue) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    auto store = sqlite::open_in_memory();
+    Order order = Order::place(Id<Order>::from("1"), "jane", 100);
+    Counter counter{StreamId::parse("counter-1")};
+    counter.add(1);
+    struck = strikes(nth, [&] {
+      store.transact([&](Transaction& transaction) {
+        Repository<Order>{transaction}.save(order);
+        transaction.transact([&](Transaction& inner) { Repository<Counter>{inner}.save(counter); });
+      });
+    });
+
+    expect_true(store, order, 1);
+    expect_true(store, counter, 1);
+    test::append(store, "order-2");
+  }
+}
+
+TEST(OutOfMemory, InAUnitOfWorkStoresAllOfItOrNothing) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    auto store = sqlite::open_in_memory();
+    UnitOfWork unit{store};
+    unit.add(Order::place(Id<Order>::from("1"), "jane", 100));
+    unit.add(Counter{StreamId::parse("counter-1")}).add(1);
+    bool returned = false;
+    struck = strikes(nth, [&] {
+      unit.commit();
+      returned = true;
+    });
+
+    EXPECT_EQ(store.last_sequence().value(), returned ? 2 : 0);
+    test::append(store, "order-2");
+  }
+}
+
+}  // namespace
+}  // namespace stela
