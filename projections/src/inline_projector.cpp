@@ -21,6 +21,10 @@ namespace {
 
 constexpr std::chrono::seconds lease_ttl{15};
 
+std::string detail_of(const detail::Registration& registration) {
+  return "v" + std::to_string(registration.version);
+}
+
 }  // namespace
 
 Projections::InlineProjector::InlineProjector(sqlite::Store& store,
@@ -29,7 +33,8 @@ Projections::InlineProjector::InlineProjector(sqlite::Store& store,
     : store_{store},
       registration_{registration},
       name_{"projector:" + registration.name},
-      detail_{"v" + std::to_string(registration.version)},
+      detail_{detail_of(registration)},
+      detail_before_{registration.before ? detail_of(*registration.before) : std::string{}},
       feed_{store, lease_ttl} {
   store_.core().writer().run_statements([&](Connection& connection) {
     store_.core().writer().refuse_second(name_);
@@ -43,12 +48,20 @@ Projections::InlineProjector::~InlineProjector() {
   store_.detach(*this);
 }
 
+const detail::Registration* Projections::InlineProjector::find_version(int version) const noexcept {
+  if (version == registration_.version) return &registration_;
+  const detail::Registration* const before = registration_.before.get();
+  return before != nullptr && version == before->version ? before : nullptr;
+}
+
 void Projections::InlineProjector::choose_build(Connection& connection, bool rebuild) {
   const auto builds = projections::read_builds(connection, registration_.name);
   const Build* const living = projections::find(builds, registration_.name, State::living);
   const Build* const building = projections::find(builds, registration_.name, State::building);
+  const detail::Registration* const known =
+      living != nullptr ? find_version(living->version) : nullptr;
   Build chosen;
-  if (living != nullptr && living->version == registration_.version && !rebuild) {
+  if (known != nullptr && !rebuild) {
     const std::string problem = projections::find_alteration(connection, *living);
     if (!problem.empty()) {
       throw SchemaMismatch{problem + ": register it with the option rebuild"};
@@ -60,7 +73,7 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
     if (building != nullptr) projections::clear_way(connection, *building, store_.core().now());
     chosen = projections::begin_build(connection, store_, registration_);
   }
-  seat_ = std::make_unique<Seat>(store_, registration_, chosen);
+  seat_ = std::make_unique<Seat>(store_, *find_version(chosen.version), chosen);
 }
 
 void Projections::InlineProjector::catch_up() {
@@ -122,7 +135,14 @@ void Projections::InlineProjector::switch_build(Connection& connection, std::int
         " were appended without it; nothing was written; open the store again and register it: "
         "that catches up"};
   }
-  seat_ = std::make_unique<Seat>(store_, registration_, *living);
+  const detail::Registration* const known = find_version(living->version);
+  if (known == nullptr) {
+    throw ParticipantMissing{"this database has version " + std::to_string(living->version) +
+                             " of inline projector '" + registration_.name +
+                             "', and this process has version " +
+                             std::to_string(registration_.version) + "; nothing was written"};
+  }
+  seat_ = std::make_unique<Seat>(store_, *known, *living);
 }
 
 void Projections::InlineProjector::on_append(Transaction& transaction,

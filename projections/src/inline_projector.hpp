@@ -20,11 +20,21 @@ class Projections::InlineProjector final : public TransactionParticipant {
   ~InlineProjector() override;
 
   std::string_view name() const noexcept override { return name_; }
-  std::string_view detail() const noexcept override { return detail_; }
+  std::string_view detail() const noexcept override {
+    return seat_->build.version == registration_.version ? detail_ : detail_before_;
+  }
   bool runs_user_code() const noexcept override { return true; }
+  bool accepts(std::string_view recorded) const noexcept override {
+    return recorded == detail_ || (registration_.before && recorded == detail_before_);
+  }
   void on_append(Transaction& transaction, std::span<const StoredEvent> events) override;
 
+  /// The version that keeps up the tables.
+  const detail::Registration& taking_part() const noexcept { return seat_->registration; }
+
  private:
+  /// Null if this process doesn't have that version.
+  const detail::Registration* find_version(int version) const noexcept;
   void choose_build(sqlite::Connection& connection, bool rebuild);
   void catch_up();
   void prepare(sqlite::Connection& connection);
@@ -35,6 +45,7 @@ class Projections::InlineProjector final : public TransactionParticipant {
   const detail::Registration registration_;
   const std::string name_;
   const std::string detail_;
+  const std::string detail_before_;
   projections::Feed feed_;
   std::unique_ptr<projections::Seat> seat_;
 };

@@ -103,14 +103,15 @@ void Projections::add_reaction(detail::Registration registration, const Reaction
   registered_.push_back(std::move(registration));
 }
 
-void Projections::add_inline(detail::Registration registration, const InlineOptions& options) {
+void Projections::attach_inline(detail::Registration registration, const InlineOptions& options) {
   check_new(registration);
   registration.kind = Kind::inline_;
+  if (registration.before) registration.before->kind = Kind::inline_;
   store_.core().reading().read([&](Connection& connection) {
     check_known(projections::read_builds(connection, registration.name), registration);
   });
   inline_.push_back(std::make_unique<InlineProjector>(store_, registration, options));
-  registered_.push_back(std::move(registration));
+  registered_.push_back(inline_.back()->taking_part());
 }
 
 bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,

@@ -118,6 +118,7 @@ class Replay {
     const State wanted = is_rebuild_ ? State::building : State::scratch;
     const Build* const there = projections::find(builds, registration.name, wanted);
     Build build;
+    refuse_going_back(builds, registration);
     if (there != nullptr) refuse_if_driven(*there);
     if (there != nullptr && can_resume(*there, registration)) {
       build = *there;
@@ -137,6 +138,14 @@ class Replay {
     seats_.push_back(std::make_unique<Seat>(store_, registration, build));
     seats_.back()->held = true;
     if (build.target != 0) shut_out_runner(connection, builds, registration);
+  }
+
+  void refuse_going_back(const std::vector<Build>& builds,
+                         const detail::Registration& registration) const {
+    const Build* const living = projections::find(builds, registration.name, State::living);
+    if (!is_rebuild_ || living == nullptr || living->version <= registration.version) return;
+    throw UsageError{living->describe() + " is in this database, and this process would rebuild v" +
+                     std::to_string(registration.version) + "; rebuild it with the newer program"};
   }
 
   void refuse_if_driven(const Build& build) const {

@@ -57,6 +57,8 @@ struct Registration {
   ProjectorOptions options = {};
   bool is_idempotent = false;
   std::vector<std::string> event_types = {};
+  /// Of an inline projector: the older version that takes part as long as the database has it.
+  std::shared_ptr<Registration> before = {};
   /// One of the two is set.
   std::function<std::unique_ptr<AnyProjector>()> make_projector = {};
   std::function<std::unique_ptr<AnyReaction>()> make_reaction = {};
@@ -92,7 +94,22 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// `Projections`.
   template <Projector P>
   void add_inline(P projector, const InlineOptions& options = {}) {
-    add_inline(registration(std::move(projector)), options);
+    attach_inline(registration(std::move(projector)), options);
+  }
+
+  /// As `add_inline`, in a release that rolls out beside processes with an older version: as long
+  /// as the database has the version of `before`, that one takes part here too, and the others
+  /// continue. The first process that registers the new version by `add_inline` switches to it, and
+  /// so does this one with its next append.
+  template <Projector P, Projector Before>
+  void add_inline_rolling(P projector, Before before) {
+    static_assert(P::projector_type.name == Before::projector_type.name &&
+                      P::projector_type.version > Before::projector_type.version,
+                  "stela: add_inline_rolling takes a projector and then an older version of it, of "
+                  "the same name");
+    detail::Registration made = registration(std::move(projector));
+    made.before = std::make_shared<detail::Registration>(registration(std::move(before)));
+    attach_inline(std::move(made), {});
   }
 
   /// A reaction, driven by a Runner: what it records commits with its checkpoint.
@@ -142,7 +159,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   }
 
   void add_async(detail::Registration registration, const ProjectorOptions& options);
-  void add_inline(detail::Registration registration, const InlineOptions& options);
+  void attach_inline(detail::Registration registration, const InlineOptions& options);
   void add_reaction(detail::Registration registration, const ReactionOptions& options);
   void check_new(const detail::Registration& registration) const;
 
