@@ -92,6 +92,37 @@ TEST(Scenario, ShowsBothStatesWhenTheyDiffer) {
       HasSubstr("state isn't as expected"));
 }
 
+TEST(Scenario, TakesAHistoryThatIsMadeAtRunTime) {
+  std::vector<Order::Change> history{OrderPlaced{"jane", 100}};
+  for (int i = 0; i < 3; ++i) history.emplace_back(OrderNoted{std::to_string(i)});
+
+  given<Order>(history, OrderShipped{"dhl"})
+      .when([](Order& order) { order.note("4"); })
+      .then(OrderNoted{"4"})
+      .then_state({OrderState::Stage::shipped, 100, 4});
+  given<Order>(OrderPlaced{"jane", 1}, std::vector<OrderNoted>(2)).when([](Order& order) {
+    EXPECT_EQ(order.version(), StreamVersion{3});
+  });
+}
+
+TEST(Scenario, GivesAccessToWhatWasRecorded) {
+  auto outcome = placed().when([](Order& order) {
+    order.note("1");
+    order.note("2");
+    order.ship("dhl");
+  });
+
+  EXPECT_EQ(outcome.recorded().size(), 3U);
+  EXPECT_EQ(outcome.recorded<OrderShipped>().carrier, "dhl");
+  EXPECT_EQ(outcome.aggregate().state().notes, 2);
+  EXPECT_THAT(failure([&] { (void)outcome.recorded<OrderNoted>(); }),
+              HasSubstr("expected one event 'order.noted', but 2 were recorded"));
+  EXPECT_THAT(failure([&] { (void)outcome.recorded<OrderPlaced>(); }), HasSubstr("but 0 were"));
+  auto refused = given<Order>().when(ship);
+  EXPECT_THAT(failure([&] { (void)refused.recorded(); }), HasSubstr("only a placed order ships"));
+  EXPECT_THAT(failure([&] { (void)refused.aggregate(); }), HasSubstr("only a placed order ships"));
+}
+
 TEST(ManualClock, StandsStillUntilItIsTold) {
   using namespace std::chrono_literals;
   ManualClock clock;

@@ -17,6 +17,7 @@ folders=(framework eventstore outbox projections tool samples)
     may["outbox"] = "framework eventstore outbox"
     may["outbox/nats"] = "framework eventstore outbox nats"
     may["projections"] = "framework eventstore projections"
+    may["projections/testing"] = "framework testing eventstore projections projections_testing"
     may["tool"] = "framework eventstore outbox nats projections tool"
     may["samples"] = "framework eventstore outbox nats projections tool testing"
     # What eventstore shows these of its src folder: the layer over SQLite.
@@ -36,12 +37,13 @@ folders=(framework eventstore outbox projections tool samples)
   function folder_of(path) {
     if (path ~ /^framework\/testing\//) return "framework/testing"
     if (path ~ /^outbox\/nats\//) return "outbox/nats"
+    if (path ~ /^projections\/testing\//) return "projections/testing"
     return substr(path, 1, index(path, "/") - 1)
   }
   function among(word, list) { return index(" " list " ", " " word " ") > 0 }
   function check_module(header,   folder, module) {
     split(header, part, "/"); module = part[2]; folder = folder_of(file)
-    if (header !~ /^stela\/[a-z]+\//) return
+    if (header !~ /^stela\/[a-z_]+\//) return
     if (!among(module, may[folder])) complain(folder " may not include <" header ">, only modules " may[folder])
   }
   function check_library(header,   pattern, place, n, i) {

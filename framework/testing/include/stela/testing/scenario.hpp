@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace stela::testing {
@@ -35,11 +36,54 @@ std::string render(const E& event) {
   return text;
 }
 
+/// Calls `f` with each event of what stands for events: one, a variant of several, a list of
+/// either.
+template <class Event, class F>
+void for_each_event(const Event& event, F&& f) {
+  f(event);
+}
+template <class... Es, class F>
+void for_each_event(const std::variant<Es...>& event, F&& f) {
+  std::visit(f, event);
+}
+template <class Event, class F>
+void for_each_event(const std::vector<Event>& events, F&& f) {
+  for (const Event& one : events) for_each_event(one, f);
+}
+
+/// True if everything that `T` may stand for is an event of the set.
+template <class Events, class T>
+inline constexpr bool stands_for_events_of = Events::template contains<T>;
+template <class Events, class... Es>
+inline constexpr bool stands_for_events_of<Events, std::variant<Es...>> =
+    (... && Events::template contains<Es>);
+template <class Events, class T>
+inline constexpr bool stands_for_events_of<Events, std::vector<T>> =
+    stands_for_events_of<Events, T>;
+
 STELA_TESTING_EXPORT void compare_events(const std::vector<std::string>& expected,
                                          const std::vector<std::string>& actual);
 STELA_TESTING_EXPORT void compare_states(const std::string& expected, const std::string& actual);
 [[noreturn]] STELA_TESTING_EXPORT void fail(const std::string& message);
 STELA_TESTING_EXPORT std::string describe(std::exception_ptr error);
+
+/// An `X` was thrown whose text contains `message`.
+template <class X>
+void expect_thrown(const std::exception_ptr& error, std::string_view message) {
+  if (!error) fail("expected an exception, but nothing was thrown");
+  try {
+    std::rethrow_exception(error);
+  } catch (const X& thrown) {
+    if constexpr (std::derived_from<X, std::exception>) {
+      if (std::string_view{thrown.what()}.find(message) == std::string_view::npos) {
+        fail("expected an exception that says '" + std::string{message} + "', got '" +
+             thrown.what() + "'");
+      }
+    }
+  } catch (...) {
+    fail("expected another exception than " + describe(error));
+  }
+}
 
 }  // namespace detail
 
@@ -49,10 +93,7 @@ class Outcome {
  public:
   Outcome(std::optional<A> aggregate, std::exception_ptr error)
       : aggregate_{std::move(aggregate)}, error_{std::move(error)} {
-    if (!aggregate_) return;
-    for (const auto& change : aggregate_->changes()) {
-      std::visit([&](const auto& event) { recorded_.push_back(detail::render(event)); }, change);
-    }
+    if (aggregate_) changes_ = aggregate_->changes();
   }
 
   /// Exactly these events were recorded, in this order, and nothing was thrown.
@@ -60,8 +101,9 @@ class Outcome {
   Outcome& then(const Es&... events) {
     static_assert((... && A::EventsType::template contains<Es>),
                   "stela: then() names an event that isn't in the aggregate's event set");
-    expect_no_error();
-    detail::compare_events({detail::render(events)...}, recorded_);
+    std::vector<std::string> actual;
+    detail::for_each_event(recorded(), [&](const auto& e) { actual.push_back(detail::render(e)); });
+    detail::compare_events({detail::render(events)...}, actual);
     return *this;
   }
 
@@ -71,19 +113,7 @@ class Outcome {
   /// An `X` was thrown; with `message`, one whose text contains it.
   template <class X>
   Outcome& throws(std::string_view message = {}) {
-    if (!error_) detail::fail("expected an exception, but nothing was thrown");
-    try {
-      std::rethrow_exception(error_);
-    } catch (const X& thrown) {
-      if constexpr (std::derived_from<X, std::exception>) {
-        if (std::string_view{thrown.what()}.find(message) == std::string_view::npos) {
-          detail::fail("expected an exception that says '" + std::string{message} + "', got '" +
-                       thrown.what() + "'");
-        }
-      }
-    } catch (...) {
-      detail::fail("expected another exception than " + detail::describe(error_));
-    }
+    detail::expect_thrown<X>(error_, message);
     return *this;
   }
 
@@ -117,6 +147,33 @@ class Outcome {
     return *this;
   }
 
+  /// What was recorded, for expectations of one's own. ScenarioFailed if something was thrown.
+  const std::vector<typename A::Change>& recorded() const {
+    expect_no_error();
+    return changes_;
+  }
+
+  /// The recorded event of a type. ScenarioFailed unless there is exactly one.
+  template <class E>
+  const E& recorded() const {
+    static_assert(A::EventsType::template contains<E>,
+                  "stela: recorded() names an event that isn't in the aggregate's event set");
+    const E* found = nullptr;
+    int count = 0;
+    for (const auto& change : recorded()) {
+      if (const E* const event = std::get_if<E>(&change)) found = event, ++count;
+    }
+    if (count == 1) return *found;
+    detail::fail("expected one event '" + std::string{E::event_type.name} + "', but " +
+                 std::to_string(count) + " were recorded");
+  }
+
+  /// The aggregate afterwards. ScenarioFailed if something was thrown.
+  const A& aggregate() const {
+    expect_no_error();
+    return *aggregate_;
+  }
+
  private:
   void expect_no_error() const {
     if (error_) detail::fail("expected no exception, got " + detail::describe(error_));
@@ -124,7 +181,7 @@ class Outcome {
 
   std::optional<A> aggregate_;
   std::exception_ptr error_;
-  std::vector<std::string> recorded_;
+  std::vector<typename A::Change> changes_;
 };
 
 /// An aggregate with a history.
@@ -133,9 +190,9 @@ class Scenario {
  public:
   template <class... Es>
   explicit Scenario(const Es&... events) : aggregate_{StreamId::of(A::category, "test")} {
-    static_assert((... && A::EventsType::template contains<Es>),
+    static_assert((... && detail::stands_for_events_of<typename A::EventsType, Es>),
                   "stela: given() names an event that isn't in the aggregate's event set");
-    (apply(events), ...);
+    (detail::for_each_event(events, [this](const auto& event) { apply(event); }), ...);
   }
 
   /// Runs `call` with the aggregate, or, for a factory, without: then what it returns counts.
@@ -165,7 +222,8 @@ class Scenario {
 };
 
 /// `given<Order>(OrderPlaced{…}).when([](Order& order) { order.ship("dhl");
-/// }).then(OrderShipped{…})`
+/// }).then(OrderShipped{…})`. A history that is made at run time is a `std::vector<Order::Change>`,
+/// or a vector of one event's type.
 template <class A, class... Es>
 Scenario<A> given(const Es&... events) {
   return Scenario<A>{events...};

@@ -1,0 +1,69 @@
+#include <stela/projections/replayer.hpp>
+#include <stela/projections_testing/projector_scenario.hpp>
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+namespace stela::testing::detail {
+namespace {
+
+std::string hex(const std::vector<std::byte>& bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text = "x'";
+  for (const std::byte byte : bytes) {
+    text += digits[std::to_integer<std::size_t>(byte >> 4)];
+    text += digits[std::to_integer<std::size_t>(byte & std::byte{15})];
+  }
+  return text + '\'';
+}
+
+struct Render {
+  std::string operator()(std::nullptr_t) const { return "NULL"; }
+  std::string operator()(std::int64_t number) const { return std::to_string(number); }
+  std::string operator()(double number) const {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), number);
+    return {text.data(), end.ptr};
+  }
+  std::string operator()(const std::string& text) const { return text; }
+  std::string operator()(const std::vector<std::byte>& bytes) const { return hex(bytes); }
+};
+
+std::string render_row(const Rows& rows, const Row& row) {
+  std::string text;
+  for (const std::string& column : rows.columns()) {
+    if (&column != &rows.columns().front()) text += " | ";
+    text += std::visit(Render{}, row.cell(column));
+  }
+  return text;
+}
+
+std::string list(const std::vector<std::string>& rows) {
+  if (rows.empty()) return "  (none)\n";
+  std::string text;
+  for (const std::string& row : rows) text += "  " + row + '\n';
+  return text;
+}
+
+}  // namespace
+
+Bench::Bench()
+    : store{sqlite::open_in_memory({.clock = &clock})}, projections{store}, reader{store} {}
+
+void Bench::expect_rows(std::string_view sql, const std::vector<std::string>& rows) {
+  const Rows found = reader.query(sql);
+  std::vector<std::string> actual;
+  for (const Row row : found) actual.push_back(render_row(found, row));
+  if (rows == actual) return;
+  fail("expected the rows\n" + list(rows) + "but \"" + std::string{sql} + "\" gives\n" +
+       list(actual));
+}
+
+void Bench::rebuild() {
+  Replayer{projections}.run();
+}
+
+}  // namespace stela::testing::detail
