@@ -43,6 +43,12 @@ View busy_view() {
   return view;
 }
 
+std::string plain(const Line& line) {
+  std::string text;
+  for (const Span& span : line) text += span.text;
+  return text;
+}
+
 std::string drawn(const View& view, Size size, const Looks& looks = {}) {
   std::string text;
   for (const Line& line : lay_out(view, looks, size)) text += plain(line) + "\n";

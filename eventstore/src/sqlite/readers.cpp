@@ -263,11 +263,6 @@ void Readers::read(FunctionRef<void(Connection&)> work) {
   if (idle_.size() < max_idle) idle_.push_back(std::move(connection));
 }
 
-void Readers::close_idle() noexcept {
-  const std::lock_guard lock{mutex_};
-  idle_.clear();
-}
-
 std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
                                          const StreamQuery& query) {
   return std::make_unique<StreamCursor>(reading, kinds, stream, query);

@@ -33,7 +33,6 @@ class Readers final : public Reading {
       : path_{std::move(path)}, options_{std::move(options)} {}
 
   void read(FunctionRef<void(Connection&)> work) override;
-  void close_idle() noexcept;
 
  private:
   std::unique_ptr<Connection> take();

@@ -53,8 +53,6 @@ class Settings {
   double number(std::string_view key) const;
   bool boolean(std::string_view key) const;
   std::chrono::milliseconds duration(std::string_view key) const;
-  /// The file that was read; empty if there was none.
-  const std::string& file() const noexcept { return file_; }
 
   /// Misuse if there is no such setting, or `text` isn't one of its values.
   void set(std::string_view key, std::string text, std::string origin);
@@ -64,7 +62,6 @@ class Settings {
   void read_environment();
 
   std::map<std::string, Value, std::less<>> values_;
-  std::string file_;
 };
 
 }  // namespace stela::tool

@@ -296,12 +296,6 @@ Block body_of(const View& view, const Looks& looks, std::size_t width, std::size
 
 }  // namespace
 
-std::string plain(const Line& line) {
-  std::string text;
-  for (const Span& span : line) text += span.text;
-  return text;
-}
-
 std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining) {
   if (draining) return "draining";
   if (done.ticks_ever == 0 || done.broker == "connecting") return "connecting";

@@ -55,9 +55,6 @@ struct Size {
 /// three columns from 120 on, two from 80 on, else one; few lines where there is little room.
 std::vector<Line> lay_out(const View& view, const Looks& looks, Size size);
 
-/// The text of a line, without its styles.
-std::string plain(const Line& line);
-
 /// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
 /// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down",
 /// "misconfigured" (the broker is there, and not set up for all that is to be published).

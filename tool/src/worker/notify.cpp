@@ -19,12 +19,6 @@ ServiceManager::ServiceManager() {
   }
 }
 
-void ServiceManager::status(std::string_view text) {
-  if (last_status_ == text) return;
-  last_status_ = text;
-  send("STATUS=" + last_status_);
-}
-
 void ServiceManager::alive(std::chrono::steady_clock::time_point now) {
   if (watchdog_.count() <= 0 || now - last_sign_ < watchdog_ / 4) return;
   last_sign_ = now;

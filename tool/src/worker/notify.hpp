@@ -16,7 +16,6 @@ class ServiceManager {
 
   void ready() { send_once(is_ready_, "READY=1"); }
   void stopping() { send_once(is_stopping_, "STOPPING=1"); }
-  void status(std::string_view text);
   /// A sign of life, sent no more often than the watchdog needs.
   void alive(std::chrono::steady_clock::time_point now);
 
@@ -27,7 +26,6 @@ class ServiceManager {
   std::string socket_;
   std::chrono::microseconds watchdog_{0};
   std::chrono::steady_clock::time_point last_sign_{};
-  std::string last_status_;
   bool is_ready_ = false;
   bool is_stopping_ = false;
 };
