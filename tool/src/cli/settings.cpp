@@ -34,7 +34,7 @@ std::string written(milliseconds duration) {
   return std::to_string(ms) + "ms";
 }
 
-std::vector<Setting> make_settings() {
+std::vector<Setting> make_settings() {  // NOLINT(readability-function-size): a table
   const RelayOptions relay;
   const auto time = [](std::string_view key, milliseconds standard, std::string_view summary) {
     return Setting{key, Kind::duration, written(standard), summary, {}, {}};
@@ -226,7 +226,6 @@ void Settings::set(std::string_view key, std::string text, std::string origin) {
 }
 
 void Settings::read_file(const std::string& path) {
-  file_ = path;
   for (ConfigEntry& entry : read_config_file(path)) {
     set(entry.key, std::move(entry.value), path + ":" + std::to_string(entry.line));
   }

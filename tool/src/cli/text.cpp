@@ -173,7 +173,8 @@ std::string in_words(std::chrono::microseconds duration) {
   if (us < 1'000) return std::to_string(us) + " µs";
   if (us < 10'000) return formatted("%.1f ms", static_cast<double>(us) / 1e3);
   if (us < 1'000'000) return std::to_string(us / 1'000) + " ms";
-  if (us < 60'000'000) return formatted("%.1f s", static_cast<double>(us / 100'000) / 10);
+  const std::int64_t tenths = us / 100'000;
+  if (us < 60'000'000) return formatted("%.1f s", static_cast<double>(tenths) / 10);
   const std::int64_t seconds = us / 1'000'000;
   if (seconds < 3'600) return two_units(seconds / 60, "min", seconds % 60, "s");
   if (seconds < 86'400) return two_units(seconds / 3'600, "h", seconds / 60 % 60, "min");
