@@ -93,7 +93,7 @@ class Outcome {
  public:
   Outcome(std::optional<A> aggregate, std::exception_ptr error)
       : aggregate_{std::move(aggregate)}, error_{std::move(error)} {
-    if (aggregate_) changes_ = aggregate_->changes();
+    if (aggregate_) changes_.assign(aggregate_->changes().begin(), aggregate_->changes().end());
   }
 
   /// Exactly these events were recorded, in this order, and nothing was thrown.
