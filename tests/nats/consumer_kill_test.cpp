@@ -1,6 +1,7 @@
 // The consumer is killed at every step of its work, and at any time: the effect of each event
 // happens once.
 #include "nats/shop.hpp"
+#include "support/fault_vfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +11,6 @@
 #include <functional>
 #include <ostream>
 #include <random>
-
-#include <unistd.h>
 
 namespace stela {
 namespace {
@@ -75,12 +74,16 @@ struct Consuming {
   Step step = Step::never;
   /// The event of this stream kills whoever handles it.
   std::string fatal = {};
+  /// The n-th write to the database kills it.
+  int fatal_write = 0;
   static constexpr int max_attempts = 2;
 
   void run(Progress& progress) const {
     const DeadlyClock deadly{progress};
     const bool by_clock = step == Step::before_the_transaction;
-    Ledger ledger{database, by_clock ? static_cast<const Clock&>(deadly) : system_clock()};
+    test::DieAtNthWrite death{fatal_write};
+    const test::FaultVfs vfs{death};
+    Ledger ledger{database, {.clock = by_clock ? &deadly : &system_clock(), .vfs = vfs.name()}};
     nats::Consumer consumer{
         ledger.store,
         {.url = url,
@@ -237,19 +240,25 @@ TEST_F(KillingHandler, IsTriedOnceMoreWhenAnOperatorWantsIt) {
 class KillingAtAnyTime : public KilledConsumer {};
 
 TEST_F(KillingAtAnyTime, LeavesEachEffectOnce) {
-  const Consuming consuming{database, server.url()};
   std::minstd_rand random{20261121};
-  std::uniform_int_distribution<int> life{5'000, 60'000};
+  std::uniform_int_distribution<int> fatal_write{1, 120};
   int deaths = 0;
   const bool done = test::eventually(
       [&] {
+        Consuming consuming{.database = database, .url = server.url()};
+        consuming.fatal_write = fatal_write(random);
         test::Process one{[&] { consuming.run(*progress); }};
+        consuming.fatal_write = fatal_write(random);
         test::Process two{[&] { consuming.run(*progress); }};
-        usleep(static_cast<useconds_t>(life(random)));
-        one.kill();
-        usleep(static_cast<useconds_t>(life(random)));
-        two.kill();
-        deaths += 2;
+        test::eventually([&] {
+          const bool one_lives = one.is_running();
+          return is_done() || (!two.is_running() && !one_lives);
+        });
+        for (test::Process* const process : {&one, &two}) {
+          if (process->is_running()) continue;
+          EXPECT_EQ(process->wait(), 128 + SIGKILL);
+          ++deaths;
+        }
         return is_done();
       },
       120s);

@@ -73,8 +73,8 @@ class Shop {
 /// The consuming side: a table of what was handled, in order.
 class Ledger {
  public:
-  explicit Ledger(const std::string& database, const Clock& clock = system_clock())
-      : store{sqlite::open(database, {.clock = &clock})} {
+  explicit Ledger(const std::string& database, const sqlite::Options& options = {})
+      : store{sqlite::open(database, options)} {
     store.transact([](Transaction& transaction) {
       RawSqlite{sqlite::handle(transaction)}.run(
           "CREATE TABLE IF NOT EXISTS ledger (entry INTEGER PRIMARY KEY, line TEXT NOT NULL)");

@@ -115,6 +115,8 @@ struct Step {
   std::uint64_t seed = 0;
   /// The handler's n-th call kills the process; 0: none does.
   int kill_at_call = 0;
+  /// As does its n-th write to the database.
+  int kill_at_write = 0;
 };
 
 /// Every process comes a minute later than the one before, whose leases have run out then.
@@ -138,7 +140,10 @@ void append_some(sqlite::Store& store, std::mt19937_64& dice) {
 void take_step(const std::string& path, const Step& step) {
   testing::ManualClock clock;
   set_clock(clock, step.number);
-  auto store = sqlite::open(path, {.durability = sqlite::Durability::relaxed, .clock = &clock});
+  test::DieAtNthWrite death{step.kill_at_write};
+  const test::FaultVfs vfs{death};
+  auto store = sqlite::open(
+      path, {.durability = sqlite::Durability::relaxed, .clock = &clock, .vfs = vfs.name()});
   std::mt19937_64 dice{step.seed};
   int calls = 0;
   const Totals<1>::Hook hook = [&](ReadModel&, const StoredEvent&) {
@@ -242,14 +247,9 @@ TEST(Chaos, WhateverIsKilledWhereverTheTablesAreTheFoldOfTheEvents) {
                       .version = version,
                       .number = number,
                       .seed = dice(),
-                      .kill_at_call = dies ? static_cast<int>(1 + dice() % 30) : 0};
-      const auto longest = std::chrono::microseconds{dice() % 12'000};
-      const bool by_time = dies && dice() % 2 == 0;
+                      .kill_at_call = dies ? static_cast<int>(1 + dice() % 30) : 0,
+                      .kill_at_write = dies ? static_cast<int>(dice() % 60) : 0};
       test::Process child{[&] { take_step(path, step); }};
-      if (by_time) {
-        std::this_thread::sleep_for(longest);
-        child.kill();
-      }
       const int result = child.wait();
       ASSERT_TRUE(result == 0 || (dies && result == 128 + SIGKILL))
           << "seed " << seed << " step " << number;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -230,7 +231,7 @@ int randomness(sqlite3_vfs* vfs, int size, char* out) {
   return platform.xRandomness(&platform, size, out);
 }
 
-int sleep_for(sqlite3_vfs* vfs, int microseconds) {
+int rest(sqlite3_vfs* vfs, int microseconds) {
   sqlite3_vfs& platform = shim_of(vfs).platform();
   return platform.xSleep(&platform, microseconds);
 }
@@ -321,7 +322,7 @@ FaultVfs::FaultVfs(FileWatcher& watcher)
   vfs_.xAccess = access_file;
   vfs_.xFullPathname = full_name;
   vfs_.xRandomness = randomness;
-  vfs_.xSleep = sleep_for;
+  vfs_.xSleep = rest;
   vfs_.xCurrentTime = current_time;
   vfs_.xGetLastError = last_error;
   vfs_.xCurrentTimeInt64 = current_time_ms;
@@ -372,6 +373,15 @@ Verdict FailNth::before(const FileCall& call) noexcept {
   if (!fired_) failed_ = call;
   fired_ = true;
   return plan_.verdict;
+}
+
+void DieAtNthWrite::arm(int nth) {
+  left_ = nth;
+}
+
+Verdict DieAtNthWrite::before(const FileCall& call) noexcept {
+  if (call.operation == FileOperation::write && --left_ == 0) raise(SIGKILL);
+  return Verdict::proceed;
 }
 
 std::vector<CallRecorder::Call> CallRecorder::take() {

@@ -117,6 +117,18 @@ class FailNth : public FileWatcher {
   bool fired_ = false;
 };
 
+/// Kills the process before its n-th write, counted from when that was said.
+class DieAtNthWrite final : public FileWatcher {
+ public:
+  explicit DieAtNthWrite(int nth = 0) : left_{nth} {}
+  /// 0: at none.
+  void arm(int nth);
+  Verdict before(const FileCall& call) noexcept override;
+
+ private:
+  std::atomic<int> left_;
+};
+
 /// Keeps every call, in the order in which they were begun.
 class CallRecorder final : public FileWatcher {
  public:
