@@ -1,7 +1,8 @@
 #include "chaos/child.hpp"
 
+#include "support/process.hpp"
+
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -59,7 +60,7 @@ bool Child::is_running() {
 int Child::stop() {
   signal(SIGCONT);
   signal(SIGTERM);
-  for (int i = 0; i < 1'500 && is_running(); ++i) poll(nullptr, 0, 10);
+  test::eventually([this] { return !is_running(); }, std::chrono::seconds{15});
   return is_running() ? -1 : result_;
 }
 

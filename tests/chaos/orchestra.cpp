@@ -1,6 +1,7 @@
 #include "chaos/orchestra.hpp"
 
 #include "chaos/roles.hpp"
+#include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
 
 #include <stela/nats/inbox.hpp>
@@ -93,11 +94,13 @@ void Orchestra::look_after_members() {
 
 void Orchestra::pass(milliseconds time) {
   const Steady until = steady_clock::now() + time;
-  do {
-    run_actions();
-    look_after_members();
-    poll(nullptr, 0, 10);
-  } while (steady_clock::now() < until);
+  test::eventually(
+      [&] {
+        run_actions();
+        look_after_members();
+        return steady_clock::now() >= until;
+      },
+      time);
 }
 
 milliseconds Orchestra::between(int least, int most) {

@@ -1,6 +1,7 @@
 #include "chaos/roles.hpp"
 
 #include "chaos/mutant_relay.hpp"
+#include "support/process.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/nats/consumer.hpp>
@@ -163,7 +164,7 @@ void append(const Settings& settings, int number) {
     } catch (const Error& e) {
       if (!e.is_retryable()) throw;
     }
-    usleep(static_cast<useconds_t>(random() % 12'000));
+    test::is_stopped_within(std::chrono::microseconds{random() % 12'000}, termination.token());
   }
 }
 

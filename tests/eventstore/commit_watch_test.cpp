@@ -2,6 +2,7 @@
 #include "sqlite/commit_watch.hpp"
 #include "support/fault_vfs.hpp"
 #include "support/histories.hpp"
+#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/framework/error.hpp>
@@ -26,23 +27,63 @@ using std::chrono::steady_clock;
 /// So late that whoever needs it has missed the commit.
 constexpr auto far_away = 60s;
 
-/// A disk that takes long to sync the log: for so long a commit is written, and can't be seen.
-struct SlowSync final : test::FileWatcher {
-  explicit SlowSync(std::chrono::milliseconds time = 100ms) : time_{time} {}
+/// Counts how often somebody looks into a database: each look locks the log's shared memory.
+class Looks final : public test::FileWatcher {
+ public:
+  int count() const { return count_; }
+  test::Verdict before(const test::FileCall& call) noexcept override {
+    if (call.operation == test::FileOperation::shm_lock && !call.releases()) ++count_;
+    return test::Verdict::proceed;
+  }
+
+ private:
+  std::atomic<int> count_{0};
+};
+
+/// A disk that syncs the log no sooner than somebody has looked so often: for so long a commit is
+/// written, and can't be seen.
+class SlowSync final : public test::FileWatcher {
+ public:
+  SlowSync(const Looks& looks, int wanted) : looks_{looks}, wanted_{wanted} {}
   test::Verdict before(const test::FileCall& call) noexcept override {
     if (call.operation == test::FileOperation::sync && call.file == test::FileKind::wal) {
       begun_.test_and_set();
       begun_.notify_all();
-      std::this_thread::sleep_for(time_);
+      const int enough = looks_.count() + wanted_;
+      test::eventually([&] { return mended_ || looks_.count() >= enough; }, far_away);
     }
     return test::Verdict::proceed;
   }
   /// Returns when something was written to the log, and isn't synced yet.
   void wait_until_written() const { begun_.wait(false); }
+  void mend() { mended_ = true; }
 
  private:
-  const std::chrono::milliseconds time_;
+  const Looks& looks_;
+  const int wanted_;
   std::atomic_flag begun_;
+  std::atomic<bool> mended_{false};
+};
+
+/// A store on such a disk.
+class SlowStore {
+ public:
+  SlowStore(const std::string& path, const Looks& looks, int wanted = 10)
+      : disk_{looks, wanted}, store_{test::open_store(path, {.vfs = vfs_.name()})} {}
+  /// Closing it syncs, too.
+  ~SlowStore() { disk_.mend(); }
+  SlowStore(const SlowStore&) = delete;
+  SlowStore& operator=(const SlowStore&) = delete;
+
+  std::jthread append(const std::string& stream) {
+    return std::jthread{[this, stream] { test::append(*store_, stream); }};
+  }
+  void wait_until_written() const { disk_.wait_until_written(); }
+
+ private:
+  SlowSync disk_;
+  const test::FaultVfs vfs_{disk_};
+  const std::unique_ptr<sqlite::Store> store_;
 };
 
 /// How many descriptors this process may have open, for as long as it lives.
@@ -86,7 +127,10 @@ class CommitWatchTest : public ::testing::Test {
   }
 
   const test::TempDir dir;
-  const std::unique_ptr<sqlite::Store> store = test::open_store(dir.file("shop.db"));
+  Looks looks;
+  const test::FaultVfs vfs{looks};
+  const std::unique_ptr<sqlite::Store> store =
+      test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
   sqlite::CommitWatch watch{*store};
 };
 
@@ -96,20 +140,16 @@ TEST_F(CommitWatchTest, WakesAtACommitOfItsOwnStore) {
 }
 
 TEST_F(CommitWatchTest, WakesAtACommitThatTheDiskIsSlowToSync) {
-  SlowSync slow;
-  const test::FaultVfs vfs{slow};
-  const auto other = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
+  SlowStore slow{dir.file("shop.db"), looks};
   for (int i = 1; i <= 3; ++i) {
-    const std::jthread appending{[&] { test::append(*other, "order-1"); }};
+    const std::jthread appending = slow.append("order-1");
     EXPECT_TRUE(sees(i));
   }
 }
 
 TEST_F(CommitWatchTest, LooksForACommitThatWasWrittenBeforeItEverSlept) {
-  SlowSync slow;
-  const test::FaultVfs vfs{slow};
-  const auto other = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
-  const std::jthread appending{[&] { test::append(*other, "order-1"); }};
+  SlowStore slow{dir.file("shop.db"), looks};
+  const std::jthread appending = slow.append("order-1");
   slow.wait_until_written();
   EXPECT_TRUE(sees(1));
 }
@@ -135,19 +175,15 @@ TEST_F(CommitWatchTest, LooksForCommitsWhereNoWatchIsLeft) {
 }
 
 TEST_F(CommitWatchTest, LooksForACommitHoweverLongTheDiskTakes) {
-  SlowSync slow{1'500ms};
-  const test::FaultVfs vfs{slow};
-  const auto other = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
-  const std::jthread appending{[&] { test::append(*other, "order-1"); }};
+  SlowStore slow{dir.file("shop.db"), looks, 22};
+  const std::jthread appending = slow.append("order-1");
   EXPECT_TRUE(sees(1));
 }
 
 TEST_F(CommitWatchTest, TakesACommitOfItsOwnForNobodyElses) {
-  SlowSync slow;
-  const test::FaultVfs vfs{slow};
-  const auto other = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
+  SlowStore slow{dir.file("shop.db"), looks};
   test::append(*store, "order-1");
-  const std::jthread appending{[&] { test::append(*other, "order-2"); }};
+  const std::jthread appending = slow.append("order-2");
   EXPECT_TRUE(sees(2));
 }
 

@@ -88,7 +88,7 @@ TEST(Checkpoints, NeverRunBesideAWrite) {
   while (steady_clock::now() < end) {
     const auto victim = writers.begin() + static_cast<std::ptrdiff_t>(dice.below(3));
     const std::size_t last_words =
-        (*victim)->promised() + static_cast<std::size_t>(dice.between(1, 2'000));
+        (*victim)->promised() + static_cast<std::size_t>(dice.between(1, 700));
     ASSERT_TRUE(test::eventually([&] {
       for (const auto& writer : writers) writer->collect();
       return (*victim)->promised() >= last_words;

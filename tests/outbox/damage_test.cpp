@@ -34,10 +34,7 @@ class PassingTime {
  public:
   explicit PassingTime(testing::ManualClock& clock)
       : thread_{[&clock](const std::stop_token& stop) {
-          while (!stop.stop_requested()) {
-            clock.advance(20ms);
-            std::this_thread::sleep_for(1ms);
-          }
+          while (!test::is_stopped_within(1ms, stop)) clock.advance(20ms);
         }} {}
 
  private:
@@ -70,7 +67,8 @@ struct FailingDisk : ::testing::TestWithParam<Fence> {
       }
     }};
     EXPECT_TRUE(test::eventually([&] { return disk.has_fired(); }));
-    std::this_thread::sleep_for(5ms);
+    const Timestamp mended = shop.clock.now() + 100ms;
+    EXPECT_TRUE(test::eventually([&] { return shop.clock.now() >= mended; }));
     disk.disarm();
     // Bounded by the lease, though a commit may be in doubt and the store closed for good.
   }

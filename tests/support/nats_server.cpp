@@ -1,14 +1,14 @@
 #include "support/nats_server.hpp"
 
+#include "support/process.hpp"
+
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -79,13 +79,11 @@ void NatsServer::start(const std::string& port) {
 }
 
 void NatsServer::wait_until_it_listens() {
-  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds{20};
-  while ((url_ = read_url(dir_.path())).empty()) {
-    if (std::chrono::steady_clock::now() > limit || waitpid(pid_, nullptr, WNOHANG) != 0) {
-      throw std::runtime_error{"nats-server didn't start"};
-    }
-    poll(nullptr, 0, 5);
-  }
+  eventually([this] {
+    url_ = read_url(dir_.path());
+    return !url_.empty() || waitpid(pid_, nullptr, WNOHANG) != 0;
+  });
+  if (url_.empty()) throw std::runtime_error{"nats-server didn't start"};
 }
 
 int NatsServer::port() const {

@@ -9,9 +9,11 @@
 
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -61,8 +63,7 @@ void Process::signal(int number) const {
   if (!reaped_) ::kill(id_, number);
 }
 
-void Process::stop() const {
-  signal(SIGSTOP);
+void Process::wait_until_stopped() const {
   int status = 0;
   while (waitpid(id_, &status, WUNTRACED) < 0 && errno == EINTR) {
   }
@@ -143,6 +144,14 @@ bool eventually(const std::function<bool()>& condition, std::chrono::millisecond
     poll(nullptr, 0, 1);
   }
   return true;
+}
+
+bool is_stopped_within(std::chrono::microseconds pace, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::unique_lock lock{mutex};
+  std::condition_variable_any stopped;
+  stopped.wait_for(lock, stop, pace, [] { return false; });
+  return stop.stop_requested();
 }
 
 }  // namespace stela::test

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <functional>
 #include <new>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 
@@ -25,7 +26,12 @@ class Process {
   pid_t id() const noexcept { return id_; }
   void signal(int number) const;
   /// Returns when it has stopped on SIGSTOP.
-  void stop() const;
+  void stop() const {
+    signal(SIGSTOP);
+    wait_until_stopped();
+  }
+  /// As above, for one that stops itself.
+  void wait_until_stopped() const;
   void resume() const { signal(SIGCONT); }
   /// SIGKILL, and returns when it is dead.
   void kill();
@@ -88,8 +94,12 @@ class Pipe {
   int ends_[2] = {-1, -1};
 };
 
-/// Waits until `condition` holds: the only use of real time in a test, as a limit to failing.
+/// Waits until `condition` holds: the only use of real time in a test, as a limit to failing, and
+/// the only place that pauses between two looks.
 bool eventually(const std::function<bool()>& condition,
                 std::chrono::milliseconds limit = std::chrono::seconds{30});
+
+/// Waits for a stop, at most so long: how a thread keeps the pace that a test is about.
+bool is_stopped_within(std::chrono::microseconds pace, const std::stop_token& stop);
 
 }  // namespace stela::test

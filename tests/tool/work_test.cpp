@@ -16,7 +16,6 @@
 #include <csignal>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 namespace stela::test {
 namespace {
@@ -170,9 +169,13 @@ TEST_F(ToolWork, WaitsForWhatAnotherHoldsWithoutManyWords) {
   Running waiting{work({"--id", "waiting", "--until-empty"})};
   const auto begun = std::chrono::steady_clock::now();
   ASSERT_TRUE(eventually([&] { return waiting.out().find("standby") != std::string::npos; }));
-  std::this_thread::sleep_for(2s);
-  const std::string text = waiting.out();
-  const auto lines = std::count(text.begin(), text.end(), '\n');
+  std::string text;
+  std::ptrdiff_t lines = 0;
+  ASSERT_TRUE(eventually([&] {
+    text = waiting.out();
+    lines = std::count(text.begin(), text.end(), '\n');
+    return lines >= 6;
+  }));
   const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
   EXPECT_LE(static_cast<double>(lines), 3 + 2 * passed.count()) << text;
   waiting.signal(SIGINT);
