@@ -168,4 +168,9 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
   }
 }
 
+void Projections::InlineProjector::forget() noexcept {
+  // The failure went with the transaction that it was thrown in.
+  (void)seat_->model->take_store_failure();
+}
+
 }  // namespace stela

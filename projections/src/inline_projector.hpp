@@ -28,6 +28,7 @@ class Projections::InlineProjector final : public TransactionParticipant {
     return recorded == detail_ || (registration_.before && recorded == detail_before_);
   }
   void on_append(Transaction& transaction, std::span<const StoredEvent> events) override;
+  void forget() noexcept override;
 
   /// The version that keeps up the tables.
   const detail::Registration& taking_part() const noexcept { return seat_->registration; }

@@ -1,8 +1,14 @@
 #include "projections/models.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/sqlite_handle.hpp>
+
+#include <sqlite3.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <utility>
 
 namespace stela {
 namespace {
@@ -103,6 +109,28 @@ TEST(InlineProjector, HoldsItsRuleAfterAnAppendOfAnotherNewTypeWasRolledBack) {
   EXPECT_THROW(place(store, "2"), UniquenessViolated);
   EXPECT_THAT(test::lines(ModelReader{store}.query("SELECT * FROM customers")),
               ElementsAre("jane"));
+}
+
+TEST(InlineProjector, ForgetsAFailureOfTheStoreWithItsTransaction) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  sqlite3* interrupted = nullptr;
+  projections.add_inline(Totals<1>{[&](ReadModel&, const StoredEvent&) {
+    if (interrupted == nullptr) return;
+    sqlite3_progress_handler(
+        interrupted, 1, [](void*) { return 1; }, nullptr);
+  }});
+
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    interrupted = sqlite::handle(transaction);
+    auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 1);
+    Repository<test::Order>{transaction}.save(order);
+  }),
+               StoreFailed);
+  sqlite3_progress_handler(std::exchange(interrupted, nullptr), 0, nullptr, nullptr);
+  place(store, "2");
+
+  EXPECT_THAT(orders_in(store), ElementsAre("2 jane 100 0 -"));
 }
 
 TEST(InlineProjector, IsRequiredOfEveryProcessThatAppends) {
