@@ -33,6 +33,7 @@ const std::map<std::string, std::string> exceptions{
     {"projections/count_types", "groups the events of a replay on demand"},
     {"projections/event_kind_types", "of the kinds of events"},
     {"projections/has_wanted_again", "the first row answers it"},
+    {"projections/hidden_columns", "of the columns of one table"},
     {"projections/tables", "of the tables of a database"}};
 
 /// The table that `scanned`, as a plan shows it, stands for in `sql`.

@@ -64,8 +64,9 @@ class STELA_OUTBOX_EXPORT Relay {
   /// first time, if another process works under this worker's name.
   RelayTick tick();
 
-  /// Relays until `stop` is requested (UsageError as for `tick`); then waits for what is in flight, and hands everything over.
-  /// A commit of this process wakes it at once, one of another process within milliseconds.
+  /// Relays until `stop` is requested (UsageError as for `tick`); then waits for what is in flight,
+  /// and hands everything over. A commit of this process wakes it at once, one of another process
+  /// within milliseconds.
   void run(std::stop_token stop);
 
   /// Called by `run`, on its thread, after whatever it did and at least once in each idle_backoff.

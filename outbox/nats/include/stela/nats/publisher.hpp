@@ -26,7 +26,8 @@ struct StreamOptions {
 };
 
 struct PublisherOptions {
-  /// "nats://HOST:PORT", or tls://; several servers of one cluster: "nats://one:4222,nats://two:4222".
+  /// "nats://HOST:PORT", or tls://; several servers of one cluster:
+  /// "nats://one:4222,nats://two:4222".
   std::string url = "nats://127.0.0.1:4222";
   /// The first token of all subjects; of a partition of several "{prefix}_p00".
   std::string prefix = "stela";
