@@ -46,11 +46,11 @@ void SilentServer::run() {
   std::vector<pollfd> files{{listener_, POLLIN, 0}};
   while (!stop_) {
     poll(files.data(), files.size(), 10);
-    for (std::size_t i = 1; i < files.size(); ++i) {
+    for (std::size_t i = files.size() - 1; i > 0; --i) {
       std::array<char, 4096> said;
-      const bool has_gone = recv(files[i].fd, said.data(), said.size(), MSG_DONTWAIT) == 0;
-      // Not asked about any more; closed with the others.
-      if (has_gone) files[i].events = 0;
+      if (recv(files[i].fd, said.data(), said.size(), MSG_DONTWAIT) != 0) continue;
+      close(files[i].fd);
+      files.erase(files.begin() + static_cast<std::ptrdiff_t>(i));
     }
     const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
     if (client < 0) continue;
