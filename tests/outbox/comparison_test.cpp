@@ -182,5 +182,68 @@ TEST(Comparisons, ReadEveryPartitionThatEverPublished) {
   EXPECT_EQ(in_words(shop.operations.compare(broker)), "0 of 14, 14 found");
 }
 
+// --- what was lost
+
+class Loss : public ::testing::Test {
+ protected:
+  Loss() {
+    shop.append_all({"order-1", "order-2", "order-1", "order-3"});
+    shop.relay();
+    shop.broker.database().run("DELETE FROM stored");
+    shop.append("order-4");
+    shop.relay();
+  }
+  std::string seen() {
+    const OutboxStatus status = shop.operations.status();
+    return std::to_string(status.losses) + " losses, " + std::to_string(status.lost) + " lost";
+  }
+
+  Shop shop;
+  FileContents broker{shop};
+};
+
+TEST_F(Loss, IsKnownFromItsAdoptionUntilItIsSettled) {
+  ASSERT_EQ(shop.operations.status().partitions.front().stopped, "broker_lost");
+  EXPECT_EQ(seen(), "0 losses, 0 lost") << "the partition is stopped, which says enough";
+
+  shop.operations.adopt(all);
+  EXPECT_EQ(seen(), "1 losses, 0 lost") << "nobody has looked how much";
+  shop.relay();
+  EXPECT_EQ(seen(), "1 losses, 4 lost");
+
+  shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run);
+  shop.operations.compare(broker, GlobalSequence{4});
+  EXPECT_EQ(seen(), "1 losses, 4 lost") << "not all of it was sent again";
+  EXPECT_EQ(shop.operations.compare(broker).missing, 3);
+  EXPECT_EQ(seen(), "0 losses, 0 lost");
+}
+
+TEST_F(Loss, IsKnownAtOnceToWhoSaysWhereTheBrokerStands) {
+  shop.operations.adopt(all, 0);
+  EXPECT_EQ(seen(), "1 losses, 4 lost");
+  shop.relay();
+  EXPECT_EQ(seen(), "1 losses, 4 lost");
+}
+
+TEST_F(Loss, IsSettledByAComparisonBeforeAnybodyHasCounted) {
+  shop.operations.adopt(all);
+  shop.operations.compare(broker);
+  shop.relay();
+  EXPECT_EQ(seen(), "0 losses, 0 lost");
+}
+
+TEST(OutboxStatus, TellsSinceWhenWhatIsInFlightWaitsForAnAnswer) {
+  Shop shop;
+  shop.append("order-1");
+  std::optional<std::chrono::microseconds> seen;
+  shop.broker.after_storing = [&] {
+    shop.clock.advance(std::chrono::seconds{4});
+    seen = shop.operations.status().partitions.front().flight_age;
+  };
+  shop.relay();
+  EXPECT_EQ(seen, std::chrono::seconds{4});
+  EXPECT_FALSE(shop.operations.status().partitions.front().flight_age);
+}
+
 }  // namespace
 }  // namespace stela

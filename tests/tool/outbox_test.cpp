@@ -5,7 +5,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
 #include <optional>
 
 namespace stela::test {
@@ -104,7 +106,8 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   EXPECT_EQ(many.out, "CRITICAL: pending is 3, more than 2\n");
   const Ran nagios = check({"--max-pending", "2", "--format", "nagios"});
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
-  EXPECT_THAT(nagios.out, HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 stopped=0;;0"));
+  EXPECT_THAT(nagios.out,
+              HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 lost=0;;0 stopped=0;;0"));
   EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
@@ -193,6 +196,69 @@ TEST_F(ToolOutbox, ReconcilesWithABrokerThatForgot) {
   ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
   EXPECT_EQ(member(with_broker({"reconcile", "--against-broker", "--json"}).out, "found"), "3");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "redeliveries"), "0");
+}
+
+TEST_F(ToolOutbox, SaysWhatABrokerLostUntilItIsSettled) {
+  auto nats = std::make_optional<NatsServer>();
+  const auto with_broker = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {"--nats", nats->url(), "--stream", "SHOP"});
+    return outbox(std::move(words));
+  };
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--ensure-stream", "--silent"}).code, 0);
+  nats.emplace();
+  with_broker({"work", "--once", "--ensure-stream", "--silent"});
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("outbox partitions adopt all'"));
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("outbox reconcile --against-broker'"));
+
+  const Ran adopted = outbox({"partitions", "adopt", "all", "--yes"});
+  EXPECT_THAT(adopted.err, HasSubstr("Published messages may be missing at the broker"));
+  EXPECT_THAT(adopted.err, HasSubstr("outbox reconcile --against-broker'"));
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
+  const std::string seen = outbox({"status"}).out;
+  EXPECT_THAT(seen, HasSubstr("Up to 3 published messages are missing at the broker"));
+  EXPECT_THAT(seen, HasSubstr("ok, after a loss at the broker"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out, HasSubstr("bad      losses: Up to 3 published"));
+  EXPECT_EQ(outbox({"check"}).out, "CRITICAL: lost is 3, more than 0\n");
+
+  EXPECT_THAT(with_broker({"reconcile", "--against-broker", "--yes"}).out,
+              HasSubstr("3 are missing there, and are to be sent again"));
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
+  ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
+  EXPECT_EQ(outbox({"check"}).code, 0);
+}
+
+TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
+  run_well({"events", "append", "--db", db_, "--stream", "order-2", "--type", "order.shipped",
+            "--publish", "--data", "{}"});
+  park(2);
+  park(4);
+  EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("outbox retry 2' sends it again; '"));
+  EXPECT_THAT(outbox({"show", "4"}).out, HasSubstr("outbox retry --stream order-2' sends it again, "
+                                                   "with what is parked before it"));
+  EXPECT_EQ(outbox({"retry", "4"}).code, 2);
+  EXPECT_EQ(outbox({"retry", "--stream", "order-2"}).code, 0);
+}
+
+TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
+  RawSqlite{db_}.run(
+      "UPDATE outbox_partitions SET stopped = 'foreign_writer', stopped_detail = ''");
+  EXPECT_THAT(outbox({"status"}).out,
+              HasSubstr("find the other program that writes to this stream"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("only then 'outbox partitions adopt all'"));
+}
+
+TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  RawSqlite{db_}.run("INSERT INTO outbox_workers VALUES ('full', '" + std::string{host.data()} +
+                     "', " + std::to_string(getpid()) + ", 0, 1), ('gone', '" + host.data() +
+                     "', 2147483647, 0, 1), ('far', 'elsewhere.invalid', 1, 0, 1)");
+  const std::string seen = outbox({"workers"}).out;
+  EXPECT_THAT(seen, HasSubstr("silent, its process runs"));
+  EXPECT_THAT(seen, HasSubstr("no, its process has ended"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("it can't write to the database, or hangs: see its log"));
 }
 
 TEST_F(ToolOutbox, PurgeKeepsWhatIsYoung) {

@@ -219,6 +219,7 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
       .bind(9, application.removed())
       .bind(10, application.published())
       .bind(11, application.last_position())
+      .bind(12, now)
       .run();
   return sqlite3_changes(connection.handle()) == 1;
 }

@@ -130,6 +130,8 @@ Compared Comparison::carry_out(SqliteOperations& operations, const CompareReques
       compared_.missing += operations.republish(std::span{missing}.subspan(i, count), request.who);
     }
   }
+  const bool is_whole = request.from.value() <= 1 && request.mode == Mode::carry_out;
+  if (is_whole) operations.settle_losses(began_, request.who);
   return compared_;
 }
 

@@ -300,6 +300,14 @@ bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded di
   return true;
 }
 
+void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {
+  write([&](Connection& connection) {
+    connection.query(sql::settle_losses).bind(1, until.time_since_epoch().count()).run();
+    const int settled = sqlite3_changes(connection.handle());
+    if (settled > 0) note(connection, who, "settle", std::to_string(settled) + " partitions");
+  });
+}
+
 // --- partitions
 
 void SqliteOperations::resize(int partition_count, std::string_view who) {
@@ -358,7 +366,7 @@ void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const s
     } else {
       query.bind(2, nullptr);
     }
-    query.bind(3, std::int64_t{how.anew ? 1 : 0}).run();
+    query.bind(3, std::int64_t{how.anew ? 1 : 0}).bind(4, now()).run();
     note(connection, who, what, detail + ", stopped by " + why);
   });
 }

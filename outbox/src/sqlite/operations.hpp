@@ -46,6 +46,8 @@ class SqliteOperations final : public relay::Operations {
   void resume(PartitionId partition, std::string_view who);
   /// Enqueues what was never enqueued, and passes over the rest. How many.
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// What was adopted until then was compared with the broker: no loss is left to be looked at.
+  void settle_losses(Timestamp until, std::string_view who);
   /// Takes messages out of partitions that don't exist, and sends them from where they belong.
   std::int64_t rescue(std::string_view who);
 

@@ -44,6 +44,12 @@ PartitionStatus read_partition(const Query& row, std::int64_t now, const Generat
                             .stopped = std::string{row.text(14)},
                             .stopped_detail = std::string{row.text(15)}};
   if (!row.is_null(1)) partition.lease_left = std::chrono::microseconds{row.integer(3) - now};
+  if (!row.is_null(21)) partition.lost_at = time_of(row.integer(21));
+  partition.lost = row.integer(22);
+  if (is_sending && row.integer(6) > 0 && row.integer(23) > 0) {
+    partition.flight_age =
+        std::chrono::microseconds{std::max<std::int64_t>(now - row.integer(23), 0)};
+  }
   if (row.integer(12) > now) partition.next_attempt_at = time_of(row.integer(12));
   if (!row.is_null(17)) partition.oldest = GlobalSequence{row.integer(17)};
   if (!row.is_null(18)) partition.oldest_recorded_at = time_of(row.integer(18));
@@ -61,6 +67,8 @@ void add_up(OutboxStatus& status) {
     status.discarded += partition.discarded;
     status.published += partition.published;
     status.stopped += partition.stopped.empty() ? 0 : 1;
+    status.lost += partition.lost;
+    status.losses += partition.lost_at ? 1 : 0;
     const auto& recorded = partition.oldest_recorded_at;
     if (recorded && (!oldest || *recorded < *oldest)) oldest = recorded;
   }

@@ -102,6 +102,9 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
            .value = static_cast<double>(waiting),
            .warning = limits.count("--warn-pending", warning_pending),
            .critical = limits.count("--max-pending", critical_pending)},
+          {.name = "lost",
+           .value = static_cast<double>(std::max<std::int64_t>(status.lost, status.losses)),
+           .critical = 0.0},
           {.name = "stopped", .value = static_cast<double>(status.stopped), .critical = 0.0},
           {.name = "workers",
            .value = living_workers(status),
@@ -212,7 +215,8 @@ Command check_command() {
       .summary = "says whether the outbox is well, for monitoring systems",
       .about =
           "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. A stopped "
-          "partition is critical, and so are messages that wait while no worker is alive. What "
+          "partition is critical, and so are losses at the broker that nobody has looked into, and "
+          "messages that wait while no worker is alive. What "
           "is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
       .options = {db_option,
                   {"--warn-lag", "TIME", "the oldest message may wait so long (default 60s)"},

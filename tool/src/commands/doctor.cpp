@@ -187,9 +187,13 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
       ++alive;
     } else {
       examination.warn("workers",
-                       worker.name + " is silent, with " + counted(worker.partitions, "partition"),
-                       "others take them over when its leases end; start it again if it was meant "
-                       "to run");
+                       worker.name + " is silent, with " + counted(worker.partitions, "partition") +
+                           "; alive: " + life_of(worker),
+                       life_of(worker).starts_with("silent")
+                           ? "it can't write to the database, or hangs: see its log, and the space "
+                             "on the disk; others take its partitions over when its leases end"
+                           : "others take them over when its leases end; start it again if it was "
+                             "meant to run");
     }
   }
   if (alive > 0) return examination.fine("workers", std::to_string(alive) + " alive");
@@ -231,9 +235,12 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   } else {
     examination.fine("lag", lag_in_words(status));
   }
+  if (status.losses > 0) examination.bad("losses", loss_in_words(status), way_to_settle(""));
   if (status.parked > 0) {
-    examination.warn("parked", counted(status.parked, "message"),
-                     "'outbox list --state parked' says why; then 'outbox retry' or 'discard'");
+    examination.warn(
+        "parked", counted(status.parked, "message"),
+        "'outbox list --state parked' says why; then 'outbox retry --all' or 'outbox discard "
+        "--all'");
   }
 }
 
@@ -282,8 +289,9 @@ void look_at_streams(Examination& examination, Publisher& broker, Answers& answe
           "broker streams",
           label + " ends at " + std::to_string(answer->last_sequence) +
               ", before what was published: " + std::to_string(partition.broker_sequence),
-          "the stream was made anew or restored: 'outbox partitions adopt', and "
-          "'outbox republish' for what is missing");
+          "the stream was made anew or restored: once the partition is stopped, 'outbox partitions "
+          "adopt " +
+              partition.id.label() + "', then " + way_to_settle(""));
     } else {
       ++sound;
     }

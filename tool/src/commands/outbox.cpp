@@ -11,6 +11,7 @@
 #include "session.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/error.hpp>
 
 #include <array>
 
@@ -108,7 +109,15 @@ int list(Invocation& call) {
   return done;
 }
 
-void print_sheet(Invocation& call, const OutboxMessage& message) {
+/// A message can't be sent before what is parked before it in its stream.
+bool can_be_retried(OutboxOperations& operations, GlobalSequence sequence) try {
+  operations.retry({.sequences = {sequence}}, Mode::dry_run);
+  return true;
+} catch (const UsageError&) {
+  return false;
+}
+
+void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_retried_alone) {
   Sheet sheet;
   sheet.add("sequence", std::to_string(message.sequence.value()))
       .add("state", to_string(message.state))
@@ -125,10 +134,12 @@ void print_sheet(Invocation& call, const OutboxMessage& message) {
   if (!message.last_error.empty()) sheet.add("error", message.last_error);
   sheet.print(call.out);
   if (message.state == MessageState::parked) {
-    call.out.line("→ '" + call.app.name + " outbox retry " +
-                  std::to_string(message.sequence.value()) +
-                  "' sends it again, 'outbox discard' "
-                  "gives it up");
+    const std::string tool = call.app.name + " outbox ";
+    const std::string one = std::to_string(message.sequence.value());
+    const std::string which = can_be_retried_alone ? one : "--stream " + message.stream;
+    call.out.line("→ '" + tool + "retry " + which + "' sends it again" +
+                  (can_be_retried_alone ? "" : ", with what is parked before it in its stream") +
+                  "; '" + tool + "discard " + one + "' gives it up");
   }
 }
 
@@ -144,7 +155,7 @@ int show(Invocation& call) {
   if (call.out.is_json()) {
     call.out.json(to_json(*message));
   } else {
-    print_sheet(call, *message);
+    print_sheet(call, *message, can_be_retried(session.operations(), sequence));
   }
   return done;
 }

@@ -7,7 +7,12 @@
 
 #include <stela/framework/codec/json_writer.hpp>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
 
 namespace stela::tool {
 namespace {
@@ -45,7 +50,10 @@ void write_partition(std::string& out, const PartitionStatus& partition) {
       .add("attempts", partition.attempts)
       .add("last_error", partition.last_error)
       .add("stopped", partition.stopped)
-      .add("stopped_detail", partition.stopped_detail);
+      .add("stopped_detail", partition.stopped_detail)
+      .add("lost", partition.lost);
+  if (partition.lost_at) object.add("lost_at", to_string(*partition.lost_at));
+  if (partition.flight_age) object.add("flight_age_s", in_seconds(*partition.flight_age));
   if (partition.oldest) object.add("oldest", partition.oldest->value());
   if (partition.oldest_recorded_at) {
     object.add("oldest_recorded_at", to_string(*partition.oldest_recorded_at));
@@ -81,9 +89,16 @@ std::string age_of(const PartitionStatus& partition, Timestamp now) {
   return in_words(std::max(now - *partition.oldest_recorded_at, std::chrono::microseconds{0}));
 }
 
+/// So long after the last acknowledgement something is wrong: twice what a worker waits by default.
+constexpr std::chrono::seconds quiet_flight{10};
+
 std::string state_of(const PartitionStatus& partition) {
   if (!partition.stopped.empty()) return "stopped: " + partition.stopped;
   if (partition.attempts > 0) return "backing off: " + partition.last_error;
+  if (partition.flight_age && *partition.flight_age > quiet_flight) {
+    return "no answer from the broker for " + in_words(*partition.flight_age);
+  }
+  if (partition.lost_at) return "ok, after a loss at the broker";
   const bool is_empty = partition.pending + partition.redeliveries == 0;
   if (!partition.is_current) return is_empty ? "drained" : "draining";
   return "ok";
@@ -96,9 +111,13 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
     out.line("Partition " + partition.id.label() + " is stopped (" + partition.stopped +
              "): " + partition.stopped_detail + " → " + way_out_of(partition, call + ' '));
   }
+  if (status.losses > 0) {
+    out.line(loss_in_words(status) + " → " + way_to_settle(call + ' '));
+  }
   if (status.parked > 0) {
     out.line(counted(status.parked, "message") + " parked → '" + call +
-             " outbox list --state parked', then '" + call + " outbox retry' or 'discard'");
+             " outbox list --state parked' says why; then '" + call + " outbox retry --all' or '" +
+             call + " outbox discard --all'");
   }
   const bool has_worker = std::any_of(status.workers.begin(), status.workers.end(),
                                       [](const WorkerStatus& worker) { return worker.is_alive; });
@@ -110,12 +129,41 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
 }  // namespace
 
 std::string way_out_of(const PartitionStatus& stopped, const std::string& call) {
-  const bool is_poison = stopped.stopped == "poison";
-  const std::string first = is_poison
-                                ? "mend the cause, or '" + call + "outbox discard' the message"
-                                : "look at the broker";
-  return first + ", then '" + call + "outbox partitions " + (is_poison ? "resume " : "adopt ") +
-         stopped.id.label() + "'";
+  const std::string partition = stopped.id.label();
+  const std::string adopt = "'" + call + "outbox partitions adopt " + partition + "'";
+  if (stopped.stopped == "poison") {
+    return "mend the cause, or '" + call + "outbox discard' the message, then '" + call +
+           "outbox partitions resume " + partition + "'";
+  }
+  if (stopped.stopped == "foreign_writer") {
+    return "find the other program that writes to this stream (another database with the same "
+           "nats.stream?), and stop it or give it a stream of its own; only then " +
+           adopt + ": two that adopt one stream stop each other again and again";
+  }
+  if (stopped.stopped == "broker_lost") {
+    return "look at the broker, then " + adopt + ", and " + way_to_settle(call);
+  }
+  return "look at the broker, then " + adopt;
+}
+
+std::string loss_in_words(const OutboxStatus& status) {
+  if (status.lost == 0) return "Published messages may be missing at the broker";
+  return "Up to " + counted(status.lost, "published message") + " " +
+         (status.lost == 1 ? "is" : "are") + " missing at the broker";
+}
+
+std::string way_to_settle(const std::string& call) {
+  return "'" + call +
+         "outbox reconcile --against-broker' counts what is missing there, and sends it again";
+}
+
+std::string life_of(const WorkerStatus& worker) {
+  if (worker.is_alive) return "yes";
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  const bool is_here = worker.host == host.data();
+  const bool runs = is_here && (kill(static_cast<pid_t>(worker.pid), 0) == 0 || errno != ESRCH);
+  return runs ? "silent, its process runs" : is_here ? "no, its process has ended" : "no";
 }
 
 std::int64_t waiting_in(const OutboxStatus& status) {
@@ -137,7 +185,9 @@ std::string to_json(const OutboxStatus& status) {
       .add("parked", status.parked)
       .add("discarded", status.discarded)
       .add("published", status.published)
-      .add("stopped", status.stopped);
+      .add("stopped", status.stopped)
+      .add("losses", status.losses)
+      .add("lost", status.lost);
   if (status.lag) {
     object.add("lag_s", in_seconds(*status.lag));
   } else {
@@ -208,7 +258,7 @@ void print_workers(const OutboxStatus& status, Output& out) {
                {"STARTED"}}};
   for (const WorkerStatus& worker : status.workers) {
     table.add({worker.name, worker.host, std::to_string(worker.pid),
-               std::to_string(worker.partitions), worker.is_alive ? "yes" : "no",
+               std::to_string(worker.partitions), life_of(worker),
                short_time(worker.heartbeat_until), short_time(worker.started_at)});
   }
   table.print(out);

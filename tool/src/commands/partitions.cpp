@@ -86,12 +86,21 @@ int adopt(Invocation& call) {
     at = static_cast<std::uint64_t>(*sequence);
   }
   Session session{call};
-  if (!call.confirm("Partition " + partition.label() +
-                    " will go on from where the broker stands. Go on?")) {
+  std::string question =
+      "Partition " + partition.label() + " will go on from where the broker stands. ";
+  for (const PartitionStatus& each : session.operations().status().partitions) {
+    if (each.id != partition || each.stopped != "foreign_writer") continue;
+    question += "The other writer must have been stopped, or both stop again. ";
+  }
+  if (!call.confirm(question + "Go on?")) {
     return failed;
   }
   session.operations().adopt(partition, at);
   call.out.note("Partition " + partition.label() + " goes on.");
+  const OutboxStatus status = session.operations().status();
+  if (status.losses > 0) {
+    call.out.note(loss_in_words(status) + " → " + way_to_settle(call.app.name + ' '));
+  }
   return done;
 }
 

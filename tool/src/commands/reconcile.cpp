@@ -73,11 +73,13 @@ int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence
   nats::StreamReader broker{broker_options(call.settings(), session.outbox())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
   bar.clear();
-  if (mode_of(call.arguments) == Mode::dry_run || planned.missing == 0) {
+  if (mode_of(call.arguments) == Mode::dry_run) {
     print_compared(call, planned);
     return done;
   }
-  if (!call.confirm(in_digits(planned.missing) +
+  // What was lost is settled also when nothing is missing.
+  if (planned.missing > 0 &&
+      !call.confirm(in_digits(planned.missing) +
                     " published events aren't at the broker, and will be sent again. Go on?")) {
     return failed;
   }

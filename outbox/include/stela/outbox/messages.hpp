@@ -98,6 +98,12 @@ struct PartitionStatus {
   /// Why nobody publishes it until an operator does something; empty if somebody may.
   std::string stopped = {};
   std::string stopped_detail = {};
+  /// When an operator adopted it after the broker had lost messages, until `compare` has looked at
+  /// all events; and how many were lost at most, which its next owner finds out.
+  std::optional<Timestamp> lost_at = {};
+  std::int64_t lost = 0;
+  /// How long nothing of what is in flight was acknowledged; unset if nothing is in flight.
+  std::optional<std::chrono::microseconds> flight_age = {};
 };
 
 struct WorkerStatus {
@@ -136,6 +142,9 @@ struct OutboxStatus {
   std::int64_t discarded = 0;
   std::int64_t published = 0;
   int stopped = 0;
+  /// Partitions adopted after a loss that nobody has looked into, and how many messages it was.
+  int losses = 0;
+  std::int64_t lost = 0;
   /// How long the oldest message has been waiting; unset if none waits.
   std::optional<std::chrono::microseconds> lag = {};
 };

@@ -124,8 +124,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// published, behind what was to be sent again before.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
   /// Looks whether what counts as published stands at the broker, and sends again what doesn't, as
-  /// `republish` does, from `from` on. What is published meanwhile isn't looked at. Throws what the
-  /// broker throws, before anything is changed.
+  /// `republish` does, from `from` on. What is published meanwhile isn't looked at. Carried out
+  /// from the first event on, it settles what adopted partitions have lost. Throws what the broker
+  /// throws, before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
   /// Removes what is older from the log of batches, of actions, and of discarded messages, in

@@ -1,5 +1,8 @@
 UPDATE outbox_partitions
 SET published_through = max(published_through, ?4),
+    lost = lost + CASE WHEN adopted AND lost_at IS NOT NULL AND ?5 < broker_sequence
+                       THEN broker_sequence - ?5 ELSE 0 END,
+    moved_at = CASE WHEN ?10 > 0 OR flight_count = 0 THEN ?12 ELSE moved_at END,
     broker_sequence = coalesce(?5, broker_sequence),
     broker_id = coalesce(?6, broker_id),
     adopted = CASE WHEN ?5 IS NULL THEN adopted ELSE 0 END,

@@ -10,7 +10,8 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
         WHERE m.partition = p.partition AND m.attempts > 0),
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_claimed
-        WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > ?1)
+        WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > ?1),
+       p.lost_at, p.lost, p.moved_at
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition
