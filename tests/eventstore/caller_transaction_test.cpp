@@ -267,9 +267,18 @@ TEST_F(CallerTransaction, GoesOnBehindAnAppendThatFailed) {
 TEST_F(CallerTransaction, CannotChangeWhatIsAppended) {
   append(*store, "order-1");
   const std::vector<std::string> statements{
-      "UPDATE events SET payload = x''",     "DELETE FROM events",
-      "UPDATE streams SET name = 'order-2'", "DELETE FROM streams",
-      "UPDATE event_kinds SET type = 'x'",   "DELETE FROM event_kinds"};
+      "UPDATE events SET payload = x''",
+      "DELETE FROM events",
+      "UPDATE streams SET name = 'order-2'",
+      "DELETE FROM streams",
+      "UPDATE event_kinds SET type = 'x'",
+      "DELETE FROM event_kinds",
+      "REPLACE INTO events SELECT sequence, stream, version, kind, recorded_at, event_id, "
+      "correlation_id, causation_id, published_before, metadata, checksum, x'' FROM events",
+      "REPLACE INTO events SELECT sequence + 1, stream, version, kind, recorded_at, event_id, "
+      "correlation_id, causation_id, published_before, metadata, checksum, x'' FROM events",
+      "REPLACE INTO streams SELECT stream, 'order-2' FROM streams",
+      "REPLACE INTO event_kinds SELECT kind, category, 'x', version, publishes FROM event_kinds"};
   for (const std::string& statement : statements) {
     EXPECT_THAT(
         message_of<std::runtime_error>([&] {

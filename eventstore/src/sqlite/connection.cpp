@@ -78,6 +78,8 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
+  // REPLACE deletes what is in its way, and must meet the triggers that forbid it.
+  execute("PRAGMA recursive_triggers = ON");
 }
 
 Connection::~Connection() {
