@@ -3,6 +3,7 @@
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/eventstore/transfer.hpp>
 #include <stela/eventstore/verify.hpp>

@@ -2,6 +2,7 @@
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql.hpp"
 
+#include <stela/eventstore/checkpoint.hpp>
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
@@ -122,6 +123,10 @@ void Store::detach(TransactionParticipant& participant) {
 }
 void Store::forget_participant(std::string_view name) {
   core_->writer().forget_participant(name);
+}
+
+CheckpointResult checkpoint(Store& store) {
+  return store.core().writer().checkpoint();
 }
 
 Store open(const std::string& path, const Options& options) {

@@ -49,12 +49,19 @@ Writer::~Writer() {
   close();
 }
 
-void Writer::run(WriteWork& work) {
+void Writer::refuse_unless_writable() const {
+  if (settings_.read_only) {
+    throw UsageError{"the store was opened to be read only, and nothing can be written to it"};
+  }
   if (queue_.is_leading()) {
     throw UsageError{
         "a store was written to from inside its own transaction; save and append through the "
         "Transaction that was handed in"};
   }
+}
+
+void Writer::run(WriteWork& work) {
+  refuse_unless_writable();
   submit(work);
   if (work.error) report_and_throw(work.error);
 }
@@ -89,6 +96,7 @@ void Writer::give_up(const std::string& reason) {
 }
 
 void Writer::run_alone(FunctionRef<void(Connection&)> work) {
+  refuse_unless_writable();
   read([&](Connection& connection) {
     const WriteLockGuard guard{*lock_, settings_.busy_timeout};
     known_ = false;
@@ -430,6 +438,25 @@ void Writer::checkpoint_if_due() noexcept {
   report_checkpoint(code, pages - moved);
 }
 
+CheckpointResult Writer::checkpoint() {
+  CheckpointResult result;
+  run_alone([&](Connection& connection) {
+    if (!failure_.empty()) throw StoreFailed{failure_};
+    check_place();
+    int pages = 0;
+    int moved = 0;
+    const int code = sqlite3_wal_checkpoint_v2(connection.handle(), "main",
+                                               SQLITE_CHECKPOINT_TRUNCATE, &pages, &moved);
+    if (code != SQLITE_OK && code != SQLITE_BUSY) fail(connection.handle(), code, "the checkpoint");
+    result = {.complete = code == SQLITE_OK, .pages_left = pages - moved};
+    if (!result.complete) return;
+    wal_pages_ = 0;
+    checkpoint_at_ = settings_.checkpoint_pages;
+    checkpoint_wait_ = shortest_checkpoint_wait;
+  });
+  return result;
+}
+
 void Writer::report_checkpoint(int code, int pages_left) noexcept {
   const bool is_held_up = code == SQLITE_BUSY;
   const std::array fields{LogEntry::Field{"wal_pages", std::to_string(wal_pages_)},
@@ -444,6 +471,7 @@ void Writer::report_checkpoint(int code, int pages_left) noexcept {
 }
 
 void Writer::close() noexcept {
+  if (settings_.read_only) return;
   try {
     check_place();
     // Leaves a database that is whole without its log, if nobody else is using it.

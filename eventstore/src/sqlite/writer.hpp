@@ -8,6 +8,7 @@
 #include "sqlite/stream_heads.hpp"
 #include "sqlite/write_lock.hpp"
 
+#include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>
 
 #include <atomic>
@@ -68,6 +69,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
     Durability durability = Durability::full;
     std::chrono::milliseconds busy_timeout{5000};
     int checkpoint_pages = 4000;
+    bool read_only = false;
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const Conventions* conventions = nullptr;
@@ -97,6 +99,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// Runs `work` on the writing connection, outside any transaction: how a database that only one
   /// connection can see is read.
   void read(FunctionRef<void(Connection&)> work);
+
+  /// Moves the whole log into the database, waiting for whoever reads an older state.
+  CheckpointResult checkpoint();
 
   /// Nothing is written any more: what was committed may not be on the disk, for this reason.
   void give_up(const std::string& reason);
@@ -155,6 +160,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
     std::int64_t last_sequence = 0;
   };
 
+  void refuse_unless_writable() const;
   /// Hands it to whoever leads, and returns when it is done.
   void submit(WriteWork& work);
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
