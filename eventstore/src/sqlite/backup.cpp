@@ -189,7 +189,7 @@ BackupResult backup(Store& store, const std::string& path, const BackupOptions& 
     store.core().reading().read(
         [&](Connection& connection) { copy_database(connection, vfs, partial, options, result); });
   } else {
-    const auto connection = store.core().connect(SQLITE_OPEN_READWRITE);
+    const auto connection = store.core().connect();
     copy_database(*connection, vfs, partial, options, result);
   }
   if (!result.finished) return result;

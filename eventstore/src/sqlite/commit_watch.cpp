@@ -32,7 +32,7 @@ constexpr std::string_view data_version = "PRAGMA data_version";
 
 CommitWatch::CommitWatch(Store& store)
     : log_{store.path().empty() ? std::string{} : store.path() + "-wal"},
-      connection_{log_.empty() ? nullptr : store.core().connect(SQLITE_OPEN_READWRITE)} {
+      connection_{log_.empty() ? nullptr : store.core().connect()} {
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) throw StoreFailed{"no file descriptor is left to wait on"};
   if (!log_.empty()) watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -4,7 +4,9 @@
 
 #include <stela/framework/error.hpp>
 
-#include <limits>
+#include <sys/stat.h>
+
+#include <cctype>
 
 namespace stela::sqlite {
 
@@ -66,10 +68,32 @@ std::string_view Query::blob(int column) const noexcept {
   return {bytes, static_cast<std::size_t>(sqlite3_value_bytes(value))};
 }
 
+namespace {
+
+/// A path as SQLite's URI, whatever it contains.
+std::string immutable_uri(const std::string& path) {
+  std::string uri = "file:";
+  for (const char c : path) {
+    constexpr std::string_view digits = "0123456789abcdef";
+    const auto byte = static_cast<unsigned char>(c);
+    const bool is_plain = std::isalnum(byte) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+    if (is_plain) {
+      uri += c;
+    } else {
+      uri.append({'%', digits[byte >> 4], digits[byte & 15]});
+    }
+  }
+  return uri + "?immutable=1";
+}
+
+}  // namespace
+
 Connection::Connection(const std::string& path, const ConnectionOptions& options) {
   sqlite3* database = nullptr;
-  const int flags = options.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags,
+  const int flags = options.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
+                    (options.immutable ? SQLITE_OPEN_URI : 0);
+  const std::string name = options.immutable ? immutable_uri(path) : path;
+  const int code = sqlite3_open_v2(name.c_str(), &database, flags,
                                    options.vfs.empty() ? nullptr : options.vfs.c_str());
   database_.reset(database);
   if (code != SQLITE_OK) fail(database, code, "opening '" + path + "'");
@@ -80,6 +104,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   // REPLACE deletes what is in its way, and must meet the triggers that forbid it.
   execute("PRAGMA recursive_triggers = ON");
+  if (options.immutable) immutable_ = trace();
 }
 
 Connection::~Connection() {
@@ -94,7 +119,24 @@ Connection::Statement Connection::prepare(std::string_view sql, unsigned flags) 
   return Statement{statement};
 }
 
+Connection::Trace Connection::trace() const noexcept {
+  const char* const file = sqlite3_db_filename(handle(), "main");
+  struct stat status {};
+  struct stat log {};
+  if (stat(file, &status) != 0) return {};
+  if (stat((std::string{file} + "-wal").c_str(), &log) != 0) log.st_size = 0;
+  const timespec& changed = status.st_mtim;
+  return {changed.tv_sec * 1'000'000'000 + changed.tv_nsec, status.st_size, log.st_size};
+}
+
+void Connection::check_immutable() const {
+  if (!immutable_ || trace() == *immutable_) return;
+  throw StoreFailed{std::string{"somebody wrote to '"} + sqlite3_db_filename(handle(), "main") +
+                    "' while it was read without a log; open it again"};
+}
+
 Query Connection::query(std::string_view sql) {
+  check_immutable();
   auto [kept, is_new] = statements_.try_emplace(sql.data());
   if (is_new) {
     try {

@@ -63,6 +63,8 @@ struct ConnectionOptions {
   std::chrono::milliseconds busy_timeout{5000};
   /// The name of a registered SQLite VFS; empty for the platform's.
   std::string vfs = {};
+  /// Nobody writes to the file as long as it is open, so that it needs no log beside it.
+  bool immutable = false;
 };
 
 /// Threads: one at a time.
@@ -101,10 +103,23 @@ class STELA_EVENTSTORE_EXPORT Connection {
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
+  /// What changes when somebody writes to a database: of the file, and of its log.
+  struct Trace {
+    std::int64_t changed_at;
+    std::int64_t size;
+    std::int64_t log_size;
+    friend bool operator==(const Trace&, const Trace&) = default;
+  };
+
   Statement prepare(std::string_view sql, unsigned flags);
+  Trace trace() const noexcept;
+  /// StoreFailed if somebody has written to a file that nobody was to write to.
+  void check_immutable() const;
 
   std::unique_ptr<sqlite3, Close> database_;
   std::unordered_map<const char*, Statement> statements_;
+  /// Of a file that nobody writes to, when it was opened.
+  std::optional<Trace> immutable_;
 };
 
 }  // namespace stela::sqlite

@@ -18,6 +18,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// From which migration of its own on a store can be read as it is: later ones made no difference
+/// to that.
+constexpr std::size_t readable_since = 1;
+
 /// The longest that SQLite can wait, 24 days.
 constexpr std::chrono::milliseconds longest_timeout{std::numeric_limits<int>::max()};
 
@@ -29,10 +33,6 @@ Options checked(Options options) {
   }
   options.busy_timeout = std::min(options.busy_timeout, longest_timeout);
   return options;
-}
-
-ConnectionOptions connection_options(const Options& options, int flags) {
-  return {.flags = flags, .busy_timeout = options.busy_timeout, .vfs = options.vfs};
 }
 
 /// The size of a file; 0 if there is none.
@@ -69,15 +69,34 @@ void check_writable(const Connection& connection, const std::string& path) {
                     "' is read-only; give this user write permission to it and its folder"};
 }
 
-std::unique_ptr<Connection> open_file(const std::string& path, const Options& options) {
-  auto connection = std::make_unique<Connection>(
-      path, connection_options(options, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+std::unique_ptr<Connection> open_to_write(const std::string& path, const Options& options,
+                                          ConnectionOptions of_first) {
+  of_first.flags |= SQLITE_OPEN_CREATE;
+  auto connection = std::make_unique<Connection>(path, of_first);
   check_writable(*connection, path);
   // Before anything is put beside a file that isn't ours.
   recognise(*connection, path, options);
   // A file can also say of itself that it is to be read only.
   check_writable(*connection, path);
   return connection;
+}
+
+/// With the log, where there is one, as whoever writes; else of the file alone, so that nothing
+/// needs to be put beside it. Sets which of the two.
+std::unique_ptr<Connection> open_to_read(const std::string& path, ConnectionOptions& options) {
+  std::error_code ignored;
+  const std::string real = fs::weakly_canonical(path, ignored).string();
+  const bool has_log = size_of(real + "-wal") > 0;
+  options.immutable = !has_log && !fs::exists(real + "-shm", ignored);
+  try {
+    auto connection = std::make_unique<Connection>(path, options);
+    connection->integer("SELECT count(*) FROM sqlite_schema");
+    return connection;
+  } catch (const StoreFailed&) {
+    if (has_log || options.immutable) throw;
+  }
+  options.immutable = true;
+  return std::make_unique<Connection>(path, options);
 }
 
 /// SQLite reads what was cut off the end of a file as zeros: events would be missing, and their
@@ -95,8 +114,12 @@ void check_length(Connection& connection, const std::string& path) {
                     ": it is damaged; keep a copy, and restore a backup"};
 }
 
-void use_wal(Connection& connection, const std::string& path) {
+void use_wal(Connection& connection, const std::string& path, int checkpoint_pages) {
   connection.execute("PRAGMA journal_mode = WAL");
+  // What a long reader made the log grow to is given back when it begins anew.
+  constexpr std::int64_t bytes_a_page = 4096;
+  connection.execute("PRAGMA journal_size_limit = " +
+                     std::to_string(4 * bytes_a_page * checkpoint_pages));
   const auto mode = connection.integer("SELECT journal_mode = 'wal' FROM pragma_journal_mode");
   if (mode.value_or(0) != 1) {
     throw StoreFailed{"'" + path +
@@ -126,7 +149,8 @@ void check_path(const std::string& path, const Options& options) {
     throw StoreFailed{"'" + path + "' is a folder; name a file in it"};
   }
   if (!fs::exists(status)) {
-    if (!options.create) throw StoreFailed{"there is no database '" + path + "'"};
+    if (!options.create || options.read_only)
+      throw StoreFailed{"there is no database '" + path + "'"};
     const fs::path parent = fs::path{path}.parent_path();
     if (!parent.empty() && !fs::is_directory(parent, ignored)) {
       throw StoreFailed{"'" + path + "' can't be made: there is no folder '" + parent.string() +
@@ -138,42 +162,52 @@ void check_path(const std::string& path, const Options& options) {
 }
 
 Store::Core::Core(std::string path, const Options& options)
-    : path_{std::move(path)}, options_{checked(options)} {
-  const bool in_memory = path_.empty();
-  std::unique_ptr<Connection> connection;
-  if (in_memory) {
-    connection = std::make_unique<Connection>(
-        ":memory:", connection_options(options_, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY));
-  } else {
-    connection = open_file(path_, options_);
-    // Absolute, and without links: where SQLite keeps the log, whoever opens the file and from
-    // whichever folder.
-    path_ = sqlite3_db_filename(connection->handle(), "main");
-  }
-  auto lock = std::make_unique<WriteLock>(path_);
-  {
-    const WriteLockGuard guard{*lock, options_.busy_timeout};
-    recognise(*connection, path_, options);
-    if (!in_memory) {
-      check_length(*connection, path_);
-      use_wal(*connection, path_);
-    }
-    sqlite::migrate(*connection, "eventstore", sql::migrations, now());
-    facts_ = settle_facts(*connection, options);
-  }
+    : path_{std::move(path)},
+      options_{checked(options)},
+      connection_options_{.flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
+                          .busy_timeout = options_.busy_timeout,
+                          .vfs = options.vfs} {
+  auto connection = open_connection();
+  auto lock = std::make_unique<WriteLock>(options_.read_only ? std::string{} : path_);
+  prepare(*connection, *lock);
   conventions_ = {facts_.codec, options.publishes, options.log, options.metrics};
-  if (!in_memory) {
-    readers_ =
-        std::make_unique<Readers>(path_, connection_options(options_, SQLITE_OPEN_READWRITE));
-  }
+  if (!path_.empty()) readers_ = std::make_unique<Readers>(path_, connection_options_);
   writer_ = std::make_unique<Writer>(std::move(connection), std::move(lock), kinds_,
                                      Writer::Settings{.durability = facts_.durability,
                                                       .busy_timeout = options_.busy_timeout,
                                                       .checkpoint_pages = options.checkpoint_pages,
+                                                      .read_only = options.read_only,
                                                       .clock = options.clock,
                                                       .random = options.random,
                                                       .conventions = &conventions_});
   writer_->know_schema("eventstore", sql::migrations.size());
+}
+
+std::unique_ptr<Connection> Store::Core::open_connection() {
+  if (path_.empty()) {
+    ConnectionOptions in_memory = connection_options_;
+    in_memory.flags |= SQLITE_OPEN_MEMORY;
+    return std::make_unique<Connection>(":memory:", in_memory);
+  }
+  auto connection = options_.read_only ? open_to_read(path_, connection_options_)
+                                       : open_to_write(path_, options_, connection_options_);
+  // Absolute, and without links: where SQLite keeps the log, whoever opens the file and from
+  // whichever folder.
+  path_ = sqlite3_db_filename(connection->handle(), "main");
+  return connection;
+}
+
+void Store::Core::prepare(Connection& connection, WriteLock& lock) {
+  const WriteLockGuard guard{lock, options_.busy_timeout};
+  recognise(connection, path_, options_);
+  if (!path_.empty()) check_length(connection, path_);
+  if (options_.read_only) {
+    check_migrated(connection, "eventstore", sql::migrations, readable_since);
+  } else {
+    if (!path_.empty()) use_wal(connection, path_, options_.checkpoint_pages);
+    sqlite::migrate(connection, "eventstore", sql::migrations, now());
+  }
+  facts_ = settle_facts(connection, options_);
 }
 
 Store::Core::~Core() {
@@ -186,6 +220,11 @@ Reading& Store::Core::reading() noexcept {
 }
 
 void Store::Core::migrate(std::string_view module, std::span<const Migration> migrations) {
+  if (options_.read_only) {
+    return reading().read([&](Connection& connection) {
+      check_migrated(connection, module, migrations, migrations.size());
+    });
+  }
   writer_->run_alone(
       [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
   writer_->know_schema(module, migrations.size());
@@ -204,9 +243,9 @@ void Store::Core::sync_log() {
   });
 }
 
-std::unique_ptr<Connection> Store::Core::connect(int flags) const {
+std::unique_ptr<Connection> Store::Core::connect() const {
   if (path_.empty()) throw UsageError{"a database in memory has one connection only"};
-  return std::make_unique<Connection>(path_, connection_options(options_, flags));
+  return std::make_unique<Connection>(path_, connection_options_);
 }
 
 }  // namespace stela::sqlite

@@ -35,19 +35,24 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
 
   /// Where readers get their connections: a pool, or for a database in memory the writer's own.
   Reading& reading() noexcept;
-  /// Brings the tables of another module up to date, under the write lock.
+  /// Brings the tables of another module up to date, under the write lock; SchemaMismatch if they
+  /// aren't, and the store was opened to be read only.
   void migrate(std::string_view module, std::span<const Migration> migrations);
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.
   /// StoreFailed if the disk fails: then this store writes nothing more.
   void sync_log();
   /// A connection of the caller's own to the same database. UsageError in memory.
-  std::unique_ptr<Connection> connect(int flags) const;
+  std::unique_ptr<Connection> connect() const;
 
  private:
   void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
 
+  std::unique_ptr<Connection> open_connection();
+  void prepare(Connection& connection, WriteLock& lock);
+
   std::string path_;
   const Options options_;
+  ConnectionOptions connection_options_;
   Conventions conventions_;
   Facts facts_;
   KindTable kinds_;

@@ -4,6 +4,7 @@
 #include "sqlite_sql.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -22,6 +23,13 @@ std::string in_one_line(std::string_view text) {
   std::string line{text};
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
+}
+
+/// What the file says: a connection that reads it without a log says that there is none.
+bool has_log(const std::string& path) {
+  constexpr std::streamoff write_version = 18;
+  constexpr int of_log = 2;
+  return path.empty() || std::ifstream{path, std::ios::binary}.seekg(write_version).get() == of_log;
 }
 
 /// Name of an object to what sqlite_schema says of it.
@@ -150,12 +158,7 @@ void check_header(Inspection& inspection) {
       inspection.report("the file's header", "user_version isn't the number of migrations",
                         std::string{hand_advice});
     }
-    const bool has_log = connection
-                             .integer(
-                                 "SELECT count(*) FROM pragma_journal_mode "
-                                 "WHERE journal_mode IN ('wal', 'memory')")
-                             .value_or(0) == 1;
-    if (!has_log) {
+    if (!has_log(inspection.store().path())) {
       inspection.report("the file's header", "it has no write-ahead log any more",
                         "close every program that uses it, and open it with Stela again");
     }

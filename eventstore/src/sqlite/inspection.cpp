@@ -40,7 +40,7 @@ Inspection::Inspection(Store& store, FunctionRef<void(const Problem&)> report,
                        const VerifyOptions& options)
     : store_{store}, report_{report}, options_{options} {
   if (!store.path().empty()) {
-    connection_ = store.core().connect(SQLITE_OPEN_READWRITE);
+    connection_ = store.core().connect();
     // Finds damaged pages where they are met, before anything is made of them.
     connection_->execute("PRAGMA cell_size_check = ON");
   }

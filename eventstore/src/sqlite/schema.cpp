@@ -184,6 +184,16 @@ void migrate(Connection& connection, std::string_view module, std::span<const Mi
   }
 }
 
+void check_migrated(Connection& connection, std::string_view module,
+                    std::span<const Migration> migrations, std::size_t least) {
+  const bool has_ledger =
+      connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'stela_migrations'").has_value();
+  if (has_ledger && count_applied(connection, module, migrations) >= least) return;
+  throw SchemaMismatch{"the tables of '" + std::string{module} +
+                       "' aren't there or are of an older Stela, and a store that was opened to be "
+                       "read only can't make them; open it once to write, or read a copy that was"};
+}
+
 Facts settle_facts(Connection& connection, const Options& options) {
   Facts facts{.codec = options.codec.value_or(Codec::json),
               .durability = options.durability.value_or(Durability::full)};

@@ -51,6 +51,11 @@ void recognise(Connection& connection, const std::string& path, const Options& o
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
                                      std::span<const Migration> migrations, Timestamp now);
 
+/// SchemaMismatch if the tables of `module` haven't had the first `least` of these migrations, or
+/// had others: for those who can't migrate them.
+void check_migrated(Connection& connection, std::string_view module,
+                    std::span<const Migration> migrations, std::size_t least);
+
 /// Reads the facts, or sets them in a new database; UsageError if `options` asks for others.
 Facts settle_facts(Connection& connection, const Options& options);
 

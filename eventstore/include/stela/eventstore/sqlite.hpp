@@ -28,6 +28,10 @@ struct Options {
 
   /// Whether a database that isn't there is made.
   bool create = true;
+  /// Only read: nothing is made, migrated or written, and no permission to write is needed, nor a
+  /// folder that can be written to. Whatever would write ends in UsageError. StoreFailed if the
+  /// system has no way to read what isn't in the file yet: a log without its `-shm`.
+  bool read_only = false;
   /// Put Stela's tables into an SQLite file that holds tables of the application's.
   bool share_file = false;
   /// How long to wait for somebody else's lock before StoreBusy; 24 days at most.
@@ -46,7 +50,7 @@ struct Options {
 };
 
 /// Gapless global sequence in commit order; appends of many threads share one commit (and one
-/// fsync). A fork must not use a store of its parent's.
+/// fsync). A forked child is refused the store of its parent: UsageError.
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
  public:
