@@ -65,10 +65,12 @@ struct Reader::Document {
   std::vector<Level> levels;
   ondemand::value current;
   std::vector<std::string_view> names;
+  std::deque<std::string> unescaped_names;
   /// The names of members, one a level, where the document doesn't have them as they are asked for.
   /// A path may be wanted when whoever asked is gone: an exception passed through.
   std::deque<std::string> kept_names;
   bool has_unread = false;
+  bool has_escapes = false;
   /// Strictly parsed as a whole.
   bool is_sound = false;
 
@@ -80,6 +82,9 @@ struct Reader::Document {
   /// The parser on demand skims what it skips, and where that is no JSON it gets lost in it.
   void check_all(const Reader& reader);
   bool find(Level& level, std::string_view name, const Reader& reader);
+  /// As `find`, among the names that have escapes in the document.
+  bool find_escaped(Level& level, std::string_view name, const Reader& reader);
+  void rewind(Level& level, const Reader& reader);
   void check_names(Level& level, const Reader& reader);
 
   /// Calls `f` with the current value, which is the document itself if that is a scalar.
@@ -124,6 +129,7 @@ void Reader::Document::fill(std::string_view text) {
   if (buffer.size() < 2 * padded_size) buffer.resize(2 * padded_size);
   if (!text.empty()) std::memcpy(buffer.data(), text.data(), size);
   std::memset(buffer.data() + size, ' ', simdjson::SIMDJSON_PADDING);
+  has_escapes = text.find('\\') != std::string_view::npos;
 }
 
 void Reader::Document::check_all(const Reader& reader) {
@@ -186,12 +192,7 @@ bool Reader::select(std::string_view name) {
     d.check_all(*this);
   }
   level.member = d.keep_name(name);
-  if (d.find(level, name, *this)) return true;
-
-  // Names are compared as they stand in the document, where one of ours may have been escaped.
-  std::string escaped;
-  if (!try_append_string(escaped, name) || escaped.size() == name.size() + 2) return false;
-  return d.find(level, std::string_view{escaped}.substr(1, escaped.size() - 2), *this);
+  return d.find(level, name, *this) || (d.has_escapes && d.find_escaped(level, name, *this));
 }
 
 bool Reader::select_unnamed(std::size_t number) {
@@ -208,6 +209,28 @@ bool Reader::Document::find(Level& level, std::string_view name, const Reader& r
   if (error != simdjson::SUCCESS) reader.fail_parsing(error);
   ++level.selected;
   return true;
+}
+
+bool Reader::Document::find_escaped(Level& level, std::string_view name, const Reader& reader) {
+  rewind(level, reader);
+  while (level.to_next_member()) {
+    ondemand::field field;
+    if (const auto error = (*level.next_member).get(field); error != simdjson::SUCCESS) {
+      reader.fail_parsing(error);
+    }
+    const std::string_view raw = raw_name(field.key());
+    if (raw.find('\\') == std::string_view::npos || reader.unescape(raw.data()) != name) continue;
+    current = field.value();
+    ++level.selected;
+    return true;
+  }
+  return false;
+}
+
+void Reader::Document::rewind(Level& level, const Reader& reader) {
+  bool is_not_empty = false;
+  if (level.object.reset().get(is_not_empty) != simdjson::SUCCESS) reader.fail("isn't an object");
+  level.is_begun = false;
 }
 
 bool Reader::next_member(std::string& name) {
@@ -269,15 +292,18 @@ void Reader::close() {
 void Reader::Document::check_names(Level& level, const Reader& reader) {
   level.member = {};
   names.clear();
-  bool is_not_empty = false;
-  if (level.object.reset().get(is_not_empty) != simdjson::SUCCESS) reader.fail("isn't an object");
-  level.is_begun = false;
+  unescaped_names.clear();
+  rewind(level, reader);
   while (level.to_next_member()) {
     ondemand::field field;
     if (const auto error = (*level.next_member).get(field); error != simdjson::SUCCESS) {
       reader.fail_parsing(error);
     }
-    names.push_back(raw_name(field.key()));
+    std::string_view name = raw_name(field.key());
+    if (name.find('\\') != std::string_view::npos) {
+      name = unescaped_names.emplace_back(reader.unescape(name.data()));
+    }
+    names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   const auto twice = std::adjacent_find(names.begin(), names.end());
@@ -370,7 +396,7 @@ std::string_view Reader::get_raw() {
   return raw;
 }
 
-std::string_view Reader::unescape(const char* raw) {
+std::string_view Reader::unescape(const char* raw) const {
   // Always to the same place, so that no document can ask for more of it than there is.
   Document& d = *document_;
   auto* place =

@@ -7,6 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <cereal/types/array.hpp>
+#include <cereal/types/deque.hpp>
+#include <cereal/types/forward_list.hpp>
+#include <cereal/types/list.hpp>
 #include <cereal/types/memory.hpp>
 #include <cereal/types/string.hpp>
 #include <cereal/types/unordered_map.hpp>
@@ -81,6 +84,62 @@ TEST(BinaryDecoding, BelievesNoSizeThatTheBytesCannotHold) {
   EXPECT_THAT((binary_refusal<std::unordered_map<int, int>>(huge)), HasSubstr("announces"));
   EXPECT_THAT(binary_refusal<std::vector<int>>(announcing(4097)), HasSubstr("announces 4097"));
   EXPECT_THAT(binary_refusal<std::vector<int>>(announcing(4096)), HasSubstr("ends too early"));
+}
+
+TEST(BinaryDecoding, MakesNoMoreElementsThanItReads) {
+  std::string twos = announcing(1'000'000).append(1'000'000, '\2');
+  const std::string problem = "neither true nor false";
+
+  EXPECT_THAT(binary_refusal<std::vector<Witness>>(twos), HasSubstr(problem));
+  EXPECT_THAT(binary_refusal<std::list<Witness>>(twos), HasSubstr(problem));
+  EXPECT_THAT(binary_refusal<std::deque<Witness>>(twos), HasSubstr(problem));
+  EXPECT_THAT(binary_refusal<std::forward_list<Witness>>(twos), HasSubstr(problem));
+  EXPECT_LE(std::exchange(Witness::made, 0), 8);
+
+  CountingBytes<Witness>::most = 0;
+  EXPECT_THAT((binary_refusal<std::vector<Witness, CountingBytes<Witness>>>(twos)),
+              HasSubstr(problem));
+  EXPECT_LE(CountingBytes<Witness>::most, std::size_t{64} * 1024);
+
+  EXPECT_THAT((binary_refusal<std::vector<double, CountingBytes<double>>>(twos)),
+              HasSubstr("ends too early"));
+  EXPECT_EQ(CountingBytes<double>::most, 0u);
+}
+
+TEST(BinaryDecoding, MakesFewElementsThatTakeNoBytes) {
+  std::string many = announcing(1000);
+  for (int i = 0; i < 1000; ++i) many += announcing(4096).substr(1);
+
+  EXPECT_THAT(binary_refusal<std::vector<std::vector<Empty>>>(many),
+              HasSubstr("more than 8009 elements that take no bytes"));
+  EXPECT_THAT(encode_refusal(Codec::portable_binary,
+                             std::vector<std::vector<Empty>>(3, std::vector<Empty>(4096))),
+              HasSubstr("elements that take no bytes"));
+}
+
+enum class Size : std::uint8_t { small = 1, large = 200 };
+constexpr auto enum_names(Size) {
+  return std::array{std::pair{Size::small, "small"}, std::pair{Size::large, "large"}};
+}
+enum Plain { first, second };
+constexpr auto enum_names(Plain) {
+  return std::array{std::pair{first, "first"}, std::pair{second, "second"}};
+}
+enum class Unnamed : std::uint8_t { one = 1 };
+
+TEST(BinaryDecoding, RefusesAnEnumeratorWithoutAName) {
+  EXPECT_EQ(codec::decode<Size>(Codec::portable_binary, "\1\xc8"), Size::large);
+  EXPECT_EQ(binary_refusal<Size>("\1\7"),
+            "the payload has the enumerator 7, for which enum_names has no name");
+  EXPECT_EQ(binary_refusal<Plain>(binary_of(Box<std::uint32_t>{7})),
+            "the payload has the enumerator 7, for which enum_names has no name");
+  // Without names, each number of its type is one of its values.
+  EXPECT_EQ(codec::decode<Unnamed>(Codec::portable_binary, "\1\7"), Unnamed{7});
+}
+
+TEST(BinaryEncoding, RefusesAnEnumeratorWithoutAName) {
+  EXPECT_EQ(encode_refusal(Codec::portable_binary, Box<Size>{static_cast<Size>(7)}),
+            "the payload has the enumerator 7, for which enum_names has no name");
 }
 
 TEST(BinaryDecoding, RefusesMoreThan512Levels) {

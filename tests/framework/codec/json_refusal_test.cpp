@@ -8,6 +8,9 @@
 #include <cereal/types/array.hpp>
 #include <cereal/types/bitset.hpp>
 #include <cereal/types/chrono.hpp>
+#include <cereal/types/deque.hpp>
+#include <cereal/types/forward_list.hpp>
+#include <cereal/types/list.hpp>
 #include <cereal/types/map.hpp>
 #include <cereal/types/memory.hpp>
 #include <cereal/types/optional.hpp>
@@ -238,6 +241,40 @@ TEST(JsonDecoding, RefusesTwoMembersOfOneName) {
             "v.a stands there twice");
   EXPECT_EQ((form_refusal<std::unordered_map<std::string, int>>(R"({"a":1,"\u0061":1})")),
             "v.a stands there twice");
+}
+
+TEST(JsonDecoding, RefusesTwoMembersOfOneNameHoweverTheyAreEscaped) {
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"\u0076":2})"), "v stands there twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"\u0076":2,"v":1})"), "v stands there twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"a\/b":1,"v":1,"a\u002fb":1})"), "a/b stands there twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"a\n":1,"a\t":1})"), "nothing was thrown");
+}
+
+TEST(JsonDecoding, FindsAMemberHoweverItsNameIsEscaped) {
+  const std::string text =
+      R"({"l\u0069nes":[{"price":1,"\u0073ku":"s","quantity":2}],"not\u0065":"n","customer":"c"})";
+  const auto order = codec::decode<Order>(Codec::json, text);
+
+  EXPECT_EQ(order.customer, "c");
+  EXPECT_EQ(order.note, "n");
+  EXPECT_EQ(order.lines.at(0).sku, "s");
+}
+
+TEST(JsonDecoding, MakesNoMoreElementsThanItReads) {
+  std::string ones = "[1";
+  for (int i = 1; i < 500'000; ++i) ones += ",1";
+  ones += ']';
+
+  EXPECT_THAT(json_refusal<std::vector<Witness>>(ones), HasSubstr("[0] isn't an object"));
+  EXPECT_THAT(json_refusal<std::list<Witness>>(ones), HasSubstr("[0] isn't an object"));
+  EXPECT_THAT(json_refusal<std::deque<Witness>>(ones), HasSubstr("[0] isn't an object"));
+  EXPECT_THAT(json_refusal<std::forward_list<Witness>>(ones), HasSubstr("[0] isn't an object"));
+  EXPECT_LE(std::exchange(Witness::made, 0), 8);
+
+  CountingBytes<Witness>::most = 0;
+  EXPECT_THAT((json_refusal<std::vector<Witness, CountingBytes<Witness>>>(ones)),
+              HasSubstr("[0] isn't an object"));
+  EXPECT_LE(CountingBytes<Witness>::most, std::size_t{64} * 1024);
 }
 
 TEST(JsonDecoding, RefusesAMemberThatTheStructAsksForTwice) {

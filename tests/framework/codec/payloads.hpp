@@ -5,6 +5,10 @@
 
 #include <stela/framework/codec/codec.hpp>
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -69,5 +73,34 @@ template <class T>
 std::string encode_refusal(Codec codec, const T& value) {
   return message_of<codec::EncodeError>([&] { (void)bytes_of(codec, value); });
 }
+
+/// Counts how many of it were made.
+struct Witness {
+  static inline std::int64_t made = 0;
+
+  bool v = false;
+  std::array<char, 240> rest{};
+
+  Witness() { ++made; }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(v));
+  }
+};
+
+/// Notes the most bytes that were asked for at once.
+template <class T>
+struct CountingBytes : std::allocator<T> {
+  template <class U>
+  struct rebind {
+    using other = CountingBytes<U>;
+  };
+  static inline std::size_t most = 0;
+
+  T* allocate(std::size_t count) {
+    most = std::max(most, count * sizeof(T));
+    return std::allocator<T>::allocate(count);
+  }
+};
 
 }  // namespace stela::test

@@ -12,6 +12,9 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <deque>
+#include <forward_list>
+#include <list>
 #include <map>
 #include <memory>
 #include <set>
@@ -37,7 +40,8 @@ void reverse_if_big_endian(char* bytes, std::size_t count) {
 /// How deeply values may be nested: each class, container and pointer on the way counts.
 inline constexpr std::size_t max_depth = 512;
 
-/// So many elements may take no bytes at all, being of empty classes.
+/// So many values may take no bytes at all, being of empty classes; as many as the payload has
+/// bytes if those are more.
 inline constexpr std::size_t max_empty_elements = 4096;
 
 /// Threads: one at a time.
@@ -57,10 +61,14 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   }
 
   void begin_level() {
-    if (++depth_ > max_depth)
+    if (levels_.size() == max_depth)
       throw codec::EncodeError{"the payload is nested more than 512 levels deep"};
+    levels_.push_back(out_.size());
   }
-  void end_level() noexcept { --depth_; }
+  void end_level() noexcept {
+    if (levels_.back() == out_.size()) ++empty_values_;
+    levels_.pop_back();
+  }
 
   /// Remembers a size whose elements have to be as plausible to a reader.
   void note_size(std::size_t count) {
@@ -68,11 +76,9 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   }
   /// EncodeError if a reader would refuse what was written.
   void finish() const {
+    if (empty_values_ > std::max(out_.size() - begin_, max_empty_elements)) refuse_empty();
     for (const auto& [count, begin] : sizes_) {
-      if (count > out_.size() - begin) {
-        throw codec::EncodeError{
-            "the payload has a container of more than 4096 elements that take no bytes"};
-      }
+      if (count > out_.size() - begin) refuse_empty();
     }
   }
 
@@ -83,25 +89,40 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     std::size_t count;
     std::size_t begin;
   };
+  [[noreturn]] static void refuse_empty() {
+    throw codec::EncodeError{"the payload has more than 4096 elements that take no bytes"};
+  }
+
   std::string& out_;
+  const std::size_t begin_ = out_.size();
   std::vector<Size> sizes_;
-  std::size_t depth_ = 0;
+  /// Where each class, container and pointer on the way began.
+  std::vector<std::size_t> levels_;
+  std::size_t empty_values_ = 0;
 };
 
 /// Threads: one at a time.
 class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision> {
  public:
   explicit InputArchive(std::string_view bytes)
-      : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this}, rest_{bytes} {
+      : cereal::InputArchive<InputArchive, cereal::AllowEmptyClassElision>{this},
+        rest_{bytes},
+        max_empty_values_{std::max(bytes.size(), max_empty_elements)} {
     if (rest_.empty() || rest_.front() != '\1') {
       throw codec::DecodeError{"the payload doesn't begin as portable binary does"};
     }
     rest_.remove_prefix(1);
   }
 
+  /// DecodeError if so many numbers can't follow.
+  template <std::size_t Size>
+  void expect(std::uint64_t count) const {
+    if (count > rest_.size() / Size) throw codec::DecodeError{"the payload ends too early"};
+  }
+
   template <std::size_t Size>
   void read(void* data, std::size_t count) {
-    if (count > rest_.size() / Size) throw codec::DecodeError{"the payload ends too early"};
+    expect<Size>(count);
     if (count == 0) return;
     std::memcpy(data, rest_.data(), count * Size);
     detail::reverse_if_big_endian<Size>(static_cast<char*>(data), count);
@@ -117,10 +138,17 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
   }
 
   void begin_level() {
-    if (++depth_ > max_depth)
+    if (levels_.size() == max_depth)
       throw codec::DecodeError{"the payload is nested more than 512 levels deep"};
+    levels_.push_back(rest_.size());
   }
-  void end_level() noexcept { --depth_; }
+  void end_level() {
+    if (levels_.back() == rest_.size() && ++empty_values_ > max_empty_values_) {
+      throw codec::DecodeError{"the payload has more than " + std::to_string(max_empty_values_) +
+                               " elements that take no bytes"};
+    }
+    levels_.pop_back();
+  }
 
   /// Elements take at least a byte each, but for empty classes, of which few are plausible.
   void check_size(std::uint64_t count) const {
@@ -143,7 +171,10 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
 
  private:
   std::string_view rest_;
-  std::size_t depth_ = 0;
+  /// How much was left where each class, container and pointer on the way began.
+  std::vector<std::size_t> levels_;
+  std::size_t max_empty_values_;
+  std::size_t empty_values_ = 0;
 };
 
 }  // namespace stela::binary
@@ -158,6 +189,7 @@ constexpr bool is_level =
 
 template <class T>
 void prologue(OutputArchive& archive, const T&) {
+  if constexpr (std::is_enum_v<T>) static_assert(codec::check_enum<T>());
   if constexpr (is_level<T>) archive.begin_level();
 }
 template <class T>
@@ -222,6 +254,29 @@ void load(InputArchive& archive, cereal::BinaryData<T>& data) {
   }
 }
 
+// --- enums with names: a number without one is refused
+
+template <codec::NamedEnum E>
+std::underlying_type_t<E> save_minimal(const OutputArchive&, const E& value) {
+  const auto number = static_cast<std::underlying_type_t<E>>(value);
+  if (!codec::from_number<E>(number)) {
+    throw codec::EncodeError{"the payload has the enumerator " +
+                             std::to_string(codec::as_number(number)) +
+                             ", for which enum_names has no name"};
+  }
+  return number;
+}
+template <codec::NamedEnum E>
+void load_minimal(const InputArchive&, E& value, const std::underlying_type_t<E>& number) {
+  const auto known = codec::from_number<E>(number);
+  if (!known) {
+    throw codec::DecodeError{"the payload has the enumerator " +
+                             std::to_string(codec::as_number(number)) +
+                             ", for which enum_names has no name"};
+  }
+  value = *known;
+}
+
 // --- what only forwards
 
 template <class T>
@@ -277,6 +332,41 @@ requires(codec::Unordered<Map<Args...>>) void save(OutputArchive& archive,
   save_sorted(archive, map);
 }
 
+// --- containers: an element is made when its turn comes, not when it is announced
+
+template <class T, class Allocator>
+requires(!std::is_same_v<T, bool>) void load(InputArchive& archive,
+                                             std::vector<T, Allocator>& vector) {
+  if constexpr (std::is_arithmetic_v<T>) {
+    cereal::size_type size = 0;
+    archive(cereal::make_size_tag(size));
+    archive.expect<sizeof(T)>(size);
+    vector.resize(static_cast<std::size_t>(size));
+    archive(cereal::binary_data(vector.data(), vector.size() * sizeof(T)));
+  } else {
+    codec::load_sequence(archive, vector);
+  }
+}
+template <class T, class Allocator>
+void load(InputArchive& archive, std::deque<T, Allocator>& deque) {
+  codec::load_sequence(archive, deque);
+}
+template <class T, class Allocator>
+void load(InputArchive& archive, std::list<T, Allocator>& list) {
+  codec::load_sequence(archive, list);
+}
+template <class T, class Allocator>
+void load(InputArchive& archive, std::forward_list<T, Allocator>& list) {
+  codec::load_sequence(archive, list);
+}
+template <class Key, class Hash, class Equal, class Allocator>
+void load(InputArchive& archive, std::unordered_set<Key, Hash, Equal, Allocator>& set) {
+  codec::load_in_order(archive, set);
+}
+template <class Key, class Hash, class Equal, class Allocator>
+void load(InputArchive& archive, std::unordered_multiset<Key, Hash, Equal, Allocator>& set) {
+  codec::load_in_order(archive, set);
+}
 template <class Key, class Compare, class Allocator>
 void load(InputArchive& archive, std::multiset<Key, Compare, Allocator>& set) {
   codec::load_in_order(archive, set);

@@ -227,6 +227,7 @@ constexpr bool is_node = !is_forwarding<T> && !is_scalar<T>;
 
 template <class T>
 void prologue(OutputArchive& archive, const T&) {
+  if constexpr (std::is_enum_v<T>) static_assert(codec::check_enum<T>());
   if constexpr (is_node<T>) {
     archive.begin_node();
     if constexpr (codec::is_fixed_array<T>) archive.make_array();

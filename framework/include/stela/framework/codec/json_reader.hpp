@@ -62,7 +62,7 @@ class STELA_FRAMEWORK_EXPORT Reader {
  private:
   struct Document;
   [[noreturn]] void fail_parsing(int error) const;
-  std::string_view unescape(const char* raw);
+  std::string_view unescape(const char* raw) const;
   std::unique_ptr<Document> document_;
 };
 

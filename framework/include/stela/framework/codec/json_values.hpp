@@ -13,7 +13,10 @@
 #include <chrono>
 #include <cmath>
 #include <concepts>
+#include <deque>
+#include <forward_list>
 #include <limits>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -181,7 +184,7 @@ void save(OutputArchive& archive, const std::chrono::duration<Rep, Period>& valu
 }
 template <class Rep, class Period>
 void load(InputArchive& archive, std::chrono::duration<Rep, Period>& value) {
-  Rep count;
+  Rep count{};
   load(archive, count);
   value = std::chrono::duration<Rep, Period>{count};
 }
@@ -208,7 +211,7 @@ void load(InputArchive& archive, std::chrono::time_point<Clock, Duration>& value
       archive.reader().fail("isn't a time as RFC 3339 has it, in UTC, that its type holds");
     value = *time;
   } else {
-    Duration since_epoch;
+    Duration since_epoch{};
     load(archive, since_epoch);
     value = std::chrono::time_point<Clock, Duration>{since_epoch};
   }
@@ -224,7 +227,7 @@ std::string save_minimal(const OutputArchive& archive, const E& value) {
         std::to_string(codec::as_number(static_cast<std::underlying_type_t<E>>(value)));
     archive.fail("is " + number + ", for which enum_names has no name");
   }
-  return std::string{*name};
+  return *name;
 }
 template <codec::NamedEnum E>
 void load_minimal(const InputArchive& archive, E& value, const std::string& text) {
@@ -353,6 +356,33 @@ requires(codec::Unordered<Map<Args...>> &&
   save_sorted(archive, map);
 }
 
+// --- containers: an element is made when its turn comes, not when it is announced
+
+template <class T, class Allocator>
+requires(!std::is_same_v<T, bool>) void load(InputArchive& archive,
+                                             std::vector<T, Allocator>& vector) {
+  codec::load_sequence(archive, vector);
+}
+template <class T, class Allocator>
+void load(InputArchive& archive, std::deque<T, Allocator>& deque) {
+  codec::load_sequence(archive, deque);
+}
+template <class T, class Allocator>
+void load(InputArchive& archive, std::list<T, Allocator>& list) {
+  codec::load_sequence(archive, list);
+}
+template <class T, class Allocator>
+void load(InputArchive& archive, std::forward_list<T, Allocator>& list) {
+  codec::load_sequence(archive, list);
+}
+template <class Key, class Hash, class Equal, class Allocator>
+void load(InputArchive& archive, std::unordered_set<Key, Hash, Equal, Allocator>& set) {
+  codec::load_in_order(archive, set);
+}
+template <class Key, class Hash, class Equal, class Allocator>
+void load(InputArchive& archive, std::unordered_multiset<Key, Hash, Equal, Allocator>& set) {
+  codec::load_in_order(archive, set);
+}
 template <class Key, class Compare, class Allocator>
 void load(InputArchive& archive, std::multiset<Key, Compare, Allocator>& set) {
   codec::load_in_order(archive, set);

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <concepts>
 #include <cstdint>
+#include <forward_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -100,12 +101,36 @@ constexpr auto as_number(T value) noexcept {
   return static_cast<Number<T>>(value);
 }
 
-/// An enum that has a function `enum_names(E)` beside it, returning pairs of value and name.
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires(E e) {
+concept HasEnumNames = std::is_enum_v<E> && requires(E e) {
+  enum_names(e);
+};
+
+/// An enum that has a function `enum_names(E)` beside it, returning a range of pairs of value and
+/// name, like std::array<std::pair<E, const char*>, N>.
+template <class E>
+concept NamedEnum = HasEnumNames<E> && requires(E e) {
   { (*enum_names(e).begin()).first } -> std::convertible_to<E>;
   { (*enum_names(e).begin()).second } -> std::convertible_to<std::string_view>;
 };
+
+/// An enum of which every number of its underlying type is a value.
+template <class E>
+concept FixedEnum = std::is_enum_v<E> && requires {
+  E{std::underlying_type_t<E>{}};
+};
+
+template <class E>
+constexpr bool check_enum() {
+  static_assert(!HasEnumNames<E> || NamedEnum<E>,
+                "stela: enum_names(E) must return a range of pairs of a value and its name, like "
+                "std::array<std::pair<E, const char*>, N>");
+  static_assert(HasEnumNames<E> || FixedEnum<E>,
+                "stela: an event can't hold an enum without an underlying type, which has numbers "
+                "that mean nothing; write `enum class E` or `enum E : int`, or give it "
+                "enum_names(E)");
+  return true;
+}
 
 /// cereal keeps shared pointers by an id, which damaged bytes could point at an object of another
 /// type; and an event is a value, so there is nothing in it to share.
@@ -118,9 +143,9 @@ constexpr void refuse_shared_pointer() {
 
 /// The name of an enumerator; nothing if it has none.
 template <NamedEnum E>
-std::optional<std::string_view> name_of(E value) {
+std::optional<std::string> name_of(E value) {
   for (const auto& [known, name] : enum_names(E{})) {
-    if (known == value) return std::string_view{name};
+    if (known == value) return std::string{name};
   }
   return std::nullopt;
 }
@@ -128,6 +153,14 @@ template <NamedEnum E>
 std::optional<E> from_name(std::string_view text) {
   for (const auto& [known, name] : enum_names(E{})) {
     if (std::string_view{name} == text) return known;
+  }
+  return std::nullopt;
+}
+/// The enumerator with this number; nothing if none with a name has it.
+template <NamedEnum E>
+std::optional<E> from_number(std::underlying_type_t<E> number) {
+  for (const auto& [known, name] : enum_names(E{})) {
+    if (static_cast<std::underlying_type_t<E>>(known) == number) return known;
   }
   return std::nullopt;
 }
@@ -181,8 +214,37 @@ void archive_element(Archive& archive, const std::pair<const Key, Value>& entry)
   archive(cereal::make_map_item(entry.first, entry.second));
 }
 
-/// Loads a multimap or a multiset with equivalent elements in the order in which they were written.
-/// (cereal's own load turns them round.)
+/// So much memory is reserved for elements that are announced; for more, they must be there.
+inline constexpr std::size_t max_reserved_bytes = std::size_t{64} * 1024;
+
+/// Loads the elements one by one, so that those that are announced and aren't there cost nothing.
+/// (cereal's own load makes them all first.)
+template <class Archive, class Sequence>
+void load_sequence(Archive& archive, Sequence& sequence) {
+  using Element = typename Sequence::value_type;
+  cereal::size_type size = 0;
+  archive(cereal::make_size_tag(size));
+  sequence.clear();
+  if constexpr (requires { sequence.reserve(1); }) {
+    constexpr std::size_t most = std::max<std::size_t>(max_reserved_bytes / sizeof(Element), 1);
+    sequence.reserve(static_cast<std::size_t>(std::min<cereal::size_type>(size, most)));
+  }
+  for (cereal::size_type i = 0; i < size; ++i) archive(sequence.emplace_back());
+}
+template <class Archive, class T, class Allocator>
+void load_sequence(Archive& archive, std::forward_list<T, Allocator>& list) {
+  cereal::size_type size = 0;
+  archive(cereal::make_size_tag(size));
+  list.clear();
+  auto last = list.before_begin();
+  for (cereal::size_type i = 0; i < size; ++i) {
+    last = list.emplace_after(last);
+    archive(*last);
+  }
+}
+/// Loads a map or a set; equivalent elements of a multimap or a multiset stand in the order in
+/// which they were written. (cereal's own load turns them round, and reserves what is only
+/// announced.)
 template <class Archive, class Container>
 void load_in_order(Archive& archive, Container& container) {
   cereal::size_type size = 0;
