@@ -73,6 +73,14 @@ class AggregateRoot {
     static_assert(detail::check_state<State, Events>());
   }
 
+  /// The same, for the aggregate's own id.
+  template <class A>
+  explicit AggregateRoot(const Id<A>& id) : AggregateRoot{id.stream()} {
+    static_assert(std::derived_from<A, AggregateRoot>,
+                  "stela: an aggregate can't be made with the id of another aggregate; its id is "
+                  "an Id of its own class");
+  }
+
   const StreamId& stream() const noexcept { return stream_; }
   /// The version that is stored; what is recorded and not saved yet doesn't count.
   StreamVersion version() const { return saved().version; }
