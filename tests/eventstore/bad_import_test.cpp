@@ -136,6 +136,23 @@ TEST_F(BadImport, RefusesWhatLeavesAGap) {
               HasSubstr("line 2: event 2 can't follow the store's event 0"));
 }
 
+TEST_F(BadImport, RefusesAnIdThatAnotherEventHas) {
+  const auto id_of = [&](int line) {
+    const std::size_t at = text.find("\"id\":", first_lines(text, line - 1).size());
+    return text.substr(at,
+                       std::string_view{R"("id":"0190d3c0-1234-7000-8000-00000000abcd")"}.size());
+  };
+  EXPECT_THAT(problem_with(id_of(3), id_of(2)), HasSubstr("event 1 has the same id, 0"));
+
+  // Also where that one is in the store already.
+  auto copy = in_memory();
+  import_text(copy, first_lines(text, 2));
+  std::string changed = text;
+  changed.replace(changed.find(id_of(3)), id_of(3).size(), id_of(2));
+  EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, changed); }),
+              HasSubstr("line 3: event 1 has the same id, 0"));
+}
+
 TEST_F(BadImport, RefusesWhatContradictsTheStore) {
   const std::vector<std::array<std::string, 3>> changes{
       {"\"id\":\"0", "\"id\":\"1", "its id is "},

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <string>
@@ -154,6 +155,23 @@ TEST_F(Verify, FindsWhatChangedInEvents) {
     std::filesystem::copy_file(dir.file("whole.db"), path,
                                std::filesystem::copy_options::overwrite_existing);
   }
+}
+
+TEST_F(Verify, FindsAnIdThatTwoEventsHave) {
+  struct Repeating final : Random {
+    void fill(std::span<std::uint8_t> bytes) override {
+      std::fill(bytes.begin(), bytes.end(), std::uint8_t{7});
+    }
+  } random;
+  store.reset();
+  sqlite::Options repeating = options;
+  repeating.random = &random;
+  // Two processes that draw the same random numbers at the same time.
+  for (int i = 0; i < 2; ++i) append(*test::open_store(path, repeating), "order-1");
+  store = test::open_store(path, options);
+
+  EXPECT_THAT(problems_of(*store),
+              ElementsAre(HasSubstr("events: event 2: it has the id of event 1, 0")));
 }
 
 TEST_F(Verify, FindsWhatChangedBesideEvents) {

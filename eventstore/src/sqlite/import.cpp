@@ -1,5 +1,6 @@
 #include "event_lines.hpp"
 #include "sqlite/core.hpp"
+#include "sqlite/event_ids.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite_sql.hpp"
 
@@ -91,6 +92,7 @@ class Importer {
   bool gather();
   void take(ParsedEvent event);
   void compare(const ParsedEvent& line);
+  void check_id(const ParsedEvent& line);
   void write_batch();
   void write(Connection& connection, const Line& line);
   std::int64_t progress() const noexcept { return result_.imported + result_.skipped; }
@@ -114,6 +116,8 @@ class Importer {
   std::optional<EventRange> there_;
   std::optional<EventRange::Iterator> next_there_;
   GlobalSequence last_line_;
+  /// Of all events of the store and of the lines, once there is a new one.
+  std::optional<EventIds> ids_;
   std::int64_t bad_line_ = 0;
   std::string problem_;
 };
@@ -177,6 +181,7 @@ void Importer::take(ParsedEvent event) {
     compare(event);
     ++result_.skipped;
   } else {
+    check_id(event);
     batch_.push_back({lines_.number(), std::move(event)});
   }
   last_line_ = GlobalSequence{previous.value() + 1};
@@ -194,6 +199,19 @@ void Importer::compare(const ParsedEvent& line) {
   if (problem.empty()) return;
   throw BadLine{"the store has another event " + std::to_string(line.sequence.value()) + ": " +
                 problem};
+}
+
+/// The tables have no index of ids: the first line of a new event reads those that are there.
+void Importer::check_id(const ParsedEvent& line) {
+  if (!ids_) {
+    ids_.emplace();
+    for (const StoredEvent& event : store_.read_all({.to = known_until_})) {
+      ids_->add(event.id, event.sequence.value());
+    }
+  }
+  const auto other = ids_->add(line.id, line.sequence.value());
+  if (!other) return;
+  throw BadLine{"event " + std::to_string(*other) + " has the same id, " + line.id.to_string()};
 }
 
 /// One transaction: all of the batch, or what comes before a line that doesn't fit.

@@ -1,4 +1,5 @@
 // The checks of the events themselves: in the order of the store, and in that of each stream.
+#include "sqlite/event_ids.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite_sql.hpp"
@@ -54,6 +55,7 @@ class EventsCheck {
   /// Its own, so that they come from the disk.
   KindTable kinds_;
   StreamNames names_;
+  EventIds ids_;
   std::vector<std::string> categories_;
 
   /// The last event when the check began.
@@ -141,6 +143,11 @@ void EventsCheck::look_at(EventRows& rows, Query& row) {
   const std::int64_t sequence = row.integer(0);
   try {
     const StoredEvent event = rows.read(row);
+    const auto other = ids_.add(event.id, sequence);
+    if (other && *other != sequence) {
+      inspection_.report(event_number(sequence),
+                         "it has the id of " + event_number(*other) + ", " + event.id.to_string());
+    }
     const auto kind = static_cast<std::size_t>(event.kind.number - 1);
     if (kind < categories_.size() && categories_[kind] != event.stream.category()) {
       inspection_.report(event_number(sequence), "its kind is of category '" + categories_[kind] +
