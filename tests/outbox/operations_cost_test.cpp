@@ -1,6 +1,6 @@
 // What operators' work on many messages costs: it grows as their number does, and no faster.
 #include "outbox/shop.hpp"
-#include "sqlite/core.hpp"
+#include "support/sqlite_steps.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,31 +13,8 @@ namespace stela {
 namespace {
 
 using test::Shop;
+using test::steps_of;
 using ::testing::ElementsAre;
-
-/// The steps that SQLite's machine took for all statements of a connection since it was last asked.
-std::int64_t steps_of(sqlite::Connection& connection) {
-  std::int64_t steps = 0;
-  for (sqlite3_stmt* each = sqlite3_next_stmt(connection.handle(), nullptr); each != nullptr;
-       each = sqlite3_next_stmt(connection.handle(), each)) {
-    steps += sqlite3_stmt_status(each, SQLITE_STMTSTATUS_VM_STEP, 1);
-  }
-  return steps;
-}
-
-std::int64_t steps_of(sqlite::Store& store, const std::function<void()>& work) {
-  const auto count = [&] {
-    std::int64_t steps = 0;
-    const auto add = [&](sqlite::Connection& connection) { steps += steps_of(connection); };
-    // The connection that was used last is the next one to be used.
-    store.core().reading().read(add);
-    store.core().writer().read(add);
-    return steps;
-  };
-  count();
-  work();
-  return count();
-}
 
 constexpr std::size_t few = 500;
 constexpr std::size_t many = 4 * few;

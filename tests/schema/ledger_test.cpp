@@ -36,8 +36,9 @@ TEST_F(Ledger, SaysWhichMigrationsADatabaseHad) {
 
   EXPECT_THAT(raw.rows("SELECT module, number, name, length(checksum), applied_at "
                        "FROM stela_migrations ORDER BY module, number"),
-              ElementsAre("eventstore|1|events|16|1767225600000000"));
-  EXPECT_EQ(raw.integer("PRAGMA user_version"), 1);
+              ElementsAre("eventstore|1|events|16|1767225600000000",
+                          "eventstore|2|append_id_times|16|1767225600000000"));
+  EXPECT_EQ(raw.integer("PRAGMA user_version"), 2);
   EXPECT_EQ(raw.integer("PRAGMA application_id"), 0x5354454c);
 }
 
@@ -59,7 +60,7 @@ TEST_F(Ledger, OfAnotherTextIsRefused) {
 
 TEST_F(Ledger, OfANewerStelaIsRefused) {
   RawSqlite{path}.run(
-      "INSERT INTO stela_migrations VALUES ('eventstore', 2, 'wings', '0123456789abcdef', 0)");
+      "INSERT INTO stela_migrations VALUES ('eventstore', 99, 'wings', '0123456789abcdef', 0)");
 
   EXPECT_THAT(refusal(), AllOf(HasSubstr("newer Stela"), HasSubstr("'wings'")));
   EXPECT_EQ(RawSqlite{path}.integer("SELECT count(*) FROM events"), 1);

@@ -107,6 +107,7 @@ std::vector<Command> all_commands() {
   add(event_commands());
   add(stream_commands());
   add(snapshot_commands());
+  add(append_id_commands());
   add(projection_commands());
   add(inbox_commands());
   add(database_commands());

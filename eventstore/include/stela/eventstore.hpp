@@ -1,6 +1,7 @@
 // All of stela::eventstore.
 #pragma once
 
+#include <stela/eventstore/append_ids.hpp>
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>

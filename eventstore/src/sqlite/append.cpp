@@ -8,9 +8,34 @@
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <limits>
+#include <unordered_map>
 
 namespace stela::sqlite {
+namespace {
+
+/// What a stream got from one append.
+struct Appended {
+  std::int64_t events = 0;
+  /// The last one.
+  std::int64_t version = 0;
+};
+
+std::unordered_map<std::int64_t, Appended> appended_versions(Connection& connection,
+                                                             const AppendResult& append) {
+  std::unordered_map<std::int64_t, Appended> streams;
+  Query query = connection.query(sql::appended_versions);
+  query.bind(1, append.first.value()).bind(2, append.last.value());
+  while (query.step()) {
+    Appended& appended = streams[query.integer(0)];
+    ++appended.events;
+    appended.version = std::max(appended.version, query.integer(1));
+  }
+  return streams;
+}
+
+}  // namespace
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   if (std::exchange(appending_, true)) {
@@ -48,6 +73,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
         .bind(2, result.first.value())
         .bind(3, result.last.value())
         .bind(4, checksum_of({result.first.value(), result.last.value()}, {request.append_id}))
+        .bind(5, now_.time_since_epoch().count())
         .run();
   }
   return result;
@@ -63,21 +89,19 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
     throw CorruptEvent{"append id '" + std::string{request.append_id} +
                        "' doesn't match its checksum; restore it from a backup"};
   }
+  const auto appended = appended_versions(*connection_, result);
   std::int64_t wanted = 0;
   std::int64_t missing =
       result.last > GlobalSequence{} ? result.last.value() - result.first.value() + 1 : 0;
   bool differs = false;
   for (const StreamAppend& append : request.streams) {
-    Query version = connection_->query(sql::appended_version);
-    version.bind(1, append.stream.name())
-        .bind(2, result.first.value())
-        .bind(3, result.last.value())
-        .step();
+    const auto stream = appended.find(head_of(append.stream).second.stream);
+    const Appended there = stream != appended.end() ? stream->second : Appended{};
     const auto count = static_cast<std::int64_t>(append.events.size());
-    differs = differs || version.integer(0) != count;
+    differs = differs || there.events != count;
     wanted += count;
     missing -= count;
-    result.versions.emplace_back(version.integer(1));
+    result.versions.emplace_back(there.version);
   }
   if (wanted > 0 && (differs || missing != 0)) throw_id_of_another(request.append_id);
   return true;

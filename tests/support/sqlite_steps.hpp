@@ -1,0 +1,36 @@
+// What SQLite's machine does for a piece of work, counted instead of timed.
+#pragma once
+
+#include "sqlite/core.hpp"
+
+#include <cstdint>
+#include <functional>
+
+namespace stela::test {
+
+/// The steps that SQLite's machine took for all statements of a connection since it was last asked.
+inline std::int64_t steps_of(sqlite::Connection& connection) {
+  std::int64_t steps = 0;
+  for (sqlite3_stmt* each = sqlite3_next_stmt(connection.handle(), nullptr); each != nullptr;
+       each = sqlite3_next_stmt(connection.handle(), each)) {
+    steps += sqlite3_stmt_status(each, SQLITE_STMTSTATUS_VM_STEP, 1);
+  }
+  return steps;
+}
+
+/// Those of `work`, on one thread.
+inline std::int64_t steps_of(sqlite::Store& store, const std::function<void()>& work) {
+  const auto count = [&] {
+    std::int64_t steps = 0;
+    const auto add = [&](sqlite::Connection& connection) { steps += steps_of(connection); };
+    // The connection that was used last is the next one to be used.
+    store.core().reading().read(add);
+    store.core().writer().read(add);
+    return steps;
+  };
+  count();
+  work();
+  return count();
+}
+
+}  // namespace stela::test

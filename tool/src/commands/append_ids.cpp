@@ -1,0 +1,69 @@
+// append-ids purge.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "session.hpp"
+
+#include <stela/eventstore/append_ids.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+namespace stela::tool {
+namespace {
+
+int purge(Invocation& call) {
+  const auto text = call.arguments.text("--older-than");
+  if (!text) throw Misuse{"which ids? --older-than TIME, a time such as 90d"};
+  const auto age = parse_duration(*text);
+  if (!age) throw Misuse{not_a_duration("--older-than", *text)};
+  const Signals signals;
+  Session session{call};
+  const Timestamp before = system_clock().now() - *age;
+  ProgressBar bar{call.out, "append ids"};
+  const auto run = [&](bool dry_run) {
+    const auto purged = sqlite::purge_append_ids(
+        session.store(), before,
+        {.dry_run = dry_run,
+         .progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+         .stop = signals.token()});
+    bar.clear();
+    return purged;
+  };
+  const bool dry = call.arguments.has("--dry-run");
+  auto purged = run(true);
+  if (purged.finished && !dry) {
+    if (!call.confirm("Remove " + counted(purged.ids, "append id") +
+                      "? Repeating one of these appends will append its events again.")) {
+      return failed;
+    }
+    purged = run(false);
+  }
+  if (!purged.finished) return interrupted;
+  if (call.out.is_json()) {
+    std::string object;
+    json::ObjectWriter{object}.add("append_ids", purged.ids).add("dry_run", dry).close();
+    call.out.json(object);
+  } else {
+    call.out.line((dry ? "Would remove " : "Removed ") + counted(purged.ids, "append id") + ".");
+  }
+  return done;
+}
+
+}  // namespace
+
+std::vector<Command> append_id_commands() {
+  return {
+      {.path = "append-ids purge",
+       .summary = "removes old append ids, under which appends can be repeated",
+       .about = "They are kept for ever otherwise. An append that repeats a removed id appends its "
+                "events again, so remove what is older than anybody's last attempt can be.",
+       .options = {db_option,
+                   {"--older-than", "TIME", "a time such as 90d; must be given"},
+                   dry_run_option,
+                   yes_option},
+       .examples = {{"those that nobody repeats any more",
+                     "append-ids purge --older-than 90d --yes"}},
+       .run = purge},
+  };
+}
+
+}  // namespace stela::tool
