@@ -174,6 +174,13 @@ TEST_F(Verify, FindsAnIdThatTwoEventsHave) {
               ElementsAre(HasSubstr("events: event 2: it has the id of event 1, 0")));
 }
 
+TEST_F(Verify, FindsAKindThatItsBlockDoesNotName) {
+  append(*store, "order-1", 2);
+
+  EXPECT_THAT(problems_behind("DELETE FROM kind_blocks"),
+              ElementsAre(HasSubstr("events: event 1: the table kind_blocks doesn't say")));
+}
+
 TEST_F(Verify, FindsWhatChangedBesideEvents) {
   fill(30);
   const std::vector<std::pair<std::string, std::string>> damages{

@@ -37,8 +37,9 @@ TEST_F(Ledger, SaysWhichMigrationsADatabaseHad) {
   EXPECT_THAT(raw.rows("SELECT module, number, name, length(checksum), applied_at "
                        "FROM stela_migrations ORDER BY module, number"),
               ElementsAre("eventstore|1|events|16|1767225600000000",
-                          "eventstore|2|append_id_times|16|1767225600000000"));
-  EXPECT_EQ(raw.integer("PRAGMA user_version"), 2);
+                          "eventstore|2|append_id_times|16|1767225600000000",
+                          "eventstore|3|kind_blocks|16|1767225600000000"));
+  EXPECT_EQ(raw.integer("PRAGMA user_version"), 3);
   EXPECT_EQ(raw.integer("PRAGMA application_id"), 0x5354454c);
 }
 

@@ -154,6 +154,7 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
                            .published_before = StreamVersion{head.published},
                            .payload = event.payload};
   insert_row(*connection_, head.stream, stored);
+  kind_blocks_.note(*connection_, static_cast<std::size_t>(kind.number), stored.sequence.value());
 
   if (!participants_.empty() || work.wants_events) appended_.push_back(stored);
   // The first of several events that are appended together begins their correlation.

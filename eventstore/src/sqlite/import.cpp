@@ -109,6 +109,7 @@ class Importer {
   std::vector<Line> batch_;
   std::size_t bytes_ = 0;
   StreamHeads heads_;
+  KindBlocks kind_blocks_;
   /// The last event of the store, as far as this import knows, and when it began.
   GlobalSequence last_;
   GlobalSequence known_until_;
@@ -244,6 +245,7 @@ void Importer::write_batch() {
   };
   // What a transaction that failed put into them is gone with it.
   heads_.clear();
+  kind_blocks_.clear();
   store_.core().writer().run_statements(write_all);
   last_ = GlobalSequence{last_.value() + written};
   result_.imported += written;
@@ -267,6 +269,7 @@ void Importer::write(Connection& connection, const Line& line) {
       {event.stream.category(), event.kind.type, event.kind.schema_version, event.kind.publishes},
       connection);
   insert_row(connection, head.stream, event.view(kind, StreamVersion{head.published}));
+  kind_blocks_.note(connection, static_cast<std::size_t>(kind.number), event.sequence.value());
   head.version = event.version.value();
   if (kind.publishes) head.published = head.version;
 }

@@ -2,12 +2,14 @@
 #include "sqlite/event_ids.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
+#include "sqlite/kind_blocks.hpp"
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace stela::sqlite {
@@ -19,6 +21,10 @@ constexpr std::size_t page_bytes = std::size_t{4} * 1024 * 1024;
 
 constexpr std::string_view reindex_advice =
     "the events are the truth: rebuild their index with REINDEX, verify again, and keep a backup";
+
+constexpr std::string_view blocks_advice =
+    "the events are the truth, but those who read them by type pass over it: complete the table by "
+    "INSERT OR IGNORE INTO kind_blocks SELECT DISTINCT kind, sequence / 1024 FROM events";
 
 std::string event_number(std::int64_t sequence) {
   return "event " + std::to_string(sequence);
@@ -44,6 +50,7 @@ class EventsCheck {
   void walk_sequence();
   void read_page(Connection& connection);
   void look_at(EventRows& rows, Query& row);
+  void check_block(Connection& connection, const StoredEvent& event);
   void report_missing(std::int64_t first, std::int64_t last);
   bool can_read(std::int64_t sequence);
   std::int64_t find_readable();
@@ -57,6 +64,8 @@ class EventsCheck {
   StreamNames names_;
   EventIds ids_;
   std::vector<std::string> categories_;
+  /// By kind: the block that was looked at last.
+  std::vector<std::int64_t> blocks_;
 
   /// The last event when the check began.
   std::int64_t bound_ = 0;
@@ -148,6 +157,7 @@ void EventsCheck::look_at(EventRows& rows, Query& row) {
       inspection_.report(event_number(sequence),
                          "it has the id of " + event_number(*other) + ", " + event.id.to_string());
     }
+    check_block(rows.connection, event);
     const auto kind = static_cast<std::size_t>(event.kind.number - 1);
     if (kind < categories_.size() && categories_[kind] != event.stream.category()) {
       inspection_.report(event_number(sequence), "its kind is of category '" + categories_[kind] +
@@ -160,6 +170,19 @@ void EventsCheck::look_at(EventRows& rows, Query& row) {
     if (e.is_retryable()) throw;
     inspection_.report(event_number(sequence), e.what());
   }
+}
+
+/// Readers of some kinds only look where the blocks of these say that there are any.
+void EventsCheck::check_block(Connection& connection, const StoredEvent& event) {
+  const auto kind = static_cast<std::size_t>(event.kind.number);
+  const std::int64_t block = block_of(event.sequence.value());
+  if (blocks_.size() <= kind) blocks_.resize(kind + 1, -1);
+  if (std::exchange(blocks_[kind], block) == block) return;
+  Query query = connection.query(sql::inspect_kind_block);
+  if (query.bind(1, std::int64_t{event.kind.number}).bind(2, block).step()) return;
+  inspection_.report(event_number(event.sequence.value()),
+                     "the table kind_blocks doesn't say that events of its kind are there",
+                     std::string{blocks_advice});
 }
 
 bool EventsCheck::can_read(std::int64_t sequence) {

@@ -1,6 +1,7 @@
 #include "sqlite/readers.hpp"
 
 #include "event_page.hpp"
+#include "sqlite/candidates.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite_sql.hpp"
 
@@ -13,10 +14,8 @@ namespace {
 
 constexpr std::int64_t first_page_rows = 128;
 constexpr std::int64_t page_rows = 1024;
-
-/// A filter may match nothing for long: each statement looks at this many events at most, so that
-/// no read transaction lasts.
-constexpr std::int64_t filter_window = 65'536;
+/// So many sequences are looked at in one read transaction, unless a page is full before.
+constexpr std::int64_t max_looked = 65'536;
 
 /// What all cursors have in common: pages, and what their events point to.
 class Cursor : public EventCursor {
@@ -118,40 +117,61 @@ class AllCursor final : public Cursor {
         from_{std::max<std::int64_t>(query.from.value(), 1)},
         to_{query.to.value()},
         limit_{query.limit},
-        forward_{query.direction == Direction::forward},
-        filtered_{!query.streams.empty() || !query.categories.empty() ||
-                  !query.event_types.empty() || query.since || query.until} {
+        forward_{query.direction == Direction::forward} {
     if (!query.streams.empty()) streams_ = json_array(query.streams);
     if (!query.categories.empty()) categories_ = json_array(query.categories);
     if (!query.event_types.empty()) types_ = json_array(query.event_types);
     if (query.since) since_ = query.since->time_since_epoch().count();
     if (query.until) until_ = query.until->time_since_epoch().count();
+    if (!streams_.empty() || !categories_.empty() || !types_.empty() || query.since ||
+        query.until) {
+      candidates_ = find_candidates(query, categories_, types_);
+    }
     done_ = from_ > to_ || limit_ <= 0;
   }
 
  private:
   void fill(Connection& connection) override {
     if (!bounded_) bound(connection);
-    if (done_) return;
-    // A filtered read goes window by window; the range is never empty here.
-    std::int64_t begin = from_;
-    std::int64_t end = to_;
-    if (filtered_ && to_ - from_ >= filter_window) {
-      if (forward_) {
-        end = from_ + filter_window - 1;
-      } else {
-        begin = to_ - filter_window + 1;
+    // Ranges may be short; together they aren't longer than one statement's may be.
+    std::int64_t looked = 0;
+    while (!done_ && looked < max_looked && rows_read() < rows_wanted(no_limit)) {
+      if (!range_) range_ = next_range(connection);
+      if (!range_) {
+        done_ = true;
+        return;
       }
+      looked += range_->end - range_->begin + 1;
+      if (!read_range(connection)) return;
     }
-    const std::int64_t wanted = rows_wanted(limit_);
-    const bool ended = filtered_ ? read_filtered(connection, begin, end, wanted)
-                                 : read_plain(connection, begin, end, wanted);
-    limit_ -= rows_read();
-    std::int64_t reached = forward_ ? end : begin;
-    if (!ended || rows_read() == wanted) reached = page_.events().back().sequence.value();
+  }
+
+  std::optional<SequenceRange> next_range(Connection& connection) {
+    const SequenceRange left{from_, to_};
+    return candidates_ ? candidates_->next(connection, left) : left;
+  }
+
+  /// False if the page ended before the range did.
+  bool read_range(Connection& connection) {
+    const std::int64_t before = rows_read();
+    const std::int64_t wanted = std::min(limit_, rows_wanted(no_limit) - before);
+    const bool ended = candidates_ ? read_filtered(connection, *range_, wanted)
+                                   : read_plain(connection, *range_, wanted);
+    const std::int64_t read = rows_read() - before;
+    limit_ -= read;
+    const bool complete = ended && read < wanted;
+    std::int64_t reached = forward_ ? range_->end : range_->begin;
+    if (!complete) {
+      // Nothing of this range, if the page was full before it.
+      if (read == 0) return false;
+      reached = page_.events().back().sequence.value();
+    }
     done_ = reached == (forward_ ? to_ : from_) || limit_ <= 0;
-    if (done_) return;
+    if (done_) return false;
     (forward_ ? from_ : to_) = reached + (forward_ ? 1 : -1);
+    (forward_ ? range_->begin : range_->end) = reached + (forward_ ? 1 : -1);
+    if (range_->begin > range_->end) range_.reset();
+    return complete;
   }
 
   void bound(Connection& connection) {
@@ -162,8 +182,9 @@ class AllCursor final : public Cursor {
     bounded_ = true;
   }
 
-  bool read_plain(Connection& connection, std::int64_t begin, std::int64_t end,
-                  std::int64_t wanted) {
+  bool read_plain(Connection& connection, const SequenceRange& range, std::int64_t wanted) {
+    const std::int64_t begin = range.begin;
+    const std::int64_t end = range.end;
     Query query = connection.query(forward_ ? sql::read_all : sql::read_all_backward);
     query.bind(1, begin).bind(2, end).bind(3, wanted);
     Succession succession{
@@ -177,15 +198,14 @@ class AllCursor final : public Cursor {
     return complete;
   }
 
-  bool read_filtered(Connection& connection, std::int64_t begin, std::int64_t end,
-                     std::int64_t wanted) {
+  bool read_filtered(Connection& connection, const SequenceRange& range, std::int64_t wanted) {
     Query query =
         connection.query(forward_ ? sql::read_all_filtered : sql::read_all_filtered_backward);
-    query.bind(1, begin)
-        .bind(2, end)
+    query.bind(1, range.begin)
+        .bind(2, range.end)
         .bind(3, wanted)
         .bind_optional(4, categories_)
-        .bind_optional(8, streams_)
+        .bind_optional(8, range.is_of_streams ? std::string_view{} : streams_)
         .bind_optional(5, types_)
         .bind(6, since_)
         .bind(7, until_);
@@ -196,8 +216,11 @@ class AllCursor final : public Cursor {
   std::int64_t to_;
   std::int64_t limit_;
   bool forward_;
-  bool filtered_;
   bool bounded_ = false;
+  /// Null if all events are wanted.
+  std::unique_ptr<Candidates> candidates_;
+  /// What is being read.
+  std::optional<SequenceRange> range_;
   std::string streams_;
   std::string categories_;
   std::string types_;

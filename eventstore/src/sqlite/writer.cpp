@@ -343,6 +343,7 @@ void Writer::begin(Sync sync) {
 
 void Writer::refresh() {
   heads_.clear();
+  kind_blocks_.clear();
   for (TransactionParticipant* const participant : participants_) participant->forget();
   kinds_.refresh(*connection_);
   Query last = connection_->query(sql::last_sequence);
@@ -394,6 +395,7 @@ void Writer::roll_back() noexcept {
 void Writer::go_back_to(const Mark& mark) noexcept {
   heads_.roll_back_to(mark.heads);
   kinds_.roll_back_to(mark.kinds);
+  kind_blocks_.clear();
   for (TransactionParticipant* const participant : participants_) participant->forget();
   last_sequence_ = mark.last_sequence;
 }

@@ -4,6 +4,7 @@
 #include "commit_queue.hpp"
 #include "event_page.hpp"
 #include "sqlite/connection.hpp"
+#include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
 #include "sqlite/stream_heads.hpp"
 #include "sqlite/write_lock.hpp"
@@ -217,6 +218,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   // The leader's own, from here on.
   UuidGenerator ids_;
   StreamHeads heads_;
+  KindBlocks kind_blocks_;
   std::int64_t last_sequence_ = 0;
   Mark begin_{};
   Timestamp now_{};

@@ -1,0 +1,1 @@
+INSERT INTO kind_blocks (kind, block) VALUES (?1, ?2) ON CONFLICT DO NOTHING

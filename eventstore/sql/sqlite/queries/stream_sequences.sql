@@ -1,0 +1,1 @@
+SELECT version, sequence FROM events WHERE stream = ?1 AND version >= ?2 ORDER BY version LIMIT ?3

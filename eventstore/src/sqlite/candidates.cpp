@@ -1,0 +1,234 @@
+#include "sqlite/candidates.hpp"
+
+#include "sqlite/kind_blocks.hpp"
+#include "sqlite_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace stela::sqlite {
+namespace {
+
+/// A filter may match nothing for long: so many events are looked at in one statement.
+constexpr std::int64_t window = 65'536;
+
+/// More streams than these are looked for among all events.
+constexpr std::size_t max_streams = 256;
+/// A window in which they have more events than this is read as a whole.
+constexpr std::size_t max_single_events = window / 16;
+
+/// Everywhere, a window at a time.
+class AllEvents final : public Candidates {
+ public:
+  explicit AllEvents(bool forward) noexcept : forward_{forward} {}
+
+  std::optional<SequenceRange> next(Connection&, SequenceRange left) override {
+    if (left.end - left.begin < window) return left;
+    if (forward_) return SequenceRange{left.begin, left.begin + window - 1};
+    return SequenceRange{left.end - window + 1, left.end};
+  }
+
+ private:
+  bool forward_;
+};
+
+/// The blocks with events of some kinds.
+class KindEvents final : public Candidates {
+ public:
+  KindEvents(bool forward, const std::string& categories, const std::string& types)
+      : forward_{forward}, categories_{categories}, types_{types} {}
+
+  std::optional<SequenceRange> next(Connection& connection, SequenceRange left) override {
+    if (!kinds_) find_kinds(connection);
+    const std::int64_t from = block_of(forward_ ? left.begin : left.end);
+    find_blocks(connection, from);
+    if (blocks_.empty()) return std::nullopt;
+    // As far as they follow each other without a gap.
+    std::size_t count = 1;
+    while (count < blocks_.size() && distance(blocks_[count], blocks_[count - 1]) == 1) ++count;
+    count = std::min(count, static_cast<std::size_t>(max_blocks));
+    const auto [low, high] = std::minmax(blocks_.front(), blocks_[count - 1]);
+    const SequenceRange range{std::max(left.begin, low * block_size),
+                              std::min(left.end, high * block_size + block_size - 1)};
+    return range.begin <= range.end ? std::optional{range} : std::nullopt;
+  }
+
+ private:
+  static constexpr std::int64_t max_blocks = window / block_size;
+
+  std::int64_t distance(std::int64_t to, std::int64_t from) const noexcept {
+    return forward_ ? to - from : from - to;
+  }
+
+  void find_kinds(Connection& connection) {
+    kinds_.emplace();
+    Query query = connection.query(sql::kinds_matching);
+    query.bind_optional(1, categories_).bind_optional(2, types_);
+    while (query.step()) kinds_->push_back(query.integer(0));
+  }
+
+  void find_blocks(Connection& connection, std::int64_t from) {
+    blocks_.clear();
+    for (const std::int64_t kind : *kinds_) {
+      Query query = connection.query(forward_ ? sql::kind_blocks : sql::kind_blocks_backward);
+      query.bind(1, kind).bind(2, from).bind(3, max_blocks);
+      while (query.step()) blocks_.push_back(query.integer(0));
+    }
+    std::sort(blocks_.begin(), blocks_.end());
+    blocks_.erase(std::unique(blocks_.begin(), blocks_.end()), blocks_.end());
+    if (!forward_) std::reverse(blocks_.begin(), blocks_.end());
+  }
+
+  bool forward_;
+  std::string categories_;
+  std::string types_;
+  std::optional<std::vector<std::int64_t>> kinds_;
+  std::vector<std::int64_t> blocks_;
+};
+
+/// The events of some streams, found in the index of streams and versions.
+class StreamEvents final : public Candidates {
+ public:
+  StreamEvents(bool forward, const std::vector<std::string>& names)
+      : forward_{forward}, names_{names} {
+    std::sort(names_.begin(), names_.end());
+    names_.erase(std::unique(names_.begin(), names_.end()), names_.end());
+  }
+
+  std::optional<SequenceRange> next(Connection& connection, SequenceRange left) override {
+    if (!begun_) begin(connection, left);
+    if (at_ == found_.size()) {
+      if (const auto whole = look(connection, left)) return whole;
+    }
+    if (at_ == found_.size()) return std::nullopt;
+    const std::int64_t first = found_[at_];
+    std::int64_t last = first;
+    while (++at_ < found_.size() && found_[at_] == last + step()) last = found_[at_];
+    const auto [low, high] = std::minmax(first, last);
+    return SequenceRange{low, high, true};
+  }
+
+ private:
+  struct Stream {
+    std::int64_t number;
+    std::int64_t last_version;
+    /// Its next event; none if `version` is 0.
+    std::int64_t version = 0;
+    std::int64_t sequence = 0;
+  };
+
+  std::int64_t step() const noexcept { return forward_ ? 1 : -1; }
+  bool is_before(std::int64_t a, std::int64_t b) const noexcept { return forward_ ? a < b : a > b; }
+  static bool is_within(std::int64_t sequence, SequenceRange range) noexcept {
+    return range.begin <= sequence && sequence <= range.end;
+  }
+
+  void begin(Connection& connection, SequenceRange left) {
+    begun_ = true;
+    for (const std::string& name : names_) {
+      Query query = connection.query(sql::stream_last_version);
+      if (!query.bind(1, name).step()) continue;
+      streams_.push_back({query.integer(0), query.integer(1)});
+      seek(connection, streams_.back(), left);
+    }
+  }
+
+  /// Finds its next event within `left`: a stream's sequences grow with its versions.
+  void seek(Connection& connection, Stream& stream, SequenceRange left) {
+    std::int64_t low = 0;
+    std::int64_t high = stream.last_version + 1;
+    const std::int64_t bound = forward_ ? left.begin : left.end + 1;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      (sequence_of(connection, stream.number, middle) < bound ? low : high) = middle;
+    }
+    stream.version = forward_ ? high : low;
+    if (stream.version > stream.last_version) stream.version = 0;
+    if (stream.version == 0) return;
+    stream.sequence = sequence_of(connection, stream.number, stream.version);
+  }
+
+  std::int64_t sequence_of(Connection& connection, std::int64_t stream, std::int64_t version) {
+    Query query = connection.query(sql::stream_sequences);
+    query.bind(1, stream).bind(2, version).bind(3, std::int64_t{1});
+    if (!query.step() || query.integer(0) != version) fail(stream, version);
+    return query.integer(1);
+  }
+
+  [[noreturn]] static void fail(std::int64_t stream, std::int64_t version) {
+    throw CorruptEvent{"version " + std::to_string(version) + " of stream number " +
+                       std::to_string(stream) + " is missing; restore it from a backup"};
+  }
+
+  /// Finds the events of the window that begins with the next one; if they are too many, that
+  /// window is what to read.
+  std::optional<SequenceRange> look(Connection& connection, SequenceRange left) {
+    found_.clear();
+    at_ = 0;
+    std::optional<std::int64_t> nearest;
+    for (Stream& stream : streams_) {
+      if (was_whole_) seek(connection, stream, left);
+      if (stream.version == 0 || !is_within(stream.sequence, left)) continue;
+      if (!nearest || is_before(stream.sequence, *nearest)) nearest = stream.sequence;
+    }
+    was_whole_ = false;
+    if (!nearest) return std::nullopt;
+    const SequenceRange whole{forward_ ? *nearest : std::max(*nearest - window + 1, left.begin),
+                              forward_ ? std::min(*nearest + window - 1, left.end) : *nearest};
+    for (Stream& stream : streams_) {
+      collect(connection, stream, whole);
+      was_whole_ = found_.size() > max_single_events;
+      if (was_whole_) break;
+    }
+    std::sort(found_.begin(), found_.end());
+    if (!forward_) std::reverse(found_.begin(), found_.end());
+    if (!was_whole_) return std::nullopt;
+    found_.clear();
+    return whole;
+  }
+
+  /// Moves on to its first event behind `range`, or stops where there are too many.
+  void collect(Connection& connection, Stream& stream, SequenceRange range) {
+    if (stream.version == 0 || !is_within(stream.sequence, range)) return;
+    Query query =
+        connection.query(forward_ ? sql::stream_sequences : sql::stream_sequences_backward);
+    query.bind(1, stream.number)
+        .bind(2, stream.version)
+        .bind(3, static_cast<std::int64_t>(max_single_events) + 2);
+    while (query.step()) {
+      if (query.integer(0) != stream.version) fail(stream.number, stream.version);
+      stream.sequence = query.integer(1);
+      if (!is_within(stream.sequence, range)) return;
+      found_.push_back(stream.sequence);
+      stream.version += step();
+    }
+    stream.version = 0;
+  }
+
+  bool forward_;
+  std::vector<std::string> names_;
+  bool begun_ = false;
+  std::vector<Stream> streams_;
+  std::vector<std::int64_t> found_;
+  std::size_t at_ = 0;
+  /// The last range was a whole window: the streams stand somewhere in it.
+  bool was_whole_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Candidates> find_candidates(const AllQuery& query, const std::string& categories,
+                                            const std::string& types) {
+  const bool forward = query.direction == Direction::forward;
+  if (!query.streams.empty() && query.streams.size() <= max_streams) {
+    return std::make_unique<StreamEvents>(forward, query.streams);
+  }
+  if (!categories.empty() || !types.empty()) {
+    return std::make_unique<KindEvents>(forward, categories, types);
+  }
+  return std::make_unique<AllEvents>(forward);
+}
+
+}  // namespace stela::sqlite
