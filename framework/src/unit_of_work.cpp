@@ -17,25 +17,22 @@ UnitOfWork::UnitOfWork(EventLog& log) noexcept : log_{log} {}
 UnitOfWork::~UnitOfWork() = default;
 
 UnitOfWork::Tracked* UnitOfWork::find_any(const StreamId& stream) const noexcept {
-  for (const auto& tracked : tracked_) {
-    if (tracked->stream() == stream) return tracked.get();
-  }
-  return nullptr;
+  const auto found = by_stream_.find(stream);
+  return found != by_stream_.end() ? found->second.tracked : nullptr;
 }
 
 detail::EventEncoder& UnitOfWork::loose_stream(const StreamId& stream, ExpectedVersion expected) {
-  if (find_any(stream) != nullptr) {
+  Entry& entry = by_stream_[stream];
+  if (entry.tracked != nullptr) {
     detail::refuse_saving(stream, "is in this unit of work as an aggregate; record on that");
   }
-  for (const auto& loose : loose_) {
-    if (loose->stream != stream) continue;
-    if (!(loose->expected == expected)) {
-      detail::refuse_saving(stream, "is appended to with two different expected versions");
-    }
-    return loose->encoder;
+  if (entry.loose == nullptr) {
+    loose_.push_back(std::make_unique<LooseStream>(log_.conventions(), stream, expected));
+    entry.loose = loose_.back().get();
+  } else if (!(entry.loose->expected == expected)) {
+    detail::refuse_saving(stream, "is appended to with two different expected versions");
   }
-  loose_.push_back(std::make_unique<LooseStream>(log_.conventions(), stream, expected));
-  return loose_.back()->encoder;
+  return entry.loose->encoder;
 }
 
 void UnitOfWork::in_transaction(std::function<void(Transaction&)> work) {
@@ -76,6 +73,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   }
   tracked_.clear();
   loose_.clear();
+  by_stream_.clear();
   work_.clear();
   return result;
 }

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -188,6 +189,20 @@ TEST_F(UnitOfWorkTest, IsAsNewBehindACommit) {
   unit.commit();
 
   EXPECT_EQ(Repository<Order>{store}.load(id).state().notes, 2);
+}
+
+TEST_F(UnitOfWorkTest, FindsEachOfManyStreamsWithoutALookAtTheOthers) {
+  constexpr int streams = 100'000;
+  const std::clock_t begin = std::clock();
+  for (int i = 0; i < streams; ++i) {
+    unit.append(StreamId::of("loose", std::to_string(i)), ExpectedVersion::any(), OrderNoted{});
+    unit.add(Order{Id<Order>::from(std::to_string(i))});
+  }
+
+  // Looking at all of them each time takes minutes.
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 30);
+  EXPECT_THAT(message_of<UsageError>([&] { unit.add(Order{Id<Order>::from("7")}); }),
+              HasSubstr("is in this unit of work already"));
 }
 
 TEST_F(UnitOfWorkTest, DropsWhatItDidNotCommit) {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 #include <typeinfo>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -124,6 +125,11 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   };
 
   struct LooseStream;
+  /// What the unit has of a stream.
+  struct Entry {
+    Tracked* tracked = nullptr;
+    LooseStream* loose = nullptr;
+  };
 
   template <class A>
   A* find_tracked(const StreamId& stream) {
@@ -139,7 +145,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   A& track(A aggregate) {
     auto tracked = std::make_unique<TrackedAggregate<A>>(std::move(aggregate));
     A& kept = tracked->aggregate;
+    Entry& entry = by_stream_[tracked->stream()];
     tracked_.push_back(std::move(tracked));
+    entry.tracked = tracked_.back().get();
     return kept;
   }
 
@@ -151,6 +159,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   EventLog& log_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
   std::vector<std::unique_ptr<LooseStream>> loose_;
+  std::unordered_map<StreamId, Entry> by_stream_;
   std::vector<std::function<void(Transaction&)>> work_;
 };
 
