@@ -1,6 +1,7 @@
 #include "sqlite/inspection.hpp"
 #include "support/histories.hpp"
 #include "support/peak_memory.hpp"
+#include "support/process.hpp"
 #include "support/random_history.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/soundness.hpp"
@@ -10,6 +11,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -108,6 +112,39 @@ TEST_F(Verify, FindsNothingInAFileThatIsShared) {
   auto beside = sqlite::open(shared, {.share_file = true});
   append(beside, "order-1");
   EXPECT_THAT(problems_of(beside), IsEmpty());
+}
+
+/// True if another process could have the database to itself: it would move the log into the file
+/// and delete it, while this one goes on committing to what it deleted.
+bool could_be_taken_away(const std::string& path) {
+  // Without SQLite, so that it may be forked from a process with open databases.
+  test::Process other{[&] {
+    struct flock shared_bytes_of_sqlite {};
+    shared_bytes_of_sqlite.l_type = F_WRLCK;
+    shared_bytes_of_sqlite.l_start = 0x40000002;
+    shared_bytes_of_sqlite.l_len = 510;
+    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    fcntl(file, F_GETLK, &shared_bytes_of_sqlite);
+    _exit(shared_bytes_of_sqlite.l_type == F_UNLCK ? 17 : 0);
+  }};
+  return other.wait() == 17;
+}
+
+TEST_F(Verify, LeavesTheDatabaseLockedAsLongAsItIsOpen) {
+  fill(1);
+  EXPECT_FALSE(could_be_taken_away(path));
+  EXPECT_THAT(problems_of(*store), IsEmpty());
+  EXPECT_FALSE(could_be_taken_away(path));
+
+  store.reset();
+  EXPECT_TRUE(could_be_taken_away(path));
+}
+
+TEST_F(Verify, FindsThatTheFileHasNoLogAnyMore) {
+  store.reset();
+  test::RawSqlite{path}.run("PRAGMA journal_mode = DELETE");
+  store = test::open_store(path, {.read_only = true});
+  EXPECT_THAT(problems_of(*store), ElementsAre(HasSubstr("has no write-ahead log any more")));
 }
 
 TEST_F(Verify, CountsTheEventsAndSaysHowFarItIs) {

@@ -4,7 +4,6 @@
 #include "sqlite_sql.hpp"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -25,11 +24,16 @@ std::string in_one_line(std::string_view text) {
   return line;
 }
 
-/// What the file says: a connection that reads it without a log says that there is none.
-bool has_log(const std::string& path) {
-  constexpr std::streamoff write_version = 18;
-  constexpr int of_log = 2;
-  return path.empty() || std::ifstream{path, std::ios::binary}.seekg(write_version).get() == of_log;
+/// What the file says: a connection that reads it without a log says that there is none. Through
+/// SQLite's own descriptor: to close another one would end the locks of the whole process.
+bool has_log(Connection& connection) {
+  constexpr sqlite3_int64 write_version = 18;
+  constexpr char of_log = 2;
+  sqlite3_file* file = nullptr;
+  sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_FILE_POINTER, &file);
+  char found = 0;
+  return file != nullptr && file->pMethods != nullptr &&
+         file->pMethods->xRead(file, &found, 1, write_version) == SQLITE_OK && found == of_log;
 }
 
 /// Name of an object to what sqlite_schema says of it.
@@ -158,7 +162,7 @@ void check_header(Inspection& inspection) {
       inspection.report("the file's header", "user_version isn't the number of migrations",
                         std::string{hand_advice});
     }
-    if (!has_log(inspection.store().path())) {
+    if (!inspection.store().path().empty() && !has_log(connection)) {
       inspection.report("the file's header", "it has no write-ahead log any more",
                         "close every program that uses it, and open it with Stela again");
     }
