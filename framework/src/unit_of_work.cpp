@@ -29,8 +29,10 @@ detail::EventEncoder& UnitOfWork::loose_stream(const StreamId& stream, ExpectedV
   if (entry.loose == nullptr) {
     loose_.push_back(std::make_unique<LooseStream>(log_.conventions(), stream, expected));
     entry.loose = loose_.back().get();
-  } else if (!(entry.loose->expected == expected)) {
-    detail::refuse_saving(stream, "is appended to with two different expected versions");
+  } else if (!(entry.loose->expected == expected) && !expected.is_any()) {
+    detail::refuse_saving(stream,
+                          "is appended to with two different expected versions; in one unit of "
+                          "work, later events of a stream expect what the first does, or any()");
   }
   return entry.loose->encoder;
 }
@@ -59,6 +61,10 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   }
   for (const auto& loose : loose_) {
     appends.push_back({loose->stream, loose->expected, loose->encoder.events()});
+  }
+  for (const auto& tracked : tracked_) {
+    if (!tracked->is_required || tracked->encoded > 0) continue;
+    appends.push_back({tracked->stream(), ExpectedVersion::exactly(tracked->version()), {}});
   }
 
   AppendResult result;

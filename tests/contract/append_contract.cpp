@@ -108,6 +108,62 @@ TEST_P(EventStoreContract, ChecksAStreamThatGetsNoEvents) {
   EXPECT_EQ(store->last_sequence(), GlobalSequence{1});
 }
 
+TEST_P(EventStoreContract, ChecksVersionsWithoutAnyEvent) {
+  append("stock-1", {"s"});
+  const auto check = [&](std::string_view stream, ExpectedVersion expected) {
+    return append(stream, expected, {}).versions.front();
+  };
+
+  EXPECT_EQ(check("stock-1", ExpectedVersion::exactly(StreamVersion{1})), StreamVersion{1});
+  EXPECT_EQ(check("stock-1", ExpectedVersion::any()), StreamVersion{1});
+  EXPECT_EQ(check("order-1", ExpectedVersion::none()), StreamVersion{0});
+  EXPECT_THROW(check("stock-1", ExpectedVersion::none()), ConcurrencyConflict);
+  EXPECT_THROW(check("stock-1", ExpectedVersion::exactly(StreamVersion{2})), ConcurrencyConflict);
+  EXPECT_THROW(check("order-1", ExpectedVersion::exactly(StreamVersion{1})), ConcurrencyConflict);
+  append("order-1", ExpectedVersion::none(), {{"a", 1, false, "{}"}});
+
+  EXPECT_THAT(lines(store->read_all()), ElementsAre("1 stock-1@1 s", "2 order-1@1 a"));
+}
+
+TEST_P(EventStoreContract, ChecksWhatItsTransactionWroteAndASavepointTookBack) {
+  const StreamId stock = StreamId::parse("stock-1");
+  const NewEvent event{"s", 1, false, "{}"};
+  const auto append_one = [&](Transaction& transaction, ExpectedVersion expected,
+                              std::span<const NewEvent> events) {
+    const StreamAppend one{stock, expected, events};
+    return transaction.append({.streams = {&one, 1}}).versions.front();
+  };
+  const auto first = ExpectedVersion::exactly(StreamVersion{1});
+
+  store->transact([&](Transaction& transaction) {
+    const auto and_back = [&](Transaction& inner) {
+      append_one(inner, ExpectedVersion::none(), {&event, 1});
+      EXPECT_EQ(append_one(inner, first, {}), StreamVersion{1});
+      throw std::runtime_error{"no"};
+    };
+    EXPECT_THROW(transaction.transact(and_back), std::runtime_error);
+    EXPECT_THROW(append_one(transaction, first, {}), ConcurrencyConflict);
+    EXPECT_EQ(append_one(transaction, ExpectedVersion::none(), {}), StreamVersion{0});
+    append_one(transaction, ExpectedVersion::none(), {&event, 1});
+    EXPECT_EQ(append_one(transaction, first, {}), StreamVersion{1});
+    EXPECT_THROW(append_one(transaction, ExpectedVersion::none(), {}), ConcurrencyConflict);
+  });
+
+  EXPECT_THAT(lines(store->read_all()), ElementsAre("1 stock-1@1 s"));
+}
+
+TEST_P(EventStoreContract, KeepsTheIdOfACheckThatHeld) {
+  append("stock-1", {"s"});
+  const auto first = ExpectedVersion::exactly(StreamVersion{1});
+  EXPECT_THROW(append("stock-1", ExpectedVersion::none(), {}, "check-1"), ConcurrencyConflict);
+  EXPECT_FALSE(append("stock-1", first, {}, "check-1").repeated);
+  append("stock-1", {"s"});
+
+  const AppendResult again = append("stock-1", first, {}, "check-1");
+  EXPECT_TRUE(again.repeated);
+  EXPECT_THAT(again.versions, ElementsAre(StreamVersion{0}));
+}
+
 TEST_P(EventStoreContract, KeepsPayloadsOfEverySize) {
   const std::string large(10 * 1024 * 1024, '\x01');
   const std::string zeros(3, '\0');

@@ -121,9 +121,61 @@ TEST_F(UnitOfWorkTest, RefusesTwoExpectationsForOneStream) {
   const StreamId audit = StreamId::parse("audit-1");
   unit.append(audit, ExpectedVersion::none(), OrderNoted{"a"});
 
+  const auto other = ExpectedVersion::exactly(StreamVersion{2});
+  EXPECT_THAT(message_of<UsageError>([&] { unit.append(audit, other, OrderNoted{"b"}); }),
+              HasSubstr("two different expected versions"));
+}
+
+TEST_F(UnitOfWorkTest, RefusesAnExpectationAfterAnEventThatHadNone) {
+  const StreamId audit = StreamId::parse("audit-1");
+  unit.append(audit, ExpectedVersion::any(), OrderNoted{"a"});
+
   EXPECT_THAT(
-      message_of<UsageError>([&] { unit.append(audit, ExpectedVersion::any(), OrderNoted{"b"}); }),
+      message_of<UsageError>([&] { unit.append(audit, ExpectedVersion::none(), OrderNoted{"b"}); }),
       HasSubstr("two different expected versions"));
+}
+
+TEST_F(UnitOfWorkTest, AppendsToAStreamThatItBeginsAndContinues) {
+  const StreamId audit = StreamId::parse("audit-1");
+  unit.append(audit, ExpectedVersion::none(), OrderNoted{"a"});
+  unit.append(audit, ExpectedVersion::any(), OrderNoted{"b"});
+  unit.commit();
+
+  EXPECT_THAT(lines(store.read_all()), ElementsAre(R"(1 audit-1@1 order.noted {"text":"a"})",
+                                                   R"(2 audit-1@2 order.noted {"text":"b"})"));
+  unit.append(audit, ExpectedVersion::none(), OrderNoted{"c"});
+  unit.append(audit, ExpectedVersion::any(), OrderNoted{"d"});
+  EXPECT_THROW(unit.commit(), ConcurrencyConflict);
+}
+
+TEST_F(UnitOfWorkTest, ContinuesAStreamThatItFoundAtAVersion) {
+  const StreamId audit = StreamId::parse("audit-1");
+  unit.append(audit, ExpectedVersion::none(), OrderNoted{"a"});
+  unit.commit();
+  unit.append(audit, ExpectedVersion::exactly(StreamVersion{1}), OrderNoted{"b"});
+  unit.append(audit, ExpectedVersion::any(), OrderNoted{"c"});
+  unit.append(audit, ExpectedVersion::exactly(StreamVersion{1}), OrderNoted{"d"});
+  unit.commit();
+
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{4});
+}
+
+TEST_F(UnitOfWorkTest, RequiresItsOwnAggregatesOnly) {
+  given_an_order();
+  const Order stranger = Repository<Order>{store}.load(id);
+  const auto require = [&](const auto& aggregate) {
+    return message_of<UsageError>([&] { unit.require_unchanged(aggregate); });
+  };
+
+  EXPECT_THAT(require(stranger), HasSubstr("'order-1' isn't an aggregate of this unit of work"));
+  const Order copy = unit.load<Order>(id);
+  EXPECT_THAT(require(copy), HasSubstr("isn't an aggregate of this unit of work"));
+  EXPECT_THAT(require(Archive{id.stream()}), HasSubstr("aggregate of another type"));
+  unit.append(counter_id.stream(), ExpectedVersion::any(), Added{1});
+  EXPECT_THAT(require(DemandCounter{counter_id}), HasSubstr("isn't an aggregate of this unit"));
+  unit.require_unchanged(unit.load<Order>(id));
+  unit.commit();
+  EXPECT_THAT(require(stranger), HasSubstr("isn't an aggregate of this unit of work"));
 }
 
 TEST_F(UnitOfWorkTest, RunsTheCallersWorkBehindTheEvents) {

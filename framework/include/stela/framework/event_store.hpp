@@ -37,6 +37,7 @@ struct NewEvent {
   std::string_view payload = {};
 };
 
+/// Without events it only checks the version: ConcurrencyConflict if that isn't the expected one.
 struct StreamAppend {
   const StreamId& stream;
   ExpectedVersion expected = ExpectedVersion::any();
@@ -56,7 +57,8 @@ struct AppendRequest {
 struct AppendResult {
   GlobalSequence first = {};
   GlobalSequence last = {};
-  /// The version of each stream of the request behind its events.
+  /// The version of each stream of the request behind its events. In a repeated append 0 for a
+  /// stream without events.
   std::vector<StreamVersion> versions = {};
   /// The append id was committed before; this is what came of it then.
   bool repeated = false;

@@ -68,7 +68,23 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     return track(std::move(aggregate));
   }
 
-  /// Appends an event to a stream that no aggregate is kept of.
+  /// The commit checks the version of this aggregate, also if the unit only read it: if its stream
+  /// has changed since, ConcurrencyConflict, and nothing is stored. An aggregate that the unit
+  /// changes is always checked. UsageError unless this very object belongs to the unit: a copy may
+  /// have another version.
+  template <Aggregate A>
+  void require_unchanged(const A& aggregate) {
+    if (find_tracked<A>(aggregate.stream()) != &aggregate) {
+      detail::refuse_saving(aggregate.stream(),
+                            "isn't an aggregate of this unit of work; load it "
+                            "there");
+    }
+    find_any(aggregate.stream())->is_required = true;
+  }
+
+  /// Appends an event to a stream that no aggregate is kept of. Later events of the same stream
+  /// expect the same version as the first, which is then the one from before the unit, or `any()`.
+  /// UsageError for another version, and for the stream of an aggregate of this unit.
   template <Event E>
   void append(const StreamId& stream, ExpectedVersion expected, const E& event) {
     static_assert(detail::check_event<E>());
@@ -99,6 +115,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     const std::type_info& type;
     /// How many of its changes the commit appends.
     std::size_t encoded = 0;
+    /// The commit checks its version even if it appends nothing.
+    bool is_required = false;
   };
 
   template <class A>

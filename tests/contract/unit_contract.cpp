@@ -1,0 +1,179 @@
+// What a unit of work needs of every event store: a check of the aggregates that it only read.
+#include "contract/event_store.hpp"
+#include "support/messages.hpp"
+#include "support/orders.hpp"
+
+#include <gmock/gmock.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace stela {
+namespace {
+
+using test::EventStoreContract;
+using test::lines;
+using test::message_of;
+using test::Order;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const Id<Order> ann = Id<Order>::from("ann");
+const Id<Order> bob = Id<Order>::from("bob");
+
+void note(EventLog& log, const Id<Order>& id) {
+  Repository<Order> orders{log};
+  auto order = orders.find(id);
+  if (!order) order.emplace(id);
+  order->note("n");
+  orders.save(*order);
+}
+
+/// Decides about `changed` by what `read` is.
+void decide(UnitOfWork& unit, const Id<Order>& read, const Id<Order>& changed, bool requires_it) {
+  const Order& order = unit.load(read);
+  if (requires_it) unit.require_unchanged(order);
+  unit.load(changed).note("decided");
+}
+
+TEST_P(EventStoreContract, LetsOneOfTwoUnitsThroughThatRequireWhatTheOtherChanges) {
+  for (const bool requires_it : {false, true}) {
+    note(*store, ann);
+    note(*store, bob);
+    UnitOfWork one{*store};
+    UnitOfWork other{*store};
+    decide(one, ann, bob, requires_it);
+    decide(other, bob, ann, requires_it);
+    one.commit();
+    const GlobalSequence before = store->last_sequence();
+
+    if (requires_it) {
+      EXPECT_THAT(message_of<ConcurrencyConflict>([&] { other.commit(); }), HasSubstr("order-bob"));
+      EXPECT_EQ(store->last_sequence(), before);
+    } else {
+      EXPECT_EQ(other.commit().first, before.next());
+    }
+  }
+}
+
+TEST_P(EventStoreContract, ChecksWhatAUnitRequiresThoughItChangesNothing) {
+  note(*store, ann);
+  int calls = 0;
+  UnitOfWork unit{*store};
+  unit.require_unchanged(unit.load(ann));
+  unit.in_transaction([&](Transaction&) { ++calls; });
+  unit.commit();
+  EXPECT_EQ(calls, 1);
+
+  unit.require_unchanged(unit.load(ann));
+  note(*store, ann);
+  unit.in_transaction([&](Transaction&) { ++calls; });
+  // It stays required until it is committed.
+  EXPECT_THROW(unit.commit(), ConcurrencyConflict);
+  EXPECT_THROW(unit.commit(), ConcurrencyConflict);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{2});
+}
+
+TEST_P(EventStoreContract, RequiresAnAggregateWithoutEventsToStayWithout) {
+  note(*store, bob);
+  UnitOfWork unit{*store};
+  unit.require_unchanged(unit.add(Order{ann}));
+  unit.load(bob).note("there is no ann");
+  EXPECT_EQ(unit.commit().versions.front(), StreamVersion{2});
+
+  unit.require_unchanged(unit.add(Order{ann}));
+  unit.load(bob).note("there is still no ann");
+  note(*store, ann);
+  EXPECT_THAT(message_of<ConcurrencyConflict>([&] { unit.commit(); }), HasSubstr("no stream"));
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{3});
+}
+
+TEST_P(EventStoreContract, SavesAnAggregateThatAUnitChangesAndRequires) {
+  note(*store, ann);
+  UnitOfWork unit{*store};
+  unit.require_unchanged(unit.load(ann));
+  unit.load(ann).note("changed after all");
+  EXPECT_THAT(unit.commit().versions, ElementsAre(StreamVersion{2}));
+}
+
+TEST_P(EventStoreContract, RepeatsAUnitUnderItsIdThoughWhatItRequiredHasChanged) {
+  note(*store, ann);
+  note(*store, bob);
+  const auto commit = [&](bool interrupted) {
+    UnitOfWork unit{*store};
+    decide(unit, ann, bob, true);
+    if (interrupted) note(*store, ann);
+    return unit.commit({.append_id = "decide-1"});
+  };
+
+  EXPECT_THROW(commit(true), ConcurrencyConflict);
+  const AppendResult first = commit(false);
+  EXPECT_FALSE(first.repeated);
+  const AppendResult again = commit(true);
+  EXPECT_TRUE(again.repeated);
+  EXPECT_EQ(again.first, first.first);
+  EXPECT_EQ(Repository<Order>{*store}.load(bob).version(), StreamVersion{2});
+}
+
+TEST_P(EventStoreContract, TakesBackAUnitInATransactionIfWhatItRequiredHasChanged) {
+  note(*store, ann);
+  note(*store, bob);
+  store->transact([&](Transaction& transaction) {
+    UnitOfWork unit{transaction};
+    decide(unit, ann, bob, true);
+    note(transaction, ann);
+    EXPECT_THROW(unit.commit(), ConcurrencyConflict);
+    EXPECT_EQ(Repository<Order>{transaction}.load(bob).version(), StreamVersion{1});
+
+    UnitOfWork again{transaction};
+    decide(again, ann, bob, true);
+    again.commit();
+  });
+
+  EXPECT_THAT(lines(store->read_all()),
+              ElementsAre("1 order-ann@1 order.noted", "2 order-bob@1 order.noted",
+                          "3 order-ann@2 order.noted", "4 order-bob@2 order.noted"));
+}
+
+TEST_P(EventStoreContract, RefusesAUnitThatRequiresWhatASavepointTookBack) {
+  note(*store, ann);
+  note(*store, bob);
+  store->transact([&](Transaction& transaction) {
+    UnitOfWork unit{transaction};
+    const auto and_back = [&](Transaction& inner) {
+      note(inner, ann);
+      decide(unit, ann, bob, true);
+      throw std::runtime_error{"no"};
+    };
+    EXPECT_THROW(transaction.transact(and_back), std::runtime_error);
+    EXPECT_THAT(message_of<UsageError>([&] { unit.commit(); }), HasSubstr("load it again"));
+
+    UnitOfWork again{transaction};
+    decide(again, ann, bob, true);
+    again.commit();
+  });
+
+  EXPECT_EQ(Repository<Order>{*store}.load(bob).version(), StreamVersion{2});
+  EXPECT_EQ(Repository<Order>{*store}.load(ann).version(), StreamVersion{1});
+}
+
+TEST_P(EventStoreContract, CommitsAUnitAgainAfterItsTransactionWasRolledBack) {
+  note(*store, ann);
+  note(*store, bob);
+  const auto decide_and_fail = [&](Transaction& transaction) {
+    UnitOfWork unit{transaction};
+    decide(unit, ann, bob, true);
+    unit.commit();
+    throw std::runtime_error{"no"};
+  };
+  EXPECT_THROW(store->transact(decide_and_fail), std::runtime_error);
+  UnitOfWork unit{*store};
+  decide(unit, ann, bob, true);
+  unit.commit();
+
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{3});
+}
+
+}  // namespace
+}  // namespace stela
