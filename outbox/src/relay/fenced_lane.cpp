@@ -5,6 +5,13 @@
 #include <utility>
 
 namespace stela::relay {
+namespace {
+
+/// After a sudden death this part of what was in flight goes at a time. A death costs a lease and a
+/// process, a round trip next to nothing: so a killer is found in few deaths rather than few trips.
+constexpr std::int64_t narrowing = 16;
+
+}  // namespace
 
 // --- ownership
 
@@ -15,8 +22,9 @@ void FencedLane::begin(const Standing& standing) {
   broker_id_ = standing.broker_id;
   adopted_ = standing.adopted;
   if (standing.unclean && standing.flight_count > 0) {
-    careful_through_ = standing.flight_through;
-    if (standing.flight_count == 1) suspect_ = standing.flight_through;
+    suspects_ = standing.flight_count;
+    suspects_window_ = static_cast<std::size_t>(std::max<std::int64_t>(suspects_ / narrowing, 1));
+    if (suspects_ == 1) suspect_ = standing.flight_through;
   }
   doubt();
   ask();
@@ -25,8 +33,9 @@ void FencedLane::begin(const Standing& standing) {
 void FencedLane::forget() {
   doubt();
   failure_.reset();
-  careful_through_ = {};
+  suspects_ = 0;
   suspect_ = {};
+  charged_.reset();
   fruitless_ = 0;
 }
 
@@ -34,8 +43,8 @@ void FencedLane::forget() {
 
 std::size_t FencedLane::window() const noexcept {
   if (core_.fence == Fence::subject) return 1;
-  return tail_.value() < careful_through_.value() ? 1
-                                                  : static_cast<std::size_t>(core_.options.window);
+  const auto window = static_cast<std::size_t>(core_.options.window);
+  return suspects_ > 0 ? std::min(suspects_window_, window) : window;
 }
 
 int FencedLane::wanted(int budget) const noexcept {
@@ -57,11 +66,12 @@ void FencedLane::send(int& budget) {
     std::unique_ptr<PendingBatch> batch;
     if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
     if (batch->messages.empty()) break;
-    if (!charge_suspect(batch->messages.front())) break;
+    if (gave_up_killer(batch->messages.front())) continue;
 
     Advance note = progress();
     const auto messages = sort_out(*batch, note);
     if (!advance(note, !messages.empty())) break;
+    if (!messages.empty() && !charge_suspect(*messages.front())) break;
     for (const PendingMessage* const message : messages) publish(*message);
     // What is sent again comes first in a batch, and what waits behind it.
     for (const PendingMessage& message : batch->messages) {
@@ -73,6 +83,7 @@ void FencedLane::send(int& budget) {
     sent = sent || !messages.empty();
   }
   if (sent) core_.publisher.flush();
+  acquit_survived();
 }
 
 std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batch,
@@ -103,16 +114,41 @@ std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batc
   return publishable;
 }
 
+/// True if whoever sent this message died of it, so often that nobody shall send it any more.
+bool FencedLane::gave_up_killer(const PendingMessage& message) {
+  if (message.sequence != suspect_ || message.attempts < core_.options.max_attempts) return false;
+  give_up(message, ParkedMessage::Reason::attempts, message.attempts,
+          "workers died each time when they sent this message alone");
+  return true;
+}
+
+/// As late as can be: whatever else holds the worker up and kills it is no fault of the message.
 bool FencedLane::charge_suspect(const PendingMessage& message) {
-  if (suspect_.value() == 0 || message.sequence != suspect_) return true;
-  suspect_ = {};
-  const int attempts = message.attempts + 1;
-  const std::string error = "a worker died while it was publishing this message alone";
-  if (attempts >= core_.options.max_attempts) {
-    give_up(message, ParkedMessage::Reason::attempts, attempts, error);
+  if (message.sequence != suspect_) return true;
+  if (!note_attempts(message, message.attempts + 1,
+                     "a worker died while it was publishing this message alone")) {
     return false;
   }
-  const Trouble trouble{.message = message, .message_attempts = attempts, .error = error};
+  suspect_ = {};
+  charged_ = message;
+  charged_->event = nullptr;
+  return true;
+}
+
+/// Whoever lives once it is handed over takes the charge back: the message kills nobody.
+void FencedLane::acquit_survived() {
+  if (!charged_) return;
+  const auto is_on_its_way = [&](const InFlight& sent) {
+    return sent.message.sequence == charged_->sequence && !sent.answered;
+  };
+  if (std::none_of(flight_.begin(), flight_.end(), is_on_its_way)) return;
+  // If that can't be noted now, the next pass tries again.
+  if (note_attempts(*charged_, charged_->attempts, "")) charged_.reset();
+}
+
+bool FencedLane::note_attempts(const PendingMessage& message, int attempts, std::string error) {
+  const Trouble trouble{
+      .message = message, .message_attempts = attempts, .error = std::move(error)};
   bool noted = false;
   if (!guarded([&] { noted = core_.store.note(lease(), trouble); })) return false;
   if (!noted) lose("its epoch has passed");
@@ -248,9 +284,12 @@ bool FencedLane::advance(const Advance& advance, bool durable) {
     return false;
   }
   count(advance);
+  auto past = static_cast<std::int64_t>(advance.parked.size() + advance.skipped.size());
   for (const PublishedRun& run : advance.published) {
+    past += run.count;
     if (run.redelivery == 0) published_through_ = std::max(published_through_, run.last);
   }
+  suspects_ = std::max<std::int64_t>(suspects_ - past, 0);
   if (!advance.published.empty()) {
     flight_.drop_front(acknowledged_);
     acknowledged_ = 0;

@@ -65,7 +65,10 @@ class FencedLane final : public Lane {
   std::size_t window() const noexcept;
   int wanted(int budget) const noexcept;
   std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
+  bool gave_up_killer(const PendingMessage& message);
   bool charge_suspect(const PendingMessage& message);
+  void acquit_survived();
+  bool note_attempts(const PendingMessage& message, int attempts, std::string error);
   void publish(const PendingMessage& message);
   static void write_message_id(const EventId& id, const PendingMessage& message, std::string& text);
 
@@ -107,10 +110,13 @@ class FencedLane final : public Lane {
   std::string tail_id_;
   std::string next_id_;
   GlobalSequence tail_ = {};
-  /// After an owner's sudden death: one message at a time up to here, and the one message that may
-  /// have been its cause.
-  GlobalSequence careful_through_ = {};
+  /// After an owner's sudden death: how many of the next messages may have been its cause, how many
+  /// of them go at a time, and the one that it must have been, if it was one.
+  std::int64_t suspects_ = 0;
+  std::size_t suspects_window_ = 0;
   GlobalSequence suspect_ = {};
+  /// That one as it was before it was charged; unset once the charge is taken back.
+  std::optional<PendingMessage> charged_;
   std::uint64_t asked_request_ = 0;
   Steady asked_ = {};
   std::optional<Failure> failure_;

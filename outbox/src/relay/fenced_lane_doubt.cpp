@@ -186,6 +186,7 @@ void FencedLane::act_on(const Failure& failure) {
       return give_up(failure.message, ParkedMessage::Reason::refused, failure.message.attempts + 1,
                      failure.detail);
     case Answer::Kind::rejected: {
+      charged_.reset();
       const int attempts = failure.message.attempts + 1;
       if (attempts >= core_.options.max_attempts) {
         return give_up(failure.message, ParkedMessage::Reason::attempts, attempts, failure.detail);

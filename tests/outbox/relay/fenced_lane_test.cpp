@@ -76,38 +76,6 @@ TEST(FencedLane, HasOneMessageInFlightWhereTheSubjectIsTheFence) {
   EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 1");
 }
 
-TEST(FencedLane, SendsOneAtATimeWhatItsDeadOwnerHadInFlight) {
-  Bench bench;
-  bench.let_wait({1, 2, 3, 4});
-  bench.store.standing.unclean = true;
-  bench.store.standing.flight_count = 3;
-  bench.store.standing.flight_through = GlobalSequence{3};
-  bench.lane.acquire();
-  bench.journal.read();
-
-  bench.find({});
-  bench.run();
-  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
-
-  bench.store_at_broker({1});
-  EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 1");
-}
-
-TEST(FencedLane, ChargesTheMessageThatWasAloneInFlightWhenItsOwnerDied) {
-  Bench bench;
-  bench.let_wait({1});
-  bench.store.standing.unclean = true;
-  bench.store.standing.flight_count = 1;
-  bench.store.standing.flight_through = GlobalSequence{1};
-  bench.lane.acquire();
-  bench.journal.read();
-
-  bench.find({});
-  bench.run();
-
-  EXPECT_EQ(bench.journal.read(), "charge 1, note 1 in flight, send 1 after 0");
-}
-
 // --- marks
 
 TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {
@@ -119,7 +87,7 @@ TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {
   bench.store_at_broker({1, 2});
 
   EXPECT_EQ(bench.journal.read(), "mark 1-2");
-  EXPECT_EQ(bench.store.flight_count, 1);
+  EXPECT_EQ(bench.store.standing.flight_count, 1);
 }
 
 TEST(FencedLane, MarksNothingAfterAMessageWithoutAnswer) {

@@ -29,6 +29,7 @@ std::string told(std::string_view what, const relay::ParkedMessage& message) {
 EventId id_of(std::int64_t sequence) {
   Uuid::Bytes bytes{};
   bytes.back() = static_cast<std::uint8_t>(sequence);
+  bytes[bytes.size() - 2] = static_cast<std::uint8_t>(sequence >> 8);
   return EventId{bytes};
 }
 
@@ -80,9 +81,9 @@ std::unique_ptr<relay::PendingBatch> ScriptedStore::next(PartitionId, const rela
                                                : message.sequence > cursor.sequence;
     if (!is_new) continue;
     batch->messages.push_back(message);
-    const auto parked = first_parked_.find(message.stream);
+    const auto first_parked = first_parked_.find(message.stream);
     batch->messages.back().is_behind_parked =
-        parked != first_parked_.end() && parked->second < message.sequence.value();
+        first_parked != first_parked_.end() && first_parked->second < message.sequence.value();
   }
   return batch;
 }
@@ -115,11 +116,14 @@ bool ScriptedStore::advance(const relay::Lease& lease, const relay::Advance& adv
   for (const relay::PublishedRun& run : advance.published) {
     journal_.write("mark " + numbers(run.first, run.last, run.redelivery));
     take(run.first, run.last, run.redelivery);
+    if (run.redelivery > 0) continue;
+    standing.published_through = std::max(standing.published_through, run.last);
   }
   for (const relay::ParkedMessage& message : advance.parked) {
     journal_.write(told("park", message));
     const auto stream = waiting_.at({message.redelivery == 0, message.sequence.value()}).stream;
     first_parked_.try_emplace(stream, message.sequence.value());
+    parked.push_back(message.sequence.value());
     take(message.sequence, message.sequence, message.redelivery);
   }
   for (const relay::ParkedMessage& message : advance.skipped) {
@@ -127,7 +131,12 @@ bool ScriptedStore::advance(const relay::Lease& lease, const relay::Advance& adv
     take(message.sequence, message.sequence, message.redelivery);
   }
   if (durable) journal_.write("note " + std::to_string(advance.flight_count) + " in flight");
-  flight_count = advance.flight_count;
+  if (advance.broker_sequence) {
+    standing.broker_sequence = *advance.broker_sequence;
+    standing.broker_id = advance.broker_id;
+  }
+  standing.flight_count = advance.flight_count;
+  standing.flight_through = advance.flight_through;
   return true;
 }
 
@@ -135,9 +144,11 @@ bool ScriptedStore::note(const relay::Lease& lease, const relay::Trouble& troubl
   if (!change(lease)) return false;
   last_trouble = trouble;
   if (!trouble.message) return true;
-  journal_.write("charge " + std::to_string(trouble.message->sequence.value()));
-  waiting_.at({trouble.message->redelivery == 0, trouble.message->sequence.value()}).attempts =
-      trouble.message_attempts;
+  int& attempts =
+      waiting_.at({trouble.message->redelivery == 0, trouble.message->sequence.value()}).attempts;
+  journal_.write((trouble.message_attempts < attempts ? "acquit " : "charge ") +
+                 std::to_string(trouble.message->sequence.value()));
+  attempts = trouble.message_attempts;
   return true;
 }
 
@@ -151,6 +162,7 @@ bool ScriptedStore::stop(const relay::Lease& lease, std::string_view reason, std
 
 void ScriptedPublisher::publish(const OutgoingMessage& message) {
   const std::int64_t sequence = message.event.sequence.value();
+  on_publish(sequence);
   std::string line = "send " + std::to_string(sequence);
   Sent& now = sent[sequence];
   now = {.request = message.request,

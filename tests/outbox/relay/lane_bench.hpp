@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -41,6 +42,7 @@ class ScriptedStore final : public relay::Store {
   /// Lets an event wait; an event is told by its number, and `stream` says which others it follows.
   relay::PendingMessage& let_wait(std::int64_t sequence, std::int64_t stream);
 
+  /// What a new owner finds; it follows what owners note.
   relay::Standing standing{.epoch = 7};
   /// Somebody else took the partition over.
   bool is_taken_over = false;
@@ -48,9 +50,9 @@ class ScriptedStore final : public relay::Store {
   bool is_busy = false;
   /// The epochs under which the partition was changed.
   std::vector<std::int64_t> epochs;
-  /// What is known to be in flight, as the last change noted it.
-  std::int64_t flight_count = 0;
   relay::Trouble last_trouble;
+  /// In the order in which they were parked.
+  std::vector<std::int64_t> parked;
 
   std::string store_id() const override { return "the-store"; }
   int heartbeat(std::string_view, std::chrono::microseconds) override { return 0; }
@@ -95,13 +97,16 @@ class ScriptedPublisher final : public Publisher {
   /// The last one of each event.
   std::map<std::int64_t, Sent> sent;
   std::uint64_t question = 0;
+  /// Called first. What they throw goes through the lane, as if its worker died.
+  std::function<void(std::int64_t sequence)> on_publish = [](std::int64_t) {};
+  std::function<void()> on_flush = [] {};
 
   bool can(Fence) const noexcept override { return true; }
   void connect(std::uint64_t, AnswerSink&) override {}
   void disconnect() noexcept override {}
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId, std::uint64_t from) override;
-  void flush() override {}
+  void flush() override { on_flush(); }
 
  private:
   Journal& journal_;
@@ -155,7 +160,7 @@ class LaneBench : private relay::Observer, private Random {
   /// What a worker does when something happened.
   void run() {
     lane.on_time();
-    int budget = 1'000;
+    int budget = options.window;
     lane.pump(budget);
     lane.mark_if_due();
   }

@@ -92,7 +92,7 @@ TEST(OpenLane, ParksARefusedMessageAndWhatFollowsInItsStream) {
   bench.answer(1, Kind::refused);
 
   EXPECT_EQ(bench.journal.read(), "park 1 (refused), park 2 (behind)");
-  EXPECT_EQ(bench.store.flight_count, 1);
+  EXPECT_EQ(bench.store.standing.flight_count, 1);
 }
 
 TEST(OpenLane, HoldsItsPartitionWhileTheBrokerIsFull) {
