@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stela {
@@ -106,6 +107,54 @@ std::string standing(const Order& order) {
   } catch (const UsageError& e) {
     return e.what();
   }
+}
+
+TEST_P(EventStoreContract, KeepsWhatAListenerRecordsOnAnAggregateThatIsBeingSaved) {
+  Order order = Order::place(id, "jane", 100);
+  bool noted = false;
+  const Subscription listening = store->on_commit([&](const CommitNotice&) {
+    if (!std::exchange(noted, true)) order.note("confirmed");
+  });
+
+  save(*store, order);
+  EXPECT_EQ(standing(order), "version 1, 1 unsaved, 1 notes");
+  save(*store, order);
+  EXPECT_EQ(standing(order), "version 2, 0 unsaved, 1 notes");
+  EXPECT_THAT(lines(store->read_all()),
+              ElementsAre("1 order-1@1 order.placed", "2 order-1@2 order.noted"));
+}
+
+/// Records on an aggregate inside of the append of its first event.
+class Recorder : public TransactionParticipant {
+ public:
+  explicit Recorder(Order& order) : order_{order} {}
+  std::string_view name() const noexcept override { return "recorder"; }
+  std::string_view detail() const noexcept override { return "1"; }
+  bool runs_user_code() const noexcept override { return true; }
+  void on_append(Transaction&, std::span<const StoredEvent> events) override {
+    if (events.front().version == StreamVersion{2}) order_.note("appended");
+  }
+
+ private:
+  Order& order_;
+};
+
+TEST_P(EventStoreContract, KeepsWhatAParticipantRecordsOnAnAggregateThatIsBeingSaved) {
+  Order order = Order::place(id, "jane", 100);
+  Recorder recorder{order};
+  store->attach(recorder);
+
+  store->transact([&](Transaction& transaction) {
+    save(transaction, order);
+    order.ship("dhl");
+    save(transaction, order);
+    EXPECT_EQ(standing(order), "version 2, 1 unsaved, 1 notes");
+  });
+  EXPECT_EQ(standing(order), "version 2, 1 unsaved, 1 notes");
+  save(*store, order);
+  EXPECT_THAT(lines(store->read_all()),
+              ElementsAre("1 order-1@1 order.placed", "2 order-1@2 order.shipped",
+                          "3 order-1@3 order.noted"));
 }
 
 TEST_P(EventStoreContract, LeavesAnAggregateAsItWasWhenItsTransactionIsRolledBack) {

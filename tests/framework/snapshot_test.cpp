@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <utility>
 
 namespace stela {
 namespace {
@@ -158,6 +159,36 @@ TEST_F(Snapshot, OfAnotherStreamOrOfTheFutureIsDropped) {
   expect_dropped(4, 3);
   expect_dropped(9, 9);
   EXPECT_THAT(log.entries(), Each(HasSubstr("isn't of this stream")));
+}
+
+/// Adds to an aggregate once, at the next commit.
+Subscription add_at_commit(EventStore& store, SnapshotCounter<2>& counter) {
+  return store.on_commit([&counter, added = false](const CommitNotice&) mutable {
+    if (!std::exchange(added, true)) counter.add(100);
+  });
+}
+
+TEST_F(Snapshot, IsNotTakenOfAStateThatIsAheadOfWhatWasSaved) {
+  SnapshotCounter<2> counter{stream()};
+  counter.add(1);
+  counter.add(1);
+  const Subscription adding = add_at_commit(store, counter);
+  Repository<SnapshotCounter<2>>{store}.save(counter);
+
+  EXPECT_EQ(snapshot_version(), 0);
+  EXPECT_EQ(load<SnapshotCounter<2>>().state().sum, 2);
+}
+
+TEST_F(Snapshot, OfAUnitIsNotTakenOfAStateThatIsAheadOfWhatWasSaved) {
+  UnitOfWork unit{store};
+  auto& counter = unit.add(SnapshotCounter<2>{stream()});
+  counter.add(1);
+  counter.add(1);
+  const Subscription adding = add_at_commit(store, counter);
+  unit.commit();
+
+  EXPECT_EQ(snapshot_version(), 0);
+  EXPECT_EQ(load<SnapshotCounter<2>>().state().sum, 2);
 }
 
 TEST_F(Snapshot, InATransactionIsWrittenBehindIt) {

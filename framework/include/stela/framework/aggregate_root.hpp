@@ -121,14 +121,19 @@ class AggregateRoot {
     if (standing_.is_settled()) return;
     (void)saved();
     const detail::Saved committed = standing_.committed(version_);
-    if (committed.changes > 0) {
-      const auto unsaved = changes_.begin() + static_cast<std::ptrdiff_t>(committed.changes);
-      std::vector<Change> rest{std::make_move_iterator(unsaved),
-                               std::make_move_iterator(changes_.end())};
-      changes_.swap(rest);
-    }
+    drop_changes(committed.changes);
     version_ = committed.version;
     standing_.drop_ended(committed);
+  }
+
+  /// The first `count`.
+  void drop_changes(std::size_t count) {
+    if (count == 0) return;
+    if (count == changes_.size()) return changes_.clear();
+    const auto unsaved = changes_.begin() + static_cast<std::ptrdiff_t>(count);
+    std::vector<Change> rest{std::make_move_iterator(unsaved),
+                             std::make_move_iterator(changes_.end())};
+    changes_.swap(rest);
   }
 
   StreamId stream_;
@@ -196,7 +201,7 @@ struct AggregateAccess {
   /// It shows events that depend on `outcome`, unless that is null.
   template <class A>
   static void mark_loaded(A& aggregate, std::shared_ptr<const TransactionOutcome> outcome) {
-    if (outcome) aggregate.standing_.mark(std::move(outcome), {.version = aggregate.version_});
+    if (outcome) aggregate.standing_.mark_loaded(std::move(outcome), aggregate.version_);
   }
   /// UsageError unless it may be saved. In doubt it may, under an append id: that, or its version,
   /// tells what became of the save before.
@@ -208,15 +213,16 @@ struct AggregateAccess {
     aggregate.settle();
     return {aggregate.changes(), aggregate.version()};
   }
-  /// All that it recorded is saved, as far as `outcome` says; null: for good.
+  /// The first `count` unsaved changes are saved, as far as `outcome` says; null: for good. A
+  /// listener may have recorded more meanwhile.
   template <class A>
-  static void mark_saved(A& aggregate, StreamVersion version,
+  static void mark_saved(A& aggregate, std::size_t count, StreamVersion version,
                          std::shared_ptr<const TransactionOutcome> outcome) {
     aggregate.standing_.set_trouble(Trouble::none);
     if (outcome || !aggregate.standing_.is_settled()) {
-      return aggregate.standing_.mark(std::move(outcome), {aggregate.changes_.size(), version});
+      return aggregate.standing_.mark_saved(std::move(outcome), count, version);
     }
-    aggregate.changes_.clear();
+    aggregate.drop_changes(count);
     aggregate.version_ = version;
   }
   template <class A>

@@ -47,8 +47,14 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   /// Drops the marks of transactions that ended; `committed` are no changes any more.
   void drop_ended(const Saved& committed) noexcept;
 
-  void mark(std::shared_ptr<const TransactionOutcome> outcome, const Saved& saved) {
-    marks_.push_back({std::move(outcome), saved});
+  void mark_loaded(std::shared_ptr<const TransactionOutcome> outcome, StreamVersion version) {
+    marks_.push_back({std::move(outcome), {.version = version}});
+  }
+  /// `count` changes more than before are saved.
+  void mark_saved(std::shared_ptr<const TransactionOutcome> outcome, std::size_t count,
+                  StreamVersion version) {
+    if (!marks_.empty()) count += marks_.back().saved.changes;
+    marks_.push_back({std::move(outcome), {count, version}});
   }
   void set_trouble(Trouble trouble) noexcept { trouble_ = trouble; }
 

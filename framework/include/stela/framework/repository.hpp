@@ -90,23 +90,25 @@ class Snapshots {
     log.save_snapshot(aggregate.stream(), snapshot);
   }
 
-  /// As `take`, but what goes wrong is only logged: the events are safe without it.
-  static void try_take(EventLog& log, const A& aggregate, StreamVersion version,
-                       GlobalSequence sequence) noexcept {
+  /// As `take`, but what goes wrong is only logged: the events are safe without it. None if a
+  /// listener recorded more than the `changes` that the aggregate had: its state is ahead.
+  static void try_take(EventLog& log, const A& aggregate, std::size_t changes,
+                       StreamVersion version, GlobalSequence sequence) noexcept {
     try {
-      take(log, aggregate, version, sequence);
+      if (aggregate.changes().size() == changes) take(log, aggregate, version, sequence);
     } catch (const std::exception& e) {
       log_snapshot_failure(log.conventions(), aggregate.stream(), e.what());
     }
   }
 
-  /// What follows a save of events behind `before`: a snapshot, if one is due. None of what was
+  /// What follows a save of events after `before`: a snapshot, if one is due. None of what was
   /// saved before, under the same append id: somebody may have gone on from there.
-  static void after_save(EventLog& log, const A& aggregate, StreamVersion before,
-                         StreamVersion version, const AppendResult& result) noexcept {
+  static void after_save(EventLog& log, const A& aggregate, std::size_t changes,
+                         StreamVersion before, StreamVersion version,
+                         const AppendResult& result) noexcept {
     if constexpr (policy.uses_snapshots()) {
       if (result.repeated || !policy.is_due_after_saving(before.value(), version.value())) return;
-      try_take(log, aggregate, version, result.last);
+      try_take(log, aggregate, changes, version, result.last);
     }
   }
 
@@ -178,7 +180,7 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
     AggregateAccess::mark_historical(*aggregate);
   } else if constexpr (Snapshots<A>::policy.uses_snapshots()) {
     if (Snapshots<A>::policy.is_due_after_reading(loaded.events)) {
-      Snapshots<A>::try_take(log, *aggregate, version, loaded.sequence);
+      Snapshots<A>::try_take(log, *aggregate, 0, version, loaded.sequence);
     }
   }
   return aggregate;
@@ -197,7 +199,8 @@ void note_save(EventLog& log, A& aggregate, const StreamAppend& append, StreamVe
     if (result.repeated && !are_stored(log, append, before, after)) {
       return AggregateAccess::set_trouble(aggregate, Trouble::append_id_repeated);
     }
-    AggregateAccess::mark_saved(aggregate, after, log.outcome_of(result.last));
+    AggregateAccess::mark_saved(aggregate, append.events.size(), after,
+                                log.outcome_of(result.last));
   } catch (...) {
     AggregateAccess::set_trouble(aggregate, Trouble::not_noted);
     throw;
@@ -240,6 +243,8 @@ class Repository {
   /// after a CommitInDoubt it can only be saved again, under an append id, or loaded. Inside a
   /// transaction the aggregate follows that.
   ///
+  /// What a listener records on the aggregate while it is being saved is unsaved afterwards.
+  ///
   /// If the append id was used before, the aggregate can be used further only if it recorded the
   /// very events that were stored then.
   AppendResult save(A& aggregate, const SaveOptions& options = {}) {
@@ -258,7 +263,7 @@ class Repository {
       throw;
     }
     detail::note_save(*log_, aggregate, append, unsaved.version, result);
-    detail::Snapshots<A>::after_save(*log_, aggregate, unsaved.version, result.versions.front(),
+    detail::Snapshots<A>::after_save(*log_, aggregate, 0, unsaved.version, result.versions.front(),
                                      result);
     return result;
   }

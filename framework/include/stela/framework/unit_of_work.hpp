@@ -133,7 +133,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     void take_snapshot_if_due(EventLog& log, StreamVersion version,
                               const AppendResult& result) noexcept override {
       const StreamVersion before{version.value() - static_cast<std::int64_t>(encoded)};
-      detail::Snapshots<A>::after_save(log, aggregate, before, version, result);
+      detail::Snapshots<A>::after_save(log, aggregate, encoded, before, version, result);
     }
     void set_in_doubt() noexcept override {
       detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
