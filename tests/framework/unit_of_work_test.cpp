@@ -91,6 +91,18 @@ TEST_F(UnitOfWorkTest, RefusesTwoObjectsForOneStream) {
               HasSubstr("record on that"));
 }
 
+TEST_F(UnitOfWorkTest, RefusesAnAggregateOfAStreamThatItAppendedTo) {
+  given_an_order();
+  unit.append(id.stream(), ExpectedVersion::exactly(StreamVersion{1}), OrderNoted{"x"});
+
+  EXPECT_THAT(message_of<UsageError>([&] { unit.load<Order>(id).note("y"); }),
+              HasSubstr("'order-1' has events in this unit of work"));
+  EXPECT_THAT(message_of<UsageError>([&] { unit.add(Order{id}); }),
+              HasSubstr("'order-1' has events in this unit of work"));
+  unit.commit();
+  EXPECT_EQ(unit.load<Order>(id).version(), StreamVersion{2});
+}
+
 class Archive : public AggregateRoot<test::OrderState, test::OrderEvents> {
  public:
   static constexpr std::string_view category = "order";

@@ -38,7 +38,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   UnitOfWork(const UnitOfWork&) = delete;
   UnitOfWork& operator=(const UnitOfWork&) = delete;
 
-  /// The aggregate, owned by the unit. AggregateNotFound if it has no events.
+  /// The aggregate, owned by the unit. AggregateNotFound if it has no events; UsageError if this
+  /// unit appended to its stream.
   template <Aggregate A>
   A& load(const Id<A>& id) {
     A* const found = find(id);
@@ -164,6 +165,11 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     auto tracked = std::make_unique<TrackedAggregate<A>>(std::move(aggregate));
     A& kept = tracked->aggregate;
     Entry& entry = by_stream_[tracked->stream()];
+    if (entry.loose != nullptr) {
+      detail::refuse_saving(tracked->stream(),
+                            "has events in this unit of work that its aggregate doesn't know; load "
+                            "the aggregate before, and record on it");
+    }
     tracked_.push_back(std::move(tracked));
     entry.tracked = tracked_.back().get();
     return kept;
