@@ -31,42 +31,45 @@ void check(Trouble trouble, const StreamId& stream) {
 
 }  // namespace
 
+bool AggregateStanding::Mark::has_gone(State state, const StreamId& stream) const {
+  if (state == State::in_doubt) check(Trouble::commit_in_doubt, stream);
+  if (state != State::rolled_back) return false;
+  if (saved.changes > 0) return true;
+  refuse_using(stream, "was loaded inside a transaction that was rolled back");
+}
+
 Saved AggregateStanding::saved(const StreamId& stream, StreamVersion before) const {
   check(trouble_, stream);
   Saved saved{.version = before};
   for (const Mark& mark : marks_) {
-    const State state = mark.state();
-    if (state == State::in_doubt) check(Trouble::commit_in_doubt, stream);
-    // It takes those after it with it: they were inside the same transaction.
-    if (state == State::rolled_back) {
-      if (mark.saved.changes > 0) break;
-      refuse_using(stream, "was loaded inside a transaction that was rolled back");
-    }
+    if (mark.has_gone(mark.state(), stream)) break;
     saved = mark.saved;
   }
   return saved;
 }
 
-Saved AggregateStanding::committed(StreamVersion before) const noexcept {
-  Saved saved{.version = before};
+Settled AggregateStanding::settled(const StreamId& stream, StreamVersion before) const {
+  check(trouble_, stream);
+  Settled settled{.committed = {.version = before}};
   for (const Mark& mark : marks_) {
-    if (mark.state() != State::committed) break;
-    saved = mark.saved;
+    const State state = mark.state();
+    if (mark.has_gone(state, stream)) break;
+    if (state == State::committed && settled.first_open == settled.end_of_open) {
+      settled.committed = mark.saved;
+      ++settled.first_open;
+    }
+    ++settled.end_of_open;
   }
-  return saved;
+  return settled;
 }
 
-void AggregateStanding::drop_ended(const Saved& committed) noexcept {
-  std::size_t kept = 0;
-  for (Mark& mark : marks_) {
-    const State state = mark.state();
-    if (state == State::rolled_back) break;
-    if (state == State::committed && kept == 0) continue;
-    mark.saved.changes -= committed.changes;
-    if (&marks_[kept] != &mark) marks_[kept] = std::move(mark);
-    ++kept;
-  }
-  marks_.erase(marks_.begin() + static_cast<std::ptrdiff_t>(kept), marks_.end());
+void AggregateStanding::drop_ended(const Settled& settled) noexcept {
+  const auto at = [&](std::size_t index) {
+    return marks_.begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  marks_.erase(at(settled.end_of_open), marks_.end());
+  marks_.erase(marks_.begin(), at(settled.first_open));
+  for (Mark& mark : marks_) mark.saved.changes -= settled.committed.changes;
 }
 
 }  // namespace stela::detail

@@ -119,11 +119,10 @@ class AggregateRoot {
   /// Forgets of the changes what is stored for good.
   void settle() {
     if (standing_.is_settled()) return;
-    (void)saved();
-    const detail::Saved committed = standing_.committed(version_);
-    drop_changes(committed.changes);
-    version_ = committed.version;
-    standing_.drop_ended(committed);
+    const detail::Settled settled = standing_.settled(stream_, version_);
+    drop_changes(settled.committed.changes);
+    version_ = settled.committed.version;
+    standing_.drop_ended(settled);
   }
 
   /// The first `count`.

@@ -20,6 +20,15 @@ struct Saved {
   StreamVersion version = {};
 };
 
+/// What has become of an aggregate's marks, all seen at one moment: transactions end meanwhile.
+struct Settled {
+  /// What can't be rolled back any more.
+  Saved committed = {};
+  /// Which marks are of transactions that haven't ended.
+  std::size_t first_open = 0;
+  std::size_t end_of_open = 0;
+};
+
 /// Why an aggregate may not be what is stored.
 enum class Trouble : std::uint8_t {
   none,
@@ -42,10 +51,10 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   /// if it was loaded in a transaction that was rolled back.
   Saved saved(const StreamId& stream, StreamVersion before) const;
 
-  /// As `saved`, but only what can't be rolled back any more.
-  Saved committed(StreamVersion before) const noexcept;
-  /// Drops the marks of transactions that ended; `committed` are no changes any more.
-  void drop_ended(const Saved& committed) noexcept;
+  /// The same, to go on from. UsageError as `saved`.
+  Settled settled(const StreamId& stream, StreamVersion before) const;
+  /// Drops the marks of transactions that had ended; what was committed are no changes any more.
+  void drop_ended(const Settled& settled) noexcept;
 
   void mark_loaded(std::shared_ptr<const TransactionOutcome> outcome, StreamVersion version) {
     marks_.push_back({std::move(outcome), {.version = version}});
@@ -68,6 +77,9 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
     TransactionOutcome::State state() const noexcept {
       return outcome ? outcome->state() : TransactionOutcome::State::committed;
     }
+    /// True if it was rolled back, and takes those after it with it: they were inside the same
+    /// transaction. UsageError if nobody knows, or if it is a load.
+    bool has_gone(TransactionOutcome::State state, const StreamId& stream) const;
   };
 
   std::vector<Mark> marks_;
