@@ -62,6 +62,17 @@ TEST(OutOfMemory, InASaveHangsNobodyAndLeavesTheAggregateTrue) {
   }
 }
 
+TEST(OutOfMemory, InARecordLeavesAStateOfWhatIsKept) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    Order order = Order::place(Id<Order>::from("1"), "jane", 100);
+    struck = strikes(nth, [&] { order.note("longer than what a string keeps in itself"); });
+
+    EXPECT_EQ(order.state().notes + 1, static_cast<std::int64_t>(order.changes().size()));
+  }
+}
+
 TEST(OutOfMemory, InATransactionWithASavepointLeavesWhatItSavedTrue) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {

@@ -104,8 +104,14 @@ class AggregateRoot {
                   "stela: the aggregate records an event that isn't in its event set; add it");
     if (historical_ || is_replaying()) detail::refuse_recording(stream_, historical_);
     settle();
-    state_.apply(std::as_const(event));
+    // Kept first: what the state has seen must not be lost when memory runs out.
     changes_.emplace_back(std::in_place_type<E>, std::move(event));
+    try {
+      state_.apply(std::as_const(std::get<E>(changes_.back())));
+    } catch (...) {
+      changes_.pop_back();
+      throw;
+    }
   }
 
  private:
