@@ -47,7 +47,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   encoders.reserve(tracked_.size());
   for (const auto& tracked : tracked_) {
     detail::EventEncoder encoder{log_.conventions(), tracked->stream()};
-    tracked->encode(encoder);
+    tracked->encode(log_, encoder);
     tracked->encoded = encoder.events().size();
     if (encoder.events().empty()) continue;
     encoders.push_back(std::move(encoder));

@@ -1,13 +1,18 @@
 // What follows the transaction, however it ends: kinds of events, aggregates, heads, snapshots.
 #include "contract/event_store.hpp"
+#include "support/messages.hpp"
 #include "support/orders.hpp"
+#include "support/process.hpp"
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,6 +22,7 @@ namespace {
 using test::EventStoreContract;
 using test::lines;
 using test::Order;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -249,6 +255,32 @@ TEST_P(EventStoreContract, LetsNobodyUseWhatWasLoadedFromEventsThatWereRolledBac
             "'order-1' was loaded inside a transaction that was rolled back; load it again");
   EXPECT_THROW(after->note("second"), UsageError);
   EXPECT_THROW(save(*store, *after), UsageError);
+}
+
+TEST_P(EventStoreContract, SavesWhatATransactionIsNotFinishedWithNowhereElse) {
+  Order order = Order::place(id, "jane", 100);
+  std::vector<std::string> refusals;
+  std::atomic<bool> done{false};
+  std::jthread elsewhere;
+  roll_back(*store, [&](Transaction& transaction) {
+    save(transaction, order);
+    const auto save_copies = [&, copy = order]() mutable {
+      copy.note("first");
+      UnitOfWork unit{*store};
+      unit.add(Order{copy});
+      refusals.push_back(test::message_of<UsageError>([&] { save(*store, copy); }));
+      refusals.push_back(test::message_of<UsageError>([&] { unit.commit(); }));
+      done = true;
+    };
+    elsewhere = std::jthread{save_copies};
+    EXPECT_TRUE(test::eventually([&] { return done.load(); }, std::chrono::seconds{5}));
+  });
+  elsewhere.join();
+
+  EXPECT_THAT(refusals, Each("'order-1' was loaded or saved in a transaction that hasn't ended; "
+                             "save it there, or afterwards"));
+  save(*store, order);
+  EXPECT_EQ(standing(order), "version 1, 0 unsaved, 0 notes");
 }
 
 TEST_P(EventStoreContract, MakesASavepointOfANestedTransaction) {

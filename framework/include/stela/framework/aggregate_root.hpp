@@ -218,6 +218,11 @@ struct AggregateAccess {
     aggregate.settle();
     return {aggregate.changes(), aggregate.version()};
   }
+  /// True if it was loaded or saved in a transaction that hadn't ended when its save began.
+  template <class A>
+  static bool depends_on_a_transaction(const A& aggregate) noexcept {
+    return aggregate.standing_.has_marks();
+  }
   /// The first `count` unsaved changes are saved, as far as `outcome` says; null: for good. A
   /// listener may have recorded more meanwhile.
   template <class A>

@@ -186,6 +186,19 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
   return aggregate;
 }
 
+/// After `begin_save`: UsageError if the aggregate depends on a transaction that hasn't ended, and
+/// `log` isn't one. By the time that the append gets its turn that may be rolled back, and others
+/// may have taken its versions.
+template <class A>
+void check_is_not_open_elsewhere(EventLog& log, const A& aggregate) {
+  if (!AggregateAccess::depends_on_a_transaction(aggregate)) return;
+  // What an event depends on that is appended now.
+  if (log.outcome_of(GlobalSequence::max()) != nullptr) return;
+  refuse_saving(aggregate.stream(),
+                "was loaded or saved in a transaction that hasn't ended; save it there, or "
+                "afterwards");
+}
+
 /// True if the stream has these very events behind `before`, and reached `after` with them.
 STELA_FRAMEWORK_EXPORT bool are_stored(EventLog& log, const StreamAppend& append,
                                        StreamVersion before, StreamVersion after);
@@ -245,12 +258,16 @@ class Repository {
   ///
   /// What a listener records on the aggregate while it is being saved is unsaved afterwards.
   ///
+  /// UsageError if it was loaded or saved in a transaction that hasn't ended, and this isn't inside
+  /// one: others may take its versions if that is rolled back.
+  ///
   /// If the append id was used before, the aggregate can be used further only if it recorded the
   /// very events that were stored then.
   AppendResult save(A& aggregate, const SaveOptions& options = {}) {
     check(aggregate);
     const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
     if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
+    detail::check_is_not_open_elsewhere(*log_, aggregate);
     detail::EventEncoder encoder{log_->conventions(), aggregate.stream()};
     detail::encode_changes(encoder, unsaved.changes);
     const StreamAppend append{aggregate.stream(), ExpectedVersion::exactly(unsaved.version),

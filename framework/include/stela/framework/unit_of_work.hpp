@@ -108,7 +108,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual const StreamId& stream() const noexcept = 0;
     virtual StreamVersion version() const = 0;
     virtual std::size_t recorded() const = 0;
-    virtual void encode(detail::EventEncoder& encoder) const = 0;
+    virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
     virtual void take_snapshot_if_due(EventLog& log, StreamVersion version,
                                       const AppendResult& result) noexcept = 0;
     virtual void set_in_doubt() noexcept = 0;
@@ -128,8 +128,12 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     const StreamId& stream() const noexcept override { return aggregate.stream(); }
     StreamVersion version() const override { return aggregate.version(); }
     std::size_t recorded() const override { return aggregate.changes().size(); }
-    void encode(detail::EventEncoder& encoder) const override {
-      detail::encode_changes(encoder, aggregate.changes());
+    void encode(EventLog& log, detail::EventEncoder& encoder) override {
+      const auto unsaved = detail::AggregateAccess::begin_save(aggregate, false);
+      if (!unsaved.changes.empty() || is_required) {
+        detail::check_is_not_open_elsewhere(log, aggregate);
+      }
+      detail::encode_changes(encoder, unsaved.changes);
     }
     void take_snapshot_if_due(EventLog& log, StreamVersion version,
                               const AppendResult& result) noexcept override {
