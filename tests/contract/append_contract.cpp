@@ -253,6 +253,21 @@ TEST_P(EventStoreContract, RepeatsAnAppendUnderItsId) {
                UsageError);
 }
 
+TEST_P(EventStoreContract, RepeatsAnAppendThatNamesAStreamTwice) {
+  const NewEvent event{"a", 1, false, "{}"};
+  const StreamId one = StreamId::parse("order-1");
+  const StreamId other = StreamId::parse("order-2");
+  const std::vector<StreamAppend> appends{{one, ExpectedVersion::none(), {&event, 1}},
+                                          {other, ExpectedVersion::none(), {&event, 1}},
+                                          {one, ExpectedVersion::any(), {&event, 1}}};
+  store->append({.streams = appends, .append_id = "cmd-1"});
+
+  const AppendResult again = store->append({.streams = appends, .append_id = "cmd-1"});
+  EXPECT_TRUE(again.repeated);
+  EXPECT_EQ(again.last, GlobalSequence{3});
+  EXPECT_THROW(store->append({.streams = {appends.data(), 2}, .append_id = "cmd-1"}), UsageError);
+}
+
 TEST_P(EventStoreContract, ForgetsTheIdOfAnAppendThatFailed) {
   const NewEvent event{"a", 1, false, "{}"};
   EXPECT_THROW(append("order-1", ExpectedVersion::exactly(StreamVersion{5}), {event}, "cmd-1"),

@@ -35,6 +35,15 @@ std::unordered_map<std::int64_t, Appended> appended_versions(Connection& connect
   return streams;
 }
 
+bool are_counts_of(const std::unordered_map<std::int64_t, std::int64_t>& counts,
+                   const std::unordered_map<std::int64_t, Appended>& streams) {
+  const auto has_count = [&](const auto& stream) {
+    const auto count = counts.find(stream.first);
+    return count != counts.end() && count->second == stream.second.events;
+  };
+  return counts.size() == streams.size() && std::all_of(streams.begin(), streams.end(), has_count);
+}
+
 }  // namespace
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
@@ -90,20 +99,15 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
                        "' doesn't match its checksum; restore it from a backup"};
   }
   const auto appended = appended_versions(*connection_, result);
-  std::int64_t wanted = 0;
-  std::int64_t missing =
-      result.last > GlobalSequence{} ? result.last.value() - result.first.value() + 1 : 0;
-  bool differs = false;
+  // A stream may stand in the request several times.
+  std::unordered_map<std::int64_t, std::int64_t> wanted;
   for (const StreamAppend& append : request.streams) {
-    const auto stream = appended.find(head_of(append.stream).second.stream);
-    const Appended there = stream != appended.end() ? stream->second : Appended{};
-    const auto count = static_cast<std::int64_t>(append.events.size());
-    differs = differs || there.events != count;
-    wanted += count;
-    missing -= count;
-    result.versions.emplace_back(there.version);
+    const std::int64_t stream = head_of(append.stream).second.stream;
+    const auto there = appended.find(stream);
+    result.versions.emplace_back(there != appended.end() ? there->second.version : 0);
+    if (!append.events.empty()) wanted[stream] += static_cast<std::int64_t>(append.events.size());
   }
-  if (wanted > 0 && (differs || missing != 0)) throw_id_of_another(request.append_id);
+  if (!wanted.empty() && !are_counts_of(wanted, appended)) throw_id_of_another(request.append_id);
   return true;
 }
 
