@@ -63,6 +63,18 @@ TEST(SqliteOpen, SaysWhatIsWrongWithAPath) {
               HasSubstr("there is no database"));
 }
 
+TEST(SqliteOpen, MakesADatabaseOfAnEmptyFileOnlyIfItMayMakeOne) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  std::ofstream{path};
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { (void)sqlite::open(path, {.create = false}); }),
+              HasSubstr("is empty"));
+  EXPECT_TRUE(fs::is_empty(path));
+  EXPECT_FALSE(fs::exists(path + "-lock"));
+
+  EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{});
+}
+
 TEST(SqliteOpen, RefusesANameThatSqliteReadsInItsOwnWay) {
   const test::TempDir dir;
   EXPECT_THAT(message_of<UsageError>([] { (void)sqlite::open(":memory:"); }),

@@ -131,6 +131,9 @@ void recognise(Connection& connection, const std::string& path, const Options& o
   const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
   if (id == application_id) return;
+  if (id == 0 && tables == 0 && !options.create) {
+    throw SchemaMismatch{"'" + path + "' is empty: no database has been made in it yet"};
+  }
   if (id == 0 && (tables == 0 || options.share_file)) return;
   throw SchemaMismatch{
       "'" + path + "' is a database of another application (application id " + std::to_string(id) +
