@@ -8,7 +8,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -29,6 +28,7 @@ class ToolBadInput : public testing::Test {
     std::ofstream{dir_.file("text.db")} << "This is a letter, and longer than a page's header is.";
     std::ofstream{dir_.file("foreign.db")};
     RawSqlite{dir_.file("foreign.db")}.run("CREATE TABLE letters (text TEXT)");
+    std::ofstream{dir_.file("empty.db")};
     run_well({"migrate", "--db", dir_.file("newer.db")});
     RawSqlite{dir_.file("newer.db")}.run(
         "INSERT INTO stela_migrations SELECT module, number + 100, name, checksum, applied_at "
@@ -65,6 +65,14 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
       {{"outbox", "status", "--db", file("foreign.db")}, 1, "foreign.db"},
       {{"outbox", "status", "--db", file("newer.db")}, 1, "newer"},
       {{"migrate", "--db", file("newer.db")}, 1, "newer"},
+      {{"checkpoint"}, 2, "which database? Say --db FILE"},
+      {{"checkpoint", "--db", file("none.db")}, 3, "there is no database at"},
+      {{"checkpoint", "--db", file("text.db")}, 1, "text.db"},
+      {{"checkpoint", "--db", file("foreign.db")}, 1, "foreign.db"},
+      {{"checkpoint", "--db", file("empty.db")}, 1, "empty.db' is empty"},
+      {{"outbox", "status", "--db", file("empty.db")}, 1, "empty.db' is empty"},
+      {{"checkpoint", "--db", file("newer.db")}, 1, "newer"},
+      {{"checkpoint", "now", "--db", db_}, 2, "now"},
       {{"migrate", "--db", file("nowhere/shop.db")}, 1, "nowhere"},
       {{"backup", "--db", db_, db_}, 2, "shop.db"},
       {{"config", "show", "--config", file("bad.toml")}, 2, "bad.toml:1: "},
@@ -218,13 +226,6 @@ TEST_F(ToolBadInput, ADatabaseInUseIsSaidSo) {
   EXPECT_THAT(ran.err, HasSubstr("locked"));
   raw.run("ROLLBACK");
   EXPECT_EQ(lines_of(run_well({"events", "list", "--db", db_, "--json"})).size(), 1U);
-}
-
-/// As somebody who isn't root: root may read everything.
-Ran run_unprivileged(std::vector<std::string> words) {
-  if (geteuid() != 0) return run(words);
-  words.insert(words.begin(), {"--reuid=65534", "--regid=65534", "--clear-groups", program()});
-  return run(words, {.program = "/usr/bin/setpriv"});
 }
 
 TEST_F(ToolBadInput, NoPermissionIsSaidSo) {

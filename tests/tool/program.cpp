@@ -127,6 +127,13 @@ std::string run_well(const std::vector<std::string>& arguments, const RunOptions
   return ran.out;
 }
 
+Ran run_unprivileged(std::vector<std::string> arguments) {
+  if (geteuid() != 0) return run(arguments);
+  arguments.insert(arguments.begin(),
+                   {"--reuid=65534", "--regid=65534", "--clear-groups", program()});
+  return run(arguments, {.program = "/usr/bin/setpriv"});
+}
+
 std::string member(const std::string& json, const std::string& name) {
   const std::string key = "\"" + name + "\":";
   const std::size_t at = json.find(key);

@@ -34,6 +34,9 @@ Ran run(const std::vector<std::string>& arguments, const RunOptions& options = {
 /// As run, but the test fails unless it ends with 0; what it printed.
 std::string run_well(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
+/// As run, by somebody who isn't root: root may read everything.
+Ran run_unprivileged(std::vector<std::string> arguments);
+
 /// One that goes on: killed when this goes. What it prints can be read meanwhile.
 class Running {
  public:

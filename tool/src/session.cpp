@@ -7,6 +7,7 @@
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/projections/operations.hpp>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,6 +15,14 @@
 
 namespace stela::tool {
 namespace {
+
+/// Whether this user may write to a database: the file, and the folder where its log is.
+bool may_write_to(const std::string& path) {
+  std::error_code ignored;
+  const auto folder = std::filesystem::weakly_canonical(path, ignored).parent_path();
+  return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 &&
+         faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0;
+}
 
 sqlite::Store open(Invocation& invocation, const Session::Options& options, LogSink& log) {
   const std::string path = invocation.database();
@@ -23,10 +32,17 @@ sqlite::Store open(Invocation& invocation, const Session::Options& options, LogS
     throw Exit{not_found, "there is no database at '" + path + "'; '" + invocation.app.name +
                               " migrate --db FILE' makes one"};
   }
-  return sqlite::open(path, {.create = false,
-                             .busy_timeout = invocation.settings().duration("store.busy_timeout"),
-                             .log = options.log != nullptr ? options.log : &log,
-                             .metrics = options.metrics});
+  sqlite::Options wanted{.create = false,
+                         .busy_timeout = invocation.settings().duration("store.busy_timeout"),
+                         .log = options.log != nullptr ? options.log : &log,
+                         .metrics = options.metrics};
+  try {
+    return sqlite::open(path, wanted);
+  } catch (const StoreFailed&) {
+    if (!options.only_reads || may_write_to(path)) throw;
+  }
+  wanted.read_only = true;
+  return sqlite::open(path, wanted);
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ class Session {
     /// For those who write there themselves; null: stderr.
     LogSink* log = nullptr;
     MetricSink* metrics = &no_metrics();
+    /// Whether a database is opened to be read only where this user can't write to it.
+    bool only_reads = false;
   };
 
   /// Opens what `--db` names. Exit 3 if there is no database.

@@ -187,7 +187,7 @@ int check(Invocation& call) {
   measures_of({}, call.arguments);
   OutboxStatus status;
   try {
-    Session session{call};
+    Session session{call, {.only_reads = true}};
     status = session.operations().status();
   } catch (const Misuse&) {
     throw;

@@ -1,4 +1,4 @@
-// migrate, verify, backup, doctor.
+// migrate, verify, backup, checkpoint, doctor.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -6,6 +6,7 @@
 #include "session.hpp"
 
 #include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/outbox/verify.hpp>
@@ -77,7 +78,7 @@ void print_problem(Invocation& call, const sqlite::Problem& problem) {
 
 int verify(Invocation& call) {
   const Signals signals;
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "steps"};
   const auto outbox = outbox_check(session.partitioner());
   const std::array<sqlite::Check*, 1> checks{outbox.get()};
@@ -112,7 +113,7 @@ int verify(Invocation& call) {
 
 int backup(Invocation& call) {
   const Signals signals;
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const std::string& path = call.arguments.operands().front();
   ProgressBar bar{call.out, "pages"};
   const auto result = sqlite::backup(
@@ -134,6 +135,32 @@ int backup(Invocation& call) {
                   in_bytes(result.bytes) + ".");
   }
   return done;
+}
+
+std::string in_words(const sqlite::CheckpointResult& result) {
+  if (result.complete) return "The write-ahead log is empty.";
+  if (result.pages_left == 0) {
+    return "Everything is in the database, but another connection still uses the write-ahead log.";
+  }
+  return counted(result.pages_left, "page") +
+         " of the write-ahead log can't move to the database yet: another connection reads an "
+         "older state.";
+}
+
+int checkpoint(Invocation& call) {
+  Session session{call};
+  const auto result = sqlite::checkpoint(session.store());
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter{text}
+        .add("complete", result.complete)
+        .add("pages_left", result.pages_left)
+        .close();
+    call.out.json(text);
+  } else {
+    call.out.line(in_words(result));
+  }
+  return result.complete ? done : failed;
 }
 
 }  // namespace
@@ -161,6 +188,15 @@ std::vector<Command> database_commands() {
        .options = {db_option},
        .examples = {{"to another disk", "backup /mnt/backup/shop.db"}},
        .run = backup},
+      {.path = "checkpoint",
+       .summary = "Move the write-ahead log into the database",
+       .about =
+           "Stela does so by itself as the log grows; this is for a quiet hour, and gives the disk "
+           "its space back. Waits for other connections for up to store.busy_timeout, and appends "
+           "wait meanwhile. Exit code 1 if one of them keeps the log from being emptied.",
+       .options = {db_option},
+       .examples = {{"in a quiet hour", "checkpoint --db shop.db"}},
+       .run = checkpoint},
   };
 }
 

@@ -29,7 +29,7 @@ int list(Invocation& call) {
   const std::int64_t limit =
       call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
   if (call.arguments.has("--newest-first")) selection.query.direction = Direction::backward;
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const Codec codec = codec_of(session.store());
   Table table{{{"SEQUENCE", Table::Align::right},
                {"RECORDED AT"},
@@ -92,7 +92,7 @@ void show_sheet(Invocation& call, sqlite::Store& store, const StoredEvent& event
 }
 
 int show(Invocation& call) {
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const std::string& what = call.arguments.operands().front();
   const auto sequence = find(session.store(), what);
   if (sequence) {
@@ -172,7 +172,7 @@ void print_stats(Invocation& call, std::span<const sqlite::KindCount> kinds) {
 
 int stats(Invocation& call) {
   const Signals signals;
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   auto kinds = sqlite::count_events(
       session.store(),

@@ -19,7 +19,7 @@ nats::InboxQuery query_of(const Arguments& arguments) {
 
 int list(Invocation& call) {
   const nats::InboxQuery query = query_of(call.arguments);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   nats::Inbox inbox{session.store()};
   Table table{{{"LETTER", Table::Align::right},
                {"CONSUMER"},
@@ -55,7 +55,7 @@ int list(Invocation& call) {
 
 int gaps(Invocation& call) {
   const nats::InboxQuery query = query_of(call.arguments);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   nats::Inbox inbox{session.store()};
   Table table{{{"GAP", Table::Align::right},
                {"CONSUMER"},

@@ -26,7 +26,7 @@ Mode mode_of(const Arguments& arguments) {
 }
 
 int status(Invocation& call) {
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
     call.out.json(to_json(seen));
@@ -37,7 +37,7 @@ int status(Invocation& call) {
 }
 
 int workers(Invocation& call) {
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (!call.out.is_json()) {
     print_workers(seen, call.out);
@@ -80,7 +80,7 @@ MessageQuery query_of(const Arguments& arguments) {
 
 int list(Invocation& call) {
   const MessageQuery query = query_of(call.arguments);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const auto messages = session.operations().list(query);
   Table table{{{"SEQUENCE", Table::Align::right},
                {"STATE"},
@@ -146,7 +146,7 @@ void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_ret
 int show(Invocation& call) {
   const GlobalSequence sequence{
       to_integer(call.arguments.operands().front(), "a sequence", {1, largest})};
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const auto message = session.operations().show(sequence);
   if (!message) {
     throw Exit{not_found, "event " + std::to_string(sequence.value()) +

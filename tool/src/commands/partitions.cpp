@@ -11,7 +11,7 @@ namespace stela::tool {
 namespace {
 
 int list(Invocation& call) {
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
     call.out.json(to_json(seen));

@@ -50,7 +50,7 @@ std::string problem_of(const ProjectorStatus& status) {
 }
 
 int print(Invocation& call, bool only_halted) {
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   Table table{{{"PROJECTOR"},
                {"KIND"},
                {"V", Table::Align::right},

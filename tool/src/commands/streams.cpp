@@ -23,7 +23,7 @@ sqlite::StreamListing listing_of(const Arguments& arguments) {
 
 int list(Invocation& call) {
   const sqlite::StreamListing which = listing_of(call.arguments);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const auto streams = sqlite::list_streams(session.store(), which);
   Table table{{{"STREAM"},
                {"VERSION", Table::Align::right},
@@ -68,7 +68,7 @@ int show(Invocation& call) {
   }
   if (const auto to = call.arguments.integer("--to", versions)) query.to = StreamVersion{*to};
   query.limit = call.arguments.integer("--limit", {1, largest}).value_or(no_limit);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const Codec codec = session.store().conventions().codec;
   Table table{{{"VERSION", Table::Align::right},
                {"RECORDED AT"},
@@ -105,7 +105,7 @@ int state(Invocation& call) {
   }
   const auto at = call.arguments.text("--at");
   const Moment moment = at ? to_moment(*at, "--at") : Moment{};
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   const App::State shown = (*read)(session.store(), stream, moment);
   std::string text;
   json::ObjectWriter object{text};
@@ -122,7 +122,7 @@ int state(Invocation& call) {
 
 int list_snapshots(Invocation& call) {
   const sqlite::StreamListing which = listing_of(call.arguments);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   Table table{{{"STREAM"},
                {"VERSION", Table::Align::right},
                {"STATE VERSION", Table::Align::right},

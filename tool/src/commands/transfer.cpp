@@ -49,7 +49,7 @@ int export_events(Invocation& call) {
   const EventSelection selection{call.arguments};
   const std::string path = file_of(call.arguments);
   const Signals signals;
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
   const auto options = options_of(bar, signals);

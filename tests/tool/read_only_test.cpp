@@ -1,0 +1,122 @@
+// Commands that only read, where this user can't write: on read-only media, in files of others.
+#include "support/small_disk.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace stela::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+class ToolReadOnly : public testing::Test {
+ protected:
+  ToolReadOnly() {
+    run_well({"migrate", "--db", original_});
+    run_well({"outbox", "enable", "--db", original_});
+    for (const char* const stream : {"order-1", "order-2"}) {
+      run_well({"events", "append", "--db", original_, "--stream", stream, "--type", "order.placed",
+                "--publish", "--data", "{}"});
+    }
+    fs::copy_file(original_, copy_);
+    disk_.make_read_only();
+  }
+  static Ran run_on(const std::string& database, std::vector<std::string> words) {
+    words.insert(words.end(), {"--db", database});
+    return run(words);
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string original_ = dir_.file("shop.db");
+  SmallDisk disk_{4};
+  std::string copy_ = disk_.file("shop.db");
+};
+
+TEST_F(ToolReadOnly, PrintsWhatItPrintsElsewhere) {
+  const std::vector<std::vector<std::string>> table{
+      {"verify"},
+      {"verify", "--thorough", "--json"},
+      {"events", "list"},
+      {"events", "show", "2"},
+      {"events", "stats"},
+      {"streams", "list"},
+      {"streams", "show", "order-2"},
+      {"snapshots", "list"},
+      {"export"},
+      {"outbox", "list", "--json"},
+      {"outbox", "workers"},
+      {"projections", "list"},
+      {"projections", "halted"},
+  };
+  for (const auto& words : table) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    const Ran expected = run_on(original_, words);
+    const Ran ran = run_on(copy_, words);
+    EXPECT_EQ(ran.err, expected.err);
+    EXPECT_EQ(ran.out, expected.out);
+    EXPECT_EQ(ran.code, 0);
+  }
+}
+
+TEST_F(ToolReadOnly, ShowsTheOutbox) {
+  const Ran status = run_on(copy_, {"outbox", "status", "--json"});
+  EXPECT_EQ(status.err, "");
+  EXPECT_EQ(member(status.out, "pending"), "2");
+  EXPECT_THAT(run_on(copy_, {"outbox", "show", "2"}).out, HasSubstr("order-2"));
+  EXPECT_THAT(run_on(copy_, {"outbox", "partitions", "list"}).out, HasSubstr("PENDING"));
+  const Ran checked = run_on(copy_, {"outbox", "check"});
+  EXPECT_EQ(checked.code, 2) << checked.err;
+  EXPECT_THAT(checked.out, HasSubstr("CRITICAL: workers is 0"));
+}
+
+TEST_F(ToolReadOnly, BacksUp) {
+  const std::string backup = dir_.file("backup.db");
+  const Ran ran = run_on(copy_, {"backup", backup});
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(run_on(backup, {"export"}).out, run_on(original_, {"export"}).out);
+}
+
+TEST_F(ToolReadOnly, ReadsAFileOfAnotherUser) {
+  if (run_unprivileged({"version"}).code != 0) {
+    GTEST_SKIP() << "nobody else may run the program where it was built";
+  }
+  constexpr auto everybody_reads = static_cast<fs::perms>(0755);
+  fs::permissions(dir_.path(), everybody_reads);
+  fs::permissions(original_, fs::perms::owner_read | fs::perms::others_read);
+  for (const std::string command : {"verify", "export"}) {
+    const Ran expected = run_on(original_, {command});
+    const Ran ran = run_unprivileged({command, "--db", original_});
+    EXPECT_EQ(ran.err, expected.err);
+    EXPECT_EQ(ran.out, expected.out);
+    EXPECT_EQ(ran.code, 0);
+  }
+}
+
+TEST_F(ToolReadOnly, RefusesToWriteInOneSentence) {
+  const std::vector<std::vector<std::string>> table{
+      {"events", "append", "--stream", "order-1", "--type", "a.b", "--data", "{}"},
+      {"checkpoint"},
+      {"migrate"},
+      {"outbox", "retry", "--all"},
+      {"append-ids", "purge", "--older-than", "1d", "--yes"},
+  };
+  for (const auto& words : table) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    const Ran ran = run_on(copy_, words);
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("is read-only"));
+    EXPECT_THAT(lines_of(ran.err), SizeIs(1));
+  }
+}
+
+}  // namespace
+}  // namespace stela::test
