@@ -38,11 +38,11 @@ class Consuming : public ::testing::Test {
     return {.url = server.url(),
             .name = name,
             .stream = "SHOP",
-            .ack_wait = 2'000ms,
+            .ack_wait = 1'000ms,
             .retry_backoff = 20ms,
             .retry_backoff_max = 50ms,
             .max_attempts = 3,
-            .gap_patience = 300ms};
+            .gap_patience = 1'100ms};
   }
 
   /// Notes what it handles in the ledger.
@@ -453,6 +453,9 @@ TEST(ConsumerOptions, AreRefusedWithTheRuleTheyBreak) {
   EXPECT_THAT(problem({.name = "a.b"}), HasSubstr("not 'a.b'"));
   EXPECT_THAT(problem({.name = "a", .batch_size = 0}), HasSubstr("batch_size is 1 to 10000"));
   EXPECT_THAT(problem({.name = "a", .max_ack_pending = 10}), HasSubstr("max_ack_pending"));
+  EXPECT_THAT(problem({.name = "a", .gap_patience = 30'000ms}),
+              HasSubstr("gap_patience is at most ack_wait"));
+  EXPECT_EQ(problem({.name = "a", .gap_patience = 30'001ms}), "none");
   EXPECT_THAT(problem({.url = "nats://u:hunter2@h", .name = "a"}), Not(HasSubstr("hunter2")));
   EXPECT_THAT(problem({.url = "nats://u:hunter2@h", .name = "a"}), HasSubstr("name files"));
 }

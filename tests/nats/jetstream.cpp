@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <stdexcept>
+#include <utility>
 
 namespace stela::test {
 namespace {
@@ -40,6 +41,8 @@ JetStream::JetStream(const std::string& url) {
 }
 
 JetStream::~JetStream() {
+  natsMsgList_Destroy(&taken_);
+  natsSubscription_Destroy(taking_);
   jsCtx_Destroy(context_);
   natsConnection_Destroy(connection_);
 }
@@ -88,24 +91,30 @@ std::vector<RawMessage> JetStream::drain(const std::string& stream) {
   return all;
 }
 
-void JetStream::give_back_reversed(const std::string& stream, const std::string& consumer,
-                                   int count) {
+void JetStream::take(const std::string& stream, const std::string& consumer, int count) {
   jsSubOptions options;
   jsSubOptions_Init(&options);
   options.Stream = stream.c_str();
   options.Consumer = consumer.c_str();
-  natsSubscription* subscription = nullptr;
-  require(js_PullSubscribe(&subscription, context_, nullptr, nullptr, nullptr, &options, nullptr),
+  natsMsgList_Destroy(&taken_);
+  natsSubscription_Destroy(std::exchange(taking_, nullptr));
+  require(js_PullSubscribe(&taking_, context_, nullptr, nullptr, nullptr, &options, nullptr),
           "subscribing");
-  const std::unique_ptr<natsSubscription, void (*)(natsSubscription*)> owned{
-      subscription, natsSubscription_Destroy};
-  natsMsgList taken{};
-  require(natsSubscription_Fetch(&taken, subscription, count, 5'000, nullptr), "fetching");
-  const bool is_all = taken.Count == count;
-  for (int i = taken.Count; i-- > 0;) natsMsg_Nak(taken.Msgs[i], nullptr);
-  natsMsgList_Destroy(&taken);
-  require(is_all ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
+  require(natsSubscription_Fetch(&taken_, taking_, count, 5'000, nullptr), "fetching");
+  require(taken_.Count == count ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
+}
+
+void JetStream::give_back() {
+  for (int i = taken_.Count; i-- > 0;) {
+    natsConnection_PublishString(connection_, natsMsg_GetReply(taken_.Msgs[i]), "-NAK");
+  }
   require(natsConnection_Flush(connection_), "giving back");
+}
+
+void JetStream::give_back_reversed(const std::string& stream, const std::string& consumer,
+                                   int count) {
+  take(stream, consumer, count);
+  give_back();
 }
 
 std::optional<RawMessage> JetStream::message(const std::string& stream, std::uint64_t sequence) {

@@ -49,11 +49,20 @@ class JetStream {
   /// Takes so many messages as one of the consumer's members, and gives them back, the last first.
   void give_back_reversed(const std::string& stream, const std::string& consumer, int count);
 
+  /// Takes so many messages as one of the consumer's members, and answers none of them, as one that
+  /// died.
+  void take(const std::string& stream, const std::string& consumer, int count);
+  /// What was taken comes again, as after ack_wait. To be repeated until it does: a server of 2.9
+  /// that finds only a request of somebody who has gone forgets it for another ack_wait.
+  void give_back();
+
   jsCtx* context() noexcept { return context_; }
 
  private:
   natsConnection* connection_ = nullptr;
   jsCtx* context_ = nullptr;
+  natsMsgList taken_{};
+  natsSubscription* taking_ = nullptr;
 };
 
 }  // namespace stela::test

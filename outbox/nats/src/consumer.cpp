@@ -31,11 +31,13 @@ void check(const ConsumerOptions& options) {
   require(options.max_ack_pending >= options.batch_size,
           "max_ack_pending is less than batch_size: a batch could never be whole");
   require(options.max_attempts >= 1, "max_attempts is at least 1");
-  for (const auto time :
-       {options.connect_timeout, options.idle_wait, options.retry_backoff, options.gap_patience}) {
+  for (const auto time : {options.connect_timeout, options.idle_wait, options.retry_backoff}) {
     require(time.count() > 0, "the times of a consumer's options are above 0");
   }
   require(options.ack_wait.count() >= 1'000, "ack_wait is at least 1000 ms");
+  require(!options.gap_patience || *options.gap_patience > options.ack_wait,
+          "gap_patience is at most ack_wait: messages that the broker sends again would count as "
+          "missing; leave it unset");
   require(options.retry_backoff <= options.retry_backoff_max,
           "retry_backoff is more than retry_backoff_max");
   require(options.retention > options.ack_wait,

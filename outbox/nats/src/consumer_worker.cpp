@@ -173,7 +173,7 @@ void Consumer::Worker::handle(std::span<Delivery> batch) {
   std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
     return a.place.sequence < b.place.sequence;
   });
-  const auto patience = options_.ack_wait / 4;
+  const auto patience = pull_->ack_wait() / 4;
   Steady told = now();
   bool one_by_one = false;
   while (!batch.empty()) {
@@ -205,7 +205,7 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
   ConsumerTick tick;
   std::size_t done = 0;
   // The broker must not lose patience with the rest.
-  const Steady limit = now() + options_.ack_wait / 4;
+  const Steady limit = now() + pull_->ack_wait() / 4;
   store_.transact([&](Transaction& transaction) {
     inbox_.begin(sqlite::open_transaction(transaction).connection());
     for (Delivery& delivery : batch) {
@@ -256,7 +256,7 @@ bool Consumer::Worker::is_patient(const ReceivedEvent& event) {
   auto& waiting = waiting_[{event.store_id, event.stream.name()}];
   const Steady since = waiting.try_emplace(event.version, now()).first->second;
   // Only the first of those that wait can be behind something that is missing.
-  return waiting.begin()->first < event.version || now() < since + options_.gap_patience;
+  return waiting.begin()->first < event.version || now() < since + pull_->gap_patience();
 }
 
 bool Consumer::Worker::is_held(const Delivery& delivery, InboxStore::Standing standing,

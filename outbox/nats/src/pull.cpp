@@ -44,7 +44,7 @@ constexpr milliseconds slack{200};
 
 }  // namespace
 
-Pull::Pull(const ConsumerOptions& options) : options_{options} {
+Pull::Pull(const ConsumerOptions& options) : options_{options}, ack_wait_{options.ack_wait} {
   connection_ = connect({.url = options.url,
                          .credentials = options.credentials,
                          .tls = options.tls,
@@ -85,7 +85,7 @@ void Pull::make_durable() {
                        "' that isn't this one: it has another filter, or isn't a pull consumer "
                        "with explicit acknowledgements; take another name, or delete that one"};
     }
-    return;
+    return take_ack_wait(nanoseconds{config.AckWait});
   }
   if (status != NATS_NOT_FOUND) {
     throw BrokerFailed{"looking for the consumer '" + options_.name +
@@ -107,6 +107,16 @@ void Pull::make_durable() {
     throw BrokerFailed{"making the consumer '" + options_.name + "' on stream '" + options_.stream +
                        "' failed: " + in_words(made, code)};
   }
+}
+
+void Pull::take_ack_wait(nanoseconds at_the_broker) {
+  ack_wait_ = std::chrono::ceil<milliseconds>(at_the_broker);
+  if (!options_.gap_patience || *options_.gap_patience > ack_wait_) return;
+  throw UsageError{"gap_patience is " + std::to_string(options_.gap_patience->count()) +
+                   " ms, and the consumer '" + options_.name + "' of the stream '" +
+                   options_.stream + "' has an ack_wait of " + std::to_string(ack_wait_.count()) +
+                   " ms: messages that the broker sends again would count as missing; leave "
+                   "gap_patience unset, or make it longer than that"};
 }
 
 void Pull::subscribe() {
@@ -154,7 +164,7 @@ void Pull::take_status(natsMsg* message) {
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   const auto now = std::chrono::steady_clock::now();
   if (!subscription_) subscribe();
-  const bool is_quick = now - fetched_ < options_.ack_wait / 10;
+  const bool is_quick = now - fetched_ < ack_wait_ / 10;
   if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, wait);
   std::vector<Delivery> deliveries;
   const auto until = now + wait + slack;

@@ -41,10 +41,17 @@ class Pull {
 
   /// Nothing that was published is missing at the front of what this consumer gets.
   bool has_whole_history() const noexcept { return has_whole_history_; }
+  /// Of the consumer at the broker, whatever the options say.
+  std::chrono::milliseconds ack_wait() const noexcept { return ack_wait_; }
+  /// See ConsumerOptions.
+  std::chrono::milliseconds gap_patience() const noexcept {
+    return options_.gap_patience.value_or(2 * ack_wait_);
+  }
 
  private:
   void find_stream();
   void make_durable();
+  void take_ack_wait(std::chrono::nanoseconds at_the_broker);
   void subscribe();
   void ask(int limit, std::chrono::milliseconds wait);
   bool is_anything_here();
@@ -63,6 +70,7 @@ class Pull {
   std::chrono::steady_clock::time_point owed_until_{};
   std::chrono::steady_clock::time_point fetched_{};
   bool has_whole_history_ = false;
+  std::chrono::milliseconds ack_wait_;
 };
 
 }  // namespace stela::nats

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
@@ -56,7 +57,9 @@ struct ConsumerOptions {
   /// How often a message is tried before it becomes a dead letter.
   int max_attempts = 5;
   /// How long a message waits for the one before it in its stream before that counts as missing.
-  std::chrono::milliseconds gap_patience{10'000};
+  /// Unset: twice the ack_wait that the consumer has at the broker, since what a dead process had
+  /// comes again after that. Must be longer than that ack_wait.
+  std::optional<std::chrono::milliseconds> gap_patience = {};
   /// How long the inbox remembers what was handled.
   std::chrono::hours retention{168};
 };

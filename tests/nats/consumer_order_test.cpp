@@ -1,0 +1,113 @@
+// Messages of one stream are handled in order, with nothing but the defaults.
+#include "nats/jetstream.hpp"
+#include "nats/shop.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ledger;
+using test::OrderPlaced;
+using test::OrderShipped;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::ThrowsMessage;
+
+class ConsumingInOrder : public ::testing::Test {
+ protected:
+  nats::ConsumerOptions defaults() const {
+    return {.url = server.url(), .name = "billing", .stream = "SHOP"};
+  }
+  std::unique_ptr<nats::Consumer> make_consumer(const nats::ConsumerOptions& with) {
+    auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
+    consumer->on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    consumer->on<OrderShipped>(Ledger::note<OrderShipped>);
+    return consumer;
+  }
+  void send_parcels(int count) {
+    for (int i = 0; i < count; ++i) shop.send_parcel();
+    shop.publish();
+  }
+  void make_durable(const std::function<void(jsConsumerConfig&)>& change) {
+    jsConsumerConfig config;
+    jsConsumerConfig_Init(&config);
+    config.Durable = "billing";
+    config.AckPolicy = js_AckExplicit;
+    config.AckWait = std::chrono::nanoseconds{30s}.count();
+    config.MaxDeliver = -1;
+    config.MaxAckPending = 1'000;
+    change(config);
+    ASSERT_EQ(js_AddConsumer(nullptr, broker.context(), "SHOP", &config, nullptr, nullptr),
+              NATS_OK);
+  }
+
+  test::TempDir dir;
+  test::NatsServer server;
+  test::JetStream broker{server.url()};
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  testing::ManualClock clock;
+  Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
+};
+
+TEST_F(ConsumingInOrder, WaitsForWhatADeadProcessHadAsLongAsTheBrokerKeepsIt) {
+  shop.publish();
+  const auto consumer = make_consumer(defaults());
+  consumer->poll();
+  send_parcels(3);
+  broker.take("SHOP", "billing", 1);
+
+  consumer->poll();
+  // The broker sends it again after its ack_wait of 30 s.
+  clock.advance(29s);
+  consumer->poll();
+  const auto meanwhile = ledger.lines();
+  const bool handled = test::eventually([&] {
+    broker.give_back();
+    consumer->poll();
+    return ledger.lines().size() == 3;
+  });
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_TRUE(handled);
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
+                                          "parcel-1@3 order.shipped"));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
+TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
+  shop.publish();
+  make_durable(
+      [](jsConsumerConfig& config) { config.AckWait = std::chrono::nanoseconds{100s}.count(); });
+  const auto consumer = make_consumer(defaults());
+  send_parcels(2);
+  broker.take("SHOP", "billing", 1);
+
+  consumer->poll();
+  clock.advance(99s);
+  consumer->poll();
+
+  EXPECT_THAT(ledger.lines(), IsEmpty());
+}
+
+TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {
+  shop.publish();
+  make_durable(
+      [](jsConsumerConfig& config) { config.AckWait = std::chrono::nanoseconds{100s}.count(); });
+  auto with = defaults();
+  with.gap_patience = 60s;
+  const auto consumer = make_consumer(with);
+
+  EXPECT_THAT([&] { consumer->poll(); },
+              ThrowsMessage<UsageError>(HasSubstr(
+                  "gap_patience is 60000 ms, and the consumer 'billing' of the stream 'SHOP' has "
+                  "an ack_wait of 100000 ms")));
+}
+
+}  // namespace
+}  // namespace stela
