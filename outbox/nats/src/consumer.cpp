@@ -6,6 +6,10 @@
 namespace stela::nats {
 namespace {
 
+using std::chrono::milliseconds;
+
+constexpr milliseconds least_ack_wait{1'000};
+
 bool is_name(std::string_view text) noexcept {
   if (text.empty() || text.size() > 128) return false;
   for (const char c : text) {
@@ -28,19 +32,20 @@ void check(const ConsumerOptions& options) {
           "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");
   require(options.batch_size >= 1 && options.batch_size <= 10'000, "batch_size is 1 to 10000");
-  require(options.max_ack_pending >= options.batch_size,
+  require(options.max_ack_pending.value_or(options.batch_size) >= options.batch_size,
           "max_ack_pending is less than batch_size: a batch could never be whole");
   require(options.max_attempts >= 1, "max_attempts is at least 1");
   for (const auto time : {options.connect_timeout, options.idle_wait, options.retry_backoff}) {
     require(time.count() > 0, "the times of a consumer's options are above 0");
   }
-  require(options.ack_wait.count() >= 1'000, "ack_wait is at least 1000 ms");
-  require(!options.gap_patience || *options.gap_patience > options.ack_wait,
-          "gap_patience is at most ack_wait: messages that the broker sends again would count as "
-          "missing; leave it unset");
+  const milliseconds ack_wait = options.ack_wait.value_or(least_ack_wait);
+  require(ack_wait >= least_ack_wait, "ack_wait is at least 1000 ms");
+  require(options.gap_patience.value_or(ack_wait * 2) > ack_wait,
+          "gap_patience is at most ack_wait: what the broker sends again would count as missing; "
+          "leave it unset");
   require(options.retry_backoff <= options.retry_backoff_max,
           "retry_backoff is more than retry_backoff_max");
-  require(options.retention > options.ack_wait,
+  require(options.retention > ack_wait,
           "retention is at most ack_wait: what the broker sends again would be handled again");
 }
 

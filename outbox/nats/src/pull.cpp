@@ -44,7 +44,7 @@ constexpr milliseconds slack{200};
 
 }  // namespace
 
-Pull::Pull(const ConsumerOptions& options) : options_{options}, ack_wait_{options.ack_wait} {
+Pull::Pull(const ConsumerOptions& options) : options_{options} {
   connection_ = connect({.url = options.url,
                          .credentials = options.credentials,
                          .tls = options.tls,
@@ -52,13 +52,12 @@ Pull::Pull(const ConsumerOptions& options) : options_{options}, ack_wait_{option
   jsCtx* context = nullptr;
   check(natsConnection_JetStream(&context, connection_.get(), nullptr), "using JetStream");
   context_.reset(context);
-  find_stream();
-  make_durable();
+  check_durable_of(*find_stream());
 }
 
 Pull::~Pull() = default;
 
-void Pull::find_stream() {
+StreamInfoHandle Pull::find_stream() {
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
   const natsStatus status =
@@ -67,65 +66,29 @@ void Pull::find_stream() {
     throw BrokerFailed{"reading the JetStream stream '" + options_.stream +
                        "' failed: " + in_words(status, code)};
   }
-  const StreamInfoHandle info{raw};
-  has_whole_history_ = options_.start == Start::first && info->State.FirstSeq <= 1;
+  return StreamInfoHandle{raw};
 }
 
-void Pull::make_durable() {
-  jsErrCode code{};
-  jsConsumerInfo* raw = nullptr;
-  const natsStatus status = js_GetConsumerInfo(&raw, context_.get(), options_.stream.c_str(),
-                                               options_.name.c_str(), nullptr, &code);
-  if (status == NATS_OK) {
-    const ConsumerInfoHandle info{raw};
-    const jsConsumerConfig& config = *info->Config;
-    if (!text_of(config.DeliverSubject).empty() || config.AckPolicy != js_AckExplicit ||
-        text_of(config.FilterSubject) != options_.filter_subject) {
-      throw UsageError{"the stream '" + options_.stream + "' has a consumer '" + options_.name +
-                       "' that isn't this one: it has another filter, or isn't a pull consumer "
-                       "with explicit acknowledgements; take another name, or delete that one"};
-    }
-    return take_ack_wait(nanoseconds{config.AckWait});
+void Pull::check_durable_of(const jsStreamInfo& stream) {
+  std::optional<Durable> durable = find_durable(connection_.get(), options_);
+  if (!durable) {
+    make_durable(context_.get(), options_);
+    durable = find_durable(connection_.get(), options_);
   }
-  if (status != NATS_NOT_FOUND) {
-    throw BrokerFailed{"looking for the consumer '" + options_.name +
-                       "' failed: " + in_words(status, code)};
-  }
-  jsConsumerConfig config;
-  jsConsumerConfig_Init(&config);
-  config.Durable = options_.name.c_str();
-  config.DeliverPolicy = options_.start == Start::now ? js_DeliverNew : js_DeliverAll;
-  config.AckPolicy = js_AckExplicit;
-  config.AckWait = nanoseconds{options_.ack_wait}.count();
-  // The inbox counts what is a message's own fault; a delivery more or less isn't.
-  config.MaxDeliver = -1;
-  config.MaxAckPending = options_.max_ack_pending;
-  if (!options_.filter_subject.empty()) config.FilterSubject = options_.filter_subject.c_str();
-  const natsStatus made =
-      js_AddConsumer(nullptr, context_.get(), options_.stream.c_str(), &config, nullptr, &code);
-  if (made != NATS_OK) {
-    throw BrokerFailed{"making the consumer '" + options_.name + "' on stream '" + options_.stream +
-                       "' failed: " + in_words(made, code)};
-  }
-}
-
-void Pull::take_ack_wait(nanoseconds at_the_broker) {
-  ack_wait_ = std::chrono::ceil<milliseconds>(at_the_broker);
-  if (!options_.gap_patience || *options_.gap_patience > ack_wait_) return;
-  throw UsageError{"gap_patience is " + std::to_string(options_.gap_patience->count()) +
-                   " ms, and the consumer '" + options_.name + "' of the stream '" +
-                   options_.stream + "' has an ack_wait of " + std::to_string(ack_wait_.count()) +
-                   " ms: messages that the broker sends again would count as missing; leave "
-                   "gap_patience unset, or make it longer than that"};
+  if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
+  check_durable(*durable, options_, {options_.batch_size, options_.idle_wait},
+                stream.Config->Replicas);
+  ack_wait_ = std::chrono::ceil<milliseconds>(durable->ack_wait);
+  has_whole_history_ = durable->deliver_policy == "all" && stream.State.FirstSeq <= 1;
 }
 
 void Pull::subscribe() {
   natsInbox* inbox = nullptr;
   check(natsInbox_Create(&inbox), "making an inbox");
-  inbox_ = inbox;
+  inbox_ = std::string{inbox} + '.';
   natsInbox_Destroy(inbox);
   natsSubscription* subscription = nullptr;
-  check(natsConnection_SubscribeSync(&subscription, connection_.get(), inbox_.c_str()),
+  check(natsConnection_SubscribeSync(&subscription, connection_.get(), (inbox_ + '*').c_str()),
         "subscribing as '" + options_.name + "'");
   subscription_.reset(subscription);
 }
@@ -134,11 +97,15 @@ void Pull::ask(int limit, milliseconds wait) {
   const std::string subject = "$JS.API.CONSUMER.MSG.NEXT." + options_.stream + '.' + options_.name;
   const std::string request = "{\"batch\":" + std::to_string(limit) +
                               ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';
-  check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), inbox_.c_str(),
+  const std::string reply = inbox_ + std::to_string(++request_);
+  check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), reply.c_str(),
                                             request.c_str()),
         "asking for messages");
   owed_ = limit;
-  owed_until_ = std::chrono::steady_clock::now() + wait + slack;
+  is_unanswered_ = true;
+  const Steady now = std::chrono::steady_clock::now();
+  early_until_ = now + wait / 2;
+  owed_until_ = now + wait + slack;
 }
 
 MessageHandle Pull::next(milliseconds wait) {
@@ -149,25 +116,44 @@ MessageHandle Pull::next(milliseconds wait) {
   return MessageHandle{raw};
 }
 
-/// Nothing more comes for the last request, or nothing ever.
+/// What the broker says of a request: nothing more comes for it.
 void Pull::take_status(natsMsg* message) {
   const std::string_view status = MessageHeaders{message}.get("Status");
   if (status == "100") return;
+  const bool is_of_last = natsMsg_GetSubject(message) == inbox_ + std::to_string(request_);
+  if (!is_of_last) return;
   owed_ = 0;
   const std::string_view reason = MessageHeaders{message}.get("Description");
-  if (natsMsg_IsNoResponders(message) || reason == "Consumer Deleted") {
-    throw BrokerFailed{"the stream '" + options_.stream + "' has no consumer '" + options_.name +
-                       "' any more"};
-  }
+  const bool is_well = status == "404" || status == "408" || reason == "Batch Completed";
+  // Even a status that means well would be a loop without a pause if it came at once each time.
+  const bool is_early = is_unanswered_ && std::chrono::steady_clock::now() < early_until_;
+  if (is_well && !is_early) return;
+  refusal_ = "asking the consumer '" + options_.name + "' of the stream '" + options_.stream +
+             "' for messages failed: " + std::string{status};
+  refusal_.append(" ").append(natsMsg_IsNoResponders(message) ? "there is no such consumer"
+                                                              : reason);
+}
+
+void Pull::fail_if_refused() {
+  if (!refusal_.empty()) throw BrokerFailed{std::exchange(refusal_, {})};
 }
 
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
+  fail_if_refused();
   const auto now = std::chrono::steady_clock::now();
   if (!subscription_) subscribe();
   const bool is_quick = now - fetched_ < ack_wait_ / 10;
   if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, wait);
+  std::vector<Delivery> deliveries = gather(limit, now + wait + slack);
+  // What came before the refusal is handled first.
+  if (deliveries.empty()) fail_if_refused();
+  if (is_quick && static_cast<int>(deliveries.size()) == limit && owed_ <= 0) ask(limit, wait);
+  fetched_ = std::chrono::steady_clock::now();
+  return deliveries;
+}
+
+std::vector<Delivery> Pull::gather(int limit, Steady until) {
   std::vector<Delivery> deliveries;
-  const auto until = now + wait + slack;
   while (static_cast<int>(deliveries.size()) < limit && (owed_ > 0 || is_anything_here())) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
     if (deliveries.empty() && left.count() <= 0) break;
@@ -178,11 +164,10 @@ std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
       continue;
     }
     --owed_;
+    is_unanswered_ = false;
     deliveries.push_back(deliver(std::move(message)));
     deliveries.back().place.stream = options_.stream;
   }
-  if (is_quick && static_cast<int>(deliveries.size()) == limit && owed_ <= 0) ask(limit, wait);
-  fetched_ = std::chrono::steady_clock::now();
   return deliveries;
 }
 

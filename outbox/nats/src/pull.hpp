@@ -2,6 +2,7 @@
 #pragma once
 
 #include "delivery.hpp"
+#include "durable.hpp"
 #include "handles.hpp"
 
 #include <stela/nats/consumer.hpp>
@@ -19,7 +20,7 @@ namespace stela::nats {
 class Pull {
  public:
   /// BrokerFailed if the broker can't be reached or has no such stream; UsageError if the durable
-  /// consumer is there and is another than the one that is wanted.
+  /// consumer is there and isn't as it has to be.
   explicit Pull(const ConsumerOptions& options);
   ~Pull();
 
@@ -49,14 +50,17 @@ class Pull {
   }
 
  private:
-  void find_stream();
-  void make_durable();
-  void take_ack_wait(std::chrono::nanoseconds at_the_broker);
+  using Steady = std::chrono::steady_clock::time_point;
+
+  StreamInfoHandle find_stream();
+  void check_durable_of(const jsStreamInfo& stream);
   void subscribe();
   void ask(int limit, std::chrono::milliseconds wait);
+  std::vector<Delivery> gather(int limit, Steady until);
   bool is_anything_here();
   MessageHandle next(std::chrono::milliseconds wait);
   void take_status(natsMsg* message);
+  void fail_if_refused();
   void answer(const Delivery& delivery, const std::string& text);
 
   const ConsumerOptions& options_;
@@ -64,11 +68,18 @@ class Pull {
   ContextHandle context_;
   /// To what is asked for; null until then.
   SubscriptionHandle subscription_;
+  /// Where messages are sent; requests are numbered behind it, and statuses are sent to those.
   std::string inbox_;
-  /// How many messages the broker still owes to the last request, and until when.
+  /// The last request: how many messages the broker still owes to it, whether none has come, when
+  /// its end would be early, and when it is over.
+  std::int64_t request_ = 0;
   int owed_ = 0;
-  std::chrono::steady_clock::time_point owed_until_{};
-  std::chrono::steady_clock::time_point fetched_{};
+  bool is_unanswered_ = false;
+  Steady early_until_{};
+  Steady owed_until_{};
+  Steady fetched_{};
+  /// Why the last request was refused.
+  std::string refusal_;
   bool has_whole_history_ = false;
   std::chrono::milliseconds ack_wait_;
 };

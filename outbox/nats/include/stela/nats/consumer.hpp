@@ -39,15 +39,18 @@ struct ConsumerOptions {
   std::string stream = "STELA";
   /// Only messages with these subjects. Then nobody can tell whether some are missing.
   std::string filter_subject = {};
-  /// For a consumer that isn't at the broker yet.
+  /// For a consumer that isn't at the broker yet. One that began later isn't taken for
+  /// Start::first.
   Start start = Start::first;
 
   /// How many messages are fetched, and handled in one transaction.
   int batch_size = 100;
-  /// How many may be with consumers of this name, all together, without an answer.
-  int max_ack_pending = 1'000;
-  /// The broker hands a message to another when it wasn't answered for so long.
-  std::chrono::milliseconds ack_wait{30'000};
+  /// How many may be with consumers of this name, all together, without an answer. Unset: what the
+  /// consumer at the broker has, and 1,000 (or batch_size, if that is more) for a new one.
+  std::optional<int> max_ack_pending = {};
+  /// The broker hands a message to another when it wasn't answered for so long. Unset: what the
+  /// consumer at the broker has, and 30 s for a new one, or half of gap_patience if that is less.
+  std::optional<std::chrono::milliseconds> ack_wait = {};
   /// How long one request for messages waits for the first of them.
   std::chrono::milliseconds idle_wait{500};
 
@@ -153,7 +156,9 @@ class STELA_NATS_EXPORT Consumer {
     add(E::event_type.name, std::make_unique<detail::TypedHandler<E, F>>(std::move(handler)));
   }
 
-  /// Handles what is there now. BrokerFailed if the broker can't be reached.
+  /// Handles what is there now. BrokerFailed if the broker can't be reached, has no such stream, or
+  /// refuses to give messages. UsageError if the consumer or the stream at the broker could lose
+  /// messages or keep them back: it names each setting, what it should be, and how to change it.
   ConsumerTick poll();
 
   /// Consumes until `stop` is requested, then finishes what it has. Trouble with the broker or with

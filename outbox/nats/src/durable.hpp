@@ -1,0 +1,61 @@
+// The durable consumer at the broker: what it is, and what it has to be.
+#pragma once
+
+#include "handles.hpp"
+
+#include <stela/nats/consumer.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::nats {
+
+/// What the broker says of a consumer. Members are as the broker has them, with its names.
+struct Durable {
+  std::string ack_policy = {};
+  std::string deliver_policy = {};
+  std::string replay_policy = {};
+  std::string deliver_subject = {};
+  std::string priority_policy = {};
+  /// One at most from servers before 2.10.
+  std::vector<std::string> filter_subjects = {};
+  std::chrono::nanoseconds ack_wait{0};
+  std::chrono::nanoseconds max_expires{0};
+  std::chrono::nanoseconds inactive_threshold{0};
+  std::int64_t max_deliver = -1;
+  std::int64_t max_ack_pending = 0;
+  std::int64_t max_batch = 0;
+  std::int64_t max_bytes = 0;
+  std::int64_t replicas = 0;
+  bool has_backoff = false;
+  bool headers_only = false;
+  bool is_in_memory = false;
+};
+
+/// As it is in the broker's answer: nats.c's structure lacks what newer servers have. BrokerFailed
+/// if the answer says that something went wrong or can't be read, nothing if there is no such
+/// consumer.
+std::optional<Durable> read_durable(std::string_view answer, const std::string& doing);
+
+/// Asks the broker.
+std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options);
+
+/// BrokerFailed if the broker doesn't make it.
+void make_durable(jsCtx* context, const ConsumerOptions& options);
+
+/// What a pull request of ours asks for at most.
+struct PullLimits {
+  int batch = 0;
+  std::chrono::milliseconds expires{0};
+};
+
+/// UsageError if messages could be lost, come incomplete or never come: it says each setting that
+/// is wrong, what it should be, and how to change it.
+void check_durable(const Durable& durable, const ConsumerOptions& options, const PullLimits& limits,
+                   std::int64_t stream_replicas);
+
+}  // namespace stela::nats

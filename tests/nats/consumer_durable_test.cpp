@@ -1,0 +1,227 @@
+// The consumer at the broker: one that could lose messages, or keep them back, isn't used.
+#include "nats/fake_jetstream.hpp"
+#include "nats/jetstream.hpp"
+#include "nats/shop.hpp"
+#include "support/recording_sinks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ledger;
+using test::OrderPlaced;
+using test::OrderShipped;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+using Change = std::function<void(jsConsumerConfig&)>;
+
+std::int64_t nanoseconds(std::chrono::milliseconds time) {
+  return std::chrono::nanoseconds{time}.count();
+}
+
+class ExistingDurable : public ::testing::Test {
+ protected:
+  ExistingDurable() { shop.publish(); }
+
+  nats::ConsumerOptions defaults() const {
+    return {.url = server.url(), .name = "billing", .stream = "SHOP"};
+  }
+  void make_durable(const Change& change) {
+    jsConsumerConfig config;
+    jsConsumerConfig_Init(&config);
+    config.Durable = "billing";
+    config.AckPolicy = js_AckExplicit;
+    config.MaxDeliver = -1;
+    change(config);
+    ASSERT_EQ(js_AddConsumer(nullptr, broker.context(), "SHOP", &config, nullptr, nullptr),
+              NATS_OK);
+  }
+  /// "none" if it is used.
+  std::string refusal(const nats::ConsumerOptions& with) {
+    nats::Consumer consumer{ledger.store, with};
+    try {
+      consumer.poll();
+      return "none";
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+  }
+  std::string refusal_of(const Change& change) {
+    make_durable(change);
+    std::string text = refusal(defaults());
+    js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr);
+    return text;
+  }
+
+  test::TempDir dir;
+  test::NatsServer server;
+  test::JetStream broker{server.url()};
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  test::RecordingLog log;
+  Ledger ledger{dir.file("billing.db"), {.log = &log}};
+};
+
+TEST_F(ExistingDurable, IsRefusedIfItLosesMessages) {
+  EXPECT_THAT(refusal_of([](auto& config) { config.MaxDeliver = 5; }),
+              AllOf(HasSubstr("max_deliver is 5 and should be -1"),
+                    HasSubstr("'nats consumer edit SHOP billing --max-deliver=-1'")));
+  EXPECT_THAT(refusal_of([](auto& config) { config.HeadersOnly = true; }),
+              AllOf(HasSubstr("headers_only is true"), HasSubstr("--no-headers-only")));
+  EXPECT_THAT(refusal_of([](auto& config) { config.MemoryStorage = true; }),
+              AllOf(HasSubstr("mem_storage is true"), HasSubstr("nats consumer rm SHOP billing")));
+  EXPECT_THAT(refusal_of([](auto& config) { config.InactiveThreshold = nanoseconds(60s); }),
+              HasSubstr("inactive_threshold is 60000 ms"));
+  EXPECT_THAT(refusal_of([](auto& config) { config.DeliverPolicy = js_DeliverNew; }),
+              HasSubstr("deliver_policy is new and should be all"));
+}
+
+TEST_F(ExistingDurable, IsRefusedIfItIsAnother) {
+  EXPECT_THAT(refusal_of([](auto& config) { config.AckPolicy = js_AckAll; }),
+              HasSubstr("ack_policy is all and should be explicit"));
+  EXPECT_THAT(refusal_of([](auto& config) { config.FilterSubject = "shop.order.placed"; }),
+              HasSubstr("filter_subject is 'shop.order.placed' and should be ''"));
+  EXPECT_THAT(refusal_of([](auto& config) { config.DeliverSubject = "elsewhere"; }),
+              HasSubstr("deliver_subject is 'elsewhere'"));
+  EXPECT_THAT(refusal_of([](auto& config) { config.ReplayPolicy = js_ReplayOriginal; }),
+              HasSubstr("replay_policy is original and should be instant"));
+}
+
+TEST_F(ExistingDurable, IsRefusedIfItTakesNoRequestOfOurs) {
+  EXPECT_THAT(refusal_of([](auto& config) { config.MaxRequestBatch = 10; }),
+              AllOf(HasSubstr("max_batch is 10 and should be at least the option batch_size, 100"),
+                    HasSubstr("--max-pull-batch=100")));
+  EXPECT_THAT(refusal_of([](auto& config) { config.MaxRequestExpires = nanoseconds(100ms); }),
+              AllOf(HasSubstr("max_expires is 100 ms and should be at least the option idle_wait"),
+                    HasSubstr("--max-pull-expire=500ms")));
+  EXPECT_THAT(refusal_of([](auto& config) { config.MaxAckPending = 10; }),
+              HasSubstr("max_ack_pending is 10"));
+}
+
+TEST_F(ExistingDurable, NamesAllThatIsWrongAtOnce) {
+  EXPECT_THAT(refusal_of([](auto& config) {
+                config.MaxDeliver = 5;
+                config.MaxRequestBatch = 10;
+              }),
+              HasSubstr("--max-deliver=-1 --max-pull-batch=100'"));
+}
+
+TEST_F(ExistingDurable, MustBeWhatTheOptionsWant) {
+  make_durable([](auto& config) { config.AckWait = nanoseconds(60s); });
+  auto with = defaults();
+  EXPECT_EQ(refusal(with), "none");
+  with.ack_wait = 10s;
+  EXPECT_THAT(refusal(with), AllOf(HasSubstr("ack_wait is 60000 ms and should be 10000 ms"),
+                                   HasSubstr("--wait=10000ms")));
+  with.ack_wait = 60s;
+  with.max_ack_pending = 500;
+  EXPECT_THAT(refusal(with), AllOf(HasSubstr("max_ack_pending is 1000 and should be 500"),
+                                   HasSubstr("--max-pending=500")));
+}
+
+TEST_F(ExistingDurable, IsLookedAtAgainWhenItWasMadeAgain) {
+  nats::Consumer consumer{ledger.store, defaults()};
+  consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  shop.place("1");
+  shop.publish();
+  std::string problem;
+  std::atomic<bool> has_ended{false};
+  {
+    std::jthread running{[&](std::stop_token stop) {
+      try {
+        consumer.run(stop);
+      } catch (const UsageError& e) {
+        problem = e.what();
+      }
+      has_ended = true;
+    }};
+    ASSERT_TRUE(test::eventually([&] { return ledger.lines().size() == 1; }));
+    js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr);
+    make_durable([](auto& config) { config.MaxDeliver = 5; });
+    test::eventually([&] { return has_ended.load(); });
+  }
+
+  EXPECT_THAT(problem, HasSubstr("max_deliver is 5"));
+}
+
+/// Answers as the table says.
+class FakeBroker : public ::testing::Test {
+ protected:
+  nats::ConsumerOptions options() const {
+    return {.url = broker.url(),
+            .name = "billing",
+            .stream = "SHOP",
+            .retry_backoff = 20ms,
+            .retry_backoff_max = 10'000ms};
+  }
+
+  test::TempDir dir;
+  test::FakeJetStream broker;
+  test::RecordingLog log;
+  Ledger ledger{dir.file("billing.db"), {.log = &log}};
+};
+
+TEST_F(FakeBroker, WithAConsumerOfANewerServerThatIsAnotherIsRefused) {
+  const auto refusal = [this](const std::string& members) {
+    broker.configure(members);
+    nats::Consumer consumer{ledger.store, options()};
+    try {
+      consumer.poll();
+      return std::string{"none"};
+    } catch (const UsageError& e) {
+      return std::string{e.what()};
+    }
+  };
+  EXPECT_EQ(refusal(""), "none");
+  EXPECT_THAT(refusal(R"(,"filter_subjects":["shop.a","shop.b"])"),
+              HasSubstr("filter_subject is 'shop.a, shop.b' and should be ''"));
+  EXPECT_THAT(refusal(R"(,"priority_policy":"pinned_client")"),
+              HasSubstr("priority_policy is pinned_client and should be none"));
+  EXPECT_THAT(refusal(R"(,"backoff":[1000000000])"), HasSubstr("backoff is set"));
+}
+
+class Refusal : public FakeBroker,
+                public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(Refusal, IsSaidAndNotRepeatedWithoutAPause) {
+  const auto [status, description] = GetParam();
+  broker.refuse(status, description);
+  nats::Consumer consumer{ledger.store, options()};
+
+  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  const auto begun = std::chrono::steady_clock::now();
+  const int before = broker.requests();
+  {
+    std::jthread running{[&](std::stop_token stop) { consumer.run(stop); }};
+    test::eventually([&] { return broker.requests() >= before + 4; });
+  }
+
+  // After pauses of 20, 40 and 80 ms.
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 140ms);
+  EXPECT_THAT(log.entries(), Contains(HasSubstr("warning consumer.trouble")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Refusal,
+    ::testing::Values(std::pair{"400", "Bad Request"}, std::pair{"404", "No Messages"},
+                      std::pair{"408", "Request Timeout"}, std::pair{"409", "Consumer Deleted"},
+                      std::pair{"409", "Exceeded MaxRequestBatch of 10"},
+                      std::pair{"409", "Exceeded MaxRequestExpires of 1s"},
+                      std::pair{"409", "Exceeded MaxRequestMaxBytes of 1000"},
+                      std::pair{"409", "Exceeded MaxWaiting"},
+                      std::pair{"409", "Exceeded MaxAckPending"},
+                      std::pair{"409", "Consumer is push based"},
+                      std::pair{"409", "Leadership Change"}, std::pair{"409", "Server Shutdown"},
+                      std::pair{"503", ""}));
+
+}  // namespace
+}  // namespace stela

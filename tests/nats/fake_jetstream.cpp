@@ -1,0 +1,83 @@
+#include "nats/fake_jetstream.hpp"
+
+#include <stdexcept>
+
+namespace stela::test {
+namespace {
+
+void require(natsStatus status) {
+  if (status != NATS_OK) throw std::runtime_error{natsStatus_GetText(status)};
+}
+
+bool begins(const std::string& text, const char* prefix) {
+  return text.rfind(prefix, 0) == 0;
+}
+
+constexpr const char* stream_info =
+    R"({"config":{"name":"SHOP","subjects":["shop.>"],"retention":"limits","storage":"file",)"
+    R"("num_replicas":1},"created":"2026-01-01T00:00:00Z",)"
+    R"("state":{"messages":0,"bytes":0,"first_seq":1,"last_seq":0}})";
+
+}  // namespace
+
+FakeJetStream::FakeJetStream() {
+  require(natsConnection_ConnectTo(&connection_, url().c_str()));
+  require(natsConnection_Subscribe(&subscription_, connection_, "$JS.API.>", answer, this));
+  require(natsConnection_Flush(connection_));
+}
+
+FakeJetStream::~FakeJetStream() {
+  natsConnection_Close(connection_);
+  natsSubscription_Destroy(subscription_);
+  natsConnection_Destroy(connection_);
+}
+
+void FakeJetStream::configure(const std::string& members) {
+  const std::lock_guard lock{mutex_};
+  members_ = members;
+}
+
+void FakeJetStream::refuse(const std::string& status, const std::string& description) {
+  const std::lock_guard lock{mutex_};
+  status_ = status;
+  description_ = description;
+}
+
+std::string FakeJetStream::info_of(const std::string& subject) {
+  if (begins(subject, "$JS.API.STREAM.INFO.SHOP")) return stream_info;
+  if (!begins(subject, "$JS.API.CONSUMER.INFO.SHOP.billing")) {
+    return R"({"error":{"code":500,"err_code":10000,"description":"not faked"}})";
+  }
+  const std::lock_guard lock{mutex_};
+  return R"({"stream_name":"SHOP","name":"billing","config":{"durable_name":"billing",)"
+         R"("deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,)"
+         R"("max_deliver":-1,"replay_policy":"instant","max_ack_pending":1000)" +
+         members_ + R"(},"num_ack_pending":0})";
+}
+
+void FakeJetStream::give_status(natsConnection* connection, const char* reply) {
+  ++requests_;
+  const std::lock_guard lock{mutex_};
+  if (status_.empty()) return;
+  natsMsg* message = nullptr;
+  require(natsMsg_Create(&message, reply, nullptr, "", 0));
+  natsMsgHeader_Set(message, "Status", status_.c_str());
+  natsMsgHeader_Set(message, "Description", description_.c_str());
+  natsConnection_PublishMsg(connection, message);
+  natsMsg_Destroy(message);
+}
+
+void FakeJetStream::answer(natsConnection* connection, natsSubscription*, natsMsg* message,
+                           void* self) {
+  auto& fake = *static_cast<FakeJetStream*>(self);
+  const std::string subject = natsMsg_GetSubject(message);
+  const char* const reply = natsMsg_GetReply(message);
+  if (begins(subject, "$JS.API.CONSUMER.MSG.NEXT.")) {
+    fake.give_status(connection, reply);
+  } else {
+    natsConnection_PublishString(connection, reply, fake.info_of(subject).c_str());
+  }
+  natsMsg_Destroy(message);
+}
+
+}  // namespace stela::test

@@ -1,0 +1,48 @@
+// A broker that answers as newer servers do, or worse: on a server without JetStream, a client
+// takes the requests.
+#pragma once
+
+#include "support/nats_server.hpp"
+
+#include <nats/nats.h>
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+namespace stela::test {
+
+/// One stream, SHOP, and its consumer `billing`.
+/// Threads: any.
+class FakeJetStream {
+ public:
+  FakeJetStream();
+  ~FakeJetStream();
+  FakeJetStream(const FakeJetStream&) = delete;
+  FakeJetStream& operator=(const FakeJetStream&) = delete;
+
+  const std::string& url() const noexcept { return server_.url(); }
+
+  /// What stands in the consumer's configuration besides what has to: `"headers_only":true`.
+  void configure(const std::string& members);
+  /// How requests for messages are answered from now on: with this status, at once.
+  void refuse(const std::string& status, const std::string& description);
+  int requests() const noexcept { return requests_; }
+
+ private:
+  static void answer(natsConnection* connection, natsSubscription*, natsMsg* message, void* self);
+  std::string info_of(const std::string& subject);
+  void give_status(natsConnection* connection, const char* reply);
+
+  NatsServer server_{"jetstream: false"};
+  natsConnection* connection_ = nullptr;
+  natsSubscription* subscription_ = nullptr;
+  std::atomic<int> requests_{0};
+  std::mutex mutex_;
+  /// Guarded by mutex_.
+  std::string members_;
+  std::string status_;
+  std::string description_;
+};
+
+}  // namespace stela::test
