@@ -32,6 +32,7 @@ void check(const ConsumerOptions& options) {
           "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");
   require(options.batch_size >= 1 && options.batch_size <= 10'000, "batch_size is 1 to 10000");
+  require(options.prefetch_bytes >= 1, "prefetch_bytes is at least 1");
   require(options.max_ack_pending.value_or(options.batch_size) >= options.batch_size,
           "max_ack_pending is less than batch_size: a batch could never be whole");
   require(options.max_attempts >= 1, "max_attempts is at least 1");

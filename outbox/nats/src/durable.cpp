@@ -198,6 +198,13 @@ void check_requests(const Durable& durable, const PullLimits& limits, Faults& fa
                  is_and_should("max_batch", std::to_string(durable.max_batch),
                                "at least the option batch_size, " + batch),
                  "--max-pull-batch=" + batch);
+  const std::string bytes = std::to_string(limits.bytes);
+  faults.require(durable.max_bytes <= 0 || durable.max_bytes >= limits.bytes,
+                 is_and_should("max_bytes", std::to_string(durable.max_bytes),
+                               "at least " + bytes +
+                                   ": the option prefetch_bytes, or a message of the server's "
+                                   "max_payload"),
+                 "--max-pull-bytes=" + bytes);
   faults.require(durable.max_expires.count() <= 0 || durable.max_expires >= limits.expires,
                  is_and_should("max_expires", in_ms(durable.max_expires),
                                "at least the option idle_wait, " + in_ms(limits.expires)),

@@ -50,6 +50,7 @@ void make_durable(jsCtx* context, const ConsumerOptions& options);
 /// What a pull request of ours asks for at most.
 struct PullLimits {
   int batch = 0;
+  std::int64_t bytes = 0;
   std::chrono::milliseconds expires{0};
 };
 

@@ -39,6 +39,11 @@ Delivery deliver(MessageHandle message) {
 
 /// What comes close behind the first message belongs to the same batch.
 constexpr milliseconds gather_for{1};
+/// What a message takes besides its headers and its payload.
+constexpr std::int64_t envelope_bytes{64 * 1024};
+/// A server's payloads are smaller.
+constexpr std::int64_t most_bytes{256 * 1024 * 1024};
+constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
 /// How much later than promised the broker may say that there is nothing.
 constexpr milliseconds slack{200};
 
@@ -52,6 +57,8 @@ Pull::Pull(const ConsumerOptions& options) : options_{options} {
   jsCtx* context = nullptr;
   check(natsConnection_JetStream(&context, connection_.get(), nullptr), "using JetStream");
   context_.reset(context);
+  request_bytes_ = std::max(options.prefetch_bytes,
+                            natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
   check_durable_of(*find_stream());
 }
 
@@ -76,7 +83,7 @@ void Pull::check_durable_of(const jsStreamInfo& stream) {
     durable = find_durable(connection_.get(), options_);
   }
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
-  check_durable(*durable, options_, {options_.batch_size, options_.idle_wait},
+  check_durable(*durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
                 stream.Config->Replicas);
   ack_wait_ = std::chrono::ceil<milliseconds>(durable->ack_wait);
   has_whole_history_ = durable->deliver_policy == "all" && stream.State.FirstSeq <= 1;
@@ -91,11 +98,14 @@ void Pull::subscribe() {
   check(natsConnection_SubscribeSync(&subscription, connection_.get(), (inbox_ + '*').c_str()),
         "subscribing as '" + options_.name + "'");
   subscription_.reset(subscription);
+  // No limit of the client's: what is asked for is one, and nothing of it is dropped.
+  check(natsSubscription_SetPendingLimits(subscription, -1, -1), "taking messages without a limit");
 }
 
 void Pull::ask(int limit, milliseconds wait) {
   const std::string subject = "$JS.API.CONSUMER.MSG.NEXT." + options_.stream + '.' + options_.name;
   const std::string request = "{\"batch\":" + std::to_string(limit) +
+                              ",\"max_bytes\":" + std::to_string(request_bytes_) +
                               ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';
   const std::string reply = inbox_ + std::to_string(++request_);
   check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), reply.c_str(),
@@ -103,6 +113,7 @@ void Pull::ask(int limit, milliseconds wait) {
         "asking for messages");
   owed_ = limit;
   is_unanswered_ = true;
+  is_full_of_bytes_ = false;
   const Steady now = std::chrono::steady_clock::now();
   early_until_ = now + wait / 2;
   owed_until_ = now + wait + slack;
@@ -116,6 +127,12 @@ MessageHandle Pull::next(milliseconds wait) {
   return MessageHandle{raw};
 }
 
+/// It is sent to the request itself; a message of the stream has a subject of its own, and may have
+/// any header.
+bool Pull::is_status(natsMsg* message) const {
+  return std::string_view{natsMsg_GetSubject(message)}.starts_with(inbox_);
+}
+
 /// What the broker says of a request: nothing more comes for it.
 void Pull::take_status(natsMsg* message) {
   const std::string_view status = MessageHeaders{message}.get("Status");
@@ -124,6 +141,7 @@ void Pull::take_status(natsMsg* message) {
   if (!is_of_last) return;
   owed_ = 0;
   const std::string_view reason = MessageHeaders{message}.get("Description");
+  if (reason == no_room) return take_lack_of_room();
   const bool is_well = status == "404" || status == "408" || reason == "Batch Completed";
   // Even a status that means well would be a loop without a pause if it came at once each time.
   const bool is_early = is_unanswered_ && std::chrono::steady_clock::now() < early_until_;
@@ -132,6 +150,15 @@ void Pull::take_status(natsMsg* message) {
              "' for messages failed: " + std::string{status};
   refusal_.append(" ").append(natsMsg_IsNoResponders(message) ? "there is no such consumer"
                                                               : reason);
+}
+
+void Pull::take_lack_of_room() {
+  is_full_of_bytes_ = true;
+  if (!is_unanswered_) return;
+  // Stored when the server's max_payload was more.
+  request_bytes_ *= 2;
+  if (request_bytes_ > 2 * most_bytes)
+    refusal_ = "the next message of the stream '" + options_.stream + "' is too large";
 }
 
 void Pull::fail_if_refused() {
@@ -147,7 +174,8 @@ std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   std::vector<Delivery> deliveries = gather(limit, now + wait + slack);
   // What came before the refusal is handled first.
   if (deliveries.empty()) fail_if_refused();
-  if (is_quick && static_cast<int>(deliveries.size()) == limit && owed_ <= 0) ask(limit, wait);
+  const bool is_full = static_cast<int>(deliveries.size()) == limit || is_full_of_bytes_;
+  if (is_quick && is_full && !deliveries.empty() && owed_ <= 0) ask(limit, wait);
   fetched_ = std::chrono::steady_clock::now();
   return deliveries;
 }
@@ -159,7 +187,7 @@ std::vector<Delivery> Pull::gather(int limit, Steady until) {
     if (deliveries.empty() && left.count() <= 0) break;
     MessageHandle message = next(deliveries.empty() ? left : gather_for);
     if (message == nullptr) break;
-    if (!MessageHeaders{message.get()}.get("Status").empty()) {
+    if (is_status(message.get())) {
       take_status(message.get());
       continue;
     }
@@ -185,7 +213,7 @@ void Pull::hand_back() {
   natsMsg* raw = nullptr;
   while (natsSubscription_NextMsg(&raw, subscription_.get(), 1) == NATS_OK) {
     const Delivery delivery{.message = MessageHandle{raw}};
-    if (MessageHeaders{raw}.get("Status").empty()) put_back(delivery, milliseconds{0});
+    if (!is_status(raw)) put_back(delivery, milliseconds{0});
   }
   subscription_.reset();
   owed_ = 0;

@@ -15,6 +15,7 @@ namespace stela::nats {
 
 /// Makes the durable consumer if it isn't there. Asks for messages itself: natsSubscription_Fetch
 /// of nats.c 3.4 writes past the end of its list when more than half of a batch was there already.
+/// One request is open at a time, so what the broker sends unhandled is bounded by its bytes.
 /// A connection that breaks is not mended: what was fetched and not answered comes again. Threads:
 /// one at a time.
 class Pull {
@@ -59,7 +60,9 @@ class Pull {
   std::vector<Delivery> gather(int limit, Steady until);
   bool is_anything_here();
   MessageHandle next(std::chrono::milliseconds wait);
+  bool is_status(natsMsg* message) const;
   void take_status(natsMsg* message);
+  void take_lack_of_room();
   void fail_if_refused();
   void answer(const Delivery& delivery, const std::string& text);
 
@@ -73,11 +76,14 @@ class Pull {
   /// The last request: how many messages the broker still owes to it, whether none has come, when
   /// its end would be early, and when it is over.
   std::int64_t request_ = 0;
+  std::int64_t request_bytes_ = 0;
   int owed_ = 0;
   bool is_unanswered_ = false;
   Steady early_until_{};
   Steady owed_until_{};
   Steady fetched_{};
+  /// The last request ended because the next message had no room in it.
+  bool is_full_of_bytes_ = false;
   /// Why the last request was refused.
   std::string refusal_;
   bool has_whole_history_ = false;
