@@ -25,6 +25,7 @@ using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class CallerTransaction : public ::testing::Test {
  protected:
@@ -169,6 +170,34 @@ TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerCommits) {
     sql(transaction).run("COMMIT");
   });
 
+  EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
+              HasSubstr("in doubt; load it again"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenTheCallerCommitsAndBeginsAnother) {
+  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                Repository<test::Order>{transaction}.save(order);
+                sql(transaction).run("COMMIT; BEGIN");
+              }),
+              HasSubstr("the work ended the transaction"));
+
+  EXPECT_THAT(events(), SizeIs(1));
+  EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
+              HasSubstr("in doubt; load it again"));
+}
+
+TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerCommitsAndThenFails) {
+  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+  struct Failed {};
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    transaction.transact([&](Transaction& inner) { Repository<test::Order>{inner}.save(order); });
+    sql(transaction).run("COMMIT; BEGIN");
+    throw Failed{};
+  }),
+               Failed);
+
+  EXPECT_THAT(events(), SizeIs(1));
   EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
               HasSubstr("in doubt; load it again"));
 }

@@ -220,8 +220,14 @@ void Writer::carry_out(WriteWork& work) {
   if (distrusted_) check_statements();
 }
 
+bool Writer::is_transaction_over() const noexcept {
+  // Who was lent the connection may have ended it and begun another.
+  return !connection_->in_transaction() ||
+         (distrusted_ && connection_->data_version() != seen_version_);
+}
+
 void Writer::check_transaction() {
-  if (!connection_->in_transaction()) {
+  if (is_transaction_over()) {
     throw UsageError{
         "the work ended the transaction that it was called in; what it did before is committed "
         "or rolled back as it chose"};
@@ -308,7 +314,7 @@ void Writer::undo_inside(const Mark& before) noexcept {
 
 State Writer::outcome_of_failure() const noexcept {
   // Who was lent the connection may have committed.
-  return distrusted_ && !connection_->in_transaction() ? State::in_doubt : State::rolled_back;
+  return distrusted_ && is_transaction_over() ? State::in_doubt : State::rolled_back;
 }
 
 // --- the transaction

@@ -183,6 +183,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void set_synchronous(bool full);
   void run_member(WriteWork& work, bool in_group);
   void carry_out(WriteWork& work);
+  bool is_transaction_over() const noexcept;
   void check_transaction();
   void check_statements();
   /// At the end of a transaction: ends what the caller's work left running.
