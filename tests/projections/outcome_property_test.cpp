@@ -1,168 +1,145 @@
 // Random histories of loads, saves, units, nested transactions, repeated ids and failing files, by
-// two stores of one database: after each step, what any object in memory says is what a store that
-// was opened just now reads.
+// two stores of one database and another process that is killed now and then: after each step, what
+// any object in memory says is what a store that was opened just now reads.
+#include "projections/author.hpp"
 #include "support/fault_vfs.hpp"
+#include "support/histories.hpp"
+#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore.hpp>
-#include <stela/framework.hpp>
-#include <stela/projections.hpp>
-
-#include <cereal/types/string.hpp>
-#include <cereal/types/vector.hpp>
+#include <stela/framework/error.hpp>
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <array>
 #include <map>
 #include <memory>
-#include <optional>
-#include <random>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace stela {
 namespace {
 
+using test::Author;
+using test::Desk;
 using test::FileOperation;
+using test::RollBack;
 
-constexpr std::array<std::string_view, 4> type_names{"page.begun", "page.written", "page.torn",
-                                                     "page.burnt"};
-
-template <int n>
-struct Page {
-  static constexpr EventType event_type{type_names[n], 1, should_publish};
-  std::string text;
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(text));
-  }
-};
-using AnyPage = EventSet<Page<0>, Page<1>, Page<2>, Page<3>>;
-
-template <int n>
-std::string shown(const Page<n>& page) {
-  return std::to_string(n) + ':' + page.text;
-}
-
-struct DiaryState {
-  static constexpr int snapshot_version = 1;
-  std::vector<std::string> pages;
-
-  void apply(const Page<0>& page) { pages.push_back(shown(page)); }
-  void apply(const Page<1>& page) { pages.push_back(shown(page)); }
-  void apply(const Page<2>& page) { pages.push_back(shown(page)); }
-  void apply(const Page<3>& page) { pages.push_back(shown(page)); }
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(pages));
-  }
-};
-
-class Diary : public AggregateRoot<DiaryState, AnyPage> {
+/// A pipe that no other process inherits.
+class Ends {
  public:
-  static constexpr std::string_view category = "diary";
-  static constexpr auto snapshot_policy = SnapshotPolicy::every(2);
-  using AggregateRoot::AggregateRoot;
-
-  void write(int type, std::string text) {
-    if (type == 0) record(Page<0>{std::move(text)});
-    if (type == 1) record(Page<1>{std::move(text)});
-    if (type == 2) record(Page<2>{std::move(text)});
-    if (type == 3) record(Page<3>{std::move(text)});
+  Ends() {
+    if (pipe2(ends_.data(), O_CLOEXEC) != 0) throw std::runtime_error{"no pipe"};
   }
-};
-
-/// Copies three types of four into a table, inline.
-class Copies {
- public:
-  static constexpr ProjectorType projector_type{"copies", 1};
-  using Events = EventSet<Page<0>, Page<1>, Page<2>>;
-
-  void create(ReadModel& model) {
-    model.execute("CREATE TABLE {copies} (at INTEGER PRIMARY KEY, page TEXT NOT NULL) STRICT");
+  ~Ends() {
+    for (const int end : ends_) close(end);
   }
-  void project(ReadModel& model, const Recorded<Page<0>>& page) { copy(model, page); }
-  void project(ReadModel& model, const Recorded<Page<1>>& page) { copy(model, page); }
-  void project(ReadModel& model, const Recorded<Page<2>>& page) { copy(model, page); }
+  Ends(const Ends&) = delete;
+  Ends& operator=(const Ends&) = delete;
+
+  int reading() const noexcept { return ends_[0]; }
+  int writing() const noexcept { return ends_[1]; }
+  void close_writing() noexcept { close(std::exchange(ends_[1], -1)); }
 
  private:
-  template <class E>
-  static void copy(ReadModel& model, const Recorded<E>& page) {
-    model.execute("INSERT INTO {copies} VALUES (?1, ?2)", page.sequence().value(), shown(*page));
-  }
+  std::array<int, 2> ends_{};
 };
 
-struct RollBack {};
-
-/// A process, as far as the database knows: a store, its projector, and what its listener heard.
-struct Process {
-  explicit Process(const std::string& path, const std::string& vfs)
-      : store{sqlite::open(path, {.busy_timeout = std::chrono::milliseconds{0}, .vfs = vfs})},
-        projections{store} {
-    projections.add_inline(Copies{});
-    listening = store.on_commit([this](const CommitNotice& notice) {
-      EventDecoder<AnyPage> decoder{Codec::json};
-      for (const StoredEvent& event : notice.events) {
-        decoder.decode(event,
-                       [&](const auto& page) { heard[event.sequence.value()] = shown(page); });
-      }
-    });
+/// diary_process.cpp, which does what it is told.
+class OtherProcess {
+ public:
+  OtherProcess(const std::string& path, unsigned seed, const std::string& name)
+      : process_{[&] { become(path, std::to_string(seed), name); }} {
+    answers_.close_writing();
+    if (answer() != "ready") throw std::runtime_error{"the other process didn't start"};
   }
 
-  sqlite::Store store;
-  Projections projections;
-  std::map<std::int64_t, std::string> heard;
-  Subscription listening;
-};
+  /// Its answer; nothing if it died of it.
+  std::string ask(std::string command) {
+    command += '\n';
+    if (write(commands_.writing(), command.data(), command.size()) < 0) return {};
+    return answer();
+  }
 
-/// An aggregate in memory, and whether it may say that it can't be used.
-struct Held {
-  Diary diary;
-  bool may_be_unusable = false;
+ private:
+  void become(const std::string& path, const std::string& seed, const std::string& name) const {
+    dup2(commands_.reading(), STDIN_FILENO);
+    dup2(answers_.writing(), STDOUT_FILENO);
+    execl(STELA_DIARY_PROCESS, STELA_DIARY_PROCESS, path.c_str(), seed.c_str(), name.c_str(),
+          nullptr);
+    throw std::runtime_error{"no " STELA_DIARY_PROCESS};
+  }
+
+  std::string answer() {
+    constexpr std::string_view end = "\n.\n";
+    std::string text;
+    std::array<char, 65536> buffer;
+    while (!text.ends_with(end)) {
+      const ssize_t size = read(answers_.reading(), buffer.data(), buffer.size());
+      if (size <= 0) return {};
+      text.append(buffer.data(), static_cast<std::size_t>(size));
+    }
+    return text.substr(0, text.size() - end.size());
+  }
+
+  Ends commands_;
+  Ends answers_;
+  test::Process process_;
 };
 
 class World {
  public:
-  explicit World(unsigned seed) : random_{seed} {
-    for (auto& process : processes_) reopen(process);
+  explicit World(unsigned seed) : seed_{seed}, author_{seed, "own"} {
+    for (auto& desk : desks_) reopen(desk);
+    start_other();
   }
 
   void step() {
-    auto& process = processes_[up_to(1)];
-    const bool faulty = up_to(3) == 0;
+    if (author_.one_in(4)) {
+      step_of_other();
+    } else {
+      step_of_ours();
+    }
+    check();
+  }
+
+  int usable() const { return author_.usable(); }
+  int asked() const { return author_.asked(); }
+  /// How often the other process died in the middle of writing.
+  int deaths() const { return deaths_; }
+
+ private:
+  // --- what is done here
+
+  void step_of_ours() {
+    auto& desk = desks_[static_cast<std::size_t>(author_.up_to(1))];
+    const bool faulty = author_.one_in(4);
     if (faulty) arm();
     bool in_doubt = false;
     try {
-      act(process->store, 0);
+      author_.act(desk->store);
     } catch (const CommitInDoubt&) {
       in_doubt = true;
     } catch (const RollBack&) {
     } catch (const ConcurrencyConflict&) {
     } catch (const UsageError&) {
+    } catch (const StoreBusy& e) {
+      if (!faulty && !other_is_open_) ADD_FAILURE() << "nobody else is writing: " << e.what();
     } catch (const Error& e) {
       if (!faulty) ADD_FAILURE() << "without any fault: " << e.what();
     }
     faults_.disarm();
-    if (in_doubt) {
-      doubts_ = true;
-      for (Held& held : held_) held.may_be_unusable = true;
-      take_notices(*process);
-      reopen(process);
-    }
-    check();
+    if (!in_doubt) return;
+    doubts_ = true;
+    author_.doubt();
+    take_notices(*desk);
+    reopen(desk);
   }
-
-  int usable() const { return usable_; }
-  int asked() const { return asked_; }
-
- private:
-  int up_to(int largest) { return std::uniform_int_distribution<int>{0, largest}(random_); }
-  bool one_in(int count) { return up_to(count - 1) == 0; }
-  std::string text() { return "text-" + std::to_string(++texts_); }
-  Id<Diary> some_id() { return Id<Diary>::from(std::to_string(up_to(2))); }
-  std::string append_id() { return one_in(4) ? "id-" + std::to_string(up_to(8)) : ""; }
 
   void arm() {
     static const std::vector<std::vector<FileOperation>> operations{
@@ -171,149 +148,98 @@ class World {
         {FileOperation::read},
         {FileOperation::shm_lock},
         {FileOperation::write, FileOperation::sync}};
-    faults_.arm({operations[static_cast<std::size_t>(up_to(4))],
-                 one_in(2) ? test::Verdict::io_error : test::Verdict::disk_full, 1 + up_to(6),
-                 one_in(3)});
+    faults_.arm({operations[static_cast<std::size_t>(author_.up_to(4))],
+                 author_.one_in(2) ? test::Verdict::io_error : test::Verdict::disk_full,
+                 1 + author_.up_to(6), author_.one_in(3)});
   }
 
-  void reopen(std::unique_ptr<Process>& process) {
-    process.reset();
-    process = std::make_unique<Process>(path_, vfs_.name());
+  void reopen(std::unique_ptr<Desk>& desk) {
+    desk.reset();
+    desk = std::make_unique<Desk>(path_, vfs_.name());
   }
 
-  // --- what is done
+  // --- what is done by the other process
 
-  /// One thing, or inside a transaction several.
-  void act(EventLog& log, int depth) {
-    switch (up_to(9)) {
+  void step_of_other() {
+    if (std::exchange(other_is_open_, false)) {
+      if (author_.one_in(3)) return start_other();
+      return tell(author_.one_in(2) ? "commit" : "roll back");
+    }
+    switch (author_.up_to(6)) {
       case 0:
-        return load(log, depth);
       case 1:
-        held_.push_back({Diary{some_id()}});
-        return some_held().diary.write(up_to(3), text());
+        return tell("begin");
       case 2:
-        if (held_.size() > 1)
-          held_.erase(held_.begin() + up_to(static_cast<int>(held_.size()) - 1));
-        return held_.push_back(some_held());
       case 3:
-      case 4:
-        return some_held().diary.write(up_to(3), text());
-      case 5:
-      case 6:
-        return save(log, some_held());
-      case 7:
-        return unit(log);
+        return tell("die " + std::to_string(1 + author_.up_to(4)));
       default:
-        return transact(log, depth);
+        return tell("act");
     }
   }
 
-  Held& some_held() {
-    if (held_.empty()) held_.push_back({Diary{some_id()}});
-    if (held_.size() > 12) held_.erase(held_.begin());
-    return held_[static_cast<std::size_t>(up_to(static_cast<int>(held_.size()) - 1))];
+  /// Another one, after the death of the one before.
+  void start_other() {
+    other_.reset();
+    ++others_;
+    other_ = std::make_unique<OtherProcess>(path_, seed_ * 1000 + others_,
+                                            "other" + std::to_string(others_));
+    is_new_ = true;
   }
 
-  void load(EventLog& log, int depth) {
-    if (auto found = Repository<Diary>{log}.find(some_id())) {
-      held_.push_back({std::move(*found), depth > 0});
+  void tell(const std::string& command) {
+    const std::string answer = other_->ask(command);
+    if (answer.empty()) {
+      EXPECT_TRUE(command.starts_with("die ")) << "it died of: " << command;
+      ++deaths_;
+      return start_other();
     }
-  }
-
-  void save(EventLog& log, Held& held) {
-    const std::string id = append_id();
-    held.may_be_unusable = held.may_be_unusable || !id.empty();
-    Repository<Diary>{log}.save(held.diary, {.append_id = id});
-  }
-
-  void unit(EventLog& log) {
-    UnitOfWork unit{log};
-    if (Diary* const diary = unit.find(some_id())) diary->write(up_to(3), text());
-    const Id<Diary> other = Id<Diary>::from("unit-" + std::to_string(up_to(1)));
-    unit.append(other.stream(), ExpectedVersion::any(), Page<2>{text()});
-    if (one_in(2)) {
-      unit.in_transaction([&](Transaction&) {
-        if (one_in(3)) throw RollBack{};
-      });
+    other_is_open_ = answer == "open";
+    std::istringstream lines{answer};
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("failed") || line.starts_with("flaw")) ADD_FAILURE() << answer;
+      if (!line.starts_with("heard ")) continue;
+      const std::size_t page = line.find(' ', 6) + 1;
+      heard_[std::stoll(line.substr(6))] = line.substr(page);
     }
-    unit.commit({.append_id = append_id()});
-  }
-
-  /// What fails inside is mostly caught: the transaction goes on without it.
-  void transact(EventLog& log, int depth) {
-    if (depth > 2) return;
-    log.transact([&](Transaction& transaction) {
-      for (int i = up_to(4); i >= 0; --i) {
-        try {
-          act(transaction, depth + 1);
-        } catch (const RollBack&) {
-        } catch (const ConcurrencyConflict&) {
-        } catch (const UsageError&) {
-        }
-        for (const Held& held : held_) expect_true(transaction, held);
-      }
-      if (one_in(3)) throw RollBack{};
-    });
   }
 
   // --- what must hold
 
   void check() {
-    auto store = sqlite::open(path_);
-    for (const Held& held : held_) expect_true(store, held);
-    for (int i = 0; i <= 2; ++i) {
-      if (const auto loaded = Repository<Diary>{store}.find(Id<Diary>::from(std::to_string(i)))) {
-        expect_true(store, {*loaded});
-      }
-    }
+    // Only a reader needn't wait for whoever writes.
+    auto store = sqlite::open(path_, {.read_only = other_is_open_});
+    EXPECT_EQ(author_.flaw(store), "");
     check_rows(store);
-    for (auto& process : processes_) take_notices(*process);
-    std::map<std::int64_t, std::string> stored;
-    EventDecoder<AnyPage> decoder{Codec::json};
-    for (const StoredEvent& event : store.read_all()) {
-      decoder.decode(event,
-                     [&](const auto& page) { stored[event.sequence.value()] = shown(page); });
-    }
+    for (auto& desk : desks_) take_notices(*desk);
+    auto stored = test::pages_of(store);
+    if (is_new_) add_unheard(stored);
     if (doubts_) {
       for (const auto& [at, page] : heard_) EXPECT_EQ(stored[at], page) << "heard of event " << at;
     } else {
       EXPECT_EQ(heard_, stored);
     }
+    if (!other_is_open_ && (is_new_ || author_.one_in(8))) compare_with_other(store);
   }
 
-  void take_notices(Process& process) {
-    heard_.insert(process.heard.begin(), process.heard.end());
-    process.heard.clear();
+  void take_notices(Desk& desk) { heard_.merge(desk.take_heard()); }
+
+  /// The one that died couldn't tell what it heard.
+  void add_unheard(const std::map<std::int64_t, std::string>& stored) {
+    for (const auto& [at, page] : stored) {
+      if (page.find(":other") != std::string::npos) heard_.emplace(at, page);
+    }
   }
 
-  /// The state of a usable aggregate is that of the events up to its version, and of its changes.
-  void expect_true(EventLog& log, const Held& held) {
-    ++asked_;
-    StreamVersion version;
-    try {
-      version = held.diary.version();
-    } catch (const UsageError& e) {
-      EXPECT_TRUE(held.may_be_unusable) << e.what();
-      return;
-    }
-    ++usable_;
-    DiaryState state;
-    EventDecoder<AnyPage> decoder{Codec::json};
-    StreamVersion reached;
-    for (const StoredEvent& event : log.read_stream(held.diary.stream(), {.to = version})) {
-      decoder.decode(event, [&](const auto& page) { state.apply(page); });
-      reached = event.version;
-    }
-    EXPECT_EQ(reached, version) << held.diary.stream().name();
-    for (const auto& change : held.diary.changes()) {
-      std::visit([&](const auto& page) { state.apply(page); }, change);
-    }
-    EXPECT_EQ(held.diary.state().pages, state.pages) << held.diary.stream().name();
+  void compare_with_other(sqlite::Store& store) {
+    is_new_ = false;
+    std::string expected;
+    for (const std::string& line : test::full_lines(store.read_all())) expected += line + '\n';
+    EXPECT_EQ(other_->ask("read"), expected);
   }
 
   void check_rows(sqlite::Store& store) {
     std::vector<std::string> expected;
-    EventDecoder<Copies::Events> decoder{Codec::json};
+    EventDecoder<test::Copies::Events> decoder{Codec::json};
     for (const StoredEvent& event : store.read_all()) {
       if (!decoder.knows(event.kind)) continue;
       decoder.decode(event, [&](const auto& page) { expected.push_back(shown(page)); });
@@ -325,23 +251,27 @@ class World {
     EXPECT_EQ(rows, expected);
   }
 
-  std::mt19937 random_;
+  const unsigned seed_;
   const test::TempDir dir_ = test::TempDir::in_memory();
   const std::string path_ = dir_.file("diaries.db");
   test::FailNth faults_;
   test::FaultVfs vfs_{faults_};
-  std::array<std::unique_ptr<Process>, 2> processes_;
-  std::vector<Held> held_;
+  Author author_;
+  std::array<std::unique_ptr<Desk>, 2> desks_;
+  std::unique_ptr<OtherProcess> other_;
+  unsigned others_ = 0;
+  bool other_is_open_ = false;
+  /// It has read nothing yet.
+  bool is_new_ = true;
   std::map<std::int64_t, std::string> heard_;
   bool doubts_ = false;
-  int texts_ = 0;
-  int usable_ = 0;
-  int asked_ = 0;
+  int deaths_ = 0;
 };
 
 TEST(Outcome, IsWhatEveryObjectInMemorySaysAfterEachStep) {
   int usable = 0;
   int asked = 0;
+  int deaths = 0;
   for (unsigned seed = 1; seed <= 60 && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     World world{seed};
@@ -351,9 +281,11 @@ TEST(Outcome, IsWhatEveryObjectInMemorySaysAfterEachStep) {
     }
     usable += world.usable();
     asked += world.asked();
+    deaths += world.deaths();
   }
   // What says nothing says nothing wrong.
   EXPECT_GT(usable, asked / 2);
+  EXPECT_GT(deaths, 20);
 }
 
 }  // namespace
