@@ -19,11 +19,14 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <sstream>
+#include <stop_token>
 
 namespace stela {
 namespace {
 
+using namespace std::chrono_literals;
 using sqlite::Migration;
 using test::append;
 using test::message_of;
@@ -153,6 +156,44 @@ TEST_F(OlderWriter, ImportsNothingAndTheNewerOneDoes) {
   std::stringstream again{two.str()};
   EXPECT_THROW(sqlite::import_events(*older, again), SchemaMismatch);
   EXPECT_EQ(sqlite::import_events(*newer, two).imported, 1);
+}
+
+/// A relay of the older store, and a broker that takes everything.
+class OlderWriterWithARelay : public OlderWriter {
+ protected:
+  OlderWriterWithARelay() { append(*older, "order-1", {NewEvent{"placed", 1, true, "{}"}}); }
+
+  Outbox outbox{*older};
+  test::FileBroker broker{dir.file("broker.db"), outbox.fence()};
+  Relay relay{outbox,
+              broker,
+              {.lease_ttl = 300ms,
+               .lease_renew = 50ms,
+               .heartbeat_ttl = 400ms,
+               .idle_backoff = 10ms,
+               .publish_timeout = 200ms}};
+};
+
+TEST_F(OlderWriterWithARelay, IsRefusedAtTheNextMessage) {
+  relay.tick();
+  upgrade(*newer, shutting_out);
+  const Outbox newer_outbox{*newer};
+  append(*newer, "order-1", {NewEvent{"placed", 1, true, "{}"}});
+
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { relay.tick(); }),
+              HasSubstr("restart this process with the newer Stela"));
+}
+
+TEST_F(OlderWriterWithARelay, IsRefusedThoughNothingWaits) {
+  std::stop_source limit;
+  int ticks = 0;
+  relay.on_tick([&](const RelayTick&) {
+    if (++ticks == 1) upgrade(*newer, shutting_out);
+    if (ticks == 1'000) limit.request_stop();
+  });
+
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { relay.run(limit.get_token()); }),
+              HasSubstr("restart this process with the newer Stela"));
 }
 
 /// What 0.1.0 knows of participants: any that it hasn't attached is missing.

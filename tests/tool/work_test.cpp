@@ -232,6 +232,24 @@ TEST_F(ToolWork, RefusesOneOfTwoWorkersThatStartTogether) {
   EXPECT_EQ(working.wait(), 0) << working.err();
 }
 
+TEST_F(ToolWork, EndsByNameOnceANewerStelaHasMigratedTheDatabase) {
+  Running worker{work({"--silent", "--set", "outbox.lease_renew=100ms"})};
+  ASSERT_TRUE(eventually([&] { return status().find(R"("is_alive":true)") != std::string::npos; }));
+
+  // What such a migration leaves.
+  RawSqlite{db_}.run(
+      "INSERT INTO stela_participants (name, detail, registered_at, checksum)"
+      " VALUES ('schema:outbox:999', 'a newer Stela; restart this process with it', 0, 0)");
+
+  const auto is_refused = [&] {
+    return worker.err().find("a newer Stela migrated the tables of 'outbox'") != std::string::npos;
+  };
+  ASSERT_TRUE(eventually(is_refused)) << worker.err();
+  EXPECT_THAT(worker.err(), HasSubstr("restart this process with the newer Stela"));
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait(), 1);
+}
+
 TEST_F(ToolWork, WithoutABrokerSaysSo) {
   append(1);
   const Ran ran =

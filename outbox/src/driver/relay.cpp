@@ -169,6 +169,8 @@ class Relay::Driver final : public relay::Observer {
     store_->join(options_.worker, options_.heartbeat_ttl);
   } catch (const UsageError&) {
     throw;
+  } catch (const SchemaMismatch&) {
+    throw;
   } catch (const Error& e) {
     // A heartbeat comes later, or the store's trouble lasts and is told again.
     on_incident({.kind = relay::Incident::Kind::store_trouble, .text = e.what()});
@@ -182,6 +184,8 @@ class Relay::Driver final : public relay::Observer {
       const PurgeOptions what{.older_than = options_.retention, .max_steps = purge_steps};
       const Purged purged = outbox::purge(event_store_, what);
       purged_ += purged.batches + purged.actions + purged.discarded;
+    } catch (const SchemaMismatch&) {
+      throw;
     } catch (const Error& e) {
       on_incident({.kind = relay::Incident::Kind::store_trouble, .text = e.what()});
     }

@@ -78,7 +78,8 @@ class Lane {
   bool is_backing_off() const { return core_.now() < held_until_; }
   Steady held_until() const noexcept { return held_until_; }
 
-  /// Runs a store call; what it throws holds the lane for a moment. False if it threw.
+  /// Runs a store call; what it throws holds the lane for a moment. False if it threw. That a newer
+  /// Stela migrated the database doesn't pass: SchemaMismatch ends the worker.
   template <class Call>
   bool guarded(Call&& call);
 
@@ -104,6 +105,8 @@ bool Lane::guarded(Call&& call) {
     call();
     store_failures_ = 0;
     return true;
+  } catch (const SchemaMismatch&) {
+    throw;
   } catch (const Error& e) {
     store_trouble(e.what());
     return false;

@@ -126,6 +126,8 @@ void Worker::beat() {
   try {
     core_.counts.purged_workers += core_.store.heartbeat(core_.worker, options_.heartbeat_ttl);
     ++core_.counts.heartbeats;
+  } catch (const SchemaMismatch&) {
+    throw;
   } catch (const Error& e) {
     // Sooner than usual: the lease must not run out over a busy database.
     next_beat_ = core_.now() + options_.lease_renew / 8;
@@ -139,6 +141,8 @@ void Worker::look() {
   Overview overview;
   try {
     overview = core_.store.look(options_.lease_ttl, options_.heartbeat_ttl);
+  } catch (const SchemaMismatch&) {
+    throw;
   } catch (const Error& e) {
     core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
     return;

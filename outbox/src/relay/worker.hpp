@@ -13,8 +13,8 @@ namespace stela::relay {
 
 /// A state machine: whoever drives it hands it what the broker answers, and calls `run_due` after
 /// that, when its deadline has come, and when something was committed. Everything it does, it does
-/// inside these calls.
-/// Threads: one at a time.
+/// inside these calls. They wait out all trouble but SchemaMismatch, which they throw: a newer
+/// Stela migrated the database, and this worker can do nothing more in it. Threads: one at a time.
 class Worker {
  public:
   struct Ports {
