@@ -314,6 +314,11 @@ Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, 
   return comparison.carry_out(impl_->port, {from, mode, impl_->who});
 }
 
+std::int64_t OutboxOperations::accept_losses(Mode mode) {
+  if (mode == Mode::dry_run) return impl_->view.status().losses;
+  return impl_->port.accept_losses(impl_->who);
+}
+
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {
   if (older_than.count() < 1) throw UsageError{"what is purged must be an hour old or more"};
   return outbox::purge(impl_->store, {.older_than = older_than, .mode = mode});

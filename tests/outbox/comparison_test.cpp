@@ -232,6 +232,28 @@ TEST_F(Loss, IsSettledByAComparisonBeforeAnybodyHasCounted) {
   EXPECT_EQ(seen(), "0 losses, 0 lost");
 }
 
+TEST_F(Loss, IsSettledByWhoAcceptsItAndNothingIsSent) {
+  shop.operations.adopt(all);
+  shop.relay();
+  EXPECT_EQ(shop.operations.accept_losses(Mode::dry_run), 1);
+  EXPECT_EQ(seen(), "1 losses, 4 lost");
+
+  EXPECT_EQ(shop.operations.accept_losses(), 1);
+
+  EXPECT_EQ(seen(), "0 losses, 0 lost");
+  EXPECT_EQ(shop.operations.status().redeliveries, 0);
+  const OperatorAction recorded = shop.operations.actions().front();
+  EXPECT_EQ(recorded.what + ": " + recorded.detail, "accept loss: all: 4 messages");
+}
+
+TEST_F(Loss, IsNotAcceptedWhereThereIsNone) {
+  const std::size_t before = shop.operations.actions().size();
+
+  EXPECT_EQ(shop.operations.accept_losses(), 0) << "it isn't adopted yet";
+
+  EXPECT_EQ(shop.operations.actions().size(), before);
+}
+
 TEST(OutboxStatus, TellsSinceWhenWhatIsInFlightWaitsForAnAnswer) {
   Shop shop;
   shop.append("order-1");

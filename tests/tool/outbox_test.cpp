@@ -227,6 +227,24 @@ TEST_F(ToolOutbox, SaysWhatABrokerLostUntilItIsSettled) {
   EXPECT_EQ(outbox({"check"}).code, 0);
 }
 
+TEST_F(ToolOutbox, AcceptsWhatABrokerLost) {
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 3");
+  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--against-broker"}).code, 2);
+  const Ran unasked = outbox({"reconcile", "--accept-loss"});
+  EXPECT_EQ(unasked.code, 2);
+  EXPECT_THAT(unasked.err, HasSubstr("--yes"));
+  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--dry-run"}).out,
+            "Up to 3 published messages are missing at the broker; that would be accepted.\n");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "1");
+
+  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).out,
+            "Up to 3 published messages are missing at the broker; that is accepted, and nothing "
+            "is sent.\n");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
+  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).out,
+            "No loss at the broker is unsettled.\n");
+}
+
 TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
   run_well({"events", "append", "--db", db_, "--stream", "order-2", "--type", "order.shipped",
             "--publish", "--data", "{}"});

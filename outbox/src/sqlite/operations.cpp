@@ -9,6 +9,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -306,6 +307,27 @@ void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {
     const int settled = sqlite3_changes(connection.handle());
     if (settled > 0) note(connection, who, "settle", std::to_string(settled) + " partitions");
   });
+}
+
+std::int64_t SqliteOperations::accept_losses(std::string_view who) {
+  std::int64_t accepted = 0;
+  write([&](Connection& connection) {
+    accepted = 0;
+    std::string detail;
+    {
+      Query rows = connection.query(sql::lost_partitions);
+      for (; rows.step(); ++accepted) {
+        if (accepted > 0) detail += ", ";
+        detail += PartitionId{static_cast<int>(rows.integer(0))}.label();
+        // Nobody may have counted them yet.
+        if (rows.integer(1) > 0) detail += ": " + in_words(rows.integer(1));
+      }
+    }
+    if (accepted == 0) return;
+    connection.query(sql::settle_losses).bind(1, std::numeric_limits<std::int64_t>::max()).run();
+    note(connection, who, "accept loss", detail);
+  });
+  return accepted;
 }
 
 // --- partitions

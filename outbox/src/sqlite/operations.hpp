@@ -48,6 +48,8 @@ class SqliteOperations final : public relay::Operations {
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
   /// What was adopted until then was compared with the broker: no loss is left to be looked at.
   void settle_losses(Timestamp until, std::string_view who);
+  /// Of how many partitions.
+  std::int64_t accept_losses(std::string_view who);
   /// Takes messages out of partitions that don't exist, and sends them from where they belong.
   std::int64_t rescue(std::string_view who);
 

@@ -154,7 +154,9 @@ std::string loss_in_words(const OutboxStatus& status) {
 
 std::string way_to_settle(const std::string& call) {
   return "'" + call +
-         "outbox reconcile --against-broker' counts what is missing there, and sends it again";
+         "outbox reconcile --against-broker' counts what is missing there, and sends it again; "
+         "with "
+         "--accept-loss it stays missing";
 }
 
 std::string life_of(const WorkerStatus& worker) {

@@ -4,6 +4,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "commands/outbox_text.hpp"
 #include "session.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
@@ -89,7 +90,40 @@ int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence
   return done;
 }
 
+void print_losses(Invocation& call, const OutboxStatus& status) {
+  if (call.out.is_json()) {
+    std::string text;
+    json::ObjectWriter object{text};
+    object.add("losses", status.losses)
+        .add("lost", status.lost)
+        .add("dry_run", call.arguments.has("--dry-run"))
+        .close();
+    return call.out.json(text);
+  }
+  if (status.losses == 0) return call.out.line("No loss at the broker is unsettled.");
+  call.out.line(loss_in_words(status) + (call.arguments.has("--dry-run")
+                                             ? "; that would be accepted."
+                                             : "; that is accepted, and nothing is sent."));
+}
+
+int accept_loss(Invocation& call) {
+  if (call.arguments.has("--against-broker") || call.arguments.has("--from")) {
+    throw Misuse{"--accept-loss sends nothing, so --against-broker and --from aren't for it"};
+  }
+  Session session{call};
+  const OutboxStatus status = session.operations().status();
+  const Mode mode = mode_of(call.arguments);
+  if (mode == Mode::carry_out && status.losses > 0 &&
+      !call.confirm(loss_in_words(status) + ", and won't be sent again. Accept that?")) {
+    return failed;
+  }
+  session.operations().accept_losses(mode);
+  print_losses(call, status);
+  return done;
+}
+
 int reconcile(Invocation& call) {
+  if (call.arguments.has("--accept-loss")) return accept_loss(call);
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   Session session{call};
   ProgressBar bar{call.out, "events"};
@@ -126,10 +160,13 @@ Command reconcile_command() {
           .about =
               "With --against-broker it compares what counts as published with what JetStream "
               "holds, and sends again what is missing there, behind what waits: after a broker "
-              "lost what it had acknowledged. What the stream's limits dropped isn't missed.",
+              "lost what it had acknowledged. What the stream's limits dropped isn't missed. "
+              "--accept-loss settles instead what adopted partitions have lost: it stays missing "
+              "there, and that is recorded.",
           .options = {db_option,
                       from_option,
                       {"--against-broker", "", "compare with what the broker holds"},
+                      {"--accept-loss", "", "let what the broker lost be, and send nothing"},
                       {"--nats", "URL", "the broker", "nats.url"},
                       {"--stream", "NAME", "the JetStream stream", "nats.stream"},
                       {"--prefix", "P", "the first part of subjects", "nats.prefix"},

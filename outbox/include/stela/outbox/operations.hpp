@@ -129,6 +129,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// throws, before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
+  /// Settles what adopted partitions have lost at the broker, and sends nothing: it stays published
+  /// here and missing there. In how many partitions; 0 if there was no loss.
+  std::int64_t accept_losses(Mode mode = Mode::carry_out);
   /// Removes what is older from the log of batches, of actions, and of discarded messages, in
   /// bounded steps.
   Purged purge(std::chrono::hours older_than, Mode mode = Mode::carry_out);
