@@ -42,7 +42,7 @@ std::string fenced_danger(const jsStreamConfig& config) {
   }
   if (config.Mirror != nullptr || config.SourcesLen > 0) {
     return "takes messages from other streams, and the relay must be its only writer; give the "
-           "relay a stream of its own, and let another one source both";
+           "relay a stream of its own";
   }
   return {};
 }
@@ -68,6 +68,10 @@ void make_stream(jsCtx* context, const std::string& name, const std::string& sub
   config.Duplicates = nanoseconds(options.duplicate_window);
   jsErrCode code{};
   const natsStatus status = js_AddStream(nullptr, context, &config, nullptr, &code);
+  if (code == JSStreamSubjectOverlapErr) {
+    throw UsageError{"the stream '" + name + "' can't be made: its subjects '" + subjects +
+                     "' overlap with those of another; give each database a prefix of its own"};
+  }
   check(status, "making the stream '" + name + "' (JetStream error " +
                     std::to_string(static_cast<int>(code)) + ")");
 }
