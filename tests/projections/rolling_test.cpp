@@ -80,6 +80,22 @@ TEST_F(RollingProjector, SwitchesAlsoWhenItsFirstAppendAfterwardsIsRolledBack) {
   EXPECT_THAT(orders_in(other.store), ElementsAre("2 jane 200 0 -"));
 }
 
+TEST_F(RollingProjector, KeepsTheOldVersionIfTheNewOneCantTakeAnEvent) {
+  old.projections.add_inline(Totals<1>{});
+  between.projections.add_inline_rolling(Totals<2>{}, Totals<1>{});
+  place(old.store, "1");
+  const auto poison = std::make_shared<std::vector<std::int64_t>>(1, 1);
+
+  EXPECT_THAT(test::message_of<std::runtime_error>(
+                  [&] { next.projections.add_inline(Totals<2>{test::throwing_at(poison)}); }),
+              HasSubstr("event 1"));
+  place(old.store, "2");
+  place(between.store, "3");
+
+  EXPECT_THAT(orders_in(old.store),
+              ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "3 jane 100 0 -"));
+}
+
 TEST_F(RollingProjector, StartsWithTheVersionOfTheDatabase) {
   next.projections.add_inline(Totals<2>{});
   place(next.store, "1");
