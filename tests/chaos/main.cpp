@@ -1,12 +1,13 @@
 // Chaos: real processes, real files, a real nats-server and a bad network, from one seed.
 //
-// stela_chaos [--seconds N] [--seed S] [--mutant NAME] [--folder F]
+// stela_chaos [--seconds N] [--seed S] [--kinds K,K,…] [--mutant NAME] [--folder F]
 //
 // One JSON line of result. Exit 0 if everything holds; 1 if not: then the folder is kept, with the
 // fault log, the databases and what stands in the streams. With a mutant it is the other way round.
 #include "chaos/check.hpp"
 #include "chaos/orchestra.hpp"
 #include "chaos/roles.hpp"
+#include "chaos/termination.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
@@ -19,6 +20,8 @@
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
+#include <sstream>
 #include <string>
 
 namespace stela::chaos {
@@ -30,8 +33,8 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   for (const auto& [name, value] : options) {
-    static const std::string known[] = {"--seconds", "--seed", "--mutant", "--folder",
-                                        "--role",    "--url",  "--number"};
+    static const std::string known[] = {"--seconds", "--seed", "--kinds", "--mutant",
+                                        "--folder",  "--role", "--url",   "--number"};
     if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
       throw UsageError{"there is no option " + name};
     }
@@ -45,11 +48,27 @@ std::string get(const Options& options, const std::string& name, const std::stri
   return found == options.end() ? otherwise : found->second;
 }
 
-void play_role(const std::string& role, const Settings& settings, const Options& options) {
-  if (role == "append") return append(settings, std::stoi(get(options, "--number", "0")));
+/// "all", or some of the kinds' names with commas between them.
+std::set<std::string, std::less<>> parse_kinds(const std::string& text) {
+  std::set<std::string, std::less<>> kinds;
+  if (text == "all") return kinds;
+  std::istringstream names{text};
+  for (std::string name; std::getline(names, name, ',');) {
+    const auto faults = all_faults();
+    const bool is_known = std::any_of(faults.begin(), faults.end(),
+                                      [&](const Fault& fault) { return fault.kind == name; });
+    if (!is_known) throw UsageError{"there is no kind '" + name + "'"};
+    kinds.insert(name);
+  }
+  return kinds;
+}
+
+void play_role(const std::string& role, const Settings& settings, const Options& options,
+               const std::stop_token& stop) {
+  if (role == "append") return append(settings, std::stoi(get(options, "--number", "0")), stop);
   const std::string url = get(options, "--url", "");
-  if (role == "relay") return relay(settings, url);
-  if (role == "consume") return consume(settings, url);
+  if (role == "relay") return relay(settings, url, stop);
+  if (role == "consume") return consume(settings, url, stop);
   throw UsageError{"there is no role '" + role + "'"};
 }
 
@@ -64,7 +83,8 @@ void dump_streams(const Settings& settings, test::JetStream& broker) {
   }
 }
 
-void print(const Settings& settings, const Orchestra& orchestra, const Findings& findings) {
+void print(const World& world, const Findings& findings) {
+  const Settings& settings = world.settings;
   std::string line;
   json::ObjectWriter result{line};
   result.add("seed", static_cast<std::int64_t>(settings.seed))
@@ -74,7 +94,7 @@ void print(const Settings& settings, const Orchestra& orchestra, const Findings&
       .add("partitions", settings.partitions)
       .add("resized", settings.resized)
       .add("durability", settings.relaxed ? "relaxed" : "full")
-      .add("faults", orchestra.faults())
+      .add("faults", world.faults)
       .add("appended", findings.appended)
       .add("acknowledged", findings.acknowledged)
       .add("published", findings.published)
@@ -88,7 +108,7 @@ void print(const Settings& settings, const Orchestra& orchestra, const Findings&
   }
   violations += ']';
   json::ObjectWriter kinds{result.key("kinds")};
-  for (const auto& [kind, count] : orchestra.faults_by_kind()) kinds.add(kind, count);
+  for (const auto& [kind, count] : world.by_kind) kinds.add(kind, count);
   kinds.close();
   result.close();
   std::cout << line << std::endl;
@@ -99,11 +119,12 @@ int orchestrate(Settings settings, const std::string& folder) {
   settings.folder = folder.empty() ? scratch->path().string() : folder;
   Orchestra orchestra{settings};
   const bool drained = orchestra.play();
-  test::JetStream broker{orchestra.server().url()};
+  World& world = orchestra.world();
+  test::JetStream broker{world.server.url()};
   Findings findings = check(settings, broker);
   if (!drained) findings.violations.emplace_back("it didn't drain in time");
-  for (const std::string& problem : orchestra.problems()) findings.violations.push_back(problem);
-  print(settings, orchestra, findings);
+  for (const std::string& problem : world.problems) findings.violations.push_back(problem);
+  print(world, findings);
   const bool expected = (settings.mutant != mutants::Mutant::none) != findings.violations.empty();
   if (expected) return 0;
   dump_streams(settings, broker);
@@ -119,6 +140,7 @@ int run(int argc, char** argv) {
   Settings settings =
       Settings::draw(std::stoull(seed), std::stoi(get(options, "--seconds", "120")));
   settings.mutant = mutants::mutant_named(mutant);
+  settings.kinds = parse_kinds(get(options, "--kinds", "all"));
   if (settings.mutant != mutants::Mutant::none) {
     // What it breaks is the fenced chain; in a short run it has to break soon.
     settings.fence = Fence::stream;
@@ -130,9 +152,10 @@ int run(int argc, char** argv) {
   const std::string role = get(options, "--role", "");
   if (role.empty()) return orchestrate(settings, folder);
   settings.folder = folder;
+  const Termination termination;
   for (;;) {
     try {
-      play_role(role, settings, options);
+      play_role(role, settings, options, termination.token());
       return 0;
     } catch (const Error& e) {
       // Somebody who was paused may hold the lock when it starts.

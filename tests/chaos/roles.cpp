@@ -9,8 +9,6 @@
 #include <stela/outbox/relay.hpp>
 
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -29,28 +27,6 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr int streams = 150;
-
-/// Requests a stop when SIGTERM comes. Made before there are other threads.
-class Termination {
- public:
-  Termination() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
-    thread_ = std::thread{[this] {
-      int number = 0;
-      sigwait(&signals_, &number);
-      source_.request_stop();
-    }};
-    thread_.detach();
-  }
-  std::stop_token token() const { return source_.get_token(); }
-
- private:
-  sigset_t signals_{};
-  std::stop_source source_;
-  std::thread thread_;
-};
 
 class Stderr final : public LogSink {
  public:
@@ -141,14 +117,13 @@ OutboxOptions outbox_options(const Settings& settings) {
   return {.fence = settings.fence};
 }
 
-void append(const Settings& settings, int number) {
-  const Termination termination;
+void append(const Settings& settings, int number, const std::stop_token& stop) {
   auto store = open_shop(settings);
   const Outbox outbox{store, outbox_options(settings)};
   Ledger ledger{settings, number};
   std::mt19937_64 random{settings.seed * 1'000 + static_cast<std::uint64_t>(getpid())};
   std::int64_t serial = std::int64_t{getpid()} * 10'000'000;
-  while (!termination.token().stop_requested()) {
+  while (!stop.stop_requested()) {
     const StreamId stream = StreamId::of("ticket", std::to_string(random() % streams));
     UnitOfWork unit{store};
     const std::int64_t first = serial;
@@ -164,24 +139,21 @@ void append(const Settings& settings, int number) {
     } catch (const Error& e) {
       if (!e.is_retryable()) throw;
     }
-    test::is_stopped_within(std::chrono::microseconds{random() % 12'000}, termination.token());
+    test::is_stopped_within(std::chrono::microseconds{random() % 12'000}, stop);
   }
 }
 
-void relay(const Settings& settings, const std::string& url) {
-  const Termination termination;
+void relay(const Settings& settings, const std::string& url, const std::stop_token& stop) {
   auto store = open_shop(settings);
   Outbox outbox{store, outbox_options(settings)};
   nats::Publisher publisher{publisher_options(settings, url)};
   if (settings.mutant != mutants::Mutant::none) {
-    return run_mutant(outbox, publisher, relay_options(settings), settings.mutant,
-                      termination.token());
+    return run_mutant(outbox, publisher, relay_options(settings), settings.mutant, stop);
   }
-  Relay{outbox, publisher, relay_options(settings)}.run(termination.token());
+  Relay{outbox, publisher, relay_options(settings)}.run(stop);
 }
 
-void consume(const Settings& settings, const std::string& url) {
-  const Termination termination;
+void consume(const Settings& settings, const std::string& url, const std::stop_token& stop) {
   auto store = sqlite::open(settings.effects(),
                             {.durability = sqlite::Durability::relaxed, .log = &log_to_stderr()});
   std::vector<std::thread> threads;
@@ -198,7 +170,7 @@ void consume(const Settings& settings, const std::string& url) {
                                .retry_backoff_max = 500ms,
                                .gap_patience = 120'000ms}};
       consumer.on<TicketIssued>(note_effect);
-      consumer.run(termination.token());
+      consumer.run(stop);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -8,6 +8,7 @@
 #include <stela/outbox.hpp>
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 namespace stela::chaos {
@@ -37,9 +38,9 @@ sqlite::Store open_shop(const Settings& settings);
 OutboxOptions outbox_options(const Settings& settings);
 
 /// Appends, and writes a line "sequence serial" to its ledger for each event whose append returned.
-void append(const Settings& settings, int number);
-void relay(const Settings& settings, const std::string& url);
+void append(const Settings& settings, int number, const std::stop_token& stop);
+void relay(const Settings& settings, const std::string& url, const std::stop_token& stop);
 /// Writes a row for each event that it handles.
-void consume(const Settings& settings, const std::string& url);
+void consume(const Settings& settings, const std::string& url, const std::stop_token& stop);
 
 }  // namespace stela::chaos

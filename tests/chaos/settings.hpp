@@ -6,7 +6,9 @@
 #include <stela/outbox/publisher.hpp>
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela::chaos {
@@ -23,10 +25,13 @@ struct Settings {
   /// Between two faults, on average.
   int fault_ms = 400;
   mutants::Mutant mutant = mutants::Mutant::none;
+  /// The kinds of faults; empty: all.
+  std::set<std::string, std::less<>> kinds = {};
   std::string folder = {};
 
   static Settings draw(std::uint64_t seed, int seconds);
 
+  bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
   std::string database() const { return folder + "/shop.db"; }
   std::string effects() const { return folder + "/effects.db"; }
   /// The JetStream streams that there are at any time.

@@ -319,7 +319,7 @@ TEST_F(Publishing, FindsWhatWasStoredWhenItsAnswerGotLost) {
   sender.connect();
   sender.read_back();
 
-  proxy.drop_answers();
+  proxy.lose(test::TcpProxy::Direction::answers);
   const auto request = sender.send(1, 0);
   const bool stored = test::eventually([&] { return broker.messages("SHOP").size() == 1; });
   const bool answered = sender.answers.find(request).has_value();

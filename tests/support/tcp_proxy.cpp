@@ -47,11 +47,18 @@ struct TcpProxy::Stream {
     Steady::time_point due;
     std::string bytes;
   };
+  Direction direction = Direction::requests;
   int from = -1;
   int to = -1;
-  bool drops = false;
+  bool loses = false;
+  bool is_held = false;
+  /// What comes after the first line is lost.
+  bool only_greets = false;
+  bool has_greeted = false;
   bool is_over = false;
   milliseconds late{0};
+  /// When the line has carried what was read.
+  Steady::time_point carried = {};
   std::size_t held = 0;
   std::deque<Piece> pieces = {};
 };
@@ -60,14 +67,18 @@ struct TcpProxy::Connection {
   Connection(int the_client, int the_server)
       : client{the_client},
         server{the_server},
-        requests{.from = the_client, .to = the_server},
-        answers{.from = the_server, .to = the_client} {}
+        requests{.direction = Direction::requests, .from = the_client, .to = the_server},
+        answers{.direction = Direction::answers, .from = the_server, .to = the_client} {}
   ~Connection() {
     close(client);
     close(server);
   }
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+
+  Stream& stream(Direction direction) {
+    return direction == Direction::requests ? requests : answers;
+  }
 
   int client;
   int server;
@@ -98,39 +109,70 @@ TcpProxy::~TcpProxy() {
   close(wake_);
 }
 
-void TcpProxy::heal() {
-  delay_ms_ = 0;
-  slice_ = 0;
-  refuses_ = false;
-  request(Order::heal);
+void TcpProxy::delay(Direction direction, milliseconds by) {
+  links_[static_cast<std::size_t>(direction)].delay_ms = static_cast<int>(by.count());
 }
 
-void TcpProxy::request(Order order) {
-  {
-    const std::lock_guard lock{mutex_};
-    orders_.push_back(order);
+void TcpProxy::delay(milliseconds by) {
+  for (const Direction each : {Direction::requests, Direction::answers}) delay(each, by);
+}
+
+void TcpProxy::limit(Direction direction, int bytes_per_second) {
+  links_[static_cast<std::size_t>(direction)].bytes_per_second = bytes_per_second;
+}
+
+void TcpProxy::limit(int bytes_per_second) {
+  for (const Direction each : {Direction::requests, Direction::answers}) {
+    limit(each, bytes_per_second);
   }
+}
+
+void TcpProxy::half_open() {
+  for (const Direction each : {Direction::requests, Direction::answers}) lose(each);
+}
+
+void TcpProxy::heal() {
+  delay(milliseconds{0});
+  limit(0);
+  slice_ = 0;
+  refuses_ = silent_ = false;
+  request({.kind = Order::heal});
+}
+
+void TcpProxy::request(const Order& order) {
+  std::unique_lock lock{mutex_};
+  orders_.push_back(order);
+  const std::uint64_t mine = ++ordered_;
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = write(wake_, &one, sizeof one);
+  carried_out_.wait(lock, [&] { return done_ >= mine; });
 }
 
 void TcpProxy::carry_out_orders() {
-  std::vector<Order> orders;
-  {
-    const std::lock_guard lock{mutex_};
-    orders.swap(orders_);
-  }
-  for (const Order order : orders) {
-    if (order == Order::cut) connections_.clear();
-    if (order == Order::heal) {
-      std::erase_if(connections_, [](const auto& c) { return c->answers.drops; });
-    }
-    for (const auto& connection : connections_) {
-      if (order == Order::half_open) connection->requests.drops = true;
-      if (order == Order::linger) connection->requests.late = milliseconds{linger_ms_};
-      if (order == Order::half_open || order == Order::drop_answers) {
-        connection->answers.drops = true;
-      }
+  const std::lock_guard lock{mutex_};
+  for (const Order& order : orders_) carry_out(order);
+  orders_.clear();
+  done_ = ordered_;
+  carried_out_.notify_all();
+}
+
+void TcpProxy::carry_out(const Order& order) {
+  const auto loses = [](const auto& c) {
+    return c->requests.loses || c->answers.loses || c->answers.only_greets;
+  };
+  if (order.kind == Order::cut) connections_.clear();
+  if (order.kind == Order::heal) std::erase_if(connections_, loses);
+  for (const auto& connection : connections_) {
+    if (order.kind == Order::lose) connection->stream(order.direction).loses = true;
+    if (order.kind == Order::hold) connection->stream(order.direction).is_held = true;
+    if (order.kind == Order::linger) connection->requests.late = order.late;
+    if (order.kind != Order::release && order.kind != Order::heal) continue;
+    for (Stream* const stream : {&connection->requests, &connection->answers}) {
+      stream->is_held = false;
+      if (order.kind != Order::heal) continue;
+      stream->late = milliseconds{0};
+      stream->carried = {};
+      for (Stream::Piece& piece : stream->pieces) piece.due = {};
     }
   }
 }
@@ -147,6 +189,9 @@ void TcpProxy::take_connection() {
   setsockopt(client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   setsockopt(server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   connections_.push_back(std::make_unique<Connection>(client, server));
+  if (!silent_) return;
+  connections_.back()->requests.loses = true;
+  connections_.back()->answers.only_greets = true;
 }
 
 void TcpProxy::run() {
@@ -157,7 +202,8 @@ void TcpProxy::run() {
     for (const auto& connection : connections_) {
       for (const Stream* stream : {&connection->requests, &connection->answers}) {
         const short wanted = stream->held < most_held ? POLLIN : 0;
-        files.push_back({connection->requests.is_over ? -1 : stream->from, wanted, 0});
+        const bool is_read = !stream->is_held && !connection->requests.is_over;
+        files.push_back({is_read ? stream->from : -1, wanted, 0});
         if (!stream->pieces.empty()) wait = 1;
       }
     }
@@ -181,22 +227,40 @@ void TcpProxy::pump(Connection& connection) {
       write_due(*stream);
       continue;
     }
-    std::array<char, 65536> buffer;
-    while (stream->held < most_held) {
-      const ssize_t size = recv(stream->from, buffer.data(), buffer.size(), MSG_DONTWAIT);
-      if (size == 0) stream->is_over = true;
-      if (size <= 0) {
-        if (size < 0 && errno != EAGAIN && errno != EINTR) stream->is_over = true;
-        break;
-      }
-      if (stream->drops) continue;
-      const auto due = Steady::now() + milliseconds{delay_ms_} + stream->late;
-      stream->pieces.push_back({due, {buffer.data(), static_cast<std::size_t>(size)}});
-      stream->held += static_cast<std::size_t>(size);
-    }
-    if (stream->drops) stream->pieces.clear(), stream->held = 0;
+    if (!stream->is_held) read_from(*stream);
+    if (stream->loses) stream->pieces.clear(), stream->held = 0;
     write_due(*stream);
   }
+}
+
+void TcpProxy::read_from(Stream& stream) {
+  std::array<char, 65536> buffer;
+  while (stream.held < most_held) {
+    const ssize_t size = recv(stream.from, buffer.data(), buffer.size(), MSG_DONTWAIT);
+    if (size == 0) stream.is_over = true;
+    if (size <= 0) {
+      if (size < 0 && errno != EAGAIN && errno != EINTR) stream.is_over = true;
+      return;
+    }
+    if (!stream.loses) take(stream, {buffer.data(), static_cast<std::size_t>(size)});
+  }
+}
+
+void TcpProxy::take(Stream& stream, std::string bytes) {
+  if (stream.has_greeted) return;
+  if (stream.only_greets) {
+    const std::size_t end = bytes.find('\n');
+    stream.has_greeted = end != std::string::npos;
+    if (stream.has_greeted) bytes.resize(end + 1);
+  }
+  const Link& link = links_[static_cast<std::size_t>(stream.direction)];
+  stream.carried = std::max(stream.carried, Steady::now());
+  if (const int rate = link.bytes_per_second; rate > 0) {
+    stream.carried += std::chrono::microseconds{bytes.size() * 1'000'000 / unsigned(rate)};
+  }
+  stream.held += bytes.size();
+  const auto due = stream.carried + milliseconds{link.delay_ms} + stream.late;
+  stream.pieces.push_back({due, std::move(bytes)});
 }
 
 void TcpProxy::write_due(Stream& stream) {

@@ -1,0 +1,55 @@
+// Processes that are killed, paused, or leave.
+#include "chaos/faults.hpp"
+
+#include <signal.h>
+
+namespace stela::chaos {
+namespace {
+
+void kill(World& world, const std::string& role) {
+  Member& victim = world.members.any(role, world.random);
+  if (victim.away) return;
+  victim.child->kill();
+  victim.away = true;
+  world.agenda.later(world.between(0, 800), [&world, &victim] { world.members.start(victim); });
+  world.note("kill", role);
+}
+
+void pause(World& world, const std::string& role) {
+  Member& victim = world.members.any(role, world.random);
+  if (victim.away || victim.stopped) return;
+  victim.child->signal(SIGSTOP);
+  victim.stopped = true;
+  const bool past_its_lease = world.once_in(2);
+  const auto time = past_its_lease ? world.between(2'200, 4'000) : world.between(50, 1'500);
+  world.agenda.later(time, [&victim] {
+    victim.stopped = false;
+    if (victim.child) victim.child->signal(SIGCONT);
+  });
+  world.note(past_its_lease ? "pause past the lease" : "pause", role);
+}
+
+void leave_and_return(World& world) {
+  Member& victim = world.members.any("relay", world.random);
+  if (victim.away || victim.stopped) return;
+  victim.child->signal(SIGTERM);
+  victim.away = true;
+  world.agenda.later(world.between(500, 3'000), [&world, &victim] {
+    victim.child->kill();
+    world.members.start(victim);
+  });
+  world.note("leave and return", "relay");
+}
+
+}  // namespace
+
+std::vector<Fault> process_faults() {
+  return {{"kill-relay", 3, [](World& world) { kill(world, "relay"); }},
+          {"kill-appender", 1, [](World& world) { kill(world, "append"); }},
+          {"kill-consumer", 1, [](World& world) { kill(world, "consume"); }},
+          {"pause-relay", 2, [](World& world) { pause(world, "relay"); }},
+          {"pause-consumer", 1, [](World& world) { pause(world, "consume"); }},
+          {"leave-and-return", 1, leave_and_return}};
+}
+
+}  // namespace stela::chaos

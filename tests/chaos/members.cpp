@@ -1,0 +1,57 @@
+#include "chaos/members.hpp"
+
+#include <utility>
+
+namespace stela::chaos {
+
+Members::Members(const Settings& settings, std::string url)
+    : settings_{settings}, url_{std::move(url)} {}
+
+void Members::add(const std::string& role, int count) {
+  for (int i = 0; i < count; ++i) {
+    members_.push_back({.role = role, .number = static_cast<int>(members_.size())});
+    start(members_.back());
+  }
+}
+
+void Members::start(Member& member) {
+  std::vector<std::string> arguments{"--role",    member.role,
+                                     "--folder",  settings_.folder,
+                                     "--url",     url_,
+                                     "--number",  std::to_string(member.number),
+                                     "--seed",    std::to_string(settings_.seed),
+                                     "--seconds", std::to_string(settings_.seconds),
+                                     "--mutant",  std::string{to_string(settings_.mutant)}};
+  member.child =
+      std::make_unique<Child>(std::move(arguments), settings_.folder + "/" + member.role + ".log");
+  member.stopped = member.away = false;
+}
+
+void Members::look_after(std::vector<std::string>& problems) {
+  for (Member& member : members_) {
+    if (member.away || !member.child || member.child->is_running()) continue;
+    problems.push_back(member.role + " ended by itself with " +
+                       std::to_string(member.child->result()) + "; see " + member.role + ".log");
+    start(member);
+  }
+}
+
+void Members::stop(const std::string& role, std::vector<std::string>& problems) {
+  for (Member& member : members_) {
+    if (member.role != role || !member.child || member.away) continue;
+    member.away = true;
+    const int result = member.child->stop();
+    if (result == 0) continue;
+    problems.push_back(role + " was told to stop and ended with " + std::to_string(result));
+  }
+}
+
+Member& Members::any(const std::string& role, std::mt19937_64& random) {
+  std::vector<Member*> found;
+  for (Member& member : members_) {
+    if (member.role == role) found.push_back(&member);
+  }
+  return *found[random() % found.size()];
+}
+
+}  // namespace stela::chaos

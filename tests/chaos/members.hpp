@@ -1,0 +1,46 @@
+// The processes of a run.
+#pragma once
+
+#include "chaos/child.hpp"
+#include "chaos/settings.hpp"
+
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace stela::chaos {
+
+struct Member {
+  std::string role;
+  int number = 0;
+  std::unique_ptr<Child> child = {};
+  bool stopped = false;
+  /// Not there for a while.
+  bool away = false;
+};
+
+class Members {
+ public:
+  /// They reach the broker by `url`.
+  Members(const Settings& settings, std::string url);
+
+  void add(const std::string& role, int count);
+  void start(Member& member);
+  /// Starts those again that ended by themselves, and says so.
+  void look_after(std::vector<std::string>& problems);
+  /// All of a role's, to the end; says who didn't end well.
+  void stop(const std::string& role, std::vector<std::string>& problems);
+
+  Member& any(const std::string& role, std::mt19937_64& random);
+  std::deque<Member>& all() noexcept { return members_; }
+
+ private:
+  const Settings& settings_;
+  const std::string url_;
+  /// Actions keep references.
+  std::deque<Member> members_;
+};
+
+}  // namespace stela::chaos

@@ -1,0 +1,53 @@
+// What harm is done to: processes, a broker, the network between them, and files.
+#pragma once
+
+#include "chaos/agenda.hpp"
+#include "chaos/members.hpp"
+#include "chaos/settings.hpp"
+#include "support/nats_server.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <chrono>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace stela::chaos {
+
+class World {
+ public:
+  /// Makes the databases, and starts everybody.
+  explicit World(const Settings& settings);
+
+  /// Lets them work for so long, and does what the agenda says.
+  void pass(std::chrono::milliseconds time);
+  /// Waits for it as `pass` does; false if it doesn't come about in time.
+  bool pass_until(const std::function<bool()>& condition, std::chrono::milliseconds limit);
+  /// Into the log of faults, and counted.
+  void note(const std::string& kind, const std::string& detail = {});
+
+  std::chrono::milliseconds between(int least, int most);
+  /// True once in so many times.
+  bool once_in(int times) { return random() % static_cast<unsigned>(times) == 0; }
+
+  const Settings& settings;
+  std::mt19937_64 random;
+  test::NatsServer server;
+  test::TcpProxy proxy;
+  Members members;
+  Agenda agenda;
+  bool is_broker_down = false;
+  /// Late bytes may be under way until then.
+  std::chrono::steady_clock::time_point late_until = {};
+  std::map<std::string, int> by_kind;
+  int faults = 0;
+  std::vector<std::string> problems;
+
+ private:
+  void make_databases();
+
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace stela::chaos
