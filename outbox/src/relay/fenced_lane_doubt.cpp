@@ -134,6 +134,8 @@ bool FencedLane::accept(const Answer& answer) {
 }
 
 bool FencedLane::adopt(const Answer& answer) {
+  // An answer may hold a part of what stands there: the next one tells.
+  const bool is_whole = answer.last_sequence <= broker_sequence_;
   Advance advance{.broker_sequence = answer.last_sequence};
   std::vector<GlobalSequence> sequences;
   for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
@@ -155,9 +157,14 @@ bool FencedLane::adopt(const Answer& answer) {
     doubt();
     return false;
   }
-  adopted_ = false;
   drop_stored_failure(answer);
-  return true;
+  if (is_whole) {
+    adopted_ = false;
+    return true;
+  }
+  doubt();
+  ask();
+  return false;
 }
 
 // --- going on

@@ -93,5 +93,24 @@ TEST(FencedLaneInDoubt, StopsWhenTheBrokerKnowsEventsThatTheStoreDoesNot) {
   EXPECT_EQ(bench.journal.read(), "read back from 1, stop: store_went_back, release");
 }
 
+TEST(FencedLaneInDoubt, AdoptsAllThatStandsAtTheBrokerThoughAnAnswerHoldsAPartOfIt) {
+  Bench bench;
+  bench.store.standing.adopted = true;
+  bench.let_wait({2});
+  bench.lane.acquire();
+
+  bench.find({ours(7, 1), ours(8, 2)});
+  bench.run();
+  bench.find({ours(8, 2), ours(2, 3), ours(9, 4)});
+  bench.run();
+  bench.find({ours(9, 4)});
+  bench.let_wait({3});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(),
+            "read back from 1, read back from 2, mark 2, read back from 4, note 1 in flight, "
+            "send 3 after 4");
+}
+
 }  // namespace
 }  // namespace stela
