@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-nats::PublisherOptions options(const NatsServer& server, Fence fence) {
+nats::PublisherOptions options_of(const NatsServer& server, Fence fence) {
   return {.url = server.url(),
           .prefix = "shop",
           .stream = "SHOP",
@@ -60,7 +60,7 @@ TEST_P(StreamReading, FindsWhatARelayPublishedAndOthersDid) {
   JetStream raw{server_.url()};
   raw.publish(GetParam() == Fence::subject ? "shop.all" : "shop.x", "hello");
   raw.erase("SHOP", 3);
-  nats::StreamReader reader{options(server_, GetParam())};
+  nats::StreamReader reader{options_of(server_, GetParam())};
 
   const Read whole = read(reader, PartitionId{});
   EXPECT_THAT(whole.found, ElementsAre("1@1", "2@2", "4@4", "5@5", "?@6"));
@@ -81,13 +81,25 @@ TEST_P(StreamReading, FindsWhatARelayPublishedAndOthersDid) {
               HasSubstr("'SHOP'"));
 }
 
+TEST_P(StreamReading, TakesAMissingStreamForAnEmptyOneWhereRelaysWouldMakeIt) {
+  nats::PublisherOptions options = options_of(server_, GetParam());
+  options.ensure_stream = true;
+  nats::StreamReader reader{options};
+
+  const Read none = read(reader, PartitionId{});
+
+  EXPECT_THAT(none.found, IsEmpty());
+  EXPECT_FALSE(none.dropped);
+  EXPECT_THAT(JetStream{server_.url()}.streams(), IsEmpty()) << "whoever reads makes nothing";
+}
+
 TEST_P(StreamReading, ReadsEachPartitionByItselfAndMoreThanOneRequestGives) {
   Shop shop{dir_.file("shop.db"), server_.url(), {.partition_count = 2, .fence = GetParam()}};
   constexpr int orders = 2'500;
   for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
   while (shop.publish().published > 0) {
   }
-  nats::StreamReader reader{options(server_, GetParam())};
+  nats::StreamReader reader{options_of(server_, GetParam())};
   std::size_t found = 0;
   if (GetParam() == Fence::none) {
     found = read(reader, PartitionId{}).found.size();

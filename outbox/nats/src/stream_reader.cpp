@@ -43,16 +43,19 @@ class StreamReader::Impl {
   bool read(PartitionId partition, Take take) {
     stream_ = layout_.stream(partition);
     const StreamInfoHandle info = look();
+    if (!info) return false;
     if (info->State.Msgs > 0) read_up_to(info->State.LastSeq, partition, take);
     return info->State.FirstSeq > 1;
   }
 
  private:
+  /// Null if it isn't there, and a relay would make it.
   StreamInfoHandle look() {
     jsStreamInfo* raw = nullptr;
     jsErrCode code{};
     const natsStatus status =
         js_GetStreamInfo(&raw, context_.get(), stream_.c_str(), nullptr, &code);
+    if (status == NATS_NOT_FOUND && options_.ensure_stream) return nullptr;
     if (status != NATS_OK) {
       throw BrokerFailed{"reading the JetStream stream '" + stream_ +
                          "' failed: " + in_words(status, code)};

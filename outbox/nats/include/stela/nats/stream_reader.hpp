@@ -18,7 +18,7 @@ class STELA_NATS_EXPORT StreamReader final : public BrokerContents {
   explicit StreamReader(const PublisherOptions& options);
   ~StreamReader() override;
 
-  /// BrokerFailed also if there is no such stream.
+  /// A missing stream is an empty one with `ensure_stream`, and BrokerFailed without.
   bool read(PartitionId partition, Take take) override;
 
  private:
