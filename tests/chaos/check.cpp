@@ -1,10 +1,10 @@
 #include "chaos/check.hpp"
 
+#include "chaos/ledger.hpp"
 #include "chaos/roles.hpp"
 #include "support/raw_sqlite.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -70,21 +70,30 @@ class Check {
   }
 
   void check_ledgers() {
+    std::vector<Attempt> attempts;
     for (const auto& entry : std::filesystem::directory_iterator{settings_.folder}) {
       if (!entry.path().filename().string().starts_with("ledger.")) continue;
-      std::ifstream ledger{entry.path()};
-      std::int64_t sequence = 0;
-      std::int64_t serial = 0;
-      while (ledger >> sequence >> serial) {
-        ++findings_.acknowledged;
-        const Event* const event = event_at(sequence);
-        const std::string wanted = "{\"serial\":" + std::to_string(serial) + ',';
-        if (event == nullptr || !event->payload.starts_with(wanted)) {
-          violate("an acknowledged event is lost",
-                  "sequence " + std::to_string(sequence) + ", serial " + std::to_string(serial));
-        }
-      }
+      const std::vector<Attempt> more = Ledger::read(entry.path());
+      attempts.insert(attempts.end(), more.begin(), more.end());
     }
+    for (const Attempt& attempt : attempts) {
+      if (attempt.state == Attempt::State::stored) findings_.acknowledged += attempt.count;
+      if (attempt.state == Attempt::State::unanswered) ++findings_.unanswered;
+    }
+    for (const std::string& found : contradictions(attempts, tickets())) {
+      violate("the appends", found);
+    }
+  }
+
+  std::vector<StoredTicket> tickets() const {
+    constexpr std::string_view begin = "{\"serial\":";
+    std::vector<StoredTicket> tickets;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      if (events_[i].type != TicketIssued::event_type.name) continue;
+      tickets.push_back({.sequence = static_cast<std::int64_t>(i) + 1,
+                         .serial = std::stoll(events_[i].payload.substr(begin.size()))});
+    }
+    return tickets;
   }
 
   void check_stream(const std::string& stream) {

@@ -13,6 +13,8 @@ namespace stela::chaos {
 struct Findings {
   std::int64_t appended = 0;
   std::int64_t acknowledged = 0;
+  /// Appends of which their process doesn't know what became.
+  std::int64_t unanswered = 0;
   std::int64_t published = 0;
   /// Copies in the streams: only mode `none` may have some.
   std::int64_t copies = 0;

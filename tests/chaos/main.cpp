@@ -33,8 +33,8 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   for (const auto& [name, value] : options) {
-    static const std::string known[] = {"--seconds", "--seed", "--kinds", "--mutant",
-                                        "--folder",  "--role", "--url",   "--number"};
+    static const std::string known[] = {"--seconds", "--seed", "--kinds",  "--mutant", "--folder",
+                                        "--role",    "--url",  "--number", "--dies"};
     if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
       throw UsageError{"there is no option " + name};
     }
@@ -63,12 +63,23 @@ std::set<std::string, std::less<>> parse_kinds(const std::string& text) {
   return kinds;
 }
 
+/// "log:17", "answer:3".
+Death parse_death(const std::string& text) {
+  if (text.empty()) return {};
+  const std::size_t colon = text.find(':');
+  return {.at = text.starts_with("log:") ? Death::At::log : Death::At::answer,
+          .nth = std::stoi(text.substr(colon + 1))};
+}
+
 void play_role(const std::string& role, const Settings& settings, const Options& options,
                const std::stop_token& stop) {
-  if (role == "append") return append(settings, std::stoi(get(options, "--number", "0")), stop);
-  const std::string url = get(options, "--url", "");
-  if (role == "relay") return relay(settings, url, stop);
-  if (role == "consume") return consume(settings, url, stop);
+  const Part part{.number = std::stoi(get(options, "--number", "0")),
+                  .url = get(options, "--url", ""),
+                  .death = parse_death(get(options, "--dies", "")),
+                  .stop = stop};
+  if (role == "append") return append(settings, part);
+  if (role == "relay") return relay(settings, part);
+  if (role == "consume") return consume(settings, part);
   throw UsageError{"there is no role '" + role + "'"};
 }
 
@@ -97,6 +108,7 @@ void print(const World& world, const Findings& findings) {
       .add("faults", world.faults)
       .add("appended", findings.appended)
       .add("acknowledged", findings.acknowledged)
+      .add("unanswered", findings.unanswered)
       .add("published", findings.published)
       .add("copies", findings.copies)
       .add("effects", findings.effects);

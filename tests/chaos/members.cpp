@@ -1,5 +1,7 @@
 #include "chaos/members.hpp"
 
+#include <signal.h>
+
 #include <utility>
 
 namespace stela::chaos {
@@ -14,7 +16,7 @@ void Members::add(const std::string& role, int count) {
   }
 }
 
-void Members::start(Member& member) {
+void Members::start(Member& member, const std::vector<std::string>& more) {
   std::vector<std::string> arguments{"--role",    member.role,
                                      "--folder",  settings_.folder,
                                      "--url",     url_,
@@ -22,16 +24,25 @@ void Members::start(Member& member) {
                                      "--seed",    std::to_string(settings_.seed),
                                      "--seconds", std::to_string(settings_.seconds),
                                      "--mutant",  std::string{to_string(settings_.mutant)}};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   member.child =
       std::make_unique<Child>(std::move(arguments), settings_.folder + "/" + member.role + ".log");
-  member.stopped = member.away = false;
+  member.stopped = member.away = member.dies = false;
+}
+
+void Members::start_to_die(Member& member, const std::string& death) {
+  start(member, {"--dies", death});
+  member.dies = true;
 }
 
 void Members::look_after(std::vector<std::string>& problems) {
   for (Member& member : members_) {
     if (member.away || !member.child || member.child->is_running()) continue;
-    problems.push_back(member.role + " ended by itself with " +
-                       std::to_string(member.child->result()) + "; see " + member.role + ".log");
+    const int result = member.child->result();
+    if (!member.dies || result != 128 + SIGKILL) {
+      problems.push_back(member.role + " ended by itself with " + std::to_string(result) +
+                         "; see " + member.role + ".log");
+    }
     start(member);
   }
 }

@@ -19,6 +19,8 @@ struct Member {
   bool stopped = false;
   /// Not there for a while.
   bool away = false;
+  /// It was started to kill itself.
+  bool dies = false;
 };
 
 class Members {
@@ -27,8 +29,10 @@ class Members {
   Members(const Settings& settings, std::string url);
 
   void add(const std::string& role, int count);
-  void start(Member& member);
-  /// Starts those again that ended by themselves, and says so.
+  void start(Member& member, const std::vector<std::string>& more = {});
+  /// As `start`, for an appender that kills itself at `death`, as the option --dies has it.
+  void start_to_die(Member& member, const std::string& death);
+  /// Starts those again that ended by themselves, and says so unless they were to.
   void look_after(std::vector<std::string>& problems);
   /// All of a role's, to the end; says who didn't end well.
   void stop(const std::string& role, std::vector<std::string>& problems);

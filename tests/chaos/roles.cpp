@@ -1,5 +1,6 @@
 #include "chaos/roles.hpp"
 
+#include "chaos/appender.hpp"
 #include "chaos/mutant_relay.hpp"
 #include "support/process.hpp"
 
@@ -8,14 +9,12 @@
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/relay.hpp>
 
-#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <cstdio>
 #include <memory>
-#include <random>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -25,8 +24,6 @@ namespace stela::chaos {
 using namespace std::chrono_literals;
 
 namespace {
-
-constexpr int streams = 150;
 
 class Stderr final : public LogSink {
  public:
@@ -40,25 +37,6 @@ Stderr& log_to_stderr() {
   static Stderr log;
   return log;
 }
-
-/// What was acknowledged to an appending process.
-class Ledger {
- public:
-  Ledger(const Settings& settings, int number)
-      : file_{open((settings.folder + "/ledger." + std::to_string(number)).c_str(),
-                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)} {}
-  ~Ledger() { close(file_); }
-
-  void note(std::int64_t sequence, std::int64_t serial) {
-    const std::string line = std::to_string(sequence) + ' ' + std::to_string(serial) + '\n';
-    if (write(file_, line.data(), line.size()) != static_cast<ssize_t>(line.size())) {
-      throw std::runtime_error{"the ledger can't be written"};
-    }
-  }
-
- private:
-  int file_;
-};
 
 void note_effect(Transaction& transaction, const Recorded<TicketIssued>& ticket) {
   sqlite3_stmt* statement = nullptr;
@@ -90,6 +68,21 @@ RelayOptions relay_options(const Settings& settings) {
           .max_attempts = 1'000'000};
 }
 
+}  // namespace
+
+sqlite::Store open_shop(const Settings& settings, const sqlite::Options& options) {
+  sqlite::Options all = options;
+  all.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full;
+  all.busy_timeout = 2'000ms;
+  all.checkpoint_pages = 500;
+  all.log = &log_to_stderr();
+  return sqlite::open(settings.database(), all);
+}
+
+OutboxOptions outbox_options(const Settings& settings) {
+  return {.fence = settings.fence};
+}
+
 nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url) {
   return {.url = url,
           .prefix = "shop",
@@ -102,65 +95,32 @@ nats::PublisherOptions publisher_options(const Settings& settings, const std::st
           .publish_timeout = 700ms};
 }
 
-}  // namespace
-
-sqlite::Store open_shop(const Settings& settings) {
-  return sqlite::open(
-      settings.database(),
-      {.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full,
-       .busy_timeout = 2'000ms,
-       .checkpoint_pages = 500,
-       .log = &log_to_stderr()});
+std::string ledger_of(const Settings& settings, int number) {
+  return settings.folder + "/ledger." + std::to_string(number);
 }
 
-OutboxOptions outbox_options(const Settings& settings) {
-  return {.fence = settings.fence};
+void append(const Settings& settings, const Part& part) {
+  Appender{settings, part}.run(part.stop);
 }
 
-void append(const Settings& settings, int number, const std::stop_token& stop) {
-  auto store = open_shop(settings);
-  const Outbox outbox{store, outbox_options(settings)};
-  Ledger ledger{settings, number};
-  std::mt19937_64 random{settings.seed * 1'000 + static_cast<std::uint64_t>(getpid())};
-  std::int64_t serial = std::int64_t{getpid()} * 10'000'000;
-  while (!stop.stop_requested()) {
-    const StreamId stream = StreamId::of("ticket", std::to_string(random() % streams));
-    UnitOfWork unit{store};
-    const std::int64_t first = serial;
-    const auto count = static_cast<std::int64_t>(1 + random() % 4);
-    for (std::int64_t i = 0; i < count; ++i) {
-      unit.append(stream, ExpectedVersion::any(),
-                  TicketIssued{serial++, std::string(random() % 200, 'x')});
-    }
-    if (random() % 4 == 0) unit.append(stream, ExpectedVersion::any(), TicketSeen{serial});
-    try {
-      const AppendResult result = unit.commit();
-      for (std::int64_t i = 0; i < count; ++i) ledger.note(result.first.value() + i, first + i);
-    } catch (const Error& e) {
-      if (!e.is_retryable()) throw;
-    }
-    test::is_stopped_within(std::chrono::microseconds{random() % 12'000}, stop);
-  }
-}
-
-void relay(const Settings& settings, const std::string& url, const std::stop_token& stop) {
+void relay(const Settings& settings, const Part& part) {
   auto store = open_shop(settings);
   Outbox outbox{store, outbox_options(settings)};
-  nats::Publisher publisher{publisher_options(settings, url)};
+  nats::Publisher publisher{publisher_options(settings, part.url)};
   if (settings.mutant != mutants::Mutant::none) {
-    return run_mutant(outbox, publisher, relay_options(settings), settings.mutant, stop);
+    return run_mutant(outbox, publisher, relay_options(settings), settings.mutant, part.stop);
   }
-  Relay{outbox, publisher, relay_options(settings)}.run(stop);
+  Relay{outbox, publisher, relay_options(settings)}.run(part.stop);
 }
 
-void consume(const Settings& settings, const std::string& url, const std::stop_token& stop) {
+void consume(const Settings& settings, const Part& part) {
   auto store = sqlite::open(settings.effects(),
                             {.durability = sqlite::Durability::relaxed, .log = &log_to_stderr()});
   std::vector<std::thread> threads;
   for (const std::string& stream : settings.streams()) {
     threads.emplace_back([&, stream] {
       nats::Consumer consumer{store,
-                              {.url = url,
+                              {.url = part.url,
                                .connect_timeout = 500ms,
                                .name = "effects",
                                .stream = stream,
@@ -170,7 +130,7 @@ void consume(const Settings& settings, const std::string& url, const std::stop_t
                                .retry_backoff_max = 500ms,
                                .gap_patience = 120'000ms}};
       consumer.on<TicketIssued>(note_effect);
-      consumer.run(stop);
+      consumer.run(part.stop);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -5,6 +5,7 @@
 
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework.hpp>
+#include <stela/nats/publisher.hpp>
 #include <stela/outbox.hpp>
 
 #include <cstdint>
@@ -34,13 +35,42 @@ struct TicketSeen {
   }
 };
 
-sqlite::Store open_shop(const Settings& settings);
-OutboxOptions outbox_options(const Settings& settings);
+/// Where an appending process kills itself.
+struct Death {
+  enum class At : std::uint8_t {
+    never,
+    /// Behind a call that writes to the database's log or syncs it: what it was about to answer may
+    /// be committed.
+    log,
+    /// Behind a commit, before the process has written down that it was told.
+    answer,
+  };
+  At at = At::never;
+  /// The how-many-eth of them.
+  int nth = 0;
+};
 
-/// Appends, and writes a line "sequence serial" to its ledger for each event whose append returned.
-void append(const Settings& settings, int number, const std::stop_token& stop);
-void relay(const Settings& settings, const std::string& url, const std::stop_token& stop);
+/// One process of a run.
+struct Part {
+  /// Its own in the run.
+  int number = 0;
+  std::string url = {};
+  Death death = {};
+  std::stop_token stop = {};
+};
+
+sqlite::Store open_shop(const Settings& settings, const sqlite::Options& options = {});
+OutboxOptions outbox_options(const Settings& settings);
+nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url);
+/// How the appending process of this number calls its ledger.
+std::string ledger_of(const Settings& settings, int number);
+
+/// Appends under ids of its own, and writes each to its ledger before it is tried and after it was
+/// answered. What is left unanswered by the one before it is tried again under the same id, or left
+/// as it is.
+void append(const Settings& settings, const Part& part);
+void relay(const Settings& settings, const Part& part);
 /// Writes a row for each event that it handles.
-void consume(const Settings& settings, const std::string& url, const std::stop_token& stop);
+void consume(const Settings& settings, const Part& part);
 
 }  // namespace stela::chaos

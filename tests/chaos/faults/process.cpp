@@ -41,11 +41,24 @@ void leave_and_return(World& world) {
   world.note("leave and return", "relay");
 }
 
+/// An appender that is hard-killed after a commit, before it knows of it.
+void die_unanswered(World& world) {
+  Member& victim = world.members.any("append", world.random);
+  if (victim.away || victim.stopped || victim.dies) return;
+  const bool in_log = world.once_in(2);
+  std::string death = in_log ? "log:" : "answer:";
+  death += std::to_string(1 + world.random() % (in_log ? 200 : 20));
+  victim.child->kill();
+  world.members.start_to_die(victim, death);
+  world.note("die unanswered", death);
+}
+
 }  // namespace
 
 std::vector<Fault> process_faults() {
   return {{"kill-relay", 3, [](World& world) { kill(world, "relay"); }},
           {"kill-appender", 1, [](World& world) { kill(world, "append"); }},
+          {"die-unanswered", 2, die_unanswered},
           {"kill-consumer", 1, [](World& world) { kill(world, "consume"); }},
           {"pause-relay", 2, [](World& world) { pause(world, "relay"); }},
           {"pause-consumer", 1, [](World& world) { pause(world, "consume"); }},
