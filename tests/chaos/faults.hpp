@@ -26,5 +26,7 @@ std::vector<Fault> all_faults();
 
 /// To the number of partitions that the settings name; later if it can't be done now.
 void resize(World& world);
+/// Copies the database, as it is under load; later if it can't be done now.
+void back_up(World& world);
 
 }  // namespace stela::chaos

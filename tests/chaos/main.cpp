@@ -55,8 +55,10 @@ std::set<std::string, std::less<>> parse_kinds(const std::string& text) {
   std::istringstream names{text};
   for (std::string name; std::getline(names, name, ',');) {
     const auto faults = all_faults();
-    const bool is_known = std::any_of(faults.begin(), faults.end(),
-                                      [&](const Fault& fault) { return fault.kind == name; });
+    const auto phases = all_phases();
+    const auto is_meant = [&](const auto& each) { return each.kind == name; };
+    const bool is_known = std::any_of(faults.begin(), faults.end(), is_meant) ||
+                          std::any_of(phases.begin(), phases.end(), is_meant);
     if (!is_known) throw UsageError{"there is no kind '" + name + "'"};
     kinds.insert(name);
   }
@@ -134,6 +136,7 @@ int orchestrate(Settings settings, const std::string& folder) {
   World& world = orchestra.world();
   test::JetStream broker{world.server.url()};
   Findings findings = check(settings, broker);
+  if (drained && findings.violations.empty()) orchestra.play_phase();
   if (!drained) findings.violations.emplace_back("it didn't drain in time");
   for (const std::string& problem : world.problems) findings.violations.push_back(problem);
   print(world, findings);

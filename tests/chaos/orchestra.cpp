@@ -21,6 +21,8 @@ constexpr auto drain_limit = 90s;
 constexpr std::int64_t least_a_second = 250;
 /// A mutant may never drain: that needn't be waited for.
 constexpr auto mutant_drain_limit = 15s;
+/// About what a phase takes: the faults end so much sooner.
+constexpr auto phase_time = 10s;
 
 std::int64_t number_in(const std::string& database, const std::string& sql) {
   return test::RawSqlite{database}.integer(sql);
@@ -51,6 +53,16 @@ std::vector<Fault> weighed(const Settings& settings) {
   return weighed;
 }
 
+/// The seed's choice among those that make sense.
+std::optional<Phase> phase_of(const Settings& settings) {
+  std::vector<Phase> phases = all_phases();
+  std::erase_if(phases, [&](const Phase& phase) {
+    return !settings.has(phase.kind) || (phase.is_of_copies && settings.fence == Fence::none);
+  });
+  if (phases.empty() || settings.mutant != mutants::Mutant::none) return std::nullopt;
+  return phases[settings.seed % phases.size()];
+}
+
 }  // namespace
 
 std::vector<Fault> all_faults() {
@@ -62,13 +74,25 @@ std::vector<Fault> all_faults() {
   return all;
 }
 
+std::vector<Phase> all_phases() {
+  return {{"cloned-database", true, clone_database},
+          {"restored-database", true, restore_database},
+          {"emptied-broker", false, empty_broker}};
+}
+
 Orchestra::Orchestra(const Settings& settings)
-    : settings_{settings}, world_{settings}, faults_{weighed(settings)} {}
+    : settings_{settings},
+      world_{settings},
+      faults_{weighed(settings)},
+      phase_{phase_of(settings)} {}
 
 bool Orchestra::play() {
-  const auto time = std::chrono::seconds{settings_.seconds};
+  const auto time = std::chrono::seconds{settings_.seconds} - (phase_ ? phase_time : 0s);
   const auto end = steady_clock::now() + time;
   if (settings_.resized > 0) world_.agenda.later(time / 2, [this] { resize(world_); });
+  if (phase_ && phase_->is_of_copies) {
+    world_.agenda.later(time * (3 + world_.random() % 6) / 10, [this] { back_up(world_); });
+  }
   world_.pass(1s);
   while (steady_clock::now() < end) {
     strike();
@@ -78,6 +102,10 @@ bool Orchestra::play() {
   const bool drained = drain();
   for (const char* const role : {"relay", "consume"}) world_.members.stop(role, world_.problems);
   return drained;
+}
+
+void Orchestra::play_phase() {
+  if (phase_) phase_->play(world_);
 }
 
 void Orchestra::strike() {

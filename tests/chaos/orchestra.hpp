@@ -2,10 +2,12 @@
 #pragma once
 
 #include "chaos/faults.hpp"
+#include "chaos/phases.hpp"
 #include "chaos/settings.hpp"
 #include "chaos/world.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,8 @@ class Orchestra {
 
   /// False if it didn't drain in time; the world's `problems` say what else went wrong.
   bool play();
+  /// The phase that the seed chose, if there is one.
+  void play_phase();
 
   World& world() noexcept { return world_; }
 
@@ -29,6 +33,7 @@ class Orchestra {
   const Settings& settings_;
   World world_;
   const std::vector<Fault> faults_;
+  const std::optional<Phase> phase_;
 };
 
 }  // namespace stela::chaos

@@ -33,6 +33,8 @@ struct Settings {
 
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
   std::string database() const { return folder + "/shop.db"; }
+  /// A copy of it, from the middle of the run.
+  std::string backup() const { return folder + "/backup.db"; }
   std::string effects() const { return folder + "/effects.db"; }
   /// The JetStream streams that there are at any time.
   std::vector<std::string> streams() const;

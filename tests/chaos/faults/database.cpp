@@ -3,8 +3,10 @@
 #include "chaos/roles.hpp"
 #include "support/raw_sqlite.hpp"
 
+#include <stela/eventstore/backup.hpp>
 #include <stela/outbox/operations.hpp>
 
+#include <functional>
 #include <memory>
 
 namespace stela::chaos {
@@ -27,18 +29,36 @@ void keep_busy(World& world) {
 
 }  // namespace
 
-void resize(World& world) {
-  const Settings& settings = world.settings;
+namespace {
+
+/// With the shop's database; later if it can't be done now, as somebody who is paused may hold the
+/// lock.
+void do_with_shop(World& world, const std::function<void(sqlite::Store&)>& work) {
   try {
-    auto shop = open_shop(settings);
-    OutboxOperations{shop}.resize(settings.resized);
+    auto shop = open_shop(world.settings);
+    work(shop);
   } catch (const Error& e) {
-    // Somebody who is paused may hold the lock.
     if (!e.is_retryable()) throw;
-    return world.agenda.later(500ms, [&world] { resize(world); });
+    world.agenda.later(500ms, [&world, work] { do_with_shop(world, work); });
   }
-  world.note("resize",
-             std::to_string(settings.partitions) + " to " + std::to_string(settings.resized));
+}
+
+}  // namespace
+
+void resize(World& world) {
+  do_with_shop(world, [&world](sqlite::Store& shop) {
+    const Settings& settings = world.settings;
+    OutboxOperations{shop}.resize(settings.resized);
+    world.note("resize",
+               std::to_string(settings.partitions) + " to " + std::to_string(settings.resized));
+  });
+}
+
+void back_up(World& world) {
+  do_with_shop(world, [&world](sqlite::Store& shop) {
+    const auto copied = sqlite::backup(shop, world.settings.backup());
+    world.note("back up", "events up to " + std::to_string(copied.last.value()));
+  });
 }
 
 std::vector<Fault> database_faults() {

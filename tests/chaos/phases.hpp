@@ -1,0 +1,30 @@
+// What happens to a database or a broker as a whole: after the faults, with the way back that the
+// documentation advises.
+#pragma once
+
+#include "chaos/world.hpp"
+
+#include <string_view>
+#include <vector>
+
+namespace stela::chaos {
+
+struct Phase {
+  std::string_view kind;
+  /// It needs the backup that is made in the middle of the run, and a fence to stop it.
+  bool is_of_copies;
+  /// Nobody but the phase works on the databases meanwhile. What doesn't hold becomes a problem of
+  /// the world's.
+  void (*play)(World& world);
+};
+
+/// The stream of events goes on in a copy of the database, too.
+void clone_database(World& world);
+/// The database is replaced by an older copy of itself.
+void restore_database(World& world);
+/// The broker loses its streams.
+void empty_broker(World& world);
+
+std::vector<Phase> all_phases();
+
+}  // namespace stela::chaos
