@@ -37,6 +37,7 @@ void DieBehindNth::after(const test::FileCall& call, int /*code*/) noexcept {
 
 Appender::Appender(const Settings& settings, const Part& part)
     : part_{part},
+      clock_{settings.clock_of(part.number)},
       death_in_log_{part.death.nth},
       vfs_{part.death.at == Death::At::log ? std::make_unique<test::FaultVfs>(death_in_log_)
                                            : nullptr},
@@ -50,7 +51,7 @@ Appender::Appender(const Settings& settings, const Part& part)
       answers_left_{part.death.at == Death::At::answer ? part.death.nth : 0} {}
 
 sqlite::Options Appender::store_options() const {
-  return {.vfs = vfs_ ? vfs_->name() : std::string{}};
+  return {.clock = &clock_, .vfs = vfs_ ? vfs_->name() : std::string{}};
 }
 
 void Appender::run(const std::stop_token& stop) {

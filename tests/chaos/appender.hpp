@@ -1,6 +1,7 @@
 // A process that appends, and may kill itself between a commit and its answer.
 #pragma once
 
+#include "chaos/jumping_clock.hpp"
 #include "chaos/ledger.hpp"
 #include "chaos/roles.hpp"
 #include "support/fault_vfs.hpp"
@@ -43,6 +44,7 @@ class Appender {
   bool once_in(unsigned times) { return random_() % times == 0; }
 
   const Part part_;
+  const JumpingClock clock_;
   DieBehindNth death_in_log_;
   std::unique_ptr<test::FaultVfs> vfs_;
   sqlite::Store store_;

@@ -20,6 +20,7 @@ std::vector<Fault> process_faults();
 std::vector<Fault> network_faults();
 std::vector<Fault> broker_faults();
 std::vector<Fault> database_faults();
+std::vector<Fault> clock_faults();
 
 /// All of them, always in the same order.
 std::vector<Fault> all_faults();

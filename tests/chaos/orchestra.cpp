@@ -67,7 +67,8 @@ std::optional<Phase> phase_of(const Settings& settings) {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (auto* const some : {process_faults, network_faults, broker_faults, database_faults}) {
+  for (auto* const some :
+       {process_faults, network_faults, broker_faults, database_faults, clock_faults}) {
     const std::vector<Fault> more = some();
     all.insert(all.end(), more.begin(), more.end());
   }

@@ -1,6 +1,7 @@
 #include "chaos/roles.hpp"
 
 #include "chaos/appender.hpp"
+#include "chaos/jumping_clock.hpp"
 #include "chaos/mutant_relay.hpp"
 #include "support/process.hpp"
 
@@ -104,7 +105,8 @@ void append(const Settings& settings, const Part& part) {
 }
 
 void relay(const Settings& settings, const Part& part) {
-  auto store = open_shop(settings);
+  const JumpingClock clock{settings.clock_of(part.number)};
+  auto store = open_shop(settings, {.clock = &clock});
   Outbox outbox{store, outbox_options(settings)};
   nats::Publisher publisher{publisher_options(settings, part.url)};
   if (settings.mutant != mutants::Mutant::none) {
@@ -114,8 +116,10 @@ void relay(const Settings& settings, const Part& part) {
 }
 
 void consume(const Settings& settings, const Part& part) {
-  auto store = sqlite::open(settings.effects(),
-                            {.durability = sqlite::Durability::relaxed, .log = &log_to_stderr()});
+  const JumpingClock clock{settings.clock_of(part.number)};
+  auto store = sqlite::open(
+      settings.effects(),
+      {.durability = sqlite::Durability::relaxed, .log = &log_to_stderr(), .clock = &clock});
   std::vector<std::thread> threads;
   for (const std::string& stream : settings.streams()) {
     threads.emplace_back([&, stream] {

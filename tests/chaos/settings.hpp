@@ -35,6 +35,8 @@ struct Settings {
   std::string database() const { return folder + "/shop.db"; }
   /// A copy of it, from the middle of the run.
   std::string backup() const { return folder + "/backup.db"; }
+  /// How far the wall clock of the process with this number is ahead.
+  std::string clock_of(int number) const { return folder + "/clock." + std::to_string(number); }
   std::string effects() const { return folder + "/effects.db"; }
   /// The JetStream streams that there are at any time.
   std::vector<std::string> streams() const;
