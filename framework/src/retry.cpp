@@ -1,7 +1,9 @@
 #include <stela/framework/retry.hpp>
+#include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace stela::detail {
 namespace {
@@ -29,13 +31,22 @@ Retries::Retries(const RetryOptions& options)
       limit_{options.first_pause} {}
 
 bool Retries::is_worthwhile(const Error& error) {
-  if (!error.is_retryable() || attempts_++ == options_.attempts) return false;
+  if (!error.is_retryable() || TransactionScope::is_open()) return false;
+  if (is_last_conflict(error) || attempts_++ == options_.attempts) return false;
   // Most work succeeds at once and needs no random numbers.
   if (attempts_ == 2) random_.seed(std::random_device{}());
   using Range = std::uniform_int_distribution<std::chrono::microseconds::rep>;
   pause_ = std::chrono::microseconds{Range{limit_.count() / 2, limit_.count()}(random_)};
   limit_ = std::min<std::chrono::microseconds>(limit_ * 2, options_.longest_pause);
   return options_.clock->steady_now() + pause_ <= end_;
+}
+
+bool Retries::is_last_conflict(const Error& error) {
+  const auto* const conflict = dynamic_cast<const ConcurrencyConflict*>(&error);
+  if (conflict == nullptr) return false;
+  const auto last = std::exchange(conflict_, *conflict);
+  return last && last->stream() == conflict->stream() && last->expected() == conflict->expected() &&
+         last->actual() == conflict->actual();
 }
 
 void Retries::pause() const {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -44,6 +45,27 @@ TEST_P(EventStoreContract, CommitsATransactionWholeOrNotAtAll) {
   append("order-1", {"b"});
   EXPECT_THAT(lines(store->read_stream(order)),
               ElementsAre("1 order-1@1 a", "2 order-1@2 a", "3 order-1@3 b"));
+}
+
+TEST_P(EventStoreContract, IsNotHeldUpByARetryInsideATransaction) {
+  int calls = 0;
+  const auto fail_in_retry = [&](EventLog&) {
+    retry({.attempts = 3, .wait = [](std::chrono::microseconds) {}}, [&] {
+      ++calls;
+      throw StoreBusy{"busy"};
+    });
+  };
+  EXPECT_THROW(store->transact(fail_in_retry), StoreBusy);
+  EXPECT_EQ(calls, 1);
+
+  store->transact([&](Transaction& transaction) {
+    EXPECT_THROW(transaction.transact(fail_in_retry), StoreBusy);
+    EXPECT_THROW(fail_in_retry(transaction), StoreBusy);
+  });
+  EXPECT_EQ(calls, 3);
+
+  EXPECT_THROW(fail_in_retry(*store), StoreBusy);
+  EXPECT_EQ(calls, 6);
 }
 
 TEST_P(EventStoreContract, UndoesAnAppendThatFailedInATransactionThatGoesOn) {

@@ -33,8 +33,11 @@ int calls_until_done(int attempts, int failures, Fail fail) {
   }
 }
 
+/// Somebody else was faster, each time again.
 void conflict() {
-  throw ConcurrencyConflict{"order-1", "version 1", StreamVersion{2}};
+  static std::int64_t version = 1;
+  ++version;
+  throw ConcurrencyConflict{"order-1", "version 1", StreamVersion{version}};
 }
 
 TEST(Retry, RunsWorkThatSucceedsOnce) {
@@ -49,6 +52,14 @@ TEST(Retry, RerunsWorkThatLostARaceOrMetALock) {
 TEST(Retry, PassesTheLastErrorOn) {
   EXPECT_EQ(calls_until_done(3, 3, conflict), -3);
   EXPECT_THROW(retry({.attempts = 2, .wait = no_wait}, conflict), ConcurrencyConflict);
+}
+
+TEST(Retry, StopsAtAConflictThatComesBackTheSame) {
+  const auto forgot_to_load = [] {
+    throw ConcurrencyConflict{"order-1", "no stream", StreamVersion{2}};
+  };
+  EXPECT_EQ(calls_until_done(100, 100, forgot_to_load), -2);
+  EXPECT_EQ(calls_until_done(100, 1, forgot_to_load), 2);
 }
 
 TEST(Retry, RerunsNothingElse) {

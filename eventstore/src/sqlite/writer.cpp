@@ -6,6 +6,7 @@
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
 #include <array>
@@ -208,6 +209,7 @@ void Writer::run_member(WriteWork& work, bool in_group) {
 }
 
 void Writer::carry_out(WriteWork& work) {
+  const detail::TransactionScope scope;
   if (work.request != nullptr) {
     work.result = append_now(*work.request, work);
   } else if (work.statements != nullptr) {

@@ -1,6 +1,7 @@
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
+#include <stela/framework/transaction_scope.hpp>
 #include <stela/testing/memory_store.hpp>
 
 #include <algorithm>
@@ -333,6 +334,7 @@ std::vector<std::shared_ptr<const Row>> MemoryStore::Core::run(
     writer = std::thread::id{};
   };
   try {
+    const detail::TransactionScope scope;
     work(transaction);
   } catch (const Error& e) {
     give_up();

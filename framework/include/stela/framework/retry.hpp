@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -44,20 +45,26 @@ class STELA_FRAMEWORK_EXPORT Retries {
   void pause() const;
 
  private:
+  /// True if the conflict before said the same: the work doesn't load what it changes.
+  bool is_last_conflict(const Error& error);
+
   const RetryOptions& options_;
   const std::chrono::steady_clock::time_point end_;
   std::minstd_rand random_;
   std::chrono::microseconds limit_;
   std::chrono::microseconds pause_{0};
   int attempts_ = 1;
+  std::optional<ConcurrencyConflict> conflict_;
 };
 
 }  // namespace detail
 
 /// Runs `work`, and runs it again after an Error that is retryable (a ConcurrencyConflict, a busy
 /// store), after a pause that grows. What it loads it must load inside. When attempts or time are
-/// used up the last error is passed on; another error is at once, a CommitInDoubt among them.
-/// Returns what `work` returns. UsageError if an option is out of range.
+/// used up the last error is passed on; another error is at once, a CommitInDoubt among them, and
+/// so is a ConcurrencyConflict that comes back the same: it stays, whatever is retried. Inside a
+/// transaction every error is passed on at once, as a pause would hold up all writers: retry around
+/// `transact`. Returns what `work` returns. UsageError if an option is out of range.
 template <class Work>
 decltype(auto) retry(const RetryOptions& options, Work&& work) {
   detail::Retries retries{options};
