@@ -63,6 +63,17 @@ Settled AggregateStanding::settled(const StreamId& stream, StreamVersion before)
   return settled;
 }
 
+void AggregateStanding::mark_saved(std::shared_ptr<const TransactionOutcome> outcome,
+                                   std::size_t count, StreamVersion version) {
+  const std::size_t before = marks_.empty() ? 0 : marks_.back().saved.changes;
+  const Saved saved{before + count, version};
+  if (before > 0 && marks_.back().outcome == outcome) {
+    marks_.back().saved = saved;
+  } else {
+    marks_.push_back({std::move(outcome), saved});
+  }
+}
+
 void AggregateStanding::drop_ended(const Settled& settled) noexcept {
   const auto at = [&](std::size_t index) {
     return marks_.begin() + static_cast<std::ptrdiff_t>(index);

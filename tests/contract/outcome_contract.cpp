@@ -9,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -161,6 +162,23 @@ TEST_P(EventStoreContract, KeepsWhatAParticipantRecordsOnAnAggregateThatIsBeingS
   EXPECT_THAT(lines(store->read_all()),
               ElementsAre("1 order-1@1 order.placed", "2 order-1@2 order.shipped",
                           "3 order-1@3 order.noted"));
+}
+
+TEST_P(EventStoreContract, KeepsOneMarkOfAnAggregateThatIsSavedOftenInATransaction) {
+  Order order = Order::place(id, "jane", 100);
+  std::shared_ptr<const TransactionOutcome> outcome;
+  store->transact([&](Transaction& transaction) {
+    save(transaction, order);
+    outcome = transaction.outcome_of(GlobalSequence{1});
+    const auto with_one_mark = outcome.use_count();
+    for (int i = 0; i < 50; ++i) {
+      order.note("again");
+      save(transaction, order);
+    }
+    EXPECT_EQ(outcome.use_count(), with_one_mark);
+    EXPECT_EQ(standing(order), "version 51, 0 unsaved, 50 notes");
+  });
+  EXPECT_EQ(standing(order), "version 51, 0 unsaved, 50 notes");
 }
 
 TEST_P(EventStoreContract, LeavesAnAggregateAsItWasWhenItsTransactionIsRolledBack) {

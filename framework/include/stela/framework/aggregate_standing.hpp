@@ -39,7 +39,8 @@ enum class Trouble : std::uint8_t {
 };
 
 /// Marks of loads and saves in transactions that hadn't ended then, oldest first, each with the
-/// outcome that it depends on. Few aggregates have any.
+/// outcome that it depends on; one for saves that follow each other with the same. Few aggregates
+/// have any.
 /// Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT AggregateStanding {
  public:
@@ -63,10 +64,7 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   }
   /// `count` changes more than before are saved.
   void mark_saved(std::shared_ptr<const TransactionOutcome> outcome, std::size_t count,
-                  StreamVersion version) {
-    if (!marks_.empty()) count += marks_.back().saved.changes;
-    marks_.push_back({std::move(outcome), {count, version}});
-  }
+                  StreamVersion version);
   void set_trouble(Trouble trouble) noexcept { trouble_ = trouble; }
 
  private:
