@@ -19,17 +19,24 @@ namespace stela {
 /// Threads: any number at once.
 class ListenerGate {
  public:
-  /// False if nobody is to call the listener any more.
-  bool enter() {
-    const std::lock_guard lock{mutex_};
-    if (!is_closed_) callers_.push_back(std::this_thread::get_id());
-    return !is_closed_;
-  }
-  void leave() noexcept {
-    const std::lock_guard lock{mutex_};
-    callers_.erase(std::find(callers_.begin(), callers_.end(), std::this_thread::get_id()));
-    left_.notify_all();
-  }
+  /// A call of the listener, for as long as it takes.
+  class Call {
+   public:
+    explicit Call(ListenerGate& gate) : gate_{gate}, is_allowed_{gate.enter()} {}
+    ~Call() {
+      if (is_allowed_) gate_.leave();
+    }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    /// False if nobody is to call the listener any more.
+    bool is_allowed() const noexcept { return is_allowed_; }
+
+   private:
+    ListenerGate& gate_;
+    const bool is_allowed_;
+  };
+
   /// Returns when nobody calls the listener any more but the caller itself, from inside a call.
   void close() noexcept {
     std::unique_lock lock{mutex_};
@@ -41,6 +48,17 @@ class ListenerGate {
   }
 
  private:
+  bool enter() {
+    const std::lock_guard lock{mutex_};
+    if (!is_closed_) callers_.push_back(std::this_thread::get_id());
+    return !is_closed_;
+  }
+  void leave() noexcept {
+    const std::lock_guard lock{mutex_};
+    callers_.erase(std::find(callers_.begin(), callers_.end(), std::this_thread::get_id()));
+    left_.notify_all();
+  }
+
   std::mutex mutex_;
   std::condition_variable left_;
   // Guarded by mutex_.
@@ -48,14 +66,18 @@ class ListenerGate {
   bool is_closed_ = false;
 };
 
-/// Calls `listener`, which doesn't throw, until the subscription ends.
+/// Calls `listener` until the subscription ends.
 template <class Argument, class Listener>
 Subscription subscribe(boost::signals2::signal<void(Argument)>& signal, Listener listener) {
   const auto gate = std::make_shared<ListenerGate>();
   const auto connection = signal.connect([gate, listener = std::move(listener)](Argument argument) {
-    if (!gate->enter()) return;
-    listener(argument);
-    gate->leave();
+    try {
+      const ListenerGate::Call call{*gate};
+      if (call.is_allowed()) listener(argument);
+    } catch (...) {
+      // Listeners report their errors themselves; no memory was left to do so. The others are
+      // still called.
+    }
   });
   // Owns nothing: it is there for what happens at its end.
   return Subscription{std::shared_ptr<void>{nullptr, [gate, connection](void*) {

@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <stdexcept>
 #include <string>
+#include <thread>
 
 namespace stela {
 namespace {
@@ -91,6 +93,26 @@ TEST(OutOfMemory, InATransactionWithASavepointLeavesWhatItSavedTrue) {
     expect_true(store, order, 1);
     expect_true(store, counter, 1);
     test::append(store, "order-2");
+  }
+}
+
+TEST(OutOfMemory, WhileAListenersErrorIsReportedHangsNobodyWhoUnsubscribes) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    auto store = sqlite::open_in_memory();
+    EventBus bus{store};
+    const auto fail = [](const auto&) {
+      throw std::runtime_error{"the warehouse can't be reached on this day"};
+    };
+    Subscription commits = store.on_commit(fail);
+    Subscription events = bus.on_any(fail);
+    struck = strikes(nth, [&] { test::append(store, "order-1"); });
+    // On a thread that isn't the one that called the listeners: that wouldn't wait for itself.
+    const std::jthread ending{[&] {
+      commits.disconnect();
+      events.disconnect();
+    }};
   }
 }
 
