@@ -25,7 +25,7 @@ void check(Trouble trouble, const StreamId& stream) {
                    "was saved under an append id that had stored something else, and isn't what "
                    "is stored");
     case Trouble::not_noted:
-      refuse_using(stream, "was saved, and what failed after that left it as it was before");
+      refuse_using(stream, "was saved, but an error after the commit kept it from noting that");
   }
 }
 
