@@ -47,6 +47,33 @@ TEST_P(EventStoreContract, CommitsATransactionWholeOrNotAtAll) {
               ElementsAre("1 order-1@1 a", "2 order-1@2 a", "3 order-1@3 b"));
 }
 
+TEST_P(EventStoreContract, SavesAndDropsSnapshotsInTheOrderOfTheTransaction) {
+  append("order-1", {"a"});
+  const StreamId order = StreamId::parse("order-1");
+  const StoredSnapshot snapshot{StreamVersion{1}, GlobalSequence{1}, 1, "{}"};
+  const auto has_snapshot = [&] {
+    return store->find_snapshot(order, StreamVersion::max(), GlobalSequence::max()).has_value();
+  };
+  store->transact([&](Transaction& transaction) {
+    transaction.save_snapshot(order, snapshot);
+    transaction.drop_snapshot(order);
+  });
+  EXPECT_FALSE(has_snapshot());
+
+  store->transact([&](Transaction& transaction) {
+    transaction.drop_snapshot(order);
+    transaction.save_snapshot(order, snapshot);
+  });
+  EXPECT_TRUE(has_snapshot());
+
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    transaction.drop_snapshot(order);
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+  EXPECT_TRUE(has_snapshot());
+}
+
 TEST_P(EventStoreContract, IsNotHeldUpByARetryInsideATransaction) {
   int calls = 0;
   const auto fail_in_retry = [&](EventLog&) {

@@ -56,7 +56,11 @@ void Store::transact(FunctionRef<void(Transaction&)> user) {
   if (!work.events.empty()) notify_commit({work.events});
   for (const auto& [stream, snapshot] : work.snapshots) {
     try {
-      save_snapshot(stream, snapshot);
+      if (snapshot) {
+        save_snapshot(stream, *snapshot);
+      } else {
+        drop_snapshot(stream);
+      }
     } catch (const std::exception& e) {
       detail::log_snapshot_failure(conventions(), stream, e.what());
     }

@@ -32,7 +32,7 @@ void OpenTransaction::save_snapshot(const StreamId& stream, const StoredSnapshot
 }
 
 void OpenTransaction::drop_snapshot(const StreamId& stream) {
-  connection().query(sql::drop_snapshot).bind(1, stream.name()).run();
+  work_.snapshots.emplace_back(stream, std::nullopt);
 }
 
 OpenTransaction& open_transaction(Transaction& transaction) {

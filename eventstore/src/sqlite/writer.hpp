@@ -18,6 +18,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -59,8 +60,8 @@ struct WriteWork : CommitQueue::Ticket {
     std::vector<std::unique_ptr<const StreamId>> streams;
   };
   Kept kept = {};
-  /// To be written when the transaction is over.
-  std::vector<std::pair<StreamId, StoredSnapshot>> snapshots = {};
+  /// To be written, or without a value dropped, when the transaction is over.
+  std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
 };
 
 /// Threads: `run` from any number; everything below it belongs to the thread that leads.
