@@ -1,10 +1,9 @@
 #include <stela/framework/error.hpp>
+#include <stela/framework/forks.hpp>
 #include <stela/framework/uuid.hpp>
 
-#include <pthread.h>
 #include <sys/random.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -31,15 +30,6 @@ void fill_from_os(std::span<std::uint8_t> bytes) {
     if (got < 0) throw StoreFailed{std::string{"no random bytes: "} + std::strerror(errno)};
     bytes = bytes.subspan(static_cast<std::size_t>(got));
   }
-}
-
-/// How many forks lie between this process and the first one. Asking for the process id instead
-/// would be a system call for each event.
-int count_forks() noexcept {
-  static std::atomic<int> forks{0};
-  static const int registered = pthread_atfork(nullptr, nullptr, [] { ++forks; });
-  (void)registered;
-  return forks.load(std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -76,7 +66,7 @@ UuidGenerator::UuidGenerator(Random& random) : random_{&random}, pool_used_{pool
 void UuidGenerator::draw(std::span<std::uint8_t> bytes) {
   if (random_ != nullptr) return random_->fill(bytes);
   // A forked child must not hand out its parent's bytes again.
-  const int forks = count_forks();
+  const int forks = detail::count_forks();
   if (pool_used_ + bytes.size() > pool_.size() || pool_forks_ != forks) {
     fill_from_os(pool_);
     pool_used_ = 0;
