@@ -192,57 +192,6 @@ TEST(LockHeldElsewhere, ByAStoppedProcessIsWaitedForUntilItGoesOn) {
   EXPECT_EQ(append(after, "order-1", "{}").last, GlobalSequence{2});
 }
 
-// --- forks
-
-/// Forks a helper that does what it is told, and outlives its parent.
-void fork_helper(const std::function<void()>& work) {
-  if (fork() != 0) return;
-  work();
-  _exit(0);
-}
-
-TEST(ForkOfAWriter, DoesntHoldTheLockOfItsDeadParent) {
-  const test::TempDir dir;
-  const std::string path = dir.file("shop.db");
-  auto store = sqlite::open(path, {.busy_timeout = std::chrono::seconds{5}});
-  const test::Shared<Hold> hold;
-  test::Process writer{[&] {
-    auto other = sqlite::open(path);
-    other.transact([&](Transaction&) {
-      fork_helper([&] { hold->until_released(); });
-      test::eventually([&] { return hold->release.load(); });
-    });
-  }};
-  ASSERT_TRUE(test::eventually([&] { return hold->held.load(); }));
-  writer.kill();
-
-  EXPECT_EQ(append(store, "order-1", "{}").last, GlobalSequence{1});
-  hold->release = true;
-}
-
-TEST(ForkOfAWriter, IsRefusedTheStoreOfItsParent) {
-  const test::TempDir dir;
-  const std::string path = dir.file("shop.db");
-  const test::Shared<Hold> hold;
-  const test::Pipe said;
-  test::Process writer{[&] {
-    auto other = sqlite::open(path);
-    fork_helper([&] {
-      try {
-        append(other, "order-1", "{}");
-      } catch (const UsageError& e) {
-        said.write(e.what());
-      }
-      hold->held = true;
-    });
-    test::eventually([&] { return hold->held.load(); });
-    append(other, "order-1", "{}");
-  }};
-  EXPECT_EQ(writer.wait(), 0);
-  EXPECT_THAT(said.read_available(), HasSubstr("open it after the fork"));
-  EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{1});
-}
-
 // --- readers
 
 /// A read transaction that stays open.

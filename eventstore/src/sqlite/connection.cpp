@@ -108,10 +108,16 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
 }
 
 Connection::~Connection() {
+  if (!owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0) {
+    // To close it would roll back, in files shared with the parent, what that may commit.
+    for (auto& [sql, statement] : statements_) (void)statement.release();
+    (void)database_.release();
+  }
   statements_.clear();
 }
 
 Connection::Statement Connection::prepare(std::string_view sql, unsigned flags) {
+  owner_.check();
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()), flags,
                                       &statement, nullptr);
@@ -136,6 +142,7 @@ void Connection::check_immutable() const {
 }
 
 Query Connection::query(std::string_view sql) {
+  owner_.check();
   check_immutable();
   auto [kept, is_new] = statements_.try_emplace(sql.data());
   if (is_new) {
@@ -150,6 +157,7 @@ Query Connection::query(std::string_view sql) {
 }
 
 void Connection::execute(const std::string& sql) {
+  owner_.check();
   const int code = sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) fail(handle(), code, '"' + sql.substr(0, sql.find('\n')) + '"');
 }
@@ -162,6 +170,7 @@ std::optional<std::int64_t> Connection::integer(const std::string& sql) {
 }
 
 void Connection::sync_log() {
+  owner_.check();
   const auto find_log = [&] {
     sqlite3_file* log = nullptr;
     sqlite3_file_control(handle(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);

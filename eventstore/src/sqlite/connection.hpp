@@ -2,6 +2,8 @@
 // SQL.
 #pragma once
 
+#include "sqlite/owner.hpp"
+
 #include <stela/eventstore/export.hpp>
 
 #include <sqlite3.h>
@@ -67,6 +69,7 @@ struct ConnectionOptions {
   bool immutable = false;
 };
 
+/// In a forked child everything that would use it ends in UsageError.
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Connection {
  public:
@@ -84,7 +87,10 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// The first column of the first row, or nothing.
   std::optional<std::int64_t> integer(const std::string& sql);
 
-  bool in_transaction() const noexcept { return sqlite3_get_autocommit(database_.get()) == 0; }
+  /// A forked child is in none: that of its parent isn't its own to end.
+  bool in_transaction() const noexcept {
+    return owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0;
+  }
   sqlite3* handle() const noexcept { return database_.get(); }
 
   /// Takes the log to the disk as it is, without waiting for whoever writes. StoreFailed if the
@@ -116,6 +122,7 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// StoreFailed if somebody has written to a file that nobody was to write to.
   void check_immutable() const;
 
+  const OwningProcess owner_;
   std::unique_ptr<sqlite3, Close> database_;
   std::unordered_map<const char*, Statement> statements_;
   /// Of a file that nobody writes to, when it was opened.

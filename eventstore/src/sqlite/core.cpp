@@ -244,6 +244,7 @@ void Store::Core::sync_log() {
 }
 
 std::unique_ptr<Connection> Store::Core::connect() const {
+  owner_.check();
   if (path_.empty()) throw UsageError{"a database in memory has one connection only"};
   return std::make_unique<Connection>(path_, connection_options_);
 }

@@ -50,6 +50,7 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   std::unique_ptr<Connection> open_connection();
   void prepare(Connection& connection, WriteLock& lock);
 
+  const OwningProcess owner_;
   std::string path_;
   const Options options_;
   ConnectionOptions connection_options_;

@@ -267,6 +267,8 @@ class AtCursor final : public Cursor {
 }  // namespace
 
 std::unique_ptr<Connection> Readers::take() {
+  // First of all: a thread that the child has no copy of may have held the mutex.
+  owner_.check();
   {
     const std::lock_guard lock{mutex_};
     if (!idle_.empty()) {

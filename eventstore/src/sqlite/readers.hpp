@@ -37,6 +37,7 @@ class Readers final : public Reading {
  private:
   std::unique_ptr<Connection> take();
 
+  const OwningProcess owner_;
   std::string path_;
   ConnectionOptions options_;
   std::mutex mutex_;

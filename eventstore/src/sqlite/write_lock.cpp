@@ -95,10 +95,7 @@ WriteLock::WriteLock(const std::string& database) {
 
 bool WriteLock::try_lock() {
   if (!file_) return true;
-  if (file_->is_lost()) {
-    throw UsageError{
-        "a forked process used a store that its parent had opened; open it after the fork"};
-  }
+  owner_.check();
   for (;;) {
     while (flock(file_->descriptor(), LOCK_EX | LOCK_NB) != 0) {
       if (errno == EWOULDBLOCK) return false;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sqlite/lock_file.hpp"
+#include "sqlite/owner.hpp"
 
 #include <stela/eventstore/export.hpp>
 
@@ -39,6 +40,7 @@ class STELA_EVENTSTORE_EXPORT WriteLock {
 
   [[noreturn]] void throw_busy(std::chrono::milliseconds timeout) const;
 
+  const OwningProcess owner_;
   std::optional<LockFile> file_;
   /// Turns before this one weren't taken, and don't count.
   long first_turn_ = 0;

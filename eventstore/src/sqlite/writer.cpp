@@ -51,6 +51,7 @@ Writer::~Writer() {
 }
 
 void Writer::refuse_unless_writable() const {
+  owner_.check();
   if (settings_.read_only) {
     throw UsageError{"the store was opened to be read only, and nothing can be written to it"};
   }
@@ -68,6 +69,8 @@ void Writer::run(WriteWork& work) {
 }
 
 void Writer::submit(WriteWork& work) {
+  // A thread that a forked child has no copy of may be leading.
+  owner_.check();
   queue_.submit(work, [this](auto group) { execute(group); });
 }
 
@@ -229,6 +232,7 @@ bool Writer::is_transaction_over() const noexcept {
 }
 
 void Writer::check_transaction() {
+  owner_.check();
   if (is_transaction_over()) {
     throw UsageError{
         "the work ended the transaction that it was called in; what it did before is committed "
@@ -256,7 +260,7 @@ void Writer::check_statements() {
 }
 
 void Writer::end_distrust() noexcept {
-  if (!std::exchange(distrusted_, false)) return;
+  if (!owner_.is_this() || !std::exchange(distrusted_, false)) return;
   known_ = false;
   // A statement that goes on would hold the connection to the state that it reads, and nothing
   // could be written on it any more. A blob can't be ended: its owner would use what is gone.
@@ -424,7 +428,7 @@ void Writer::report_commit(std::span<CommitQueue::Ticket* const> group,
 }
 
 void Writer::checkpoint_if_due() noexcept {
-  if (wal_pages_ < checkpoint_at_) return;
+  if (wal_pages_ < checkpoint_at_ || !owner_.is_this()) return;
   sqlite3* const database = connection_->handle();
   // Waits for those who read older states, and then until nobody needs the log, so that the next
   // commit begins it anew: readers come and go, and it would grow for ever. Only for a moment, as
@@ -481,7 +485,7 @@ void Writer::report_checkpoint(int code, int pages_left) noexcept {
 }
 
 void Writer::close() noexcept {
-  if (settings_.read_only) return;
+  if (settings_.read_only || !owner_.is_this()) return;
   try {
     check_place();
     // Leaves a database that is whole without its log, if nobody else is using it.

@@ -210,6 +210,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   StreamHeads::Entry& head_of(const StreamId& stream);
   bool repeat(const AppendRequest& request, AppendResult& result);
 
+  const OwningProcess owner_;
   CommitQueue queue_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<WriteLock> lock_;

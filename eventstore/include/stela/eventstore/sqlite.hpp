@@ -50,7 +50,7 @@ struct Options {
 };
 
 /// Gapless global sequence in commit order; appends of many threads share one commit (and one
-/// fsync). A forked child is refused the store of its parent: UsageError.
+/// fsync). A forked child is refused the store of its parent, whatever it asks of it: UsageError.
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
  public:

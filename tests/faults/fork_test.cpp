@@ -1,0 +1,202 @@
+// A forked child has a copy of its parent's stores, and may use none of them.
+#include "faults/evidence.hpp"
+#include "sqlite/core.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/verify.hpp>
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <thread>
+
+namespace stela {
+namespace {
+
+using test::append;
+using ::testing::HasSubstr;
+
+struct Hold {
+  std::atomic<bool> held{false};
+  std::atomic<bool> release{false};
+
+  void until_released() {
+    held = true;
+    test::eventually([&] { return release.load(); });
+  }
+};
+
+/// Forks a helper that does what it is told, and outlives its parent.
+void fork_helper(const std::function<void()>& work) {
+  if (fork() != 0) return;
+  work();
+  _exit(0);
+}
+
+TEST(ForkOfAWriter, DoesntHoldTheLockOfItsDeadParent) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  auto store = sqlite::open(path, {.busy_timeout = std::chrono::seconds{5}});
+  const test::Shared<Hold> hold;
+  test::Process writer{[&] {
+    auto other = sqlite::open(path);
+    other.transact([&](Transaction&) {
+      fork_helper([&] { hold->until_released(); });
+      test::eventually([&] { return hold->release.load(); });
+    });
+  }};
+  ASSERT_TRUE(test::eventually([&] { return hold->held.load(); }));
+  writer.kill();
+
+  EXPECT_EQ(append(store, "order-1", "{}").last, GlobalSequence{1});
+  hold->release = true;
+}
+
+/// What comes of `use` in a forked child: "refused", or what else.
+template <class Use>
+std::string outcome_of(Use&& use) {
+  try {
+    use();
+    return "done";
+  } catch (const UsageError& e) {
+    return std::string_view{e.what()}.find("open it after the fork") != std::string_view::npos
+               ? "refused"
+               : e.what();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+}
+
+/// The uses of a store that a child isn't refused, with what comes of them.
+std::string allowed_uses(sqlite::Store& store, const std::string& target) {
+  const StreamId order = StreamId::parse("order-1");
+  std::string allowed;
+  const auto attempt = [&](const char* name, auto&& use) {
+    const std::string outcome = outcome_of(use);
+    if (outcome != "refused") allowed += std::string{name} + ": " + outcome + '\n';
+  };
+  attempt("append", [&] { append(store, "order-1", "{}"); });
+  attempt("transact", [&] { store.transact([](Transaction&) {}); });
+  attempt("read_stream", [&] { (void)store.read_stream(order).begin(); });
+  attempt("read_all", [&] { (void)store.read_all().begin(); });
+  attempt("last_sequence", [&] { (void)store.last_sequence(); });
+  attempt("find_snapshot",
+          [&] { (void)store.find_snapshot(order, StreamVersion::max(), GlobalSequence::max()); });
+  attempt("drop_snapshot", [&] { store.drop_snapshot(order); });
+  attempt("checkpoint", [&] { (void)sqlite::checkpoint(store); });
+  attempt("backup", [&] { (void)sqlite::backup(store, target); });
+  attempt("verify", [&] { (void)sqlite::verify(store, [](const sqlite::Problem&) {}); });
+  attempt("sync_log", [&] { store.core().sync_log(); });
+  attempt("connect", [&] { (void)store.core().connect(); });
+  return allowed;
+}
+
+TEST(ForkOfAWriter, IsRefusedTheStoreOfItsParent) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Pipe said;
+  test::Process writer{[&] {
+    std::unique_ptr<sqlite::Store> store{new sqlite::Store{sqlite::open(path)}};
+    append(*store, "order-1", "{}");
+    test::Process child{[&] {
+      said.write(allowed_uses(*store, dir.file("copy.db")));
+      store.reset();
+    }};
+    if (child.wait() != 0) throw std::runtime_error{"the child failed"};
+    append(*store, "order-1", "{}");
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "");
+  auto after = sqlite::open(path);
+  EXPECT_EQ(after.last_sequence(), GlobalSequence{2});
+}
+
+TEST(ForkOfAWriter, IsRefusedAStoreThatItsParentOnlyReads) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Pipe said;
+  test::Process reader{[&] {
+    (void)sqlite::open(path);
+    auto store = sqlite::open(path, {.read_only = true});
+    test::Process child{[&] {
+      if (outcome_of([&] { (void)store.last_sequence(); }) != "refused")
+        said.write("last_sequence");
+      if (outcome_of([&] { (void)store.core().connect(); }) != "refused") said.write("connect");
+    }};
+    child.wait();
+    (void)store.last_sequence();
+  }};
+  EXPECT_EQ(reader.wait(), 0);
+  EXPECT_EQ(said.read_available(), "");
+}
+
+TEST(ForkOfAWriter, DoesntWaitForAThreadThatItHasNoCopyOf) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Shared<Hold> hold;
+  const test::Pipe said;
+  test::Process writer{[&] {
+    auto store = sqlite::open(path);
+    std::jthread leader{[&] {
+      store.transact([&](Transaction& transaction) {
+        append(transaction, "order-1", "{}");
+        hold->until_released();
+      });
+    }};
+    test::eventually([&] { return hold->held.load(); });
+    test::Process child{[&] { said.write(outcome_of([&] { append(store, "order-1", "{}"); })); }};
+    test::eventually([&] { return !child.is_running(); }, std::chrono::seconds{10});
+    child.kill();
+    hold->release = true;
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "refused");
+  EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{1});
+}
+
+TEST(ForkOfAWriter, DoesntCommitTheTransactionThatItWasForkedIn) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Shared<Hold> hold;
+  const test::Pipe said;
+  test::Process writer{[&] {
+    auto store = sqlite::open(path);
+    pid_t child = -1;
+    const std::string outcome = outcome_of([&] {
+      store.transact([&](Transaction& transaction) {
+        append(transaction, "order-1", "{}");
+        child = fork();
+        if (child != 0) return hold->until_released();
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        said.write(outcome_of([&] { append(transaction, "order-1", "{}"); }) + ' ');
+      });
+    });
+    if (child != 0) {
+      if (outcome != "done") throw std::runtime_error{outcome};
+      return;
+    }
+    said.write(outcome);
+    hold->release = true;
+    _exit(0);
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "refused refused");
+  EXPECT_EQ(test::flaw_of(path), "");
+  EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{1});
+}
+
+}  // namespace
+}  // namespace stela
