@@ -198,5 +198,34 @@ TEST(ForkOfAWriter, DoesntCommitTheTransactionThatItWasForkedIn) {
   EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{1});
 }
 
+/// Whether this process has a file open whose name ends like that.
+bool has_open(std::string_view end) {
+  for (int file = 0; file < 64; ++file) {
+    std::array<char, 512> name{};
+    const ssize_t size =
+        readlink(("/proc/self/fd/" + std::to_string(file)).c_str(), name.data(), name.size());
+    if (size > 0 && std::string_view{name.data(), static_cast<std::size_t>(size)}.ends_with(end)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST(ForkOfAWriter, HasNoCopyOfALockFileThatIsJustBeingOpened) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("shop.db");
+  test::Process parent{[&] {
+    const std::jthread opener{[&](const std::stop_token& stop) {
+      while (!stop.stop_requested()) const sqlite::LockFile file{path};
+    }};
+    int copies = 0;
+    for (int i = 0; i < 300; ++i) {
+      copies += test::Process{[] { _exit(has_open("shop.db-lock") ? 17 : 0); }}.wait();
+    }
+    if (copies > 0) throw std::runtime_error{std::to_string(copies / 17) + " copies"};
+  }};
+  EXPECT_EQ(parent.wait(), 0);
+}
+
 }  // namespace
 }  // namespace stela

@@ -29,18 +29,25 @@ class OpenLockFiles {
     return *files;
   }
 
-  void add(LockFile& file) {
+  /// Nobody can fork between its opening and its place in the list.
+  void open(LockFile& file) {
     const std::lock_guard lock{mutex_};
     files_.push_back(&file);
+    try {
+      file.descriptor_ = file.open_or_make();
+    } catch (...) {
+      files_.pop_back();
+      throw;
+    }
+  }
+  void reopen(LockFile& file) {
+    const std::lock_guard lock{mutex_};
+    close(std::exchange(file.descriptor_, file.open_or_make()));
   }
   void remove(LockFile& file) noexcept {
     const std::lock_guard lock{mutex_};
     files_.erase(std::find(files_.begin(), files_.end(), &file));
     if (file.descriptor_ >= 0) close(file.descriptor_);
-  }
-  void replace(LockFile& file, int descriptor) noexcept {
-    const std::lock_guard lock{mutex_};
-    close(std::exchange(file.descriptor_, descriptor));
   }
 
  private:
@@ -88,9 +95,8 @@ std::string reason_of(int error) {
 
 }  // namespace
 
-LockFile::LockFile(const std::string& database)
-    : database_{database}, path_{database + "-lock"}, descriptor_{open_or_make()} {
-  OpenLockFiles::of_process().add(*this);
+LockFile::LockFile(const std::string& database) : database_{database}, path_{database + "-lock"} {
+  OpenLockFiles::of_process().open(*this);
 }
 
 LockFile::~LockFile() {
@@ -98,7 +104,7 @@ LockFile::~LockFile() {
 }
 
 void LockFile::reopen() {
-  OpenLockFiles::of_process().replace(*this, open_or_make());
+  OpenLockFiles::of_process().reopen(*this);
 }
 
 bool LockFile::is_deleted() const noexcept {
