@@ -1,5 +1,6 @@
 // Databases that are only read: copies on media that nobody can write to, files of other users.
 #include "faults/evidence.hpp"
+#include "sqlite/core.hpp"
 #include "support/messages.hpp"
 #include "support/process.hpp"
 #include "support/small_disk.hpp"
@@ -105,6 +106,28 @@ TEST_F(ReadOnly, NoticesThatSomebodyBeginsToWrite) {
   EXPECT_EQ(again.last_sequence(), GlobalSequence{4});
   append(writer, "order-1", "{}");
   EXPECT_EQ(again.last_sequence(), GlobalSequence{5});
+}
+
+TEST_F(ReadOnly, HandsOutNoPageThatSomebodyWroteInto) {
+  auto store = sqlite::open(path, read_only);
+  const auto read_while_others_write = [&] {
+    store.core().reading().read([&](sqlite::Connection& connection) {
+      EXPECT_EQ(connection.integer("SELECT count(*) FROM events"), 3);
+      auto writer = sqlite::open(path);
+      append(writer, "order-1", "{}");
+    });
+  };
+  EXPECT_THAT(message_of<StoreFailed>(read_while_others_write), HasSubstr("open it again"));
+}
+
+TEST_F(ReadOnly, IsNotBegunWithoutTheLogOfSomebodyWhoWrites) {
+  auto writer = sqlite::open(path);
+  append(writer, "order-1", "{}");
+  const sqlite::ConnectionOptions without_log{.flags = SQLITE_OPEN_READONLY, .immutable = true};
+  EXPECT_THAT(message_of<StoreFailed>([&] {
+                sqlite::Connection{path, without_log};
+              }),
+              HasSubstr("open it again"));
 }
 
 struct Meeting {

@@ -176,6 +176,7 @@ void copy_database(Connection& from, const std::string& vfs, PartialFile& partia
   to.execute("PRAGMA journal_mode = OFF");
   to.execute("PRAGMA synchronous = FULL");
   result.finished = copy_pages(from, to, partial.path(), options);
+  from.check_immutable();
 }
 
 }  // namespace

@@ -104,7 +104,9 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   // REPLACE deletes what is in its way, and must meet the triggers that forbid it.
   execute("PRAGMA recursive_triggers = ON");
-  if (options.immutable) immutable_ = trace();
+  if (!options.immutable) return;
+  immutable_ = trace();
+  if (immutable_->log_size > 0) refuse_changed();
 }
 
 Connection::~Connection() {
@@ -136,7 +138,10 @@ Connection::Trace Connection::trace() const noexcept {
 }
 
 void Connection::check_immutable() const {
-  if (!immutable_ || trace() == *immutable_) return;
+  if (immutable_ && trace() != *immutable_) refuse_changed();
+}
+
+void Connection::refuse_changed() const {
   throw StoreFailed{std::string{"somebody wrote to '"} + sqlite3_db_filename(handle(), "main") +
                     "' while it was read without a log; open it again"};
 }

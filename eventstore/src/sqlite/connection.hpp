@@ -66,6 +66,7 @@ struct ConnectionOptions {
   /// The name of a registered SQLite VFS; empty for the platform's.
   std::string vfs = {};
   /// Nobody writes to the file as long as it is open, so that it needs no log beside it.
+  /// StoreFailed if it has one, or gets one later.
   bool immutable = false;
 };
 
@@ -97,6 +98,10 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// disk fails.
   void sync_log();
 
+  /// After a page was read: StoreFailed if somebody has written to a file that nobody was to write
+  /// to. What was read may be half old and half new then.
+  void check_immutable() const;
+
   /// Changes whenever the connection commits or sees that another one has.
   unsigned data_version() const noexcept;
 
@@ -119,9 +124,7 @@ class STELA_EVENTSTORE_EXPORT Connection {
 
   Statement prepare(std::string_view sql, unsigned flags);
   Trace trace() const noexcept;
-  /// StoreFailed if somebody has written to a file that nobody was to write to.
-  void check_immutable() const;
-
+  [[noreturn]] void refuse_changed() const;
   const OwningProcess owner_;
   std::unique_ptr<sqlite3, Close> database_;
   std::unordered_map<const char*, Statement> statements_;

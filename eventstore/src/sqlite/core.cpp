@@ -208,6 +208,7 @@ void Store::Core::prepare(Connection& connection, WriteLock& lock) {
     sqlite::migrate(connection, "eventstore", sql::migrations, now());
   }
   facts_ = settle_facts(connection, options_);
+  connection.check_immutable();
 }
 
 Store::Core::~Core() {

@@ -80,6 +80,7 @@ std::optional<std::string> Inspection::try_read(FunctionRef<void(Connection&)> w
   try {
     if (connection_) {
       read_now(*connection_, work);
+      connection_->check_immutable();
     } else {
       store_.core().reading().read([&](Connection& connection) { read_now(connection, work); });
     }

@@ -284,6 +284,7 @@ void Readers::read(FunctionRef<void(Connection&)> work) {
   auto connection = take();
   // A connection on which reading failed isn't kept.
   work(*connection);
+  connection->check_immutable();
   const std::lock_guard lock{mutex_};
   if (idle_.size() < max_idle) idle_.push_back(std::move(connection));
 }
