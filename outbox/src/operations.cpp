@@ -310,7 +310,7 @@ Reconciled OutboxOperations::reconcile(GlobalSequence from, Mode mode) {
 
 Compared OutboxOperations::compare(BrokerContents& broker, GlobalSequence from, Mode mode) {
   outbox::Comparison comparison{impl_->store, impl_->partitioner, impl_->progress};
-  comparison.read(broker);
+  comparison.read(broker, from);
   return comparison.carry_out(impl_->port, {from, mode, impl_->who});
 }
 

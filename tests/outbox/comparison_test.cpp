@@ -147,6 +147,16 @@ TEST_P(Comparison, SaysNothingOfWhatIsPublishedMeanwhile) {
   EXPECT_EQ(shop.totals(), "5 published");
 }
 
+TEST_P(Comparison, LooksAtWhatAHostPublishedWhoseClockWasAhead) {
+  shop.clock.jump_to(shop.clock.now() + std::chrono::hours{12});
+  shop.append_all({"order-5", "order-6"});
+  shop.relay();
+  shop.clock.jump_to(shop.clock.now() - std::chrono::hours{12});
+  lose("event IN (2, 6)");
+
+  EXPECT_EQ(compare(), "2 of 6, 4 found 2 6");
+}
+
 TEST_P(Comparison, LeavesWhatIsNotPublishedAlone) {
   shop.too_large = {5};
   shop.append_all({"order-5", "order-6"});

@@ -20,6 +20,32 @@ constexpr std::size_t sent_at_once = 500;
 /// What a message's id begins with.
 constexpr std::size_t event_id_size = 36;
 
+bool is_set(const std::vector<bool>& bits, std::int64_t sequence) noexcept {
+  const auto at = static_cast<std::size_t>(sequence);
+  return at < bits.size() && bits[at];
+}
+
+void set(std::vector<bool>& bits, std::int64_t sequence) {
+  const auto at = static_cast<std::size_t>(sequence);
+  if (at >= bits.size()) bits.resize(at + at / 2 + 1);
+  bits[at] = true;
+}
+
+/// The next publishable events, in order.
+std::vector<std::int64_t> page_of(Connection& connection, std::int64_t from, std::int64_t end) {
+  std::vector<std::int64_t> page;
+  Query events = connection.query(sql::publishable_events);
+  events.bind(1, from).bind(2, end).bind(3, static_cast<std::int64_t>(page_rows));
+  while (events.step()) page.push_back(events.integer(0));
+  return page;
+}
+
+/// What is to be sent again already needn't be so twice.
+bool counts_as_published(const std::optional<Located>& located) {
+  return located && !located->is_missing && located->message.state == MessageState::published &&
+         located->message.redelivery == 0;
+}
+
 bool keeps_all_in_one_place(sqlite::Store& store) {
   bool shared = false;
   store.core().reading().read([&](Connection& connection) {
@@ -49,9 +75,29 @@ Comparison::Comparison(sqlite::Store& store, const Partitioner& partitioner,
       began_{store.core().now()},
       is_shared_{keeps_all_in_one_place(store)} {}
 
+// --- what counts as published
+
+void Comparison::note_published(std::int64_t from, std::int64_t end) {
+  for (bool more = true; more;) {
+    store_.core().reading().read([&](Connection& connection) {
+      Placement placement{connection, store_.core().kinds(), partitioner_};
+      placement.require_partitioner();
+      Locator locator{connection, placement, store_.core().now()};
+      const std::vector<std::int64_t> page = page_of(connection, from, end);
+      for (const std::int64_t sequence : page) {
+        if (counts_as_published(locator.find(GlobalSequence{sequence}))) set(published_, sequence);
+      }
+      if (!page.empty()) from = page.back() + 1;
+      more = page.size() == page_rows;
+    });
+  }
+}
+
 // --- the broker
 
-void Comparison::read(BrokerContents& broker) {
+void Comparison::read(BrokerContents& broker, GlobalSequence from) {
+  // No host's clock tells what was published before the broker was read: others may be ahead.
+  note_published(from.value(), store_.last_sequence().value());
   std::vector<PartitionId> partitions;
   store_.core().reading().read([&](Connection& connection) {
     Query rows = connection.query(sql::published_partitions);
@@ -86,9 +132,7 @@ void Comparison::recognise(std::vector<Found>& page) {
         ++compared_.unknown;
         continue;
       }
-      const auto at = static_cast<std::size_t>(sequence);
-      if (at >= at_broker_.size()) at_broker_.resize(at + at / 2 + 1);
-      at_broker_[at] = true;
+      set(at_broker_, sequence);
       ++compared_.found;
     }
   });
@@ -98,11 +142,6 @@ void Comparison::recognise(std::vector<Found>& page) {
 
 void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t total) const {
   if (progress_) progress_({.stage = stage, .done = done, .total = total});
-}
-
-bool Comparison::is_at_broker(std::int64_t sequence) const noexcept {
-  const auto at = static_cast<std::size_t>(sequence);
-  return at < at_broker_.size() && at_broker_[at];
 }
 
 bool Comparison::may_be_dropped(PartitionId partition, std::int64_t sequence) const {
@@ -141,22 +180,14 @@ std::vector<GlobalSequence> Comparison::look(std::int64_t& next, std::int64_t en
     Placement placement{connection, store_.core().kinds(), partitioner_};
     placement.require_partitioner();
     Locator locator{connection, placement, store_.core().now()};
-    std::vector<std::int64_t> page;
-    {
-      Query events = connection.query(sql::publishable_events);
-      events.bind(1, next).bind(2, end).bind(3, static_cast<std::int64_t>(page_rows));
-      while (events.step()) page.push_back(events.integer(0));
-    }
+    const std::vector<std::int64_t> page = page_of(connection, next, end);
     for (const std::int64_t sequence : page) {
-      const auto located = locator.find(GlobalSequence{sequence});
-      if (!located || located->is_missing) continue;
-      const OutboxMessage& message = located->message;
-      const bool meanwhile = message.since && *message.since > began_;
-      // What is to be sent again already needn't be so twice.
-      if (message.state != MessageState::published || message.redelivery > 0 || meanwhile) continue;
+      if (!is_set(published_, sequence)) continue;
       ++compared_.checked;
-      if (is_at_broker(sequence)) continue;
-      if (may_be_dropped(message.partition, sequence)) {
+      if (is_set(at_broker_, sequence)) continue;
+      const auto located = locator.find(GlobalSequence{sequence});
+      if (!counts_as_published(located)) continue;
+      if (may_be_dropped(located->message.partition, sequence)) {
         ++compared_.dropped;
       } else {
         missing.emplace_back(sequence);

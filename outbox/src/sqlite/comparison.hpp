@@ -22,14 +22,14 @@ struct CompareRequest {
   std::string_view who = {};
 };
 
-/// Reads the broker first, one bit an event, and then the events: of what was published in between
-/// nothing is said.
+/// Looks first at what counts as published, then at the broker, one bit an event each, and then at
+/// what it doesn't have: of what was published in between nothing is said.
 /// Threads: one at a time.
 class Comparison {
  public:
   Comparison(sqlite::Store& store, const Partitioner& partitioner, const OnProgress& progress);
 
-  void read(BrokerContents& broker);
+  void read(BrokerContents& broker, GlobalSequence from);
   Compared carry_out(SqliteOperations& operations, const CompareRequest& request);
 
  private:
@@ -37,8 +37,8 @@ class Comparison {
 
   void read(BrokerContents& broker, PartitionId partition);
   void recognise(std::vector<Found>& page);
+  void note_published(std::int64_t from, std::int64_t end);
   void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
-  bool is_at_broker(std::int64_t sequence) const noexcept;
   bool may_be_dropped(PartitionId partition, std::int64_t sequence) const;
   /// The next publishable events; those of them that are missing at the broker.
   std::vector<GlobalSequence> look(std::int64_t& next, std::int64_t end, bool& more);
@@ -48,6 +48,7 @@ class Comparison {
   const OnProgress& progress_;
   const Timestamp began_;
   const bool is_shared_;
+  std::vector<bool> published_;
   std::vector<bool> at_broker_;
   /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
   std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
