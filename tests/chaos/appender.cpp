@@ -82,7 +82,7 @@ void Appender::settle(Attempt attempt, const std::stop_token& stop) {
     try {
       return try_once(attempt);
     } catch (const Error& e) {
-      if (!e.is_retryable()) throw;
+      if (!may_pass(e)) throw;
       attempt.state = Attempt::State::refused;
       ledger_.note(attempt);
     }

@@ -8,14 +8,17 @@
 #include "chaos/orchestra.hpp"
 #include "chaos/roles.hpp"
 #include "chaos/termination.hpp"
+#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -143,6 +146,10 @@ int orchestrate(Settings settings, const std::string& folder) {
   const bool expected = (settings.mutant != mutants::Mutant::none) != findings.violations.empty();
   if (expected) return 0;
   dump_streams(settings, broker);
+  if (world.disk) {
+    std::filesystem::copy(world.disk->file(""), settings.folder + "/kept",
+                          std::filesystem::copy_options::recursive);
+  }
   std::cerr << "seed " << settings.seed << ": what is left stands in " << settings.folder << '\n';
   if (folder.empty()) static_cast<void>(scratch.release());
   return 1;
@@ -173,9 +180,10 @@ int run(int argc, char** argv) {
       play_role(role, settings, options, termination.token());
       return 0;
     } catch (const Error& e) {
-      // Somebody who was paused may hold the lock when it starts.
-      if (!e.is_retryable()) throw;
+      // Where a commit is in doubt, whoever opens the database anew can go on.
+      if (!may_pass(e) && e.code() != ErrorCode::commit_in_doubt) throw;
     }
+    if (test::is_stopped_within(std::chrono::milliseconds{20}, termination.token())) return 0;
   }
 }
 

@@ -78,14 +78,15 @@ std::vector<Fault> all_faults() {
 std::vector<Phase> all_phases() {
   return {{"cloned-database", true, clone_database},
           {"restored-database", true, restore_database},
-          {"emptied-broker", false, empty_broker}};
+          {"emptied-broker", false, empty_broker},
+          {"full-broker-disk", false, fill_broker_disk}};
 }
 
 Orchestra::Orchestra(const Settings& settings)
     : settings_{settings},
-      world_{settings},
-      faults_{weighed(settings)},
-      phase_{phase_of(settings)} {}
+      phase_{phase_of(settings)},
+      world_{settings, phase_ && phase_->play == fill_broker_disk},
+      faults_{weighed(settings)} {}
 
 bool Orchestra::play() {
   const auto time = std::chrono::seconds{settings_.seconds} - (phase_ ? phase_time : 0s);

@@ -31,9 +31,9 @@ class Orchestra {
   std::int64_t waiting() const;
 
   const Settings& settings_;
+  const std::optional<Phase> phase_;
   World world_;
   const std::vector<Fault> faults_;
-  const std::optional<Phase> phase_;
 };
 
 }  // namespace stela::chaos

@@ -25,6 +25,9 @@ void restore_database(World& world);
 /// The broker loses its streams.
 void empty_broker(World& world);
 
+/// The disk of the broker's streams is full.
+void fill_broker_disk(World& world);
+
 std::vector<Phase> all_phases();
 
 }  // namespace stela::chaos

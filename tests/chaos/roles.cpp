@@ -71,6 +71,10 @@ RelayOptions relay_options(const Settings& settings) {
 
 }  // namespace
 
+bool may_pass(const Error& error) {
+  return error.is_retryable() || error.code() == ErrorCode::store_full;
+}
+
 sqlite::Store open_shop(const Settings& settings, const sqlite::Options& options) {
   sqlite::Options all = options;
   all.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full;

@@ -5,6 +5,7 @@
 
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework.hpp>
+#include <stela/framework/error.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox.hpp>
 
@@ -58,6 +59,9 @@ struct Part {
   Death death = {};
   std::stop_token stop = {};
 };
+
+/// Whether the same work may succeed later: somebody holds the lock, or the disk is full.
+bool may_pass(const Error& error);
 
 sqlite::Store open_shop(const Settings& settings, const sqlite::Options& options = {});
 OutboxOptions outbox_options(const Settings& settings);

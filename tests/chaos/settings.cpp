@@ -19,6 +19,7 @@ Settings Settings::draw(std::uint64_t seed, int seconds) {
   if (settings.resized == settings.partitions) settings.resized = 0;
   settings.relaxed = pick(false, false, true);
   settings.batch_size = pick(20, 100, 500);
+  settings.small_disk = pick(false, true);
   return settings;
 }
 

@@ -21,6 +21,8 @@ struct Settings {
   /// What the outbox is resized to in the middle; 0: it isn't.
   int resized = 0;
   bool relaxed = false;
+  /// Whether the database is on a small disk, if every kind of fault is wanted.
+  bool small_disk = false;
   int batch_size = 100;
   /// Between two faults, on average.
   int fault_ms = 400;
@@ -32,7 +34,9 @@ struct Settings {
   static Settings draw(std::uint64_t seed, int seconds);
 
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
-  std::string database() const { return folder + "/shop.db"; }
+  /// A folder of its own, which may be on a small disk.
+  std::string disk() const { return folder + "/disk"; }
+  std::string database() const { return disk() + "/shop.db"; }
   /// A copy of it, from the middle of the run.
   std::string backup() const { return folder + "/backup.db"; }
   /// How far the wall clock of the process with this number is ahead.

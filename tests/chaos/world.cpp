@@ -6,6 +6,7 @@
 
 #include <stela/nats/inbox.hpp>
 
+#include <filesystem>
 #include <fstream>
 
 namespace stela::chaos {
@@ -19,17 +20,43 @@ constexpr int appenders = 3;
 constexpr int workers = 3;
 constexpr int consumers = 2;
 
+bool wants_disk(const Settings& settings) {
+  return settings.has("full-disk") && (settings.small_disk || !settings.kinds.empty());
+}
+
+std::unique_ptr<test::SmallDisk> small_disk(const Settings& settings, bool is_wanted) {
+  if (!is_wanted) return nullptr;
+  const auto megabytes = 64 + 2 * static_cast<std::size_t>(settings.seconds);
+  auto disk = std::make_unique<test::SmallDisk>(megabytes);
+  if (disk->is_mounted()) return disk;
+  std::ofstream{settings.folder + "/faults.log", std::ios::app}
+      << "skipped: a full disk, as no file system can be mounted here\n";
+  return nullptr;
+}
+
 }  // namespace
 
-World::World(const Settings& the_settings)
+World::World(const Settings& the_settings, bool small_broker_disk)
     : settings{the_settings},
       random{the_settings.seed},
+      disk{small_disk(settings, wants_disk(settings))},
+      broker_disk{small_disk(settings, small_broker_disk)},
+      server{broker_disk ? "jetstream { store_dir: \"" + broker_disk->file("") + "\" }" : ""},
       proxy{server.port()},
       members{the_settings, proxy.url()} {
+  make_disk();
   make_databases();
   members.add("append", appenders);
   members.add("relay", workers);
   members.add("consume", consumers);
+}
+
+void World::make_disk() const {
+  if (disk) {
+    std::filesystem::create_directory_symlink(disk->file(""), settings.disk());
+  } else {
+    std::filesystem::create_directory(settings.disk());
+  }
 }
 
 void World::make_databases() {

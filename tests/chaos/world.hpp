@@ -5,10 +5,12 @@
 #include "chaos/members.hpp"
 #include "chaos/settings.hpp"
 #include "support/nats_server.hpp"
+#include "support/small_disk.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -17,8 +19,8 @@ namespace stela::chaos {
 
 class World {
  public:
-  /// Makes the databases, and starts everybody.
-  explicit World(const Settings& settings);
+  /// Makes the databases, and starts everybody. The broker may keep its streams on a small disk.
+  World(const Settings& settings, bool small_broker_disk);
 
   /// Lets them work for so long, and does what the agenda says.
   void pass(std::chrono::milliseconds time);
@@ -33,11 +35,15 @@ class World {
 
   const Settings& settings;
   std::mt19937_64 random;
+  /// Null where there is none, or none can be mounted. Made before there are threads.
+  const std::unique_ptr<test::SmallDisk> disk;
+  const std::unique_ptr<test::SmallDisk> broker_disk;
   test::NatsServer server;
   test::TcpProxy proxy;
   Members members;
   Agenda agenda;
   bool is_broker_down = false;
+  bool is_disk_full = false;
   /// Late bytes may be under way until then.
   std::chrono::steady_clock::time_point late_until = {};
   std::map<std::string, int> by_kind;
@@ -45,6 +51,7 @@ class World {
   std::vector<std::string> problems;
 
  private:
+  void make_disk() const;
   void make_databases();
 
   const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();

@@ -18,6 +18,8 @@ class SmallDisk {
   SmallDisk(const SmallDisk&) = delete;
   SmallDisk& operator=(const SmallDisk&) = delete;
 
+  /// False if the limit stands in: it holds for this process and those that it forks from now on.
+  bool is_mounted() const noexcept { return is_mounted_; }
   std::string file(const std::string& name) const { return dir_.file(name); }
   /// Leaves at most so many bytes to the files.
   void fill_up(std::size_t bytes_left);

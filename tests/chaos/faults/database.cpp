@@ -1,4 +1,4 @@
-// A database that somebody else keeps busy, or that is resized.
+// A database that somebody else keeps busy, whose disk is full, or that is resized or copied.
 #include "chaos/faults.hpp"
 #include "chaos/roles.hpp"
 #include "support/raw_sqlite.hpp"
@@ -8,6 +8,8 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <utility>
 
 namespace stela::chaos {
 
@@ -31,6 +33,21 @@ void keep_busy(World& world) {
 
 namespace {
 
+/// The database's; what is appended there makes it a little fuller still.
+void fill_disk(World& world) {
+  if (!world.disk || std::exchange(world.is_disk_full, true)) return;
+  try {
+    world.disk->fill_up(world.random() % 300'000);
+  } catch (const std::runtime_error&) {
+    // Others wrote meanwhile: it is full.
+  }
+  world.agenda.later(world.between(200, 2'000), [&world] {
+    world.disk->make_room();
+    world.is_disk_full = false;
+  });
+  world.note("full disk");
+}
+
 /// With the shop's database; later if it can't be done now, as somebody who is paused may hold the
 /// lock.
 void do_with_shop(World& world, const std::function<void(sqlite::Store&)>& work) {
@@ -38,7 +55,7 @@ void do_with_shop(World& world, const std::function<void(sqlite::Store&)>& work)
     auto shop = open_shop(world.settings);
     work(shop);
   } catch (const Error& e) {
-    if (!e.is_retryable()) throw;
+    if (!may_pass(e)) throw;
     world.agenda.later(500ms, [&world, work] { do_with_shop(world, work); });
   }
 }
@@ -62,7 +79,7 @@ void back_up(World& world) {
 }
 
 std::vector<Fault> database_faults() {
-  return {{"busy-database", 1, keep_busy}};
+  return {{"busy-database", 1, keep_busy}, {"full-disk", 2, fill_disk}};
 }
 
 }  // namespace stela::chaos
