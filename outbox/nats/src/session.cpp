@@ -240,7 +240,7 @@ StreamInfoHandle Session::look(PartitionId partition, Answer& answer) {
   jsStreamInfo* raw = nullptr;
   const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), nullptr, &code);
   StreamInfoHandle info{status == NATS_OK ? raw : nullptr};
-  if (status == NATS_NOT_FOUND || kind_of(static_cast<int>(code)) == Answer::Kind::misconfigured) {
+  if (status == NATS_NOT_FOUND || kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured) {
     answer.kind = Answer::Kind::misconfigured;
     answer.detail = "there is no JetStream stream '" + stream +
                     "'; make it, or let ensure_stream do so: " + in_words(status, code);

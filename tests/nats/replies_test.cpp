@@ -1,0 +1,113 @@
+// What the errors of every nats-server mean to the relay.
+#include "replies.hpp"
+#include "nats/answers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace stela::nats {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+using Kind = Answer::Kind;
+
+/// The answer to a publish that the server refuses so.
+Answer reply(int code, int status, const std::string& description = "why") {
+  const std::string text = R"({"error":{"code":)" + std::to_string(status) + R"(,"err_code":)" +
+                           std::to_string(code) + R"(,"description":")" + description +
+                           R"("},"stream":"SHOP","seq":0})";
+  // Messages are freed by a thread of the library.
+  check(nats_Open(-1), "opening the library");
+  natsMsg* raw = nullptr;
+  check(natsMsg_Create(&raw, "inbox", nullptr, text.data(), static_cast<int>(text.size())),
+        "making a reply");
+  const MessageHandle message{raw};
+  return read_reply(message.get());
+}
+
+struct KnownError {
+  int code = 0;
+  int status = 0;
+  std::string kind = {};
+  std::string name = {};
+};
+
+std::vector<KnownError> known_errors() {
+  std::ifstream file{STELA_SOURCE_DIR "/tests/nats/jetstream_errors.txt"};
+  std::vector<KnownError> errors;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with('#')) continue;
+    std::istringstream words{line};
+    KnownError& error = errors.emplace_back();
+    words >> error.code >> error.status >> error.kind >> error.name;
+  }
+  return errors;
+}
+
+TEST(BrokersErrors, MeanWhatTheTableSays) {
+  const auto errors = known_errors();
+  ASSERT_THAT(errors, SizeIs(226)) << "from 10002 to 10227 without a gap";
+  for (const KnownError& error : errors) {
+    const Answer answer = reply(error.code, error.status);
+    EXPECT_EQ(test::to_string(answer.kind), error.kind) << error.code << ' ' << error.name;
+    EXPECT_THAT(answer.detail, HasSubstr("why (JetStream error " + std::to_string(error.code)));
+  }
+}
+
+TEST(BrokersErrors, OfANewerServerAreNeverCharged) {
+  for (const int status : {400, 404, 409, 412, 429, 500, 503}) {
+    for (int code = 10'228; code < 10'300; ++code) {
+      ASSERT_EQ(reply(code, status).kind, Kind::full) << code << ' ' << status;
+    }
+    // 2.9 answers so in a cluster where a store is full.
+    const Answer answer = reply(0, status);
+    EXPECT_EQ(answer.kind, Kind::full) << status;
+    EXPECT_THAT(answer.detail, HasSubstr(std::to_string(status)));
+  }
+}
+
+TEST(BrokersErrors, OfAStoreAreAMessagesOwnOnlyIfItIsTooLarge) {
+  EXPECT_EQ(reply(10'077, 503, "maximum messages exceeded").kind, Kind::full);
+  EXPECT_EQ(reply(10'077, 503, "insufficient resources").kind, Kind::full);
+  EXPECT_EQ(reply(10'077, 503, "message too large").kind, Kind::refused);
+  EXPECT_EQ(reply(10'077, 503, "message to large").kind, Kind::refused);
+}
+
+/// The error numbers of each row of the page's table of answers.
+std::vector<std::set<int>> documented_rows() {
+  std::ifstream file{STELA_SOURCE_DIR "/docs/reference/wire-format.md"};
+  std::vector<std::set<int>> rows;
+  bool is_inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) is_inside = line == "## What the server's answers mean";
+    if (!is_inside || !line.starts_with("| ")) continue;
+    std::set<int> row;
+    for (std::size_t at = 0; (at = line.find("10", at)) != std::string::npos; at += 5) {
+      row.insert(std::stoi(line.substr(at, 5)));
+    }
+    if (!row.empty()) rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST(BrokersErrors, AreDocumented) {
+  std::map<std::string, std::set<int>> kinds;
+  for (const KnownError& error : known_errors()) kinds[error.kind].insert(error.code);
+  kinds.erase("full");
+  const auto rows = documented_rows();
+
+  EXPECT_THAT(rows, SizeIs(kinds.size()));
+  for (const auto& [kind, codes] : kinds) EXPECT_THAT(rows, Contains(codes)) << kind;
+}
+
+}  // namespace
+}  // namespace stela::nats
