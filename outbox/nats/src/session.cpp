@@ -34,7 +34,7 @@ Session::Session(const PublisherOptions& options, const Layout& layout, std::uin
     : options_{options},
       layout_{layout},
       number_{number},
-      sink_{sink},
+      sink_{&sink},
       envelope_{{options.source, content_type_of(options.codec), options.partitioner}} {}
 
 Session::~Session() {
@@ -42,9 +42,19 @@ Session::~Session() {
 }
 
 void Session::answer(Answer answer) {
-  if (ended_.load()) return;
   answer.session = number_;
-  sink_.take(std::move(answer));
+  const std::lock_guard lock{sink_mutex_};
+  if (sink_ != nullptr) sink_->take(std::move(answer));
+}
+
+void Session::silence() noexcept {
+  const std::lock_guard lock{sink_mutex_};
+  sink_ = nullptr;
+}
+
+bool Session::is_silent() const {
+  const std::lock_guard lock{sink_mutex_};
+  return sink_ == nullptr;
 }
 
 // --- the connection
@@ -77,7 +87,7 @@ void Session::connect() {
                                .tls = options_.tls,
                                .timeout = options_.connect_timeout,
                                .listen = set_callbacks,
-                               .is_unwanted = [this] { return ended_.load(); }});
+                               .is_unwanted = [this] { return is_silent(); }});
   natsConnection* const connection = connection_.get();
   jsOptions waits;
   jsOptions_Init(&waits);
@@ -106,7 +116,7 @@ void Session::listen() {
 }
 
 void Session::end() noexcept {
-  ended_.store(true);
+  silence();
   replies_.reset();
   context_.reset();
   if (connection_) natsConnection_Close(connection_.get());
@@ -240,7 +250,8 @@ StreamInfoHandle Session::look(PartitionId partition, Answer& answer) {
   jsStreamInfo* raw = nullptr;
   const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), nullptr, &code);
   StreamInfoHandle info{status == NATS_OK ? raw : nullptr};
-  if (status == NATS_NOT_FOUND || kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured) {
+  if (status == NATS_NOT_FOUND ||
+      kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured) {
     answer.kind = Answer::Kind::misconfigured;
     answer.detail = "there is no JetStream stream '" + stream +
                     "'; make it, or let ensure_stream do so: " + in_words(status, code);

@@ -7,9 +7,9 @@
 
 #include <stela/nats/publisher.hpp>
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,8 +30,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Answers `connected`, or what stands in its way.
   void open();
-  /// Nothing is answered any more.
-  void silence() noexcept { ended_.store(true); }
+  /// Nothing is answered any more; waits for an answer that is being given.
+  void silence() noexcept;
   void end() noexcept;
 
   void publish(const OutgoingMessage& message);
@@ -50,6 +50,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void read_range(PartitionId partition, std::uint64_t from, Answer& answer);
   void read_last(PartitionId partition, Answer& answer);
   void answer(Answer answer);
+  bool is_silent() const;
 
   static void on_reply(natsConnection*, natsSubscription*, natsMsg* raw, void* closure);
   static void on_listening_over(void* closure);
@@ -57,11 +58,14 @@ class Session : public std::enable_shared_from_this<Session> {
   static void on_error(natsConnection* connection, natsSubscription*, natsStatus status,
                        void* closure);
 
-  const PublisherOptions& options_;
-  const Layout& layout_;
+  // Copies: nats.c may keep the session longer than its publisher lives.
+  const PublisherOptions options_;
+  const Layout layout_;
   const std::uint64_t number_;
-  AnswerSink& sink_;
-  std::atomic<bool> ended_{false};
+  mutable std::mutex sink_mutex_;
+  /// Null once nothing is answered any more. Guarded by sink_mutex_, also while it is called:
+  /// whoever ends the session may destroy it.
+  AnswerSink* sink_;
   ConnectionHandle connection_;
   ContextHandle context_;
   SubscriptionHandle replies_;

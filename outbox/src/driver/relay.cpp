@@ -83,6 +83,7 @@ class Relay::Driver final : public relay::Observer {
   Driver(Outbox& outbox, Publisher& publisher, const RelayOptions& options)
       : options_{with_name(options)},
         event_store_{outbox.store()},
+        publisher_{publisher},
         leasing_{outbox.leasing()},
         store_{make_store(outbox)},
         mailbox_{event_store_},
@@ -142,13 +143,10 @@ class Relay::Driver final : public relay::Observer {
 
   /// Hands over what `tick` took. What is still in flight stays its own until the leases run out.
   void leave() noexcept {
-    if (!started_ || is_busy()) return;
-    try {
-      worker_.stop();
-      worker_.run_due();
-    } catch (...) {
-      // As if it had been killed: the leases run out.
-    }
+    if (!started_) return;
+    if (!is_busy()) hand_over();
+    // What is still in flight is answered to nobody.
+    publisher_.disconnect();
   }
 
   void on_tick(std::function<void(const RelayTick&)> listener) { listener_ = std::move(listener); }
@@ -163,6 +161,13 @@ class Relay::Driver final : public relay::Observer {
     started_ = true;
     worker_.start();
     next_purge_ = now() + first_purge_after;
+  }
+
+  void hand_over() noexcept try {
+    worker_.stop();
+    worker_.run_due();
+  } catch (...) {
+    // As if it had been killed: the leases run out.
   }
 
   void join() try {
@@ -275,6 +280,7 @@ class Relay::Driver final : public relay::Observer {
 
   const RelayOptions options_;
   sqlite::Store& event_store_;
+  Publisher& publisher_;
   const bool leasing_;
   const std::unique_ptr<outbox::RelayStore> store_;
   OsRandom random_;

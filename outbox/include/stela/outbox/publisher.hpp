@@ -100,7 +100,7 @@ struct Answer {
   std::vector<FoundMessage> found = {};
 };
 
-/// Where a publisher puts its answers.
+/// Where a publisher puts its answers. It calls nothing of the publisher.
 /// Threads: called from any.
 class STELA_OUTBOX_EXPORT AnswerSink {
  public:
@@ -122,6 +122,7 @@ class STELA_OUTBOX_EXPORT Publisher {
   /// Ends the session that is open, if there is one, and begins another: nothing of the old one is
   /// answered any more, though what it sent may still arrive at the broker.
   virtual void connect(std::uint64_t session, AnswerSink& sink) = 0;
+  /// Ends the session. Once it returns the sink isn't being called, and won't be.
   virtual void disconnect() noexcept = 0;
 
   /// The message needn't outlive the call.

@@ -57,7 +57,8 @@ class STELA_OUTBOX_EXPORT Relay {
   /// UsageError if the options contradict each other or the database, or the publisher can't keep
   /// its fence. `outbox` and `publisher` must outlive the relay.
   Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options = {});
-  /// Hands over what it holds, unless something is in flight: then the leases have to run out.
+  /// Hands over what it holds, unless something is in flight: then the leases have to run out. Ends
+  /// its session of the publisher in any case.
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
@@ -72,6 +73,7 @@ class STELA_OUTBOX_EXPORT Relay {
   void run(std::stop_token stop);
 
   /// Called by `run`, on its thread, after whatever it did and at least once in each idle_backoff.
+  /// What it throws, `run` throws; the relay may be run again, or destroyed.
   void on_tick(std::function<void(const RelayTick&)> listener);
 
   /// The name under which it holds partitions.

@@ -1,0 +1,67 @@
+// A relay that ends while its broker hasn't answered.
+#include "support/histories.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/outbox.hpp>
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+
+namespace stela {
+namespace {
+
+/// Takes what is published and says nothing of it.
+class Mute final : public Publisher {
+ public:
+  bool can(Fence) const noexcept override { return true; }
+  void connect(std::uint64_t session, AnswerSink& sink) override {
+    sink_ = &sink;
+    session_ = session;
+    sink.take({.session = session, .kind = Answer::Kind::connected});
+  }
+  void disconnect() noexcept override { sink_ = nullptr; }
+  void publish(const OutgoingMessage&) override { ++in_flight; }
+  void read_back(std::uint64_t request, PartitionId, std::uint64_t) override {
+    sink_->take({.session = session_, .request = request, .kind = Answer::Kind::read_back});
+  }
+  void flush() override {}
+
+  bool is_open() const noexcept { return sink_ != nullptr; }
+
+  int in_flight = 0;
+
+ private:
+  AnswerSink* sink_ = nullptr;
+  std::uint64_t session_ = 0;
+};
+
+class RelayEnd : public ::testing::TestWithParam<Fence> {
+ protected:
+  test::TempDir dir = test::TempDir::in_memory();
+  sqlite::Store store = sqlite::open(dir.file("shop.db"));
+  Outbox outbox{store, {.fence = GetParam()}};
+  Mute broker;
+};
+
+INSTANTIATE_TEST_SUITE_P(EveryFence, RelayEnd, ::testing::Values(Fence::stream, Fence::none),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(RelayEnd, ClosesItsSessionThoughAListenerThrewWithMessagesInFlight) {
+  test::append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}});
+  auto relay = std::make_unique<Relay>(outbox, broker);
+  relay->on_tick([&](const RelayTick&) {
+    if (broker.in_flight > 0) throw std::runtime_error{"the listener"};
+  });
+  ASSERT_THROW(relay->run({}), std::runtime_error);
+  ASSERT_TRUE(broker.is_open());
+
+  relay.reset();
+
+  EXPECT_FALSE(broker.is_open()) << "an answer would be given to a relay that is gone";
+}
+
+}  // namespace
+}  // namespace stela
