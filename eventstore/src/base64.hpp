@@ -1,6 +1,8 @@
 // Bytes as text: RFC 4648, the standard alphabet with padding.
 #pragma once
 
+#include <stela/eventstore/export.hpp>
+
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,6 @@ namespace stela::base64 {
 void append(std::string& out, std::string_view bytes);
 
 /// False if `text` isn't what `append` writes.
-bool decode(std::string_view text, std::string& bytes);
+STELA_EVENTSTORE_EXPORT bool decode(std::string_view text, std::string& bytes);
 
 }  // namespace stela::base64

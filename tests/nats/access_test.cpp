@@ -126,6 +126,7 @@ TEST_F(Access, OfAConsumerByCredsFile) {
   test::Answers answers;
   nats::Publisher publisher{with};
   publisher.connect(1, answers);
+  ASSERT_EQ(answers.wait_for(0).kind, Kind::connected);
   publisher.read_back(1, {}, 1);
   ASSERT_EQ(answers.wait_for(1).kind, Kind::read_back);
   auto store = sqlite::open(dir.file("effects.db"));

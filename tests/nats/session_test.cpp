@@ -1,10 +1,15 @@
 // The life of a publisher's session: when it calls its sink, and when no more.
+#include "nats/answers.hpp"
 #include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
+#include "support/tcp_proxy.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -15,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::JetStream;
 using test::NatsServer;
+using ::testing::HasSubstr;
 
 nats::PublisherOptions options_for(const std::string& url) {
   return {.url = url,
@@ -23,6 +29,10 @@ nats::PublisherOptions options_for(const std::string& url) {
           .ensure_stream = true,
           .connect_timeout = 1'000ms,
           .publish_timeout = 1'000ms};
+}
+
+std::string stream_of(PartitionId partition) {
+  return "SHOP_" + partition.label();
 }
 
 /// Stays in the call that brings the answer to request 1 for a while, or until its session is over.
@@ -85,7 +95,7 @@ TEST(PublishersSession, CallsNoRelayThatIsGone) {
   shop.place("1");
   ASSERT_EQ(relay->tick().published, 1);
   server.pause();
-  shop.place("2");
+  for (int i = 2; i <= 300; ++i) shop.place(std::to_string(i));
   relay->on_tick([](const RelayTick& tick) {
     if (tick.claimed > 0) throw std::runtime_error{"the listener"};
   });
@@ -95,7 +105,71 @@ TEST(PublishersSession, CallsNoRelayThatIsGone) {
   server.resume();
 
   JetStream broker{server.url()};
-  EXPECT_TRUE(test::eventually([&] { return broker.count("SHOP") == 2; }));
+  EXPECT_TRUE(test::eventually([&] { return broker.count("SHOP") == 300; }));
+}
+
+TEST(PublishersSession, ReadsManyPartitionsBackAtOnceOverALongWay) {
+  constexpr int partitions = 64;
+  const NatsServer server;
+  JetStream broker{server.url()};
+  for (int i = 0; i < partitions; ++i) {
+    const PartitionId partition = PartitionId::at(i, partitions);
+    const std::string prefix = "shop_" + partition.label();
+    broker.make_stream(stream_of(partition), prefix + ".>");
+    for (int j = 0; j < 5; ++j) broker.publish(prefix + ".placed", "{}");
+  }
+  test::TcpProxy proxy{server.port()};
+  proxy.delay(25ms);
+  test::Answers answers;
+  nats::Publisher publisher{options_for(proxy.url())};
+  publisher.connect(1, answers);
+  ASSERT_EQ(answers.wait_for(0).kind, Answer::Kind::connected);
+
+  const auto begun = std::chrono::steady_clock::now();
+  for (int i = 0; i < partitions; ++i) {
+    publisher.read_back(static_cast<std::uint64_t>(i) + 1, PartitionId::at(i, partitions), 1);
+  }
+  publisher.flush();
+
+  for (std::uint64_t request = 1; request <= partitions; ++request) {
+    const Answer answer = answers.wait_for(request);
+    ASSERT_EQ(answer.kind, Answer::Kind::read_back) << answer.detail;
+    EXPECT_EQ(answer.found.size(), 5U);
+  }
+  // Two round trips of 50 ms each; one after the other they would be 384.
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 5s);
+}
+
+TEST(PublishersSession, HoldsOnlyThePartitionsThatItMayNotLookAt) {
+  const NatsServer server{
+      "authorization { users: [ { user: shop, password: p, permissions: { publish: { deny: ["
+      "\"$JS.API.STREAM.INFO.SHOP_p01\", \"$JS.API.STREAM.INFO.SHOP_p03\"] } } } ] }"};
+  const test::TempDir dir;
+  std::ofstream{dir.file("password")} << "p";
+  auto options = options_for(server.url());
+  options.credentials = {.user = "shop", .password_file = dir.file("password")};
+  test::Answers answers;
+  nats::Publisher publisher{options};
+  publisher.connect(1, answers);
+  ASSERT_EQ(answers.wait_for(0).kind, Answer::Kind::connected);
+  answers.clear();
+
+  constexpr int partitions = 5;
+  const auto read_back = [&](std::uint64_t request, int index) {
+    publisher.read_back(request, PartitionId::at(index, partitions), 1);
+  };
+  for (int i = 0; i < partitions; ++i) read_back(static_cast<std::uint64_t>(i) + 1, i);
+
+  for (const std::uint64_t well : {1, 3, 5}) {
+    EXPECT_EQ(answers.wait_for(well).kind, Answer::Kind::read_back) << well;
+  }
+  for (const std::uint64_t denied : {2, 4}) {
+    const Answer answer = answers.wait_for(denied);
+    EXPECT_EQ(answer.kind, Answer::Kind::misconfigured) << denied;
+    EXPECT_THAT(answer.detail,
+                HasSubstr("\"$JS.API.STREAM.INFO.SHOP_p0" + std::to_string(denied - 1) + "\""));
+  }
+  EXPECT_FALSE(answers.find(0)) << "the session goes on";
 }
 
 }  // namespace

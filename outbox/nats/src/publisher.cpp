@@ -104,10 +104,7 @@ void Publisher::publish(const OutgoingMessage& message) {
 }
 
 void Publisher::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
-  if (!session_) return;
-  worker_->post([session = session_, request, partition, from] {
-    session->read_back(request, partition, from);
-  });
+  if (session_) session_->read_back(request, partition, from);
 }
 
 void Publisher::flush() {

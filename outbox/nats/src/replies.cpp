@@ -1,44 +1,39 @@
 #include "replies.hpp"
 
-#include "envelope.hpp"
+#include "base64.hpp"
+#include "delivery.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_reader.hpp>
 
-#include <cstdlib>
-#include <string>
+#include <charconv>
 
 namespace stela::nats {
 namespace {
 
-std::string header_of(natsMsg* message, const char* name) {
-  const char* value = nullptr;
-  if (natsMsgHeader_Get(message, name, &value) != NATS_OK || value == nullptr) return {};
-  return value;
-}
-
-std::int64_t number_in(const std::string& text) noexcept {
-  return std::strtoll(text.c_str(), nullptr, 10);
+std::int64_t number_in(std::string_view text) noexcept {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
 }
 
 int read_int(json::Reader& reader, std::string_view name) {
   return reader.select(name) ? static_cast<int>(reader.get_int64()) : 0;
 }
 
-/// The current value of the reader: {"code":400,"err_code":10071,"description":"…"}
-ApiError read_error(json::Reader& reader) {
-  ApiError error;
-  reader.open_object();
-  error.status = read_int(reader, "code");
-  error.code = read_int(reader, "err_code");
-  if (reader.select("description")) error.description = reader.get_string();
-  reader.close();
-  return error;
-}
-
-std::string in_words(const ApiError& error) {
-  const std::string number = std::to_string(error.code != 0 ? error.code : error.status);
-  return error.description + " (JetStream error " + number + ')';
+/// "NATS/1.0\r\nName: value\r\n…": of a name that stands there twice the first counts.
+KeptHeaders::Map parse_headers(std::string_view text) {
+  KeptHeaders::Map headers;
+  for (std::size_t begin = text.find('\n'); begin != std::string_view::npos;) {
+    const std::size_t end = text.find('\n', begin + 1);
+    std::string_view line = text.substr(begin + 1, end - begin - 1);
+    begin = end;
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;
+    const std::string name{line.substr(0, colon)};
+    line.remove_prefix(std::min(line.find_first_not_of(' ', colon + 1), line.size()));
+    headers.emplace(name, line.substr(0, line.find_last_not_of(" \r") + 1));
+  }
+  return headers;
 }
 
 /// {"stream":"S","seq":7,"duplicate":true} or {"error":{…},…}
@@ -46,10 +41,9 @@ Answer parse(std::string_view text) {
   Answer answer;
   json::Reader reader{text};
   reader.open_object();
-  if (reader.select("error")) {
-    const ApiError error = read_error(reader);
-    answer.kind = kind_of(error);
-    answer.detail = in_words(error);
+  if (const auto error = error_in(reader)) {
+    answer.kind = kind_of(*error);
+    answer.detail = in_words(*error);
     return answer;
   }
   answer.kind = Answer::Kind::stored;
@@ -66,6 +60,11 @@ bool is_too_large(const ApiError& error) noexcept {
 }
 
 }  // namespace
+
+std::string in_words(const ApiError& error) {
+  const std::string number = std::to_string(error.code != 0 ? error.code : error.status);
+  return error.description + " (JetStream error " + number + ')';
+}
 
 Answer::Kind kind_of(const ApiError& error) noexcept {
   switch (error.code) {
@@ -121,6 +120,17 @@ Answer::Kind kind_of(const ApiError& error) noexcept {
   }
 }
 
+std::optional<ApiError> error_in(json::Reader& reply) {
+  if (!reply.select("error")) return std::nullopt;
+  ApiError error;
+  reply.open_object();
+  error.status = read_int(reply, "code");
+  error.code = read_int(reply, "err_code");
+  if (reply.select("description")) error.description = reply.get_string();
+  reply.close();
+  return error;
+}
+
 Answer read_reply(natsMsg* reply) {
   if (natsMsg_IsNoResponders(reply)) {
     return {.kind = Answer::Kind::misconfigured,
@@ -136,12 +146,28 @@ Answer read_reply(natsMsg* reply) {
   }
 }
 
-FoundMessage describe(natsMsg* message, std::uint64_t broker_sequence) {
+std::variant<FoundMessage, ApiError> read_message(std::string_view reply) {
+  json::Reader reader{reply};
+  reader.open_object();
+  if (auto error = error_in(reader)) return *std::move(error);
+  if (!reader.select("message")) reader.fail("has no message");
+  reader.open_object();
+  if (!reader.select("seq")) reader.fail("has no sequence");
+  const std::uint64_t sequence = reader.get_uint64();
+  std::string headers;
+  if (reader.select("hdrs") && !base64::decode(reader.get_string(), headers)) {
+    reader.fail("isn't base64");
+  }
+  const KeptHeaders::Map kept = parse_headers(headers);
+  return describe(KeptHeaders{kept}, sequence);
+}
+
+FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {
   FoundMessage found{.broker_sequence = broker_sequence};
-  found.message_id = header_of(message, header::message_id);
-  found.store_id = header_of(message, header::store);
-  found.sequence = GlobalSequence{number_in(header_of(message, header::sequence))};
-  found.redelivery = number_in(header_of(message, header::redelivery));
+  found.message_id = headers.get(header::message_id);
+  found.store_id = headers.get(header::store);
+  found.sequence = GlobalSequence{number_in(headers.get(header::sequence))};
+  found.redelivery = number_in(headers.get(header::redelivery));
   found.is_ours = !found.store_id.empty() && found.sequence.value() > 0;
   return found;
 }

@@ -1,11 +1,16 @@
 // What the server says, as answers of the outbox's port.
 #pragma once
 
+#include "envelope.hpp"
 #include "handles.hpp"
 
+#include <stela/framework/codec/json_reader.hpp>
 #include <stela/outbox/publisher.hpp>
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 
 namespace stela::nats {
 
@@ -18,14 +23,23 @@ struct ApiError {
   std::string description = {};
 };
 
+/// "stream not found (JetStream error 10059)"
+std::string in_words(const ApiError& error);
+
 /// The meaning of an error to the relay: docs/reference/wire-format.md has the table. An error that
 /// isn't known to be a message's own fault is the broker's.
 Answer::Kind kind_of(const ApiError& error) noexcept;
 
+/// The error in the open object of a reply. DecodeError if it can't be read.
+std::optional<ApiError> error_in(json::Reader& reply);
+
 /// The answer in a reply to a publish.
 Answer read_reply(natsMsg* reply);
 
+/// The message in a reply to STREAM.MSG.GET. DecodeError if it can't be read.
+std::variant<FoundMessage, ApiError> read_message(std::string_view reply);
+
 /// A message as it stands in a stream.
-FoundMessage describe(natsMsg* message, std::uint64_t broker_sequence);
+FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence);
 
 }  // namespace stela::nats

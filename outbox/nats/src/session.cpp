@@ -2,29 +2,35 @@
 
 #include "connect.hpp"
 #include "replies.hpp"
-#include "streams.hpp"
 
-#include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <cstdlib>
-#include <string_view>
+#include <utility>
 
 namespace stela::nats {
 namespace {
 
-/// A read-back stops here, and goes on with the next one.
-constexpr std::uint64_t most_found = 2'000;
 /// So few messages aren't worth waiting for more of them: nats.c would hold them for a millisecond.
 constexpr int few = 64;
 
 /// So many replies are kept until they are freed together.
 constexpr std::size_t kept_replies = 64;
 
-std::string in_words(natsStatus status, jsErrCode code) {
-  std::string text = natsStatus_GetText(status);
-  if (code != 0) text += " (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
-  return text;
+/// Between the inbox and the number of a request to the JetStream API. A message's has none.
+constexpr char api_mark = 'a';
+
+constexpr std::string_view api = "$JS.API.";
+
+std::uint64_t number_in(std::string_view digits) noexcept {
+  std::uint64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+/// Of "Permissions Violation for Publish to "shop.order.placed"".
+std::string_view in_quotes(std::string_view text) noexcept {
+  const std::size_t begin = text.find('"');
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin + 1, text.find('"', begin + 1) - begin - 1);
 }
 
 }  // namespace
@@ -62,8 +68,10 @@ bool Session::is_silent() const {
 void Session::open() {
   try {
     connect();
-    if (options_.fence == Fence::none) ensure_stream({});
-    answer({.kind = Answer::Kind::connected});
+    if (options_.fence != Fence::none || !options_.ensure_stream) {
+      return answer({.kind = Answer::Kind::connected});
+    }
+    advance(connection_.get(), [](ReadBacks& all, auto now) { return all.open(now); });
   } catch (const Refused& e) {
     answer({.kind = Answer::Kind::misconfigured, .detail = e.what()});
   } catch (const UsageError& e) {
@@ -88,13 +96,6 @@ void Session::connect() {
                                .timeout = options_.connect_timeout,
                                .listen = set_callbacks,
                                .is_unwanted = [this] { return is_silent(); }});
-  natsConnection* const connection = connection_.get();
-  jsOptions waits;
-  jsOptions_Init(&waits);
-  waits.Wait = options_.publish_timeout.count();
-  jsCtx* context = nullptr;
-  check(natsConnection_JetStream(&context, connection, &waits), "using JetStream");
-  context_.reset(context);
   listen();
 }
 
@@ -118,7 +119,6 @@ void Session::listen() {
 void Session::end() noexcept {
   silence();
   replies_.reset();
-  context_.reset();
   if (connection_) natsConnection_Close(connection_.get());
   connection_.reset();
 }
@@ -135,11 +135,16 @@ void Session::on_closed(natsConnection*, void* closure) {
 void Session::on_error(natsConnection* connection, natsSubscription*, natsStatus status,
                        void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
-  const char* text = nullptr;
-  natsConnection_GetLastError(connection, &text);
-  (*static_cast<Hold*>(closure))
-      ->answer({.kind = Answer::Kind::misconfigured,
-                .detail = text != nullptr && *text != '\0' ? text : natsStatus_GetText(status)});
+  Session& session = **static_cast<Hold*>(closure);
+  // The connection's own last error may be a later one already.
+  const char* const last = nats_GetLastError(nullptr);
+  const std::string why = last != nullptr && *last != '\0' ? last : natsStatus_GetText(status);
+  const std::string_view subject = in_quotes(why);
+  if (!subject.starts_with(api)) {
+    return session.answer({.kind = Answer::Kind::misconfigured, .detail = why});
+  }
+  session.advance(connection,
+                  [&](ReadBacks& all, auto now) { return all.on_denied(subject, why, now); });
 }
 
 // --- publishing
@@ -197,122 +202,51 @@ void Session::flush() {
   sent_.clear();
 }
 
-void Session::on_reply(natsConnection*, natsSubscription*, natsMsg* raw, void* closure) {
+void Session::on_reply(natsConnection* connection, natsSubscription*, natsMsg* raw, void* closure) {
   Session& session = **static_cast<Hold*>(closure);
+  const std::string_view name =
+      std::string_view{natsMsg_GetSubject(raw)}.substr(session.inbox_.size());
+  if (name.starts_with(api_mark)) {
+    const MessageHandle reply{raw};
+    return session.on_api_reply(connection, number_in(name.substr(1)), raw);
+  }
   if (session.old_replies_.size() == kept_replies) session.old_replies_.clear();
   session.old_replies_.emplace_back(raw);
-  const std::string_view subject{natsMsg_GetSubject(raw)};
-  const std::string_view digits = subject.substr(subject.rfind('.') + 1);
   Answer answer = read_reply(raw);
-  std::from_chars(digits.data(), digits.data() + digits.size(), answer.request);
+  answer.request = number_in(name);
   if (answer.request != 0) session.answer(std::move(answer));
 }
 
 // --- reading back
 
 void Session::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
-  Answer answer{.request = request, .kind = Answer::Kind::read_back};
-  try {
-    ensure_stream(partition);
-    if (options_.fence == Fence::subject) {
-      read_last(partition, answer);
-    } else {
-      read_range(partition, from, answer);
-    }
-  } catch (const UsageError& e) {
-    answer.kind = Answer::Kind::misconfigured;
-    answer.detail = e.what();
-  } catch (const Error& e) {
-    answer.kind = Answer::Kind::unknown;
-    answer.detail = e.what();
-  }
-  this->answer(std::move(answer));
+  advance(connection_.get(),
+          [&](ReadBacks& all, auto now) { return all.begin(request, partition, from, now); });
 }
 
-void Session::ensure_stream(PartitionId partition) {
-  if (!connection_) throw BrokerFailed{"the connection is closed"};
-  const std::string name = layout_.stream(partition);
-  if (!options_.ensure_stream || made_.contains(name)) return;
-  jsStreamInfo* raw = nullptr;
-  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), name.c_str(), nullptr, nullptr);
-  if (status == NATS_OK) jsStreamInfo_Destroy(raw);
-  if (status == NATS_NOT_FOUND) {
-    make_stream(context_.get(), name, layout_.subjects(partition), options_.stream_options);
-  }
-  made_.insert(name);
+void Session::on_api_reply(natsConnection* connection, std::uint64_t number, natsMsg* reply) {
+  advance(connection, [&](ReadBacks& all, auto now) {
+    if (natsMsg_IsNoResponders(reply)) return all.on_no_responders(number, now);
+    const std::string_view text{natsMsg_GetData(reply),
+                                static_cast<std::size_t>(natsMsg_GetDataLength(reply))};
+    return all.on_reply(number, text, now);
+  });
 }
 
-/// Null if there is no stream to read; the answer says why then. What endangers the fence is
-/// looked for each time: somebody may have changed the stream.
-StreamInfoHandle Session::look(PartitionId partition, Answer& answer) {
-  const std::string stream = layout_.stream(partition);
-  jsErrCode code{};
-  jsStreamInfo* raw = nullptr;
-  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), nullptr, &code);
-  StreamInfoHandle info{status == NATS_OK ? raw : nullptr};
-  if (status == NATS_NOT_FOUND ||
-      kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured) {
-    answer.kind = Answer::Kind::misconfigured;
-    answer.detail = "there is no JetStream stream '" + stream +
-                    "'; make it, or let ensure_stream do so: " + in_words(status, code);
-    made_.erase(stream);
-    return nullptr;
+template <class Step>
+void Session::advance(natsConnection* connection, Step step) {
+  Steps steps;
+  {
+    const std::lock_guard lock{read_backs_mutex_};
+    steps = step(read_backs_, std::chrono::steady_clock::now());
   }
-  if (status != NATS_OK) {
-    throw BrokerFailed{"reading the stream '" + stream + "': " + in_words(status, code)};
+  for (const ApiRequest& request : steps.requests) {
+    const std::string reply_to = inbox_ + api_mark + std::to_string(request.number);
+    // What can't be sent ends the connection, which says so itself.
+    natsConnection_PublishRequest(connection, request.subject.c_str(), reply_to.c_str(),
+                                  request.body.data(), static_cast<int>(request.body.size()));
   }
-  const std::string danger = danger_in(*info->Config, layout_.subjects(partition), options_.fence);
-  if (danger.empty()) return info;
-  answer.kind = Answer::Kind::misconfigured;
-  answer.detail = danger;
-  return nullptr;
-}
-
-void Session::read_range(PartitionId partition, std::uint64_t from, Answer& answer) {
-  const StreamInfoHandle info = look(partition, answer);
-  if (!info) return;
-  const std::string stream = layout_.stream(partition);
-  answer.first_sequence = info->State.FirstSeq;
-  answer.last_sequence = info->State.LastSeq;
-  const auto limit = std::chrono::steady_clock::now() + options_.publish_timeout / 2;
-  for (std::uint64_t at = std::max(from, answer.first_sequence); at <= info->State.LastSeq; ++at) {
-    natsMsg* raw = nullptr;
-    jsErrCode code{};
-    const natsStatus status = js_GetMsg(&raw, context_.get(), stream.c_str(), at, nullptr, &code);
-    // Only what the server says that it doesn't have is missing.
-    if (status == NATS_NOT_FOUND) continue;
-    if (status != NATS_OK) {
-      throw BrokerFailed{"reading message " + std::to_string(at) + " of the stream '" + stream +
-                         "': " + in_words(status, code)};
-    }
-    const MessageHandle message{raw};
-    answer.found.push_back(describe(raw, at));
-    if (answer.found.size() == most_found || std::chrono::steady_clock::now() > limit) {
-      // As if the stream ended here: who marks this much asks again.
-      answer.last_sequence = at;
-      return;
-    }
-  }
-}
-
-void Session::read_last(PartitionId partition, Answer& answer) {
-  const StreamInfoHandle info = look(partition, answer);
-  if (!info) return;
-  const std::string stream = layout_.stream(partition);
-  const std::string subject = layout_.subject_of(partition);
-  answer.first_sequence = info->State.FirstSeq;
-  natsMsg* raw = nullptr;
-  jsErrCode code{};
-  const natsStatus status =
-      js_GetLastMsg(&raw, context_.get(), stream.c_str(), subject.c_str(), nullptr, &code);
-  if (status == NATS_NOT_FOUND) return;
-  if (status != NATS_OK) {
-    throw BrokerFailed{"reading the last message of '" + subject + "' in the stream '" + stream +
-                       "': " + in_words(status, code)};
-  }
-  const MessageHandle message{raw};
-  answer.last_sequence = natsMsg_GetSequence(raw);
-  answer.found.push_back(describe(raw, answer.last_sequence));
+  for (Answer& answer : steps.answers) this->answer(std::move(answer));
 }
 
 }  // namespace stela::nats

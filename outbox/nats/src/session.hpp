@@ -4,22 +4,23 @@
 #include "envelope.hpp"
 #include "handles.hpp"
 #include "layout.hpp"
+#include "read_backs.hpp"
 
 #include <stela/nats/publisher.hpp>
 
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela::nats {
 
 /// Publishes with a reply subject of its own, which carries the number of the request: an answer
 /// finds its request by itself, and one that is late finds a session that is over.
-/// Threads: nats.c's own call the static functions; the publisher's worker opens, ends and reads
-/// back; the relay's publishes and flushes.
+/// Threads: nats.c's own call the static functions; the publisher's worker opens and ends; the
+/// relay's publishes, flushes and begins to read back.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(const PublisherOptions& options, const Layout& layout, std::uint64_t number,
@@ -45,12 +46,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void connect();
   void listen();
   void set_fence(natsMsg* raw, const OutgoingMessage& message);
-  void ensure_stream(PartitionId partition);
-  StreamInfoHandle look(PartitionId partition, Answer& answer);
-  void read_range(PartitionId partition, std::uint64_t from, Answer& answer);
-  void read_last(PartitionId partition, Answer& answer);
   void answer(Answer answer);
   bool is_silent() const;
+
+  /// Takes a step of the read-backs, and does what it leads to.
+  template <class Step>
+  void advance(natsConnection* connection, Step step);
+  void on_api_reply(natsConnection* connection, std::uint64_t number, natsMsg* reply);
 
   static void on_reply(natsConnection*, natsSubscription*, natsMsg* raw, void* closure);
   static void on_listening_over(void* closure);
@@ -67,10 +69,11 @@ class Session : public std::enable_shared_from_this<Session> {
   /// whoever ends the session may destroy it.
   AnswerSink* sink_;
   ConnectionHandle connection_;
-  ContextHandle context_;
   SubscriptionHandle replies_;
   std::string inbox_;
-  std::set<std::string> made_;
+  std::mutex read_backs_mutex_;
+  /// Guarded by read_backs_mutex_.
+  ReadBacks read_backs_{options_, layout_};
   /// nats.c frees messages on a thread of its own, and wakes it for each that comes while it waits:
   /// those that are done with go there many at a time. These are the replies', of the thread that
   /// delivers them.

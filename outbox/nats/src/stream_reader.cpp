@@ -73,7 +73,7 @@ class StreamReader::Impl {
       for (int i = 0; i < batch && pending > 0; ++i) {
         const MessageHandle message = receive();
         const BrokerPlace place = place_in_reply(natsMsg_GetReply(message.get()));
-        take(describe(message.get(), place.sequence));
+        take(describe(MessageHeaders{message.get()}, place.sequence));
         // What is published meanwhile isn't waited for.
         pending = place.sequence >= last ? 0 : place.pending;
       }

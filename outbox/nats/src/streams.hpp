@@ -1,19 +1,52 @@
-// JetStream streams: making them, and seeing whether one that is there keeps what is published.
+// JetStream streams: how one is made, what the server says of one, and whether it keeps what is
+// published.
 #pragma once
 
-#include "handles.hpp"
+#include "replies.hpp"
 
 #include <stela/nats/publisher.hpp>
 
+#include <cstdint>
 #include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 namespace stela::nats {
 
-/// Makes the stream unless it is there. BrokerFailed with what the server said.
-void make_stream(jsCtx* context, const std::string& name, const std::string& subjects,
-                 const StreamOptions& options);
+/// What matters of a stream's configuration, in the words of the server.
+struct StreamConfig {
+  std::string name = {};
+  std::vector<std::string> subjects = {};
+  std::string retention = {};
+  std::string storage = {};
+  std::string discard = {};
+  /// Since 2.12.
+  std::string persist_mode = {};
+  std::int64_t max_messages = 0;
+  std::int64_t max_bytes = 0;
+  std::int64_t max_messages_per_subject = 0;
+  bool no_ack = false;
+  bool sealed = false;
+  bool has_sources = false;
+};
+
+struct StreamInfo {
+  StreamConfig config = {};
+  std::uint64_t messages = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t first_sequence = 0;
+  std::uint64_t last_sequence = 0;
+};
+
+/// The stream in a reply to STREAM.INFO or STREAM.CREATE. DecodeError if it can't be read.
+std::variant<StreamInfo, ApiError> read_stream_info(std::string_view reply);
+
+/// The body of STREAM.CREATE.
+std::string creation_of(const std::string& name, const std::string& subjects,
+                        const StreamOptions& options);
 
 /// What is dangerous about a stream for this fence, and what to do about it; empty if nothing is.
-std::string danger_in(const jsStreamConfig& config, const std::string& subjects, Fence fence);
+std::string danger_in(const StreamConfig& config, const std::string& subjects, Fence fence);
 
 }  // namespace stela::nats

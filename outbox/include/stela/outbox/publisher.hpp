@@ -125,9 +125,11 @@ class STELA_OUTBOX_EXPORT Publisher {
   /// Ends the session. Once it returns the sink isn't being called, and won't be.
   virtual void disconnect() noexcept = 0;
 
-  /// The message needn't outlive the call.
+  /// Once the session is `connected`. The message needn't outlive the call.
   virtual void publish(const OutgoingMessage& message) = 0;
-  /// What stands at the end of the partition, from `from` on (at most some thousand messages).
+  /// What stands at the end of the partition, from `from` on (at most some thousand messages); once
+  /// the session is `connected`. A newer one of the partition replaces it. Without success it is
+  /// answered `misconfigured`, `full` (the broker can't say now) or `unknown`.
   virtual void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) = 0;
   /// Nothing more follows for now: send what was gathered.
   virtual void flush() = 0;

@@ -70,7 +70,7 @@ STELA_NATS_EXPORT void check(const PublisherOptions& options);
 /// A connection that breaks is not mended: it ends the session, and the relay opens another and
 /// looks what stands in the stream. Nothing is buffered while there is no connection: the database
 /// is the buffer.
-/// Threads: one at a time. It has one of its own, for what would block.
+/// Threads: one at a time. It has one of its own, on which it connects and closes.
 class STELA_NATS_EXPORT Publisher final : public stela::Publisher {
  public:
   /// UsageError as `check`.

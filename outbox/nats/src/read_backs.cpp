@@ -1,0 +1,304 @@
+#include "read_backs.hpp"
+
+#include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <utility>
+
+namespace stela::nats {
+namespace {
+
+constexpr std::string_view api = "$JS.API.";
+
+/// A read-back stops here, and the next one continues.
+constexpr std::uint64_t most_slots = 2'000;
+/// Of all partitions together. Servers answer so many at once; what they may weigh is bounded.
+constexpr std::size_t most_messages_asked = 256;
+constexpr std::size_t most_bytes_asked = std::size_t{16} * 1024 * 1024;
+/// Of a reply, beside the message.
+constexpr std::size_t frame_bytes = 512;
+
+constexpr int no_message = 10'037;
+constexpr int no_sequence = 10'043;
+constexpr int no_stream = 10'059;
+constexpr int subjects_overlap = 10'065;
+
+/// A message's bytes come in base64.
+constexpr std::size_t in_reply(std::uint64_t bytes) noexcept {
+  return static_cast<std::size_t>(bytes / 3 * 4) + frame_bytes;
+}
+
+}  // namespace
+
+// --- beginning and ending
+
+Steps ReadBacks::begin(std::uint64_t request, PartitionId partition, std::uint64_t from, Time now) {
+  return start(partition,
+               {.from = from, .answer = {.request = request, .kind = Answer::Kind::read_back}},
+               now);
+}
+
+Steps ReadBacks::open(Time now) {
+  return start({}, {.answer = {.kind = Answer::Kind::connected}, .opens_session = true}, now);
+}
+
+Steps ReadBacks::start(PartitionId partition, ReadBack read_back, Time now) {
+  drop(partition);
+  open_.emplace(partition, std::move(read_back));
+  Steps steps;
+  ask(steps,
+      {.partition = partition,
+       .step = Step::look,
+       .subject = "STREAM.INFO." + layout_.stream(partition)},
+      {}, now);
+  ask_for_messages(steps, now);
+  return steps;
+}
+
+void ReadBacks::drop(PartitionId partition) {
+  open_.erase(partition);
+  std::erase(turns_, partition);
+  for (auto at = asked_.begin(); at != asked_.end();) {
+    const auto next = std::next(at);
+    if (at->second.partition == partition) forget(at);
+    at = next;
+  }
+}
+
+void ReadBacks::forget(std::map<std::uint64_t, Asked>::iterator asked) {
+  if (asked->second.step == Step::read) {
+    --messages_asked_;
+    bytes_asked_ -= asked->second.bytes;
+  }
+  asked_.erase(asked);
+}
+
+std::optional<ReadBacks::Asked> ReadBacks::take(std::uint64_t number) {
+  const auto at = asked_.find(number);
+  if (at == asked_.end()) return std::nullopt;
+  Asked asked = at->second;
+  forget(at);
+  return asked;
+}
+
+void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
+  ReadBack& read_back = open_.at(partition);
+  Answer answer = std::move(read_back.answer);
+  for (std::size_t i = 0; i < count; ++i) {
+    Slot& slot = read_back.slots[i];
+    if (slot.message) answer.found.push_back(*std::move(slot.message));
+  }
+  if (options_.fence == Fence::subject) {
+    answer.last_sequence = answer.found.empty() ? 0 : answer.found.back().broker_sequence;
+  } else if (count > 0 && read_back.begin + count <= answer.last_sequence) {
+    // As if the stream ended here: who marks this much asks again.
+    answer.last_sequence = read_back.begin + count - 1;
+  }
+  steps.answers.push_back(std::move(answer));
+  drop(partition);
+}
+
+void ReadBacks::fail(Steps& steps, PartitionId partition, Answer::Kind kind, std::string why) {
+  const ReadBack& read_back = open_.at(partition);
+  // A session that isn't open has no partitions that the trouble could be of.
+  const bool is_lost = read_back.opens_session && kind != Answer::Kind::misconfigured;
+  steps.answers.push_back({.request = read_back.answer.request,
+                           .kind = is_lost ? Answer::Kind::disconnected : kind,
+                           .detail = std::move(why)});
+  drop(partition);
+}
+
+void ReadBacks::fail(Steps& steps, const Asked& asked, const ApiError& error) {
+  const bool is_ours = kind_of(error) == Answer::Kind::misconfigured;
+  fail(steps, asked.partition, is_ours ? Answer::Kind::misconfigured : Answer::Kind::full,
+       doing(asked) + ": " + in_words(error));
+}
+
+std::string ReadBacks::doing(const Asked& asked) const {
+  const std::string stream = "the stream '" + layout_.stream(asked.partition) + "'";
+  if (asked.step == Step::look) return "reading " + stream;
+  if (asked.step == Step::make) return "making " + stream;
+  if (options_.fence == Fence::subject) {
+    return "reading the last message of '" + layout_.subject_of(asked.partition) + "' in " + stream;
+  }
+  const std::uint64_t sequence = open_.at(asked.partition).begin + asked.slot;
+  return "reading message " + std::to_string(sequence) + " of " + stream;
+}
+
+// --- asking
+
+void ReadBacks::ask(Steps& steps, Asked asked, std::string body, Time now) {
+  asked.since = now;
+  asked.subject.insert(0, api);
+  if (asked.step == Step::read) {
+    ++messages_asked_;
+    bytes_asked_ += asked.bytes;
+  }
+  steps.requests.push_back({++last_number_, asked.subject, std::move(body)});
+  asked_.emplace(last_number_, std::move(asked));
+}
+
+void ReadBacks::ask_for_messages(Steps& steps, Time now) {
+  give_up_late(steps, now);
+  while (!turns_.empty()) {
+    const PartitionId partition = turns_.front();
+    ReadBack& read_back = open_.at(partition);
+    if (!has_room_for(read_back.message_bytes)) return;
+    turns_.pop_front();
+    const std::size_t slot = read_back.asked++;
+    if (read_back.asked < read_back.slots.size()) turns_.push_back(partition);
+    ask(steps,
+        {.partition = partition,
+         .step = Step::read,
+         .slot = slot,
+         .bytes = read_back.message_bytes,
+         .subject = "STREAM.MSG.GET." + layout_.stream(partition)},
+        body_for(read_back, slot, partition), now);
+  }
+}
+
+bool ReadBacks::has_room_for(std::size_t bytes) const noexcept {
+  if (messages_asked_ == 0) return true;
+  return messages_asked_ < most_messages_asked && bytes_asked_ + bytes <= most_bytes_asked;
+}
+
+std::string ReadBacks::body_for(const ReadBack& read_back, std::size_t slot,
+                                PartitionId partition) const {
+  std::string body;
+  json::ObjectWriter request{body};
+  if (options_.fence == Fence::subject) {
+    request.add("last_by_subj", layout_.subject_of(partition));
+  } else {
+    request.add("seq", read_back.begin + slot);
+  }
+  request.close();
+  return body;
+}
+
+void ReadBacks::give_up_late(Steps& steps, Time now) {
+  while (!asked_.empty() && asked_.begin()->second.since + options_.publish_timeout <= now) {
+    const Asked late = asked_.begin()->second;
+    fail(steps, late.partition, Answer::Kind::unknown, doing(late) + ": no reply in time");
+  }
+}
+
+// --- replies
+
+Steps ReadBacks::on_reply(std::uint64_t number, std::string_view reply, Time now) {
+  Steps steps;
+  if (const auto asked = take(number)) {
+    try {
+      if (asked->step == Step::read) {
+        on_message(steps, *asked, reply, now);
+      } else {
+        on_stream(steps, *asked, reply, now);
+      }
+    } catch (const codec::DecodeError& e) {
+      fail(steps, asked->partition, Answer::Kind::unknown,
+           doing(*asked) + ": the reply can't be read: " + e.what());
+    }
+  }
+  ask_for_messages(steps, now);
+  return steps;
+}
+
+Steps ReadBacks::on_no_responders(std::uint64_t number, Time now) {
+  Steps steps;
+  if (const auto asked = take(number)) {
+    fail(steps, asked->partition, Answer::Kind::misconfigured,
+         doing(*asked) + ": nobody serves the JetStream API on " + asked->subject);
+  }
+  ask_for_messages(steps, now);
+  return steps;
+}
+
+Steps ReadBacks::on_denied(std::string_view subject, std::string_view why, Time now) {
+  Steps steps;
+  const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const auto& entry) {
+    return entry.second.subject == subject;
+  });
+  if (asked != asked_.end()) {
+    fail(steps, asked->second.partition, Answer::Kind::misconfigured,
+         doing(asked->second) + ": " + std::string{why});
+  }
+  ask_for_messages(steps, now);
+  return steps;
+}
+
+void ReadBacks::on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now) {
+  const auto read = read_stream_info(reply);
+  if (const auto* const info = std::get_if<StreamInfo>(&read)) {
+    return plan(steps, asked.partition, *info, now);
+  }
+  const auto& error = std::get<ApiError>(read);
+  if (error.code == no_stream) return on_missing_stream(steps, asked.partition, error, now);
+  if (error.code == subjects_overlap) {
+    return fail(steps, asked.partition, Answer::Kind::misconfigured,
+                doing(asked) + ": its subjects '" + layout_.subjects(asked.partition) +
+                    "' overlap with those of another; give each database a prefix of its own");
+  }
+  fail(steps, asked, error);
+}
+
+void ReadBacks::on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error,
+                                  Time now) {
+  const std::string stream = layout_.stream(partition);
+  if (options_.ensure_stream) {
+    return ask(steps,
+               {.partition = partition, .step = Step::make, .subject = "STREAM.CREATE." + stream},
+               creation_of(stream, layout_.subjects(partition), options_.stream_options), now);
+  }
+  fail(steps, partition, Answer::Kind::misconfigured,
+       "there is no JetStream stream '" + stream +
+           "'; make it, or let ensure_stream do so: " + in_words(error));
+}
+
+void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info, Time now) {
+  // Each time: somebody may have changed the stream.
+  std::string danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
+  if (!danger.empty()) {
+    return fail(steps, partition, Answer::Kind::misconfigured, std::move(danger));
+  }
+  ReadBack& read_back = open_.at(partition);
+  read_back.answer.first_sequence = info.first_sequence;
+  read_back.answer.last_sequence = info.last_sequence;
+  read_back.begin = std::max(read_back.from, info.first_sequence);
+  read_back.reading_since = now;
+  if (info.messages > 0) read_back.message_bytes = in_reply(info.bytes / info.messages);
+  if (read_back.opens_session || info.messages == 0) return finish(steps, partition, 0);
+  if (options_.fence == Fence::subject) {
+    read_back.slots.resize(1);
+  } else if (read_back.begin <= info.last_sequence) {
+    read_back.slots.resize(std::min(info.last_sequence - read_back.begin + 1, most_slots));
+  }
+  if (read_back.slots.empty()) return finish(steps, partition, 0);
+  turns_.push_back(partition);
+}
+
+void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view reply, Time now) {
+  ReadBack& read_back = open_.at(asked.partition);
+  auto read = read_message(reply);
+  Slot& slot = read_back.slots[asked.slot];
+  slot.is_read = true;
+  if (auto* const message = std::get_if<FoundMessage>(&read)) {
+    slot.message = std::move(*message);
+  } else if (const auto& error = std::get<ApiError>(read);
+             error.code != no_message && error.code != no_sequence) {
+    // Only what the server says that it doesn't have is missing.
+    return fail(steps, asked, error);
+  }
+  // Messages to come may be as large as the largest so far.
+  read_back.message_bytes = std::max(read_back.message_bytes, reply.size());
+  while (read_back.read < read_back.slots.size() && read_back.slots[read_back.read].is_read) {
+    ++read_back.read;
+  }
+  const bool is_late = now >= read_back.reading_since + options_.publish_timeout / 2;
+  // The first is known already: with one more, the next read-back begins further on.
+  const bool is_enough = is_late && read_back.read > 1;
+  if (is_enough || read_back.read == read_back.slots.size()) {
+    finish(steps, asked.partition, read_back.read);
+  }
+}
+
+}  // namespace stela::nats
