@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <charconv>
 #include <fstream>
-#include <set>
-#include <span>
 #include <string_view>
 #include <utility>
 
@@ -111,20 +109,10 @@ void apply(natsOptions* raw, const Credentials& credentials) {
   }
 }
 
-/// nats.c compares the certificate's name only with one that it is told.
-std::string expected_host(const Tls& tls, std::span<const Server> servers) {
-  if (!tls.host_name.empty()) return tls.host_name;
-  std::set<std::string> hosts;
-  for (const Server& server : servers) hosts.insert(server.host);
-  if (hosts.size() == 1) return *hosts.begin();
-  throw UsageError{
-      "several servers with TLS need tls.host_name: the one name that all of their certificates "
-      "have"};
-}
-
-void apply(natsOptions* raw, const Tls& tls, const std::vector<Server>& servers) {
-  const bool in_url = std::any_of(servers.begin(), servers.end(), [](const Server& server) {
-    return server.url.starts_with("tls://");
+void apply(natsOptions* raw, const Tls& tls, const std::vector<Server>& servers,
+           const Server& server) {
+  const bool in_url = std::any_of(servers.begin(), servers.end(), [](const Server& each) {
+    return each.url.starts_with("tls://");
   });
   if (!wants_tls(tls) && !in_url) return;
   check(natsOptions_SetSecure(raw, true), "using TLS");
@@ -137,8 +125,8 @@ void apply(natsOptions* raw, const Tls& tls, const std::vector<Server>& servers)
         natsOptions_LoadCertificatesChain(raw, tls.certificate_file.c_str(), tls.key_file.c_str()),
         "reading the certificate " + tls.certificate_file + " and its key");
   }
-  check(natsOptions_SetExpectedHostname(raw, expected_host(tls, servers).c_str()),
-        "taking the server's name");
+  const std::string& name = tls.host_name.empty() ? server.host : tls.host_name;
+  check(natsOptions_SetExpectedHostname(raw, name.c_str()), "taking the server's name");
 }
 
 /// nats.c's options for one of the servers.
@@ -156,7 +144,7 @@ OptionsHandle prepare(const Target& target, const std::vector<Server>& servers,
   // A connection that comes back by itself would send what was given up long ago.
   check(natsOptions_SetAllowReconnect(raw, false), "refusing to reconnect");
   apply(raw, target.credentials);
-  apply(raw, target.tls, servers);
+  apply(raw, target.tls, servers, server);
   return options;
 }
 
@@ -196,7 +184,7 @@ std::vector<Server> parse_servers(const std::string& url) {
 }
 
 void check(const std::string& url, const Credentials& credentials, const Tls& tls) {
-  const auto servers = parse_servers(url);
+  parse_servers(url);
   require_both("user", credentials.user, "password_file", credentials.password_file);
   require_both("nkey", credentials.nkey, "nkey_seed_file", credentials.nkey_seed_file);
   require_both("tls.certificate_file", tls.certificate_file, "tls.key_file", tls.key_file);
@@ -213,7 +201,6 @@ void check(const std::string& url, const Credentials& credentials, const Tls& tl
   require_readable("tls.ca_file", tls.ca_file);
   require_readable("tls.certificate_file", tls.certificate_file);
   require_readable("tls.key_file", tls.key_file);
-  if (wants_tls(tls)) expected_host(tls, servers);
 }
 
 ConnectionHandle connect(const Target& target) {
