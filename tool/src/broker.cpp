@@ -16,6 +16,8 @@ nats::PublisherOptions broker_options(const Settings& settings, const Outbox& ou
                             .max_bytes = settings.integer("nats.max_bytes"),
                             .max_age = std::chrono::duration_cast<std::chrono::seconds>(
                                 settings.duration("nats.max_age"))};
+  options.api = {.domain = settings.text("nats.domain"),
+                 .prefix = settings.text("nats.api_prefix")};
   options.credentials = {.user = settings.text("nats.user"),
                          .password_file = settings.text("nats.password_file"),
                          .token_file = settings.text("nats.token_file"),

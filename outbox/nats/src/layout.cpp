@@ -3,6 +3,8 @@
 #include <stela/framework/context.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+
 namespace stela::nats {
 namespace {
 
@@ -10,6 +12,15 @@ bool is_token(std::string_view text) noexcept {
   if (text.empty()) return false;
   for (const char c : text) {
     if (c <= ' ' || c > '~' || c == '.' || c == '*' || c == '>') return false;
+  }
+  return true;
+}
+
+bool is_subject(std::string_view text) noexcept {
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('.', begin), text.size());
+    if (!is_token(text.substr(begin, end - begin))) return false;
+    begin = end + 1;
   }
   return true;
 }
@@ -34,6 +45,22 @@ std::string as_token(std::string_view text) {
     token += digits[byte & 15];
   }
   return token.empty() ? "_" : token;
+}
+
+std::string api_prefix(const JetStreamApi& api) {
+  if (!api.domain.empty() && !api.prefix.empty()) {
+    throw UsageError{"a JetStream domain and a prefix of its API say the same: give one"};
+  }
+  if (!api.domain.empty() && !is_token(api.domain)) {
+    throw UsageError{"the JetStream domain '" + api.domain +
+                     "' isn't one token of a subject: no dots, spaces, '*' and '>'"};
+  }
+  if (!api.prefix.empty() && !is_subject(api.prefix)) {
+    throw UsageError{"the prefix '" + api.prefix +
+                     "' of the JetStream API can't begin a subject: it is as \"JS.shop.API\""};
+  }
+  if (!api.domain.empty()) return "$JS." + api.domain + ".API.";
+  return (api.prefix.empty() ? "$JS.API" : api.prefix) + '.';
 }
 
 Layout::Layout(const PublisherOptions& options)
@@ -66,12 +93,8 @@ void Layout::parse(std::string_view subject) {
   // What stands between the placeholders must leave no token empty.
   std::string shape;
   for (const Part& part : parts_) shape += part.kind == Part::Kind::text ? part.text : "x";
-  for (std::size_t begin = 0; begin <= shape.size();) {
-    const std::size_t end = std::min(shape.find('.', begin), shape.size());
-    if (!is_token(shape.substr(begin, end - begin))) {
-      refuse_template(subject, "has an empty token, or one with a space, '*' or '>'");
-    }
-    begin = end + 1;
+  if (!is_subject(shape)) {
+    refuse_template(subject, "has an empty token, or one with a space, '*' or '>'");
   }
 }
 

@@ -43,6 +43,10 @@ class Layout {
   std::vector<Part> parts_;
 };
 
+/// What the subjects of the JetStream API begin with, the dot behind it included. UsageError if
+/// both options are set, or one can't stand in a subject.
+std::string api_prefix(const JetStreamApi& api);
+
 /// `text` as one token of a subject: what NATS gives a meaning to, and what can't be printed, is
 /// written as %XX; "_" if it is empty.
 std::string as_token(std::string_view text);

@@ -53,6 +53,7 @@ class Publisher::Worker {
 void check(const PublisherOptions& options) {
   check(options.url, options.credentials, options.tls);
   const Layout layout{options};
+  api_prefix(options.api);
   if (options.connect_timeout.count() <= 0 || options.publish_timeout.count() <= 0) {
     throw UsageError{"connect_timeout and publish_timeout are above 0"};
   }

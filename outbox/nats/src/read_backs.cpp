@@ -9,8 +9,6 @@
 namespace stela::nats {
 namespace {
 
-constexpr std::string_view api = "$JS.API.";
-
 /// A read-back stops here, and the next one continues.
 constexpr std::uint64_t most_slots = 2'000;
 /// Of all partitions together. Servers answer so many at once; what they may weigh is bounded.
@@ -130,7 +128,7 @@ std::string ReadBacks::doing(const Asked& asked) const {
 
 void ReadBacks::ask(Steps& steps, Asked asked, std::string body, Time now) {
   asked.since = now;
-  asked.subject.insert(0, api);
+  asked.subject.insert(0, api_);
   if (asked.step == Step::read) {
     ++messages_asked_;
     bytes_asked_ += asked.bytes;

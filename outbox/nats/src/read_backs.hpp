@@ -42,8 +42,8 @@ class ReadBacks {
   using Time = std::chrono::steady_clock::time_point;
 
   /// Both must outlive it.
-  ReadBacks(const PublisherOptions& options, const Layout& layout) noexcept
-      : options_{options}, layout_{layout} {}
+  ReadBacks(const PublisherOptions& options, const Layout& layout)
+      : options_{options}, layout_{layout}, api_{api_prefix(options.api)} {}
 
   /// Reads a partition back; what was being read of it is dropped.
   Steps begin(std::uint64_t request, PartitionId partition, std::uint64_t from, Time now);
@@ -115,6 +115,7 @@ class ReadBacks {
 
   const PublisherOptions& options_;
   const Layout& layout_;
+  const std::string api_;
   std::map<PartitionId, ReadBack> open_;
   /// Partitions of which messages remain to be asked for.
   std::deque<PartitionId> turns_;

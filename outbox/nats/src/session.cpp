@@ -18,8 +18,6 @@ constexpr std::size_t kept_replies = 64;
 /// Between the inbox and the number of a request to the JetStream API. A message's has none.
 constexpr char api_mark = 'a';
 
-constexpr std::string_view api = "$JS.API.";
-
 std::uint64_t number_in(std::string_view digits) noexcept {
   std::uint64_t number = 0;
   std::from_chars(digits.data(), digits.data() + digits.size(), number);
@@ -140,7 +138,7 @@ void Session::on_error(natsConnection* connection, natsSubscription*, natsStatus
   const char* const last = nats_GetLastError(nullptr);
   const std::string why = last != nullptr && *last != '\0' ? last : natsStatus_GetText(status);
   const std::string_view subject = in_quotes(why);
-  if (!subject.starts_with(api)) {
+  if (!subject.starts_with(session.api_)) {
     return session.answer({.kind = Answer::Kind::misconfigured, .detail = why});
   }
   session.advance(connection,

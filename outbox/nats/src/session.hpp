@@ -63,6 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   // Copies: nats.c may keep the session longer than its publisher lives.
   const PublisherOptions options_;
   const Layout layout_;
+  const std::string api_{api_prefix(options_.api)};
   const std::uint64_t number_;
   mutable std::mutex sink_mutex_;
   /// Null once nothing is answered any more. Guarded by sink_mutex_, also while it is called:

@@ -36,7 +36,11 @@ class StreamReader::Impl {
                            .tls = options.tls,
                            .timeout = options.connect_timeout});
     jsCtx* context = nullptr;
-    nats::check(natsConnection_JetStream(&context, connection_.get(), nullptr), "using JetStream");
+    jsOptions settings;
+    jsOptions_Init(&settings);
+    settings.Prefix = api_.c_str();
+    nats::check(natsConnection_JetStream(&context, connection_.get(), &settings),
+                "using JetStream");
     context_.reset(context);
   }
 
@@ -66,7 +70,7 @@ class StreamReader::Impl {
   void read_up_to(std::uint64_t last, PartitionId partition, Take take) {
     const std::string consumer = make_consumer(partition);
     if (consumer.empty()) return;
-    const std::string next = "$JS.API.CONSUMER.MSG.NEXT." + stream_ + '.' + consumer;
+    const std::string next = api_ + "CONSUMER.MSG.NEXT." + stream_ + '.' + consumer;
     subscribe();
     for (std::uint64_t pending = 1; pending > 0;) {
       ask(next);
@@ -141,6 +145,7 @@ class StreamReader::Impl {
 
   const PublisherOptions options_;
   const Layout layout_;
+  const std::string api_{api_prefix(options_.api)};
   ConnectionHandle connection_;
   ContextHandle context_;
   SubscriptionHandle subscription_;

@@ -27,8 +27,16 @@ struct Tls {
   /// What we show to the server, with its key.
   std::string certificate_file = {};
   std::string key_file = {};
-  /// The name that the server's certificate must have; empty: the host in the URL.
+  /// The name that each server's certificate must have; empty: the host in that server's URL.
   std::string host_name = {};
+};
+
+/// Where the JetStream API is, if it isn't at "$JS.API". At most one of the two.
+struct JetStreamApi {
+  /// The domain of the servers that keep the streams, behind a leaf node: "$JS.{domain}.API".
+  std::string domain = {};
+  /// Where the account has imported the API of another one: "JS.shop.API".
+  std::string prefix = {};
 };
 
 }  // namespace stela::nats

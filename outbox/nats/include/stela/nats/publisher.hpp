@@ -43,6 +43,7 @@ struct PublisherOptions {
   bool ensure_stream = false;
   StreamOptions stream_options = {};
 
+  JetStreamApi api = {};
   Credentials credentials = {};
   Tls tls = {};
   /// For each server: one that hasn't taken us by then, and is silent for so long, is given up. At

@@ -1,0 +1,121 @@
+// JetStream that is elsewhere: behind a leaf node, and in another account.
+#include "nats/answers.hpp"
+#include "nats/jetstream.hpp"
+#include "nats/shop.hpp"
+#include "support/messages.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/nats/stream_reader.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <sstream>
+#include <string>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::JetStream;
+using test::NatsServer;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+/// A relay and a reader whose streams are kept elsewhere.
+class Elsewhere : public ::testing::Test {
+ protected:
+  nats::PublisherOptions options_at(const std::string& url, const nats::JetStreamApi& api) {
+    std::ofstream{dir_.file("password")} << "p";
+    return {.url = url,
+            .prefix = "shop",
+            .stream = "SHOP",
+            .ensure_stream = true,
+            .api = api,
+            .publish_timeout = 2'000ms};
+  }
+  /// A relay makes the stream, fills it and finds what stands there when it comes again; what a
+  /// reader then sees.
+  int relay_and_read(const nats::PublisherOptions& options) {
+    for (const std::string key : {"1", "2", "3"}) {
+      test::Shop shop{dir_.file("shop.db"), options.url, {}, options};
+      shop.place(key);
+      EXPECT_TRUE(test::eventually([&] { return shop.publish().published == 1; }));
+    }
+    int found = 0;
+    nats::StreamReader{options}.read(
+        {}, [&](const FoundMessage& message) { EXPECT_EQ(message.sequence.value(), ++found); });
+    return found;
+  }
+
+  test::TempDir dir_;
+};
+
+/// The port for leaf nodes, which the server picked and wrote into its log.
+std::string leaf_port(const NatsServer& server) {
+  std::string port;
+  test::eventually([&] {
+    std::stringstream log;
+    log << std::ifstream{server.folder() + "/server.log"}.rdbuf();
+    constexpr std::string_view said = "leafnode connections on 127.0.0.1:";
+    const std::size_t at = log.str().find(said);
+    if (at == std::string::npos) return false;
+    port = log.str().substr(at + said.size(), 5);
+    return true;
+  });
+  return port.substr(0, port.find_first_not_of("0123456789"));
+}
+
+TEST_F(Elsewhere, ADomainBehindALeafNodeKeepsTheStream) {
+  const NatsServer hub{
+      "jetstream { store_dir: \"@\", domain: hub }\nleafnodes { listen: \"127.0.0.1:-1\" }"};
+  const NatsServer leaf{
+      "jetstream { store_dir: \"@\", domain: leaf }\nleafnodes { remotes [ { url: "
+      "\"nats-leaf://127.0.0.1:" +
+      leaf_port(hub) + "\" } ] }"};
+
+  EXPECT_EQ(relay_and_read(options_at(hub.url(), {.domain = "leaf"})), 3);
+
+  EXPECT_EQ(JetStream{leaf.url()}.count("SHOP"), 3);
+  EXPECT_THAT(JetStream{hub.url()}.streams(), IsEmpty());
+}
+
+TEST_F(Elsewhere, AnotherAccountsApiIsUsedWhereItWasImported) {
+  const NatsServer server{
+      "accounts {\n"
+      "  KEEP: { jetstream: enabled, users: [ { user: keep, password: p } ], exports: [ "
+      "{ service: \"$JS.API.>\", response: stream }, { service: \"shop.>\" } ] }\n"
+      "  SHOP: { users: [ { user: shop, password: p } ], imports: [ "
+      "{ service: { account: KEEP, subject: \"$JS.API.>\" }, to: \"JS.shop.API.>\" }, "
+      "{ service: { account: KEEP, subject: \"shop.>\" } } ] }\n}"};
+  auto options = options_at(server.url(), {.prefix = "JS.shop.API"});
+  options.credentials = {.user = "shop", .password_file = dir_.file("password")};
+
+  EXPECT_EQ(relay_and_read(options), 3);
+
+  const std::string port = std::to_string(server.port());
+  EXPECT_EQ(JetStream{"nats://keep:p@127.0.0.1:" + port}.count("SHOP"), 3);
+  options.api = {};
+  test::Answers answers;
+  nats::Publisher publisher{options};
+  publisher.connect(1, answers);
+  ASSERT_EQ(answers.wait_for(0).kind, Answer::Kind::connected);
+  publisher.read_back(1, {}, 1);
+  EXPECT_EQ(answers.wait_for(1).kind, Answer::Kind::misconfigured);
+}
+
+TEST_F(Elsewhere, IsSaidInOneWay) {
+  const auto problem = [](const nats::JetStreamApi& api) {
+    return test::message_of<UsageError>([&] { nats::check(nats::PublisherOptions{.api = api}); });
+  };
+  nats::check(nats::PublisherOptions{.api = {.domain = "leaf"}});
+  nats::check(nats::PublisherOptions{.api = {.prefix = "JS.shop.API"}});
+  EXPECT_THAT(problem({.domain = "leaf", .prefix = "JS.shop.API"}), HasSubstr("give one"));
+  EXPECT_THAT(problem({.domain = "a.b"}), HasSubstr("isn't one token"));
+  EXPECT_THAT(problem({.prefix = "JS.shop."}), HasSubstr("can't begin a subject"));
+  EXPECT_THAT(problem({.prefix = "JS.*.API"}), HasSubstr("can't begin a subject"));
+}
+
+}  // namespace
+}  // namespace stela
