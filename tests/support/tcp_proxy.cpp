@@ -136,7 +136,7 @@ void TcpProxy::heal() {
   limit(0);
   slice_ = 0;
   refuses_ = silent_ = false;
-  request({.kind = Order::heal});
+  request({.kind = Order::Kind::heal});
 }
 
 void TcpProxy::request(const Order& order) {
@@ -160,16 +160,16 @@ void TcpProxy::carry_out(const Order& order) {
   const auto loses = [](const auto& c) {
     return c->requests.loses || c->answers.loses || c->answers.only_greets;
   };
-  if (order.kind == Order::cut) connections_.clear();
-  if (order.kind == Order::heal) std::erase_if(connections_, loses);
+  if (order.kind == Order::Kind::cut) connections_.clear();
+  if (order.kind == Order::Kind::heal) std::erase_if(connections_, loses);
   for (const auto& connection : connections_) {
-    if (order.kind == Order::lose) connection->stream(order.direction).loses = true;
-    if (order.kind == Order::hold) connection->stream(order.direction).is_held = true;
-    if (order.kind == Order::linger) connection->requests.late = order.late;
-    if (order.kind != Order::release && order.kind != Order::heal) continue;
+    if (order.kind == Order::Kind::lose) connection->stream(order.direction).loses = true;
+    if (order.kind == Order::Kind::hold) connection->stream(order.direction).is_held = true;
+    if (order.kind == Order::Kind::linger) connection->requests.late = order.late;
+    if (order.kind != Order::Kind::release && order.kind != Order::Kind::heal) continue;
     for (Stream* const stream : {&connection->requests, &connection->answers}) {
       stream->is_held = false;
-      if (order.kind != Order::heal) continue;
+      if (order.kind != Order::Kind::heal) continue;
       stream->late = milliseconds{0};
       stream->carried = {};
       for (Stream::Piece& piece : stream->pieces) piece.due = {};

@@ -44,17 +44,17 @@ class TcpProxy {
   // The connections that there are. Nobody is told.
 
   /// Nothing passes in this direction any more: what is sent there is taken, and lost.
-  void lose(Direction direction) { request({.kind = Order::lose, .direction = direction}); }
+  void lose(Direction direction) { request({.kind = Order::Kind::lose, .direction = direction}); }
   /// Nothing passes in either direction any more.
   void half_open();
   /// What is sent in this direction isn't taken, until `release`.
-  void hold(Direction direction) { request({.kind = Order::hold, .direction = direction}); }
-  void release() { request({.kind = Order::release}); }
+  void hold(Direction direction) { request({.kind = Order::Kind::hold, .direction = direction}); }
+  void release() { request({.kind = Order::Kind::release}); }
   /// What clients send arrives so much later, also when they have long gone; new connections are as
   /// fast as ever.
-  void linger(std::chrono::milliseconds by) { request({.kind = Order::linger, .late = by}); }
+  void linger(std::chrono::milliseconds by) { request({.kind = Order::Kind::linger, .late = by}); }
   /// They are ended.
-  void cut() { request({.kind = Order::cut}); }
+  void cut() { request({.kind = Order::Kind::cut}); }
 
   // New connections.
 
@@ -69,8 +69,8 @@ class TcpProxy {
 
  private:
   struct Order {
-    enum Kind : std::uint8_t { lose, hold, release, linger, cut, heal };
-    Kind kind = heal;
+    enum class Kind : std::uint8_t { lose, hold, release, linger, cut, heal };
+    Kind kind = Kind::heal;
     Direction direction = Direction::requests;
     std::chrono::milliseconds late{0};
   };
