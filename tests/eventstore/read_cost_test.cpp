@@ -65,6 +65,32 @@ TEST(ReadCost, OfARareCategoryIsThatOfItsBlocks) {
   expect_independent_of_other_events({.categories = {"rare"}});
 }
 
+/// In every second block a few events of category "wide", of so many types.
+std::int64_t steps_to_read_every_second_block(std::size_t types) {
+  const test::TempDir dir;
+  auto store = test::open_store(dir.file("shop.db"), {.durability = sqlite::Durability::relaxed});
+  constexpr std::size_t block = 1024;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < 200; ++i) names.push_back("type" + std::to_string(i % types));
+  for (int i = 0; i < 20; ++i) {
+    std::vector<NewEvent> wide;
+    for (const std::string& name : names) wide.push_back(event(name));
+    test::append(*store, "wide-1", wide);
+    test::append(*store, "order-1", std::vector<NewEvent>(2 * block - wide.size(), event("o")));
+  }
+  const AllQuery query{.categories = {"wide"}};
+  lines(store->read_all(query));
+  return steps_of(*store, [&] { EXPECT_EQ(lines(store->read_all(query)).size(), 4000u); });
+}
+
+TEST(ReadCost, OfACategoryDoesNotGrowWithItsTypesInEveryBlock) {
+  const std::int64_t with_few = steps_to_read_every_second_block(1);
+  const std::int64_t with_many = steps_to_read_every_second_block(200);
+
+  EXPECT_GT(with_few, 0);
+  EXPECT_LE(with_many, 2 * with_few);
+}
+
 TEST(ReadCost, OfARepeatedAppendDoesNotGrowWithItsStream) {
   const auto steps = [](std::size_t before) {
     const test::TempDir dir;

@@ -43,20 +43,23 @@ class KindEvents final : public Candidates {
   std::optional<SequenceRange> next(Connection& connection, SequenceRange left) override {
     if (!kinds_) find_kinds(connection);
     const std::int64_t from = block_of(forward_ ? left.begin : left.end);
-    find_blocks(connection, from);
-    if (blocks_.empty()) return std::nullopt;
+    while (at_ < blocks_.size() && distance(blocks_[at_], from) < 0) ++at_;
+    if (at_ == blocks_.size() && !are_all_known_) find_blocks(connection, from);
+    if (at_ == blocks_.size()) return std::nullopt;
     // As far as they follow each other without a gap.
-    std::size_t count = 1;
-    while (count < blocks_.size() && distance(blocks_[count], blocks_[count - 1]) == 1) ++count;
-    count = std::min(count, static_cast<std::size_t>(max_blocks));
-    const auto [low, high] = std::minmax(blocks_.front(), blocks_[count - 1]);
+    std::size_t last = at_;
+    while (last + 1 < blocks_.size() && last + 1 - at_ < max_blocks &&
+           distance(blocks_[last + 1], blocks_[last]) == 1) {
+      ++last;
+    }
+    const auto [low, high] = std::minmax(blocks_[at_], blocks_[last]);
     const SequenceRange range{std::max(left.begin, low * block_size),
                               std::min(left.end, high * block_size + block_size - 1)};
     return range.begin <= range.end ? std::optional{range} : std::nullopt;
   }
 
  private:
-  static constexpr std::int64_t max_blocks = window / block_size;
+  static constexpr std::size_t max_blocks = window / block_size;
 
   std::int64_t distance(std::int64_t to, std::int64_t from) const noexcept {
     return forward_ ? to - from : from - to;
@@ -69,12 +72,22 @@ class KindEvents final : public Candidates {
     while (query.step()) kinds_->push_back(query.integer(0));
   }
 
+  /// The next blocks of each kind, as far as those of all kinds are known.
   void find_blocks(Connection& connection, std::int64_t from) {
     blocks_.clear();
+    at_ = 0;
+    std::optional<std::int64_t> known_to;
     for (const std::int64_t kind : *kinds_) {
       Query query = connection.query(forward_ ? sql::kind_blocks : sql::kind_blocks_backward);
-      query.bind(1, kind).bind(2, from).bind(3, max_blocks);
-      while (query.step()) blocks_.push_back(query.integer(0));
+      query.bind(1, kind).bind(2, from).bind(3, static_cast<std::int64_t>(max_blocks));
+      std::size_t found = 0;
+      for (; query.step(); ++found) blocks_.push_back(query.integer(0));
+      if (found < max_blocks) continue;
+      if (!known_to || distance(blocks_.back(), *known_to) < 0) known_to = blocks_.back();
+    }
+    are_all_known_ = !known_to;
+    if (known_to) {
+      std::erase_if(blocks_, [&](std::int64_t block) { return distance(block, *known_to) > 0; });
     }
     std::sort(blocks_.begin(), blocks_.end());
     blocks_.erase(std::unique(blocks_.begin(), blocks_.end()), blocks_.end());
@@ -85,7 +98,11 @@ class KindEvents final : public Candidates {
   std::string categories_;
   std::string types_;
   std::optional<std::vector<std::int64_t>> kinds_;
+  /// Blocks that were found, from at_ on not read yet.
   std::vector<std::int64_t> blocks_;
+  std::size_t at_ = 0;
+  /// None follow those.
+  bool are_all_known_ = false;
 };
 
 /// The events of some streams, found in the index of streams and versions.
