@@ -48,9 +48,10 @@ struct RelayTick {
 };
 
 /// A worker: takes its share of the partitions, publishes what waits in them, and hands them over
-/// when it stops. Any number of them, in any number of processes, share one outbox. `tick` and `run`
-/// wait out trouble with the store and the broker, but throw SchemaMismatch once a newer Stela has
-/// migrated the database and shut out this one: its leases run out, and a newer relay takes over.
+/// when it stops. Any number of them, in any number of processes, share one outbox. `tick` and
+/// `run` wait out trouble with the store and the broker, but throw SchemaMismatch once a newer
+/// Stela has migrated the database and shut out this one: its leases run out, and a newer relay
+/// takes over.
 /// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {
  public:
