@@ -19,14 +19,22 @@ std::string hex_of(std::string_view bytes) {
   return hex;
 }
 
-std::string from_hex(std::string_view hex) {
+/// Nothing if it isn't hex.
+std::optional<std::string> from_hex(std::string_view hex) {
+  if (hex.size() % 2 != 0) return std::nullopt;
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
+  for (std::size_t i = 0; i < hex.size(); i += 2) {
     unsigned byte = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
+    const char* const end = hex.data() + i + 2;
+    if (std::from_chars(hex.data() + i, end, byte, 16).ptr != end) return std::nullopt;
     bytes += static_cast<char>(byte);
   }
   return bytes;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& file, std::string_view problem) {
+  throw GoldenFailed{file.string() + " isn't a golden payload: " + std::string{problem} +
+                     "; restore it from version control"};
 }
 
 /// A golden file: the payload in a line, and a line for each field.
@@ -39,9 +47,14 @@ std::optional<Golden> read_file(const std::filesystem::path& file, Codec codec) 
   std::ifstream in{file};
   Golden golden;
   if (!std::getline(in, golden.payload)) return std::nullopt;
-  if (codec == Codec::portable_binary) golden.payload = from_hex(golden.payload);
+  if (codec == Codec::portable_binary) {
+    auto payload = from_hex(golden.payload);
+    if (!payload) refuse(file, "its first line isn't hex");
+    golden.payload = std::move(*payload);
+  }
   for (std::string line; std::getline(in, line);) {
     const std::size_t colon = line.find(": ");
+    if (colon == std::string::npos) refuse(file, "'" + line + "' isn't 'field: value'");
     golden.fields.push_back({line.substr(0, colon), line.substr(colon + 2)});
   }
   return golden;

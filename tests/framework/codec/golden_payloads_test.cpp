@@ -131,6 +131,14 @@ TEST_P(GoldenPayload, IsReadByAnEventOfEveryShape) {
   EXPECT_EQ(failure_of(sample_rich_event()), no_failure);
 }
 
+TEST_P(GoldenPayload, IsRefusedByNameIfALineIsNoField) {
+  const std::string file = dir.file("golden/order.placed.v1.golden");
+  std::ofstream{file, std::ios::app} << "<<<<<<< HEAD\n";
+
+  EXPECT_THAT(failure_of(sample),
+              AllOf(HasSubstr(file + " isn't a golden payload"), HasSubstr("<<<<<<< HEAD")));
+}
+
 class GoldenJson : public GoldenPayload {};
 INSTANTIATE_TEST_SUITE_P(Json, GoldenJson, ::testing::Values(Codec::json));
 
@@ -173,6 +181,14 @@ TEST_P(GoldenJson, MayGetAnOptional) {
 
 class GoldenBinary : public GoldenPayload {};
 INSTANTIATE_TEST_SUITE_P(Binary, GoldenBinary, ::testing::Values(Codec::portable_binary));
+
+TEST_P(GoldenBinary, IsRefusedByNameIfItIsntHex) {
+  const std::string file = dir.file("golden/order.placed.v1.golden");
+  for (const std::string_view payload : {"0x", "12 4", "123"}) {
+    std::ofstream{file} << payload << '\n';
+    EXPECT_THAT(failure_of(sample), HasSubstr(file + " isn't a golden payload")) << payload;
+  }
+}
 
 TEST_P(GoldenBinary, MayGetNothing) {
   EXPECT_NE(failure_of(WithAnOptional{}), no_failure);
