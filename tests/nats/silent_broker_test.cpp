@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include <array>
@@ -130,6 +131,49 @@ TEST(Connecting, LeavesTheLocksOnFilesAlone) {
   EXPECT_EQ(whole.l_type, F_WRLCK);
   close(other);
   close(locked);
+}
+
+/// No memory is large enough for the stack of a new thread.
+class NoThreads {
+ public:
+  NoThreads() {
+    pthread_getattr_default_np(&usual_);
+    pthread_attr_t huge;
+    pthread_getattr_default_np(&huge);
+    pthread_attr_setstacksize(&huge, std::size_t{1} << 60);
+    pthread_setattr_default_np(&huge);
+    pthread_attr_destroy(&huge);
+  }
+  ~NoThreads() {
+    pthread_setattr_default_np(&usual_);
+    pthread_attr_destroy(&usual_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t usual_;
+};
+
+TEST(Connecting, WaitsWhereTheProcessCanHaveNoMoreThreads) {
+  const test::NatsServer sound;
+  test::Answers answers;
+  nats::Publisher publisher{{.url = sound.url()}};
+  publisher.connect(1, answers);
+  // nats.c has the threads that it begins with.
+  ASSERT_EQ(answers.wait_for(0).kind, Kind::connected);
+  publisher.disconnect();
+  answers.clear();
+  {
+    const NoThreads none;
+    publisher.connect(2, answers);
+    const Answer answer = answers.wait_for(0);
+    EXPECT_EQ(answer.kind, Kind::disconnected);
+    EXPECT_THAT(answer.detail, HasSubstr("there is no thread to connect with"));
+  }
+  answers.clear();
+  publisher.connect(3, answers);
+  EXPECT_EQ(answers.wait_for(0).kind, Kind::connected);
 }
 
 // --- URLs

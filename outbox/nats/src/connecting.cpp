@@ -1,5 +1,7 @@
 #include "connecting.hpp"
 
+#include <stela/framework/error.hpp>
+
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -14,6 +16,7 @@
 #include <mutex>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -144,6 +147,17 @@ void carry_out(Shared& shared) {
   shared.ended.notify_one();
 }
 
+void begin_thread(std::shared_ptr<Shared> shared) {
+  try {
+    std::thread{[shared = std::move(shared)] {
+      carry_out(*shared);
+      nats_ReleaseThreadMemory();
+    }}.detach();
+  } catch (const std::system_error& e) {
+    throw BrokerFailed{std::string{"there is no thread to connect with: "} + e.what()};
+  }
+}
+
 }  // namespace
 
 Attempted try_to_connect(Attempt attempt) {
@@ -151,10 +165,7 @@ Attempted try_to_connect(Attempt attempt) {
   const int port = attempt.port;
   const std::set<ino_t> known = open_sockets();
   const auto shared = std::make_shared<Shared>(std::move(attempt));
-  std::thread{[shared] {
-    carry_out(*shared);
-    nats_ReleaseThreadMemory();
-  }}.detach();
+  begin_thread(shared);
 
   const Steady::time_point limit = Steady::now() + 2 * timeout + slack;
   std::unique_lock lock{shared->mutex};

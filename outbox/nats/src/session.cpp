@@ -74,7 +74,7 @@ void Session::open() {
     answer({.kind = Answer::Kind::misconfigured, .detail = e.what()});
   } catch (const UsageError& e) {
     answer({.kind = Answer::Kind::misconfigured, .detail = e.what()});
-  } catch (const Error& e) {
+  } catch (const std::exception& e) {
     answer({.kind = Answer::Kind::disconnected, .detail = e.what()});
   }
 }
