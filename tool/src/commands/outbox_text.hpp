@@ -23,12 +23,12 @@ PartitionId to_partition(std::string_view text);
 /// "2.1 s", or "none" if nothing waits.
 std::string lag_in_words(const OutboxStatus& status);
 
-/// What an operator does about a partition that is stopped; `call` is what commands begin with.
 /// How many published messages adopted partitions have lost at the broker, and what to do then.
 std::string loss_in_words(const OutboxStatus& status);
 std::string way_to_settle(const std::string& call);
 /// Whether a worker is alive, as far as its heartbeat and its process tell.
 std::string life_of(const WorkerStatus& worker);
+/// What an operator does about a partition that is stopped; `call` is what commands begin with.
 std::string way_out_of(const PartitionStatus& stopped, const std::string& call);
 
 /// How many are yet to be published: pending, in flight, retrying, and to be sent again.

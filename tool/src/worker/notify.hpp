@@ -1,4 +1,4 @@
-// What systemd wants to hear: readiness, state, and signs of life.
+// What systemd wants to hear: readiness, the end, and signs of life.
 #pragma once
 
 #include <chrono>
