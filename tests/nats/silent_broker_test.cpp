@@ -8,13 +8,17 @@
 #include <stela/framework/error.hpp>
 #include <stela/nats/stream_reader.hpp>
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <ctime>
 #include <stop_token>
@@ -174,6 +178,79 @@ TEST(Connecting, WaitsWhereTheProcessCanHaveNoMoreThreads) {
   answers.clear();
   publisher.connect(3, answers);
   EXPECT_EQ(answers.wait_for(0).kind, Kind::connected);
+}
+
+/// Two ends of a connection that isn't Stela's, to a port of 127.0.0.2.
+class OthersConnection {
+ public:
+  explicit OthersConnection(int port) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+    address_.sin_port = htons(static_cast<std::uint16_t>(port));
+    listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(bind(listener_, any(), sizeof address_), 0);
+    EXPECT_EQ(listen(listener_, 1), 0);
+  }
+  ~OthersConnection() {
+    for (const int each : {listener_, near_, far_}) close(each);
+  }
+  OthersConnection(const OthersConnection&) = delete;
+  OthersConnection& operator=(const OthersConnection&) = delete;
+
+  void open() {
+    near_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(connect(near_, any(), sizeof address_), 0);
+    far_ = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    ASSERT_GE(far_, 0);
+  }
+  bool is_open() const {
+    char said{};
+    return recv(far_, &said, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  }
+
+ private:
+  sockaddr* any() { return reinterpret_cast<sockaddr*>(&address_); }
+
+  sockaddr_in address_{};
+  int listener_ = -1;
+  int near_ = -1;
+  int far_ = -1;
+};
+
+TEST(Connecting, LeavesConnectionsToOtherServersOfTheSamePortAlone) {
+  const SilentServer hanging{After::info};
+  OthersConnection other{hanging.port()};
+  test::Answers answers;
+  nats::Publisher publisher{{.url = hanging.url(), .connect_timeout = 500ms}};
+  publisher.connect(1, answers);
+  ASSERT_TRUE(test::eventually([&] { return hanging.connections() == 1; }));
+  other.open();
+
+  EXPECT_THAT(answers.wait_for(0).detail, HasSubstr("Timeout"));
+
+  EXPECT_TRUE(other.is_open());
+}
+
+TEST(Connecting, LeavesItsOwnConnectionsToTheSameServerAlone) {
+  const SilentServer server{After::info, 1};
+  test::Answers hanging;
+  nats::Publisher first{{.url = server.url(), .connect_timeout = 500ms}};
+  first.connect(1, hanging);
+  ASSERT_TRUE(test::eventually([&] { return server.connections() == 1; }));
+  test::Answers sound;
+  nats::Publisher second{{.url = server.url(), .connect_timeout = 500ms}};
+  second.connect(1, sound);
+  ASSERT_EQ(sound.wait_for(0).kind, Kind::connected);
+  sound.clear();
+
+  EXPECT_THAT(hanging.wait_for(0).detail, HasSubstr("Timeout"));
+
+  // What was shut down would be closed before the server's answer to another one comes.
+  test::Answers later;
+  nats::Publisher third{{.url = server.url()}};
+  third.connect(1, later);
+  ASSERT_EQ(later.wait_for(0).kind, Kind::connected);
+  EXPECT_FALSE(sound.find(0).has_value()) << "the connection is closed";
 }
 
 // --- URLs

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <thread>
 
@@ -21,12 +22,14 @@ class SilentServer {
     ping,
   };
 
-  explicit SilentServer(After after);
+  /// Those that connect after the first `silent` ones are answered.
+  explicit SilentServer(After after, int silent = std::numeric_limits<int>::max());
   ~SilentServer();
   SilentServer(const SilentServer&) = delete;
   SilentServer& operator=(const SilentServer&) = delete;
 
   std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+  int port() const noexcept { return port_; }
   /// How many connections were made.
   int connections() const noexcept { return connections_; }
 
@@ -34,6 +37,7 @@ class SilentServer {
   void run();
 
   const After after_;
+  const int silent_;
   int listener_ = -1;
   int port_ = 0;
   std::atomic<int> connections_{0};

@@ -10,15 +10,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <mutex>
 #include <set>
-#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace stela::nats {
 namespace {
@@ -31,6 +34,40 @@ constexpr milliseconds slack{100};
 
 // --- sockets that hang
 
+/// One end of a connection; port 0 if it is none.
+struct End {
+  std::string address = {};
+  int port = 0;
+
+  friend bool operator==(const End&, const End&) = default;
+};
+
+template <class Bytes>
+End make_end(const Bytes& address, in_port_t port) {
+  return {{reinterpret_cast<const char*>(&address), sizeof address}, ntohs(port)};
+}
+
+End end_of(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    const auto& four = reinterpret_cast<const sockaddr_in&>(address);
+    return make_end(four.sin_addr, four.sin_port);
+  }
+  if (address.ss_family == AF_INET6) {
+    const auto& six = reinterpret_cast<const sockaddr_in6&>(address);
+    return make_end(six.sin6_addr, six.sin6_port);
+  }
+  return {};
+}
+
+/// Which end: getsockname or getpeername.
+template <class Which>
+End end_of_socket(int descriptor, Which which) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  if (which(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  return end_of(address);
+}
+
 /// Which socket it is; 0 if it is none.
 ino_t socket_of(int descriptor) {
   struct stat status {};
@@ -40,12 +77,12 @@ ino_t socket_of(int descriptor) {
 /// A second descriptor of a socket of this process, which thereby stays the same socket.
 class Descriptor {
  public:
-  explicit Descriptor(int original) {
-    if (socket_of(original) == 0) return;
+  Descriptor(int original, ino_t socket) {
     const int copy = fcntl(original, F_DUPFD_CLOEXEC, 0);
     // Should the number be a file's by now, the copy stays open: closing it would end the locks
     // that this process has on the file, the database's among them.
     if (socket_of(copy) != 0) number_ = copy;
+    is_same_ = socket_of(number_) == socket;
   }
   ~Descriptor() {
     if (number_ >= 0) close(number_);
@@ -53,20 +90,7 @@ class Descriptor {
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
 
-  /// 0 if it is none.
-  ino_t socket() const { return socket_of(number_); }
-  int peer_port() const {
-    sockaddr_storage address{};
-    socklen_t size = sizeof address;
-    if (getpeername(number_, reinterpret_cast<sockaddr*>(&address), &size) != 0) return 0;
-    if (address.ss_family == AF_INET) {
-      return ntohs(reinterpret_cast<const sockaddr_in&>(address).sin_port);
-    }
-    if (address.ss_family == AF_INET6) {
-      return ntohs(reinterpret_cast<const sockaddr_in6&>(address).sin6_port);
-    }
-    return 0;
-  }
+  bool is_same() const noexcept { return is_same_; }
   /// How long nothing has come from the other end.
   milliseconds silence() const {
     tcp_info info{};
@@ -78,35 +102,75 @@ class Descriptor {
 
  private:
   int number_ = -1;
+  bool is_same_ = false;
 };
 
+/// Takes the number and which socket it is.
 template <class Take>
-void for_each_descriptor(Take take) {
+void for_each_socket(Take take) {
   std::error_code error;
   std::filesystem::directory_iterator all{"/proc/self/fd", error};
   for (; !error && all != std::filesystem::directory_iterator{}; all.increment(error)) {
     const std::string name = all->path().filename().string();
     int number = -1;
     std::from_chars(name.data(), name.data() + name.size(), number);
-    if (number >= 0) take(Descriptor{number});
+    if (const ino_t socket = socket_of(number); socket != 0) take(number, socket);
   }
 }
 
 std::set<ino_t> open_sockets() {
   std::set<ino_t> open;
-  for_each_descriptor([&](const Descriptor& each) { open.insert(each.socket()); });
+  for_each_socket([&](int, ino_t socket) { open.insert(socket); });
   return open;
 }
 
-/// Those to such a port that were opened since, and in which nothing has come for so long. True if
-/// there was one.
-bool shut_down_silent(const std::set<ino_t>& known, int port, milliseconds silence) {
+/// The sockets of this process's attempts that went well: each may be silent for as long as it
+/// likes.
+/// Threads: any.
+class Connected {
+ public:
+  void add(natsConnection* connection) {
+    char* address = nullptr;
+    int port = 0;
+    if (natsConnection_GetLocalIPAndPort(connection, &address, &port) != NATS_OK) return;
+    std::free(address);
+    std::set<ino_t> open;
+    const std::lock_guard lock{mutex_};
+    for_each_socket([&](int number, ino_t socket) {
+      const bool is_new = end_of_socket(number, getsockname).port == port;
+      if (is_new || sockets_.contains(socket)) open.insert(socket);
+    });
+    sockets_ = std::move(open);
+  }
+  bool contains(ino_t socket) const {
+    const std::lock_guard lock{mutex_};
+    return sockets_.contains(socket);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  /// Those that were open when the last one was added. Guarded by mutex_.
+  std::set<ino_t> sockets_;
+};
+
+/// Never destroyed: threads that were left behind outlive what is static.
+Connected& connected() {
+  static auto& all = *new Connected;
+  return all;
+}
+
+/// Those to such a server that were opened since, and in which nothing has come for so long. True
+/// if there was one.
+bool shut_down_silent(const std::set<ino_t>& known, const std::vector<End>& server,
+                      milliseconds silence) {
   bool found = false;
-  for_each_descriptor([&](const Descriptor& each) {
-    const ino_t socket = each.socket();
-    if (socket == 0 || known.contains(socket) || each.peer_port() != port) return;
-    if (each.silence() < silence) return;
-    each.shut_down();
+  for_each_socket([&](int number, ino_t socket) {
+    if (known.contains(socket) || connected().contains(socket)) return;
+    const End peer = end_of_socket(number, getpeername);
+    if (std::find(server.begin(), server.end(), peer) == server.end()) return;
+    const Descriptor held{number, socket};
+    if (!held.is_same() || held.silence() < silence) return;
+    held.shut_down();
     found = true;
   });
   return found;
@@ -114,12 +178,28 @@ bool shut_down_silent(const std::set<ino_t>& known, int port, milliseconds silen
 
 // --- the thread that connects
 
-/// Why there is no such host; empty if there is one.
-std::string unknown_host(const std::string& host) {
-  addrinfo* found = nullptr;
-  const int code = getaddrinfo(host.c_str(), nullptr, nullptr, &found);
-  if (code == 0) freeaddrinfo(found);
-  return code == 0 ? "" : "the host '" + host + "' can't be found: " + gai_strerror(code);
+/// Where a server is, or why it can't be found.
+struct Found {
+  std::vector<End> ends = {};
+  std::string problem = {};
+};
+
+Found find(const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* all = nullptr;
+  const int code = getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &all);
+  if (code != 0) {
+    return {.problem = "the host '" + host + "' can't be found: " + gai_strerror(code)};
+  }
+  Found found;
+  for (const addrinfo* each = all; each != nullptr; each = each->ai_next) {
+    sockaddr_storage address{};
+    std::memcpy(&address, each->ai_addr, each->ai_addrlen);
+    found.ends.push_back(end_of(address));
+  }
+  freeaddrinfo(all);
+  return found;
 }
 
 /// What the thread that connects and the one that waits for it have in common.
@@ -133,14 +213,28 @@ struct Shared {
   bool is_over = false;
   bool is_left_behind = false;
   Attempted result = {};
+  /// Where the server is, once that is known.
+  std::vector<End> server = {};
 };
 
-void carry_out(Shared& shared) {
+Attempted connect(Shared& shared) {
+  Found found = find(shared.attempt.host, shared.attempt.port);
+  if (found.ends.empty()) return {.status = NATS_NO_SERVER, .detail = std::move(found.problem)};
+  {
+    const std::lock_guard lock{shared.mutex};
+    shared.server = std::move(found.ends);
+  }
   natsConnection* raw = nullptr;
   Attempted result{.status = natsConnection_Connect(&raw, shared.attempt.options.get())};
   result.connection.reset(raw);
-  if (result.status == NATS_OK) shared.attempt.closure.release();
-  if (result.status == NATS_NO_SERVER) result.detail = unknown_host(shared.attempt.host);
+  if (result.status != NATS_OK) return result;
+  shared.attempt.closure.release();
+  connected().add(raw);
+  return result;
+}
+
+void carry_out(Shared& shared) {
+  Attempted result = connect(shared);
   const std::lock_guard lock{shared.mutex};
   shared.is_over = true;
   if (!shared.is_left_behind) std::swap(shared.result, result);
@@ -162,7 +256,6 @@ void begin_thread(std::shared_ptr<Shared> shared) {
 
 Attempted try_to_connect(Attempt attempt) {
   const milliseconds timeout = attempt.timeout;
-  const int port = attempt.port;
   const std::set<ino_t> known = open_sockets();
   const auto shared = std::make_shared<Shared>(std::move(attempt));
   begin_thread(shared);
@@ -176,8 +269,9 @@ Attempted try_to_connect(Attempt attempt) {
       shared->is_left_behind = true;
       return {.status = NATS_TIMEOUT, .detail = {}, .connection = {}};
     }
+    const std::vector<End> server = shared->server;
     lock.unlock();
-    fell_silent |= shut_down_silent(known, port, timeout);
+    fell_silent |= shut_down_silent(known, server, timeout);
     lock.lock();
     wait = slack;
   }

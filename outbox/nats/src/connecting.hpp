@@ -30,9 +30,10 @@ struct Attempted {
 
 /// nats.c 3.4 keeps the time-out until the server's first line has come. A server that falls silent
 /// after it is polled for minutes, without a pause, by a thread that nothing stops. So a thread of
-/// its own connects, and a socket that was silent for `timeout` is shut down, which nats.c takes
-/// for the server's. A thread that hangs all the same is left behind after twice the `timeout`;
-/// what it holds goes when it ends. BrokerFailed if the process can have no more threads.
+/// its own connects, and a socket to that server that was opened meanwhile and was silent for
+/// `timeout` is shut down, which nats.c takes for the server's; never one of a connection that was
+/// made here. A thread that hangs all the same is left behind after twice the `timeout`; what it
+/// holds goes when it ends. BrokerFailed if the process can have no more threads.
 Attempted try_to_connect(Attempt attempt);
 
 }  // namespace stela::nats
