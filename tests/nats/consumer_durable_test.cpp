@@ -153,6 +153,28 @@ TEST_F(ExistingDurable, IsLookedAtAgainWhenItWasMadeAgain) {
   EXPECT_THAT(problem, HasSubstr("max_deliver is 5"));
 }
 
+TEST_F(ExistingDurable, IsMissedWhenNobodyAnswersForIt) {
+  nats::Consumer consumer{ledger.store, defaults()};
+  consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  consumer.poll();
+  js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr);
+  shop.place("1");
+  shop.publish();
+
+  std::string problem;
+  const bool handled = test::eventually([&] {
+    try {
+      consumer.poll();
+    } catch (const BrokerFailed& e) {
+      problem = e.what();
+    }
+    return ledger.lines().size() == 1;
+  });
+
+  EXPECT_TRUE(handled);
+  EXPECT_THAT(problem, HasSubstr("the stream 'SHOP' has no consumer 'billing' any more"));
+}
+
 /// Answers as the table says.
 class FakeBroker : public ::testing::Test {
  protected:

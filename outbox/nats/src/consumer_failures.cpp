@@ -46,14 +46,14 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
   store_.core().writer().run_statements(
       [&](sqlite::Connection& connection) {
         inbox_.begin(connection);
-        const auto standing = inbox_.look(connection, *delivery.event, is_whole_);
-        if (is_held(delivery, standing, tick)) {
-          delivery.answer = Delivery::Answer::hold;
-          ++tick.held;
-        } else if (standing == InboxStore::Standing::duplicate) {
-          delivery.answer = Delivery::Answer::ack;
+        const auto standing = inbox_.look(connection, delivery, is_whole_);
+        delivery.is_settled = true;
+        if (is_held(connection, delivery, standing, tick)) return;
+        if (standing == InboxStore::Standing::duplicate) {
+          inbox_.settle(connection, *delivery.event);
           ++tick.duplicates;
         } else {
+          delivery.is_settled = false;
           delivery.attempts = inbox_.note_failure(connection, *delivery.event, died_of_it);
           delivery.is_counted = true;
         }
@@ -67,13 +67,26 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
 void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error,
                                     bool is_permanent) {
   if (is_permanent) return bury(delivery, 1, error);
+  delivery.is_settled = true;
+  bool is_handled = false;
   store_.core().writer().run_statements([&](sqlite::Connection& connection) {
-    if (delivery.is_counted) return inbox_.explain_failure(connection, *delivery.event, error);
-    delivery.attempts = inbox_.note_failure(connection, *delivery.event, error);
+    inbox_.begin(connection);
+    is_handled = inbox_.is_handled(connection, *delivery.event);
+    // Another process that had it, too, was luckier.
+    if (is_handled) return inbox_.settle(connection, *delivery.event);
+    if (delivery.is_counted) {
+      inbox_.explain_failure(connection, *delivery.event, error);
+    } else {
+      delivery.attempts = inbox_.note_failure(connection, *delivery.event, error);
+    }
+    inbox_.hold(connection, delivery, inbox_.now() + backoff_after(delivery.attempts));
   });
+  if (is_handled) {
+    ++tick_.duplicates;
+    return;
+  }
   log(LogLevel::warning, "consumer.handler_failed", delivery, error);
   if (delivery.attempts >= options_.max_attempts) return bury(delivery, delivery.attempts, error);
-  delivery.answer = Delivery::Answer::back_off;
   ++tick_.failed;
 }
 
@@ -92,7 +105,7 @@ void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string&
     inbox_.begin(connection);
     inbox_.bury(connection, delivery, attempts, error, is_whole_);
   });
-  delivery.answer = Delivery::Answer::ack;
+  delivery.is_settled = true;
   ++tick_.dead;
   log(LogLevel::error, "consumer.dead_letter", delivery, error);
 }

@@ -17,10 +17,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// How long a message is put back that waits for another of its stream.
-constexpr milliseconds hold_delay = 100ms;
 constexpr auto purge_interval = 60s;
-constexpr std::size_t most_waiting = 100'000;
 constexpr milliseconds longest_trouble_wait = 10s;
 
 /// True if it isn't the handler's fault: the database is busy or full.
@@ -89,13 +86,15 @@ ConsumerTick Consumer::Worker::poll() {
   std::int64_t seen = 0;
   bool is_news = false;
   const auto done = [&] {
-    return tick_.handled + tick_.ignored + tick_.duplicates + tick_.dead + tick_.revived;
+    return tick_.handled + tick_.ignored + tick_.duplicates + tick_.dead + tick_.revived +
+           tick_.lost;
   };
   do {
     seen = done();
     is_news = turn(std::min(options_.idle_wait, milliseconds{100}));
   } while (is_news || done() > seen);
   hand_back();
+  measure(tick_);
   return std::exchange(tick_, before);
 }
 
@@ -127,7 +126,12 @@ bool Consumer::Worker::turn(milliseconds wait) {
   if (!pull_) pull_ = std::make_unique<Pull>(options_);
   std::vector<Delivery> batch;
   try {
-    batch = pull_->fetch(options_.batch_size, wait);
+    drain();
+    batch = pull_->fetch(options_.batch_size, until_next_held(wait));
+    // What comes again may come the last first.
+    std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
+      return a.place.sequence < b.place.sequence;
+    });
     handle(batch);
     return std::any_of(batch.begin(), batch.end(),
                        [](const Delivery& delivery) { return delivery.place.deliveries == 1; });
@@ -156,8 +160,24 @@ void Consumer::Worker::wait_out(const Error& trouble, std::stop_token& stop) {
 
 void Consumer::Worker::report() {
   if (tick_ == reported_) return;
+  measure(tick_);
   if (listener_) listener_(tick_);
   tick_ = reported_ = {};
+}
+
+void Consumer::Worker::measure(const ConsumerTick& tick) {
+  MetricSink& metrics = *store_.conventions().metrics;
+  const auto count = [&](std::string_view name, std::int64_t by) {
+    if (by > 0) metrics.count(name, by, {{"consumer", options_.name}});
+  };
+  count("stela_consumer_handled_total", tick.handled);
+  count("stela_consumer_failures_total", tick.failed);
+  count("stela_consumer_held_total", tick.held);
+  count("stela_consumer_dead_letters_total", tick.dead);
+  count("stela_consumer_gaps_total", tick.gaps);
+  count("stela_consumer_lost_total", tick.lost);
+  metrics.gauge("stela_consumer_held_streams", static_cast<double>(inbox_.held().count_streams()),
+                {{"consumer", options_.name}});
 }
 
 void Consumer::Worker::purge_if_due() {
@@ -169,10 +189,6 @@ void Consumer::Worker::purge_if_due() {
 // --- messages
 
 void Consumer::Worker::handle(std::span<Delivery> batch) {
-  // What was put back may come the last first, and again so when each waits for the one before.
-  std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
-    return a.place.sequence < b.place.sequence;
-  });
   const auto patience = pull_->ack_wait() / 4;
   Steady told = now();
   bool one_by_one = false;
@@ -196,7 +212,9 @@ void Consumer::Worker::handle(std::span<Delivery> batch) {
     answer(batch.first(done));
     batch = batch.subspan(done);
     if (now() < told + patience) continue;
-    for (const Delivery& delivery : batch) pull_->in_progress(delivery);
+    for (const Delivery& delivery : batch) {
+      if (!delivery.held) pull_->in_progress(delivery);
+    }
     told = now();
   }
 }
@@ -232,53 +250,43 @@ void Consumer::Worker::handle_alone(Delivery& delivery) {
 
 void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
                                   ConsumerTick& tick) {
-  delivery.answer = Delivery::Answer::ack;
+  delivery.is_settled = true;
   if (!delivery.event) return;
   ReceivedEvent& event = *delivery.event;
   sqlite::Connection& connection = sqlite::open_transaction(transaction).connection();
-  const InboxStore::Standing standing = inbox_.look(connection, event, is_whole_);
-  if (!delivery.is_counted && is_held(delivery, standing, tick)) {
-    delivery.answer = Delivery::Answer::hold;
-    ++tick.held;
+  const InboxStore::Standing standing = inbox_.look(connection, delivery, is_whole_);
+  if (!delivery.is_counted && is_held(connection, delivery, standing, tick)) return;
+  if (standing == InboxStore::Standing::duplicate) {
+    inbox_.settle(connection, event);
+    ++tick.duplicates;
     return;
   }
-  if (standing == InboxStore::Standing::duplicate ||
-      !inbox_.take(connection, event, standing, is_whole_)) {
+  if (!inbox_.take(connection, event, standing, is_whole_)) {
     ++tick.duplicates;
     return;
   }
   call_handler(transaction, event, tick);
 }
 
-/// True as long as what comes before the event may still come.
-bool Consumer::Worker::is_patient(const ReceivedEvent& event) {
-  if (waiting_.size() >= most_waiting) waiting_.clear();
-  auto& waiting = waiting_[{event.store_id, event.stream.name()}];
-  const Steady since = waiting.try_emplace(event.version, now()).first->second;
-  // Only the first of those that wait can be behind something that is missing.
-  return waiting.begin()->first < event.version || now() < since + pull_->gap_patience();
-}
-
-bool Consumer::Worker::is_held(const Delivery& delivery, InboxStore::Standing standing,
-                               ConsumerTick& tick) {
+/// True if it isn't the message's turn: then the inbox keeps it in mind, and the broker forgets it.
+bool Consumer::Worker::is_held(sqlite::Connection& connection, const Delivery& delivery,
+                               InboxStore::Standing standing, ConsumerTick& tick) {
   using Standing = InboxStore::Standing;
-  if (standing == Standing::behind_failure) return true;
-  const ReceivedEvent& event = *delivery.event;
-  const bool waits = standing == Standing::behind_gap ||
-                     (standing == Standing::first_of_many && pull_->has_whole_history());
-  if (waits && is_patient(event)) return true;
-  const auto waiting =
-      waiting_.empty() ? waiting_.end() : waiting_.find({event.store_id, event.stream.name()});
-  if (waiting != waiting_.end()) {
-    waiting->second.erase(event.version);
-    if (waiting->second.empty()) waiting_.erase(waiting);
+  const bool is_behind_gap = standing == Standing::behind_gap ||
+                             (standing == Standing::first_of_many && pull_->has_whole_history());
+  if (is_behind_gap && delivery.is_released) {
+    ++tick.gaps;
+    log(LogLevel::error, "consumer.gap", delivery,
+        "messages before this one are missing, the last of them version " +
+            std::to_string(delivery.event->published_before.value()) + " of its stream");
+    return false;
   }
+  const bool waits =
+      is_behind_gap || standing == Standing::behind_failure || standing == Standing::held_already;
   if (!waits) return false;
-  ++tick.gaps;
-  log(LogLevel::error, "consumer.gap", delivery,
-      "messages before this one are missing, the last of them version " +
-          std::to_string(event.published_before.value()) + " of its stream");
-  return false;
+  inbox_.hold(connection, delivery, inbox_.now() + pull_->gap_patience());
+  if (!delivery.held) ++tick.held;
+  return true;
 }
 
 void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
@@ -300,19 +308,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
 
 void Consumer::Worker::answer(std::span<Delivery> batch) {
   for (const Delivery& delivery : batch) {
-    switch (delivery.answer) {
-      case Delivery::Answer::ack:
-        pull_->ack(delivery);
-        break;
-      case Delivery::Answer::hold:
-        pull_->put_back(delivery, hold_delay);
-        break;
-      case Delivery::Answer::back_off:
-        pull_->put_back(delivery, backoff_after(delivery.attempts));
-        break;
-      case Delivery::Answer::none:
-        break;
-    }
+    if (delivery.is_settled && !delivery.held) pull_->ack(delivery);
   }
 }
 

@@ -7,7 +7,6 @@
 #include <stela/nats/consumer.hpp>
 
 #include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -43,6 +42,7 @@ class Consumer::Worker {
   void hand_back();
   void wait_out(const Error& trouble, std::stop_token& stop);
   void report();
+  void measure(const ConsumerTick& tick);
   void purge_if_due();
 
   // Messages.
@@ -50,10 +50,22 @@ class Consumer::Worker {
   std::size_t handle_together(std::span<Delivery> batch);
   void handle_alone(Delivery& delivery);
   void handle_one(Transaction& transaction, Delivery& delivery, ConsumerTick& tick);
-  bool is_patient(const ReceivedEvent& event);
-  bool is_held(const Delivery& delivery, InboxStore::Standing standing, ConsumerTick& tick);
+  bool is_held(sqlite::Connection& connection, const Delivery& delivery,
+               InboxStore::Standing standing, ConsumerTick& tick);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
   void answer(std::span<Delivery> batch);
+
+  // Messages that wait in the inbox: consumer_held.cpp.
+  std::chrono::milliseconds until_next_held(std::chrono::milliseconds wait);
+  void drain();
+  std::vector<HeldMessage> claim();
+  std::vector<Delivery> read_held(const std::vector<HeldMessage>& claimed);
+  void unclaim(const std::vector<HeldMessage>& claimed) noexcept;
+  void lose(const HeldMessage& message);
+  void note_losses(const std::vector<LostMessage>& lost);
+  void report_loss(const LostMessage& message);
+  void skip(const HeldMessage& message, Delivery& delivery);
+  void wait_before_draining(const Error& trouble);
 
   // What fails, or may have killed a process: consumer_failures.cpp.
   bool is_suspect(const Delivery& delivery) const noexcept;
@@ -78,8 +90,10 @@ class Consumer::Worker {
   const bool is_whole_;
   std::unique_ptr<Pull> pull_;
   std::vector<std::unique_ptr<Handler>> handlers_;
-  /// Messages that wait for one before them, by their stream in its store: since when.
-  std::map<std::pair<std::string, std::string>, std::map<StreamVersion, Steady>> waiting_;
+  /// How many held messages are read in a row.
+  int held_at_once_ = 1;
+  int troubles_of_drain_ = 0;
+  Steady next_drain_{};
   std::function<void(const ConsumerTick&)> listener_;
   /// A dead letter that is being tried again, and that nobody else has.
   std::optional<InboxStore::Letter> letter_;

@@ -61,7 +61,13 @@ struct Delivery {
   std::optional<ReceivedEvent> event = {};
   std::string problem = {};
 
-  enum class Answer : std::uint8_t { none, ack, hold, back_off } answer = Answer::none;
+  /// A message of the inbox that is held, and not one that the broker waits for: its number.
+  std::optional<std::int64_t> held = {};
+  /// Nobody waits any longer for what is missing before it.
+  bool is_released = false;
+
+  /// It was handled or taken over: the broker needn't send it again.
+  bool is_settled = false;
   /// How often it was tried, where that is counted.
   int attempts = 0;
   /// The attempt that is about to be made is counted already, and nothing holds it back.

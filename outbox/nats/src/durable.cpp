@@ -51,6 +51,16 @@ class ConfigReader {
   json::Reader& json_;
 };
 
+/// The place in the stream of one of the answer's pairs of sequences.
+std::int64_t read_place(json::Reader& json, const char* name) {
+  if (!json.select(name)) return 0;
+  std::int64_t place = 0;
+  json.open_object();
+  if (json.select("stream_seq")) place = json.get_int64();
+  json.close();
+  return place;
+}
+
 Durable read_config(json::Reader& json) {
   Durable durable;
   json.open_object();
@@ -265,7 +275,11 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
       throw BrokerFailed{text};
     }
     if (!json.select("config")) throw BrokerFailed{doing + " failed: no configuration in it"};
-    return read_config(json);
+    Durable durable = read_config(json);
+    durable.delivered = read_place(json, "delivered");
+    durable.ack_floor = read_place(json, "ack_floor");
+    if (json.select("num_ack_pending")) durable.ack_pending = json.get_int64();
+    return durable;
   } catch (const codec::DecodeError& e) {
     throw BrokerFailed{doing + " failed: " + e.what()};
   }

@@ -34,6 +34,11 @@ struct Durable {
   bool has_backoff = false;
   bool headers_only = false;
   bool is_in_memory = false;
+
+  /// Places in the stream: what was delivered last, and up to where everything is acknowledged.
+  std::int64_t delivered = 0;
+  std::int64_t ack_floor = 0;
+  std::int64_t ack_pending = 0;
 };
 
 /// As it is in the broker's answer: nats.c's structure lacks what newer servers have. BrokerFailed

@@ -78,4 +78,58 @@ std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
   return gaps;
 }
 
+std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
+  std::vector<HeldStream> streams;
+  store_.core().reading().read([&](Connection& connection) {
+    Query rows = connection.query(sql::list_held);
+    rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
+    while (rows.step()) {
+      streams.push_back({.number = rows.integer(0),
+                         .consumer = std::string{rows.text(1)},
+                         .source = std::string{rows.text(2)},
+                         .stream = std::string{rows.text(3)},
+                         .version = StreamVersion{rows.integer(4)},
+                         .broker_stream = std::string{rows.text(5)},
+                         .broker_sequence = static_cast<std::uint64_t>(rows.integer(6)),
+                         .held_at = time_of(rows.integer(7)),
+                         .due_at = time_of(rows.integer(8)),
+                         .attempts = static_cast<int>(rows.integer(10)),
+                         .error = std::string{rows.text(11)},
+                         .behind = rows.integer(12),
+                         .is_released = !rows.is_null(9)});
+    }
+  });
+  return streams;
+}
+
+bool Inbox::release(std::int64_t held, Release how) {
+  bool found = false;
+  store_.core().writer().run_statements([&](Connection& connection) {
+    connection.query(sql::release_held)
+        .bind(1, held)
+        .bind(2, how == Release::skip ? "skip" : "retry")
+        .bind(3, store_.core().now().time_since_epoch().count())
+        .run();
+    found = sqlite3_changes(connection.handle()) == 1;
+  });
+  return found;
+}
+
+std::vector<ConsumerStatus> Inbox::status() {
+  std::vector<ConsumerStatus> all;
+  store_.core().reading().read([&](Connection& connection) {
+    Query rows = connection.query(sql::count_inbox);
+    while (rows.step()) {
+      ConsumerStatus status{.consumer = std::string{rows.text(0)},
+                            .held_streams = rows.integer(1),
+                            .held_messages = rows.integer(2),
+                            .dead_letters = rows.integer(4),
+                            .gaps = rows.integer(5)};
+      if (!rows.is_null(3)) status.held_since = time_of(rows.integer(3));
+      all.push_back(std::move(status));
+    }
+  });
+  return all;
+}
+
 }  // namespace stela::nats

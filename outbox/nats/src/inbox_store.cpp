@@ -40,6 +40,7 @@ InboxStore::InboxStore(sqlite::Store& store, const std::string& consumer) : stor
     found.bind(1, consumer).step();
     consumer_ = found.integer(0);
   });
+  held_.emplace(store, consumer_);
 }
 
 Query& InboxStore::bind_stream(Query& query, const ReceivedEvent& event) const {
@@ -47,11 +48,27 @@ Query& InboxStore::bind_stream(Query& query, const ReceivedEvent& event) const {
 }
 
 void InboxStore::begin(Connection& connection) {
-  has_failures_ = connection.query(sql::has_failures).bind(1, consumer_).step();
+  Query has = connection.query(sql::has_failures);
+  has.bind(1, consumer_).step();
+  has_failures_ = has.integer(0) != 0;
+  has_held_ = has.integer(1) != 0;
 }
 
-InboxStore::Standing InboxStore::look(Connection& connection, const ReceivedEvent& event,
+std::optional<StreamVersion> InboxStore::first_held(Connection& connection,
+                                                    const ReceivedEvent& event) const {
+  if (!has_held_) return {};
+  Query first = connection.query(sql::first_held);
+  if (!bind_stream(first, event).step()) return {};
+  return StreamVersion{first.integer(0)};
+}
+
+InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& delivery,
                                       bool whole) const {
+  const ReceivedEvent& event = *delivery.event;
+  if (const auto first = first_held(connection, event); first && *first <= event.version) {
+    if (*first < event.version) return Standing::behind_failure;
+    if (!delivery.held) return Standing::held_already;
+  }
   if (has_failures_) {
     Query failure = connection.query(sql::has_failure_before);
     if (bind_stream(failure, event).bind(4, event.version.value()).step()) {
@@ -83,7 +100,7 @@ bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standi
       .bind(3, microseconds(now()))
       .run();
   const bool is_new = changed(connection);
-  if (has_failures_) forget_failure(connection, event);
+  settle(connection, event);
   if (!whole || standing == Standing::late || standing == Standing::duplicate) return is_new;
   if (standing == Standing::behind_gap) {
     Query found = connection.query(sql::find_position);
@@ -108,9 +125,100 @@ void InboxStore::insert_gap(Connection& connection, const ReceivedEvent& event, 
   gap.run();
 }
 
-void InboxStore::forget_failure(Connection& connection, const ReceivedEvent& event) {
-  Query failure = connection.query(sql::delete_failure);
-  bind_stream(failure, event).bind(4, event.version.value()).run();
+bool InboxStore::is_handled(Connection& connection, const ReceivedEvent& event) const {
+  Query handled = connection.query(sql::has_handled);
+  return handled.bind(1, consumer_).bind_blob(2, bytes_of(event.id)).step();
+}
+
+void InboxStore::settle(Connection& connection, const ReceivedEvent& event) {
+  if (has_failures_) {
+    Query failure = connection.query(sql::delete_failure);
+    bind_stream(failure, event).bind(4, event.version.value()).run();
+  }
+  if (!has_held_) return;
+  {
+    Query held = connection.query(sql::delete_held);
+    bind_stream(held, event).bind(4, event.version.value()).run();
+  }
+  Query next = connection.query(sql::wake_first_held);
+  bind_stream(next, event).bind(4, microseconds(now())).run();
+}
+
+void InboxStore::hold(Connection& connection, const Delivery& delivery, Timestamp due) {
+  const ReceivedEvent& event = *delivery.event;
+  if (!delivery.held) {
+    Query held = connection.query(sql::insert_held);
+    bind_stream(held, event)
+        .bind(4, event.version.value())
+        .bind(5, event.published_before.value())
+        .bind_blob(6, bytes_of(event.id))
+        .bind(7, delivery.place.stream)
+        .bind(8, static_cast<std::int64_t>(delivery.place.sequence))
+        .bind(9, static_cast<std::int64_t>(delivery.payload().size()))
+        .bind(10, microseconds(now()))
+        .bind(11, microseconds(due))
+        .run();
+    has_held_ = true;
+    return;
+  }
+  Query held = connection.query(sql::postpone_held);
+  bind_stream(held, event).bind(4, event.version.value()).bind(5, microseconds(due)).run();
+}
+
+bool InboxStore::lose(Connection& connection, const HeldMessage& message, bool whole) {
+  const auto bind = [&](Query& query) -> Query& {
+    return query.bind(1, consumer_).bind(2, message.source).bind(3, message.stream);
+  };
+  {
+    Query lost = connection.query(sql::delete_lost);
+    bind(lost).bind(4, message.version.value());
+    lost.bind(5, static_cast<std::int64_t>(message.broker_sequence)).run();
+  }
+  if (!changed(connection)) return false;
+  {
+    Query failure = connection.query(sql::delete_failure);
+    bind(failure).bind(4, message.version.value()).run();
+  }
+  insert_loss(connection,
+              {.source = message.source, .stream = message.stream, .version = message.version},
+              message.previous.value());
+  if (whole) {
+    Query position = connection.query(sql::upsert_position);
+    bind(position).bind(4, message.version.value()).run();
+  }
+  Query next = connection.query(sql::wake_first_held);
+  bind(next).bind(4, microseconds(now())).run();
+  return true;
+}
+
+void InboxStore::insert_loss(Connection& connection, const LostMessage& message,
+                             std::int64_t after) {
+  connection.query(sql::insert_gap)
+      .bind(1, consumer_)
+      .bind(2, message.source)
+      .bind(3, message.stream)
+      .bind(4, after)
+      .bind(5, message.version.value() + 1)
+      .bind(6, message.version.value())
+      .bind(7, microseconds(now()))
+      .run();
+}
+
+void InboxStore::note_loss(const LostMessage& message) {
+  store_.core().writer().run_statements([&](Connection& connection) {
+    insert_loss(connection, message, message.version.value() - 1);
+  });
+}
+
+std::pair<int, std::string> InboxStore::failure_of(const HeldMessage& message) const {
+  std::pair<int, std::string> failure;
+  store_.core().reading().read([&](Connection& connection) {
+    Query found = connection.query(sql::find_failure);
+    found.bind(1, consumer_).bind(2, message.source).bind(3, message.stream);
+    if (!found.bind(4, message.version.value()).step()) return;
+    failure = {static_cast<int>(found.integer(0)), std::string{found.text(1)}};
+  });
+  return failure;
 }
 
 int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
@@ -139,7 +247,7 @@ void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& 
 void InboxStore::bury(Connection& connection, const Delivery& delivery, int attempts,
                       const std::string& error, bool whole) {
   if (delivery.event) {
-    const Standing standing = look(connection, *delivery.event, whole);
+    const Standing standing = look(connection, delivery, whole);
     if (!take(connection, *delivery.event, standing, whole)) return;
   }
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "delivery.hpp"
+#include "inbox_held.hpp"
 #include "sqlite/core.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace stela::nats {
 
@@ -31,7 +33,9 @@ class InboxStore {
     /// The first that is met of its stream, which has earlier ones.
     first_of_many,
     duplicate,
-    /// Something earlier of its stream failed, and is going to be tried again.
+    /// It was taken over before, and waits in the inbox.
+    held_already,
+    /// Something earlier of its stream failed, or waits in the inbox.
     behind_failure,
     /// Something earlier of its stream hasn't come.
     behind_gap,
@@ -40,10 +44,23 @@ class InboxStore {
   /// To be called before a transaction's messages.
   void begin(sqlite::Connection& connection);
   /// `whole`: the consumer gets every message of each stream.
-  Standing look(sqlite::Connection& connection, const ReceivedEvent& event, bool whole) const;
-  /// Notes the event's effect; false if it happened before.
+  Standing look(sqlite::Connection& connection, const Delivery& delivery, bool whole) const;
+  /// Notes the event's effect; false if it happened before. What is held behind it is due.
   bool take(sqlite::Connection& connection, const ReceivedEvent& event, Standing standing,
             bool whole);
+  bool is_handled(sqlite::Connection& connection, const ReceivedEvent& event) const;
+  /// The event needs nothing more: it neither waits nor fails any longer.
+  void settle(sqlite::Connection& connection, const ReceivedEvent& event);
+  /// Takes the message over from the broker, or leaves it held: it is due at `due`, or when it is
+  /// the first of its stream that is held.
+  void hold(sqlite::Connection& connection, const Delivery& delivery, Timestamp due);
+  /// The broker has the message no longer: notes that it is missing, and goes on after it. False if
+  /// somebody handled it meanwhile, or it came again.
+  bool lose(sqlite::Connection& connection, const HeldMessage& message, bool whole);
+  /// How often a held message was tried, and its last error.
+  std::pair<int, std::string> failure_of(const HeldMessage& message) const;
+  /// Notes that a message is missing that nothing is left of.
+  void note_loss(const LostMessage& message);
 
   /// Counts a failure. How many there were.
   int note_failure(sqlite::Connection& connection, const ReceivedEvent& event,
@@ -77,18 +94,24 @@ class InboxStore {
   /// Forgets what was handled before `before`, some at a time. False if nothing is left.
   bool purge(Timestamp before);
 
+  HeldStore& held() noexcept { return *held_; }
   Timestamp now() const { return store_.core().now(); }
 
  private:
   /// Parameters 1 to 3: the consumer, and the event's stream in its store.
   sqlite::Query& bind_stream(sqlite::Query& query, const ReceivedEvent& event) const;
-  void forget_failure(sqlite::Connection& connection, const ReceivedEvent& event);
+  /// The first message of the event's stream that is held, up to this one.
+  std::optional<StreamVersion> first_held(sqlite::Connection& connection,
+                                          const ReceivedEvent& event) const;
   void insert_gap(sqlite::Connection& connection, const ReceivedEvent& event, std::int64_t after,
                   bool expected);
+  void insert_loss(sqlite::Connection& connection, const LostMessage& message, std::int64_t after);
 
   sqlite::Store& store_;
   std::int64_t consumer_ = 0;
+  std::optional<HeldStore> held_;
   bool has_failures_ = false;
+  bool has_held_ = false;
 };
 
 }  // namespace stela::nats

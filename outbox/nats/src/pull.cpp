@@ -24,18 +24,17 @@ std::string_view text_of(const char* text) noexcept {
   return text == nullptr ? std::string_view{} : std::string_view{text};
 }
 
-Delivery deliver(MessageHandle message) {
-  Delivery delivery{.message = std::move(message)};
-  natsMsg* const raw = delivery.message.get();
-  const char* const reply = natsMsg_GetReply(raw);
-  delivery.place = place_in_reply(text_of(reply));
+Delivery deliver(MessageHandle message, const BrokerPlace& place) {
+  Delivery delivery{.message = std::move(message), .place = place};
   try {
-    delivery.event = read_envelope(MessageHeaders{raw}, delivery.payload());
+    delivery.event = read_envelope(MessageHeaders{delivery.message.get()}, delivery.payload());
   } catch (const CorruptEvent& e) {
     delivery.problem = e.what();
   }
   return delivery;
 }
+
+constexpr int no_message_found = 10037;
 
 /// What comes close behind the first message belongs to the same batch.
 constexpr milliseconds gather_for{1};
@@ -44,6 +43,9 @@ constexpr std::int64_t envelope_bytes{64 * 1024};
 /// A server's payloads are smaller.
 constexpr std::int64_t most_bytes{256 * 1024 * 1024};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
+/// How often the consumer at the broker is looked at, and how often at most.
+constexpr std::chrono::seconds look_interval{30};
+constexpr std::chrono::seconds shortest_look_interval{2};
 /// How much later than promised the broker may say that there is nothing.
 constexpr milliseconds slack{200};
 
@@ -64,16 +66,22 @@ Pull::Pull(const ConsumerOptions& options) : options_{options} {
 
 Pull::~Pull() = default;
 
-StreamInfoHandle Pull::find_stream() {
+StreamInfoHandle Pull::find_stream(jsOptions* asking) {
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
   const natsStatus status =
-      js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), nullptr, &code);
+      js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), asking, &code);
   if (status != NATS_OK) {
     throw BrokerFailed{"reading the JetStream stream '" + options_.stream +
                        "' failed: " + in_words(status, code)};
   }
-  return StreamInfoHandle{raw};
+  StreamInfoHandle info{raw};
+  if (info->Config->Retention == js_LimitsPolicy) return info;
+  throw UsageError{"the JetStream stream '" + options_.stream + "' has " +
+                   (info->Config->Retention == js_InterestPolicy ? "interest" : "workqueue") +
+                   " retention: a message that has to wait for another would be removed while it "
+                   "waits; make a stream with limits retention that sources this one, and consume "
+                   "that"};
 }
 
 void Pull::check_durable_of(const jsStreamInfo& stream) {
@@ -87,6 +95,26 @@ void Pull::check_durable_of(const jsStreamInfo& stream) {
                 stream.Config->Replicas);
   ack_wait_ = std::chrono::ceil<milliseconds>(durable->ack_wait);
   has_whole_history_ = durable->deliver_policy == "all" && stream.State.FirstSeq <= 1;
+  looked_ = std::chrono::steady_clock::now();
+}
+
+void Pull::look_again() {
+  const StreamInfoHandle stream = find_stream();
+  const std::optional<Durable> durable = find_durable(connection_.get(), options_);
+  if (!durable) {
+    throw BrokerFailed{"the stream '" + options_.stream + "' has no consumer '" + options_.name +
+                       "' any more"};
+  }
+  check_durable(*durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
+                stream->Config->Replicas);
+  ack_wait_ = std::chrono::ceil<milliseconds>(durable->ack_wait);
+  looked_ = std::chrono::steady_clock::now();
+}
+
+void Pull::look_again_if_due() {
+  const Steady now = std::chrono::steady_clock::now();
+  const bool is_silent = is_unheard_ && (owed_ <= 0 || now >= owed_until_);
+  if (now >= looked_ + (is_silent ? shortest_look_interval : look_interval)) look_again();
 }
 
 void Pull::subscribe() {
@@ -113,6 +141,7 @@ void Pull::ask(int limit, milliseconds wait) {
         "asking for messages");
   owed_ = limit;
   is_unanswered_ = true;
+  is_unheard_ = true;
   is_full_of_bytes_ = false;
   const Steady now = std::chrono::steady_clock::now();
   early_until_ = now + wait / 2;
@@ -139,6 +168,7 @@ void Pull::take_status(natsMsg* message) {
   if (status == "100") return;
   const bool is_of_last = natsMsg_GetSubject(message) == inbox_ + std::to_string(request_);
   if (!is_of_last) return;
+  is_unheard_ = false;
   owed_ = 0;
   const std::string_view reason = MessageHeaders{message}.get("Description");
   if (reason == no_room) return take_lack_of_room();
@@ -167,15 +197,16 @@ void Pull::fail_if_refused() {
 
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   fail_if_refused();
+  look_again_if_due();
   const auto now = std::chrono::steady_clock::now();
   if (!subscription_) subscribe();
   const bool is_quick = now - fetched_ < ack_wait_ / 10;
-  if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, wait);
-  std::vector<Delivery> deliveries = gather(limit, now + wait + slack);
+  if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, options_.idle_wait);
+  std::vector<Delivery> deliveries = gather(limit, now + wait);
   // What came before the refusal is handled first.
   if (deliveries.empty()) fail_if_refused();
   const bool is_full = static_cast<int>(deliveries.size()) == limit || is_full_of_bytes_;
-  if (is_quick && is_full && !deliveries.empty() && owed_ <= 0) ask(limit, wait);
+  if (is_quick && is_full && !deliveries.empty() && owed_ <= 0) ask(limit, options_.idle_wait);
   fetched_ = std::chrono::steady_clock::now();
   return deliveries;
 }
@@ -192,9 +223,10 @@ std::vector<Delivery> Pull::gather(int limit, Steady until) {
       continue;
     }
     --owed_;
-    is_unanswered_ = false;
-    deliveries.push_back(deliver(std::move(message)));
-    deliveries.back().place.stream = options_.stream;
+    is_unanswered_ = is_unheard_ = false;
+    BrokerPlace place = place_in_reply(text_of(natsMsg_GetReply(message.get())));
+    place.stream = options_.stream;
+    deliveries.push_back(deliver(std::move(message), place));
   }
   return deliveries;
 }
@@ -203,6 +235,41 @@ bool Pull::is_anything_here() {
   int messages = 0;
   natsSubscription_GetPending(subscription_.get(), &messages, nullptr);
   return messages > 0;
+}
+
+std::optional<Delivery> Pull::read(std::uint64_t sequence) {
+  jsOptions asking;
+  jsOptions_Init(&asking);
+  asking.Wait = options_.connect_timeout.count();
+  natsMsg* raw = nullptr;
+  jsErrCode code{};
+  const natsStatus status =
+      js_GetMsg(&raw, context_.get(), options_.stream.c_str(), sequence, &asking, &code);
+  if (static_cast<int>(code) == no_message_found && has_left(sequence)) return {};
+  if (status != NATS_OK) {
+    throw BrokerFailed{"reading message " + std::to_string(sequence) + " of the stream '" +
+                       options_.stream + "' failed: " + in_words(status, code)};
+  }
+  return deliver(MessageHandle{raw},
+                 {.stream = options_.stream, .sequence = sequence, .time = natsMsg_GetTime(raw)});
+}
+
+bool Pull::has_left(std::uint64_t sequence) {
+  jsOptions asking;
+  jsOptions_Init(&asking);
+  asking.Stream.Info.DeletedDetails = true;
+  const StreamInfoHandle info = find_stream(&asking);
+  const jsStreamState& state = info->State;
+  return sequence < state.FirstSeq || sequence > state.LastSeq ||
+         std::find(state.Deleted, state.Deleted + state.DeletedLen, sequence) !=
+             state.Deleted + state.DeletedLen;
+}
+
+std::uint64_t Pull::settled_through() {
+  const std::optional<Durable> durable = find_durable(connection_.get(), options_);
+  if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
+  return static_cast<std::uint64_t>(durable->ack_pending == 0 ? durable->delivered
+                                                              : durable->ack_floor);
 }
 
 void Pull::hand_back() {

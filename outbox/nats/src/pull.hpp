@@ -8,6 +8,8 @@
 #include <stela/nats/consumer.hpp>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,13 @@ class Pull {
   /// Puts back what was asked for and not fetched.
   void hand_back();
 
+  /// The message that stands there in the stream; nothing if it doesn't any more, and the stream's
+  /// state says so, too: a server that can't read a message for the moment says that there is none.
+  std::optional<Delivery> read(std::uint64_t sequence);
+  /// Nothing up to this place in the stream is on its way to a consumer of this name: it is
+  /// acknowledged, or gone.
+  std::uint64_t settled_through();
+
   void ack(const Delivery& delivery);
   /// It comes again after `delay`; up to a second earlier if the server was started again
   /// meanwhile, which keeps such times to the second.
@@ -53,8 +62,11 @@ class Pull {
  private:
   using Steady = std::chrono::steady_clock::time_point;
 
-  StreamInfoHandle find_stream();
+  StreamInfoHandle find_stream(jsOptions* asking = nullptr);
   void check_durable_of(const jsStreamInfo& stream);
+  bool has_left(std::uint64_t sequence);
+  void look_again();
+  void look_again_if_due();
   void subscribe();
   void ask(int limit, std::chrono::milliseconds wait);
   std::vector<Delivery> gather(int limit, Steady until);
@@ -79,9 +91,13 @@ class Pull {
   std::int64_t request_bytes_ = 0;
   int owed_ = 0;
   bool is_unanswered_ = false;
+  /// Neither a message nor a status has come for it.
+  bool is_unheard_ = false;
   Steady early_until_{};
   Steady owed_until_{};
   Steady fetched_{};
+  /// When the consumer at the broker was looked at last.
+  Steady looked_{};
   /// The last request ended because the next message had no room in it.
   bool is_full_of_bytes_ = false;
   /// Why the last request was refused.

@@ -45,6 +45,16 @@ inline constexpr std::array reported_metrics{
     ReportedMetric{"stela_runner_takeovers_total", "counter", "New versions that took over."},
     ReportedMetric{"stela_runner_owned_projectors", "gauge",
                    "Projectors and reactions that this runner drives."},
+    ReportedMetric{"stela_consumer_handled_total", "counter", "Messages handled."},
+    ReportedMetric{"stela_consumer_failures_total", "counter", "Failures of handlers."},
+    ReportedMetric{"stela_consumer_held_total", "counter",
+                   "Messages held because an earlier one of their stream wasn't handled."},
+    ReportedMetric{"stela_consumer_dead_letters_total", "counter", "Messages given up."},
+    ReportedMetric{"stela_consumer_gaps_total", "counter",
+                   "Messages handled though earlier ones of their stream are missing."},
+    ReportedMetric{"stela_consumer_lost_total", "counter",
+                   "Held messages that left the broker before they were handled."},
+    ReportedMetric{"stela_consumer_held_streams", "gauge", "Streams that are held."},
 };
 
 }  // namespace stela::tool

@@ -37,7 +37,8 @@ struct ConsumerOptions {
   std::string name = {};
   /// The JetStream stream.
   std::string stream = "STELA";
-  /// Only messages with these subjects. Then nobody can tell whether some are missing.
+  /// Only messages with these subjects. Then nobody can tell whether some are missing or still on
+  /// their way.
   std::string filter_subject = {};
   /// For a consumer that isn't at the broker yet. One that began later isn't taken for
   /// Start::first.
@@ -79,15 +80,17 @@ struct ConsumerTick {
   /// Of events that have no handler.
   std::int64_t ignored = 0;
   std::int64_t duplicates = 0;
-  /// Put back because something earlier of their stream hasn't been handled yet.
+  /// Put aside because something earlier of their stream hasn't been handled yet.
   std::int64_t held = 0;
-  /// Put back because their handler failed.
+  /// Put aside because their handler failed.
   std::int64_t failed = 0;
   /// Given up: dead letters.
   std::int64_t dead = 0;
   /// Dead letters that an operator had tried again with success.
   std::int64_t revived = 0;
   std::int64_t gaps = 0;
+  /// Put aside, and gone from the broker when it was their turn. Each is noted as a gap.
+  std::int64_t lost = 0;
 
   ConsumerTick& operator+=(const ConsumerTick& other) noexcept {
     handled += other.handled;
@@ -98,6 +101,7 @@ struct ConsumerTick {
     dead += other.dead;
     revived += other.revived;
     gaps += other.gaps;
+    lost += other.lost;
     return *this;
   }
   friend bool operator==(const ConsumerTick&, const ConsumerTick&) = default;
@@ -137,8 +141,10 @@ class TypedHandler final : public Handler {
 /// the transaction commit together, and the broker is told after that. So a message may come any
 /// number of times, and a consumer may die anywhere: the effect happens once.
 ///
-/// Messages of one stream are handled in order; one that fails holds those behind it until it
-/// succeeds or becomes a dead letter. (With a filter: unless several consumers share the work.)
+/// Without a filter, messages of one stream are handled in order by all consumers of one name and one
+/// database; what comes after a message that fails or is missing is held in the inbox until that one
+/// is handled, becomes a dead letter, or counts as missing. Other streams don't wait. With a filter
+/// nobody can tell what is still on its way: order holds for one consumer as long as it lives.
 /// What a handler appends through the transaction carries the event's correlation and names it as
 /// its cause.
 /// Threads: one at a time; handlers are called on the thread that consumes.

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,50 @@ struct Gap {
   Timestamp seen_at = {};
 };
 
+/// A stream that waits in the inbox, by the first of its messages that isn't handled.
+struct HeldStream {
+  std::int64_t number = 0;
+  std::string consumer = {};
+  /// The id of the store that published it.
+  std::string source = {};
+  std::string stream = {};
+  StreamVersion version = {};
+  /// Where the message stands at the broker.
+  std::string broker_stream = {};
+  std::uint64_t broker_sequence = 0;
+  Timestamp held_at = {};
+  /// When it is tried next.
+  Timestamp due_at = {};
+  /// How often it was tried, and with what result; 0: it waits for an earlier one that is missing.
+  int attempts = 0;
+  std::string error = {};
+  /// How many messages of the stream wait behind it.
+  std::int64_t behind = 0;
+  /// An operator released it, and its consumer hasn't come to it yet.
+  bool is_released = false;
+};
+
+/// What an operator wants of a held stream.
+enum class Release : std::uint8_t {
+  /// Try its message now; one that waits for a missing one waits no longer.
+  retry,
+  /// Make a dead letter of its message, and go on with those behind it.
+  skip,
+};
+
+/// One consumer's part of the inbox.
+struct ConsumerStatus {
+  std::string consumer = {};
+  std::int64_t held_streams = 0;
+  std::int64_t held_messages = 0;
+  /// Since when the stream waits that has waited longest.
+  std::optional<Timestamp> held_since = {};
+  std::int64_t dead_letters = 0;
+  std::int64_t gaps = 0;
+
+  friend bool operator==(const ConsumerStatus&, const ConsumerStatus&) = default;
+};
+
 struct InboxQuery {
   /// Empty: of all consumers.
   std::string consumer = {};
@@ -66,6 +111,14 @@ class STELA_NATS_EXPORT Inbox {
   bool discard(std::int64_t letter);
 
   std::vector<Gap> gaps(const InboxQuery& query = {});
+
+  /// Streams that wait, in the order of their numbers.
+  std::vector<HeldStream> held(const InboxQuery& query = {});
+  /// Its consumer does so at its next turn. False if no stream that waits has this number.
+  bool release(std::int64_t held, Release how);
+
+  /// Of all consumers, by name.
+  std::vector<ConsumerStatus> status();
 
  private:
   sqlite::Store& store_;

@@ -1,0 +1,1 @@
+SELECT count(*) FROM inbox_held WHERE consumer = ?1 AND due_at IS NOT NULL

@@ -1,0 +1,2 @@
+UPDATE inbox_held SET claims = 0, due_at = CASE WHEN due_at IS NULL THEN NULL ELSE ?2 END
+WHERE held = ?1 AND claims > 0

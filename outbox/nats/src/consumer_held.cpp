@@ -1,0 +1,146 @@
+// Messages that wait in the inbox, and are read from the broker again when it is their turn.
+#include "consumer_worker.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace stela::nats {
+
+using std::chrono::milliseconds;
+
+namespace {
+
+/// What is read of held messages in a row, while others wait.
+constexpr milliseconds longest_read{100};
+bool is_same(const HeldMessage& message, const ReceivedEvent& event) {
+  const auto& bytes = event.id.bytes();
+  return message.event_id.size() == bytes.size() &&
+         std::equal(bytes.begin(), bytes.end(), message.event_id.begin(),
+                    [](std::uint8_t a, char b) { return a == static_cast<std::uint8_t>(b); });
+}
+
+constexpr const char* left_broker = "the message left the broker before it could be handled";
+
+}  // namespace
+
+/// As long as nothing that is held is due.
+milliseconds Consumer::Worker::until_next_held(milliseconds wait) {
+  const std::optional<Timestamp> due = inbox_.held().next_due(options_.stream);
+  if (!due || now() < next_drain_) return wait;
+  const auto left = std::chrono::ceil<milliseconds>(*due - inbox_.now());
+  return std::clamp(left, milliseconds{1}, wait);
+}
+
+/// Some at a time, so that others don't wait for long.
+void Consumer::Worker::drain() {
+  const std::optional<Timestamp> due = inbox_.held().next_due(options_.stream);
+  if (!due || *due > inbox_.now() || now() < next_drain_) return;
+  const std::vector<HeldMessage> claimed = claim();
+  std::vector<Delivery> batch;
+  try {
+    batch = read_held(claimed);
+    troubles_of_drain_ = 0;
+    handle(batch);
+  } catch (const Error& e) {
+    unclaim(claimed);
+    if (e.code() != ErrorCode::broker_failed) throw;
+    wait_before_draining(e);
+  }
+}
+
+std::vector<HeldMessage> Consumer::Worker::claim() {
+  Claiming rules{.broker_stream = options_.stream,
+                 .most = held_at_once_,
+                 .most_bytes = options_.prefetch_bytes,
+                 .is_whole = is_whole_,
+                 .has_whole_history = pull_->has_whole_history(),
+                 .lease = pull_->ack_wait(),
+                 .patience = pull_->gap_patience()};
+  Claimed claimed = inbox_.held().claim(rules);
+  note_losses(claimed.lost);
+  if (claimed.messages.empty() && claimed.wants_settled) {
+    rules.settled_through = pull_->settled_through();
+    claimed = inbox_.held().claim(rules);
+    note_losses(claimed.lost);
+  }
+  return std::move(claimed.messages);
+}
+
+std::vector<Delivery> Consumer::Worker::read_held(const std::vector<HeldMessage>& claimed) {
+  const Steady begun = now();
+  std::vector<Delivery> batch;
+  for (const HeldMessage& message : claimed) {
+    std::optional<Delivery> delivery = pull_->read(message.broker_sequence);
+    if (!delivery || !delivery->event || !is_same(message, *delivery->event)) {
+      lose(message);
+      continue;
+    }
+    delivery->held = message.number;
+    delivery->is_released = message.is_released;
+    delivery->place.deliveries = message.claims;
+    if (message.is_to_skip) {
+      skip(message, *delivery);
+      continue;
+    }
+    batch.push_back(std::move(*delivery));
+  }
+  const bool was_quick = now() - begun < longest_read / 2;
+  held_at_once_ =
+      std::clamp(was_quick ? held_at_once_ * 2 : held_at_once_ / 2, 1, options_.batch_size);
+  return batch;
+}
+
+void Consumer::Worker::lose(const HeldMessage& message) {
+  bool lost = false;
+  store_.core().writer().run_statements(
+      [&](sqlite::Connection& connection) { lost = inbox_.lose(connection, message, is_whole_); });
+  if (lost) report_loss({message.source, message.stream, message.version, left_broker});
+}
+
+/// The broker was going to send them again.
+void Consumer::Worker::note_losses(const std::vector<LostMessage>& lost) {
+  for (const LostMessage& message : lost) {
+    if (!message.is_noted) inbox_.note_loss(message);
+    report_loss(message);
+  }
+}
+
+void Consumer::Worker::report_loss(const LostMessage& message) {
+  ++tick_.lost;
+  const std::string version = std::to_string(message.version.value());
+  const std::array fields{
+      LogEntry::Field{"consumer", options_.name}, LogEntry::Field{"stream", options_.stream},
+      LogEntry::Field{"event_stream", message.stream}, LogEntry::Field{"version", version},
+      LogEntry::Field{"problem", message.error}};
+  store_.conventions().log->write({.level = LogLevel::error,
+                                   .name = "consumer.lost",
+                                   .message = "version " + version + " of '" + message.stream +
+                                              "' is lost to the consumer: " + message.error,
+                                   .fields = fields});
+}
+
+void Consumer::Worker::skip(const HeldMessage& message, Delivery& delivery) {
+  const auto [attempts, error] = inbox_.failure_of(message);
+  bury(delivery, attempts, "skipped by an operator" + (error.empty() ? "" : ": " + error));
+}
+
+void Consumer::Worker::unclaim(const std::vector<HeldMessage>& claimed) noexcept try {
+  std::vector<std::int64_t> numbers;
+  for (const HeldMessage& message : claimed) numbers.push_back(message.number);
+  inbox_.held().unclaim(numbers, inbox_.now());
+} catch (const Error&) {
+  // They are due again when their lease is over.
+}
+
+/// The broker may give messages and refuse to be read: others go on.
+void Consumer::Worker::wait_before_draining(const Error& trouble) {
+  if (troubles_of_drain_++ == 0) {
+    store_.conventions().log->write(
+        {.level = LogLevel::warning, .name = "consumer.trouble", .message = trouble.what()});
+  }
+  next_drain_ = now() + backoff_after(troubles_of_drain_);
+}
+
+}  // namespace stela::nats

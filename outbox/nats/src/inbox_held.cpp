@@ -1,0 +1,201 @@
+#include "inbox_held.hpp"
+
+#include "inbox_sql.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace stela::nats {
+
+namespace sql = inbox::sql;
+using sqlite::Connection;
+using sqlite::Query;
+using std::chrono::milliseconds;
+
+namespace {
+
+/// How long a message waits for what is on its way, beyond its patience, before it is looked at
+/// again.
+constexpr milliseconds look_again{1'000};
+/// After so many times its patience it doesn't wait for what the broker says is on its way: servers
+/// count what was deleted before it was acknowledged.
+constexpr int longest_patience = 10;
+
+std::int64_t microseconds(Timestamp time) {
+  return time.time_since_epoch().count();
+}
+
+Timestamp time_of(std::int64_t count) {
+  return Timestamp{std::chrono::microseconds{count}};
+}
+
+/// The columns that due_held and held_after have in common.
+HeldMessage read_message(const Query& row) {
+  return {.number = row.integer(0),
+          .source = std::string{row.text(1)},
+          .stream = std::string{row.text(2)},
+          .version = StreamVersion{row.integer(3)},
+          .previous = StreamVersion{row.integer(4)},
+          .event_id = std::string{row.blob(5)},
+          .broker_sequence = static_cast<std::uint64_t>(row.integer(6)),
+          .size = row.integer(7),
+          .held_at = time_of(row.integer(8)),
+          .is_released = !row.is_null(9),
+          .is_to_skip = row.text(9) == "skip"};
+}
+
+void schedule(Connection& connection, std::int64_t message, std::optional<Timestamp> due) {
+  Query query = connection.query(sql::schedule_held);
+  query.bind(1, message);
+  due ? query.bind(2, microseconds(*due)) : query.bind(2, nullptr);
+  query.run();
+}
+
+}  // namespace
+
+struct HeldStore::Head {
+  HeldMessage message;
+  bool is_behind_another = false;
+  bool is_behind_failure = false;
+  bool is_behind_gap = false;
+};
+
+std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) const {
+  std::optional<Timestamp> due;
+  store_.core().reading().read([&](Connection& connection) {
+    Query next = connection.query(sql::next_due_held);
+    if (next.bind(1, consumer_).bind(2, broker_stream).step()) due = time_of(next.integer(0));
+  });
+  return due;
+}
+
+std::int64_t HeldStore::count_streams() const {
+  std::int64_t count = 0;
+  store_.core().reading().read([&](Connection& connection) {
+    Query streams = connection.query(sql::count_held_streams);
+    streams.bind(1, consumer_).step();
+    count = streams.integer(0);
+  });
+  return count;
+}
+
+Claimed HeldStore::claim(const Claiming& rules) {
+  Claimed claimed;
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        claimed = {};
+        const Timestamp now = store_.core().now();
+        const std::vector<Head> heads = due_heads(connection, rules, now);
+        // Each stream has its share.
+        const auto share = rules.most / std::max<std::int64_t>(std::ssize(heads), 1);
+        for (const Head& head : heads) {
+          if (!is_ready(connection, head, rules, now, claimed)) continue;
+          drop_failures(connection, head, claimed);
+          claim_run(connection, head, rules, std::max<std::int64_t>(share, 1), now, claimed);
+        }
+      },
+      sqlite::Sync::none);
+  return claimed;
+}
+
+std::vector<HeldStore::Head> HeldStore::due_heads(Connection& connection, const Claiming& rules,
+                                                  Timestamp now) const {
+  std::vector<Head> heads;
+  Query due = connection.query(sql::due_held);
+  due.bind(1, consumer_).bind(2, rules.broker_stream).bind(3, microseconds(now));
+  due.bind(4, rules.most);
+  while (due.step()) {
+    Head head{.message = read_message(due)};
+    head.is_behind_another = due.integer(10) != 0;
+    head.is_behind_failure = due.integer(11) != 0;
+    const bool is_met = !due.is_null(12);
+    head.is_behind_gap = rules.is_whole && (is_met || rules.has_whole_history) &&
+                         head.message.previous.value() > due.integer(12);
+    heads.push_back(std::move(head));
+  }
+  return heads;
+}
+
+bool HeldStore::is_ready(Connection& connection, const Head& head, const Claiming& rules,
+                         Timestamp now, Claimed& claimed) const {
+  const HeldMessage& message = head.message;
+  if (head.is_behind_another) {
+    schedule(connection, message.number, {});
+    return false;
+  }
+  const bool waits = head.is_behind_failure || head.is_behind_gap;
+  if (!waits || message.is_released) return true;
+  if (const Timestamp until = message.held_at + rules.patience; now < until) {
+    schedule(connection, message.number, until);
+    return false;
+  }
+  if (now >= message.held_at + longest_patience * rules.patience) return true;
+  if (!rules.settled_through) {
+    claimed.wants_settled = true;
+    return false;
+  }
+  if (*rules.settled_through >= message.broker_sequence) return true;
+  schedule(connection, message.number, now + look_again);
+  return false;
+}
+
+/// They were going to come from the broker again, and didn't.
+void HeldStore::drop_failures(Connection& connection, const Head& head, Claimed& claimed) const {
+  if (!head.is_behind_failure) return;
+  Query dropped = connection.query(sql::delete_failures_before);
+  dropped.bind(1, consumer_).bind(2, head.message.source).bind(3, head.message.stream);
+  dropped.bind(4, head.message.version.value());
+  while (dropped.step()) {
+    claimed.lost.push_back({head.message.source, head.message.stream,
+                            StreamVersion{dropped.integer(0)}, std::string{dropped.text(1)},
+                            head.is_behind_gap});
+  }
+}
+
+void HeldStore::claim_run(Connection& connection, const Head& head, const Claiming& rules,
+                          std::int64_t most, Timestamp now, Claimed& claimed) const {
+  HeldMessage first = head.message;
+  first.is_released = first.is_released || head.is_behind_gap;
+  if (!claim_one(connection, std::move(first), rules, now, claimed) || most == 1) return;
+  std::vector<HeldMessage> run;
+  {
+    Query after = connection.query(sql::held_after);
+    after.bind(1, consumer_).bind(2, head.message.source).bind(3, head.message.stream);
+    after.bind(4, head.message.version.value()).bind(5, most - 1);
+    while (after.step() && after.text(10) == rules.broker_stream) {
+      run.push_back(read_message(after));
+    }
+  }
+  for (HeldMessage& message : run) {
+    if (!claim_one(connection, std::move(message), rules, now, claimed)) return;
+  }
+}
+
+/// False if there is no room for it.
+bool HeldStore::claim_one(Connection& connection, HeldMessage message, const Claiming& rules,
+                          Timestamp now, Claimed& claimed) const {
+  const auto bytes =
+      std::accumulate(claimed.messages.begin(), claimed.messages.end(), message.size,
+                      [](std::int64_t sum, const HeldMessage& each) { return sum + each.size; });
+  if (!claimed.messages.empty() && bytes > rules.most_bytes) return false;
+  if (std::ssize(claimed.messages) >= rules.most) return false;
+  Query claim = connection.query(sql::claim_held);
+  claim.bind(1, message.number).bind(2, microseconds(now + rules.lease)).step();
+  message.claims = claim.integer(0);
+  claim.step();
+  claimed.messages.push_back(std::move(message));
+  return true;
+}
+
+void HeldStore::unclaim(const std::vector<std::int64_t>& messages, Timestamp due) {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        for (const std::int64_t message : messages) {
+          connection.query(sql::unclaim_held).bind(1, message).bind(2, microseconds(due)).run();
+        }
+      },
+      sqlite::Sync::none);
+}
+
+}  // namespace stela::nats

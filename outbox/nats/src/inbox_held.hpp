@@ -1,0 +1,103 @@
+// Messages that were taken over from the broker and wait in the inbox for their turn.
+#pragma once
+
+#include "sqlite/core.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::nats {
+
+struct HeldMessage {
+  std::int64_t number = 0;
+  std::string source = {};
+  std::string stream = {};
+  StreamVersion version = {};
+  /// What was published before it in its stream.
+  StreamVersion previous = {};
+  /// 16 bytes.
+  std::string event_id = {};
+  std::uint64_t broker_sequence = 0;
+  std::int64_t size = 0;
+  Timestamp held_at = {};
+  /// How often it was taken up, this time included, since it was known what became of that.
+  std::int64_t claims = 0;
+  /// Nobody waits any longer for what is missing before it.
+  bool is_released = false;
+  bool is_to_skip = false;
+};
+
+/// A message that failed and of which nothing is left: neither the broker nor the inbox has it.
+struct LostMessage {
+  std::string source = {};
+  std::string stream = {};
+  StreamVersion version = {};
+  std::string error = {};
+  /// The one after it notes a gap.
+  bool is_noted = false;
+};
+
+/// How held messages are taken up.
+struct Claiming {
+  std::string_view broker_stream = {};
+  std::int64_t most = 1;
+  std::int64_t most_bytes = 0;
+  /// The consumer gets every message of each stream, and got all that was ever published.
+  bool is_whole = false;
+  bool has_whole_history = false;
+  /// Nobody else takes up the same messages for so long.
+  std::chrono::milliseconds lease{0};
+  std::chrono::milliseconds patience{0};
+  /// Nothing up to this place is on its way from the broker any more; unset: nobody has asked.
+  std::optional<std::uint64_t> settled_through = {};
+};
+
+struct Claimed {
+  std::vector<HeldMessage> messages = {};
+  std::vector<LostMessage> lost = {};
+  /// One waits for something that is missing, and that only isn't on its way if the broker says so.
+  bool wants_settled = false;
+};
+
+/// The held messages of one consumer. Everything with a connection belongs into the transaction
+/// that is open on it.
+/// Threads: one at a time.
+class HeldStore {
+ public:
+  HeldStore(sqlite::Store& store, std::int64_t consumer) : store_{store}, consumer_{consumer} {}
+
+  /// When the next message of `broker_stream` is due; unset: nothing is held.
+  std::optional<Timestamp> next_due(std::string_view broker_stream) const;
+  /// How many streams have messages that are held.
+  std::int64_t count_streams() const;
+
+  /// Takes up the first messages of streams that are due, and what follows them, so that nobody
+  /// else does for a while.
+  Claimed claim(const Claiming& rules);
+  /// Nothing became of what was claimed: it is due again at `due`.
+  void unclaim(const std::vector<std::int64_t>& messages, Timestamp due);
+
+ private:
+  struct Head;
+  std::vector<Head> due_heads(sqlite::Connection& connection, const Claiming& rules,
+                              Timestamp now) const;
+  /// False if it has to wait, until a time that is noted.
+  bool is_ready(sqlite::Connection& connection, const Head& head, const Claiming& rules,
+                Timestamp now, Claimed& claimed) const;
+  void drop_failures(sqlite::Connection& connection, const Head& head, Claimed& claimed) const;
+  void claim_run(sqlite::Connection& connection, const Head& head, const Claiming& rules,
+                 std::int64_t most, Timestamp now, Claimed& claimed) const;
+  bool claim_one(sqlite::Connection& connection, HeldMessage message, const Claiming& rules,
+                 Timestamp now, Claimed& claimed) const;
+
+  sqlite::Store& store_;
+  std::int64_t consumer_;
+};
+
+}  // namespace stela::nats
