@@ -1,7 +1,8 @@
-// inbox list, retry, discard, gaps: the consuming side.
+// inbox status, held, release, list, retry, discard, gaps: the consuming side.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "commands/inbox_check.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
 
@@ -114,6 +115,106 @@ int discard(Invocation& call) {
   return done;
 }
 
+/// What a held stream waits for.
+std::string_view reason_of(const nats::HeldStream& held) {
+  if (held.is_released) return "released";
+  return held.attempts > 0 ? "failing" : "waiting for an earlier message";
+}
+
+int held(Invocation& call) {
+  const nats::InboxQuery query = query_of(call.arguments);
+  Session session{call, {.only_reads = true}};
+  nats::Inbox inbox{session.store()};
+  Table table{{{"HELD", Table::Align::right},
+               {"CONSUMER"},
+               {"STREAM"},
+               {"VERSION", Table::Align::right},
+               {"SINCE"},
+               {"STATE"},
+               {"ATTEMPTS", Table::Align::right},
+               {"NEXT"},
+               {"WAITING", Table::Align::right},
+               {"ERROR"}}};
+  for (const nats::HeldStream& one : inbox.held(query)) {
+    if (!call.out.is_json()) {
+      table.add({std::to_string(one.number), one.consumer, one.stream,
+                 std::to_string(one.version.value()), short_time(one.held_at),
+                 std::string{reason_of(one)}, std::to_string(one.attempts), short_time(one.due_at),
+                 std::to_string(one.behind), one.error});
+      continue;
+    }
+    std::string text;
+    json::ObjectWriter{text}
+        .add("held", one.number)
+        .add("consumer", one.consumer)
+        .add("source", one.source)
+        .add("stream", in_one_line(one.stream))
+        .add("version", one.version.value())
+        .add("broker_stream", one.broker_stream)
+        .add("broker_sequence", one.broker_sequence)
+        .add("held_at", to_string(one.held_at))
+        .add("due_at", to_string(one.due_at))
+        .add("state", reason_of(one))
+        .add("attempts", one.attempts)
+        .add("waiting", one.behind)
+        .add("error", in_one_line(one.error))
+        .close();
+    call.out.json(text);
+  }
+  if (!call.out.is_json()) table.print(call.out);
+  return done;
+}
+
+int release(Invocation& call) {
+  const std::int64_t number =
+      to_integer(call.arguments.operands().front(), "a held stream's number", {1, largest});
+  const bool skips = call.arguments.has("--skip");
+  Session session{call};
+  if (skips && !call.confirm("The first message of held stream " + std::to_string(number) +
+                             " will become a dead letter. Go on?")) {
+    return failed;
+  }
+  const auto how = skips ? nats::Release::skip : nats::Release::retry;
+  if (!nats::Inbox{session.store()}.release(number, how)) {
+    throw Exit{not_found, "there is no held stream " + std::to_string(number)};
+  }
+  call.out.note(skips ? "Its consumer skips the message." : "Its consumer tries the message now.");
+  return done;
+}
+
+int status(Invocation& call) {
+  Session session{call, {.only_reads = true}};
+  nats::Inbox inbox{session.store()};
+  Table table{{{"CONSUMER"},
+               {"HELD STREAMS", Table::Align::right},
+               {"HELD MESSAGES", Table::Align::right},
+               {"HELD SINCE"},
+               {"DEAD LETTERS", Table::Align::right},
+               {"GAPS", Table::Align::right}}};
+  for (const nats::ConsumerStatus& one : inbox.status()) {
+    const std::string since = one.held_since ? to_string(*one.held_since) : "";
+    if (!call.out.is_json()) {
+      table.add({one.consumer, std::to_string(one.held_streams), std::to_string(one.held_messages),
+                 one.held_since ? short_time(*one.held_since) : "",
+                 std::to_string(one.dead_letters), std::to_string(one.gaps)});
+      continue;
+    }
+    std::string text;
+    json::ObjectWriter{text}
+        .add("consumer", one.consumer)
+        .add("held_streams", one.held_streams)
+        .add("held_messages", one.held_messages)
+        .add("held_since", since)
+        .add("dead_letters", one.dead_letters)
+        .add("gaps", one.gaps)
+        .close();
+    call.out.json(text);
+  }
+  if (!call.out.is_json()) table.print(call.out);
+  return done;
+}
+
+const Operand held_operand{"HELD", "its number, as 'inbox held' shows it"};
 const Operand letter_operand{"LETTER", "its number, as 'inbox list' shows it"};
 constexpr Option consumer_option{"--consumer", "NAME", "of this consumer"};
 constexpr Option after_option{"--after", "N", "behind this number"};
@@ -122,6 +223,27 @@ constexpr Option after_option{"--after", "N", "behind this number"};
 
 std::vector<Command> inbox_commands() {
   return {
+      {.path = "inbox status",
+       .summary = "Show what waits, died and is missing, by consumer",
+       .options = {db_option},
+       .examples = {{"all consumers", "inbox status"}},
+       .run = status},
+      inbox_check_command(),
+      {.path = "inbox held",
+       .summary = "List streams that wait for a failing or missing message",
+       .options = {db_option, consumer_option, after_option, limit_option},
+       .examples = {{"of one consumer", "inbox held --consumer billing"}},
+       .run = held},
+      {.path = "inbox release",
+       .summary = "Have a consumer try a held stream's first message now, or skip it",
+       .about = "Without --skip a message that failed is tried at once, and one that waits for a "
+                "missing one waits no longer. With --skip it becomes a dead letter, and the "
+                "messages behind it are handled.",
+       .operands = {held_operand},
+       .options = {db_option, {"--skip", "", "make a dead letter of the message"}, yes_option},
+       .examples = {{"after the handler was mended", "inbox release 7"},
+                    {"go on without the message", "inbox release 7 --skip --yes"}},
+       .run = release},
       {.path = "inbox list",
        .summary = "lists messages that their consumers couldn't handle",
        .options = {db_option, consumer_option, after_option, limit_option},

@@ -1,0 +1,97 @@
+// What waits in the inbox of consumers, for operators and for monitoring systems.
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+namespace stela::test {
+namespace {
+
+using testing::HasSubstr;
+
+class ToolInbox : public testing::Test {
+ protected:
+  void SetUp() override {
+    run_well({"migrate", "--db", db_, "--durability", "relaxed"});
+    run_well({"inbox", "status", "--db", db_});
+    RawSqlite{db_}.run("INSERT INTO inbox_consumers VALUES (1, 'billing', 0)");
+  }
+  /// As a consumer leaves it: order-1 fails, and two more of it wait.
+  void hold(std::chrono::seconds ago) {
+    const auto since = std::chrono::duration_cast<std::chrono::microseconds>(
+                           std::chrono::system_clock::now().time_since_epoch() - ago)
+                           .count();
+    RawSqlite raw{db_};
+    for (int version = 1; version <= 3; ++version) {
+      raw.run(
+          "INSERT INTO inbox_held (held, consumer, source, stream, version, previous, event_id, "
+          "broker_stream, broker_sequence, size, held_at, due_at) VALUES (" +
+          std::to_string(version) + ", 1, 'shop', 'order-1', " + std::to_string(version) + ", " +
+          std::to_string(version - 1) + ", zeroblob(16), 'SHOP', 7, 2, " + std::to_string(since) +
+          ", " + (version == 1 ? std::to_string(since) : "NULL") + ")");
+    }
+    raw.run("INSERT INTO inbox_failures VALUES (1, 'shop', 'order-1', 1, 4, 'no such customer')");
+  }
+  Ran inbox(std::vector<std::string> words) const {
+    words.insert(words.begin(), "inbox");
+    words.insert(words.end(), {"--db", db_});
+    return run(words);
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("billing.db");
+};
+
+TEST_F(ToolInbox, ShowsHeldStreams) {
+  hold(std::chrono::seconds{1});
+
+  const std::string table = inbox({"held"}).out;
+  EXPECT_THAT(table, HasSubstr("order-1"));
+  EXPECT_THAT(table, HasSubstr("failing"));
+  EXPECT_THAT(table, HasSubstr("no such customer"));
+  const std::string json = inbox({"held", "--json"}).out;
+  EXPECT_EQ(member(json, "held"), "1");
+  EXPECT_EQ(member(json, "attempts"), "4");
+  EXPECT_EQ(member(json, "waiting"), "2");
+  EXPECT_EQ(member(json, "broker_sequence"), "7");
+  EXPECT_EQ(inbox({"held", "--consumer", "other", "--json"}).out, "");
+  const std::string status = inbox({"status", "--json"}).out;
+  EXPECT_EQ(member(status, "held_streams"), "1");
+  EXPECT_EQ(member(status, "held_messages"), "3");
+}
+
+TEST_F(ToolInbox, ReleasesAHeldStream) {
+  hold(std::chrono::seconds{1});
+
+  EXPECT_EQ(inbox({"release", "1", "--skip", "--yes"}).code, 0);
+  EXPECT_THAT(inbox({"held"}).out, HasSubstr("released"));
+  EXPECT_EQ(RawSqlite{db_}.rows("SELECT wish FROM inbox_held WHERE held = 1").at(0), "skip");
+  EXPECT_EQ(inbox({"release", "1"}).code, 0);
+  EXPECT_EQ(RawSqlite{db_}.rows("SELECT wish FROM inbox_held WHERE held = 1").at(0), "retry");
+  const Ran other = inbox({"release", "2"});
+  EXPECT_EQ(other.code, 3);
+  EXPECT_THAT(other.err, HasSubstr("there is no held stream 2"));
+}
+
+TEST_F(ToolInbox, RaisesAnAlarm) {
+  EXPECT_EQ(inbox({"check"}).code, 0);
+  hold(std::chrono::seconds{100});
+
+  const Ran seen = inbox({"check", "--format", "nagios"});
+  EXPECT_EQ(seen.code, 1);
+  EXPECT_THAT(seen.out, HasSubstr("STELA INBOX WARNING - held is 10"));
+  EXPECT_EQ(inbox({"check", "--max-held", "90s"}).code, 2);
+  EXPECT_EQ(inbox({"check", "--warn-held", "1h"}).code, 0);
+  EXPECT_EQ(inbox({"check", "--max-streams", "0"}).code, 2);
+  EXPECT_EQ(inbox({"check", "--consumer", "other"}).code, 0);
+  EXPECT_THAT(inbox({"check", "--format", "prometheus"}).out,
+              HasSubstr("\nstela_inbox_check_held_streams 1\n"));
+  EXPECT_EQ(run({"inbox", "check", "--db", dir_.file("none.db")}).code, 3);
+}
+
+}  // namespace
+}  // namespace stela::test

@@ -1,0 +1,101 @@
+#include "commands/inbox_check.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "commands/measures.hpp"
+#include "session.hpp"
+
+#include <stela/nats/inbox.hpp>
+
+#include <algorithm>
+#include <array>
+
+namespace stela::tool {
+namespace {
+
+// What holds unless it is said otherwise.
+constexpr std::chrono::seconds warning_held{60};
+constexpr std::chrono::seconds critical_held{300};
+constexpr double warning_dead = 0;
+
+/// Of all consumers together.
+struct Sums {
+  double held_streams = 0;
+  double held_seconds = 0;
+  double dead_letters = 0;
+};
+
+Sums sums_of(nats::Inbox& inbox, const std::string& consumer, Timestamp now) {
+  Sums sums;
+  for (const nats::ConsumerStatus& one : inbox.status()) {
+    if (!consumer.empty() && one.consumer != consumer) continue;
+    sums.held_streams += static_cast<double>(one.held_streams);
+    sums.dead_letters += static_cast<double>(one.dead_letters);
+    if (!one.held_since) continue;
+    const auto since = std::chrono::duration<double>(now - *one.held_since).count();
+    sums.held_seconds = std::max(sums.held_seconds, since);
+  }
+  return sums;
+}
+
+std::array<Measure, 3> measures_of(const Sums& sums, const Arguments& arguments) {
+  const Limits limits{arguments};
+  return {{{.name = "held",
+            .value = sums.held_seconds,
+            .warning = limits.seconds("--warn-held", warning_held),
+            .critical = limits.seconds("--max-held", critical_held),
+            .unit = "s"},
+           {.name = "held_streams",
+            .value = sums.held_streams,
+            .critical = limits.count("--max-streams", {})},
+           {.name = "dead_letters",
+            .value = sums.dead_letters,
+            .warning = limits.count("--warn-dead", warning_dead),
+            .critical = limits.count("--max-dead", {})}}};
+}
+
+int check(Invocation& call) {
+  // The limits are read first: a mistake in them is wrong usage, not a state of the inbox.
+  measures_of({}, call.arguments);
+  Sums sums;
+  try {
+    Session session{call, {.only_reads = true}};
+    nats::Inbox inbox{session.store()};
+    sums = sums_of(inbox, call.arguments.text("--consumer").value_or(""), system_clock().now());
+  } catch (const Misuse&) {
+    throw;
+  } catch (const std::runtime_error& e) {
+    print_check(call, "inbox", unknown, in_one_line(e.what()), {});
+    return unknown;
+  }
+  const auto measures = measures_of(sums, call.arguments);
+  const State state = state_of(measures);
+  const std::string problems = problems_of(measures);
+  print_check(call, "inbox", state,
+              problems.empty() ? "no stream is held for long, no dead letters" : problems,
+              measures);
+  return state;
+}
+
+}  // namespace
+
+Command inbox_check_command() {
+  return {.path = "inbox check",
+          .summary = "Check consumers for held streams and dead letters, for monitoring systems",
+          .about =
+              "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. What is "
+              "beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
+          .options = {db_option,
+                      {"--consumer", "NAME", "of this consumer"},
+                      {"--warn-held", "TIME", "a stream may be held so long (default 60s)"},
+                      {"--max-held", "TIME", "a stream may be held so long (default 5m)"},
+                      {"--max-streams", "N", "so many streams may be held (default: no limit)"},
+                      {"--warn-dead", "N", "so many dead letters may wait (default 0)"},
+                      {"--max-dead", "N", "so many dead letters may wait (default: no limit)"},
+                      format_option},
+          .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
+          .run = check};
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,10 @@
+// inbox check, for monitoring systems.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace stela::tool {
+
+Command inbox_check_command();
+
+}  // namespace stela::tool

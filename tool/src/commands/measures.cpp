@@ -1,0 +1,116 @@
+#include "commands/measures.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+
+#include <stela/framework/codec/json_writer.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace stela::tool {
+namespace {
+
+constexpr const char* name_of(State state) {
+  constexpr std::array names{"OK", "WARNING", "CRITICAL", "UNKNOWN"};
+  return names[static_cast<std::size_t>(state)];
+}
+
+std::string number(double value) {
+  std::string text;
+  json::append_double(text, value);
+  return text;
+}
+
+/// As a plugin's performance data has it: "10" alerts above ten, "1:" below one.
+std::string range(const Measure& measure, const std::optional<double>& limit) {
+  if (!limit) return {};
+  return number(*limit) + (measure.is_least ? ":" : "");
+}
+
+void print_nagios(Output& out, std::string_view subject, State state, const std::string& text,
+                  std::span<const Measure> measures) {
+  std::string line{"STELA "};
+  for (const char c : subject) line += static_cast<char>(std::toupper(c));
+  line.append(" ").append(name_of(state)).append(" - ").append(text);
+  if (!measures.empty()) line += " |";
+  for (const Measure& measure : measures) {
+    line.append(" ").append(measure.name).append("=").append(number(measure.value));
+    line.append(measure.unit).append(";").append(range(measure, measure.warning));
+    line.append(";").append(range(measure, measure.critical));
+  }
+  out.line(line);
+}
+
+void print_json(Output& out, State state, const std::string& text,
+                std::span<const Measure> measures) {
+  std::string object_text;
+  json::ObjectWriter object{object_text};
+  object.add("state", name_of(state)).add("message", text);
+  for (const Measure& measure : measures) object.add(measure.name, measure.value);
+  object.close();
+  out.json(object_text);
+}
+
+void print_prometheus(Output& out, std::string_view subject, State state,
+                      std::span<const Measure> measures) {
+  const std::string prefix = "stela_" + std::string{subject} + "_check_";
+  out.line("# HELP " + prefix + "state 0 fine, 1 warning, 2 critical, 3 unknown.");
+  out.line("# TYPE " + prefix + "state gauge");
+  out.line(prefix + "state " + std::to_string(int{state}));
+  for (const Measure& measure : measures) {
+    std::string name = prefix;
+    name.append(measure.name).append(measure.unit == "s" ? "_seconds" : "");
+    out.line("# HELP " + name + " As `stela " + std::string{subject} + " check` saw it.");
+    out.line("# TYPE " + name + " gauge");
+    out.line(name + " " + number(measure.value));
+  }
+}
+
+}  // namespace
+
+double Limits::seconds(std::string_view option, std::chrono::seconds standard) const {
+  const auto text = arguments_.text(option);
+  if (!text) return static_cast<double>(standard.count());
+  const auto parsed = parse_duration(*text);
+  if (!parsed) throw Misuse{not_a_duration(option, *text)};
+  return static_cast<double>(parsed->count()) / 1e3;
+}
+
+std::optional<double> Limits::count(std::string_view option, std::optional<double> standard) const {
+  const auto value = arguments_.integer(option, {0, largest});
+  return value ? std::optional{static_cast<double>(*value)} : standard;
+}
+
+State state_of(std::span<const Measure> measures) {
+  State worst = ok;
+  for (const Measure& measure : measures) worst = std::max(worst, measure.state());
+  return worst;
+}
+
+std::string problems_of(std::span<const Measure> measures) {
+  std::string text;
+  for (const Measure& measure : measures) {
+    if (measure.state() == ok) continue;
+    text.append(text.empty() ? "" : ", ").append(measure.name).append(" is ");
+    text.append(number(measure.value)).append(measure.unit);
+    text.append(measure.is_least ? ", fewer than " : ", more than ");
+    text.append(number(*measure.broken_limit())).append(measure.unit);
+  }
+  return text;
+}
+
+void print_check(Invocation& call, std::string_view subject, State state, const std::string& text,
+                 std::span<const Measure> measures) {
+  const std::string format =
+      call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
+  if (format == "nagios") return print_nagios(call.out, subject, state, text, measures);
+  if (format == "json") return print_json(call.out, state, text, measures);
+  if (format == "prometheus") return print_prometheus(call.out, subject, state, measures);
+  if (format != "text") throw Misuse{"--format is text, nagios, json or prometheus"};
+  call.out.line(std::string{name_of(state)} + ": " + text);
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,60 @@
+// What a check measures, compares with limits and prints as monitoring systems want it.
+#pragma once
+
+#include "cli/arguments.hpp"
+#include "cli/command.hpp"
+#include "cli/invocation.hpp"
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// As monitoring systems have it.
+enum State : int { ok = 0, warning = 1, critical = 2, unknown = 3 };
+
+struct Measure {
+  std::string_view name;
+  double value = 0;
+  std::optional<double> warning = {};
+  std::optional<double> critical = {};
+  std::string_view unit = {};
+  /// The value must not be below the limit, rather than above it.
+  bool is_least = false;
+
+  bool is_beyond(const std::optional<double>& limit) const {
+    return limit && (is_least ? value < *limit : value > *limit);
+  }
+  const std::optional<double>& broken_limit() const {
+    return is_beyond(critical) ? critical : warning;
+  }
+  State state() const {
+    return is_beyond(critical) ? State::critical : is_beyond(warning) ? State::warning : ok;
+  }
+};
+
+/// The limits that were given, or hold by default.
+class Limits {
+ public:
+  explicit Limits(const Arguments& arguments) : arguments_{arguments} {}
+
+  double seconds(std::string_view option, std::chrono::seconds standard) const;
+  std::optional<double> count(std::string_view option, std::optional<double> standard) const;
+
+ private:
+  const Arguments& arguments_;
+};
+
+State state_of(std::span<const Measure> measures);
+/// "lag is 70s, more than 60s"; empty if all is well.
+std::string problems_of(std::span<const Measure> measures);
+/// In the format that was asked for. `subject` is what is checked: "outbox".
+void print_check(Invocation& call, std::string_view subject, State state, const std::string& text,
+                 std::span<const Measure> measures);
+
+constexpr Option format_option{"--format", "NAME", "text, nagios, json or prometheus"};
+
+}  // namespace stela::tool
