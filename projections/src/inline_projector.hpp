@@ -30,9 +30,6 @@ class Projections::InlineProjector final : public TransactionParticipant {
   void on_append(Transaction& transaction, std::span<const StoredEvent> events) override;
   void forget() noexcept override;
 
-  /// The version that keeps up the tables.
-  const detail::Registration& taking_part() const noexcept { return seat_->registration; }
-
  private:
   /// Null if this process doesn't have that version.
   const detail::Registration* find_version(int version) const noexcept;

@@ -111,7 +111,7 @@ void Projections::attach_inline(detail::Registration registration, const InlineO
     check_known(projections::read_builds(connection, registration.name), registration);
   });
   inline_.push_back(std::make_unique<InlineProjector>(store_, registration, options));
-  registered_.push_back(inline_.back()->taking_part());
+  registered_.push_back(std::move(registration));
 }
 
 bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,

@@ -53,6 +53,19 @@ std::vector<const detail::Registration*> choose(const Projections& projections,
   return chosen;
 }
 
+/// Of the versions that this process has, the one that keeps up the living tables.
+const detail::Registration* living_version(sqlite::Store& store, const detail::Registration& one) {
+  const detail::Registration* const before = one.before.get();
+  if (before == nullptr) return &one;
+  bool is_before = false;
+  store.core().reading().read([&](Connection& connection) {
+    const auto builds = projections::read_builds(connection, one.name);
+    const Build* const living = projections::find(builds, one.name, State::living);
+    is_before = living != nullptr && living->version == before->version;
+  });
+  return is_before ? before : &one;
+}
+
 /// One call of Replayer::run. Gives back what it drives when it goes.
 class Replay {
  public:
@@ -68,7 +81,8 @@ class Replay {
           "a replay without a filter is a rebuild: it fills new tables, which take the place of "
           "the living ones"};
     }
-    for (const detail::Registration* const one : choose(projections, options.projectors)) {
+    for (const detail::Registration* const chosen : choose(projections, options.projectors)) {
+      const detail::Registration* const one = living_version(store_, *chosen);
       if (options.into == ReplayInto::living && !one->is_idempotent) {
         throw UsageError{"projector '" + one->name +
                          "' doesn't say that it is idempotent, so its living tables would count "

@@ -12,6 +12,7 @@ using test::orders_in;
 using test::place;
 using test::standing;
 using test::Totals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -118,11 +119,26 @@ TEST_F(RollingProjector, IsNotRebuiltInAnOlderVersion) {
   next.projections.add_inline(Totals<2>{});
   place(next.store, "1");
 
-  for (Release* const one : {&old, &between}) {
-    EXPECT_THAT(test::message_of<UsageError>([&] { Replayer{one->projections}.run(); }),
-                HasSubstr("projector 'totals' v2 is in this database"));
-  }
+  EXPECT_THAT(test::message_of<UsageError>([&] { Replayer{old.projections}.run(); }),
+              HasSubstr("projector 'totals' v2 is in this database"));
   EXPECT_THAT(standing(next.store), ElementsAre("totals@1 v1 retired 0", "totals@2 v2 living 1"));
+}
+
+TEST_F(RollingProjector, IsRebuiltInTheVersionOfTheDatabase) {
+  old.projections.add_inline(Totals<1>{});
+  between.projections.add_inline_rolling(Totals<2>{}, Totals<1>{});
+  place(old.store, "1");
+
+  Replayer{between.projections}.run();
+  EXPECT_THAT(standing(old.store), ElementsAre("totals@1 v1 retired 1", "totals@2 v1 living 1"));
+
+  next.projections.add_inline(Totals<2>{});
+  place(between.store, "2");
+  Replayer{between.projections}.run();
+  place(between.store, "3");
+  EXPECT_THAT(standing(next.store), Contains("totals@4 v2 living 3"));
+  EXPECT_THAT(orders_in(next.store),
+              ElementsAre("1 jane 200 0 -", "2 jane 200 0 -", "3 jane 200 0 -"));
 }
 
 }  // namespace
