@@ -329,7 +329,7 @@ void Feed::halt(Seat& seat, const std::string& error) {
 void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch) {
   const Outcome outcome = handle(connection, seat, batch);
   if (outcome.lost) {
-    throw StoreBusy{seat.build.describe() + " was taken over by another process meanwhile"};
+    throw LeaseLost{seat.build.describe() + " was taken over by another process meanwhile"};
   }
   if (outcome.failure)
     throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};

@@ -5,6 +5,7 @@
 #include "seat.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/error.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -23,6 +24,12 @@ struct FeedCounts {
   std::int64_t parked = 0;
 };
 
+/// Somebody else has taken the build meanwhile.
+class LeaseLost final : public StoreBusy {
+ public:
+  using StoreBusy::StoreBusy;
+};
+
 /// Threads: one at a time.
 class Feed {
  public:
@@ -34,7 +41,8 @@ class Feed {
   /// longer held. Throws if the store fails.
   void project(std::span<Seat* const> seats, const Batch& batch);
 
-  /// The same on a connection whose transaction is open, for one seat; what fails is thrown.
+  /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
+  /// LeaseLost if it isn't ours any more.
   void project_inside(sqlite::Connection& connection, Seat& seat, const Batch& batch);
 
   /// Projects a parked event by itself, and takes it out of what is parked if that works.

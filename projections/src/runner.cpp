@@ -232,7 +232,7 @@ class Runner::Driver {
       if (seat->build.state != State::building || !can_run(*seat)) continue;
       try {
         if (projections::take_over(store_, feed_, *seat)) ++taken_over_;
-      } catch (const StoreBusy&) {
+      } catch (const projections::LeaseLost&) {
         seat->held = false;
       } catch (const UsageError& e) {
         feed_.halt(*seat, e.what());

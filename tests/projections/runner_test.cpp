@@ -1,5 +1,6 @@
 #include "projections/models.hpp"
 #include "support/process.hpp"
+#include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/testing/manual_clock.hpp>
@@ -20,6 +21,7 @@ using test::place;
 using test::ship;
 using test::standing;
 using test::Totals;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -52,6 +54,51 @@ TEST(Runner, LeavesNothingHeldWhenItHasCaughtUp) {
   Runner{projections}.catch_up();
 
   EXPECT_EQ(projections::list(store).at(0).owner, "");
+}
+
+/// Another program that begins to write once a projector has failed.
+class Intruder final : public LogSink {
+ public:
+  explicit Intruder(const std::string& path) : database_{path} {}
+
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name == "projection.halted") database_.run("BEGIN IMMEDIATE");
+  }
+  void leave() { database_.run("ROLLBACK"); }
+
+ private:
+  test::RawSqlite database_;
+};
+
+class Failing : public Counts {
+ public:
+  static constexpr ProjectorType projector_type{"failing", 1};
+  void project(ReadModel&, const Recorded<test::OrderPlaced>&) { throw std::runtime_error{"no"}; }
+  void project(ReadModel&, const Recorded<test::OrderShipped>&) {}
+};
+
+TEST(Runner, KeepsABuildThatOnlyWaitsForAnotherWriter) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  {
+    auto store = sqlite::open(dir.file("a.db"));
+    Projections before{store};
+    before.add(Totals<1>{});
+    place(store, "1");
+  }
+  Intruder intruder{dir.file("a.db")};
+  auto store = sqlite::open(dir.file("a.db"), {.busy_timeout = 0ms, .log = &intruder});
+  Projections projections{store};
+  projections.add(Totals<2>{});
+  projections.add(Failing{}, {.max_attempts = 1});
+  Runner runner{projections};
+
+  EXPECT_THROW(runner.catch_up(), StoreBusy);
+  intruder.leave();
+  const RunnerTick tick = runner.catch_up();
+
+  EXPECT_EQ(tick.taken_over, 1);
+  EXPECT_THAT(tick.elsewhere, IsEmpty());
+  EXPECT_THAT(standing(store), Contains("totals@2 v2 living 1"));
 }
 
 TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {
