@@ -141,13 +141,12 @@ class TypedHandler final : public Handler {
 /// the transaction commit together, and the broker is told after that. So a message may come any
 /// number of times, and a consumer may die anywhere: the effect happens once.
 ///
-/// Without a filter, messages of one stream are handled in order by all consumers of one name and one
-/// database; what comes after a message that fails or is missing is held in the inbox until that one
-/// is handled, becomes a dead letter, or counts as missing. Other streams don't wait. With a filter
-/// nobody can tell what is still on its way: order holds for one consumer as long as it lives.
-/// What a handler appends through the transaction carries the event's correlation and names it as
-/// its cause.
-/// Threads: one at a time; handlers are called on the thread that consumes.
+/// Without a filter, messages of one stream are handled in order by all consumers of one name and
+/// one database; what comes after a message that fails or is missing is held in the inbox until
+/// that one is handled, becomes a dead letter, or counts as missing. Other streams don't wait. With
+/// a filter nobody can tell what is still on its way: order holds for one consumer as long as it
+/// lives. What a handler appends through the transaction carries the event's correlation and names
+/// it as its cause. Threads: one at a time; handlers are called on the thread that consumes.
 class STELA_NATS_EXPORT Consumer {
  public:
   /// The inbox, and what handlers write, is in the database of `store`, which must outlive the
