@@ -16,8 +16,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export work
 
-# Clang can't read GCC's precompiled headers.
-sed -E 's# (-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)##g' \
+# Clang can't read GCC's precompiled headers, and has none of its parameters.
+sed -E 's# (--param [^ ]*|-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)##g' \
   "$build/compile_commands.json" >"$work/compile_commands.json"
 
 { clang-tidy --version; cat .clang-tidy; } >"$work/configuration"
