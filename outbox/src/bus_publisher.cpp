@@ -44,4 +44,9 @@ void BusPublisher::read_back(std::uint64_t request, PartitionId, std::uint64_t) 
   sink_->take({.session = session_, .request = request, .kind = Answer::Kind::read_back});
 }
 
+void BusPublisher::probe(std::uint64_t request) {
+  if (sink_ == nullptr) return;
+  sink_->take({.session = session_, .request = request, .kind = Answer::Kind::alive});
+}
+
 }  // namespace stela

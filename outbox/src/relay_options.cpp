@@ -67,6 +67,10 @@ void check(const RelayOptions& options, Fence fence, bool leasing) {
   require_positive("retry_backoff_max", options.retry_backoff_max);
   require_in_range("batch_size", options.batch_size, 1, 10'000);
   require_in_range("window", options.window, 1, 100'000);
+  if (options.max_in_flight_bytes < 1) {
+    throw UsageError{"max_in_flight_bytes is " + std::to_string(options.max_in_flight_bytes) +
+                     "; it must be above 0"};
+  }
   require_in_range("max_attempts", options.max_attempts, 1, 1'000'000);
   if (!(options.retry_jitter >= 0 && options.retry_jitter <= 1)) {
     throw UsageError{"retry_jitter must be 0 to 1"};

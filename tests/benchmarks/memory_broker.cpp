@@ -52,4 +52,8 @@ void MemoryPublisher::read_back(std::uint64_t request, PartitionId, std::uint64_
   sink_->take(std::move(answer));
 }
 
+void MemoryPublisher::probe(std::uint64_t request) {
+  sink_->take({.session = session_, .request = request, .kind = Answer::Kind::alive});
+}
+
 }  // namespace stela::bench

@@ -43,6 +43,7 @@ class MemoryPublisher : public Publisher {
   void publish(const OutgoingMessage& message) override;
   /// Knows the last message only: all that a relay asks for that lost no answer.
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
+  void probe(std::uint64_t request) override;
   void flush() override {}
 
  private:

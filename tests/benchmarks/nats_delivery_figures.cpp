@@ -70,6 +70,7 @@ class CountingPublisher final : public Publisher, private AnswerSink {
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override {
     inner_.read_back(request, partition, from);
   }
+  void probe(std::uint64_t request) override { inner_.probe(request); }
   void flush() override { inner_.flush(); }
 
  private:

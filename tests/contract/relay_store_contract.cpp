@@ -129,6 +129,10 @@ class RelayStoreContract : public ::testing::TestWithParam<Kind> {
   }
   /// "1 2r1 3 behind 4r2 republished": what is next.
   std::string next(PartitionId partition = all, int limit = 100, const relay::Cursor& from = {}) {
+    return next(partition, relay::BatchLimit{limit}, from);
+  }
+  std::string next(PartitionId partition, const relay::BatchLimit& limit,
+                   const relay::Cursor& from = {}) {
     std::string text;
     const auto batch = store->next(partition, from, limit);
     for (const auto& message : batch->messages) {
@@ -236,16 +240,19 @@ TEST_P(RelayStoreContract, TakesALeaseThatEndsAbsurdlyLate) {
 
 TEST_P(RelayStoreContract, ShowsPartitionsAndWorkers) {
   begin(2);
-  store->heartbeat("a", 20s);
-  store->heartbeat("b", 20s);
+  store->heartbeat("a", 20s, {"connected"});
+  store->heartbeat("b", 20s, {"down: no server answers", true});
   acquire(PartitionId{1});
   const relay::Overview now = look();
   EXPECT_THAT(now.workers, ::testing::ElementsAre("a", "b"));
+  EXPECT_THAT(now.cut_off, ::testing::ElementsAre("b"));
   ASSERT_EQ(now.partitions.size(), 2u);
   EXPECT_EQ(now.partitions[0].owner, "a");
   EXPECT_FALSE(now.partitions[0].is_free);
   EXPECT_TRUE(now.partitions[1].is_free);
 
+  store->heartbeat("b", 20s, {"connected"});
+  EXPECT_TRUE(look().cut_off.empty());
   store->leave("b");
   EXPECT_THAT(look().workers, ::testing::ElementsAre("a"));
   subject->clock.advance(20s);
@@ -263,6 +270,17 @@ TEST_P(RelayStoreContract, HandsOutWhatWaitsInOrder) {
   EXPECT_EQ(next(), "1 2 3 4");
   EXPECT_EQ(next(all, 2), "1 2");
   EXPECT_EQ(next(all, 2, {.sequence = GlobalSequence{2}}), "3 4");
+}
+
+TEST_P(RelayStoreContract, HandsOutNoMoreBytesThanAskedForButOneMessage) {
+  append({1, 2, 1, 3});
+  const auto payload =
+      static_cast<std::int64_t>(store->next(all, {}, {1})->messages.front().event->payload.size());
+  ASSERT_GT(payload, 0);
+  EXPECT_EQ(next(all, {.messages = 100, .bytes = 3 * payload}), "1 2 3");
+  EXPECT_EQ(next(all, {.messages = 100, .bytes = 3 * payload - 1}), "1 2");
+  EXPECT_EQ(next(all, {.messages = 100, .bytes = 0}), "1");
+  EXPECT_EQ(next(all, {.messages = 1, .bytes = 3 * payload}), "1");
 }
 
 TEST_P(RelayStoreContract, ForgetsWhatIsMarkedAndTellsTheNextOwner) {
@@ -312,7 +330,7 @@ TEST_P(RelayStoreContract, RemembersTrouble) {
                                         .error = "full"}));
   subject->clock.advance(20s);
 
-  const auto batch = store->next(all, {}, 1);
+  const auto batch = store->next(all, {}, {1});
   EXPECT_EQ(batch->messages[0].attempts, 2);
   EXPECT_EQ(batch->messages[0].backoff_left, 10s);
   const auto next = acquire(all, "b");
@@ -322,7 +340,7 @@ TEST_P(RelayStoreContract, RemembersTrouble) {
 
 TEST_P(RelayStoreContract, KnowsTheIdsOfEvents) {
   append({1});
-  const auto batch = store->next(all, {}, 1);
+  const auto batch = store->next(all, {}, {1});
   const std::vector<GlobalSequence> asked{GlobalSequence{1}, GlobalSequence{9}};
   const auto ids = store->ids_of(asked);
   ASSERT_EQ(ids.size(), 2u);

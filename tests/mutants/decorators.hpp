@@ -16,7 +16,7 @@ class NoSort final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override {
+                                            const relay::BatchLimit& limit) override {
     auto batch = ForwardingStore::next(partition, cursor, limit);
     std::reverse(batch->messages.begin(), batch->messages.end());
     return batch;
@@ -28,7 +28,7 @@ class NoParkBehind final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override {
+                                            const relay::BatchLimit& limit) override {
     auto batch = ForwardingStore::next(partition, cursor, limit);
     for (relay::PendingMessage& message : batch->messages) message.is_behind_parked = false;
     return batch;
@@ -63,9 +63,10 @@ class DropAfterThreeAttempts final : public ForwardingStore {
 class EmptyListMeansAll final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
-  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                const relay::BrokerView& broker) override {
     worker_ = worker;
-    return ForwardingStore::heartbeat(worker, ttl);
+    return ForwardingStore::heartbeat(worker, ttl, broker);
   }
   relay::Overview look(std::chrono::microseconds lease_ttl,
                        std::chrono::microseconds heartbeat_ttl) override {

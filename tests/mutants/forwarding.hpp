@@ -12,8 +12,9 @@ class ForwardingStore : public relay::Store {
   explicit ForwardingStore(relay::Store& store) noexcept : store_{store} {}
 
   std::string store_id() const override { return store_.store_id(); }
-  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
-    return store_.heartbeat(worker, ttl);
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                const relay::BrokerView& broker) override {
+    return store_.heartbeat(worker, ttl, broker);
   }
   void leave(std::string_view worker) noexcept override { store_.leave(worker); }
   relay::Overview look(std::chrono::microseconds lease_ttl,
@@ -29,7 +30,7 @@ class ForwardingStore : public relay::Store {
   }
   void release(const relay::Lease& lease) override { store_.release(lease); }
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override {
+                                            const relay::BatchLimit& limit) override {
     return store_.next(partition, cursor, limit);
   }
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {
@@ -63,6 +64,7 @@ class ForwardingPublisher : public Publisher {
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override {
     publisher_.read_back(request, partition, from);
   }
+  void probe(std::uint64_t request) override { publisher_.probe(request); }
   void flush() override { publisher_.flush(); }
 
  private:

@@ -33,7 +33,7 @@ class Claimant {
   /// "1 2 3r1": what it gets.
   std::string next(int limit = 10) {
     std::string text;
-    const auto batch = store_.next(all, {}, limit);
+    const auto batch = store_.next(all, {}, {limit});
     for (const auto& message : batch->messages) {
       if (!text.empty()) text += ' ';
       text += std::to_string(message.sequence.value());

@@ -119,6 +119,11 @@ void FileBroker::flush() {
   for (Answer& answer : answers) sink_->take(std::move(answer));
 }
 
+void FileBroker::probe(std::uint64_t request) {
+  if (sink_ == nullptr || is_down) return;
+  sink_->take({.session = session_, .request = request, .kind = Answer::Kind::alive});
+}
+
 void FileBroker::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
   if (sink_ == nullptr || is_down) return;
   Answer answer{.session = session_, .request = request, .kind = Answer::Kind::read_back};

@@ -27,6 +27,7 @@ class FileBroker final : public Publisher {
   void disconnect() noexcept override;
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
+  void probe(std::uint64_t request) override;
   void flush() override;
 
   /// Answers some messages otherwise, and doesn't store them.

@@ -27,6 +27,7 @@ class Mute final : public Publisher {
   void read_back(std::uint64_t request, PartitionId, std::uint64_t) override {
     sink_->take({.session = session_, .request = request, .kind = Answer::Kind::read_back});
   }
+  void probe(std::uint64_t) override {}
   void flush() override {}
 
   bool is_open() const noexcept { return sink_ != nullptr; }

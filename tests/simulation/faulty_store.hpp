@@ -45,8 +45,9 @@ class FaultyStore final : public relay::Store {
         interruption_{std::move(interruption)} {}
 
   std::string store_id() const override { return store_->store_id(); }
-  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
-    return disturbed([&] { return store_->heartbeat(worker, ttl); });
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                const relay::BrokerView& broker) override {
+    return disturbed([&] { return store_->heartbeat(worker, ttl, broker); });
   }
   void leave(std::string_view worker) noexcept override { store_->leave(worker); }
   relay::Overview look(std::chrono::microseconds lease_ttl,
@@ -67,7 +68,7 @@ class FaultyStore final : public relay::Store {
     });
   }
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override {
+                                            const relay::BatchLimit& limit) override {
     return disturbed([&] { return store_->next(partition, cursor, limit); });
   }
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {

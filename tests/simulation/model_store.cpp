@@ -21,7 +21,7 @@ struct ModelStore::Copy {
   std::int64_t last_redelivery = 0;
   std::map<std::int64_t, std::map<std::int64_t, Parked>> parked;
   std::set<std::int64_t> discarded;
-  std::map<std::string, std::int64_t> workers;
+  std::map<std::string, Worker> workers;
 };
 
 ModelStore::ModelStore(const Clock& clock, Truth& truth, int partition_count, Chance& chance,

@@ -145,7 +145,11 @@ class ModelStore final : public relay::Operations {
   std::int64_t last_redelivery_ = 0;
   std::map<std::int64_t, std::map<std::int64_t, Parked>> parked_;
   std::set<std::int64_t> discarded_;
-  std::map<std::string, std::int64_t> workers_;
+  struct Worker {
+    std::int64_t until = 0;
+    bool is_cut_off = false;
+  };
+  std::map<std::string, Worker> workers_;
 };
 
 }  // namespace stela::sim

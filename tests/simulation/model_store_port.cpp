@@ -80,11 +80,12 @@ class ModelStore::Port final : public relay::Store {
 
   std::string store_id() const override { return store_.id(); }
 
-  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
-    store_.workers_[std::string{worker}] = store_.now() + ttl.count();
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                const relay::BrokerView& broker) override {
+    store_.workers_[std::string{worker}] = {store_.now() + ttl.count(), broker.is_cut_off};
     return static_cast<int>(std::erase_if(store_.workers_, [&](const auto& entry) {
-      return entry.second < store_.now() - 20 * ttl.count() ||
-             entry.second > store_.now() + 2 * ttl.count();
+      return entry.second.until < store_.now() - 20 * ttl.count() ||
+             entry.second.until > store_.now() + 2 * ttl.count();
     }));
   }
   void leave(std::string_view worker) noexcept override {
@@ -105,9 +106,10 @@ class ModelStore::Port final : public relay::Store {
                                      .is_stopped = !partition.stopped.empty(),
                                      .is_needed = store_.is_needed(id)});
     }
-    for (const auto& [worker, until] : store_.workers_) {
-      if (until > now && until <= now + 2 * heartbeat_ttl.count()) {
-        overview.workers.push_back(worker);
+    for (const auto& [name, worker] : store_.workers_) {
+      if (worker.until > now && worker.until <= now + 2 * heartbeat_ttl.count()) {
+        overview.workers.push_back(name);
+        if (worker.is_cut_off) overview.cut_off.push_back(name);
       }
     }
     return overview;
@@ -152,12 +154,13 @@ class ModelStore::Port final : public relay::Store {
   }
 
   std::unique_ptr<relay::PendingBatch> next(PartitionId id, const relay::Cursor& cursor,
-                                            int limit) override {
+                                            const relay::BatchLimit& limit) override {
     auto batch = std::make_unique<PointingBatch>();
     const Partition& partition = store_.partitions_.at(id);
     for (auto it = partition.redeliveries.upper_bound(cursor.redelivery);
-         it != partition.redeliveries.end() && left(*batch, limit); ++it) {
+         it != partition.redeliveries.end(); ++it) {
       const Redelivery& redelivery = store_.redeliveries_.at(*it);
+      if (!left(*batch, redelivery.sequence, limit)) return batch;
       batch->messages.push_back(
           {.sequence = GlobalSequence{redelivery.sequence},
            .stream = redelivery.stream,
@@ -169,7 +172,7 @@ class ModelStore::Port final : public relay::Store {
     }
     const std::int64_t end = store_.open_end();
     for (auto it = partition.waiting.upper_bound(cursor.sequence.value());
-         it != partition.waiting.end() && it->first < end && left(*batch, limit); ++it) {
+         it != partition.waiting.end() && it->first < end && left(*batch, it->first, limit); ++it) {
       batch->messages.push_back(
           {.sequence = GlobalSequence{it->first},
            .stream = it->second.stream,
@@ -248,8 +251,14 @@ class ModelStore::Port final : public relay::Store {
     if (lease.epoch <= 0 && unchecked) return true;
     return partition.owner == lease.owner && partition.epoch == lease.epoch;
   }
-  static bool left(const relay::PendingBatch& batch, int limit) noexcept {
-    return static_cast<int>(batch.messages.size()) < limit;
+  bool left(const relay::PendingBatch& batch, std::int64_t sequence,
+            const relay::BatchLimit& limit) const {
+    if (batch.messages.empty()) return limit.messages > 0;
+    auto bytes = static_cast<std::int64_t>(store_.event(sequence).payload.size());
+    for (const relay::PendingMessage& message : batch.messages) {
+      bytes += static_cast<std::int64_t>(message.event->payload.size());
+    }
+    return static_cast<int>(batch.messages.size()) < limit.messages && bytes <= limit.bytes;
   }
 
   ModelStore& store_;

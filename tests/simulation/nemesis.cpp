@@ -164,6 +164,17 @@ void Simulation::strike_broker(Fault fault, Time length) {
     case Fault::late_bytes:
       broker_.faults.late_bytes = 0.8;
       return later([this] { broker_.faults.late_bytes = 0; });
+    case Fault::deaf:
+      if (Node* const node = any_node()) node->publisher.go_deaf();
+      return;
+    case Fault::cut_off:
+      if (Node* const node = any_node()) {
+        // Long enough for the others to take over, now and then.
+        const Time until = world_.now() + 4 * length;
+        broker_.unreachable[node->number] = until;
+        node->publisher.break_connection();
+      }
+      return;
     case Fault::slow_network:
       broker_.faults.slowest = chance.between(10 * ms, 2 * options_.publish_timeout.count() * ms);
       return later([this] { broker_.faults.slowest = 2 * ms; });

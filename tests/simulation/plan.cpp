@@ -19,13 +19,16 @@ Plan Plan::draw(std::uint64_t seed) {
 
 std::string_view to_string(Fault fault) noexcept {
   static constexpr std::array<std::string_view, static_cast<std::size_t>(Fault::count)> names{
-      "kill",           "pause",        "disconnect",   "broker_down",
-      "broker_full",    "missing",      "forbids",      "lose_replies",
-      "late_bytes",     "slow_network", "store_busy",   "store_full",
-      "clock_step",     "join",         "leave",        "resize",
-      "poison",         "reject",       "retry_parked", "discard_parked",
-      "republish",      "replay",       "tail_lost",    "tail_unreadable",
-      "foreign_writer", "aged_out"};
+      "kill",           "pause",           "disconnect",
+      "broker_down",    "broker_full",     "missing",
+      "forbids",        "lose_replies",    "late_bytes",
+      "deaf",           "cut_off",         "slow_network",
+      "store_busy",     "store_full",      "clock_step",
+      "join",           "leave",           "resize",
+      "poison",         "reject",          "retry_parked",
+      "discard_parked", "republish",       "replay",
+      "tail_lost",      "tail_unreadable", "foreign_writer",
+      "aged_out"};
   return names[static_cast<std::size_t>(fault)];
 }
 

@@ -25,6 +25,8 @@ enum class Fault : std::uint8_t {
   broker_forbids,
   lose_replies,
   late_bytes,
+  deaf,
+  cut_off,
   slow_network,
   store_busy,
   store_full,

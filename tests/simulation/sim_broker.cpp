@@ -134,11 +134,11 @@ void SimPublisher::connect(std::uint64_t session, AnswerSink& sink) {
   connection_->sink = &sink;
   World& world = broker_.world();
   const Time delay = world.chance.between(ms / 10, broker_.faults.slowest);
-  const bool up = broker_.is_up() || broker_.clients_buffer;
+  const bool up = broker_.is_reachable(worker_) || broker_.clients_buffer;
   world.after(delay, [broker = &broker_, connection = connection_, up] {
     if (!connection->alive) return;
     Answer answer{.session = connection->session,
-                  .kind = up && (broker->is_up() || broker->clients_buffer)
+                  .kind = up && (broker->is_reachable(connection->worker) || broker->clients_buffer)
                               ? Answer::Kind::connected
                               : Answer::Kind::disconnected};
     if (answer.kind == Answer::Kind::disconnected) connection->alive = false;
@@ -207,6 +207,10 @@ void SimPublisher::read_back(std::uint64_t request, PartitionId partition, std::
   send([=](SimBroker& broker) { return broker.read_back(partition, request, from); }, false);
 }
 
+void SimPublisher::probe(std::uint64_t request) {
+  send([=](SimBroker&) { return Answer{.request = request, .kind = Answer::Kind::alive}; }, false);
+}
+
 void SimPublisher::send(Request request, bool publishes) {
   if (broker_.clients_buffer && publishes && !broker_.is_up()) {
     buffer_.push_back(std::move(request));
@@ -219,9 +223,10 @@ void SimPublisher::send(Request request, bool publishes) {
   connection.last_arrival = std::max(connection.last_arrival, world.now() + delay);
   const std::uint64_t number = ++connection.sent;
   if (publishes) ++connection.publishing;
-  world.at(connection.last_arrival, [broker = &broker_, connection = connection_, number, publishes,
+  const auto published = publishes ? std::optional{world.now()} : std::nullopt;
+  world.at(connection.last_arrival, [broker = &broker_, connection = connection_, number, published,
                                      request = std::move(request)] {
-    arrive(*broker, connection, number, publishes, request);
+    arrive(*broker, connection, number, published, request);
   });
   if (!publishes) return;
   if (breaks_at_next_) return break_connection();
@@ -230,9 +235,9 @@ void SimPublisher::send(Request request, bool publishes) {
 }
 
 void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
-                          bool publishes, const Request& request) {
+                          std::optional<Time> published, const Request& request) {
   if (connection->alive) {
-    if (broker.is_up()) reply(broker, connection, publishes, request(broker));
+    if (broker.is_up()) reply(broker, connection, published, request(broker));
     return;
   }
   // A dead connection's bytes: the server takes them, and nobody hears of it.
@@ -246,22 +251,29 @@ void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, st
   });
 }
 
-void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection, bool publishes,
-                         Answer answer) {
+void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection,
+                         std::optional<Time> published, Answer answer) {
   World& world = broker.world();
-  const bool is_lost = world.chance.happens(broker.faults.lose_reply) ||
+  const bool is_lost = connection->deaf || world.chance.happens(broker.faults.lose_reply) ||
                        (broker.on_reply && broker.on_reply(connection->worker));
   if (is_lost) {
-    if (publishes) ++broker.hits;
+    if (!published) return;
+    ++broker.hits;
+    --connection->publishing;
+    broker.truth().allow_duplicates(1);
     return;
   }
   Time delay = world.chance.between(ms / 20, broker.faults.slowest);
   if (!connection->alive) delay += world.chance.between(ms, 20 * ms);
   connection->last_reply = std::max(connection->last_reply, world.now() + delay);
   answer.session = connection->session;
+  // Nobody waits that long: it may be sent again meanwhile.
+  if (published && connection->last_reply > *published + second) {
+    broker.truth().allow_duplicates(1);
+  }
   // A reply of a session that is over may still reach the worker: telling them apart is its task.
-  world.at(connection->last_reply, [connection, publishes, answer = std::move(answer)] {
-    if (publishes) --connection->publishing;
+  world.at(connection->last_reply, [connection, published, answer = std::move(answer)] {
+    if (published) --connection->publishing;
     connection->sink->take(answer);
   });
 }

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -36,6 +37,13 @@ class SimBroker {
   /// Every connection breaks, and none can be made.
   void go_down();
   void come_back();
+
+  /// Until when these workers, and no others, can't connect.
+  std::map<int, Time> unreachable;
+  bool is_reachable(int worker) const {
+    const auto found = unreachable.find(worker);
+    return up_ && (found == unreachable.end() || found->second <= world_.now());
+  }
 
   /// Refuses with "full".
   void set_full(bool full) noexcept { full_ = full; }
@@ -115,6 +123,7 @@ class SimPublisher final : public Publisher {
   void disconnect() noexcept override;
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
+  void probe(std::uint64_t request) override;
   void flush() override {}
 
   /// 0 if there is none.
@@ -124,6 +133,10 @@ class SimPublisher final : public Publisher {
   void break_connection(bool late = false);
   /// It breaks behind the next message.
   void break_at_next() noexcept { breaks_at_next_ = true; }
+  /// From now on nothing comes back on it, and nobody is told.
+  void go_deaf() noexcept {
+    if (connection_) connection_->deaf = true;
+  }
 
  private:
   /// What stands between one client and the server.
@@ -131,6 +144,7 @@ class SimPublisher final : public Publisher {
     int worker = 0;
     std::uint64_t session = 0;
     bool alive = true;
+    bool deaf = false;
     /// When its last byte arrives: nothing overtakes it.
     Time last_arrival = 0;
     Time last_reply = 0;
@@ -147,10 +161,11 @@ class SimPublisher final : public Publisher {
   using Request = std::function<Answer(SimBroker&)>;
   void send(Request request, bool publishes);
   void flush_buffer();
+  /// `published` is when it was sent, of a message.
   static void arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
-                     bool publishes, const Request& request);
-  static void reply(SimBroker& broker, const ConnectionPtr& connection, bool publishes,
-                    Answer answer);
+                     std::optional<Time> published, const Request& request);
+  static void reply(SimBroker& broker, const ConnectionPtr& connection,
+                    std::optional<Time> published, Answer answer);
   void die(bool late = false);
 
   SimBroker& broker_;

@@ -269,6 +269,7 @@ void Simulation::count(const Answer& answer, int number) {
       if (answer.last_sequence == 0 && answer.first_sequence > 1) return met(Row::found_aged_out);
       return met(answer.found.size() > 1 ? Row::found_ours : Row::found_nothing_new);
     case Answer::Kind::connected:
+    case Answer::Kind::alive:
     case Answer::Kind::unknown:
       return;
   }
@@ -281,7 +282,7 @@ void Simulation::on_incident(const Incident& incident) {
     note("  " + std::string{relay::to_string(incident.kind)} + " " + incident.partition.label() +
          " event " + std::to_string(incident.sequence.value()) + ": " + incident.text);
   }
-  if (incident.kind == Incident::Kind::broker_down && incident.text.starts_with("an answer")) {
+  if (incident.kind == Incident::Kind::publish_failed && incident.text.starts_with("no answer")) {
     ++outcome_.rows[static_cast<std::size_t>(Row::timed_out)];
   }
 }
@@ -311,6 +312,7 @@ void Simulation::heal() {
   broker_.set_missing(false);
   broker_.set_forbidding(false);
   broker_.rejected.clear();
+  broker_.unreachable.clear();
   if (!broker_.is_up()) broker_.come_back();
   if (nodes_.empty()) start_node();
   for (auto& node : nodes_) {

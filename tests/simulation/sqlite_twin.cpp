@@ -74,9 +74,10 @@ class SharedStore::ComparingPort final : public relay::Store {
 
   std::string store_id() const override { return sqlite_.store_id(); }
 
-  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override {
-    const int purged = sqlite_.heartbeat(worker, ttl);
-    compare("heartbeat", "what was purged", purged, model_->heartbeat(worker, ttl));
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                const relay::BrokerView& broker) override {
+    const int purged = sqlite_.heartbeat(worker, ttl, broker);
+    compare("heartbeat", "what was purged", purged, model_->heartbeat(worker, ttl, broker));
     return purged;
   }
   void leave(std::string_view worker) noexcept override {
@@ -93,6 +94,8 @@ class SharedStore::ComparingPort final : public relay::Store {
     for (std::size_t i = 0; i < found.workers.size(); ++i) {
       compare("look", "a worker", found.workers[i], expected.workers[i]);
     }
+    compare("look", "the number of workers that are cut off", std::ssize(found.cut_off),
+            std::ssize(expected.cut_off));
     compare("look", "the number of partitions", std::ssize(found.partitions),
             std::ssize(expected.partitions));
     for (std::size_t i = 0; i < found.partitions.size(); ++i) {
@@ -139,7 +142,7 @@ class SharedStore::ComparingPort final : public relay::Store {
   }
 
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override {
+                                            const relay::BatchLimit& limit) override {
     auto found = sqlite_.next(partition, cursor, limit);
     const auto expected = model_->next(partition, cursor, limit);
     const std::string call = "next of " + partition.label();

@@ -13,6 +13,7 @@
 namespace stela::test {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -106,8 +107,9 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   EXPECT_EQ(many.out, "CRITICAL: pending is 3, more than 2\n");
   const Ran nagios = check({"--max-pending", "2", "--format", "nagios"});
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
-  EXPECT_THAT(nagios.out,
-              HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 lost=0;;0 stopped=0;;0"));
+  EXPECT_THAT(
+      nagios.out,
+      HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 lost=0;;0 cut_off=0;0; stopped=0;;0"));
   EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
@@ -269,14 +271,29 @@ TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
 TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  RawSqlite{db_}.run("INSERT INTO outbox_workers VALUES ('full', '" + std::string{host.data()} +
-                     "', " + std::to_string(getpid()) + ", 0, 1), ('gone', '" + host.data() +
-                     "', 2147483647, 0, 1), ('far', 'elsewhere.invalid', 1, 0, 1)");
+  RawSqlite{db_}.run(
+      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) "
+      "VALUES ('full', '" +
+      std::string{host.data()} + "', " + std::to_string(getpid()) + ", 0, 1), ('gone', '" +
+      host.data() + "', 2147483647, 0, 1), ('far', 'elsewhere.invalid', 1, 0, 1)");
   const std::string seen = outbox({"workers"}).out;
   EXPECT_THAT(seen, HasSubstr("silent, its process runs"));
   EXPECT_THAT(seen, HasSubstr("no, its process has ended"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               HasSubstr("it can't write to the database, or hangs: see its log"));
+}
+
+TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
+  RawSqlite raw{db_};
+  raw.run(
+      "INSERT INTO outbox_workers VALUES ('here', 'h', 1, 0, 4102444800000000, 'connected', 0),"
+      " ('away', 'h', 2, 0, 4102444800000000, 'down: no server answers', 1)");
+  EXPECT_THAT(outbox({"workers"}).out,
+              AllOf(HasSubstr("connected"), HasSubstr("down: no server answers")));
+  EXPECT_EQ(outbox({"check"}).out, "WARNING: cut_off is 1, more than 0\n");
+
+  raw.run("UPDATE outbox_workers SET is_cut_off = 1");
+  EXPECT_THAT(outbox({"check"}).out, HasSubstr("workers is 0, fewer than 1"));
 }
 
 TEST_F(ToolOutbox, PurgeKeepsWhatIsYoung) {

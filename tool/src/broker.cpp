@@ -44,6 +44,7 @@ RelayOptions relay_options(const Settings& settings) {
   options.heartbeat_ttl = settings.duration("outbox.heartbeat_ttl");
   options.batch_size = count("outbox.batch_size");
   options.window = count("outbox.window");
+  options.max_in_flight_bytes = settings.integer("outbox.max_in_flight_bytes");
   options.idle_backoff = std::chrono::milliseconds{settings.integer("outbox.idle_backoff_ms")};
   options.claim_ttl = settings.duration("outbox.claim_ttl");
   options.publish_timeout = settings.duration("outbox.publish_timeout");

@@ -108,6 +108,11 @@ void Publisher::read_back(std::uint64_t request, PartitionId partition, std::uin
   if (session_) session_->read_back(request, partition, from);
 }
 
+void Publisher::probe(std::uint64_t request) {
+  if (!session_) return;
+  worker_->post([session = session_, request] { session->probe(request); });
+}
+
 void Publisher::flush() {
   if (session_) session_->flush();
 }

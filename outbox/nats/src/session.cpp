@@ -169,7 +169,7 @@ void Session::publish(const OutgoingMessage& message) {
     return;
   }
   answer({.request = message.request,
-          .kind = status == NATS_MAX_PAYLOAD ? Answer::Kind::refused : Answer::Kind::unknown,
+          .kind = status == NATS_MAX_PAYLOAD ? Answer::Kind::refused : Answer::Kind::disconnected,
           .detail = "publishing to " + subject + ": " + natsStatus_GetText(status)});
 }
 
@@ -213,6 +213,16 @@ void Session::on_reply(natsConnection* connection, natsSubscription*, natsMsg* r
   Answer answer = read_reply(raw);
   answer.request = number_in(name);
   if (answer.request != 0) session.answer(std::move(answer));
+}
+
+void Session::probe(std::uint64_t request) {
+  const auto limit = options_.publish_timeout.count();
+  const natsStatus status =
+      connection_ ? natsConnection_FlushTimeout(connection_.get(), limit) : NATS_CONNECTION_CLOSED;
+  if (status == NATS_OK) return answer({.request = request, .kind = Answer::Kind::alive});
+  answer({.request = request,
+          .kind = Answer::Kind::disconnected,
+          .detail = std::string{"the server doesn't answer: "} + natsStatus_GetText(status)});
 }
 
 // --- reading back

@@ -38,6 +38,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void publish(const OutgoingMessage& message);
   void flush();
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from);
+  /// Waits for the server, as long as for a message.
+  void probe(std::uint64_t request);
 
  private:
   /// What nats.c keeps of us until it says that it is done.

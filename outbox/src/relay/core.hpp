@@ -9,6 +9,7 @@
 #include <stela/outbox/publisher.hpp>
 #include <stela/outbox/relay_options.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -77,8 +78,17 @@ struct Core {
   Counts counts = {};
   /// The open session, 0 if there is none.
   std::uint64_t session = 0;
-  /// A lane found that the session can't be relied on: the worker has to open another.
+  /// The publisher refused a call: the worker has to open another session.
   bool session_failed = false;
+  /// A lane misses an answer: the worker has to ask whether the session lives.
+  bool session_doubted = false;
+  /// Lanes that wait for a read-back.
+  int reading = 0;
+  /// Payload that is in flight, or in memory on its way there, of all lanes; and a lane's share.
+  std::int64_t bytes = 0;
+  std::int64_t share_of_bytes = 0;
+  /// What is being sent waits from then on until leases and answers were looked after.
+  Steady step_end = never;
   std::uint64_t last_request = 0;
 
   /// A request is named by a number that grows; its low bits say for which partition it is.
@@ -91,6 +101,12 @@ struct Core {
   }
 
   Steady now() const { return clock.steady_now(); }
+  bool is_full() const noexcept { return bytes >= options.max_in_flight_bytes; }
+  /// How many bytes a lane that has `mine` may add: the rest of its share, or half of what nobody
+  /// uses.
+  std::int64_t room_for(std::int64_t mine) const noexcept {
+    return std::max(share_of_bytes - mine, (options.max_in_flight_bytes - bytes) / 2);
+  }
   void report(Incident::Kind kind, PartitionId partition, GlobalSequence sequence,
               std::string text) {
     observer.on_incident({kind, partition, sequence, std::move(text)});

@@ -47,22 +47,24 @@ std::size_t FencedLane::window() const noexcept {
   return suspects_ > 0 ? std::min(suspects_window_, window) : window;
 }
 
-int FencedLane::wanted(int budget) const noexcept {
+BatchLimit FencedLane::wanted(int budget) const {
   const std::size_t open = flight_.size() - acknowledged_;
-  if (open >= window()) return 0;
+  const Steady now = core_.now();
+  if (open >= window() || core_.is_full()) return {};
+  if (now >= look_again_ || now >= core_.step_end) return {};
   const auto room = static_cast<int>(window() - open);
   // A fetch costs a transaction: not for the few places that the last answers made free.
-  if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) {
-    return 0;
-  }
-  return std::min({room, core_.options.batch_size, budget});
+  if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) return {};
+  const std::int64_t most_bytes = std::min(byte_window_.size() - bytes_, core_.room_for(bytes_));
+  if (open > 0 && most_bytes < byte_window_.size() / 2) return {};
+  return {.messages = std::min({room, core_.options.batch_size, budget}), .bytes = most_bytes};
 }
 
 void FencedLane::send(int& budget) {
   bool sent = false;
   while (is_owned() && state_ == State::ready && !is_backing_off()) {
-    const int limit = wanted(budget);
-    if (limit <= 0) break;
+    const BatchLimit limit = wanted(budget);
+    if (limit.messages <= 0) break;
     std::unique_ptr<PendingBatch> batch;
     if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
     if (batch->messages.empty()) break;
@@ -72,18 +74,37 @@ void FencedLane::send(int& budget) {
     const auto messages = sort_out(*batch, note);
     if (!advance(note, !messages.empty())) break;
     if (!messages.empty() && !charge_suspect(*messages.front())) break;
-    for (const PendingMessage* const message : messages) publish(*message);
-    // What is sent again comes first in a batch, and what waits behind it.
-    for (const PendingMessage& message : batch->messages) {
-      if (message.redelivery > 0) cursor_.redelivery = message.redelivery;
-      if (message.redelivery == 0) cursor_.sequence = message.sequence;
-    }
+    sent = sent || !messages.empty();
     budget -= static_cast<int>(batch->messages.size());
     core_.counts.claimed += static_cast<std::int64_t>(messages.size());
-    sent = sent || !messages.empty();
+    if (!publish(*batch, messages)) break;
   }
   if (sent) core_.publisher.flush();
   acquit_survived();
+}
+
+bool FencedLane::publish(const PendingBatch& batch,
+                         const std::vector<const PendingMessage*>& messages) {
+  auto next = messages.begin();
+  for (const PendingMessage& message : batch.messages) {
+    if (next != messages.end() && *next == &message) {
+      // Each may wait for the socket.
+      if (next != messages.begin() && core_.now() >= core_.step_end) return false;
+      publish(message);
+      ++next;
+    }
+    move_behind(message);
+  }
+  return true;
+}
+
+/// What is sent again comes first in a batch, and what waits behind it.
+void FencedLane::move_behind(const PendingMessage& message) {
+  if (message.redelivery > 0) {
+    cursor_.redelivery = message.redelivery;
+  } else {
+    cursor_.sequence = message.sequence;
+  }
 }
 
 std::vector<const PendingMessage*> FencedLane::sort_out(const PendingBatch& batch,
@@ -169,7 +190,9 @@ void FencedLane::publish(const PendingMessage& message) {
   sent.message.event = nullptr;
   sent.event_id = message.event->id;
   sent.position = tail_position_ + 1;
+  sent.bytes = static_cast<std::int64_t>(message.event->payload.size());
   sent.sent = core_.now();
+  add_bytes(sent.bytes);
 
   write_message_id(sent.event_id, message, next_id_);
   const OutgoingMessage outgoing{.request = sent.request,
@@ -214,6 +237,7 @@ void FencedLane::on_answer(const Answer& answer) {
   InFlight* const message = find(answer.request);
   if (message == nullptr || message->answered) return;
   message->answered = true;
+  add_bytes(-message->bytes);
   if (answer.kind == Answer::Kind::stored) {
     on_stored(*message, answer);
   } else {
@@ -227,6 +251,7 @@ void FencedLane::on_stored(InFlight& message, const Answer& answer) {
     return on_failure(message, Answer::Kind::stored_before, "stored at another place");
   }
   message.stored = true;
+  byte_window_.on_stored(message.bytes, core_.now() - message.sent, core_.options.publish_timeout);
   while (acknowledged_ < flight_.size() && flight_[acknowledged_].stored) ++acknowledged_;
   // An answer that overtook another: what became of that one is unknown.
   const bool overtook = acknowledged_ == 0 || flight_[acknowledged_ - 1].request < message.request;
@@ -234,9 +259,7 @@ void FencedLane::on_stored(InFlight& message, const Answer& answer) {
 }
 
 void FencedLane::on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail) {
-  if (kind == Answer::Kind::unknown || kind == Answer::Kind::disconnected) {
-    core_.session_failed = true;
-  }
+  if (kind == Answer::Kind::unknown) core_.session_doubted = true;
   if (state_ == State::ready) state_ = State::settling;
   if (failure_ && failure_->position <= message.position) return;
   failure_ = Failure{message.message, kind, detail, message.position};
@@ -316,18 +339,29 @@ void FencedLane::on_time() {
   if (!is_owned()) return;
   const Steady now = core_.now();
   const Steady limit = now - core_.options.publish_timeout;
-  if (state_ == State::reading && asked_ <= limit) core_.session_failed = true;
+  if (state_ == State::reading && asked_ <= limit) miss("no answer to a read-back");
   for (const InFlight& sent : flight_) {
     if (sent.answered) continue;
-    if (sent.sent <= limit) core_.session_failed = true;
+    if (sent.sent <= limit) miss("no answer to a message");
     break;
   }
-  if (state_ == State::doubtful) ask();
+  if (state_ == State::ready && flight_.empty() && now >= look_again_) doubt();
+  if (state_ == State::doubtful && is_owned()) ask();
+}
+
+void FencedLane::miss(const std::string& what) {
+  core_.session_doubted = true;
+  byte_window_.on_missed();
+  core_.report(Incident::Kind::publish_failed, partition(), {}, what);
+  doubt();
+  // The first may have got lost.
+  if (++fruitless_ > 1) back_off(what);
 }
 
 Steady FencedLane::deadline() const {
   if (!is_owned()) return never;
   Steady earliest = is_backing_off() ? held_until() : never;
+  if (state_ == State::ready && flight_.empty()) earliest = std::min(earliest, look_again_);
   if (state_ == State::reading) {
     earliest = std::min(earliest, asked_ + core_.options.publish_timeout);
   }

@@ -1,6 +1,7 @@
 // A partition whose order the broker keeps: each message names the one that it must follow.
 #pragma once
 
+#include "relay/byte_window.hpp"
 #include "relay/fifo.hpp"
 #include "relay/lane.hpp"
 
@@ -44,6 +45,7 @@ class FencedLane final : public Lane {
     EventId event_id = {};
     /// Where it will stand at the broker.
     std::uint64_t position = 0;
+    std::int64_t bytes = 0;
     Steady sent = {};
     bool answered = false;
     bool stored = false;
@@ -63,7 +65,10 @@ class FencedLane final : public Lane {
 
   // Publishing.
   std::size_t window() const noexcept;
-  int wanted(int budget) const noexcept;
+  relay::BatchLimit wanted(int budget) const;
+  /// True if all of them went; the rest waits for the next step.
+  bool publish(const PendingBatch& batch, const std::vector<const PendingMessage*>& messages);
+  void move_behind(const PendingMessage& message);
   std::vector<const PendingMessage*> sort_out(const PendingBatch& batch, Advance& advance);
   bool gave_up_killer(const PendingMessage& message);
   bool charge_suspect(const PendingMessage& message);
@@ -76,13 +81,18 @@ class FencedLane final : public Lane {
   void on_stored(InFlight& message, const Answer& answer);
   void on_failure(const InFlight& message, Answer::Kind kind, const std::string& detail);
   void settle();
+  /// An answer didn't come: nobody knows where the partition stands. Other lanes go on.
+  void miss(const std::string& what);
   InFlight* find(std::uint64_t request) noexcept;
   Advance progress() const;
   bool advance(const Advance& advance, bool durable);
 
   // Doubt, and the way out of it.
   void doubt();
+  void add_bytes(std::int64_t bytes) noexcept;
   void ask();
+  /// Few enough lanes read back; those that are in trouble leave room for the others.
+  bool may_ask() const noexcept;
   void on_read_back(const Answer& answer);
   /// The reason to stop the partition that the answer gives; empty if there is none.
   std::string_view contradiction(const Answer& answer) const;
@@ -117,8 +127,13 @@ class FencedLane final : public Lane {
   GlobalSequence suspect_ = {};
   /// That one as it was before it was charged; unset once the charge is taken back.
   std::optional<PendingMessage> charged_;
+  /// What is in flight and not answered.
+  std::int64_t bytes_ = 0;
+  ByteWindow byte_window_;
   std::uint64_t asked_request_ = 0;
   Steady asked_ = {};
+  /// Somebody may have changed the stream since.
+  Steady look_again_ = {};
   std::optional<Failure> failure_;
   /// Doubts in a row that brought nothing.
   int fruitless_ = 0;

@@ -11,6 +11,12 @@ namespace {
 /// A message id is the event's id, with ".r<redelivery>" behind it for what was published before.
 constexpr std::size_t event_id_size = 36;
 
+/// So many lanes of a worker read back at a time, and of those that are in trouble half as many.
+constexpr int most_reading = 64;
+
+/// However well all goes, the stream is looked at so often.
+constexpr auto look_interval = std::chrono::minutes{1};
+
 std::string_view event_id_in(std::string_view message_id) noexcept {
   return message_id.substr(0, event_id_size);
 }
@@ -18,9 +24,11 @@ std::string_view event_id_in(std::string_view message_id) noexcept {
 }  // namespace
 
 void FencedLane::doubt() {
+  if (state_ == State::reading) --core_.reading;
   state_ = State::doubtful;
   // What was acknowledged and not marked is found again at the broker.
   flight_.clear();
+  add_bytes(-bytes_);
   acknowledged_ = 0;
   cursor_ = {};
   tail_position_ = broker_sequence_;
@@ -28,9 +36,19 @@ void FencedLane::doubt() {
   tail_ = published_through_;
 }
 
+void FencedLane::add_bytes(std::int64_t bytes) noexcept {
+  bytes_ += bytes;
+  core_.bytes += bytes;
+}
+
+bool FencedLane::may_ask() const noexcept {
+  return core_.reading < (is_in_trouble() ? most_reading / 2 : most_reading);
+}
+
 void FencedLane::ask() {
-  if (core_.session == 0 || is_backing_off()) return;
+  if (core_.session == 0 || is_backing_off() || !may_ask()) return;
   state_ = State::reading;
+  ++core_.reading;
   asked_request_ = core_.name_request(partition());
   asked_ = core_.now();
   ++core_.counts.read_backs;
@@ -75,10 +93,7 @@ void FencedLane::on_read_back(const Answer& answer) {
     doubt();
     return on_misfit(answer.detail);
   }
-  if (answer.kind != Answer::Kind::read_back) {
-    core_.session_failed = true;
-    return doubt();
-  }
+  if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
   if (adopted_) {
     if (adopt(answer)) resume();
     return;
@@ -181,6 +196,7 @@ void FencedLane::drop_stored_failure(const Answer& answer) {
 void FencedLane::resume() {
   doubt();
   state_ = State::ready;
+  look_again_ = core_.now() + look_interval;
   if (failure_) return act_on(*std::exchange(failure_, std::nullopt));
   if (!misfit().empty()) recover();
 }

@@ -76,6 +76,8 @@ class Lane {
   /// Counts and reports what was noted.
   void count(const Advance& advance);
   bool is_backing_off() const { return core_.now() < held_until_; }
+  /// It has been backed off since it last published something.
+  bool is_in_trouble() const noexcept { return attempts_ > 0; }
   Steady held_until() const noexcept { return held_until_; }
 
   /// Runs a store call; what it throws holds the lane for a moment. False if it threw. That a newer

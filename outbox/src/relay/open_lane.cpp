@@ -8,14 +8,40 @@
 
 namespace stela::relay {
 
+namespace {
+
+std::int64_t bytes_of(const PendingMessage& message) noexcept {
+  return static_cast<std::int64_t>(message.event->payload.size());
+}
+
+}  // namespace
+
 void OpenLane::forget() {
-  entries_.clear();
+  remove_if([](const Entry&) { return true; });
   streams_.clear();
   requests_.clear();
   ready_.clear();
   held_.clear();
   cursor_ = {};
-  stored_ = 0;
+  stored_ = missed_ = 0;
+  bytes_in_flight_ = 0;
+}
+
+template <class Condition>
+void OpenLane::remove_if(const Condition& is_done) {
+  std::int64_t removed = 0;
+  entries_.remove_if([&](const Entry& entry) {
+    if (!is_done(entry)) return false;
+    removed += bytes_of(entry.message);
+    return true;
+  });
+  bytes_ -= removed;
+  core_.bytes -= removed;
+}
+
+void OpenLane::land(Entry& entry) noexcept {
+  entry.state = State::waiting;
+  bytes_in_flight_ -= bytes_of(entry.message);
 }
 
 // --- sending
@@ -23,7 +49,9 @@ void OpenLane::forget() {
 void OpenLane::send(int& budget) {
   bool sent = false;
   const auto window = static_cast<std::size_t>(core_.options.window);
-  while (budget > 0 && requests_.size() < window && is_owned() && !core_.session_failed) {
+  while (budget > 0 && requests_.size() < window && is_owned() && !core_.session_failed &&
+         core_.now() < core_.step_end &&
+         (requests_.empty() || bytes_in_flight_ < byte_window_.size())) {
     if (ready_.empty()) {
       if (is_backing_off() || !fetch(budget)) break;
       continue;
@@ -41,8 +69,13 @@ bool OpenLane::fetch(int budget) {
   // What waits behind slow streams is bounded, and so is memory.
   const auto most = static_cast<std::size_t>(core_.options.window) * 2;
   if (entries_.size() >= most) return false;
-  const int limit =
-      std::min({core_.options.batch_size, budget, static_cast<int>(most - entries_.size())});
+  // What was stored and not marked takes room that others need.
+  if (core_.is_full() && stored_ > 0 && !advance(progress(), false)) return false;
+  const std::int64_t most_bytes = core_.room_for(bytes_);
+  if (core_.is_full() || (!entries_.empty() && most_bytes <= 0)) return false;
+  const BatchLimit limit{.messages = std::min({core_.options.batch_size, budget,
+                                               static_cast<int>(most - entries_.size())}),
+                         .bytes = most_bytes};
   std::shared_ptr<const PendingBatch> batch;
   if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) return false;
   if (batch->messages.empty()) return false;
@@ -59,7 +92,11 @@ bool OpenLane::fetch(int budget) {
     }
   }
   core_.counts.claimed += static_cast<std::int64_t>(fetched.size());
-  for (Entry& entry : fetched) enqueue(entry);
+  for (Entry& entry : fetched) {
+    bytes_ += bytes_of(entry.message);
+    core_.bytes += bytes_of(entry.message);
+    enqueue(entry);
+  }
   // What others had claimed may come late, and a run of neighbours is marked as a range.
   entries_.merge(fetched, [](const Entry& a, const Entry& b) {
     const PendingMessage& m = a.message;
@@ -110,6 +147,7 @@ void OpenLane::publish(Entry& entry) {
   const std::uint64_t request = core_.name_request(partition());
   entry.sent = core_.now();
   entry.state = State::in_flight;
+  bytes_in_flight_ += bytes_of(entry.message);
   requests_.emplace(request, &entry);
   std::string id = entry.message.event->id.to_string();
   if (entry.message.is_republished) id += ".r" + std::to_string(entry.message.redelivery);
@@ -133,7 +171,7 @@ void OpenLane::on_answer(const Answer& answer) {
   if (!is_owned() || found == requests_.end()) return;
   Entry& entry = *found->second;
   requests_.erase(found);
-  entry.state = State::waiting;
+  land(entry);
   switch (answer.kind) {
     case Answer::Kind::stored:
     case Answer::Kind::stored_before:
@@ -153,15 +191,26 @@ void OpenLane::on_answer(const Answer& answer) {
       if (!is_backing_off()) back_off(answer.detail);
       break;
     default:
-      core_.session_failed = true;
+      miss(answer.detail);
   }
   if (is_owned()) ready_.push_front(&entry);
 }
 
+void OpenLane::miss(const std::string& what) {
+  core_.session_doubted = true;
+  byte_window_.on_missed();
+  core_.report(Incident::Kind::publish_failed, partition(), {}, what);
+  // The first may have got lost.
+  if (++missed_ > 1 && !is_backing_off()) back_off(what);
+}
+
 void OpenLane::on_stored(Entry& entry, const Answer& answer) {
   entry.state = State::stored;
+  byte_window_.on_stored(bytes_of(entry.message), core_.now() - entry.sent,
+                         core_.options.publish_timeout);
   entry.broker_sequence = answer.broker_sequence;
   ++stored_;
+  missed_ = 0;
   shift(entry);
 }
 
@@ -225,11 +274,11 @@ void OpenLane::give_up(Entry& entry, ParkedMessage::Reason reason, const std::st
   const std::int64_t stream = entry.message.stream;
   if (skip) {
     shift(entry);
-    entries_.remove_if([&](const Entry& other) { return &other == &entry; });
+    remove_if([&](const Entry& other) { return &other == &entry; });
     return;
   }
   streams_.erase(stream);
-  entries_.remove_if([&](const Entry& other) {
+  remove_if([&](const Entry& other) {
     return other.message.stream == stream && !other.message.is_republished;
   });
   for (Entry& left : entries_) {
@@ -274,7 +323,7 @@ bool OpenLane::advance(const Advance& advance, bool durable) {
     return false;
   }
   count(advance);
-  entries_.remove_if([](const Entry& entry) { return entry.state == State::stored; });
+  remove_if([](const Entry& entry) { return entry.state == State::stored; });
   stored_ = 0;
   return true;
 }
@@ -292,7 +341,7 @@ void OpenLane::on_session_lost() {
   requests_.clear();
   ready_.clear();
   for (Entry& entry : entries_) {
-    if (entry.state == State::in_flight) entry.state = State::waiting;
+    if (entry.state == State::in_flight) land(entry);
     if (entry.state != State::waiting) continue;
     const Stream& stream = streams_.find(entry.message.stream)->second;
     if (stream.first == &entry && stream.held_until == Steady{}) ready_.push_back(&entry);
@@ -309,9 +358,14 @@ void OpenLane::on_time() {
     ready_.push_back(stream->second.first);
     return true;
   });
-  if (requests_.empty()) return;
-  const Steady oldest = requests_.begin()->second->sent;
-  if (oldest + core_.options.publish_timeout <= now) core_.session_failed = true;
+  while (is_owned() && !requests_.empty()) {
+    Entry& oldest = *requests_.begin()->second;
+    if (oldest.sent + core_.options.publish_timeout > now) return;
+    requests_.erase(requests_.begin());
+    land(oldest);
+    ready_.push_front(&oldest);
+    miss("no answer to a message");
+  }
 }
 
 Steady OpenLane::deadline() const {

@@ -1,6 +1,7 @@
 // A partition whose broker takes what comes: order is kept per stream, by waiting.
 #pragma once
 
+#include "relay/byte_window.hpp"
 #include "relay/lane.hpp"
 
 #include <cstdint>
@@ -62,9 +63,16 @@ class OpenLane final : public Lane {
 
   void on_stored(Entry& entry, const Answer& answer);
   void on_rejected(Entry& entry, const std::string& error);
+  /// An answer didn't come: what it was for is sent again.
+  void miss(const std::string& what);
   void give_up(Entry& entry, ParkedMessage::Reason reason, const std::string& error);
   /// The stream's next message may go.
   void shift(Entry& entry);
+
+  /// What became of it is known, or will never be.
+  void land(Entry& entry) noexcept;
+  template <class Condition>
+  void remove_if(const Condition& is_done);
 
   Advance progress() const;
   bool advance(const Advance& advance, bool durable);
@@ -80,6 +88,12 @@ class OpenLane final : public Lane {
   std::vector<std::int64_t> held_;
   Cursor cursor_;
   int stored_ = 0;
+  /// Answers that didn't come, since the last message was stored.
+  int missed_ = 0;
+  /// Of `entries_`, and what of it is in flight.
+  std::int64_t bytes_ = 0;
+  std::int64_t bytes_in_flight_ = 0;
+  ByteWindow byte_window_;
 };
 
 }  // namespace stela::relay

@@ -58,6 +58,16 @@ struct Overview {
   /// Those with a valid heartbeat, by name. One that lasts absurdly long isn't valid: it is of a
   /// clock that was wrong.
   std::vector<std::string> workers;
+  /// Those of them that can't reach the broker.
+  std::vector<std::string> cut_off;
+};
+
+/// How a worker sees its broker.
+struct BrokerView {
+  /// In words: "connected", "down: …".
+  std::string text = {};
+  /// It hasn't been connected for so long that others had better do its work.
+  bool is_cut_off = false;
 };
 
 /// A message as `next` hands it out.
@@ -84,6 +94,12 @@ class PendingBatch {
  public:
   virtual ~PendingBatch() = default;
   std::vector<PendingMessage> messages;
+};
+
+/// How much is read at once: so many messages, and payloads of so many bytes, or one message.
+struct BatchLimit {
+  int messages = 0;
+  std::int64_t bytes = INT64_MAX;
 };
 
 /// How far a reader of a partition is: behind these.
@@ -146,9 +162,10 @@ class Store {
   /// What the store is, for the headers of its messages.
   virtual std::string store_id() const = 0;
 
-  /// Notes that the worker lives for `ttl` from now, and removes workers that have been dead for
-  /// long. How many were removed.
-  virtual int heartbeat(std::string_view worker, std::chrono::microseconds ttl) = 0;
+  /// Notes that the worker lives for `ttl` from now and how it sees the broker, and removes workers
+  /// that have been dead for long. How many were removed.
+  virtual int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                        const BrokerView& broker) = 0;
   /// The worker leaves.
   virtual void leave(std::string_view worker) noexcept = 0;
   virtual Overview look(std::chrono::microseconds lease_ttl,
@@ -164,7 +181,7 @@ class Store {
   /// What is next behind `cursor`: first what operators had sent again, then what waits, both in
   /// order. Nothing of a generation whose predecessors aren't drained.
   virtual std::unique_ptr<PendingBatch> next(PartitionId partition, const Cursor& cursor,
-                                             int limit) = 0;
+                                             const BatchLimit& limit) = 0;
 
   /// The ids of these events; nil for those that don't exist.
   virtual std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) = 0;

@@ -8,6 +8,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace stela::relay {
 
@@ -39,7 +40,7 @@ Worker::~Worker() = default;
 void Worker::start() {
   core_.store_id = core_.store.store_id();
   started_ = true;
-  next_beat_ = next_look_ = next_connect_ = core_.now();
+  next_beat_ = next_look_ = next_connect_ = since_ = core_.now();
 }
 
 void Worker::stop() {
@@ -57,19 +58,36 @@ void Worker::run_due() {
   }
   if (!stopping_ && now >= next_look_) look();
   for (auto& lane : lanes_) lane->on_time();
+  pump();
+  if (core_.session_failed) drop_session("the client refused a call", false);
+  probe();
+  hand_over_drained();
+}
+
+void Worker::pump() {
   unfinished_ = false;
   // Each partition has a share of what is sent at once, and none can starve the others.
   const auto sharers = static_cast<int>(std::max<std::size_t>(owned_partitions(), 1));
   const int share = std::max(1, options_.window / sharers);
-  for (auto& lane : lanes_) {
+  core_.share_of_bytes = options_.max_in_flight_bytes / sharers;
+  core_.step_end = core_.now() + options_.lease_renew / 8;
+  const std::size_t first = std::exchange(first_lane_, 0);
+  const bool was_full = core_.is_full();
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    const std::size_t at = (first + i) % lanes_.size();
+    Lane& lane = *lanes_[at];
     int budget = share;
-    lane->pump(budget);
-    lane->mark_if_due();
+    lane.pump(budget);
+    lane.mark_if_due();
     // Its share is used up, and no answer is on its way that would bring it on.
-    if (budget <= 0 && lane->is_idle()) unfinished_ = true;
+    if (budget <= 0 && lane.is_idle()) unfinished_ = true;
+    if (core_.now() < core_.step_end) continue;
+    unfinished_ = true;
+    first_lane_ = (at + 1) % lanes_.size();
+    break;
   }
-  if (core_.session_failed) drop_session("an answer is missing", false);
-  hand_over_drained();
+  // Some may have waited for the room that others left.
+  if (was_full && !core_.is_full()) unfinished_ = true;
 }
 
 Steady Worker::deadline() const {
@@ -81,6 +99,7 @@ Steady Worker::deadline() const {
   if (broker_ == Broker::connecting) {
     earliest = std::min(earliest, connecting_since_ + options_.publish_timeout);
   }
+  if (broker_ == Broker::connected) earliest = std::min(earliest, probe_limit_);
   for (const auto& lane : lanes_) earliest = std::min(earliest, lane->deadline());
   return earliest;
 }
@@ -90,31 +109,31 @@ void Worker::on_answer(const Answer& answer) {
   if (answer.kind == Answer::Kind::connected) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
+    since_ = core_.now();
     core_.session = last_session_;
     for (auto& lane : lanes_) lane->on_session();
     // Whether the streams are as they should be, only those who use them can tell.
     if (owned_partitions() == 0) recover();
     return;
   }
-  if (answer.kind == Answer::Kind::disconnected && answer.request == 0) {
-    return drop_session(answer.detail, false);
-  }
+  if (answer.kind == Answer::Kind::disconnected) return drop_session(answer.detail, false);
   if (answer.kind == Answer::Kind::misconfigured && answer.request == 0) {
     return drop_session(answer.detail, true);
   }
   if (broker_ != Broker::connected) return;
-  const bool works = answer.kind != Answer::Kind::misconfigured &&
-                     answer.kind != Answer::Kind::unknown &&
-                     answer.kind != Answer::Kind::disconnected;
+  // Whatever it says, the server says something.
+  probe_limit_ = never;
+  if (answer.kind == Answer::Kind::alive) return;
+  const bool works =
+      answer.kind != Answer::Kind::misconfigured && answer.kind != Answer::Kind::unknown;
   if (works) recover();
   if (Lane* const lane = find_lane(Core::partition_of(answer.request))) lane->on_answer(answer);
 }
 
 void Worker::recover() {
-  if (failed_connects_ > 0 || !trouble_.empty()) {
+  if (!trouble_.empty()) {
     core_.report(Incident::Kind::broker_back, {}, {}, "the broker answers again");
   }
-  failed_connects_ = 0;
   trouble_.clear();
   misconfigured_ = false;
 }
@@ -123,8 +142,10 @@ void Worker::recover() {
 
 void Worker::beat() {
   next_beat_ = core_.now() + options_.lease_renew;
+  judge_broker();
   try {
-    core_.counts.purged_workers += core_.store.heartbeat(core_.worker, options_.heartbeat_ttl);
+    core_.counts.purged_workers +=
+        core_.store.heartbeat(core_.worker, options_.heartbeat_ttl, {broker_state(), cut_off_});
     ++core_.counts.heartbeats;
   } catch (const SchemaMismatch&) {
     throw;
@@ -134,6 +155,13 @@ void Worker::beat() {
     core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
   }
   for (auto& lane : lanes_) lane->renew();
+}
+
+void Worker::judge_broker() {
+  const bool is_connected = broker_ == Broker::connected;
+  const std::chrono::microseconds patience =
+      is_connected ? options_.lease_renew : options_.lease_ttl;
+  if (cut_off_ == is_connected && core_.now() >= since_ + patience) cut_off_ = !is_connected;
 }
 
 void Worker::look() {
@@ -174,6 +202,7 @@ void Worker::watch_membership(const Overview& overview) {
   }
   members.emplace_back(core_.worker);
   std::sort(members.begin(), members.end());
+  leave_to_connected(overview, members);
   if (members != members_) {
     members_ = std::move(members);
     members_since_ = core_.now();
@@ -182,7 +211,20 @@ void Worker::watch_membership(const Overview& overview) {
   needed_ = static_cast<std::size_t>(
       std::count_if(overview.partitions.begin(), overview.partitions.end(),
                     [](const Overview::Partition& p) { return p.is_needed && !p.is_stopped; }));
-  share_ = share_of(core_.worker, members_, needed_);
+  const bool is_member = std::binary_search(members_.begin(), members_.end(), core_.worker);
+  share_ = is_member ? share_of(core_.worker, members_, needed_) : 0;
+}
+
+void Worker::leave_to_connected(const Overview& overview, std::vector<std::string>& members) const {
+  std::vector<std::string> connected;
+  for (const std::string& member : members) {
+    const bool is_cut_off =
+        member == core_.worker
+            ? cut_off_
+            : std::binary_search(overview.cut_off.begin(), overview.cut_off.end(), member);
+    if (!is_cut_off) connected.push_back(member);
+  }
+  if (!connected.empty()) members = std::move(connected);
 }
 
 void Worker::take_free(const Overview& overview) {
@@ -259,7 +301,8 @@ Worker::Lanes::iterator Worker::place_of(PartitionId partition) noexcept {
 void Worker::connect() {
   broker_ = Broker::connecting;
   connecting_since_ = core_.now();
-  core_.session_failed = false;
+  core_.session_failed = core_.session_doubted = false;
+  probe_limit_ = never;
   try {
     core_.publisher.connect(++last_session_, answers_);
   } catch (const Error& e) {
@@ -267,29 +310,35 @@ void Worker::connect() {
   }
 }
 
+void Worker::probe() {
+  if (broker_ != Broker::connected) return;
+  const Steady now = core_.now();
+  if (now >= probe_limit_) return drop_session("the server doesn't answer", false);
+  if (!std::exchange(core_.session_doubted, false) || probe_limit_ != never) return;
+  probe_limit_ = now + options_.publish_timeout;
+  core_.publisher.probe(core_.name_request({}));
+}
+
 void Worker::drop_session(std::string why, bool misconfigured) {
   const bool was_connected = broker_ == Broker::connected;
+  if (was_connected) since_ = core_.now();
   broker_ = Broker::down;
   core_.session = 0;
-  core_.session_failed = false;
+  core_.session_failed = core_.session_doubted = false;
   core_.publisher.disconnect();
   ++last_session_;
   for (auto& lane : lanes_) lane->on_session_lost();
-  // A session that worked is replaced at once; one that can't be had is asked for ever more slowly.
-  if (!was_connected || misconfigured) ++failed_connects_;
   const Steady now = core_.now();
-  const bool was_refused = was_connected && misconfigured;
-  if (was_refused) {
-    // What worked in it doesn't count, if it was refused as soon as the one before.
-    refused_sessions_ = now < refusals_count_until_ ? refused_sessions_ + 1 : 1;
-    failed_connects_ = std::max(failed_connects_, refused_sessions_);
-  }
-  const auto wait = failed_connects_ == 0
-                        ? 0us
-                        : backoff(options_.retry_backoff, max_probe_interval, failed_connects_,
-                                  options_.retry_jitter, core_.random);
+  // What worked in a session doesn't count, if it ended as soon as the one before.
+  if (was_connected && now >= lasts_from_) failures_ = 0;
+  ++failures_;
+  // One that was open is replaced at once, the first time.
+  const int waits = was_connected && !misconfigured ? failures_ - 1 : failures_;
+  const auto wait = waits == 0 ? 0us
+                               : backoff(options_.retry_backoff, max_probe_interval, waits,
+                                         options_.retry_jitter, core_.random);
   next_connect_ = now + wait;
-  if (was_refused) refusals_count_until_ = next_connect_ + wait + options_.publish_timeout;
+  lasts_from_ = next_connect_ + wait + options_.publish_timeout;
   if (trouble_ != why || misconfigured_ != misconfigured) {
     core_.report(misconfigured ? Incident::Kind::misconfigured : Incident::Kind::broker_down, {},
                  {}, why);

@@ -53,15 +53,24 @@ class Worker {
   bool is_connecting() const noexcept { return broker_ == Broker::connecting; }
 
  private:
+  /// Lets the lanes send, each in its turn, for a bounded time.
+  void pump();
   void beat();
+  /// It is cut off once it hasn't been connected for the length of a lease, and until it has been
+  /// for a while.
+  void judge_broker();
   void look();
   void watch_membership(const Overview& overview);
+  /// As long as some can reach the broker, those who can't do nothing.
+  void leave_to_connected(const Overview& overview, std::vector<std::string>& members) const;
   void take_free(const Overview& overview);
   void hand_over_unneeded(const Overview& overview);
   void hand_over_surplus();
   void hand_over_drained();
 
   void connect();
+  /// Asks whether the session lives, if a lane doubts it.
+  void probe();
   /// The broker does what it should.
   void recover();
   void drop_session(std::string why, bool misconfigured);
@@ -82,6 +91,8 @@ class Worker {
   bool stopping_ = false;
   bool stopped_ = false;
   bool unfinished_ = false;
+  /// Where the next round of sending begins.
+  std::size_t first_lane_ = 0;
   Steady next_beat_ = {};
   Steady next_look_ = {};
 
@@ -98,10 +109,15 @@ class Worker {
   std::uint64_t last_session_ = 0;
   Steady next_connect_ = {};
   Steady connecting_since_ = {};
-  int failed_connects_ = 0;
-  /// Sessions, one soon after the other, that opened and then weren't allowed to do their work.
-  int refused_sessions_ = 0;
-  Steady refusals_count_until_ = {};
+  /// Since when it has been connected, or hasn't.
+  Steady since_ = {};
+  bool cut_off_ = false;
+  /// Until when the answer to a probe has to be there; `never` if none is on its way.
+  Steady probe_limit_ = never;
+  /// Sessions in a row that couldn't be had, or didn't last.
+  int failures_ = 0;
+  /// A session that lives until then has lasted.
+  Steady lasts_from_ = {};
   std::string trouble_;
   bool misconfigured_ = false;
 };

@@ -154,11 +154,11 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition, int limit)
 }
 
 std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, const relay::Cursor&,
-                                                       int limit) {
+                                                       const relay::BatchLimit& limit) {
   auto batch = make_batch();
   // Looking is cheap, and an idle outbox isn't written to.
   if (!can_claim(partition)) return batch;
-  std::vector<PendingMessage> claimed = claim(partition, limit);
+  std::vector<PendingMessage> claimed = claim(partition, limit.messages);
   store_.core().reading().read([&](Connection& connection) {
     batch->take(connection, store_.core().kinds(), std::move(claimed));
   });

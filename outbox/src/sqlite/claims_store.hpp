@@ -29,7 +29,7 @@ class ClaimsStore final : public RelayStore {
   void release(const relay::Lease& lease) override;
   /// What was sent again first, then what waits, in order; the cursor doesn't matter.
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override;
+                                            const relay::BatchLimit& limit) override;
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;

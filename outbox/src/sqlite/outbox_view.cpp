@@ -153,7 +153,9 @@ OutboxStatus OutboxView::status() {
                                 .started_at = time_of(workers.integer(3)),
                                 .heartbeat_until = time_of(workers.integer(4)),
                                 .is_alive = workers.integer(4) > now,
-                                .partitions = static_cast<int>(workers.integer(5))});
+                                .partitions = static_cast<int>(workers.integer(5)),
+                                .broker = std::string{workers.text(6)},
+                                .is_cut_off = workers.integer(7) != 0});
     }
     read_generations(connection, status);
   });

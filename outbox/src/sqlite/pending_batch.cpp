@@ -30,15 +30,17 @@ bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequenc
 }  // namespace
 
 void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
-                       const relay::Cursor& cursor, std::int64_t end, int limit, std::int64_t now) {
+                       const relay::Cursor& cursor, std::int64_t end,
+                       const relay::BatchLimit& limit, std::int64_t now) {
   {
     Query parked = connection.query(sql::has_parked);
     parked.step();
     anything_parked_ = parked.integer(0) != 0;
   }
-  read_redeliveries(connection, partition, cursor.redelivery, limit);
+  bytes_left_ = limit.bytes;
+  read_redeliveries(connection, partition, cursor.redelivery, limit.messages);
   const std::size_t again = messages.size();
-  const int left = limit - static_cast<int>(again);
+  const int left = limit.messages - static_cast<int>(again);
   if (left > 0) read_messages(connection, partition, cursor.sequence.value(), end, left, now);
   rehydrate(connection, kinds, again);
 }
@@ -60,6 +62,7 @@ void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, st
   kept_.reserve(all.size());
   for (PendingMessage& message : all.first(again)) read_events(connection, kinds, {&message, 1});
   read_events(connection, kinds, all.subspan(again));
+  if (cut_ != nullptr) messages.erase(messages.begin() + (cut_ - messages.data()), messages.end());
   // A page's events move while it grows: only now they can be pointed to.
   for (const Kept& kept : kept_) kept.message->event = &pages_[kept.page]->events()[kept.index];
   for (PendingMessage& message : messages) {
@@ -105,7 +108,7 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
 void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
                               std::span<PendingMessage> wanted) {
   EventRows rows{connection, kinds, memory_->names};
-  while (!wanted.empty()) {
+  while (!wanted.empty() && cut_ == nullptr) {
     std::size_t count = 1;
     while (count < wanted.size() &&
            wanted[count].sequence.value() - wanted[count - 1].sequence.value() <= widest_gap) {
@@ -126,7 +129,9 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
     if (at == run.size()) break;
     if (run[at].sequence.value() != sequence) continue;
     try {
-      keep(run[at], rows.read(query));
+      if (keep(run[at], rows.read(query))) continue;
+      cut_ = &run[at];
+      return;
     } catch (const CorruptEvent& e) {
       // Only the row itself: what ails the disk ails every message, and is tried again.
       run[at].problem = e.what();
@@ -134,10 +139,13 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
   }
 }
 
-void SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
+bool SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
+  bytes_left_ -= static_cast<std::int64_t>(event.payload.size());
+  if (bytes_left_ < 0 && !kept_.empty()) return false;
   if (pages_.empty()) add_page();
   if (!pages_.back()->add(event)) add_page().add(event);
   kept_.push_back({&message, pages_.size() - 1, pages_.back()->events().size() - 1});
+  return true;
 }
 
 EventPage& SqliteBatch::add_page() {

@@ -31,9 +31,10 @@ class SqliteBatch final : public relay::PendingBatch {
   SqliteBatch(const SqliteBatch&) = delete;
   SqliteBatch& operator=(const SqliteBatch&) = delete;
 
-  /// Adds the messages behind `cursor`, up to `limit` of them and before `end`.
+  /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
   void read(sqlite::Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
-            const relay::Cursor& cursor, std::int64_t end, int limit, std::int64_t now);
+            const relay::Cursor& cursor, std::int64_t end, const relay::BatchLimit& limit,
+            std::int64_t now);
 
   /// Adds these messages, redeliveries first and each part in order, with their events.
   void take(sqlite::Connection& connection, sqlite::KindTable& kinds,
@@ -48,7 +49,8 @@ class SqliteBatch final : public relay::PendingBatch {
   void read_events(sqlite::Connection& connection, sqlite::KindTable& kinds,
                    std::span<relay::PendingMessage> messages);
   void read_run(sqlite::EventRows& rows, std::span<relay::PendingMessage> run);
-  void keep(relay::PendingMessage& message, const StoredEvent& event);
+  /// False if it is too much with those that are kept.
+  bool keep(relay::PendingMessage& message, const StoredEvent& event);
   EventPage& add_page();
 
   struct Kept {
@@ -61,6 +63,9 @@ class SqliteBatch final : public relay::PendingBatch {
   std::vector<Kept> kept_;
   std::shared_ptr<BatchMemory> memory_;
   bool anything_parked_ = false;
+  std::int64_t bytes_left_ = INT64_MAX;
+  /// The first message that is too much.
+  const relay::PendingMessage* cut_ = nullptr;
 };
 
 }  // namespace stela::outbox

@@ -136,7 +136,8 @@ void RelayStore::join(std::string_view worker, std::chrono::microseconds ttl) {
       Sync::none);
 }
 
-int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl) {
+int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                          const relay::BrokerView& broker) {
   const std::int64_t at = now();
   const std::string host = host_name();
   int purged = 0;
@@ -148,6 +149,8 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
             .bind(3, std::int64_t{getpid()})
             .bind(4, at)
             .bind(5, at + ttl.count())
+            .bind(6, broker.text)
+            .bind(7, std::int64_t{broker.is_cut_off})
             .run();
         connection.query(sql::purge_workers)
             .bind(1, at - forgotten_after * ttl.count())
@@ -192,6 +195,7 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
       const std::int64_t until = workers.integer(1);
       if (until > at && until <= at + 2 * heartbeat_ttl.count()) {
         overview.workers.emplace_back(workers.text(0));
+        if (workers.integer(2) != 0) overview.cut_off.emplace_back(workers.text(0));
       }
     }
   });
@@ -272,7 +276,8 @@ std::unique_ptr<SqliteBatch> RelayStore::make_batch() {
 }
 
 std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
-                                                      const relay::Cursor& cursor, int limit) {
+                                                      const relay::Cursor& cursor,
+                                                      const relay::BatchLimit& limit) {
   auto batch = make_batch();
   store_.core().reading().read([&](Connection& connection) {
     const Snapshot snapshot{connection};

@@ -25,7 +25,8 @@ class RelayStore : public relay::Store {
   void join(std::string_view worker, std::chrono::microseconds ttl);
 
   std::string store_id() const override;
-  int heartbeat(std::string_view worker, std::chrono::microseconds ttl) override;
+  int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                const relay::BrokerView& broker) override;
   void leave(std::string_view worker) noexcept override;
   relay::Overview look(std::chrono::microseconds lease_ttl,
                        std::chrono::microseconds heartbeat_ttl) override;
@@ -34,7 +35,7 @@ class RelayStore : public relay::Store {
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;
   void release(const relay::Lease& lease) override;
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
-                                            int limit) override;
+                                            const relay::BatchLimit& limit) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;

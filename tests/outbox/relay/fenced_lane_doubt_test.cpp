@@ -7,6 +7,7 @@
 namespace stela {
 namespace {
 
+using namespace std::chrono_literals;
 using test::Kind;
 using test::ours;
 
@@ -17,10 +18,7 @@ TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsAfterATimeOut) {
   bench.let_wait({1, 2});
   bench.begin();
   bench.pass(bench.options.publish_timeout);
-  EXPECT_TRUE(bench.needs_a_new_session());
-
-  bench.lose_session();
-  bench.open_session();
+  EXPECT_TRUE(bench.doubts_the_session());
   bench.find({ours(1, 1), ours(2, 2)});
   bench.run();
 
@@ -33,12 +31,96 @@ TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
   bench.begin();
   bench.pass(bench.options.publish_timeout);
 
+  bench.find({ours(1, 1)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsInANewSession) {
+  Bench bench;
+  bench.let_wait({1, 2});
+  bench.begin();
+
   bench.lose_session();
   bench.open_session();
   bench.find({ours(1, 1)});
   bench.run();
 
   EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLaneInDoubt, IgnoresTheLateAnswerToAMessageThatWasSentAgain) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  const auto first = bench.publisher.sent.at(1);
+  bench.pass(bench.options.publish_timeout);
+  bench.find({});
+  bench.run();
+  bench.journal.read();
+
+  bench.lane.on_answer({.request = first.request, .kind = Kind::stored, .broker_sequence = 1});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "");
+
+  // That one came first, so the second didn't get in.
+  bench.answer(1, Kind::stored_before, "wrong last sequence");
+  bench.find({ours(1, 1)});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1");
+}
+
+TEST(FencedLaneInDoubt, AsksEverMoreSlowlyWhenNothingIsAnswered) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.pass(bench.options.publish_timeout);
+  EXPECT_EQ(bench.journal.read(), "read back from 1");
+
+  for (const auto wait : {1s, 2s, 4s}) {
+    bench.pass(bench.options.publish_timeout);
+    bench.pass(wait - 1ms);
+    EXPECT_EQ(bench.journal.read(), "");
+    bench.pass(1ms);
+    EXPECT_EQ(bench.journal.read(), "read back from 1");
+  }
+  bench.find({});
+  bench.run();
+  bench.store_at_broker({1});
+  EXPECT_EQ(bench.store.last_trouble.attempts, 0);
+}
+
+TEST(FencedLaneInDoubt, LooksAgainEachMinute) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.store_at_broker({1});
+  bench.journal.read();
+
+  bench.pass(1min - 1ms);
+  EXPECT_EQ(bench.journal.read(), "");
+  bench.pass(1ms);
+  EXPECT_EQ(bench.journal.read(), "read back from 1");
+
+  bench.find({ours(1, 1)});
+  bench.let_wait({2});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 2 after 1");
+}
+
+TEST(FencedLaneInDoubt, LooksAgainBetweenMessages) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.clock.advance(1min);
+  bench.lane.renew();
+  bench.let_wait({2});
+
+  bench.store_at_broker({1});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "mark 1, read back from 1");
 }
 
 TEST(FencedLaneInDoubt, ContinuesAfterWhatAnotherOwnerSent) {

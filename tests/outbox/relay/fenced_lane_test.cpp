@@ -281,7 +281,7 @@ TEST(FencedLane, HoldsItsPartitionUntilTheBrokerIsSetUpForIt) {
   bench.answer(1, Kind::misconfigured, "no such stream");
   bench.find({});
   EXPECT_EQ(bench.lane.misfit(), "no such stream");
-  EXPECT_FALSE(bench.needs_a_new_session());
+  EXPECT_FALSE(bench.doubts_the_session());
   bench.run();
   EXPECT_EQ(bench.journal.read(), "read back from 1");
 

@@ -43,7 +43,8 @@ FoundMessage ours(std::int64_t sequence, std::uint64_t position) {
 
 // --- the store
 
-relay::PendingMessage& ScriptedStore::let_wait(std::int64_t sequence, std::int64_t stream) {
+relay::PendingMessage& ScriptedStore::let_wait(std::int64_t sequence, std::int64_t stream,
+                                               std::string_view payload) {
   const auto event = events_.try_emplace(sequence, StoredEvent{GlobalSequence{sequence},
                                                                stream_,
                                                                StreamVersion{1},
@@ -54,7 +55,7 @@ relay::PendingMessage& ScriptedStore::let_wait(std::int64_t sequence, std::int64
                                                                {},
                                                                {},
                                                                {},
-                                                               "{}"});
+                                                               payload});
   relay::PendingMessage& message = waiting_[{true, sequence}];
   message = {.sequence = GlobalSequence{sequence}, .stream = stream, .event = &event.first->second};
   return message;
@@ -72,14 +73,17 @@ void ScriptedStore::release(const relay::Lease& lease) {
 }
 
 std::unique_ptr<relay::PendingBatch> ScriptedStore::next(PartitionId, const relay::Cursor& cursor,
-                                                         int limit) {
+                                                         const relay::BatchLimit& limit) {
   class Batch final : public relay::PendingBatch {};
   auto batch = std::make_unique<Batch>();
+  std::int64_t bytes = 0;
   for (const auto& [key, message] : waiting_) {
-    if (static_cast<int>(batch->messages.size()) == limit) break;
+    if (static_cast<int>(batch->messages.size()) == limit.messages) break;
     const bool is_new = message.redelivery > 0 ? message.redelivery > cursor.redelivery
                                                : message.sequence > cursor.sequence;
     if (!is_new) continue;
+    bytes += static_cast<std::int64_t>(message.event->payload.size());
+    if (!batch->messages.empty() && bytes > limit.bytes) break;
     batch->messages.push_back(message);
     const auto first_parked = first_parked_.find(message.stream);
     batch->messages.back().is_behind_parked =

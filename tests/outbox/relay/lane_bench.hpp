@@ -40,7 +40,8 @@ class ScriptedStore final : public relay::Store {
   explicit ScriptedStore(Journal& journal) noexcept : journal_{journal} {}
 
   /// Lets an event wait; an event is told by its number, and `stream` says which others it follows.
-  relay::PendingMessage& let_wait(std::int64_t sequence, std::int64_t stream);
+  relay::PendingMessage& let_wait(std::int64_t sequence, std::int64_t stream,
+                                  std::string_view payload = "{}");
 
   /// What a new owner finds; it follows what owners note.
   relay::Standing standing{.epoch = 7};
@@ -55,7 +56,9 @@ class ScriptedStore final : public relay::Store {
   std::vector<std::int64_t> parked;
 
   std::string store_id() const override { return "the-store"; }
-  int heartbeat(std::string_view, std::chrono::microseconds) override { return 0; }
+  int heartbeat(std::string_view, std::chrono::microseconds, const relay::BrokerView&) override {
+    return 0;
+  }
   void leave(std::string_view) noexcept override {}
   relay::Overview look(std::chrono::microseconds, std::chrono::microseconds) override { return {}; }
   std::optional<relay::Standing> acquire(PartitionId, std::string_view,
@@ -63,7 +66,7 @@ class ScriptedStore final : public relay::Store {
   bool renew(const relay::Lease&, std::chrono::microseconds) override { return !is_taken_over; }
   void release(const relay::Lease& lease) override;
   std::unique_ptr<relay::PendingBatch> next(PartitionId, const relay::Cursor& cursor,
-                                            int limit) override;
+                                            const relay::BatchLimit& limit) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
@@ -106,6 +109,7 @@ class ScriptedPublisher final : public Publisher {
   void disconnect() noexcept override {}
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId, std::uint64_t from) override;
+  void probe(std::uint64_t) override {}
   void flush() override { on_flush(); }
 
  private:
@@ -166,6 +170,7 @@ class LaneBench : private relay::Observer, private Random {
   }
   void pass(std::chrono::milliseconds time) {
     clock.advance(time);
+    lane.renew();
     run();
   }
 
@@ -193,10 +198,9 @@ class LaneBench : private relay::Observer, private Random {
                     .found = std::move(found)});
   }
 
-  bool needs_a_new_session() const { return core_.session_failed; }
+  bool doubts_the_session() const { return core_.session_doubted; }
   void lose_session() {
     core_.session = 0;
-    core_.session_failed = false;
     lane.on_session_lost();
   }
   void open_session() {

@@ -57,14 +57,38 @@ TEST(OpenLane, SendsAgainUnderTheSameIdAfterATimeOut) {
   bench.let_wait({1});
   bench.begin();
   bench.pass(bench.options.publish_timeout);
-  EXPECT_TRUE(bench.needs_a_new_session());
+  EXPECT_TRUE(bench.doubts_the_session());
+
+  EXPECT_EQ(bench.journal.read(), "send 1");
+  EXPECT_EQ(bench.publisher.sent[1].message_id, id_of(1).to_string());
+}
+
+TEST(OpenLane, SendsAgainInANewSession) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
 
   bench.lose_session();
   bench.open_session();
   bench.run();
 
   EXPECT_EQ(bench.journal.read(), "send 1");
-  EXPECT_EQ(bench.publisher.sent[1].message_id, id_of(1).to_string());
+}
+
+TEST(OpenLane, SendsEverMoreSlowlyWhenNothingIsAnswered) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.pass(bench.options.publish_timeout);
+  EXPECT_EQ(bench.journal.read(), "send 1");
+
+  for (const auto wait : {1s, 2s, 4s}) {
+    bench.pass(bench.options.publish_timeout);
+    bench.pass(wait - 1ms);
+    EXPECT_EQ(bench.journal.read(), "");
+    bench.pass(1ms);
+    EXPECT_EQ(bench.journal.read(), "send 1");
+  }
 }
 
 TEST(OpenLane, HoldsTheStreamOfARejectedMessageAlone) {

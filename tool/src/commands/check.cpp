@@ -19,10 +19,12 @@ constexpr double warning_parked = 0;
 constexpr double warning_pending = 10'000;
 constexpr double critical_pending = 100'000;
 
-double living_workers(const OutboxStatus& status) {
-  return static_cast<double>(
-      std::count_if(status.workers.begin(), status.workers.end(),
-                    [](const WorkerStatus& worker) { return worker.is_alive; }));
+/// Those that live and are cut off from their broker, or those that aren't.
+double living_workers(const OutboxStatus& status, bool cut_off) {
+  return static_cast<double>(std::count_if(
+      status.workers.begin(), status.workers.end(), [&](const WorkerStatus& worker) {
+        return worker.is_alive && worker.is_cut_off == cut_off;
+      }));
 }
 
 std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& arguments) {
@@ -47,9 +49,10 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
           {.name = "lost",
            .value = static_cast<double>(std::max<std::int64_t>(status.lost, status.losses)),
            .critical = 0.0},
+          {.name = "cut_off", .value = living_workers(status, true), .warning = 0.0},
           {.name = "stopped", .value = static_cast<double>(status.stopped), .critical = 0.0},
           {.name = "workers",
-           .value = living_workers(status),
+           .value = living_workers(status, false),
            .critical = waiting > 0 ? wanted : std::nullopt,
            .is_least = true}};
 }
@@ -88,7 +91,8 @@ Command check_command() {
       .about =
           "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. A stopped "
           "partition is critical, and so are losses at the broker that nobody has looked into, and "
-          "messages that wait while no worker is alive. What "
+          "messages that wait while no worker is alive and reaches its broker. A worker that is cut "
+          "off from its broker is a warning. What "
           "is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
       .options = {db_option,
                   {"--warn-lag", "TIME", "the oldest message may wait so long (default 60s)"},

@@ -53,6 +53,8 @@ int workers(Invocation& call) {
         .add("partitions", worker.partitions)
         .add("started_at", to_string(worker.started_at))
         .add("heartbeat_until", to_string(worker.heartbeat_until))
+        .add("broker", worker.broker)
+        .add("is_cut_off", worker.is_cut_off)
         .close();
     call.out.json(text);
   }

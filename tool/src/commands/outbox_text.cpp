@@ -72,6 +72,8 @@ void write_worker(std::string& out, const WorkerStatus& worker) {
       .add("heartbeat_until", to_string(worker.heartbeat_until))
       .add("is_alive", worker.is_alive)
       .add("partitions", worker.partitions)
+      .add("broker", worker.broker)
+      .add("is_cut_off", worker.is_cut_off)
       .close();
 }
 
@@ -257,11 +259,13 @@ void print_workers(const OutboxStatus& status, Output& out) {
                {"PARTITIONS", Table::Align::right},
                {"ALIVE"},
                {"HEARTBEAT UNTIL"},
-               {"STARTED"}}};
+               {"STARTED"},
+               {"BROKER"}}};
   for (const WorkerStatus& worker : status.workers) {
     table.add({worker.name, worker.host, std::to_string(worker.pid),
                std::to_string(worker.partitions), life_of(worker),
-               short_time(worker.heartbeat_until), short_time(worker.started_at)});
+               short_time(worker.heartbeat_until), short_time(worker.started_at),
+               in_one_line(worker.broker)});
   }
   table.print(out);
 }

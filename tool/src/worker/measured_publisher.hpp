@@ -27,6 +27,7 @@ class MeasuredPublisher final : public Publisher, private AnswerSink {
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override {
     publisher_.read_back(request, partition, from);
   }
+  void probe(std::uint64_t request) override { publisher_.probe(request); }
   void flush() override { publisher_.flush(); }
 
  private:

@@ -34,6 +34,7 @@ class STELA_OUTBOX_EXPORT BusPublisher final : public Publisher {
   void disconnect() noexcept override { sink_ = nullptr; }
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
+  void probe(std::uint64_t request) override;
   void flush() override {}
 
  private:

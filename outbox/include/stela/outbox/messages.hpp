@@ -114,6 +114,10 @@ struct WorkerStatus {
   Timestamp heartbeat_until = {};
   bool is_alive = false;
   int partitions = 0;
+  /// How it saw its broker at its last heartbeat, in words; empty if it hasn't said.
+  std::string broker = {};
+  /// It hasn't reached its broker for so long that it leaves its partitions to others.
+  bool is_cut_off = false;
 };
 
 struct GenerationStatus {

@@ -71,7 +71,7 @@ struct Answer {
     stored,
     /// Somebody, perhaps we, stored it before; or its predecessor isn't the last message.
     stored_before,
-    /// No answer in time.
+    /// No answer in time, or none that can be read: the connection may be well all the same.
     unknown,
     /// This message will never be taken: too large.
     refused,
@@ -83,6 +83,8 @@ struct Answer {
     misconfigured,
     /// The answer to `read_back`.
     read_back,
+    /// The answer to `probe`.
+    alive,
   };
 
   std::uint64_t session = 0;
@@ -131,6 +133,8 @@ class STELA_OUTBOX_EXPORT Publisher {
   /// the session is `connected`. A newer one of the partition replaces it. Without success it is
   /// answered `misconfigured`, `full` (the broker can't say now) or `unknown`.
   virtual void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) = 0;
+  /// Does the server answer on this connection? Answered `alive`, or by the end of the session.
+  virtual void probe(std::uint64_t request) = 0;
   /// Nothing more follows for now: send what was gathered.
   virtual void flush() = 0;
 };

@@ -1,1 +1,1 @@
-SELECT worker, heartbeat_until FROM outbox_workers ORDER BY worker
+SELECT worker, heartbeat_until, is_cut_off FROM outbox_workers ORDER BY worker

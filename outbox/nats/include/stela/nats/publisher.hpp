@@ -84,6 +84,7 @@ class STELA_NATS_EXPORT Publisher final : public stela::Publisher {
   void disconnect() noexcept override;
   void publish(const OutgoingMessage& message) override;
   void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
+  void probe(std::uint64_t request) override;
   void flush() override;
 
  private:

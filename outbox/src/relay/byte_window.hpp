@@ -1,0 +1,45 @@
+// How much may be in flight on a way whose speed nobody knows.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace stela::relay {
+
+/// Grows while answers come in a small part of the time that they may take, and shrinks before they
+/// take all of it: a slow way then holds little at a time, and a stop or a renewal doesn't wait for
+/// more. Threads: one at a time.
+class ByteWindow {
+ public:
+  std::int64_t size() const noexcept { return size_; }
+
+  /// A message of so many bytes was stored so long after it was sent; its answer may take `limit`.
+  void on_stored(std::int64_t bytes, std::chrono::nanoseconds took,
+                 std::chrono::nanoseconds limit) noexcept {
+    answered_ += bytes;
+    // What was sent under the size of before says nothing about this one.
+    if (answered_ < size_) return;
+    answered_ = 0;
+    if (took > limit / 4) {
+      size_ = std::max(size_ / 2, least);
+    } else if (took < limit / 8) {
+      size_ = std::min(size_ * 2, most);
+    }
+  }
+  /// An answer didn't come.
+  void on_missed() noexcept {
+    size_ = least;
+    answered_ = 0;
+  }
+
+ private:
+  static constexpr std::int64_t least = 64 * 1024;
+  static constexpr std::int64_t most = std::int64_t{1} << 40;
+
+  std::int64_t size_ = 1024 * 1024;
+  /// Since the size last changed, or could have.
+  std::int64_t answered_ = 0;
+};
+
+}  // namespace stela::relay

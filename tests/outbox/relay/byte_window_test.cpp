@@ -1,0 +1,86 @@
+// How much a lane lets be in flight, and what it does when payloads are large.
+#include "relay/byte_window.hpp"
+#include "outbox/relay/lane_bench.hpp"
+#include "relay/fenced_lane.hpp"
+#include "relay/open_lane.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using relay::ByteWindow;
+
+constexpr std::int64_t first_size = 1024 * 1024;
+
+TEST(ByteWindow, DoublesWhileAnswersAreQuick) {
+  ByteWindow window;
+  ASSERT_EQ(window.size(), first_size);
+  window.on_stored(first_size - 1, 100ms, 5s);
+  EXPECT_EQ(window.size(), first_size);
+  window.on_stored(1, 100ms, 5s);
+  EXPECT_EQ(window.size(), 2 * first_size);
+}
+
+TEST(ByteWindow, HalvesWhenAnswersTakeAQuarterOfTheirTime) {
+  ByteWindow window;
+  window.on_stored(first_size, 1251ms, 5s);
+  EXPECT_EQ(window.size(), first_size / 2);
+  window.on_stored(first_size / 2, 1000ms, 5s);
+  EXPECT_EQ(window.size(), first_size / 2);
+}
+
+TEST(ByteWindow, BeginsSmallAfterAnAnswerThatDidNotCome) {
+  ByteWindow window;
+  window.on_missed();
+  EXPECT_EQ(window.size(), 64 * 1024);
+  window.on_stored(64 * 1024, 5s, 5s);
+  EXPECT_EQ(window.size(), 64 * 1024);
+}
+
+template <class Lane>
+struct LargePayloads : ::testing::Test {
+  std::string large = std::string(400 * 1024, 'x');
+  test::LaneBench<Lane> bench;
+
+  void let_wait(std::int64_t count) {
+    for (std::int64_t i = 1; i <= count; ++i) bench.store.let_wait(i, i, large);
+  }
+};
+
+struct LaneName {
+  template <class Lane>
+  static std::string GetName(int) {
+    return std::is_same_v<Lane, relay::FencedLane> ? "Fenced" : "Open";
+  }
+};
+using Lanes = ::testing::Types<relay::FencedLane, relay::OpenLane>;
+TYPED_TEST_SUITE(LargePayloads, Lanes, LaneName);
+
+TYPED_TEST(LargePayloads, AreSentAsTheWindowHasRoom) {
+  this->let_wait(9);
+  this->bench.begin();
+  const std::size_t at_first = this->bench.publisher.sent.size();
+  EXPECT_GE(at_first, 2u);
+  EXPECT_LE(at_first, 3u);
+
+  this->bench.store_at_broker({1, 2});
+  EXPECT_GT(this->bench.publisher.sent.size(), at_first);
+  EXPECT_LT(this->bench.publisher.sent.size(), 9u);
+}
+
+TYPED_TEST(LargePayloads, AreSentOneByOneIfEachIsTooLarge) {
+  this->bench.options.max_in_flight_bytes = 1'000;
+  this->let_wait(3);
+  this->bench.begin();
+  for (std::int64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(this->bench.publisher.sent.size(), static_cast<std::size_t>(i));
+    this->bench.store_at_broker({i});
+  }
+}
+
+}  // namespace
+}  // namespace stela
