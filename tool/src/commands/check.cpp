@@ -22,9 +22,8 @@ constexpr double critical_pending = 100'000;
 /// Those that live and are cut off from their broker, or those that aren't.
 double living_workers(const OutboxStatus& status, bool cut_off) {
   return static_cast<double>(std::count_if(
-      status.workers.begin(), status.workers.end(), [&](const WorkerStatus& worker) {
-        return worker.is_alive && worker.is_cut_off == cut_off;
-      }));
+      status.workers.begin(), status.workers.end(),
+      [&](const WorkerStatus& worker) { return worker.is_alive && worker.is_cut_off == cut_off; }));
 }
 
 std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& arguments) {
@@ -91,7 +90,8 @@ Command check_command() {
       .about =
           "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. A stopped "
           "partition is critical, and so are losses at the broker that nobody has looked into, and "
-          "messages that wait while no worker is alive and reaches its broker. A worker that is cut "
+          "messages that wait while no worker is alive and reaches its broker. A worker that is "
+          "cut "
           "off from its broker is a warning. What "
           "is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
       .options = {db_option,

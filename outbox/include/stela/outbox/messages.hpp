@@ -99,7 +99,8 @@ struct PartitionStatus {
   std::string stopped = {};
   std::string stopped_detail = {};
   /// When an operator adopted it after the broker had lost messages, until `compare` has looked at
-  /// all events or an operator accepts the loss; and how many were lost at most, which its next owner finds out.
+  /// all events or an operator accepts the loss; and how many were lost at most, which its next
+  /// owner finds out.
   std::optional<Timestamp> lost_at = {};
   std::int64_t lost = 0;
   /// How long nothing of what is in flight was acknowledged; unset if nothing is in flight.
