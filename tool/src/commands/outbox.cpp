@@ -246,6 +246,10 @@ int purge(Invocation& call) {
   const auto age = parse_duration(text.value_or(call.settings().text("outbox.retention")));
   if (!age) throw Misuse{not_a_duration("--older-than", *text)};
   const auto hours = std::chrono::duration_cast<std::chrono::hours>(*age);
+  if (hours != *age || hours.count() < 1) {
+    throw Misuse{"--older-than is a whole number of hours, such as 36h or 7d, not '" +
+                 text.value_or(call.settings().text("outbox.retention")) + "'"};
+  }
   Session session{call};
   const Purged planned = session.operations().purge(hours, Mode::dry_run);
   Purged purged = planned;
