@@ -63,7 +63,7 @@ class Explorer {
 Exploration explore(const SmallWorld& world) {
   Explorer explorer{world};
   // Seeds differ in the order of the broker's checks, in batches and windows.
-  for (std::uint64_t seed = 1; seed <= 4 && !explorer.result.broken; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 16 && !explorer.result.broken; ++seed) {
     explorer.explore({.seed = seed,
                       .mutant = world.mutant,
                       .fence = world.fence,
