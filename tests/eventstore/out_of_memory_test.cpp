@@ -97,6 +97,8 @@ TEST(OutOfMemory, InATransactionWithASavepointLeavesWhatItSavedTrue) {
 }
 
 TEST(OutOfMemory, WhileAListenersErrorIsReportedHangsNobodyWhoUnsubscribes) {
+  // simdjson allocates at its first use, where it may not throw.
+  (void)StreamId::parse("order-1");
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     SCOPED_TRACE(nth);
