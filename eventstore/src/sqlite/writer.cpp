@@ -1,6 +1,7 @@
 #include "sqlite/writer.hpp"
 
 #include "sqlite/failure.hpp"
+#include "sqlite/left_running.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql.hpp"
@@ -9,7 +10,6 @@
 #include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace stela::sqlite {
 
@@ -36,12 +36,10 @@ Writer::Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock
       kinds_{kinds},
       settings_{settings},
       ids_{settings.random != nullptr ? UuidGenerator{*settings.random} : UuidGenerator{}},
-      checkpoint_at_{settings.checkpoint_pages} {
-  const auto on_commit = [](void* self, sqlite3*, const char*, int pages) {
-    static_cast<Writer*>(self)->wal_pages_ = pages;
-    return SQLITE_OK;
-  };
-  sqlite3_wal_hook(connection_->handle(), on_commit, this);
+      checkpoints_{*connection_,
+                   {.pages = settings.checkpoint_pages,
+                    .busy_timeout = settings.busy_timeout,
+                    .conventions = settings.conventions}} {
   kinds_.set_writer(*connection_);
   set_synchronous(settings.durability == Durability::full);
 }
@@ -140,7 +138,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
       const WriteLockGuard guard{*lock_, settings_.busy_timeout};
       check_place();
       execute_in_transaction(group);
-      checkpoint_if_due();
+      if (owner_.is_this()) checkpoints_.run_if_due();
     }
     end(group, State::committed);
     report_commit(group, settings_.clock->steady_now() - began);
@@ -222,7 +220,7 @@ void Writer::carry_out(WriteWork& work) {
     (*work.user)(transaction);
     check_transaction();
   }
-  if (distrusted_) check_statements();
+  if (distrusted_) refuse_left_running(connection_->handle());
 }
 
 bool Writer::is_transaction_over() const noexcept {
@@ -248,32 +246,10 @@ void Writer::check_transaction() {
   }
 }
 
-void Writer::check_statements() {
-  sqlite3_stmt* const statement = next_running(nullptr);
-  if (statement == nullptr) return;
-  // Only a blob's has no text.
-  const char* const text = sqlite3_sql(statement);
-  throw UsageError{"the work left " +
-                   (text != nullptr ? std::string{"a statement running: "} + text + "; reset it"
-                                    : std::string{"a blob open; close it"}) +
-                   " before the work ends; all of it is rolled back"};
-}
-
 void Writer::end_distrust() noexcept {
   if (!owner_.is_this() || !std::exchange(distrusted_, false)) return;
   known_ = false;
-  // A statement that goes on would hold the connection to the state that it reads, and nothing
-  // could be written on it any more. A blob can't be ended: its owner would use what is gone.
-  for (sqlite3_stmt* left = next_running(nullptr); left != nullptr; left = next_running(left)) {
-    if (sqlite3_sql(left) != nullptr) sqlite3_reset(left);
-  }
-}
-
-sqlite3_stmt* Writer::next_running(sqlite3_stmt* statement) const noexcept {
-  do {
-    statement = sqlite3_next_stmt(connection_->handle(), statement);
-  } while (statement != nullptr && sqlite3_stmt_busy(statement) == 0);
-  return statement;
+  end_left_running(connection_->handle());
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
@@ -424,64 +400,17 @@ void Writer::report_commit(std::span<CommitQueue::Ticket* const> group,
   metrics.count("stela_store_writes_total", written, {});
   metrics.count("stela_store_events_total", events, {});
   metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
-  metrics.gauge("stela_store_wal_pages", wal_pages_, {});
-}
-
-void Writer::checkpoint_if_due() noexcept {
-  if (wal_pages_ < checkpoint_at_ || !owner_.is_this()) return;
-  sqlite3* const database = connection_->handle();
-  // Waits for those who read older states, and then until nobody needs the log, so that the next
-  // commit begins it anew: readers come and go, and it would grow for ever. Only for a moment, as
-  // everybody else waits meanwhile; a longer one each time that it was in vain.
-  sqlite3_busy_timeout(database, static_cast<int>(checkpoint_wait_.count()));
-  int pages = 0;
-  int moved = 0;
-  const int code =
-      sqlite3_wal_checkpoint_v2(database, "main", SQLITE_CHECKPOINT_RESTART, &pages, &moved);
-  sqlite3_busy_timeout(database, static_cast<int>(settings_.busy_timeout.count()));
-  conventions().metrics->count("stela_store_checkpoints_total", 1,
-                               {{"result", code == SQLITE_OK ? "complete" : "incomplete"}});
-  if (code == SQLITE_OK) {
-    checkpoint_at_ = settings_.checkpoint_pages;
-    checkpoint_wait_ = shortest_checkpoint_wait;
-    wal_pages_ = 0;
-    return;
-  }
-  checkpoint_at_ = wal_pages_ + std::max(wal_pages_ / 4, 1);
-  checkpoint_wait_ = std::min(checkpoint_wait_ * 2, longest_checkpoint_wait);
-  report_checkpoint(code, pages - moved);
+  metrics.gauge("stela_store_wal_pages", checkpoints_.log_pages(), {});
 }
 
 CheckpointResult Writer::checkpoint() {
   CheckpointResult result;
-  run_alone([&](Connection& connection) {
+  run_alone([&](Connection&) {
     if (!failure_.empty()) throw StoreFailed{failure_};
     check_place();
-    int pages = 0;
-    int moved = 0;
-    const int code = sqlite3_wal_checkpoint_v2(connection.handle(), "main",
-                                               SQLITE_CHECKPOINT_TRUNCATE, &pages, &moved);
-    if (code != SQLITE_OK && code != SQLITE_BUSY) fail(connection.handle(), code, "the checkpoint");
-    result = {.complete = code == SQLITE_OK, .pages_left = pages - moved};
-    if (!result.complete) return;
-    wal_pages_ = 0;
-    checkpoint_at_ = settings_.checkpoint_pages;
-    checkpoint_wait_ = shortest_checkpoint_wait;
+    result = checkpoints_.run();
   });
   return result;
-}
-
-void Writer::report_checkpoint(int code, int pages_left) noexcept {
-  const bool is_held_up = code == SQLITE_BUSY;
-  const std::array fields{LogEntry::Field{"wal_pages", std::to_string(wal_pages_)},
-                          LogEntry::Field{"pages_left", std::to_string(pages_left)},
-                          LogEntry::Field{"result", sqlite3_errstr(code)}};
-  conventions().log->write(
-      {.level = LogLevel::warning,
-       .name = "checkpoint.incomplete",
-       .message = is_held_up ? "the write-ahead log grows, as somebody reads an old state"
-                             : "the write-ahead log grows, as moving it into the database failed",
-       .fields = fields});
 }
 
 void Writer::close() noexcept {
@@ -490,9 +419,7 @@ void Writer::close() noexcept {
     check_place();
     // Leaves a database that is whole without its log, if nobody else is using it.
     if (!lock_->try_lock()) return;
-    sqlite3_busy_timeout(connection_->handle(), 0);
-    sqlite3_wal_checkpoint_v2(connection_->handle(), "main", SQLITE_CHECKPOINT_TRUNCATE, nullptr,
-                              nullptr);
+    checkpoints_.run_at_once();
     lock_->unlock();
   } catch (const Error&) {
     // The log stays where it is; whoever opens the database next reads it.

@@ -1,8 +1,9 @@
-// The one connection that writes: group commit, the write lock, checkpoints.
+// The one connection that writes: group commit, under the write lock.
 #pragma once
 
 #include "commit_queue.hpp"
 #include "event_page.hpp"
+#include "sqlite/checkpoints.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
@@ -148,9 +149,6 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void distrust() noexcept { distrusted_ = true; }
 
  private:
-  static constexpr std::chrono::milliseconds shortest_checkpoint_wait{20};
-  static constexpr std::chrono::milliseconds longest_checkpoint_wait{160};
-
   struct RequiredParticipant {
     std::string name;
     std::string detail;
@@ -186,18 +184,13 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void carry_out(WriteWork& work);
   bool is_transaction_over() const noexcept;
   void check_transaction();
-  void check_statements();
   /// At the end of a transaction: ends what the caller's work left running.
   void end_distrust() noexcept;
-  /// The next after `statement` that is in the middle of its rows, or null.
-  sqlite3_stmt* next_running(sqlite3_stmt* statement) const noexcept;
   void refresh();
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
                      std::chrono::nanoseconds took) const noexcept;
   [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
-  void checkpoint_if_due() noexcept;
-  void report_checkpoint(int code, int pages_left) noexcept;
   void close() noexcept;
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
@@ -234,9 +227,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   bool appending_ = false;
   /// Set once a commit is in doubt: this store must be reopened.
   std::string failure_;
-  int wal_pages_ = 0;
-  int checkpoint_at_ = 0;
-  std::chrono::milliseconds checkpoint_wait_ = shortest_checkpoint_wait;
+  Checkpoints checkpoints_;
   std::vector<TransactionParticipant*> participants_;
   std::vector<RequiredParticipant> required_;
   std::map<std::string, std::int64_t, std::less<>> known_schemas_;

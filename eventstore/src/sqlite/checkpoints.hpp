@@ -1,0 +1,54 @@
+// When the write-ahead log is moved into the database, and how long it was.
+#pragma once
+
+#include "sqlite/connection.hpp"
+
+#include <stela/eventstore/checkpoint.hpp>
+#include <stela/eventstore/sqlite.hpp>
+
+#include <chrono>
+
+namespace stela::sqlite {
+
+/// The log of a writing connection, and the checkpoints that keep it short.
+/// Threads: the one that leads the writer, under the write lock.
+class Checkpoints {
+ public:
+  struct Settings {
+    /// The length at which a checkpoint is due.
+    int pages = 4000;
+    std::chrono::milliseconds busy_timeout{5000};
+    const Conventions* conventions = nullptr;
+  };
+
+  /// `connection` tells it how long the log is after each commit, and must outlive it.
+  Checkpoints(Connection& connection, const Settings& settings);
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
+
+  /// How long the log was after the last commit.
+  int log_pages() const noexcept { return log_pages_; }
+
+  /// Moves a log that has grown long, so that the next commit begins it anew. What fails is logged,
+  /// and tried again when the log has grown further.
+  void run_if_due() noexcept;
+  /// Moves and empties the log, waiting for whoever reads an older state.
+  CheckpointResult run();
+  /// The same for whoever leaves: without waiting, and as far as it goes.
+  void run_at_once() noexcept;
+
+ private:
+  static constexpr std::chrono::milliseconds shortest_wait{20};
+  static constexpr std::chrono::milliseconds longest_wait{160};
+
+  void begin_anew() noexcept;
+  void report(int code, int pages_left) const noexcept;
+
+  sqlite3* const database_;
+  const Settings settings_;
+  int log_pages_ = 0;
+  int due_at_;
+  std::chrono::milliseconds wait_ = shortest_wait;
+};
+
+}  // namespace stela::sqlite
