@@ -355,7 +355,9 @@ void FencedLane::miss(const std::string& what) {
   core_.report(Incident::Kind::publish_failed, partition(), {}, what);
   doubt();
   // The first may have got lost.
-  if (++fruitless_ > 1) back_off(what);
+  if (++fruitless_ <= 1) return;
+  wait_with_failure();
+  back_off(what);
 }
 
 Steady FencedLane::deadline() const {

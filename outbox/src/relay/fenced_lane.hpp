@@ -57,6 +57,8 @@ class FencedLane final : public Lane {
     Answer::Kind kind = Answer::Kind::unknown;
     std::string detail = {};
     std::uint64_t position = 0;
+    /// The partition has waited since: no need to wait for this, too.
+    bool has_waited = false;
   };
 
   void begin(const Standing& standing) override;
@@ -100,6 +102,7 @@ class FencedLane final : public Lane {
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
   void drop_stored_failure(const Answer& answer);
+  void wait_with_failure() noexcept;
   void resume();
   void act_on(const Failure& failure);
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,

@@ -91,6 +91,7 @@ std::string_view FencedLane::contradiction(const Answer& answer) const {
 void FencedLane::on_read_back(const Answer& answer) {
   if (answer.kind == Answer::Kind::misconfigured) {
     doubt();
+    wait_with_failure();
     return on_misfit(answer.detail);
   }
   if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
@@ -193,6 +194,11 @@ void FencedLane::drop_stored_failure(const Answer& answer) {
   if (std::any_of(answer.found.begin(), answer.found.end(), is_stored)) failure_.reset();
 }
 
+/// The partition is about to be held for want of a read-back.
+void FencedLane::wait_with_failure() noexcept {
+  if (failure_) failure_->has_waited = true;
+}
+
 void FencedLane::resume() {
   doubt();
   state_ = State::ready;
@@ -218,17 +224,19 @@ void FencedLane::act_on(const Failure& failure) {
       return back_off(failure.detail, &failure.message, attempts);
     }
     case Answer::Kind::misconfigured:
-      return on_misfit(failure.detail);
+      if (!failure.has_waited) on_misfit(failure.detail);
+      return;
     case Answer::Kind::full:
       ++core_.counts.retried;
-      return back_off(failure.detail);
+      if (!failure.has_waited) back_off(failure.detail);
+      return;
     default:
       // Somebody else was there first, or nobody knows: the read-back has told. If it told nothing
       // twice in a row, don't ask as fast as we can.
       ++fruitless_;
       // A broker that was started again may have forgotten the id of its last message.
       tail_id_.clear();
-      if (fruitless_ > 1) back_off(failure.detail);
+      if (fruitless_ > 1 && !failure.has_waited) back_off(failure.detail);
   }
 }
 

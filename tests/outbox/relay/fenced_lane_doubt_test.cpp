@@ -91,6 +91,47 @@ TEST(FencedLaneInDoubt, AsksEverMoreSlowlyWhenNothingIsAnswered) {
   EXPECT_EQ(bench.store.last_trouble.attempts, 0);
 }
 
+/// What went wrong with the message, then with the read-back: waiting for the second is enough.
+void expect_one_wait(Kind message, Kind read_back) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.answer(1, message, "offline");
+  bench.lane.on_answer({.request = bench.publisher.question, .kind = read_back});
+  bench.run();
+  bench.journal.read();
+
+  bench.pass(bench.options.retry_backoff);
+  bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1, note 1 in flight, send 1 after 0");
+}
+
+TEST(FencedLaneInDoubt, WaitsOnceForAStreamThatIsMissing) {
+  expect_one_wait(Kind::misconfigured, Kind::misconfigured);
+}
+
+TEST(FencedLaneInDoubt, WaitsOnceForAStreamThatIsMissingAfterItWasOffline) {
+  expect_one_wait(Kind::full, Kind::misconfigured);
+}
+
+TEST(FencedLaneInDoubt, WaitsOnceForAStreamThatIsOffline) {
+  Bench bench;
+  bench.let_wait({1});
+  bench.begin();
+  bench.answer(1, Kind::full, "offline");
+  for (int i = 0; i < 2; ++i) {
+    bench.lane.on_answer({.request = bench.publisher.question, .kind = Kind::full});
+    bench.run();
+  }
+  bench.journal.read();
+
+  bench.pass(bench.options.retry_backoff);
+  bench.find({});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1, note 1 in flight, send 1 after 0");
+}
+
 TEST(FencedLaneInDoubt, LooksAgainEachMinute) {
   Bench bench;
   bench.let_wait({1});
