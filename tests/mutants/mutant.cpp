@@ -51,6 +51,7 @@ constexpr std::array entries{
     Entry{"no_read_back_at_acquisition", patched::no_read_back_at_acquisition},
     Entry{"dedup_only", patched::dedup_only},
     Entry{"replies_not_matched", patched::replies_not_matched},
+    Entry{"session_ends_on_miss", patched::session_ends_on_miss},
     Entry{"reconnect_buffer"},
     Entry{"enqueue_after_commit"},
     Entry{"replay_flag_left_on"},

@@ -26,6 +26,7 @@ enum class Mutant : std::uint8_t {
   no_read_back_at_acquisition,
   dedup_only,
   replies_not_matched,
+  session_ends_on_miss,
   // What the simulator builds into the world around the core.
   reconnect_buffer,
   enqueue_after_commit,

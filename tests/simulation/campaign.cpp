@@ -53,7 +53,7 @@ bool report(const Campaign& campaign) {
     std::printf("  seed %llu isn't the same twice\n", static_cast<unsigned long long>(seed));
   }
   const bool held = campaign.failed.empty() && campaign.unstable.empty();
-  if (campaign.seeds < 1'000) return held;
+  if (campaign.seeds < 1'000 || !campaign.demands) return held;
 
   bool rich = true;
   const Demand demands[] = {

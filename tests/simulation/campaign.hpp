@@ -14,6 +14,8 @@ namespace stela::sim {
 Outcome run(const Plan& plan);
 
 struct Campaign {
+  /// Of a thousand seeds and more: they must have been rich enough to mean something.
+  bool demands = true;
   /// Backups are restored: only the model store can do that in the middle of a run.
   bool restores = true;
   std::uint64_t seeds = 0;
@@ -36,8 +38,7 @@ struct Campaign {
   double hours() const noexcept { return static_cast<double>(simulated) / (3'600.0 * second); }
 };
 
-/// Prints what was met. True if nothing broke, and if the runs were rich enough to mean something:
-/// that is asked of a thousand seeds and more.
+/// Prints what was met. True if nothing broke, and if the runs were rich enough to mean something.
 bool report(const Campaign& campaign);
 
 /// The smallest plan found that still breaks an invariant as `plan` does.

@@ -24,6 +24,7 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --seeds N      runs N seeds (1000)
   --start S      from this one on (1)
   --seed S       runs this one
+  --calm         nothing goes wrong but single streams
   --trace        prints everything that happens in it
   --shrink       looks for the smallest plan that breaks the same invariant
   --sqlite       on SQLite in memory, compared with the model store step by step
@@ -36,6 +37,7 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
 struct Options {
   std::uint64_t seeds = 1'000;
   std::uint64_t start = 1;
+  bool calm = false;
   bool trace = false;
   bool shrink = false;
   bool sqlite = false;
@@ -81,7 +83,8 @@ Options parse(int argc, char** argv) {
       {"--exhaustive", [&](const auto& v) { options.exhaustive = parse_number(v); }},
       {"--faults", [&](const auto& v) { options.faults = parse_faults(v); }},
       {"--mutant", [&](const auto& v) { options.mutant = stela::mutants::mutant_named(v); }}};
-  const std::map<std::string_view, bool*> flags{{"--trace", &options.trace},
+  const std::map<std::string_view, bool*> flags{{"--calm", &options.calm},
+                                                {"--trace", &options.trace},
                                                 {"--shrink", &options.shrink},
                                                 {"--sqlite", &options.sqlite},
                                                 {"--mutants", &options.mutants}};
@@ -108,11 +111,11 @@ void tell(const Plan& plan, const Outcome& outcome) {
 }
 
 int simulate(const Options& options) {
-  Campaign campaign{.restores = !options.sqlite};
+  Campaign campaign{.demands = !options.calm, .restores = !options.sqlite};
   // Of one core: the machine may be busy with other things.
   const std::clock_t begun = std::clock();
   for (std::uint64_t seed = options.start; seed < options.start + options.seeds; ++seed) {
-    Plan plan = Plan::draw(seed);
+    Plan plan = options.calm ? Plan::draw_calm(seed) : Plan::draw(seed);
     plan.trace = options.trace;
     plan.sqlite = options.sqlite;
     plan.restore = plan.restore && campaign.restores;

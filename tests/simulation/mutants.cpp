@@ -21,6 +21,7 @@ struct Case {
   int invariant;
   Fence fence;
   std::uint32_t kinds = all_kinds;
+  Plan (*draw)(std::uint64_t seed) = Plan::draw;
 };
 
 constexpr Case cases[] = {
@@ -39,6 +40,7 @@ constexpr Case cases[] = {
     {Mutant::reconnect_buffer, 7, Fence::none, only(Fault::broker_down)},
     {Mutant::enqueue_after_commit, 1, Fence::stream},
     {Mutant::replay_flag_left_on, 1, Fence::stream},
+    {Mutant::session_ends_on_miss, 12, Fence::stream, all_kinds, Plan::draw_calm},
 };
 
 bool find(const Case& wanted, double seconds) {
@@ -46,7 +48,7 @@ bool find(const Case& wanted, double seconds) {
   const std::clock_t begun = std::clock();
   const auto spent = [&] { return static_cast<double>(std::clock() - begun) / CLOCKS_PER_SEC; };
   for (std::uint64_t seed = 1; spent() < seconds; ++seed) {
-    Plan plan = Plan::draw(seed);
+    Plan plan = wanted.draw(seed);
     plan.fence = wanted.fence;
     plan.kinds = wanted.kinds;
     plan.restore = plan.restore && plan.fence != Fence::none;

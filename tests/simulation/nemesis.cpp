@@ -8,7 +8,7 @@
 namespace stela::sim {
 
 void Simulation::plan_next_fault() {
-  if (healing_ || plan_.is_scripted()) return;
+  if (healing_ || plan_.calm) return;
   world_.after(world_.chance.between(second, 36 * second), [this] {
     if (healing_ || restored_ >= 0) return;
     const auto fault =
@@ -178,6 +178,8 @@ void Simulation::strike_broker(Fault fault, Time length) {
     case Fault::slow_network:
       broker_.faults.slowest = chance.between(10 * ms, 2 * options_.publish_timeout.count() * ms);
       return later([this] { broker_.faults.slowest = 2 * ms; });
+    case Fault::stream_out:
+      return strike_stream(any_partition(), 3 * length);
     case Fault::poison:
       broker_.too_large.insert(store_.last_sequence() + chance.between(1, 5));
       return;

@@ -4,17 +4,37 @@
 
 namespace stela::sim {
 
+namespace {
+
+Fence draw_fence(Chance& chance) {
+  const auto kind = chance.below(10);
+  return kind < 7 ? Fence::stream : kind < 9 ? Fence::subject : Fence::none;
+}
+
+}  // namespace
+
 Plan Plan::draw(std::uint64_t seed) {
   Chance chance{seed * 0x9e3779b97f4a7c15 + 1};
   Plan plan{.seed = seed};
-  const auto kind = chance.below(10);
-  plan.fence = kind < 7 ? Fence::stream : kind < 9 ? Fence::subject : Fence::none;
+  plan.fence = draw_fence(chance);
   plan.workers = static_cast<int>(chance.between(4, 6));
   plan.partitions = static_cast<int>(chance.happens(0.9) ? 16 : chance.between(17, 24));
   plan.streams = static_cast<int>(chance.between(3, 60));
   plan.faults_until = chance.between(300, 1'200) * second;
   plan.restore = plan.fence != Fence::none && chance.happens(0.1);
+  if (chance.happens(0.05)) return draw_calm(seed);
   return plan;
+}
+
+Plan Plan::draw_calm(std::uint64_t seed) {
+  Chance chance{seed * 0x9e3779b97f4a7c15 + 2};
+  return {.seed = seed,
+          .fence = draw_fence(chance),
+          .workers = static_cast<int>(chance.between(1, 4)),
+          .streams = static_cast<int>(chance.between(20, 100)),
+          .faults_until = chance.between(120, 300) * second,
+          .appends_per_second = 20,
+          .calm = true};
 }
 
 std::string_view to_string(Fault fault) noexcept {
@@ -28,8 +48,14 @@ std::string_view to_string(Fault fault) noexcept {
       "poison",         "reject",          "retry_parked",
       "discard_parked", "republish",       "replay",
       "tail_lost",      "tail_unreadable", "foreign_writer",
-      "aged_out"};
+      "aged_out",       "stream_out"};
   return names[static_cast<std::size_t>(fault)];
+}
+
+std::string_view to_string(Outage outage) noexcept {
+  static constexpr std::array<std::string_view, static_cast<std::size_t>(Outage::count)> names{
+      "silent", "mute", "no_quorum", "offline", "missing"};
+  return names[static_cast<std::size_t>(outage)];
 }
 
 std::string_view to_string(ScriptedFault::Kind kind) noexcept {

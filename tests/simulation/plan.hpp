@@ -44,10 +44,28 @@ enum class Fault : std::uint8_t {
   tail_unreadable,
   foreign_writer,
   aged_out,
+  stream_out,
   count,
 };
 
 std::string_view to_string(Fault fault) noexcept;
+
+/// How the stream of one partition fails, and no other.
+enum class Outage : std::uint8_t {
+  /// What is sent to it gets lost.
+  silent,
+  /// It stores what it gets, and nobody hears of it.
+  mute,
+  /// Messages get lost; a read-back is answered.
+  no_quorum,
+  /// The server refuses everything: the stream is offline (10118).
+  offline,
+  /// There is no such stream.
+  missing,
+  count,
+};
+
+std::string_view to_string(Outage outage) noexcept;
 
 /// A fault at a place instead of by chance: at the so-many-th opportunity.
 struct ScriptedFault {
@@ -92,6 +110,8 @@ struct Plan {
   /// Runs on SQLite in memory, with the model store beside it.
   bool sqlite = false;
   bool trace = false;
+  /// Nothing goes wrong but single streams: the partitions of the others must get on all the time.
+  bool calm = false;
 
   /// For the exhaustive mode: so many events and nothing else than these faults.
   std::int64_t events = -1;
@@ -99,6 +119,7 @@ struct Plan {
   bool is_scripted() const noexcept { return events >= 0; }
 
   static Plan draw(std::uint64_t seed);
+  static Plan draw_calm(std::uint64_t seed);
 };
 
 }  // namespace stela::sim

@@ -54,7 +54,49 @@ void SimBroker::come_back() {
   for (const auto& [worker, client] : std::map{clients}) client.back();
 }
 
-Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint64_t request) {
+std::optional<Outage> SimBroker::outage_of(PartitionId partition) const {
+  const auto found = outages.find(partition);
+  if (found == outages.end() || found->second.until <= world_.now()) return std::nullopt;
+  return found->second.kind;
+}
+
+std::optional<Answer> SimBroker::publish(PartitionId partition, const Sent& message,
+                                         std::uint64_t request) {
+  switch (outage_of(partition).value_or(Outage::count)) {
+    case Outage::silent:
+    case Outage::no_quorum:
+      return std::nullopt;
+    case Outage::mute:
+      (void)store(partition, message, request);
+      return std::nullopt;
+    case Outage::offline:
+      return Answer{.request = request, .kind = Answer::Kind::full, .detail = "offline"};
+    case Outage::missing:
+      return Answer{.request = request, .kind = Answer::Kind::misconfigured, .detail = "missing"};
+    case Outage::count:
+      break;
+  }
+  return store(partition, message, request);
+}
+
+std::optional<Answer> SimBroker::read_back(PartitionId partition, std::uint64_t request,
+                                           std::uint64_t from) {
+  switch (outage_of(partition).value_or(Outage::count)) {
+    case Outage::silent:
+    case Outage::mute:
+      return std::nullopt;
+    case Outage::offline:
+      return Answer{.request = request, .kind = Answer::Kind::full, .detail = "offline"};
+    case Outage::missing:
+      return Answer{.request = request, .kind = Answer::Kind::misconfigured, .detail = "missing"};
+    case Outage::no_quorum:
+    case Outage::count:
+      break;
+  }
+  return find(partition, request, from);
+}
+
+Answer SimBroker::store(PartitionId partition, const Sent& message, std::uint64_t request) {
   Answer answer{.request = request, .kind = Answer::Kind::stored};
   if (forbids_) return {.kind = Answer::Kind::misconfigured};
   if (missing_) {
@@ -85,7 +127,7 @@ Answer SimBroker::publish(PartitionId partition, const Sent& message, std::uint6
   return answer;
 }
 
-Answer SimBroker::read_back(PartitionId partition, std::uint64_t request, std::uint64_t from) {
+Answer SimBroker::find(PartitionId partition, std::uint64_t request, std::uint64_t from) {
   Answer answer{.request = request, .kind = Answer::Kind::read_back};
   if (missing_) {
     answer.kind = Answer::Kind::misconfigured;
@@ -237,8 +279,11 @@ void SimPublisher::send(Request request, bool publishes) {
 void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
                           std::optional<Time> published, const Request& request) {
   if (connection->alive) {
-    if (broker.is_up()) reply(broker, connection, published, request(broker));
-    return;
+    if (!broker.is_up()) return;
+    if (std::optional<Answer> answer = request(broker)) {
+      return reply(broker, connection, published, *std::move(answer));
+    }
+    return lose(broker, *connection, published);
   }
   // A dead connection's bytes: the server takes them, and nobody hears of it.
   if (number > connection->arrives_until || !broker.is_up()) return;
@@ -251,18 +296,20 @@ void SimPublisher::arrive(SimBroker& broker, const ConnectionPtr& connection, st
   });
 }
 
+/// Nobody hears what became of a request.
+void SimPublisher::lose(SimBroker& broker, Connection& connection, std::optional<Time> published) {
+  if (!published) return;
+  ++broker.hits;
+  --connection.publishing;
+  broker.truth().allow_duplicates(1);
+}
+
 void SimPublisher::reply(SimBroker& broker, const ConnectionPtr& connection,
                          std::optional<Time> published, Answer answer) {
   World& world = broker.world();
   const bool is_lost = connection->deaf || world.chance.happens(broker.faults.lose_reply) ||
                        (broker.on_reply && broker.on_reply(connection->worker));
-  if (is_lost) {
-    if (!published) return;
-    ++broker.hits;
-    --connection->publishing;
-    broker.truth().allow_duplicates(1);
-    return;
-  }
+  if (is_lost) return lose(broker, *connection, published);
   Time delay = world.chance.between(ms / 20, broker.faults.slowest);
   if (!connection->alive) delay += world.chance.between(ms, 20 * ms);
   connection->last_reply = std::max(connection->last_reply, world.now() + delay);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "simulation/jetstream_model.hpp"
+#include "simulation/plan.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"
 
@@ -45,6 +46,13 @@ class SimBroker {
     return up_ && (found == unreachable.end() || found->second <= world_.now());
   }
 
+  /// Until when the streams of these partitions, and no others, fail.
+  struct StreamOutage {
+    Outage kind = Outage::silent;
+    Time until = 0;
+  };
+  std::map<PartitionId, StreamOutage> outages;
+
   /// Refuses with "full".
   void set_full(bool full) noexcept { full_ = full; }
   /// There is no such stream.
@@ -57,8 +65,9 @@ class SimBroker {
   /// So many messages are rejected, whatever they are.
   int refusals = 0;
 
-  Answer publish(PartitionId partition, const Sent& message, std::uint64_t request);
-  Answer read_back(PartitionId partition, std::uint64_t request, std::uint64_t from);
+  /// No answer if the server gives none.
+  std::optional<Answer> publish(PartitionId partition, const Sent& message, std::uint64_t request);
+  std::optional<Answer> read_back(PartitionId partition, std::uint64_t request, std::uint64_t from);
 
   JetStreamModel& stream(PartitionId partition);
   NetworkFaults faults;
@@ -98,6 +107,9 @@ class SimBroker {
 
  private:
   static std::string subject(PartitionId partition) { return "sim." + partition.label(); }
+  std::optional<Outage> outage_of(PartitionId partition) const;
+  Answer store(PartitionId partition, const Sent& message, std::uint64_t request);
+  Answer find(PartitionId partition, std::uint64_t request, std::uint64_t from);
 
   World& world_;
   Truth& truth_;
@@ -158,7 +170,7 @@ class SimPublisher final : public Publisher {
   };
   using ConnectionPtr = std::shared_ptr<Connection>;
 
-  using Request = std::function<Answer(SimBroker&)>;
+  using Request = std::function<std::optional<Answer>(SimBroker&)>;
   void send(Request request, bool publishes);
   void flush_buffer();
   /// `published` is when it was sent, of a message.
@@ -166,6 +178,7 @@ class SimPublisher final : public Publisher {
                      std::optional<Time> published, const Request& request);
   static void reply(SimBroker& broker, const ConnectionPtr& connection,
                     std::optional<Time> published, Answer answer);
+  static void lose(SimBroker& broker, Connection& connection, std::optional<Time> published);
   void die(bool late = false);
 
   SimBroker& broker_;

@@ -13,13 +13,14 @@ using relay::Incident;
 
 namespace {
 
-RelayOptions draw_options(Chance& chance) {
+RelayOptions draw_options(Chance& chance, bool calm) {
   RelayOptions options;
   options.lease_ttl = std::chrono::milliseconds{chance.between(5'000, 20'000)};
   options.lease_renew = options.lease_ttl / 3;
   options.heartbeat_ttl = options.lease_ttl + std::chrono::milliseconds{5'000};
   options.publish_timeout = options.lease_ttl / 4;
-  options.idle_backoff = std::chrono::milliseconds{chance.between(1'000, 8'000)};
+  options.idle_backoff =
+      std::chrono::milliseconds{calm ? chance.between(500, 1'000) : chance.between(1'000, 8'000)};
   options.batch_size = static_cast<int>(chance.between(1, 20));
   options.window = static_cast<int>(chance.between(1, 60));
   options.retry_backoff = std::chrono::milliseconds{chance.between(200, 2'000)};
@@ -45,11 +46,12 @@ Simulation::Simulation(const Plan& plan)
       store_{host_clock_, truth_, plan.partitions, world_.chance, plan.mutant},
       shared_{store_, host_clock_, plan.partitions, plan.fence, plan.sqlite},
       broker_{world_, truth_, plan.fence, draw_limits(world_.chance)},
-      options_{draw_options(world_.chance)} {
+      options_{draw_options(world_.chance, plan.calm)} {
   truth_.know_store(shared_.id());
   host_clock_.share_step(&clock_step_);
   kill_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
   pause_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
+  if (plan.calm) kill_chance_ = pause_chance_ = 0;
   broker_.clients_buffer = plan.mutant == Mutant::reconnect_buffer;
 }
 
@@ -313,6 +315,7 @@ void Simulation::heal() {
   broker_.set_forbidding(false);
   broker_.rejected.clear();
   broker_.unreachable.clear();
+  broker_.outages.clear();
   if (!broker_.is_up()) broker_.come_back();
   if (nodes_.empty()) start_node();
   for (auto& node : nodes_) {
@@ -381,6 +384,8 @@ Outcome Simulation::run() {
     } else {
       append_some();
       plan_next_fault();
+      plan_next_outage();
+      watch_progress();
     }
     watch();
     if (plan_.restore) plan_restore();

@@ -61,6 +61,13 @@ class Simulation final : private relay::Observer {
   std::optional<ScriptedFault::Kind> scripted(Opportunity opportunity);
   void follow_script();
 
+  // Streams that fail by themselves, and whether the others get on.
+  void strike_stream(PartitionId partition, Time length);
+  void plan_next_outage();
+  void excuse(PartitionId partition, Time until);
+  Time patience() const;
+  void watch_progress();
+
   // What an operator has to be called for.
   void lose_tail();
   void lose_tail_of(PartitionId partition);
@@ -108,6 +115,13 @@ class Simulation final : private relay::Observer {
   std::set<PartitionId> known_stops_;
   std::set<PartitionId> closed_;
   std::shared_ptr<const ModelStore::Copy> copy_;
+  /// Of a partition: what was stored of it, and since when it stands still; later than now if it
+  /// may stand still until then.
+  struct Progress {
+    std::int64_t stored = 0;
+    Time since = 0;
+  };
+  std::map<PartitionId, Progress> progress_;
   Outcome outcome_;
 };
 

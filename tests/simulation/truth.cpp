@@ -29,8 +29,7 @@ void Truth::on_append(std::int64_t sequence, std::int64_t stream, bool publishes
                      .partition = partition});
   if (!publishes) return;
   partitions_[partition].expected.push_back(sequence);
-  ++waiting_[generation_];
-  ++missing_;
+  await(events_.back());
   ++open_;
 }
 
@@ -55,10 +54,17 @@ void Truth::on_change(PartitionId partition, std::string_view by, std::int64_t e
               std::to_string(current_epoch));
 }
 
-/// One event less to wait for.
-void Truth::settle(Event& event) {
+/// One event more to wait for.
+void Truth::await(const Event& event) {
+  ++waiting_[event.generation];
+  ++missing_;
+  ++partitions_[event.partition].missing;
+}
+
+void Truth::settle(const Event& event) {
   --waiting_[event.generation];
   --missing_;
+  --partitions_[event.partition].missing;
 }
 
 void Truth::on_published(std::int64_t sequence, std::int64_t redelivery) {
@@ -104,10 +110,7 @@ void Truth::on_sent_again(std::int64_t sequence, std::int64_t redelivery, int ge
   event.generation = generation;
   event.parked = false;
   parked_by_stream_[event.stream].erase(sequence);
-  if (event.copies == 0) {
-    ++waiting_[event.generation];
-    ++missing_;
-  }
+  if (event.copies == 0) await(event);
 }
 
 void Truth::on_republished(std::int64_t sequence, std::int64_t redelivery, int generation) {
@@ -117,8 +120,7 @@ void Truth::on_republished(std::int64_t sequence, std::int64_t redelivery, int g
   ++event.republished;
   if (event.copies + event.redeliveries > 0 || std::exchange(event.awaited, true)) return;
   event.generation = generation;
-  ++waiting_[generation];
-  ++missing_;
+  await(event);
 }
 
 void Truth::on_republish_given_up(std::int64_t sequence) {
@@ -154,12 +156,12 @@ void Truth::on_lost(const Sent& message) {
   // What isn't marked is going to be sent once more; what is, only if an operator says so.
   if (event.marked || event.parked || event.discarded) return;
   if (event.copies + event.redeliveries > 0) return;
-  ++waiting_[event.generation];
-  ++missing_;
+  await(event);
 }
 
 void Truth::on_stored(PartitionId partition, const Stored& stored) {
   ++stored_;
+  ++partitions_[partition].stored;
   if (store_went_back_) {
     if (!closed_.contains(partition)) return;
     fail(4, partition.label() + " is written to, though the store has forgotten what it holds");
@@ -261,6 +263,16 @@ void Truth::check_generation(const Event& event, std::int64_t sequence) {
                   std::to_string(waiting) + " to go");
     }
   }
+}
+
+std::int64_t Truth::missing_of(PartitionId partition) const {
+  const auto found = partitions_.find(partition);
+  return found != partitions_.end() ? found->second.missing : 0;
+}
+
+std::int64_t Truth::stored_of(PartitionId partition) const {
+  const auto found = partitions_.find(partition);
+  return found != partitions_.end() ? found->second.stored : 0;
 }
 
 std::string Truth::first_missing() const {

@@ -87,6 +87,9 @@ class Truth {
   /// Everything that is to be published stands at the broker, but for what is parked or discarded.
   std::int64_t missing() const noexcept { return missing_; }
   std::string first_missing() const;
+  /// The same of one partition, and what was stored of it so far.
+  std::int64_t missing_of(PartitionId partition) const;
+  std::int64_t stored_of(PartitionId partition) const;
 
   /// Events that are to be published and are neither marked nor given up.
   std::int64_t open() const noexcept { return open_; }
@@ -103,6 +106,8 @@ class Truth {
     std::vector<std::int64_t> expected;
     std::size_t next = 0;
     std::int64_t last_stored = 0;
+    std::int64_t missing = 0;
+    std::int64_t stored = 0;
     std::string owner;
     std::int64_t epoch = 0;
   };
@@ -111,7 +116,8 @@ class Truth {
     throw Violation{invariant, what};
   }
   static std::size_t index(std::int64_t sequence) { return static_cast<std::size_t>(sequence - 1); }
-  void settle(Event& event);
+  void await(const Event& event);
+  void settle(const Event& event);
   void on_redelivered(Event& event, const Sent& message);
   void count_copy(const std::string& what, int copies);
   void check_order(Partition& partition, std::int64_t sequence);
