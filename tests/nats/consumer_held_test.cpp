@@ -319,6 +319,48 @@ TEST_F(Holding, GoesOnAfterTenTimesItsPatienceWhateverTheBrokerSays) {
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@2 order.shipped"));
 }
 
+TEST_F(Holding, LosesNoPatienceWhenAWallClockJumps) {
+  shop.publish();
+  const auto consumer = make_consumer(defaults());
+  total += consumer->poll();
+  for (int i = 0; i < 2; ++i) shop.send_parcel();
+  shop.publish();
+  broker.take("SHOP", "billing", 1);
+  clock.jump_to(testing::ManualClock::start - 7h);
+  total += consumer->poll();
+
+  clock.jump_to(testing::ManualClock::start);
+  clock.advance(1s);
+  total += consumer->poll();
+  const auto meanwhile = ledger.lines();
+  const bool handled = test::eventually([&] {
+    broker.give_back();
+    total += consumer->poll();
+    return ledger.lines().size() == 2;
+  });
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_TRUE(handled);
+  EXPECT_EQ(total.gaps, 0);
+}
+
+TEST_F(Holding, GoesOnSoonAfterAClockThatWasAheadIsRight) {
+  shop.place("1");
+  shop.publish();
+  auto with = defaults();
+  with.max_attempts = 1'000;
+  const auto consumer = make_consumer(with);
+  clock.jump_to(testing::ManualClock::start + 11h);
+  total += consumer->poll();
+  fails = false;
+
+  clock.jump_to(testing::ManualClock::start);
+  const bool handled = reaches(*consumer, 1, 1min);
+
+  EXPECT_TRUE(handled);
+  EXPECT_LT(clock.now() - testing::ManualClock::start, 5min);
+}
+
 TEST_F(Holding, EndsForAMessageThatKilledItsProcessAndLeftTheBroker) {
   shop.place("1");
   shop.ship("1");

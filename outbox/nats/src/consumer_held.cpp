@@ -14,6 +14,9 @@ namespace {
 
 /// What is read of held messages in a row, while others wait.
 constexpr milliseconds longest_read{100};
+/// How often is asked what a clock that was ahead has put off for too long.
+constexpr milliseconds look_ahead_interval{30'000};
+
 bool is_same(const HeldMessage& message, const ReceivedEvent& event) {
   const auto& bytes = event.id.bytes();
   return message.event_id.size() == bytes.size() &&
@@ -35,6 +38,7 @@ milliseconds Consumer::Worker::until_next_held(milliseconds wait) {
 
 /// Some at a time, so that others don't wait for long.
 void Consumer::Worker::drain() {
+  bring_forward_if_due();
   const std::optional<Timestamp> due = inbox_.held().next_due(options_.stream);
   if (!due || *due > inbox_.now() || now() < next_drain_) return;
   const std::vector<HeldMessage> claimed = claim();
@@ -48,6 +52,14 @@ void Consumer::Worker::drain() {
     if (e.code() != ErrorCode::broker_failed) throw;
     wait_before_draining(e);
   }
+}
+
+/// No pause of this consumer is longer.
+void Consumer::Worker::bring_forward_if_due() {
+  if (now() < next_look_ahead_) return;
+  next_look_ahead_ = now() + look_ahead_interval;
+  inbox_.held().bring_forward(options_.stream, std::max({pull_->gap_patience(), pull_->ack_wait(),
+                                                         2 * options_.retry_backoff_max}));
 }
 
 std::vector<HeldMessage> Consumer::Worker::claim() {

@@ -284,7 +284,8 @@ bool Consumer::Worker::is_held(sqlite::Connection& connection, const Delivery& d
   const bool waits =
       is_behind_gap || standing == Standing::behind_failure || standing == Standing::held_already;
   if (!waits) return false;
-  inbox_.hold(connection, delivery, inbox_.now() + pull_->gap_patience());
+  if (is_behind_gap) inbox_.watch(*delivery.event);
+  inbox_.hold(connection, delivery, inbox_.now() + std::min(pull_->gap_patience(), look_meanwhile));
   if (!delivery.held) ++tick.held;
   return true;
 }

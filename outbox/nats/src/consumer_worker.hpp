@@ -58,6 +58,7 @@ class Consumer::Worker {
   // Messages that wait in the inbox: consumer_held.cpp.
   std::chrono::milliseconds until_next_held(std::chrono::milliseconds wait);
   void drain();
+  void bring_forward_if_due();
   std::vector<HeldMessage> claim();
   std::vector<Delivery> read_held(const std::vector<HeldMessage>& claimed);
   void unclaim(const std::vector<HeldMessage>& claimed) noexcept;
@@ -94,6 +95,7 @@ class Consumer::Worker {
   int held_at_once_ = 1;
   int troubles_of_drain_ = 0;
   Steady next_drain_{};
+  Steady next_look_ahead_{};
   std::function<void(const ConsumerTick&)> listener_;
   /// A dead letter that is being tried again, and that nobody else has.
   std::optional<InboxStore::Letter> letter_;

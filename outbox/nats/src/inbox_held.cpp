@@ -15,9 +15,9 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// How long a message waits for what is on its way, beyond its patience, before it is looked at
-/// again.
+/// What waits for what is on its way, beyond its patience, is looked at so often.
 constexpr milliseconds look_again{1'000};
+constexpr std::size_t most_watched = 100'000;
 /// After so many times its patience it doesn't wait for what the broker says is on its way: servers
 /// count what was deleted before it was acknowledged.
 constexpr int longest_patience = 10;
@@ -40,9 +40,8 @@ HeldMessage read_message(const Query& row) {
           .event_id = std::string{row.blob(5)},
           .broker_sequence = static_cast<std::uint64_t>(row.integer(6)),
           .size = row.integer(7),
-          .held_at = time_of(row.integer(8)),
-          .is_released = !row.is_null(9),
-          .is_to_skip = row.text(9) == "skip"};
+          .is_released = !row.is_null(8),
+          .is_to_skip = row.text(8) == "skip"};
 }
 
 void schedule(Connection& connection, std::int64_t message, std::optional<Timestamp> due) {
@@ -107,18 +106,18 @@ std::vector<HeldStore::Head> HeldStore::due_heads(Connection& connection, const 
   due.bind(4, rules.most);
   while (due.step()) {
     Head head{.message = read_message(due)};
-    head.is_behind_another = due.integer(10) != 0;
-    head.is_behind_failure = due.integer(11) != 0;
-    const bool is_met = !due.is_null(12);
+    head.is_behind_another = due.integer(9) != 0;
+    head.is_behind_failure = due.integer(10) != 0;
+    const bool is_met = !due.is_null(11);
     head.is_behind_gap = rules.is_whole && (is_met || rules.has_whole_history) &&
-                         head.message.previous.value() > due.integer(12);
+                         head.message.previous.value() > due.integer(11);
     heads.push_back(std::move(head));
   }
   return heads;
 }
 
 bool HeldStore::is_ready(Connection& connection, const Head& head, const Claiming& rules,
-                         Timestamp now, Claimed& claimed) const {
+                         Timestamp now, Claimed& claimed) {
   const HeldMessage& message = head.message;
   if (head.is_behind_another) {
     schedule(connection, message.number, {});
@@ -126,11 +125,13 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
   }
   const bool waits = head.is_behind_failure || head.is_behind_gap;
   if (!waits || message.is_released) return true;
-  if (const Timestamp until = message.held_at + rules.patience; now < until) {
-    schedule(connection, message.number, until);
+  const milliseconds waited = watched(message.event_id);
+  if (waited < rules.patience) {
+    // Another process may have watched for longer: it has its turn before the patience is over.
+    schedule(connection, message.number, now + std::min(rules.patience - waited, look_meanwhile));
     return false;
   }
-  if (now >= message.held_at + longest_patience * rules.patience) return true;
+  if (waited >= longest_patience * rules.patience) return true;
   if (!rules.settled_through) {
     claimed.wants_settled = true;
     return false;
@@ -163,7 +164,7 @@ void HeldStore::claim_run(Connection& connection, const Head& head, const Claimi
     Query after = connection.query(sql::held_after);
     after.bind(1, consumer_).bind(2, head.message.source).bind(3, head.message.stream);
     after.bind(4, head.message.version.value()).bind(5, most - 1);
-    while (after.step() && after.text(10) == rules.broker_stream) {
+    while (after.step() && after.text(9) == rules.broker_stream) {
       run.push_back(read_message(after));
     }
   }
@@ -186,6 +187,28 @@ bool HeldStore::claim_one(Connection& connection, HeldMessage message, const Cla
   claim.step();
   claimed.messages.push_back(std::move(message));
   return true;
+}
+
+void HeldStore::watch(std::string_view event_id) {
+  watched(event_id);
+}
+
+milliseconds HeldStore::watched(std::string_view event_id) {
+  const Steady now = store_.core().options().clock->steady_now();
+  // What was handled meanwhile is forgotten by and by; what still waits is watched anew.
+  if (watched_.size() >= most_watched) watched_.clear();
+  const Steady since = watched_.try_emplace(std::string{event_id}, now).first->second;
+  return std::chrono::floor<milliseconds>(now - since);
+}
+
+void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longest) {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        Query far = connection.query(sql::bring_held_forward);
+        far.bind(1, consumer_).bind(2, broker_stream);
+        far.bind(3, microseconds(store_.core().now() + longest)).run();
+      },
+      sqlite::Sync::none);
 }
 
 void HeldStore::unclaim(const std::vector<std::int64_t>& messages, Timestamp due) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace stela::nats {
@@ -25,7 +26,6 @@ struct HeldMessage {
   std::string event_id = {};
   std::uint64_t broker_sequence = 0;
   std::int64_t size = 0;
-  Timestamp held_at = {};
   /// How often it was taken up, this time included, since it was known what became of that.
   std::int64_t claims = 0;
   /// Nobody waits any longer for what is missing before it.
@@ -65,6 +65,9 @@ struct Claimed {
   bool wants_settled = false;
 };
 
+/// What waits is looked at so often before its patience is over: each process must see it wait.
+inline constexpr std::chrono::milliseconds look_meanwhile{5'000};
+
 /// The held messages of one consumer. Everything with a connection belongs into the transaction
 /// that is open on it.
 /// Threads: one at a time.
@@ -83,13 +86,20 @@ class HeldStore {
   /// Nothing became of what was claimed: it is due again at `due`.
   void unclaim(const std::vector<std::int64_t>& messages, Timestamp due);
 
+  /// From now on this process sees that the event waits for what is missing before it.
+  void watch(std::string_view event_id);
+  /// Nothing is due later than `longest` from now: what is was noted with a clock that was ahead.
+  void bring_forward(std::string_view broker_stream, std::chrono::milliseconds longest);
+
  private:
+  using Steady = std::chrono::steady_clock::time_point;
   struct Head;
+  std::chrono::milliseconds watched(std::string_view event_id);
   std::vector<Head> due_heads(sqlite::Connection& connection, const Claiming& rules,
                               Timestamp now) const;
   /// False if it has to wait, until a time that is noted.
   bool is_ready(sqlite::Connection& connection, const Head& head, const Claiming& rules,
-                Timestamp now, Claimed& claimed) const;
+                Timestamp now, Claimed& claimed);
   void drop_failures(sqlite::Connection& connection, const Head& head, Claimed& claimed) const;
   void claim_run(sqlite::Connection& connection, const Head& head, const Claiming& rules,
                  std::int64_t most, Timestamp now, Claimed& claimed) const;
@@ -98,6 +108,9 @@ class HeldStore {
 
   sqlite::Store& store_;
   std::int64_t consumer_;
+  /// Since when this process has seen an event wait. Wall clocks jump, and a message is declared
+  /// missing once: only steady time says that the patience is over.
+  std::unordered_map<std::string, Steady> watched_;
 };
 
 }  // namespace stela::nats

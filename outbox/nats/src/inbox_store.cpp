@@ -165,6 +165,10 @@ void InboxStore::hold(Connection& connection, const Delivery& delivery, Timestam
   bind_stream(held, event).bind(4, event.version.value()).bind(5, microseconds(due)).run();
 }
 
+void InboxStore::watch(const ReceivedEvent& event) {
+  held_->watch(bytes_of(event.id));
+}
+
 bool InboxStore::lose(Connection& connection, const HeldMessage& message, bool whole) {
   const auto bind = [&](Query& query) -> Query& {
     return query.bind(1, consumer_).bind(2, message.source).bind(3, message.stream);

@@ -57,6 +57,8 @@ class InboxStore {
   /// The broker has the message no longer: notes that it is missing, and goes on after it. False if
   /// somebody handled it meanwhile, or it came again.
   bool lose(sqlite::Connection& connection, const HeldMessage& message, bool whole);
+  /// From now on this process sees that the event waits for what is missing before it.
+  void watch(const ReceivedEvent& event);
   /// How often a held message was tried, and its last error.
   std::pair<int, std::string> failure_of(const HeldMessage& message) const;
   /// Notes that a message is missing that nothing is left of.

@@ -65,7 +65,8 @@ struct ConsumerOptions {
   int max_attempts = 5;
   /// How long a message waits for the one before it in its stream before that counts as missing.
   /// Unset: twice the ack_wait that the consumer has at the broker, since what a dead process had
-  /// comes again after that. Must be longer than that ack_wait.
+  /// comes again after that. Must be longer than that ack_wait. It is the steady time in which one
+  /// process saw the message wait: no wall clock that jumps shortens it, and a restart begins anew.
   std::optional<std::chrono::milliseconds> gap_patience = {};
   /// How long the inbox remembers what was handled.
   std::chrono::hours retention{168};

@@ -1,5 +1,5 @@
 SELECT h.held, h.source, h.stream, h.version, h.previous, h.event_id, h.broker_sequence, h.size,
-       h.held_at, h.wish,
+       h.wish,
        EXISTS (SELECT 1 FROM inbox_held AS e
                WHERE e.consumer = h.consumer AND e.source = h.source AND e.stream = h.stream
                  AND e.version < h.version),
