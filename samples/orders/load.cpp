@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <exception>
 #include <iomanip>
 #include <iostream>
 #include <mutex>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -71,14 +73,17 @@ void draw_progress(const Placing& placing, Clock::time_point begin) {
 /// The seconds that it took.
 double place_all(Shop& shop, Placing& placing) {
   const auto begin = Clock::now();
-  // Beside it: the sleep between two pictures isn't part of what is measured.
+  // Beside it: the pause between two pictures isn't part of what is measured.
   std::jthread drawing;
   if (isatty(STDERR_FILENO) != 0) {
     drawing = std::jthread{[&placing, begin](const std::stop_token& stop) {
-      while (!stop.stop_requested()) {
+      std::mutex mutex;
+      std::unique_lock lock{mutex};
+      std::condition_variable_any stopped;
+      do {
         draw_progress(placing, begin);
-        std::this_thread::sleep_for(std::chrono::milliseconds{100});
-      }
+      } while (!stopped.wait_for(lock, stop, std::chrono::milliseconds{100},
+                                 [&] { return stop.stop_requested(); }));
     }};
   }
   {

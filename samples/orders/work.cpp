@@ -3,7 +3,9 @@
 
 #include <stela/nats/publisher.hpp>
 
+#include <atomic>
 #include <csignal>
+#include <functional>
 #include <iostream>
 #include <stop_token>
 #include <thread>
@@ -33,6 +35,12 @@ class StopOnSignal {
   sigset_t signals_{};
 };
 
+/// However a scope is left: whoever joins a thread that runs until `stop` would wait for ever.
+struct StopAtEnd {
+  std::stop_source& stop;
+  ~StopAtEnd() { stop.request_stop(); }
+};
+
 /// Short enough for a demonstration: what a killed worker held is taken over after `lease_ttl`.
 /// In production the defaults are calmer.
 stela::RelayOptions quick_take_over() {
@@ -43,8 +51,8 @@ stela::RelayOptions quick_take_over() {
           .publish_timeout = std::chrono::seconds{1}};
 }
 
-/// Relays until it is stopped.
-void relay(stela::Relay& relay, std::stop_token stop) {
+/// Relays until it is stopped, or until `is_empty` after it published what there was.
+void relay(stela::Relay& relay, const std::function<bool()>& is_empty, std::stop_source stop) {
   std::int64_t published = 0;
   relay.on_tick([&](const stela::RelayTick& tick) {
     published += tick.published;
@@ -52,23 +60,19 @@ void relay(stela::Relay& relay, std::stop_token stop) {
       std::cout << "published " << published << (published == 1 ? " message" : " messages")
                 << std::endl;
     }
+    if (is_empty()) stop.request_stop();
   });
-  relay.run(stop);
+  relay.run(stop.get_token());
 }
 
-/// Requests a stop once nothing waits to be handled and nothing to be published. What a dead worker
-/// still holds is waited for.
-void stop_when_empty(Application& application, std::stop_source stop) {
-  stela::OutboxOperations outbox{application.store};
-  // What the process records is projected too.
+/// What the process records is projected too.
+void wait_until_handled(Application& application) {
   for (const std::string_view name : {"fulfilment", "open_orders", "sales_per_day"}) {
     const auto end = application.store.last_sequence();
     if (!application.projections.wait_for(name, end, std::chrono::minutes{1})) {
       throw std::runtime_error{std::string{name} + " doesn't come on; is it halted?"};
     }
   }
-  while (outbox.status().pending > 0) std::this_thread::sleep_for(std::chrono::milliseconds{50});
-  stop.request_stop();
 }
 
 }  // namespace
@@ -82,16 +86,20 @@ void work(Application& application, std::span<const std::string> arguments) {
   stela::Relay outgoing{application.outbox, broker, quick_take_over()};
   stela::Runner runner{application.projections, {.lease_ttl = std::chrono::seconds{3}}};
 
+  stela::OutboxOperations outbox{application.store};
+  std::atomic<bool> is_handled{false};
+  // What a dead worker still holds counts, too: another tick comes, and somebody takes it over.
+  const auto is_empty = [&] { return is_handled && outbox.status().pending == 0; };
+
   const StopOnSignal signal;
   std::stop_source stop;
-  const std::jthread relaying{[&] { relay(outgoing, stop.get_token()); }};
+  std::jthread relaying{[&] { relay(outgoing, is_empty, stop); }};
   const std::jthread projecting{[&] { runner.run(stop.get_token()); }};
-  if (until_empty) {
-    stop_when_empty(application, stop);
-  } else {
-    signal.wait();
-    stop.request_stop();
-  }
+  const StopAtEnd stop_at_end{stop};
+  if (!until_empty) return signal.wait();
+  wait_until_handled(application);
+  is_handled = true;
+  relaying.join();
 }
 
 }  // namespace orders
