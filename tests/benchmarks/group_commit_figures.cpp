@@ -20,15 +20,15 @@ using Subjects = std::vector<std::unique_ptr<Subject>>;
 
 /// Operations a second, all threads together: each thread runs its own subject for that long.
 double rate_of(const Subjects& subjects, std::chrono::milliseconds length) {
-  std::atomic<bool> stopped{false};
   std::atomic<std::int64_t> done{0};
   std::vector<std::thread> threads;
   const double taken = seconds([&] {
+    const auto deadline = std::chrono::steady_clock::now() + length;
     for (const auto& subject : subjects) {
       threads.emplace_back([&] {
         const ContextScope scope{sample_context()};
         std::int64_t own = 0;
-        while (!stopped.load(std::memory_order_relaxed)) {
+        while (std::chrono::steady_clock::now() < deadline) {
           subject->prepare();
           subject->run();
           ++own;
@@ -36,8 +36,6 @@ double rate_of(const Subjects& subjects, std::chrono::milliseconds length) {
         done += own;
       });
     }
-    std::this_thread::sleep_for(length);
-    stopped = true;
     for (std::thread& thread : threads) thread.join();
   });
   return static_cast<double>(done) / taken;

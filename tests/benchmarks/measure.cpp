@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <thread>
 
 namespace stela::bench {
 namespace {
@@ -98,6 +99,10 @@ std::vector<Rounds> take_turns(std::span<Subject* const> subjects, const Turns& 
     }
   }
   return all;
+}
+
+void pass_until(steady_clock::time_point deadline) {
+  std::this_thread::sleep_until(deadline);
 }
 
 }  // namespace stela::bench

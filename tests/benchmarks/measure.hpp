@@ -69,6 +69,10 @@ double seconds(Work&& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+/// Lets the time pass: for a load that keeps a pace by deadlines, and while somebody is measured
+/// who has nothing to do. Where there is something to wait for, wait for that.
+void pass_until(std::chrono::steady_clock::time_point deadline);
+
 /// Random numbers that are the same in every run, and cost next to nothing.
 class Dice {
  public:

@@ -9,10 +9,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -25,6 +27,7 @@ namespace stela::bench {
 namespace {
 
 using namespace std::chrono_literals;
+using std::chrono::steady_clock;
 
 /// A number that others wait for.
 /// Threads: any number at once.
@@ -34,23 +37,37 @@ class Counter {
     {
       const std::lock_guard lock{mutex_};
       value_ += count;
+      if (value_ < wanted_) return;
+      wanted_ = nobody;
     }
-    changed_.notify_all();
+    reached_.notify_all();
   }
   std::uint64_t value() const {
     const std::lock_guard lock{mutex_};
     return value_;
   }
-  void wait_for(std::uint64_t count) const {
-    std::unique_lock lock{mutex_};
-    if (changed_.wait_for(lock, 120s, [&] { return value_ >= count; })) return;
+  void wait_for(std::uint64_t count) {
+    if (wait_until(steady_clock::now() + 120s, count)) return;
     throw std::runtime_error{"nothing came for two minutes"};
+  }
+  /// False if `deadline` comes first.
+  bool wait_until(steady_clock::time_point deadline, std::uint64_t count) {
+    std::unique_lock lock{mutex_};
+    while (value_ < count) {
+      wanted_ = std::min(wanted_, count);
+      if (reached_.wait_until(lock, deadline) == std::cv_status::timeout) return value_ >= count;
+    }
+    return true;
   }
 
  private:
+  static constexpr auto nobody = std::numeric_limits<std::uint64_t>::max();
+
   mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
+  std::condition_variable reached_;
   std::uint64_t value_ = 0;
+  /// The least that somebody waits for: nobody is woken for less.
+  std::uint64_t wanted_ = nobody;
 };
 
 /// Counts what the server has stored, when its answer arrives.
@@ -58,7 +75,7 @@ class CountingPublisher final : public Publisher, private AnswerSink {
  public:
   explicit CountingPublisher(const nats::PublisherOptions& options) : inner_{options} {}
 
-  const Counter& stored() const noexcept { return stored_; }
+  Counter& stored() noexcept { return stored_; }
 
   bool can(Fence fence) const noexcept override { return inner_.can(fence); }
   void connect(std::uint64_t session, AnswerSink& sink) override {
@@ -106,19 +123,23 @@ class OneByOne : public Subject {
   explicit OneByOne(Arguments&&... arguments) : append_{std::forward<Arguments>(arguments)...} {}
 
   void prepare() override {
-    // What the last one left to do is done.
-    std::this_thread::sleep_for(1ms);
+    // The pace of the load: whoever relays has fallen asleep before the next one.
+    pass_until(due_);
     append_.prepare();
     append_.run();
   }
-  void run() override { stored().wait_for(++appended_); }
+  void run() override {
+    stored().wait_for(++appended_);
+    due_ = steady_clock::now() + 1ms;
+  }
 
  protected:
-  virtual const Counter& stored() const = 0;
+  virtual Counter& stored() = 0;
 
  private:
   Append append_;
   std::uint64_t appended_ = 0;
+  steady_clock::time_point due_ = {};
 };
 
 class StelaOneByOne final : public OneByOne<SaveBasket> {
@@ -127,7 +148,7 @@ class StelaOneByOne final : public OneByOne<SaveBasket> {
       : OneByOne{relayed.shop.store, load}, relayed_{relayed} {}
 
  private:
-  const Counter& stored() const override { return relayed_.publisher.stored(); }
+  Counter& stored() override { return relayed_.publisher.stored(); }
   Relayed& relayed_;
 };
 
@@ -142,7 +163,7 @@ class BareRelay {
   }
 
   void wake() { commits_.add(); }
-  const Counter& stored() const noexcept { return stored_; }
+  Counter& stored() noexcept { return stored_; }
 
  private:
   void run() {
@@ -196,7 +217,7 @@ class BareOneByOne final : public OneByOne<BareAppend> {
       : OneByOne{appender, load, relay}, relay_{relay} {}
 
  private:
-  const Counter& stored() const override { return relay_.stored(); }
+  Counter& stored() override { return relay_.stored(); }
   BareRelay& relay_;
 };
 
@@ -253,11 +274,10 @@ constexpr std::size_t thread_count = 64;
 constexpr std::uint64_t largest_backlog = 5'000;
 
 /// Events a second of all threads together, each saving baskets of its own for so long. They wait
-/// while more than `largest_backlog` of what they appended isn't `stored`.
+/// while more than `largest_backlog` of what they appended isn't `stored`, until each can go on.
 double append_for(sqlite::Store& store, const Samples& samples, std::size_t streams,
-                  std::chrono::milliseconds length, const Counter* stored) {
+                  std::chrono::milliseconds length, Counter* stored) {
   std::atomic<std::uint64_t> appended{0};
-  std::atomic<bool> stopped{false};
   const std::uint64_t stored_before = stored == nullptr ? 0 : stored->value();
   std::vector<std::unique_ptr<SaveBasket>> saves;
   const std::size_t own = streams / thread_count;
@@ -266,14 +286,15 @@ double append_for(sqlite::Store& store, const Samples& samples, std::size_t stre
         store, Load{.samples = samples, .streams = own, .first_stream = i * own}));
   }
   const double taken = seconds([&] {
+    const auto deadline = steady_clock::now() + length;
     std::vector<std::jthread> threads;
     for (const auto& save : saves) {
       SaveBasket* const subject = save.get();
       threads.emplace_back([&, subject] {
         const ContextScope scope{sample_context()};
-        while (!stopped) {
+        while (steady_clock::now() < deadline) {
           if (stored != nullptr && appended > stored->value() - stored_before + largest_backlog) {
-            std::this_thread::sleep_for(1ms);
+            stored->wait_until(deadline, stored_before + appended + thread_count - largest_backlog);
             continue;
           }
           subject->prepare();
@@ -282,8 +303,6 @@ double append_for(sqlite::Store& store, const Samples& samples, std::size_t stre
         }
       });
     }
-    std::this_thread::sleep_for(length);
-    stopped = true;
     threads.clear();
     // What waits still is part of what this rate costs.
     if (stored != nullptr) stored->wait_for(stored_before + appended);

@@ -4,13 +4,14 @@
 #include "raw.hpp"
 #include "shop.hpp"
 #include "support/nats_server.hpp"
+#include "support/process.hpp"
 
 #include <stela/outbox.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <stdexcept>
-#include <thread>
 
 namespace stela::bench {
 namespace {
@@ -188,17 +189,28 @@ void measure_append(Bench& bench, sqlite::Durability durability, Place place) {
 
 // --- the dashboard
 
+/// Returns once a worker has all partitions.
+void await_owner(const std::string& path) {
+  auto store = sqlite::open(path);
+  OutboxOperations outbox{store};
+  const auto is_owned = [](const PartitionStatus& partition) { return !partition.owner.empty(); };
+  if (!test::eventually(
+          [&] { return std::ranges::all_of(outbox.status().partitions, is_owned); })) {
+    throw std::runtime_error{"the worker takes no partitions"};
+  }
+}
+
 /// Percent of a core that a worker without work uses.
-double idle_load(const Words& words, bool in_terminal, std::chrono::milliseconds length) {
+double idle_load(const Words& words, const std::string& path, bool in_terminal,
+                 std::chrono::milliseconds length) {
   const RunningProgram worker{words, in_terminal};
-  std::this_thread::sleep_for(std::min(length, std::chrono::milliseconds{3'000}));
-  const double before = worker.processor_seconds();
-  const double taken = seconds([&] { std::this_thread::sleep_for(length); });
-  const double used = worker.processor_seconds() - before;
-  if (in_terminal && worker.bytes_shown() < 1'000) {
+  await_owner(path);
+  if (in_terminal && !test::eventually([&] { return worker.bytes_shown() >= 1'000; })) {
     throw std::runtime_error{"the dashboard wasn't shown"};
   }
-  return 100 * used / taken;
+  const double before = worker.processor_seconds();
+  const double taken = seconds([&] { pass_until(std::chrono::steady_clock::now() + length); });
+  return 100 * (worker.processor_seconds() - before) / taken;
 }
 
 void measure_dashboard(Bench& bench) {
@@ -217,8 +229,8 @@ void measure_dashboard(Bench& bench) {
   const std::chrono::milliseconds length{bench.sized(500, 5'000, 15'000)};
   std::vector<double> with, without;
   for (int round = 0; round < bench.sized(1, 2, 3); ++round) {
-    with.push_back(idle_load(shown, true, length));
-    without.push_back(idle_load(silent, false, length));
+    with.push_back(idle_load(shown, path, true, length));
+    without.push_back(idle_load(silent, path, false, length));
   }
   const double load = spread_of(with).median;
   const double idle = spread_of(without).median;

@@ -4,10 +4,13 @@
 #include "raw_relay.hpp"
 #include "support/process.hpp"
 
+#include <semaphore.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <functional>
 #include <stdexcept>
 #include <thread>
@@ -28,10 +31,15 @@ struct Sighting {
   std::atomic<std::int64_t> sequence{0};
   std::atomic<std::int64_t> at{0};
   std::atomic<bool> stopped{false};
+  sem_t seen{};
 
-  void see(std::int64_t seen) noexcept {
+  Sighting() {
+    if (sem_init(&seen, 1, 0) != 0) throw std::runtime_error{"no semaphore"};
+  }
+  void see(std::int64_t last) noexcept {
     at.store(now_ns(), std::memory_order_relaxed);
-    sequence.store(seen, std::memory_order_release);
+    sequence.store(last, std::memory_order_release);
+    sem_post(&seen);
   }
 };
 
@@ -96,23 +104,28 @@ void poll_for_ever(const std::string& path, Sighting& sighting) {
   RawDatabase database{path, {}};
   RawStatement version{database, "PRAGMA data_version"};
   std::int64_t seen = -1;
+  // The pace is what is compared: a look each millisecond, and at once when one is late.
+  auto due = steady_clock::now();
   follow(path, sighting, [&] {
     for (;;) {
       version.step();
       const std::int64_t found = version.integer(0);
       version.reset();
       if (std::exchange(seen, found) != found || sighting.stopped) return;
-      std::this_thread::sleep_for(1ms);
+      pass_until(due = std::max(due + 1ms, steady_clock::now()));
     }
   });
 }
 
 /// Waits until somebody has `sequence`.
-void await(const Sighting& sighting, std::int64_t sequence) {
-  const auto limit = steady_clock::now() + 60s;
+void await(Sighting& sighting, std::int64_t sequence) {
+  timespec limit{};
+  clock_gettime(CLOCK_MONOTONIC, &limit);
+  limit.tv_sec += 60;
   while (sighting.sequence.load(std::memory_order_acquire) < sequence) {
-    std::this_thread::sleep_for(200us);
-    if (steady_clock::now() > limit) throw std::runtime_error{"nobody relays"};
+    if (sem_clockwait(&sighting.seen, CLOCK_MONOTONIC, &limit) != 0 && errno != EINTR) {
+      throw std::runtime_error{"nobody relays"};
+    }
   }
 }
 
@@ -124,7 +137,7 @@ struct Waits {
 /// Appends now and then, with time between to fall asleep; ms from the return of each append until
 /// somebody has its event. `wake` tells those who must be told.
 Waits measure_waits(
-    Bench& bench, EventStore& store, const Sighting& sighting,
+    Bench& bench, EventStore& store, Sighting& sighting,
     const std::function<void()>& wake = [] {}) {
   const Samples samples{Codec::json};
   const Load load{.samples = samples, .streams = bench.sized<std::size_t>(100, 1'000, 1'000)};
@@ -134,9 +147,11 @@ Waits measure_waits(
     append.prepare();
     append.run();
     const std::int64_t appended = now_ns();
+    const auto due = steady_clock::now() + 2ms;
     wake();
-    std::this_thread::sleep_for(2ms);
     await(sighting, store.last_sequence().value());
+    // The pace of the load: whoever relays has fallen asleep before the next append.
+    pass_until(due);
     const std::int64_t taken = sighting.at.load(std::memory_order_relaxed) - appended;
     return static_cast<std::uint64_t>(std::max<std::int64_t>(taken, 0));
   };
@@ -239,9 +254,9 @@ double load_of(Bench& bench, clockid_t clock) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
   };
   const double before = read();
-  const double length = seconds(
-      [&] { std::this_thread::sleep_for(std::chrono::milliseconds{bench.sized(50, 2000, 5000)}); });
-  return 100 * (read() - before) / length;
+  const std::chrono::milliseconds length{bench.sized(50, 2000, 5000)};
+  const double taken = seconds([&] { pass_until(steady_clock::now() + length); });
+  return 100 * (read() - before) / taken;
 }
 
 clockid_t clock_of(const test::Process& process) {
