@@ -108,5 +108,31 @@ TEST_F(AppendIds, StayWhereTheyAreWhenAPurgeIsStopped) {
   EXPECT_TRUE(append("a").repeated);
 }
 
+TEST_F(AppendIds, AreCountedAsFarAsAStoppedPurgeCame) {
+  test::RawSqlite{path}.run(
+      "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2500) "
+      "INSERT INTO append_ids SELECT 'id-' || i, 1, 0, 0, 1 FROM n");
+  std::stop_source stop;
+  const auto stop_after_a_page = [&](const sqlite::Progress&) { stop.request_stop(); };
+
+  const auto purged = sqlite::purge_append_ids(
+      *store, clock.now(), {.progress = stop_after_a_page, .stop = stop.get_token()});
+
+  EXPECT_FALSE(purged.finished);
+  EXPECT_EQ(purged.ids, 1000);
+  EXPECT_EQ(purge(days{5}), 1500);
+}
+
+TEST_F(AppendIds, ThatStayAreNotCountedAsRemoved) {
+  append("a");
+  append("b");
+  clock.advance(days{10});
+  test::RawSqlite{path}.run(
+      "CREATE TRIGGER keep BEFORE DELETE ON append_ids WHEN OLD.append_id = 'a' "
+      "BEGIN SELECT RAISE(IGNORE); END");
+
+  EXPECT_EQ(purge(days{5}), 1);
+}
+
 }  // namespace
 }  // namespace stela

@@ -19,8 +19,8 @@ class Purge {
 
   /// Looks at the next ids; false at the end.
   bool look();
-  /// Removes those of them that are old.
-  void remove();
+  /// Removes those of them that are old. How many went: not those that were used again meanwhile.
+  std::int64_t remove();
 
   std::int64_t looked() const noexcept { return looked_; }
   std::int64_t old() const noexcept { return static_cast<std::int64_t>(old_.size()); }
@@ -58,8 +58,9 @@ bool Purge::look() {
   return rows == batch_rows;
 }
 
-void Purge::remove() {
-  if (old_.empty()) return;
+std::int64_t Purge::remove() {
+  if (old_.empty()) return 0;
+  std::int64_t removed = 0;
   const auto remove_all = [&](Connection& connection) {
     for (const Id& id : old_) {
       Query query = connection.query(sql::delete_append_id);
@@ -70,9 +71,11 @@ void Purge::remove() {
         query.bind(2, nullptr);
       }
       query.run();
+      removed += sqlite3_changes(connection.handle());
     }
   };
   store_.core().writer().run_along(remove_all, Sync::none);
+  return removed;
 }
 
 }  // namespace
@@ -88,8 +91,7 @@ PurgedAppendIds purge_append_ids(Store& store, Timestamp before,
       break;
     }
     more = purge.look();
-    if (!options.dry_run) purge.remove();
-    result.ids += purge.old();
+    result.ids += options.dry_run ? purge.old() : purge.remove();
     if (options.progress) options.progress({"append ids", purge.looked(), 0});
   }
   return result;

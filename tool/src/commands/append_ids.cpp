@@ -29,23 +29,30 @@ int purge(Invocation& call) {
     return purged;
   };
   const bool dry = call.arguments.has("--dry-run");
+  bool removes = false;
   auto purged = run(true);
   if (purged.finished && !dry) {
     if (!call.confirm("Remove " + counted(purged.ids, "append id") +
                       "? Repeating one of these appends will append its events again.")) {
       return failed;
     }
+    removes = true;
     purged = run(false);
   }
-  if (!purged.finished) return interrupted;
+  if (!purged.finished && !removes) return interrupted;
   if (call.out.is_json()) {
     std::string object;
-    json::ObjectWriter{object}.add("append_ids", purged.ids).add("dry_run", dry).close();
+    json::ObjectWriter{object}
+        .add("append_ids", purged.ids)
+        .add("dry_run", dry)
+        .add("finished", purged.finished)
+        .close();
     call.out.json(object);
   } else {
-    call.out.line((dry ? "Would remove " : "Removed ") + counted(purged.ids, "append id") + ".");
+    call.out.line((dry ? "Would remove " : "Removed ") + counted(purged.ids, "append id") +
+                  (purged.finished ? "." : " before the interruption; run it again for the rest."));
   }
-  return done;
+  return purged.finished ? done : interrupted;
 }
 
 }  // namespace
