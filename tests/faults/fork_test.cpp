@@ -1,6 +1,7 @@
 // A forked child has a copy of its parent's stores, and may use none of them.
 #include "faults/evidence.hpp"
 #include "sqlite/core.hpp"
+#include "support/histories.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
@@ -10,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -49,7 +51,6 @@ void fork_helper(const std::function<void()>& work) {
 TEST(ForkOfAWriter, DoesntHoldTheLockOfItsDeadParent) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
-  auto store = sqlite::open(path, {.busy_timeout = std::chrono::seconds{5}});
   const test::Shared<Hold> hold;
   test::Process writer{[&] {
     auto other = sqlite::open(path);
@@ -61,6 +62,7 @@ TEST(ForkOfAWriter, DoesntHoldTheLockOfItsDeadParent) {
   ASSERT_TRUE(test::eventually([&] { return hold->held.load(); }));
   writer.kill();
 
+  auto store = sqlite::open(path, {.busy_timeout = std::chrono::seconds{5}});
   EXPECT_EQ(append(store, "order-1", "{}").last, GlobalSequence{1});
   hold->release = true;
 }
@@ -109,7 +111,7 @@ TEST(ForkOfAWriter, IsRefusedTheStoreOfItsParent) {
   const std::string path = dir.file("shop.db");
   const test::Pipe said;
   test::Process writer{[&] {
-    std::unique_ptr<sqlite::Store> store{new sqlite::Store{sqlite::open(path)}};
+    auto store = test::open_store(path);
     append(*store, "order-1", "{}");
     test::Process child{[&] {
       said.write(allowed_uses(*store, dir.file("copy.db")));
@@ -141,6 +143,98 @@ TEST(ForkOfAWriter, IsRefusedAStoreThatItsParentOnlyReads) {
   }};
   EXPECT_EQ(reader.wait(), 0);
   EXPECT_EQ(said.read_available(), "");
+}
+
+TEST(ForkOfAWriter, IsRefusedTheFileBesideACopyOfItsParentsStore) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Pipe said;
+  test::Process writer{[&] {
+    auto store = test::open_store(path);
+    test::Process child{[&] {
+      said.write(outcome_of([&] { (void)sqlite::open(path); }) + ' ');
+      said.write(outcome_of([&] { (void)sqlite::open(path, {.read_only = true}); }) + ' ');
+      store.reset();
+      said.write(outcome_of([&] {
+        auto own = sqlite::open(path);
+        append(own, "order-1", "{}");
+      }));
+    }};
+    child.wait();
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "refused refused done");
+  EXPECT_EQ(test::flaw_of(path), "");
+  EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{1});
+}
+
+/// Another program reads the database, and tidies its log away if nobody has the file locked.
+void read_elsewhere(const std::string& path) {
+  sqlite3* database = nullptr;
+  sqlite3_open(path.c_str(), &database);
+  sqlite3_exec(database, "SELECT count(*) FROM events", nullptr, nullptr, nullptr);
+  sqlite3_close(database);
+}
+
+/// A store of this process's own: beside its parent's if it may, else instead of that.
+std::unique_ptr<sqlite::Store> open_own(const std::string& path,
+                                        std::unique_ptr<sqlite::Store>& parents) {
+  try {
+    return test::open_store(path);
+  } catch (const UsageError&) {
+    parents.reset();
+    return test::open_store(path);
+  }
+}
+
+TEST(ForkOfAWriter, LosesNothingThatItWritesAfterItsParentHasClosedTheFile) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Shared<Hold> parent;
+  const test::Shared<Hold> child;
+  test::Process writer{[&] {
+    auto store = test::open_store(path);
+    append(*store, "order-1", "{}");
+    test::Process forked{[&] {
+      const auto own = open_own(path, store);
+      append(*own, "order-1", "{}");
+      child->until_released();
+      append(*own, "order-1", "{}");
+      raise(SIGKILL);
+    }};
+    test::eventually([&] { return child->held.load(); });
+    store.reset();
+    parent->until_released();
+    forked.wait();
+  }};
+  ASSERT_TRUE(test::eventually([&] { return parent->held.load(); }));
+  read_elsewhere(path);
+  parent->release = child->release = true;
+  EXPECT_EQ(writer.wait(), 0);
+
+  EXPECT_EQ(test::flaw_of(path), "");
+  EXPECT_EQ(sqlite::open(path).last_sequence(), GlobalSequence{3});
+}
+
+TEST(ForkOfAWriter, IsRefusedTheFileOnceItHasLeftACopyInATransaction) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Shared<Hold> hold;
+  const test::Pipe said;
+  test::Process writer{[&] {
+    auto store = test::open_store(path);
+    std::jthread leader{
+        [&, &shared = *store] { shared.transact([&](Transaction&) { hold->until_released(); }); }};
+    test::eventually([&] { return hold->held.load(); });
+    test::Process child{[&] {
+      store.reset();
+      said.write(outcome_of([&] { (void)sqlite::open(path); }));
+    }};
+    child.wait();
+    hold->release = true;
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "refused");
 }
 
 TEST(ForkOfAWriter, DoesntWaitForAThreadThatItHasNoCopyOf) {

@@ -97,6 +97,8 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
                                    options.vfs.empty() ? nullptr : options.vfs.c_str());
   database_.reset(database);
   if (code != SQLITE_OK) fail(database, code, "opening '" + path + "'");
+  const char* const file = sqlite3_db_filename(database, "main");
+  open_.emplace(file != nullptr ? file : "");
   sqlite3_busy_timeout(database, static_cast<int>(options.busy_timeout.count()));
   // Checkpoints are run by the writer, under the write lock, and nowhere else.
   sqlite3_wal_autocheckpoint(database, 0);
@@ -114,6 +116,7 @@ Connection::~Connection() {
     // To close it would roll back, in files shared with the parent, what that may commit.
     for (auto& [sql, statement] : statements_) (void)statement.release();
     (void)database_.release();
+    open_->stay();
   }
   statements_.clear();
 }

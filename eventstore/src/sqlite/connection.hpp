@@ -2,6 +2,7 @@
 // SQL.
 #pragma once
 
+#include "sqlite/open_database.hpp"
 #include "sqlite/owner.hpp"
 
 #include <stela/eventstore/export.hpp>
@@ -74,6 +75,7 @@ struct ConnectionOptions {
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Connection {
  public:
+  /// UsageError in a forked child, while it has a copy of a connection of its parent's to the file.
   Connection(const std::string& path, const ConnectionOptions& options);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -126,6 +128,7 @@ class STELA_EVENTSTORE_EXPORT Connection {
   Trace trace() const noexcept;
   [[noreturn]] void refuse_changed() const;
   const OwningProcess owner_;
+  std::optional<OpenDatabase> open_;
   std::unique_ptr<sqlite3, Close> database_;
   std::unordered_map<const char*, Statement> statements_;
   /// Of a file that nobody writes to, when it was opened.
