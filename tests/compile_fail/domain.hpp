@@ -20,6 +20,17 @@ struct Shipped {
   static constexpr stela::EventType event_type{"order.shipped", 1, stela::local};
 };
 
+/// An event with a field of some type.
+template <class Field>
+struct Holding {
+  static constexpr stela::EventType event_type{"order.holding"};
+  Field field{};
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(field));
+  }
+};
+
 using Events = stela::EventSet<Placed, Shipped>;
 
 struct State {

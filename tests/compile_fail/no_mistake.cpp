@@ -15,6 +15,10 @@ void ship(stela::EventLog& log, const stela::Id<Order>& id) {
   orders.save(order);
 }
 
+void hold(stela::UnitOfWork& unit, const stela::StreamId& stream) {
+  unit.append(stream, stela::ExpectedVersion::any(), Holding<int>{});
+}
+
 void test() {
   stela::testing::given<Order>(Placed{"jane"}).when(&Order::ship).then(Shipped{});
 }

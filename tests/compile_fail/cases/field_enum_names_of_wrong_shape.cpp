@@ -5,14 +5,6 @@ enum class Size { small, large };
 constexpr auto enum_names(Size) {
   return std::array{std::pair{"small", Size::small}, std::pair{"large", Size::large}};
 }
-struct Sized {
-  static constexpr stela::EventType event_type{"order.sized"};
-  Size size{};
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(size));
-  }
-};
 void add(stela::UnitOfWork& unit, const stela::StreamId& stream) {
-  unit.append(stream, stela::ExpectedVersion::any(), Sized{});
+  unit.append(stream, stela::ExpectedVersion::any(), Holding<Size>{});
 }
