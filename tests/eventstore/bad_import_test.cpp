@@ -1,5 +1,6 @@
 // What can't be imported, and what is said of it.
 #include "eventstore/transfer.hpp"
+#include "support/bystander.hpp"
 #include "support/histories.hpp"
 #include "support/random_history.hpp"
 #include "support/soundness.hpp"
@@ -16,6 +17,7 @@ namespace stela {
 namespace {
 
 using test::append;
+using test::Bystander;
 using test::export_of;
 using test::first_lines;
 using test::import_text;
@@ -183,14 +185,6 @@ TEST_F(BadImport, RefusesAStoreThatSomebodyElseAppendsTo) {
   EXPECT_EQ(copy.last_sequence(), GlobalSequence{1002});
   EXPECT_THAT(problems_of(copy), IsEmpty());
 }
-
-class Bystander final : public TransactionParticipant {
- public:
-  std::string_view name() const noexcept override { return "bystander"; }
-  std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return false; }
-  void on_append(Transaction&, std::span<const StoredEvent>) override {}
-};
 
 TEST_F(BadImport, RefusesAStoreWhoseParticipantsWouldMissTheEvents) {
   auto copy = in_memory();

@@ -1,4 +1,5 @@
 #include "sqlite/inspection.hpp"
+#include "support/bystander.hpp"
 #include "support/histories.hpp"
 #include "support/peak_memory.hpp"
 #include "support/process.hpp"
@@ -26,6 +27,7 @@ namespace stela {
 namespace {
 
 using test::append;
+using test::Bystander;
 using test::problems_of;
 using ::testing::AllOf;
 using ::testing::Contains;
@@ -34,14 +36,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-
-class Bystander final : public TransactionParticipant {
- public:
-  std::string_view name() const noexcept override { return "bystander"; }
-  std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return false; }
-  void on_append(Transaction&, std::span<const StoredEvent>) override {}
-};
 
 class Verify : public ::testing::Test {
  protected:
@@ -74,6 +68,18 @@ class Verify : public ::testing::Test {
     }
     store = test::open_store(path, options);
     return problems_of(*store);
+  }
+
+  /// Each damage of a whole database alone, and a part of what is said of it.
+  void expect_found(const std::vector<std::pair<std::string, std::string>>& damages) {
+    store.reset();
+    std::filesystem::copy_file(path, dir.file("whole.db"));
+    for (const auto& [sql, expected] : damages) {
+      EXPECT_THAT(problems_behind(sql), Contains(HasSubstr(expected))) << sql;
+      store.reset();
+      std::filesystem::copy_file(dir.file("whole.db"), path,
+                                 std::filesystem::copy_options::overwrite_existing);
+    }
   }
 
   test::TempDir dir;
@@ -172,26 +178,18 @@ TEST_F(Verify, CountsTheEventsAndSaysHowFarItIs) {
 
 TEST_F(Verify, FindsWhatChangedInEvents) {
   fill(30);
-  const std::vector<std::pair<std::string, std::string>> damages{
-      {"UPDATE events SET payload = x'00' WHERE sequence = 7",
-       "events: event 7: it doesn't match its checksum"},
-      {"UPDATE events SET recorded_at = 0 WHERE sequence = 7", "events: event 7: "},
-      {"UPDATE events SET kind = 99 WHERE sequence = 7", "events: event 7: "},
-      {"UPDATE events SET version = 99 WHERE sequence = 7", "version 99"},
-      {"UPDATE events SET stream = 99 WHERE sequence = 7", "events: event 7: "},
-      {"DELETE FROM events WHERE sequence BETWEEN 7 AND 9", "events: events 7 to 9: they're "},
-      {"DELETE FROM events WHERE sequence = 1", "events: event 1: it's missing"},
-      {"UPDATE events SET sequence = 0 WHERE sequence = 1", "an event before the first one"},
-      {"UPDATE events SET sequence = 9223372036854775807 WHERE sequence = 7",
-       "events: event 9223372036854775807: no event can have this sequence"}};
-  store.reset();
-  std::filesystem::copy_file(path, dir.file("whole.db"));
-  for (const auto& [sql, expected] : damages) {
-    EXPECT_THAT(problems_behind(sql), Contains(HasSubstr(expected))) << sql;
-    store.reset();
-    std::filesystem::copy_file(dir.file("whole.db"), path,
-                               std::filesystem::copy_options::overwrite_existing);
-  }
+  expect_found(
+      {{"UPDATE events SET payload = x'00' WHERE sequence = 7",
+        "events: event 7: it doesn't match its checksum"},
+       {"UPDATE events SET recorded_at = 0 WHERE sequence = 7", "events: event 7: "},
+       {"UPDATE events SET kind = 99 WHERE sequence = 7", "events: event 7: "},
+       {"UPDATE events SET version = 99 WHERE sequence = 7", "version 99"},
+       {"UPDATE events SET stream = 99 WHERE sequence = 7", "events: event 7: "},
+       {"DELETE FROM events WHERE sequence BETWEEN 7 AND 9", "events: events 7 to 9: they're "},
+       {"DELETE FROM events WHERE sequence = 1", "events: event 1: it's missing"},
+       {"UPDATE events SET sequence = 0 WHERE sequence = 1", "an event before the first one"},
+       {"UPDATE events SET sequence = 9223372036854775807 WHERE sequence = 7",
+        "events: event 9223372036854775807: no event can have this sequence"}});
 }
 
 TEST_F(Verify, FindsAnIdThatTwoEventsHave) {
@@ -220,39 +218,31 @@ TEST_F(Verify, FindsAKindThatItsBlockDoesNotName) {
 
 TEST_F(Verify, FindsWhatChangedBesideEvents) {
   fill(30);
-  const std::vector<std::pair<std::string, std::string>> damages{
-      {"UPDATE streams SET name = 'order-000' WHERE stream = 2", "doesn't match its checksum"},
-      {"UPDATE streams SET name = 'or der' WHERE stream = 2",
-       "streams: stream number 2: 'or der' can't be a stream name"},
-      {"DELETE FROM streams WHERE stream = 2", "its stream, number 2, has no name"},
-      {"UPDATE event_kinds SET category = 'other' WHERE kind = 2", "its kind is of category"},
-      {"UPDATE event_kinds SET type = 'other' WHERE kind = 2", "doesn't match its checksum"},
-      {"UPDATE event_kinds SET version = 5000000000 WHERE kind = 2",
-       "event_kinds: event kind 2: its category, type, version or flag can't be"},
-      {"DELETE FROM event_kinds WHERE kind = 2",
-       "event_kinds: event kind 3: event kind 2 is missing before it"},
-      {"UPDATE append_ids SET last_sequence = 3 WHERE append_id = 'the-command'",
-       "append_ids: append id 'the-command': it doesn't match its checksum"},
-      {"UPDATE snapshots SET payload = x'00'", "'order-0': it doesn't match its checksum"},
-      {"UPDATE snapshots SET stream = 999 WHERE stream = "
-       "(SELECT stream FROM streams WHERE name = 'order-0')",
-       "snapshots: the snapshot of stream number 999: there is no such stream"},
-      {"UPDATE stela_participants SET detail = '2'",
-       "schema: participant 'bystander': it doesn't match its checksum"},
-      {"DELETE FROM stela_facts WHERE name = 'codec'", "schema: fact 'codec': it's gone"},
-      {"UPDATE stela_migrations SET name = 'other'", "migration 1 of 'eventstore' isn't one"},
-      {"PRAGMA user_version = 77", "user_version isn't the number of migrations"},
-      {"CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a REFERENCES a);"
-       "INSERT INTO b VALUES (5)",
-       "file: table b, row 1: it refers to a row of a that isn't there"}};
-  store.reset();
-  std::filesystem::copy_file(path, dir.file("whole.db"));
-  for (const auto& [sql, expected] : damages) {
-    EXPECT_THAT(problems_behind(sql), Contains(HasSubstr(expected))) << sql;
-    store.reset();
-    std::filesystem::copy_file(dir.file("whole.db"), path,
-                               std::filesystem::copy_options::overwrite_existing);
-  }
+  expect_found(
+      {{"UPDATE streams SET name = 'order-000' WHERE stream = 2", "doesn't match its checksum"},
+       {"UPDATE streams SET name = 'or der' WHERE stream = 2",
+        "streams: stream number 2: 'or der' can't be a stream name"},
+       {"DELETE FROM streams WHERE stream = 2", "its stream, number 2, has no name"},
+       {"UPDATE event_kinds SET category = 'other' WHERE kind = 2", "its kind is of category"},
+       {"UPDATE event_kinds SET type = 'other' WHERE kind = 2", "doesn't match its checksum"},
+       {"UPDATE event_kinds SET version = 5000000000 WHERE kind = 2",
+        "event_kinds: event kind 2: its category, type, version or flag can't be"},
+       {"DELETE FROM event_kinds WHERE kind = 2",
+        "event_kinds: event kind 3: event kind 2 is missing before it"},
+       {"UPDATE append_ids SET last_sequence = 3 WHERE append_id = 'the-command'",
+        "append_ids: append id 'the-command': it doesn't match its checksum"},
+       {"UPDATE snapshots SET payload = x'00'", "'order-0': it doesn't match its checksum"},
+       {"UPDATE snapshots SET stream = 999 WHERE stream = "
+        "(SELECT stream FROM streams WHERE name = 'order-0')",
+        "snapshots: the snapshot of stream number 999: there is no such stream"},
+       {"UPDATE stela_participants SET detail = '2'",
+        "schema: participant 'bystander': it doesn't match its checksum"},
+       {"DELETE FROM stela_facts WHERE name = 'codec'", "schema: fact 'codec': it's gone"},
+       {"UPDATE stela_migrations SET name = 'other'", "migration 1 of 'eventstore' isn't one"},
+       {"PRAGMA user_version = 77", "user_version isn't the number of migrations"},
+       {"CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a REFERENCES a);"
+        "INSERT INTO b VALUES (5)",
+        "file: table b, row 1: it refers to a row of a that isn't there"}});
 }
 
 TEST_F(Verify, FindsATriggerThatIsGone) {
