@@ -6,6 +6,8 @@
 
 #include <stela/testing/manual_clock.hpp>
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -196,6 +198,16 @@ class LaneBench : private relay::Observer, private Random {
                     .first_sequence = 1,
                     .last_sequence = last,
                     .found = std::move(found)});
+  }
+  /// `what` is all that it does while nothing is answered: after a time-out and 1 s more, 2 s, 4 s.
+  void expect_ever_more_slowly(const std::string& what) {
+    for (const int seconds : {1, 2, 4}) {
+      pass(options.publish_timeout);
+      pass(std::chrono::seconds{seconds} - std::chrono::milliseconds{1});
+      EXPECT_EQ(journal.read(), "");
+      pass(std::chrono::milliseconds{1});
+      EXPECT_EQ(journal.read(), what);
+    }
   }
 
   bool doubts_the_session() const { return core_.session_doubted; }
