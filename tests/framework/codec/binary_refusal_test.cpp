@@ -31,24 +31,6 @@ std::string announcing(std::uint64_t count) {
   return binary_of(Box<std::uint64_t>{count});
 }
 
-struct Nested {
-  std::unique_ptr<Nested> next;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(next));
-  }
-};
-
-Nested nested(int depth) {
-  Nested list;
-  for (int i = 1; i < depth; ++i) {
-    auto inner = std::make_unique<Nested>(std::move(list));
-    list.next = std::move(inner);
-  }
-  return list;
-}
-
 struct Empty {};
 
 TEST(BinaryDecoding, RefusesWhatDoesNotBeginAsItDoes) {

@@ -62,16 +62,6 @@ struct Basket {
   static constexpr std::string_view category = "basket";
 };
 
-/// A list whose length is the depth of its JSON.
-struct Nested {
-  std::unique_ptr<Nested> next;
-
-  template <class Archive>
-  void serialize(Archive& archive) {
-    archive(CEREAL_NVP(next));
-  }
-};
-
 struct Unnamed {
   Line first;
   Line second;
@@ -346,15 +336,6 @@ std::string nested_json(int depth) {
   for (int i = 1; i < depth; ++i) text += R"({"next":)";
   text += R"({"next":null})";
   return text.append(static_cast<std::size_t>(depth - 1), '}');
-}
-
-Nested nested(int depth) {
-  Nested list;
-  for (int i = 1; i < depth; ++i) {
-    auto inner = std::make_unique<Nested>(std::move(list));
-    list.next = std::move(inner);
-  }
-  return list;
 }
 
 TEST(JsonDecoding, RefusesMoreThan128Levels) {

@@ -74,6 +74,26 @@ std::string encode_refusal(Codec codec, const T& value) {
   return message_of<codec::EncodeError>([&] { (void)bytes_of(codec, value); });
 }
 
+/// A list whose length is the depth of its payload. Whoever includes this includes cereal's
+/// memory.hpp.
+struct Nested {
+  std::unique_ptr<Nested> next;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(next));
+  }
+};
+
+inline Nested nested(int depth) {
+  Nested list;
+  for (int i = 1; i < depth; ++i) {
+    auto inner = std::make_unique<Nested>(std::move(list));
+    list.next = std::move(inner);
+  }
+  return list;
+}
+
 /// Counts how many of it were made.
 struct Witness {
   static inline std::int64_t made = 0;
