@@ -109,6 +109,10 @@ void print(const World& world, const Findings& findings) {
       .add("fence", to_string(settings.fence))
       .add("partitions", settings.partitions)
       .add("resized", settings.resized)
+      .add("defaults", settings.defaults)
+      .add("latency_ms", settings.latency_ms)
+      .add("line_bytes", settings.line_bytes)
+      .add("large", settings.large)
       .add("durability", settings.relaxed ? "relaxed" : "full")
       .add("faults", world.faults)
       .add("appended", findings.appended)
@@ -167,6 +171,9 @@ int run(int argc, char** argv) {
     // What it breaks is the fenced chain; in a short run it has to break soon.
     settings.fence = Fence::stream;
     settings.resized = 0;
+    settings.partitions = std::min(settings.partitions, 4);
+    settings.defaults = settings.large = false;
+    settings.latency_ms = settings.line_bytes = 0;
     // A connection that is to be fast again needs some peace for that.
     settings.fault_ms = settings.mutant == mutants::Mutant::dedup_only ? 1'500 : 250;
   }

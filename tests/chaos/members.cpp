@@ -9,9 +9,11 @@ namespace stela::chaos {
 Members::Members(const Settings& settings, std::string url)
     : settings_{settings}, url_{std::move(url)} {}
 
-void Members::add(const std::string& role, int count) {
+void Members::add(const std::string& role, int count, const std::string& own_line) {
   for (int i = 0; i < count; ++i) {
-    members_.push_back({.role = role, .number = static_cast<int>(members_.size())});
+    members_.push_back({.role = role,
+                        .number = static_cast<int>(members_.size()),
+                        .url = own_line.empty() ? url_ : own_line});
     start(members_.back());
   }
 }
@@ -19,7 +21,7 @@ void Members::add(const std::string& role, int count) {
 void Members::start(Member& member, const std::vector<std::string>& more) {
   std::vector<std::string> arguments{"--role",    member.role,
                                      "--folder",  settings_.folder,
-                                     "--url",     url_,
+                                     "--url",     member.url,
                                      "--number",  std::to_string(member.number),
                                      "--seed",    std::to_string(settings_.seed),
                                      "--seconds", std::to_string(settings_.seconds),

@@ -15,6 +15,8 @@ namespace stela::chaos {
 struct Member {
   std::string role;
   int number = 0;
+  /// By which it reaches the broker.
+  std::string url = {};
   std::unique_ptr<Child> child = {};
   bool stopped = false;
   /// Not there for a while.
@@ -25,10 +27,10 @@ struct Member {
 
 class Members {
  public:
-  /// They reach the broker by `url`.
+  /// They reach the broker by `url`, unless they have a line of their own.
   Members(const Settings& settings, std::string url);
 
-  void add(const std::string& role, int count);
+  void add(const std::string& role, int count, const std::string& own_line = {});
   void start(Member& member, const std::vector<std::string>& more = {});
   /// As `start`, for an appender that kills itself at `death`, as the option --dies has it.
   void start_to_die(Member& member, const std::string& death);

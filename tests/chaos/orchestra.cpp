@@ -16,6 +16,9 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr auto drain_limit = 90s;
+/// With the default options a dead process's messages come back after half a minute, and its
+/// partitions after a quarter.
+constexpr auto longer_with_defaults = 90s;
 /// What waits when the faults end may take so much longer: a slow disk makes a long backlog, and
 /// slower than this nothing may be relayed and handled.
 constexpr std::int64_t least_a_second = 250;
@@ -125,6 +128,8 @@ void Orchestra::heal() {
   // What was going to be undone is undone now.
   world_.agenda.run_all();
   world_.proxy.heal();
+  world_.own_line.heal();
+  world_.pace_lines();
   for (Member& member : world_.members.all()) {
     if (member.child) member.child->signal(SIGCONT);
   }
@@ -135,7 +140,8 @@ bool Orchestra::drain() {
   const bool is_mutant = settings_.mutant != mutants::Mutant::none;
   const auto limit = steady_clock::now() +
                      (is_mutant ? mutant_drain_limit
-                                : drain_limit + std::chrono::seconds{waiting() / least_a_second});
+                                : drain_limit + std::chrono::seconds{waiting() / least_a_second} +
+                                      (settings_.defaults ? longer_with_defaults : 0s));
   while (waiting() > 0) {
     if (steady_clock::now() > limit) return false;
     world_.pass(200ms);

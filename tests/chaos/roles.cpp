@@ -56,6 +56,7 @@ void note_effect(Transaction& transaction, const Recorded<TicketIssued>& ticket)
 }
 
 RelayOptions relay_options(const Settings& settings) {
+  if (settings.defaults) return {};
   return {.lease_ttl = 2'000ms,
           .lease_renew = 500ms,
           .heartbeat_ttl = 2'000ms,
@@ -89,19 +90,35 @@ OutboxOptions outbox_options(const Settings& settings) {
 }
 
 nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url) {
-  return {.url = url,
-          .prefix = "shop",
-          .stream = "SHOP",
-          .fence = settings.fence,
-          .ensure_stream = true,
-          // So short that nothing can rely on it.
-          .stream_options = {.duplicate_window = 1s},
-          .connect_timeout = 500ms,
-          .publish_timeout = 700ms};
+  nats::PublisherOptions options{.url = url,
+                                 .prefix = "shop",
+                                 .stream = "SHOP",
+                                 .fence = settings.fence,
+                                 .ensure_stream = true,
+                                 // So short that nothing can rely on it.
+                                 .stream_options = {.duplicate_window = 1s}};
+  if (settings.defaults) return options;
+  options.connect_timeout = 500ms;
+  options.publish_timeout = 700ms;
+  return options;
 }
 
 std::string ledger_of(const Settings& settings, int number) {
   return settings.folder + "/ledger." + std::to_string(number);
+}
+
+nats::ConsumerOptions consumer_options(const Settings& settings, const Part& part,
+                                       const std::string& stream) {
+  if (settings.defaults) return {.url = part.url, .name = "effects", .stream = stream};
+  return {.url = part.url,
+          .connect_timeout = 500ms,
+          .name = "effects",
+          .stream = stream,
+          .ack_wait = 2'000ms,
+          .idle_wait = 200ms,
+          .retry_backoff = 50ms,
+          .retry_backoff_max = 500ms,
+          .gap_patience = 120'000ms};
 }
 
 void append(const Settings& settings, const Part& part) {
@@ -127,16 +144,7 @@ void consume(const Settings& settings, const Part& part) {
   std::vector<std::thread> threads;
   for (const std::string& stream : settings.streams()) {
     threads.emplace_back([&, stream] {
-      nats::Consumer consumer{store,
-                              {.url = part.url,
-                               .connect_timeout = 500ms,
-                               .name = "effects",
-                               .stream = stream,
-                               .ack_wait = 2'000ms,
-                               .idle_wait = 200ms,
-                               .retry_backoff = 50ms,
-                               .retry_backoff_max = 500ms,
-                               .gap_patience = 120'000ms}};
+      nats::Consumer consumer{store, consumer_options(settings, part, stream)};
       consumer.on<TicketIssued>(note_effect);
       consumer.run(part.stop);
     });

@@ -14,12 +14,16 @@ Settings Settings::draw(std::uint64_t seed, int seconds) {
   };
   Settings settings{.seed = seed, .seconds = seconds};
   settings.fence = pick(Fence::stream, Fence::stream, Fence::stream, Fence::subject, Fence::none);
-  settings.partitions = pick(1, 1, 4, 4);
+  settings.partitions = pick(1, 4, 4, 16);
   settings.resized = settings.fence == Fence::stream ? pick(0, 1, 2, 4) : 0;
   if (settings.resized == settings.partitions) settings.resized = 0;
   settings.relaxed = pick(false, false, true);
   settings.batch_size = pick(20, 100, 500);
   settings.small_disk = pick(false, true);
+  settings.defaults = pick(false, false, true);
+  settings.latency_ms = pick(0, 0, 3, 10, 50);
+  settings.line_bytes = pick(0, 0, 1'000'000);
+  settings.large = !settings.small_disk && pick(false, true);
   return settings;
 }
 
@@ -28,7 +32,9 @@ std::vector<std::string> Settings::streams() const {
   const int most = fence == Fence::stream ? std::max(partitions, resized) : 1;
   if (fence != Fence::stream || partitions == 1 || resized == 1) names.push_back("SHOP");
   if (most == 1) return names;
-  for (int i = 0; i < most; ++i) names.push_back("SHOP_p0" + std::to_string(i));
+  for (int i = 0; i < most; ++i) {
+    names.push_back((i < 10 ? "SHOP_p0" : "SHOP_p") + std::to_string(i));
+  }
   return names;
 }
 

@@ -24,6 +24,14 @@ struct Settings {
   /// Whether the database is on a small disk, if every kind of fault is wanted.
   bool small_disk = false;
   int batch_size = 100;
+  /// Relays and consumers with the options that users get who set none.
+  bool defaults = false;
+  /// The lines to the broker, in each direction, when nothing is done to them: half a round trip,
+  /// and how many bytes pass in a second; 0: any number.
+  int latency_ms = 0;
+  int line_bytes = 0;
+  /// Some events have payloads of a quarter of a megabyte.
+  bool large = false;
   /// Between two faults, on average.
   int fault_ms = 400;
   mutants::Mutant mutant = mutants::Mutant::none;

@@ -43,11 +43,14 @@ World::World(const Settings& the_settings, bool small_broker_disk)
       broker_disk{small_disk(settings, small_broker_disk)},
       server{broker_disk ? "jetstream { store_dir: \"" + broker_disk->file("") + "\" }" : ""},
       proxy{server.port()},
+      own_line{server.port()},
       members{the_settings, proxy.url()} {
+  pace_lines();
   make_disk();
   make_databases();
   members.add("append", appenders);
-  members.add("relay", workers);
+  members.add("relay", workers - 1);
+  members.add("relay", 1, own_line.url());
   members.add("consume", consumers);
 }
 
@@ -84,6 +87,13 @@ bool World::pass_until(const std::function<bool()>& condition, milliseconds limi
         return condition();
       },
       limit);
+}
+
+void World::pace_lines() {
+  for (test::TcpProxy* const line : {&proxy, &own_line}) {
+    line->delay(milliseconds{settings.latency_ms});
+    line->limit(settings.line_bytes);
+  }
 }
 
 milliseconds World::between(int least, int most) {

@@ -30,6 +30,8 @@ class World {
   void note(const std::string& kind, const std::string& detail = {});
 
   std::chrono::milliseconds between(int least, int most);
+  /// The lines are as slow as the settings have it, and no slower.
+  void pace_lines();
   /// True once in so many times.
   bool once_in(int times) { return random() % static_cast<unsigned>(times) == 0; }
 
@@ -40,6 +42,8 @@ class World {
   const std::unique_ptr<test::SmallDisk> broker_disk;
   test::NatsServer server;
   test::TcpProxy proxy;
+  /// One relay's; the others reach the broker when it doesn't.
+  test::TcpProxy own_line;
   Members members;
   Agenda agenda;
   bool is_broker_down = false;

@@ -166,6 +166,18 @@ void JetStream::update_stream(const std::string& stream,
           code);
 }
 
+void JetStream::update_consumer(const std::string& stream, const std::string& consumer,
+                                const std::function<void(jsConsumerConfig&)>& change) {
+  jsConsumerInfo* info = nullptr;
+  require(js_GetConsumerInfo(&info, context_, stream.c_str(), consumer.c_str(), nullptr, nullptr),
+          "reading a consumer");
+  const std::unique_ptr<jsConsumerInfo, void (*)(jsConsumerInfo*)> owned{info,
+                                                                         jsConsumerInfo_Destroy};
+  change(*info->Config);
+  require(js_UpdateConsumer(nullptr, context_, stream.c_str(), info->Config, nullptr, nullptr),
+          "changing a consumer");
+}
+
 void JetStream::delete_stream(const std::string& stream) {
   require(js_DeleteStream(context_, stream.c_str(), nullptr, nullptr), "deleting a stream");
 }

@@ -41,6 +41,8 @@ class JetStream {
   void make_stream(const std::string& stream, const std::string& subjects,
                    const std::function<void(jsStreamConfig&)>& change = {});
   void update_stream(const std::string& stream, const std::function<void(jsStreamConfig&)>& change);
+  void update_consumer(const std::string& stream, const std::string& consumer,
+                       const std::function<void(jsConsumerConfig&)>& change);
   void delete_stream(const std::string& stream);
   void purge(const std::string& stream);
   void erase(const std::string& stream, std::uint64_t sequence);

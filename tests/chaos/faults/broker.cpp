@@ -84,10 +84,42 @@ void fill_broker(World& world) {
   world.note("fill the broker");
 }
 
+/// Somebody changes what Stela has no opinion on.
+void edit_streams(World& world) {
+  if (world.is_broker_down) return;
+  const std::int64_t age = world.between(1, 24) / 1ms * std::int64_t{3'600'000'000'000};
+  try {
+    test::JetStream broker{world.server.url()};
+    for (const std::string& stream : broker.streams()) {
+      broker.update_stream(stream, [&](jsStreamConfig& config) { config.MaxAge = age; });
+    }
+  } catch (const std::exception&) {
+    return;
+  }
+  world.note("edit the streams");
+}
+
+void edit_consumers(World& world) {
+  if (world.is_broker_down) return;
+  const std::int64_t pending = world.between(100, 2'000) / 1ms;
+  try {
+    test::JetStream broker{world.server.url()};
+    for (const std::string& stream : broker.streams()) {
+      broker.update_consumer(stream, "effects",
+                             [&](jsConsumerConfig& config) { config.MaxAckPending = pending; });
+    }
+  } catch (const std::exception&) {
+    return;
+  }
+  world.note("edit the consumers");
+}
+
 }  // namespace
 
 std::vector<Fault> broker_faults() {
-  return {{"kill-broker", 1, kill_broker},
+  return {{"edit-streams", 1, edit_streams},
+          {"edit-consumers", 1, edit_consumers},
+          {"kill-broker", 1, kill_broker},
           {"pause-broker", 1, pause_broker},
           {"fill-broker", 1, fill_broker}};
 }

@@ -18,7 +18,7 @@ std::string name_of(Direction direction) {
 
 void delay(World& world) {
   world.proxy.delay(world.between(1, 60));
-  world.agenda.later(world.between(200, 1'200), [&world] { world.proxy.delay(0ms); });
+  world.agenda.later(world.between(200, 1'200), [&world] { world.pace_lines(); });
   world.note("delay");
 }
 
@@ -28,10 +28,7 @@ void narrow(World& world) {
   world.proxy.delay(direction, world.between(1, 60));
   world.proxy.limit(direction, 50'000 + static_cast<int>(world.random() % 450'000));
   world.late_until = std::max(world.late_until, std::chrono::steady_clock::now() + 5s);
-  world.agenda.later(world.between(200, 1'200), [&world, direction] {
-    world.proxy.delay(direction, 0ms);
-    world.proxy.limit(direction, 0);
-  });
+  world.agenda.later(world.between(200, 1'200), [&world] { world.pace_lines(); });
   world.note("narrow", name_of(direction));
 }
 
@@ -48,6 +45,14 @@ void cut(World& world) {
     world.agenda.later(world.between(100, 1'000), [&world] { world.proxy.refuse(false); });
   }
   world.note("cut");
+}
+
+/// One relay can't reach the broker, and the others can.
+void cut_off(World& world) {
+  world.own_line.refuse(true);
+  world.own_line.cut();
+  world.agenda.later(world.between(500, 8'000), [&world] { world.own_line.refuse(false); });
+  world.note("cut off");
 }
 
 void half_open(World& world) {
@@ -86,13 +91,10 @@ void late_bytes(World& world) {
 }  // namespace
 
 std::vector<Fault> network_faults() {
-  return {{"delay", 1, delay},
-          {"narrow", 1, narrow},
-          {"slice", 1, slice},
-          {"cut", 1, cut},
-          {"half-open", 1, half_open},
-          {"one-way", 1, one_way},
-          {"silent-broker", 1, silent_broker},
+  return {{"delay", 1, delay},          {"narrow", 1, narrow},
+          {"slice", 1, slice},          {"cut", 1, cut},
+          {"cut-off", 1, cut_off},      {"half-open", 1, half_open},
+          {"one-way", 1, one_way},      {"silent-broker", 1, silent_broker},
           {"late-bytes", 2, late_bytes}};
 }
 

@@ -13,7 +13,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto limit = 30s;
+std::chrono::seconds limit_of(const Settings& settings) {
+  return settings.defaults ? 120s : 30s;
+}
+
 /// Of the ledger of what is appended here; no process of a run has it.
 constexpr int scene_number = 90;
 
@@ -80,7 +83,7 @@ std::int64_t Scene::waiting() const {
 }
 
 bool Scene::expect(const std::string& problem, const std::function<bool()>& condition) {
-  const auto until = std::chrono::steady_clock::now() + limit;
+  const auto until = std::chrono::steady_clock::now() + limit_of(settings_);
   while (!condition()) {
     if (std::chrono::steady_clock::now() >= until) {
       world_.problems.push_back(problem);
