@@ -24,10 +24,14 @@ NewEvent event(std::string_view type) {
   return {type, 1, false, "{}"};
 }
 
-/// `events` in three streams, with one of a rare type in a stream of its own before and behind.
+/// `events` in three streams, of so many types that each block has events of all of them; and one
+/// of a rare type, in a stream of its own, before and after.
 void fill(sqlite::Store& store, std::size_t events) {
+  std::vector<std::string> types;
+  for (int i = 0; i < 250; ++i) types.push_back("common" + std::to_string(i));
+  std::vector<NewEvent> page;
+  for (std::size_t i = 0; i < 1000; ++i) page.push_back(event(types[i % types.size()]));
   test::append(store, "rare-1", {event("rare")});
-  const std::vector<NewEvent> page(1000, event("common"));
   for (std::size_t i = 0; i < events / page.size(); ++i) {
     test::append(store, "order-" + std::to_string(i % 3), page);
   }
