@@ -56,7 +56,7 @@ BatchLimit FencedLane::wanted(int budget) const {
   // A fetch costs a transaction: not for the few places that the last answers made free.
   if (open > 0 && room < std::min(core_.options.batch_size, core_.options.window / 2)) return {};
   const std::int64_t most_bytes = std::min(byte_window_.size() - bytes_, core_.room_for(bytes_));
-  if (open > 0 && most_bytes < byte_window_.size() / 2) return {};
+  if (open > 0 && most_bytes < bytes_ / 2) return {};
   return {.messages = std::min({room, core_.options.batch_size, budget}), .bytes = most_bytes};
 }
 

@@ -17,13 +17,18 @@ std::int64_t bytes_of(const PendingMessage& message) noexcept {
 }  // namespace
 
 void OpenLane::forget() {
+  let_go();
+  missed_ = 0;
+}
+
+void OpenLane::let_go() {
   remove_if([](const Entry&) { return true; });
   streams_.clear();
   requests_.clear();
   ready_.clear();
   held_.clear();
   cursor_ = {};
-  stored_ = missed_ = 0;
+  stored_ = 0;
   bytes_in_flight_ = 0;
 }
 
@@ -48,12 +53,15 @@ void OpenLane::land(Entry& entry) noexcept {
 
 void OpenLane::send(int& budget) {
   bool sent = false;
-  const auto window = static_cast<std::size_t>(core_.options.window);
+  // What was stored may have ended it.
+  if (is_in_trouble()) mark_if_due();
+  // After trouble, one message tells whether it is over.
+  const std::size_t window = is_in_trouble() ? 1 : static_cast<std::size_t>(core_.options.window);
   while (budget > 0 && requests_.size() < window && is_owned() && !core_.session_failed &&
          core_.now() < core_.step_end &&
          (requests_.empty() || bytes_in_flight_ < byte_window_.size())) {
     if (ready_.empty()) {
-      if (is_backing_off() || !fetch(budget)) break;
+      if (is_backing_off() || !fetch(is_in_trouble() ? 1 : budget)) break;
       continue;
     }
     Entry& entry = *ready_.front();
@@ -70,12 +78,14 @@ bool OpenLane::fetch(int budget) {
   const auto most = static_cast<std::size_t>(core_.options.window) * 2;
   if (entries_.size() >= most) return false;
   // What was stored and not marked takes room that others need.
-  if (core_.is_full() && stored_ > 0 && !advance(progress(), false)) return false;
-  const std::int64_t most_bytes = core_.room_for(bytes_);
-  if (core_.is_full() || (!entries_.empty() && most_bytes <= 0)) return false;
+  const auto has_room = [&] {
+    return !core_.is_full() && (entries_.empty() || core_.room_for(bytes_) > 0);
+  };
+  if (!has_room() && stored_ > 0 && !advance(progress(), false)) return false;
+  if (!has_room()) return false;
   const BatchLimit limit{.messages = std::min({core_.options.batch_size, budget,
                                                static_cast<int>(most - entries_.size())}),
-                         .bytes = most_bytes};
+                         .bytes = core_.room_for(bytes_)};
   std::shared_ptr<const PendingBatch> batch;
   if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) return false;
   if (batch->messages.empty()) return false;
@@ -329,9 +339,11 @@ bool OpenLane::advance(const Advance& advance, bool durable) {
 }
 
 void OpenLane::mark_if_due() {
-  if (!is_owned() || stored_ == 0) return;
-  if (!requests_.empty() && stored_ < core_.options.batch_size) return;
-  if (advance(progress(), false)) recover();
+  if (!is_owned()) return;
+  const bool is_due = requests_.empty() || stored_ >= core_.options.batch_size;
+  if (stored_ > 0 && is_due && advance(progress(), false)) recover();
+  // As long as the partition waits, the room is for others.
+  if (is_in_trouble() && is_backing_off() && is_idle()) let_go();
 }
 
 // --- time

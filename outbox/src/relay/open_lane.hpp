@@ -54,6 +54,8 @@ class OpenLane final : public Lane {
 
   void begin(const Standing&) override { forget(); }
   void forget() override;
+  /// Everything that was fetched; it is fetched again.
+  void let_go();
   void send(int& budget) override;
 
   bool fetch(int budget);

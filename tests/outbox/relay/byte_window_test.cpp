@@ -51,6 +51,15 @@ struct LargePayloads : ::testing::Test {
   }
 };
 
+/// The broker takes nothing of what was sent, for now.
+template <class Lane>
+void hold(test::LaneBench<Lane>& bench) {
+  const auto sent = bench.publisher.sent;
+  for (const auto& [sequence, message] : sent) bench.answer(sequence, test::Kind::full);
+  if (std::is_same_v<Lane, relay::FencedLane>) bench.find({});
+  bench.run();
+}
+
 struct LaneName {
   template <class Lane>
   static std::string GetName(int) {
@@ -80,6 +89,35 @@ TYPED_TEST(LargePayloads, AreSentOneByOneIfEachIsTooLarge) {
     EXPECT_EQ(this->bench.publisher.sent.size(), static_cast<std::size_t>(i));
     this->bench.store_at_broker({i});
   }
+}
+
+TYPED_TEST(LargePayloads, LeaveRoomForOtherPartitions) {
+  this->bench.options.max_in_flight_bytes = 4'000'000;
+  this->let_wait(100);
+  this->bench.begin();
+  for (std::int64_t i = 1; i <= 50; ++i) this->bench.store_at_broker({i});
+  EXPECT_LE(this->bench.bytes_taken(), 2'500'000);
+}
+
+TYPED_TEST(LargePayloads, FollowBeforeAllBeforeThemWereAnswered) {
+  this->bench.options.max_in_flight_bytes = 4'000'000;
+  this->let_wait(100);
+  this->bench.begin();
+  for (std::int64_t i = 1; i <= 50; ++i) this->bench.store_at_broker({i});
+  const auto sent = static_cast<std::int64_t>(this->bench.publisher.sent.size());
+  ASSERT_GE(sent, 53);
+
+  for (std::int64_t i = 51; i < sent; ++i) this->bench.store_at_broker({i});
+  EXPECT_GT(static_cast<std::int64_t>(this->bench.publisher.sent.size()), sent);
+}
+
+TYPED_TEST(LargePayloads, TakeNoRoomWhileTheirPartitionWaits) {
+  this->let_wait(9);
+  this->bench.begin();
+  EXPECT_GT(this->bench.bytes_taken(), 0);
+
+  hold(this->bench);
+  EXPECT_EQ(this->bench.bytes_taken(), 0);
 }
 
 }  // namespace

@@ -211,6 +211,8 @@ class LaneBench : private relay::Observer, private Random {
   }
 
   bool doubts_the_session() const { return core_.session_doubted; }
+  /// What the lane takes of `max_in_flight_bytes`.
+  std::int64_t bytes_taken() const { return core_.bytes; }
   void lose_session() {
     core_.session = 0;
     lane.on_session_lost();
