@@ -21,7 +21,8 @@ void Simulation::strike_stream(PartitionId partition, Time length) {
        std::to_string(length / ms) + " ms");
   broker_.outages[partition] = {kind, world_.now() + length};
   // Somebody may just have missed an answer, and have begun the longest wait before the next try.
-  const Time noticed = 2 * micros(options_.publish_timeout) + micros(relay::longest_backoff(options_));
+  const Time noticed =
+      2 * micros(options_.publish_timeout) + micros(relay::longest_backoff(options_));
   excuse(partition, world_.now() + length + noticed);
 }
 
@@ -47,9 +48,11 @@ void Simulation::excuse(PartitionId partition, Time until) {
 }
 
 /// How long a partition that waits for something may stand still though nothing is wrong with it:
-/// its owner may have to hand it over, and both may have to look before it has another.
+/// its owner may have to hand it over, and both may have to look before it has another, who reads
+/// it back behind all others and sends behind what they have in flight.
 Time Simulation::patience() const {
-  return 2 * micros(options_.idle_backoff) + 100 * ms;
+  const Time ahead = plan_.line.time_for(options_.max_in_flight_bytes + socket_bytes);
+  return 2 * micros(options_.idle_backoff) + look_time() + ahead + trip() + 100 * ms;
 }
 
 /// Invariant 12. Everything that is wrong in a calm world is known, so whoever stands still without

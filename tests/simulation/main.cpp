@@ -103,11 +103,13 @@ Options parse(int argc, char** argv) {
 }
 
 void tell(const Plan& plan, const Outcome& outcome) {
-  std::printf("seed %llu (%s, %d workers, %d partitions, %lld faults): invariant %d: %s\n",
-              static_cast<unsigned long long>(plan.seed),
-              std::string{stela::to_string(plan.fence)}.c_str(), plan.workers, plan.partitions,
-              static_cast<long long>(outcome.faults), outcome.violation->invariant,
-              outcome.violation->what.c_str());
+  std::printf(
+      "seed %llu (%s, %d workers, %d partitions, %lld ms away, %lld bytes a second, "
+      "%lld faults): invariant %d: %s\n",
+      static_cast<unsigned long long>(plan.seed), std::string{stela::to_string(plan.fence)}.c_str(),
+      plan.workers, plan.partitions, static_cast<long long>(plan.line.round_trip / ms),
+      static_cast<long long>(plan.line.bandwidth), static_cast<long long>(outcome.faults),
+      outcome.violation->invariant, outcome.violation->what.c_str());
 }
 
 int simulate(const Options& options) {

@@ -38,11 +38,16 @@ std::string ModelStore::id() const {
   return std::string{model_store_id};
 }
 
-void ModelStore::append(int stream, bool publishes) {
-  append(stream, publishes, ids_.next(clock_.now()));
+std::string_view ModelStore::payload_of(std::int64_t bytes) {
+  static const std::string longest = std::string(64 * 1024, ' ') + "{}";
+  return std::string_view{longest}.substr(longest.size() - static_cast<std::size_t>(bytes));
 }
 
-void ModelStore::append(int stream, bool publishes, const EventId& id) {
+void ModelStore::append(int stream, bool publishes, std::int64_t payload_bytes) {
+  append(stream, publishes, payload_bytes, ids_.next(clock_.now()));
+}
+
+void ModelStore::append(int stream, bool publishes, std::int64_t payload_bytes, const EventId& id) {
   while (static_cast<int>(streams_.size()) <= stream) {
     streams_.push_back(StreamId::of("thing", std::to_string(streams_.size())));
   }
@@ -59,7 +64,7 @@ void ModelStore::append(int stream, bool publishes, const EventId& id) {
                      {},
                      {},
                      {},
-                     "{}"});
+                     payload_of(payload_bytes)});
   const PartitionId partition = PartitionId::of(name.name(), generations_.back().partition_count);
   truth_.on_append(sequence, stream, publishes, events_.back().id.to_string(), partition);
   if (publishes && mutant_ == Mutant::enqueue_after_commit) {
@@ -131,6 +136,16 @@ bool ModelStore::is_needed(PartitionId id) const {
   const bool current = count == 1 ? id.number == 0 : id.number >= 1 && id.number <= count;
   const Partition& partition = partitions_.at(id);
   return current || !partition.waiting.empty() || !partition.redeliveries.empty();
+}
+
+std::int64_t ModelStore::waiting_bytes() const {
+  std::int64_t bytes = 0;
+  const auto add = [&](std::int64_t sequence) { bytes += std::ssize(event(sequence).payload); };
+  for (const auto& [id, partition] : partitions_) {
+    for (const auto& [sequence, message] : partition.waiting) add(sequence);
+  }
+  for (const auto& [number, redelivery] : redeliveries_) add(redelivery.sequence);
+  return bytes;
 }
 
 std::vector<PartitionId> ModelStore::partitions() const {

@@ -31,9 +31,11 @@ class ModelStore final : public relay::Operations {
   ~ModelStore() override;
 
   /// Appends one event to a stream.
-  void append(int stream, bool publishes);
+  void append(int stream, bool publishes, std::int64_t payload_bytes);
   /// As above, where the store chose the id.
-  void append(int stream, bool publishes, const EventId& id);
+  void append(int stream, bool publishes, std::int64_t payload_bytes, const EventId& id);
+  /// JSON of so many bytes: 2, or up to 64 KiB.
+  static std::string_view payload_of(std::int64_t bytes);
   /// What a process does after the commit, for a store that is made to be wrong.
   void enqueue_late(bool process_lives);
   /// A replay ran, and its handler threw.
@@ -68,6 +70,8 @@ class ModelStore final : public relay::Operations {
   bool is_needed(PartitionId partition) const;
   /// An operator adopted it, and nobody has looked at the broker since.
   bool is_adopted(PartitionId partition) const { return partitions_.at(partition).adopted; }
+  /// The payloads of what waits.
+  std::int64_t waiting_bytes() const;
   /// A partition in one line.
   std::string describe(PartitionId partition) const;
 

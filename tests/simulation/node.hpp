@@ -22,7 +22,7 @@ struct Simulation::Node {
         options{sim.options_},
         store{sim.shared_.port(), sim.store_faults_, sim.world_.chance,
               [&sim, this] { sim.interrupt(*this); }},
-        publisher{sim.broker_, the_number},
+        publisher{sim.broker_, clock, the_number},
         sink{sim, the_number} {
     clock.share_step(&sim.clock_step_);
     options.worker = name_of(number);
@@ -52,6 +52,7 @@ struct Simulation::Node {
   std::uint64_t alarm = 0;
   Time alarm_at = -1;
   bool drive_planned = false;
+  bool waits_for_socket = false;
   std::size_t owned = 0;
 };
 

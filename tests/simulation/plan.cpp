@@ -1,6 +1,8 @@
 #include "simulation/plan.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace stela::sim {
 
@@ -9,6 +11,17 @@ namespace {
 Fence draw_fence(Chance& chance) {
   const auto kind = chance.below(10);
   return kind < 7 ? Fence::stream : kind < 9 ? Fence::subject : Fence::none;
+}
+
+void draw_line(Chance& chance, Plan& plan) {
+  constexpr Time round_trips[] = {0, 0, 5 * ms, 20 * ms, 100 * ms};
+  constexpr Time questions[] = {0, ms / 20, ms / 2};
+  constexpr std::int64_t bandwidths[] = {100'000, 1'000'000, 10'000'000};
+  plan.line.round_trip = round_trips[chance.below(std::size(round_trips))];
+  plan.line.question = questions[chance.below(std::size(questions))];
+  if (chance.happens(0.7)) return;
+  plan.line.bandwidth = bandwidths[chance.below(std::size(bandwidths))];
+  plan.largest_payload = std::min<std::int64_t>(16 * 1024, plan.line.bandwidth / 50);
 }
 
 }  // namespace
@@ -23,18 +36,21 @@ Plan Plan::draw(std::uint64_t seed) {
   plan.faults_until = chance.between(300, 1'200) * second;
   plan.restore = plan.fence != Fence::none && chance.happens(0.1);
   if (chance.happens(0.05)) return draw_calm(seed);
+  draw_line(chance, plan);
   return plan;
 }
 
 Plan Plan::draw_calm(std::uint64_t seed) {
   Chance chance{seed * 0x9e3779b97f4a7c15 + 2};
-  return {.seed = seed,
-          .fence = draw_fence(chance),
-          .workers = static_cast<int>(chance.between(1, 4)),
-          .streams = static_cast<int>(chance.between(20, 100)),
-          .faults_until = chance.between(120, 300) * second,
-          .appends_per_second = 20,
-          .calm = true};
+  Plan plan{.seed = seed,
+            .fence = draw_fence(chance),
+            .workers = static_cast<int>(chance.between(1, 4)),
+            .streams = static_cast<int>(chance.between(20, 100)),
+            .faults_until = chance.between(120, 300) * second,
+            .appends_per_second = 20,
+            .calm = true};
+  draw_line(chance, plan);
+  return plan;
 }
 
 std::string_view to_string(Fault fault) noexcept {

@@ -91,6 +91,22 @@ enum class Opportunity : std::uint8_t { call, answer, message };
 
 std::string_view to_string(ScriptedFault::Kind kind) noexcept;
 
+/// A worker's line to the broker, and how soon that answers questions.
+struct Line {
+  Time round_trip = 0;
+  /// Bytes a second, each way; 0 for as many as come.
+  std::int64_t bandwidth = 0;
+  /// What a question takes. The server answers one after the other, whoever asks.
+  Time question = 0;
+
+  Time time_for(std::int64_t bytes) const noexcept {
+    return bandwidth == 0 ? 0 : bytes * second / bandwidth;
+  }
+};
+
+/// What a socket takes before whoever writes to it has to wait.
+inline constexpr std::int64_t socket_bytes = 64 * 1024;
+
 /// Everything is drawn from the seed; a test may pin some of it.
 struct Plan {
   std::uint64_t seed = 0;
@@ -101,6 +117,8 @@ struct Plan {
   int streams = 40;
   Time faults_until = 600 * second;
   double appends_per_second = 2.7;
+  Line line = {};
+  std::int64_t largest_payload = 2;
   /// How many faults may happen; shrinking lowers it.
   std::int64_t most_faults = INT64_MAX;
   /// Faults of a kind that was switched off don't happen; shrinking switches them off.

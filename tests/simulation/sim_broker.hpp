@@ -1,4 +1,4 @@
-// A broker, the network before it, and a publisher for each worker.
+// A broker, and the network before it.
 #pragma once
 
 #include "simulation/jetstream_model.hpp"
@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,8 +30,8 @@ struct NetworkFaults {
 /// The server: one stream for each partition, or one for all.
 class SimBroker {
  public:
-  SimBroker(World& world, Truth& truth, Fence fence, const StreamLimits& limits)
-      : world_{world}, truth_{truth}, fence_{fence}, limits_{limits} {}
+  SimBroker(World& world, Truth& truth, Fence fence, const StreamLimits& limits, const Line& line)
+      : world_{world}, truth_{truth}, fence_{fence}, limits_{limits}, line_{line} {}
 
   bool is_up() const noexcept { return up_; }
   /// Every connection breaks, and none can be made.
@@ -69,6 +68,11 @@ class SimBroker {
   std::optional<Answer> publish(PartitionId partition, const Sent& message, std::uint64_t request);
   std::optional<Answer> read_back(PartitionId partition, std::uint64_t request, std::uint64_t from);
 
+  /// A read-back that takes longer answers with what it has.
+  Time longest_read = second;
+  /// When so many questions are answered that are asked now, behind those of others.
+  Time answer_questions(std::size_t count) noexcept;
+
   JetStreamModel& stream(PartitionId partition);
   NetworkFaults faults;
   /// The client keeps what it couldn't send, and sends it when it is connected again: for
@@ -97,6 +101,7 @@ class SimBroker {
   Truth& truth() noexcept { return truth_; }
   const StreamLimits& limits() const noexcept { return limits_; }
   Fence fence() const noexcept { return fence_; }
+  const Line& line() const noexcept { return line_; }
 
   /// Told when a connection is to break, and when the server is there again.
   struct Client {
@@ -115,77 +120,13 @@ class SimBroker {
   Truth& truth_;
   const Fence fence_;
   const StreamLimits limits_;
+  const Line line_;
+  Time questions_until_ = 0;
   std::map<PartitionId, JetStreamModel> streams_;
   bool up_ = true;
   bool full_ = false;
   bool missing_ = false;
   bool forbids_ = false;
-};
-
-/// A worker's client. Bytes of one connection arrive in order; those of a dead one may arrive late,
-/// or not at all.
-class SimPublisher final : public Publisher {
- public:
-  /// A session's sink must live as long as the world: late replies go to it, too.
-  SimPublisher(SimBroker& broker, int worker);
-  ~SimPublisher() override;
-
-  bool can(Fence) const noexcept override { return true; }
-  void connect(std::uint64_t session, AnswerSink& sink) override;
-  void disconnect() noexcept override;
-  void publish(const OutgoingMessage& message) override;
-  void read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) override;
-  void probe(std::uint64_t request) override;
-  void flush() override {}
-
-  /// 0 if there is none.
-  std::uint64_t session() const noexcept { return connection_ ? connection_->session : 0; }
-
-  /// The connection breaks without the worker's doing; `late` has all of its bytes arrive.
-  void break_connection(bool late = false);
-  /// It breaks behind the next message.
-  void break_at_next() noexcept { breaks_at_next_ = true; }
-  /// From now on nothing comes back on it, and nobody is told.
-  void go_deaf() noexcept {
-    if (connection_) connection_->deaf = true;
-  }
-
- private:
-  /// What stands between one client and the server.
-  struct Connection {
-    int worker = 0;
-    std::uint64_t session = 0;
-    bool alive = true;
-    bool deaf = false;
-    /// When its last byte arrives: nothing overtakes it.
-    Time last_arrival = 0;
-    Time last_reply = 0;
-    std::uint64_t sent = 0;
-    std::int64_t publishing = 0;
-    /// After its death: how many of the requests that were sent still arrive.
-    std::uint64_t arrives_until = UINT64_MAX;
-    /// Not before then, all the same.
-    Time late_until = 0;
-    AnswerSink* sink = nullptr;
-  };
-  using ConnectionPtr = std::shared_ptr<Connection>;
-
-  using Request = std::function<std::optional<Answer>(SimBroker&)>;
-  void send(Request request, bool publishes);
-  void flush_buffer();
-  /// `published` is when it was sent, of a message.
-  static void arrive(SimBroker& broker, const ConnectionPtr& connection, std::uint64_t number,
-                     std::optional<Time> published, const Request& request);
-  static void reply(SimBroker& broker, const ConnectionPtr& connection,
-                    std::optional<Time> published, Answer answer);
-  static void lose(SimBroker& broker, Connection& connection, std::optional<Time> published);
-  void die(bool late = false);
-
-  SimBroker& broker_;
-  const int worker_;
-  ConnectionPtr connection_;
-  std::vector<Request> buffer_;
-  bool breaks_at_next_ = false;
 };
 
 }  // namespace stela::sim

@@ -13,19 +13,20 @@ using relay::Incident;
 
 namespace {
 
-RelayOptions draw_options(Chance& chance, bool calm) {
+RelayOptions draw_options(Chance& chance, const Plan& plan) {
   RelayOptions options;
   options.lease_ttl = std::chrono::milliseconds{chance.between(5'000, 20'000)};
   options.lease_renew = options.lease_ttl / 3;
   options.heartbeat_ttl = options.lease_ttl + std::chrono::milliseconds{5'000};
   options.publish_timeout = options.lease_ttl / 4;
-  options.idle_backoff =
-      std::chrono::milliseconds{calm ? chance.between(500, 1'000) : chance.between(1'000, 8'000)};
+  options.idle_backoff = std::chrono::milliseconds{plan.calm ? chance.between(500, 1'000)
+                                                             : chance.between(1'000, 8'000)};
   options.batch_size = static_cast<int>(chance.between(1, 20));
   options.window = static_cast<int>(chance.between(1, 60));
   options.retry_backoff = std::chrono::milliseconds{chance.between(200, 2'000)};
   options.retry_backoff_max = std::chrono::milliseconds{10'000};
   options.max_attempts = static_cast<int>(chance.between(2, 5));
+  if (plan.line.bandwidth > 0) options.max_in_flight_bytes = chance.between(256, 1'024) * 1'024;
   options.on_poison = chance.happens(0.85) ? OnPoison::park : OnPoison::skip;
   return options;
 }
@@ -45,13 +46,14 @@ Simulation::Simulation(const Plan& plan)
       host_clock_{world_, 0},
       store_{host_clock_, truth_, plan.partitions, world_.chance, plan.mutant},
       shared_{store_, host_clock_, plan.partitions, plan.fence, plan.sqlite},
-      broker_{world_, truth_, plan.fence, draw_limits(world_.chance)},
-      options_{draw_options(world_.chance, plan.calm)} {
+      broker_{world_, truth_, plan.fence, draw_limits(world_.chance), plan.line},
+      options_{draw_options(world_.chance, plan)} {
   truth_.know_store(shared_.id());
   host_clock_.share_step(&clock_step_);
   kill_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
   pause_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
   if (plan.calm) kill_chance_ = pause_chance_ = 0;
+  broker_.longest_read = options_.publish_timeout.count() * ms / 2;
   broker_.clients_buffer = plan.mutant == Mutant::reconnect_buffer;
 }
 
@@ -129,8 +131,20 @@ std::string Simulation::describe(const Node& node) {
          std::to_string(worker.active_workers()) + " workers, broker " + worker.broker_state();
 }
 
+/// A call blocked: what happens meanwhile is heard of afterwards.
+void Simulation::wait_for_socket(Node& node) {
+  if (std::exchange(node.waits_for_socket, true)) return;
+  world_.at(node.clock.here(), [this, number = node.number] {
+    Node* const found = find(number);
+    if (found == nullptr) return;
+    found->waits_for_socket = false;
+    drive(*found);
+  });
+}
+
 void Simulation::drive(Node& node) {
   if (!node.alive) return;
+  if (node.clock.is_blocked()) return wait_for_socket(node);
   if (node.busy) {
     node.poked = true;
     return;
@@ -141,7 +155,7 @@ void Simulation::drive(Node& node) {
       node.poked = false;
       for (const Answer& answer : std::exchange(node.answers, {})) node.worker->on_answer(answer);
       node.worker->run_due();
-    } while (node.poked || !node.answers.empty());
+    } while ((node.poked || !node.answers.empty()) && !node.clock.is_blocked());
     node.busy = false;
     if (plan_.trace && node.worker->owned_partitions() != node.owned) {
       node.owned = node.worker->owned_partitions();
@@ -149,6 +163,7 @@ void Simulation::drive(Node& node) {
     }
     if (node.worker->is_stopped()) return crash(node);
     schedule(node);
+    if (node.clock.is_blocked()) wait_for_socket(node);
   } catch (const Killed&) {
     node.busy = false;
     crash(node);
@@ -159,7 +174,7 @@ void Simulation::schedule(Node& node) {
   const relay::Steady deadline = node.worker->deadline();
   if (deadline == relay::never) return;
   // An alarm that comes too early finds nothing to do and sets the next one.
-  const Time at = world_.now() + node.clock.until(deadline);
+  const Time at = node.clock.here() + node.clock.until(deadline);
   if (node.alarm_at >= world_.now() && node.alarm_at <= at) return;
   node.alarm_at = at;
   const std::uint64_t alarm = ++node.alarm;
@@ -232,7 +247,7 @@ void Simulation::append_some() {
 }
 
 void Simulation::append(int stream, bool publishes) {
-  shared_.append(stream, publishes);
+  shared_.append(stream, publishes, world_.chance.between(2, plan_.largest_payload));
   // Between the commit and what comes after it, the process may die.
   store_.enqueue_late(!world_.chance.happens(0.01));
 }
@@ -337,7 +352,20 @@ Time Simulation::longest_recovery() const {
                      3 * micros(options_.publish_timeout) + longest_probe + an_operator;
   // The broker takes what it lost for a duplicate as long as it remembers the id.
   const Time forgetting = outcome_.disasters > 0 ? broker_.limits().duplicate_window : 0;
-  return waits + forgetting + truth_.missing() * 10 * ms;
+  // Were it all in one partition of one worker, one message in flight, and everything sent twice.
+  const Time backlog = truth_.missing() * std::max(10 * ms, trip()) +
+                       2 * plan_.line.time_for(store_.waiting_bytes() + socket_bytes);
+  return waits + forgetting + look_time() + backlog;
+}
+
+/// What the line takes for a message and its answer, were it alone.
+Time Simulation::trip() const {
+  return plan_.line.round_trip + 2 * NetworkFaults{}.slowest;
+}
+
+/// Until all partitions are read back: a question each, and the messages that it leads to.
+Time Simulation::look_time() const {
+  return static_cast<Time>(store_.partitions().size()) * plan_.line.question + 2 * trip();
 }
 
 void Simulation::check_liveness() {

@@ -7,6 +7,7 @@
 #include "simulation/outcome.hpp"
 #include "simulation/plan.hpp"
 #include "simulation/sim_broker.hpp"
+#include "simulation/sim_publisher.hpp"
 #include "simulation/sqlite_twin.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"
@@ -35,6 +36,7 @@ class Simulation final : private relay::Observer {
   void crash(Node& node);
   static std::string describe(const Node& node);
   void drive(Node& node);
+  void wait_for_socket(Node& node);
   Node* find(int number);
   void plan_drive(Node& node, Time delay);
   void deliver(int node, const Answer& answer);
@@ -66,6 +68,8 @@ class Simulation final : private relay::Observer {
   void plan_next_outage();
   void excuse(PartitionId partition, Time until);
   Time patience() const;
+  Time trip() const;
+  Time look_time() const;
   void watch_progress();
 
   // What an operator has to be called for.

@@ -210,16 +210,17 @@ std::unique_ptr<relay::Store> SharedStore::port() {
   return std::make_unique<ComparingPort>(std::move(model), *real_);
 }
 
-void SharedStore::append(int stream, bool publishes) {
-  if (!real_) return model_.append(stream, publishes);
+void SharedStore::append(int stream, bool publishes, std::int64_t payload_bytes) {
+  if (!real_) return model_.append(stream, publishes, payload_bytes);
   const StreamId name = StreamId::of("thing", std::to_string(stream));
-  const NewEvent event{
-      .type = publishes ? happened : noted, .publishes = publishes, .payload = "{}"};
+  const NewEvent event{.type = publishes ? happened : noted,
+                       .publishes = publishes,
+                       .payload = ModelStore::payload_of(payload_bytes)};
   const StreamAppend append{.stream = name, .events = {&event, 1}};
   const AppendResult result = real_->store.append({.streams = {&append, 1}});
   const GlobalSequence sequence = result.last;
   const std::vector<EventId> ids = outbox::RelayStore{real_->store}.ids_of({&sequence, 1});
-  model_.append(stream, publishes, ids.front());
+  model_.append(stream, publishes, payload_bytes, ids.front());
   compare("append", "the sequence", sequence.value(), model_.last_sequence());
 }
 

@@ -28,7 +28,7 @@ class SharedStore {
 
   std::string id() const;
   std::unique_ptr<relay::Store> port();
-  void append(int stream, bool publishes);
+  void append(int stream, bool publishes, std::int64_t payload_bytes);
 
   void retry(std::int64_t stream, GlobalSequence through);
   void discard(GlobalSequence sequence);

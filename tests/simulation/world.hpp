@@ -4,6 +4,7 @@
 #include <stela/framework/clock.hpp>
 #include <stela/framework/uuid.hpp>
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <functional>
@@ -137,18 +138,22 @@ class SimClock final : public Clock {
   SimClock(const World& world, double drift) noexcept : world_{world}, drift_{drift} {}
 
   Timestamp now() const override {
-    return Timestamp{
-        std::chrono::microseconds{start_of_wall + world_.now() + (step_ ? *step_ : 0)}};
+    return Timestamp{std::chrono::microseconds{start_of_wall + here() + (step_ ? *step_ : 0)}};
   }
   std::chrono::steady_clock::time_point steady_now() const override {
-    const auto drifted = static_cast<Time>(static_cast<double>(world_.now()) * (1 + drift_));
+    const auto drifted = static_cast<Time>(static_cast<double>(here()) * (1 + drift_));
     return std::chrono::steady_clock::time_point{std::chrono::microseconds{drifted + second}};
   }
-  /// Real time until this clock shows `time`.
+  /// From here on, until this clock shows `time`.
   Time until(std::chrono::steady_clock::time_point time) const {
     const auto micros = std::chrono::ceil<std::chrono::microseconds>(time - steady_now()).count();
     return micros <= 0 ? 0 : static_cast<Time>(static_cast<double>(micros) / (1 + drift_)) + 1;
   }
+  /// Who waits in a call that blocks is ahead of the world, and hears nothing of it until then.
+  Time here() const noexcept { return std::max(world_.now(), blocked_until_); }
+  bool is_blocked() const noexcept { return blocked_until_ > world_.now(); }
+  void block_until(Time time) noexcept { blocked_until_ = std::max(blocked_until_, time); }
+
   /// What the host's administrator set it ahead by; shared by all on the host.
   void share_step(const Time* step) noexcept { step_ = step; }
 
@@ -157,6 +162,7 @@ class SimClock final : public Clock {
  private:
   const World& world_;
   double drift_;
+  Time blocked_until_ = 0;
   const Time* step_ = nullptr;
 };
 
