@@ -12,7 +12,9 @@
 
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace stela {
 namespace {
@@ -22,8 +24,12 @@ using test::JetStream;
 using test::NatsServer;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
-/// A relay and a reader whose streams are kept elsewhere.
+const std::vector<std::string> all_orders{"order-1@1 order.placed", "order-2@1 order.placed",
+                                          "order-3@1 order.placed"};
+
+/// A relay, a reader and a consumer whose streams are kept elsewhere.
 class Elsewhere : public ::testing::Test {
  protected:
   nats::PublisherOptions options_at(const std::string& url, const nats::JetStreamApi& api) {
@@ -47,6 +53,45 @@ class Elsewhere : public ::testing::Test {
     nats::StreamReader{options}.read(
         {}, [&](const FoundMessage& message) { EXPECT_EQ(message.sequence.value(), ++found); });
     return found;
+  }
+  /// What a consumer handles whose second message fails once, and is read from the stream again.
+  std::vector<std::string> consume(const nats::PublisherOptions& options) {
+    test::Ledger ledger{dir_.file("billing.db")};
+    nats::Consumer consumer{ledger.store,
+                            {.url = options.url,
+                             .api = options.api,
+                             .credentials = options.credentials,
+                             .name = "billing",
+                             .stream = "SHOP",
+                             .retry_backoff = 1ms}};
+    bool has_failed = false;
+    consumer.on<test::OrderPlaced>([&](auto& transaction, const auto& placed) {
+      if (placed.stream().key() == "2" && !std::exchange(has_failed, true)) {
+        throw std::runtime_error{"not now"};
+      }
+      test::Ledger::note(transaction, placed);
+    });
+    test::eventually([&] {
+      consumer.poll();
+      return ledger.lines().size() == 3;
+    });
+    return ledger.lines();
+  }
+  /// Where the consumer's acknowledgements have arrived.
+  static std::uint64_t acknowledged(const std::string& url) {
+    JetStream keeper{url};
+    std::uint64_t floor = 0;
+    test::eventually([&] {
+      jsConsumerInfo* info = nullptr;
+      if (js_GetConsumerInfo(&info, keeper.context(), "SHOP", "billing", nullptr, nullptr) !=
+          NATS_OK) {
+        return false;
+      }
+      floor = info->AckFloor.Stream;
+      jsConsumerInfo_Destroy(info);
+      return floor == 3;
+    });
+    return floor;
   }
 
   test::TempDir dir_;
@@ -75,9 +120,12 @@ TEST_F(Elsewhere, ADomainBehindALeafNodeKeepsTheStream) {
       "\"nats-leaf://127.0.0.1:" +
       leaf_port(hub) + "\" } ] }"};
 
-  EXPECT_EQ(relay_and_read(options_at(hub.url(), {.domain = "leaf"})), 3);
+  const auto options = options_at(hub.url(), {.domain = "leaf"});
+  EXPECT_EQ(relay_and_read(options), 3);
+  EXPECT_THAT(consume(options), UnorderedElementsAreArray(all_orders));
 
   EXPECT_EQ(JetStream{leaf.url()}.count("SHOP"), 3);
+  EXPECT_EQ(acknowledged(leaf.url()), 3u);
   EXPECT_THAT(JetStream{hub.url()}.streams(), IsEmpty());
 }
 
@@ -85,17 +133,21 @@ TEST_F(Elsewhere, AnotherAccountsApiIsUsedWhereItWasImported) {
   const NatsServer server{
       "accounts {\n"
       "  KEEP: { jetstream: enabled, users: [ { user: keep, password: p } ], exports: [ "
-      "{ service: \"$JS.API.>\", response: stream }, { service: \"shop.>\" } ] }\n"
+      "{ service: \"$JS.API.>\", response: stream }, { service: \"$JS.ACK.>\" }, "
+      "{ service: \"shop.>\" } ] }\n"
       "  SHOP: { users: [ { user: shop, password: p } ], imports: [ "
       "{ service: { account: KEEP, subject: \"$JS.API.>\" }, to: \"JS.shop.API.>\" }, "
+      "{ service: { account: KEEP, subject: \"$JS.ACK.>\" } }, "
       "{ service: { account: KEEP, subject: \"shop.>\" } } ] }\n}"};
   auto options = options_at(server.url(), {.prefix = "JS.shop.API"});
   options.credentials = {.user = "shop", .password_file = dir_.file("password")};
 
   EXPECT_EQ(relay_and_read(options), 3);
+  EXPECT_THAT(consume(options), UnorderedElementsAreArray(all_orders));
 
-  const std::string port = std::to_string(server.port());
-  EXPECT_EQ(JetStream{"nats://keep:p@127.0.0.1:" + port}.count("SHOP"), 3);
+  const std::string keeper = "nats://keep:p@127.0.0.1:" + std::to_string(server.port());
+  EXPECT_EQ(JetStream{keeper}.count("SHOP"), 3);
+  EXPECT_EQ(acknowledged(keeper), 3u);
   options.api = {};
   test::Answers answers;
   nats::Publisher publisher{options};
@@ -107,9 +159,15 @@ TEST_F(Elsewhere, AnotherAccountsApiIsUsedWhereItWasImported) {
 
 TEST_F(Elsewhere, IsSaidInOneWay) {
   const auto problem = [](const nats::JetStreamApi& api) {
-    return test::message_of<UsageError>([&] { nats::check(nats::PublisherOptions{.api = api}); });
+    const std::string of_consumer = test::message_of<UsageError>(
+        [&] { nats::check(nats::ConsumerOptions{.api = api, .name = "billing"}); });
+    const std::string of_publisher =
+        test::message_of<UsageError>([&] { nats::check(nats::PublisherOptions{.api = api}); });
+    EXPECT_EQ(of_consumer, of_publisher);
+    return of_publisher;
   };
   nats::check(nats::PublisherOptions{.api = {.domain = "leaf"}});
+  nats::check(nats::ConsumerOptions{.api = {.domain = "leaf"}, .name = "billing"});
   nats::check(nats::PublisherOptions{.api = {.prefix = "JS.shop.API"}});
   EXPECT_THAT(problem({.domain = "leaf", .prefix = "JS.shop.API"}), HasSubstr("give one"));
   EXPECT_THAT(problem({.domain = "a.b"}), HasSubstr("isn't one token"));

@@ -200,6 +200,22 @@ TEST_F(ToolOutbox, ReconcilesWithABrokerThatForgot) {
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "redeliveries"), "0");
 }
 
+TEST_F(ToolOutbox, ReachesABrokerInAnotherJetStreamDomain) {
+  const NatsServer nats{"jetstream { store_dir: \"@\", domain: hub }"};
+  const auto in_domain = [&](const std::string& domain, std::vector<std::string> words) {
+    words.insert(words.end(), {"--nats", nats.url(), "--stream", "SHOP", "--set",
+                               "nats.domain=" + domain, "--set", "nats.connect_timeout=1s"});
+    return outbox(std::move(words));
+  };
+  const Ran elsewhere = in_domain("leaf", {"work", "--once", "--ensure-stream"});
+  EXPECT_THAT(elsewhere.err, HasSubstr("$JS.leaf.API.STREAM.INFO.SHOP"));
+  ASSERT_EQ(in_domain("hub", {"work", "--until-empty", "--ensure-stream", "--silent"}).code, 0);
+
+  EXPECT_EQ(in_domain("leaf", {"reconcile", "--against-broker"}).code, 4);
+  EXPECT_EQ(in_domain("hub", {"reconcile", "--against-broker"}).out,
+            "3 published events compared with 3 messages at the broker.\nNone is missing there.\n");
+}
+
 TEST_F(ToolOutbox, SaysWhatABrokerLostUntilItIsSettled) {
   auto nats = std::make_optional<NatsServer>();
   const auto with_broker = [&](std::vector<std::string> words) {

@@ -228,4 +228,19 @@ ConnectionHandle connect(const Target& target) {
   throw BrokerFailed{problems};
 }
 
+ContextHandle use_jetstream(natsConnection* connection, const std::string& api) {
+  jsOptions settings;
+  jsOptions_Init(&settings);
+  settings.Prefix = api.c_str();
+  jsCtx* context = nullptr;
+  check(natsConnection_JetStream(&context, connection, &settings), "using JetStream");
+  return ContextHandle{context};
+}
+
+std::string in_words(natsStatus status, jsErrCode code) {
+  std::string text = natsStatus_GetText(status);
+  if (code != 0) text += " (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
+  return text;
+}
+
 }  // namespace stela::nats

@@ -48,4 +48,10 @@ struct Target {
 /// now.
 ConnectionHandle connect(const Target& target);
 
+/// For requests to the JetStream API that begin with `api`.
+ContextHandle use_jetstream(natsConnection* connection, const std::string& api);
+
+/// What nats.c says of such a request: "Not Found (JetStream error 10059)".
+std::string in_words(natsStatus status, jsErrCode code);
+
 }  // namespace stela::nats

@@ -2,6 +2,7 @@
 
 #include "connect.hpp"
 #include "consumer_worker.hpp"
+#include "layout.hpp"
 
 namespace stela::nats {
 namespace {
@@ -28,6 +29,7 @@ void require(bool holds, const std::string& sentence) {
 
 void check(const ConsumerOptions& options) {
   check(options.url, options.credentials, options.tls);
+  api_prefix(options.api);
   require(is_name(options.name),
           "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");

@@ -1,5 +1,7 @@
 #include "durable.hpp"
 
+#include "layout.hpp"
+
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/error.hpp>
 
@@ -286,7 +288,8 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
 }
 
 std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options) {
-  const std::string subject = "$JS.API.CONSUMER.INFO." + options.stream + '.' + options.name;
+  const std::string subject =
+      api_prefix(options.api) + "CONSUMER.INFO." + options.stream + '.' + options.name;
   const std::string doing =
       "looking for the consumer '" + options.name + "' of the stream '" + options.stream + "'";
   natsMsg* raw = nullptr;

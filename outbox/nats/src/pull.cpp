@@ -14,12 +14,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-std::string in_words(natsStatus status, jsErrCode code) {
-  std::string text = natsStatus_GetText(status);
-  if (code != 0) text += " (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
-  return text;
-}
-
 std::string_view text_of(const char* text) noexcept {
   return text == nullptr ? std::string_view{} : std::string_view{text};
 }
@@ -56,9 +50,7 @@ Pull::Pull(const ConsumerOptions& options) : options_{options} {
                          .credentials = options.credentials,
                          .tls = options.tls,
                          .timeout = options.connect_timeout});
-  jsCtx* context = nullptr;
-  check(natsConnection_JetStream(&context, connection_.get(), nullptr), "using JetStream");
-  context_.reset(context);
+  context_ = use_jetstream(connection_.get(), api_);
   request_bytes_ = std::max(options.prefetch_bytes,
                             natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
   check_durable_of(*find_stream());
@@ -131,7 +123,7 @@ void Pull::subscribe() {
 }
 
 void Pull::ask(int limit, milliseconds wait) {
-  const std::string subject = "$JS.API.CONSUMER.MSG.NEXT." + options_.stream + '.' + options_.name;
+  const std::string subject = api_ + "CONSUMER.MSG.NEXT." + options_.stream + '.' + options_.name;
   const std::string request = "{\"batch\":" + std::to_string(limit) +
                               ",\"max_bytes\":" + std::to_string(request_bytes_) +
                               ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';

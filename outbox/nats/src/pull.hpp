@@ -4,6 +4,7 @@
 #include "delivery.hpp"
 #include "durable.hpp"
 #include "handles.hpp"
+#include "layout.hpp"
 
 #include <stela/nats/consumer.hpp>
 
@@ -79,6 +80,7 @@ class Pull {
   void answer(const Delivery& delivery, const std::string& text);
 
   const ConsumerOptions& options_;
+  const std::string api_{api_prefix(options_.api)};
   ConnectionHandle connection_;
   ContextHandle context_;
   /// To what is asked for; null until then.

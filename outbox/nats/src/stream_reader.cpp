@@ -19,12 +19,6 @@ constexpr int batch = 1'000;
 /// A consumer that nobody asks is forgotten.
 constexpr std::chrono::seconds forgotten_after{60};
 
-std::string in_words(natsStatus status, jsErrCode code) {
-  std::string text = natsStatus_GetText(status);
-  if (code != 0) text += " (JetStream error " + std::to_string(static_cast<int>(code)) + ')';
-  return text;
-}
-
 }  // namespace
 
 class StreamReader::Impl {
@@ -35,13 +29,7 @@ class StreamReader::Impl {
                            .credentials = options.credentials,
                            .tls = options.tls,
                            .timeout = options.connect_timeout});
-    jsCtx* context = nullptr;
-    jsOptions settings;
-    jsOptions_Init(&settings);
-    settings.Prefix = api_.c_str();
-    nats::check(natsConnection_JetStream(&context, connection_.get(), &settings),
-                "using JetStream");
-    context_.reset(context);
+    context_ = use_jetstream(connection_.get(), api_);
   }
 
   bool read(PartitionId partition, Take take) {

@@ -27,6 +27,7 @@ enum class Start : std::uint8_t {
 
 struct ConsumerOptions {
   std::string url = "nats://127.0.0.1:4222";
+  JetStreamApi api = {};
   Credentials credentials = {};
   Tls tls = {};
   /// As the publisher's.
