@@ -168,10 +168,11 @@ TEST_F(Access, SaysThatItMayNotPublish) {
   publisher.publish({.request = 1, .event = event, .store_id = "s", .message_id = "m"});
   publisher.flush();
 
-  const Answer answer = answers.wait_for(0);
+  const Answer answer = answers.wait_for(1);
 
   EXPECT_EQ(answer.kind, Kind::misconfigured);
   EXPECT_THAT(answer.detail, HasSubstr("order.placed"));
+  EXPECT_FALSE(answers.find(0)) << "the session goes on";
 }
 
 TEST_F(Access, OverTlsWithBothCertificates) {

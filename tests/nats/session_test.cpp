@@ -2,7 +2,10 @@
 #include "nats/answers.hpp"
 #include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
+#include "support/recording_sinks.hpp"
 #include "support/tcp_proxy.hpp"
+
+#include <stela/outbox/operations.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +23,12 @@ namespace {
 using namespace std::chrono_literals;
 using test::JetStream;
 using test::NatsServer;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 nats::PublisherOptions options_for(const std::string& url) {
   return {.url = url,
@@ -168,6 +176,130 @@ TEST(PublishersSession, HoldsOnlyThePartitionsThatItMayNotLookAt) {
     EXPECT_EQ(answer.kind, Answer::Kind::misconfigured) << denied;
     EXPECT_THAT(answer.detail,
                 HasSubstr("\"$JS.API.STREAM.INFO.SHOP_p0" + std::to_string(denied - 1) + "\""));
+  }
+  EXPECT_FALSE(answers.find(0)) << "the session goes on";
+}
+
+/// A relay with four partitions whose user may not publish to one of them.
+class DeniedSubject : public ::testing::Test {
+ protected:
+  static std::string config(const std::string& permissions) {
+    return "authorization { users: [ { user: shop, password: p" + permissions + " } ] }";
+  }
+  nats::PublisherOptions broker() {
+    std::ofstream{dir.file("password")} << "p";
+    return {.credentials = {.user = "shop", .password_file = dir.file("password")},
+            .publish_timeout = 10'000ms};
+  }
+  /// Of the partitions, by their numbers: what isn't published.
+  std::vector<std::int64_t> waiting() {
+    std::vector<std::int64_t> counts;
+    for (const PartitionStatus& one : operations.status().partitions) {
+      counts.push_back(one.pending + one.in_flight + one.retrying);
+    }
+    return counts;
+  }
+
+  const test::TempDir dir;
+  NatsServer server{config(", permissions: { publish: { deny: \"shop_p01.>\" } }")};
+  test::RecordingLog log;
+  test::Shop shop{dir.file("shop.db"),
+                  server.url(),
+                  {.partition_count = 4},
+                  broker(),
+                  {.publish_timeout = 10'000ms, .retry_backoff = 5ms, .retry_backoff_max = 50ms},
+                  {.log = &log}};
+  OutboxOperations operations{shop.store, {.who = "ann"}};
+};
+
+TEST_F(DeniedSubject, HoldsItsOwnPartitionOnly) {
+  const auto begun = std::chrono::steady_clock::now();
+  const auto is_held_again = [&] {
+    shop.publish();
+    return operations.status().partitions.at(1).attempts >= 4;
+  };
+  for (int i = 0; i < 20; ++i) shop.place(std::to_string(i));
+  ASSERT_TRUE(test::eventually(is_held_again));
+  for (int i = 20; i < 40; ++i) shop.place(std::to_string(i));
+
+  EXPECT_TRUE(test::eventually([&] {
+    shop.publish();
+    const auto left = waiting();
+    return left[0] + left[2] + left[3] == 0;
+  }));
+
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 10s) << "nobody waited for an answer";
+  EXPECT_GT(waiting()[1], 0);
+  const PartitionStatus denied = operations.status().partitions.at(1);
+  EXPECT_THAT(denied.last_error, HasSubstr("Publish to \"shop_p01.order.placed\""));
+  EXPECT_THAT(log.entries(),
+              Contains(AllOf(StartsWith("error relay.misconfigured"), HasSubstr("partition=p01"),
+                             HasSubstr("Publish to \"shop_p01.order.placed\""))));
+  EXPECT_THAT(log.entries(), Each(Not(HasSubstr("relay.broker_down"))));
+}
+
+TEST_F(DeniedSubject, IsPublishedToOnceItIsAllowed) {
+  for (int i = 0; i < 20; ++i) shop.place(std::to_string(i));
+  ASSERT_TRUE(test::eventually([&] {
+    shop.publish();
+    return !operations.status().partitions.at(1).last_error.empty();
+  }));
+  server.kill();
+  std::ofstream{server.folder() + "/server.conf"} << "jetstream { store_dir: \"" << server.folder()
+                                                  << "\" }\n"
+                                                  << config("");
+  server.start_again();
+
+  EXPECT_TRUE(test::eventually([&] {
+    shop.publish();
+    return operations.status().published == 20;
+  }));
+  EXPECT_EQ(operations.status().partitions.at(1).last_error, "");
+}
+
+/// One partition without a fence: its subjects are those of its events.
+TEST(PublishersSession, AnswersForEachMessageOfADeniedSubject) {
+  const NatsServer server{
+      "authorization { users: [ { user: shop, password: p, permissions: { publish: { deny: "
+      "\"shop.order.shipped\" } } } ] }"};
+  const test::TempDir dir;
+  std::ofstream{dir.file("password")} << "p";
+  auto options = options_for(server.url());
+  options.fence = Fence::none;
+  options.credentials = {.user = "shop", .password_file = dir.file("password")};
+  test::Answers answers;
+  nats::Publisher publisher{options};
+  publisher.connect(1, answers);
+  ASSERT_EQ(answers.wait_for(0).kind, Answer::Kind::connected);
+  answers.clear();
+
+  constexpr std::uint64_t count = 200;
+  const StreamId stream = StreamId::parse("order-7");
+  for (std::uint64_t request = 1; request <= count; ++request) {
+    const bool is_denied = request % 2 == 0;
+    const EventKind kind{
+        .number = 1, .type = is_denied ? "order.shipped" : "order.placed", .publishes = true};
+    const std::string id = std::to_string(request);
+    const StoredEvent event{.sequence = GlobalSequence{static_cast<std::int64_t>(request)},
+                            .stream = stream,
+                            .version = StreamVersion{1},
+                            .kind = kind,
+                            .id = make_uuid(),
+                            .recorded_at = {},
+                            .correlation = {},
+                            .causation_id = {},
+                            .metadata = {},
+                            .published_before = {},
+                            .payload = "{}"};
+    publisher.publish({.request = request, .event = event, .store_id = "s", .message_id = id});
+  }
+  publisher.flush();
+
+  for (std::uint64_t request = 1; request <= count; ++request) {
+    const bool is_denied = request % 2 == 0;
+    EXPECT_EQ(answers.wait_for(request).kind,
+              is_denied ? Answer::Kind::misconfigured : Answer::Kind::stored)
+        << request;
   }
   EXPECT_FALSE(answers.find(0)) << "the session goes on";
 }

@@ -24,6 +24,8 @@ std::uint64_t number_in(std::string_view digits) noexcept {
   return number;
 }
 
+constexpr std::string_view may_not_publish = "Permissions Violation for Publish to";
+
 /// Of "Permissions Violation for Publish to "shop.order.placed"".
 std::string_view in_quotes(std::string_view text) noexcept {
   const std::size_t begin = text.find('"');
@@ -137,12 +139,23 @@ void Session::on_error(natsConnection* connection, natsSubscription*, natsStatus
   // The connection's own last error may be a later one already.
   const char* const last = nats_GetLastError(nullptr);
   const std::string why = last != nullptr && *last != '\0' ? last : natsStatus_GetText(status);
-  const std::string_view subject = in_quotes(why);
-  if (!subject.starts_with(session.api_)) {
-    return session.answer({.kind = Answer::Kind::misconfigured, .detail = why});
+  session.on_denied(connection, why);
+}
+
+void Session::on_denied(natsConnection* connection, const std::string& why) {
+  // Without answers nothing works.
+  if (why.find(may_not_publish) == std::string::npos) {
+    return answer({.kind = Answer::Kind::misconfigured, .detail = why});
   }
-  session.advance(connection,
-                  [&](ReadBacks& all, auto now) { return all.on_denied(subject, why, now); });
+  const std::string_view subject = in_quotes(why);
+  if (subject.starts_with(api_)) {
+    return advance(connection,
+                   [&](ReadBacks& all, auto now) { return all.on_denied(subject, why, now); });
+  }
+  // Each message is denied for itself: the first time says it of all.
+  for (const std::uint64_t request : unanswered_.take(subject)) {
+    answer({.request = request, .kind = Answer::Kind::misconfigured, .detail = why});
+  }
 }
 
 // --- publishing
@@ -163,11 +176,13 @@ void Session::publish(const OutgoingMessage& message) {
     return answer({.request = message.request, .kind = Answer::Kind::refused, .detail = e.what()});
   }
   set_fence(raw, message);
+  unanswered_.add(message.request, subject, std::chrono::steady_clock::now());
   const natsStatus status = natsConnection_PublishMsg(connection_.get(), raw);
   if (status == NATS_OK) {
     ++unflushed_;
     return;
   }
+  unanswered_.remove(message.request);
   answer({.request = message.request,
           .kind = status == NATS_MAX_PAYLOAD ? Answer::Kind::refused : Answer::Kind::disconnected,
           .detail = "publishing to " + subject + ": " + natsStatus_GetText(status)});
@@ -212,7 +227,9 @@ void Session::on_reply(natsConnection* connection, natsSubscription*, natsMsg* r
   session.old_replies_.emplace_back(raw);
   Answer answer = read_reply(raw);
   answer.request = number_in(name);
-  if (answer.request != 0) session.answer(std::move(answer));
+  if (answer.request == 0) return;
+  session.unanswered_.remove(answer.request);
+  session.answer(std::move(answer));
 }
 
 void Session::probe(std::uint64_t request) {

@@ -5,6 +5,7 @@
 #include "handles.hpp"
 #include "layout.hpp"
 #include "read_backs.hpp"
+#include "unanswered.hpp"
 
 #include <stela/nats/publisher.hpp>
 
@@ -61,6 +62,7 @@ class Session : public std::enable_shared_from_this<Session> {
   static void on_closed(natsConnection*, void* closure);
   static void on_error(natsConnection* connection, natsSubscription*, natsStatus status,
                        void* closure);
+  void on_denied(natsConnection* connection, const std::string& why);
 
   // Copies: nats.c may keep the session longer than its publisher lives.
   const PublisherOptions options_;
@@ -74,6 +76,7 @@ class Session : public std::enable_shared_from_this<Session> {
   ConnectionHandle connection_;
   SubscriptionHandle replies_;
   std::string inbox_;
+  Unanswered unanswered_{options_.publish_timeout};
   std::mutex read_backs_mutex_;
   /// Guarded by read_backs_mutex_.
   ReadBacks read_backs_{options_, layout_};

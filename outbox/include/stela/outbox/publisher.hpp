@@ -33,7 +33,7 @@ struct Predecessor {
 
 /// One message on its way to the broker.
 struct OutgoingMessage {
-  /// Names the request in its answer; never used twice in a session.
+  /// Names the request in its answer; grows from one to the next.
   std::uint64_t request = 0;
   PartitionId partition = {};
   const StoredEvent& event;
