@@ -31,9 +31,9 @@ class Claimant {
   }
 
   /// "1 2 3r1": what it gets.
-  std::string next(int limit = 10) {
+  std::string next(int limit = 10, std::int64_t bytes = INT64_MAX) {
     std::string text;
-    const auto batch = store_.next(all, {}, {limit});
+    const auto batch = store_.next(all, {}, {limit, bytes});
     for (const auto& message : batch->messages) {
       if (!text.empty()) text += ' ';
       text += std::to_string(message.sequence.value());
@@ -182,6 +182,32 @@ TEST(Claims, HoldForWhatIsSentAgainToo) {
   EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 published");
   a.mark(1, 1, 1);
   EXPECT_EQ(shop.totals(), "1 pending, 1 published");
+}
+
+TEST(Claims, AreOfNoMoreBytesThanAskedForButOneMessage) {
+  Shop shop{without_leasing};
+  const std::string payload(1'000, 'x');
+  for (int i = 1; i <= 5; ++i) shop.append("order-" + std::to_string(i), payload);
+  Claimant a{shop, "a"};
+  Claimant b{shop, "b"};
+
+  EXPECT_EQ(a.next(10, 2'999), "1 2");
+  EXPECT_EQ(b.next(10, 1), "3") << "what doesn't fit is left to others";
+  EXPECT_EQ(a.next(10, 2'000), "4 5");
+}
+
+TEST(Claims, CountTheBytesOfWhatIsSentAgainToo) {
+  Shop shop{without_leasing};
+  const std::string payload(1'000, 'x');
+  for (int i = 1; i <= 4; ++i) shop.append("order-" + std::to_string(i), payload);
+  Claimant a{shop, "a"};
+  EXPECT_EQ(a.next(2), "1 2");
+  a.mark(1, 2);
+  shop.operations.republish({.last = GlobalSequence{2}});
+
+  EXPECT_EQ(a.next(10, 1), "1r1");
+  EXPECT_EQ(a.next(10, 2'000), "2r2 3");
+  EXPECT_EQ(a.next(10, 0), "4");
 }
 
 TEST(Claims, OfAClockThatWasWrongDontLastForEver) {

@@ -17,6 +17,36 @@ using sqlite::Connection;
 using sqlite::Query;
 using sqlite::Sync;
 
+namespace {
+
+/// What a batch has room for.
+class Room {
+ public:
+  explicit Room(const relay::BatchLimit& limit) : messages_{limit.messages}, bytes_{limit.bytes} {}
+
+  /// How many messages fit, the first of the batch at least, whose sizes `sizes` has: all of its
+  /// parameters but the fifth, how many are looked at, are bound.
+  std::int64_t count(Query& sizes) {
+    sizes.bind(5, messages_);
+    std::int64_t count = 0;
+    while (sizes.step()) {
+      bytes_ -= sizes.integer(0);
+      if (bytes_ < 0 && !is_empty_) break;
+      is_empty_ = false;
+      ++count;
+    }
+    messages_ -= count;
+    return count;
+  }
+
+ private:
+  std::int64_t messages_;
+  std::int64_t bytes_;
+  bool is_empty_ = true;
+};
+
+}  // namespace
+
 std::chrono::steady_clock::time_point ClaimsStore::steady_now() const {
   return store_.core().options().clock->steady_now();
 }
@@ -113,21 +143,23 @@ bool ClaimsStore::can_claim(PartitionId partition) {
   return can;
 }
 
-std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition, int limit) {
+std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
+                                               const relay::BatchLimit& limit) {
   std::vector<PendingMessage> claimed;
   const std::int64_t at = now();
-  const auto bind = [&](Query& query, std::int64_t most) {
-    query.bind(1, std::int64_t{partition.number})
+  const auto of_claimable = [&](Query& query) -> Query& {
+    return query.bind(1, std::int64_t{partition.number})
         .bind(2, at)
         .bind(3, at + 2 * ttl_.count())
-        .bind(4, claim_)
-        .bind(5, at + ttl_.count())
-        .bind(6, most);
+        .bind(4, claim_);
   };
   store_.core().writer().run_statements(
       [&](Connection& connection) {
+        Room room{limit};
+        Query sizes_again = connection.query(sql::size_claimable_redeliveries);
+        std::int64_t most = room.count(of_claimable(sizes_again));
         Query again = connection.query(sql::claim_redeliveries);
-        bind(again, limit);
+        of_claimable(again).bind(5, at + ttl_.count()).bind(6, most);
         while (again.step()) {
           claimed.push_back({.sequence = GlobalSequence{again.integer(0)},
                              .stream = again.integer(1),
@@ -135,8 +167,10 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition, int limit)
                              .attempts = static_cast<int>(again.integer(2)),
                              .is_republished = again.text(4) == "republish"});
         }
+        Query sizes = connection.query(sql::size_claimable_messages);
+        most = room.count(of_claimable(sizes));
         Query waiting = connection.query(sql::claim_messages);
-        bind(waiting, limit - static_cast<std::int64_t>(claimed.size()));
+        of_claimable(waiting).bind(5, at + ttl_.count()).bind(6, most);
         while (waiting.step()) {
           claimed.push_back({.sequence = GlobalSequence{waiting.integer(0)},
                              .stream = waiting.integer(1),
@@ -158,7 +192,7 @@ std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, co
   auto batch = make_batch();
   // Looking is cheap, and an idle outbox isn't written to.
   if (!can_claim(partition)) return batch;
-  std::vector<PendingMessage> claimed = claim(partition, limit.messages);
+  std::vector<PendingMessage> claimed = claim(partition, limit);
   store_.core().reading().read([&](Connection& connection) {
     batch->take(connection, store_.core().kinds(), std::move(claimed));
   });

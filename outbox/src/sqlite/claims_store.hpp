@@ -39,7 +39,7 @@ class ClaimsStore final : public RelayStore {
 
  private:
   bool can_claim(PartitionId partition);
-  std::vector<relay::PendingMessage> claim(PartitionId partition, int limit);
+  std::vector<relay::PendingMessage> claim(PartitionId partition, const relay::BatchLimit& limit);
   std::chrono::steady_clock::time_point steady_now() const;
 
   std::string claim_;
