@@ -1,5 +1,6 @@
 // Who we are to the server, and who it is to us.
 #include "nats/answers.hpp"
+#include "nats/nonce_server.hpp"
 #include "nats/operator.hpp"
 #include "support/nats_server.hpp"
 #include "support/temp_dir.hpp"
@@ -117,6 +118,19 @@ TEST_F(Access, ByCredsFile) {
   const Answer refused = connect(with);
   EXPECT_EQ(refused.kind, Kind::misconfigured);
   EXPECT_THAT(refused.detail, Not(HasSubstr(test::other_seed)));
+}
+
+/// The user's signatures of the first two nonces begin with a zero byte.
+TEST_F(Access, ByCredsFileWhateverTheSignatureBeginsWith) {
+  const test::NonceServer server{{"XlTyeLusD8_Ngjg", "VHy0nGVPvOYNQRk", "El51YMMmUahBRvw"}};
+  const nats::PublisherOptions with{
+      .url = server.url(),
+      .credentials = {.creds_file = file("relay.creds", test::creds_file())},
+      .connect_timeout = 10'000ms};
+
+  const Answer answer = connect(with);
+
+  EXPECT_EQ(answer.kind, Kind::connected) << answer.detail;
 }
 
 TEST_F(Access, OfAConsumerByCredsFile) {

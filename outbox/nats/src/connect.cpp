@@ -13,6 +13,9 @@ namespace stela::nats {
 namespace {
 
 constexpr std::size_t largest_secret = 64 * 1024;
+/// Before 3.8 nats.c sends no signature if its first byte is 0, as one of 256 is. Each attempt has
+/// another nonce to sign.
+constexpr int most_signatures = 4;
 
 bool wants_tls(const Tls& tls) noexcept {
   return tls.required || !tls.ca_file.empty() || !tls.certificate_file.empty() ||
@@ -162,6 +165,19 @@ bool is_refusal(natsStatus status) noexcept {
   }
 }
 
+Attempted attempt(const Target& target, const std::vector<Server>& servers, const Server& server) {
+  const bool signs = !target.credentials.creds_file.empty() || !target.credentials.nkey.empty();
+  for (int left = signs ? most_signatures : 1;; --left) {
+    Attempt attempt{.options = prepare(target, servers, server),
+                    .host = server.host,
+                    .port = server.port,
+                    .timeout = target.timeout};
+    if (target.listen) attempt.closure = target.listen(attempt.options.get());
+    Attempted attempted = try_to_connect(std::move(attempt));
+    if (attempted.status != NATS_CONNECTION_AUTH_FAILED || left == 1) return attempted;
+  }
+}
+
 }  // namespace
 
 std::vector<Server> parse_servers(const std::string& url) {
@@ -212,12 +228,7 @@ ConnectionHandle connect(const Target& target) {
   for (std::size_t i = 0; i < servers.size(); ++i) {
     if (target.is_unwanted && target.is_unwanted()) throw BrokerFailed{"nobody waits any more"};
     const Server& server = servers[(first + i) % servers.size()];
-    Attempt attempt{.options = prepare(target, servers, server),
-                    .host = server.host,
-                    .port = server.port,
-                    .timeout = target.timeout};
-    if (target.listen) attempt.closure = target.listen(attempt.options.get());
-    Attempted attempted = try_to_connect(std::move(attempt));
+    Attempted attempted = attempt(target, servers, server);
     if (attempted.status == NATS_OK) return std::move(attempted.connection);
     is_refused = is_refused || is_refusal(attempted.status);
     problems.append(problems.empty() ? "" : "; ").append("connecting to ").append(server.url);
