@@ -4,6 +4,8 @@
 #include "nats/shop.hpp"
 #include "support/recording_sinks.hpp"
 
+#include <stela/testing/manual_clock.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,6 +22,7 @@ using test::OrderPlaced;
 using test::OrderShipped;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -173,6 +176,116 @@ TEST_F(ExistingDurable, IsMissedWhenNobodyAnswersForIt) {
 
   EXPECT_TRUE(handled);
   EXPECT_THAT(problem, HasSubstr("the stream 'SHOP' has no consumer 'billing' any more"));
+}
+
+/// A consumer that is made again at the broker after its inbox forgot something.
+class RemadeDurable : public ::testing::Test {
+ protected:
+  nats::ConsumerOptions placed_only() const {
+    return {.url = server.url(),
+            .name = "billing",
+            .stream = "SHOP",
+            .filter_subject = "shop.order.placed",
+            .retention = 1h};
+  }
+  /// What a new process handles.
+  nats::ConsumerTick consume(const nats::ConsumerOptions& with) {
+    nats::Consumer consumer{ledger.store, with};
+    consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
+    return consumer.poll();
+  }
+  void place(test::Shop& at, const std::string& key) {
+    at.place(key);
+    at.publish();
+  }
+  void place(const std::string& key) { place(shop, key); }
+  void lose_durable() {
+    ASSERT_EQ(js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr), NATS_OK);
+  }
+  std::int64_t remembered() {
+    return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM inbox_handled");
+  }
+  /// Handles two orders, and forgets the first one.
+  void forget_the_first(const nats::ConsumerOptions& with) {
+    place("1");
+    consume(with);
+    clock.advance(2h);
+    place("2");
+    consume(with);
+    consume(with);
+    ASSERT_EQ(remembered(), 1);
+  }
+
+  test::TempDir dir;
+  test::NatsServer server;
+  test::JetStream broker{server.url()};
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  testing::ManualClock clock;
+  Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
+};
+
+TEST_F(RemadeDurable, ContinuesBehindWhatWasSettled) {
+  forget_the_first(placed_only());
+  lose_durable();
+  place("3");
+
+  EXPECT_EQ(consume(placed_only()).handled, 1);
+  place("4");
+  EXPECT_EQ(consume(placed_only()).handled, 1) << "what it is now is what it should be";
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-2@1 order.placed",
+                                          "order-3@1 order.placed", "order-4@1 order.placed"));
+}
+
+TEST_F(RemadeDurable, OfAConsumerThatBeganLaterMissesNothing) {
+  auto with = placed_only();
+  with.start = nats::Start::now;
+  place("1");
+  consume(with);
+  place("2");
+  consume(with);
+  consume(with);
+  lose_durable();
+  place("3");
+
+  EXPECT_EQ(consume(with).handled, 1);
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-2@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(RemadeDurable, WithAnotherFilterBeginsAgain) {
+  auto with = placed_only();
+  with.filter_subject = "shop.order.shipped";
+  place("1");
+  shop.ship("1");
+  shop.publish();
+  consume(with);
+  consume(with);
+  lose_durable();
+
+  EXPECT_EQ(consume(placed_only()).handled, 1);
+}
+
+TEST_F(RemadeDurable, OfAStreamThatWasMadeAgainBeginsAgain) {
+  forget_the_first(placed_only());
+  broker.delete_stream("SHOP");
+  test::Shop other{dir.file("other.db"), server.url()};
+  for (const std::string key : {"5", "6", "7"}) place(other, key);
+
+  EXPECT_EQ(consume(placed_only()).handled, 3);
+}
+
+TEST_F(RemadeDurable, FindsInTheInboxWhatWasHandledBeforeALongRest) {
+  place("1");
+  consume(placed_only());
+  clock.advance(24h * 30);
+  lose_durable();
+
+  // It was handled after anybody had asked the broker how far the consumer was.
+  EXPECT_EQ(consume(placed_only()).duplicates, 1);
+
+  EXPECT_THAT(ledger.lines(), SizeIs(1));
 }
 
 /// Answers as the table says.

@@ -123,11 +123,12 @@ void Consumer::Worker::hand_back() {
 bool Consumer::Worker::turn(milliseconds wait) {
   purge_if_due();
   retry_letters();
-  if (!pull_) pull_ = std::make_unique<Pull>(options_);
+  if (!pull_) connect();
   std::vector<Delivery> batch;
   try {
     drain();
     batch = pull_->fetch(options_.batch_size, until_next_held(wait));
+    note_settled();
     // What comes again may come the last first.
     std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
       return a.place.sequence < b.place.sequence;
@@ -183,7 +184,18 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
 void Consumer::Worker::purge_if_due() {
   if (now() < next_purge_) return;
   // Some at a time: the rest is due at the next turn.
-  if (!inbox_.purge(inbox_.now() - options_.retention)) next_purge_ = now() + purge_interval;
+  if (!inbox_.purge(options_.retention)) next_purge_ = now() + purge_interval;
+}
+
+void Consumer::Worker::connect() {
+  pull_ = std::make_unique<Pull>(options_, [this] { return inbox_.settled(options_); });
+}
+
+/// So that a consumer that is made again at the broker can continue there.
+void Consumer::Worker::note_settled() {
+  if (pull_->last_settled() == noted_) return;
+  inbox_.note_settled(options_, *pull_->last_settled());
+  noted_ = pull_->last_settled();
 }
 
 // --- messages

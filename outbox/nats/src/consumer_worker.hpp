@@ -44,6 +44,8 @@ class Consumer::Worker {
   void report();
   void measure(const ConsumerTick& tick);
   void purge_if_due();
+  void connect();
+  void note_settled();
 
   // Messages.
   void handle(std::span<Delivery> batch);
@@ -102,6 +104,8 @@ class Consumer::Worker {
   ConsumerTick tick_;
   ConsumerTick reported_;
   Steady next_purge_{};
+  /// What the inbox knows of the stream.
+  std::optional<Settled> noted_;
   int troubles_ = 0;
   std::minstd_rand random_{std::random_device{}()};
 };

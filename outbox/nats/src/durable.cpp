@@ -84,6 +84,7 @@ Durable read_config(json::Reader& json) {
   config.read("max_batch", durable.max_batch);
   config.read("max_bytes", durable.max_bytes);
   config.read("num_replicas", durable.replicas);
+  if (json.select("opt_start_seq")) durable.start_sequence = json.get_uint64();
   durable.has_backoff = config.has_elements("backoff");
   config.read("headers_only", durable.headers_only);
   config.read("mem_storage", durable.is_in_memory);
@@ -149,7 +150,16 @@ std::string is_and_should(const std::string& name, const std::string& is,
   return name + " is " + is + " and should be " + should;
 }
 
-void check_policies(const Durable& durable, const ConsumerOptions& options, Faults& faults) {
+/// Whether it gets, or got, all that the options want.
+bool begins_well(const Durable& durable, Start start, std::uint64_t settled_through) {
+  const std::string& begin = durable.deliver_policy;
+  if (start == Start::now) return begin != "last_per_subject";
+  return begin == "all" ||
+         (begin == "by_start_sequence" && durable.start_sequence <= settled_through + 1);
+}
+
+void check_policies(const Durable& durable, const ConsumerOptions& options,
+                    std::uint64_t settled_through, Faults& faults) {
   const auto quoted = [](const std::string& text) { return "'" + text + "'"; };
   faults.require(durable.deliver_subject.empty(),
                  is_and_should("deliver_subject", quoted(durable.deliver_subject),
@@ -160,13 +170,12 @@ void check_policies(const Durable& durable, const ConsumerOptions& options, Faul
                  is_and_should("replay_policy", durable.replay_policy, "instant"));
   faults.require(durable.priority_policy.empty() || durable.priority_policy == "none",
                  is_and_should("priority_policy", durable.priority_policy, "none"));
-  const std::string& begin = durable.deliver_policy;
-  const bool is_fit = options.start == Start::first ? begin == "all" : begin != "last_per_subject";
-  faults.require(is_fit, is_and_should("deliver_policy", begin,
-                                       options.start == Start::first
-                                           ? "all, or the option `start` Start::now: this one "
-                                             "never got what was there before it"
-                                           : "new"));
+  faults.require(begins_well(durable, options.start, settled_through),
+                 is_and_should("deliver_policy", durable.deliver_policy,
+                               options.start == Start::first
+                                   ? "all, or the option `start` Start::now: this one never got "
+                                     "what was there before it"
+                                   : "new"));
 }
 
 void check_filter(const Durable& durable, const ConsumerOptions& options, Faults& faults) {
@@ -301,11 +310,15 @@ std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOp
                       doing);
 }
 
-void make_durable(jsCtx* context, const ConsumerOptions& options) {
+void make_durable(jsCtx* context, const ConsumerOptions& options, std::uint64_t settled_through) {
   jsConsumerConfig config;
   jsConsumerConfig_Init(&config);
   config.Durable = options.name.c_str();
   config.DeliverPolicy = options.start == Start::now ? js_DeliverNew : js_DeliverAll;
+  if (settled_through > 0) {
+    config.DeliverPolicy = js_DeliverByStartSequence;
+    config.OptStartSeq = settled_through + 1;
+  }
   config.AckPolicy = js_AckExplicit;
   config.AckWait = nanoseconds{new_ack_wait(options)}.count();
   // The inbox counts what is a message's own fault; a delivery more or less isn't.
@@ -321,11 +334,11 @@ void make_durable(jsCtx* context, const ConsumerOptions& options) {
 }
 
 void check_durable(const Durable& durable, const ConsumerOptions& options, const PullLimits& limits,
-                   std::int64_t stream_replicas) {
+                   const StreamFacts& stream) {
   Faults faults;
-  check_policies(durable, options, faults);
+  check_policies(durable, options, stream.settled_through, faults);
   check_filter(durable, options, faults);
-  check_losses(durable, stream_replicas, faults);
+  check_losses(durable, stream.replicas, faults);
   check_requests(durable, limits, faults);
   check_wishes(durable, options, faults);
   if (faults.is_empty()) return;

@@ -35,10 +35,27 @@ struct Durable {
   bool headers_only = false;
   bool is_in_memory = false;
 
+  /// Where it began, if deliver_policy is by_start_sequence.
+  std::uint64_t start_sequence = 0;
+
   /// Places in the stream: what was delivered last, and up to where everything is acknowledged.
   std::int64_t delivered = 0;
   std::int64_t ack_floor = 0;
   std::int64_t ack_pending = 0;
+
+  /// Nothing up to this place is on its way: it is acknowledged, or gone.
+  std::uint64_t settled_through() const noexcept {
+    return static_cast<std::uint64_t>(ack_pending == 0 ? delivered : ack_floor);
+  }
+};
+
+/// How far a consumer is done with a stream, and what tells that from another of its name: when the
+/// broker made it, in nanoseconds.
+struct Settled {
+  std::int64_t stream_made_at = 0;
+  std::uint64_t through = 0;
+
+  friend bool operator==(const Settled&, const Settled&) = default;
 };
 
 /// As it is in the broker's answer: nats.c's structure lacks what newer servers have. BrokerFailed
@@ -49,8 +66,8 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
 /// Asks the broker.
 std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options);
 
-/// BrokerFailed if the broker doesn't make it.
-void make_durable(jsCtx* context, const ConsumerOptions& options);
+/// Behind `settled_through`, if that isn't 0. BrokerFailed if the broker doesn't make it.
+void make_durable(jsCtx* context, const ConsumerOptions& options, std::uint64_t settled_through);
 
 /// What a pull request of ours asks for at most.
 struct PullLimits {
@@ -59,9 +76,15 @@ struct PullLimits {
   std::chrono::milliseconds expires{0};
 };
 
+/// What is known of the stream: a consumer may begin behind what is settled.
+struct StreamFacts {
+  std::int64_t replicas = 1;
+  std::uint64_t settled_through = 0;
+};
+
 /// UsageError if messages could be lost, come incomplete or never come: it says each setting that
 /// is wrong, what it should be, and how to change it.
 void check_durable(const Durable& durable, const ConsumerOptions& options, const PullLimits& limits,
-                   std::int64_t stream_replicas);
+                   const StreamFacts& stream);
 
 }  // namespace stela::nats

@@ -26,6 +26,10 @@ std::int64_t microseconds(Timestamp time) {
   return time.time_since_epoch().count();
 }
 
+std::string_view in_words(Start start) noexcept {
+  return start == Start::now ? "now" : "first";
+}
+
 }  // namespace
 
 void migrate_inbox(sqlite::Store& store) {
@@ -300,17 +304,44 @@ void InboxStore::explain_letter(std::int64_t letter, const std::string& error) {
   });
 }
 
-bool InboxStore::purge(Timestamp before) {
+bool InboxStore::purge(std::chrono::microseconds retention) {
   bool more = false;
   store_.core().writer().run_statements([&](Connection& connection) {
     connection.query(sql::purge_handled)
         .bind(1, consumer_)
-        .bind(2, microseconds(before))
-        .bind(3, purged_at_once)
+        .bind(2, microseconds(now()))
+        .bind(3, retention.count())
+        .bind(4, purged_at_once)
         .run();
     more = sqlite3_changes(connection.handle()) == purged_at_once;
   });
   return more;
+}
+
+std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const {
+  std::optional<Settled> settled;
+  store_.core().reading().read([&](Connection& connection) {
+    Query found = connection.query(sql::find_settled);
+    found.bind(1, consumer_).bind(2, options.stream).bind(3, options.filter_subject);
+    if (!found.bind(4, in_words(options.start)).step()) return;
+    settled = Settled{found.integer(0), static_cast<std::uint64_t>(found.integer(1))};
+  });
+  return settled;
+}
+
+void InboxStore::note_settled(const ConsumerOptions& options, const Settled& settled) {
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        connection.query(sql::upsert_settled)
+            .bind(1, consumer_)
+            .bind(2, options.stream)
+            .bind(3, options.filter_subject)
+            .bind(4, in_words(options.start))
+            .bind(5, settled.stream_made_at)
+            .bind(6, static_cast<std::int64_t>(settled.through))
+            .run();
+      },
+      sqlite::Sync::none);
 }
 
 }  // namespace stela::nats

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "delivery.hpp"
+#include "durable.hpp"
 #include "inbox_held.hpp"
 #include "sqlite/core.hpp"
 
@@ -93,8 +94,13 @@ class InboxStore {
   static bool remove_letter(sqlite::Connection& connection, std::int64_t letter);
   void explain_letter(std::int64_t letter, const std::string& error);
 
-  /// Forgets what was handled before `before`, some at a time. False if nothing is left.
-  bool purge(Timestamp before);
+  /// Forgets what was handled so long before now and before the last, some at a time. False if
+  /// nothing is left.
+  bool purge(std::chrono::microseconds retention);
+
+  /// Unset if no consumer with this filter and start is known to have settled anything.
+  std::optional<Settled> settled(const ConsumerOptions& options) const;
+  void note_settled(const ConsumerOptions& options, const Settled& settled);
 
   HeldStore& held() noexcept { return *held_; }
   Timestamp now() const { return store_.core().now(); }

@@ -45,7 +45,8 @@ constexpr milliseconds slack{200};
 
 }  // namespace
 
-Pull::Pull(const ConsumerOptions& options) : options_{options} {
+Pull::Pull(const ConsumerOptions& options, Recall recall)
+    : options_{options}, recall_{std::move(recall)} {
   connection_ = connect({.url = options.url,
                          .credentials = options.credentials,
                          .tls = options.tls,
@@ -79,15 +80,33 @@ StreamInfoHandle Pull::find_stream(jsOptions* asking) {
 void Pull::check_durable_of(const jsStreamInfo& stream) {
   std::optional<Durable> durable = find_durable(connection_.get(), options_);
   if (!durable) {
-    make_durable(context_.get(), options_);
+    make_durable(context_.get(), options_, recall_settled(stream));
     durable = find_durable(connection_.get(), options_);
   }
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
-  check_durable(*durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
-                stream.Config->Replicas);
-  ack_wait_ = std::chrono::ceil<milliseconds>(durable->ack_wait);
+  accept(*durable, stream);
   has_whole_history_ = durable->deliver_policy == "all" && stream.State.FirstSeq <= 1;
+}
+
+void Pull::accept(const Durable& durable, const jsStreamInfo& stream) {
+  check_durable(durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
+                {stream.Config->Replicas, recall_settled(stream)});
+  ack_wait_ = std::chrono::ceil<milliseconds>(durable.ack_wait);
+  if (wants_place()) settled_ = Settled{stream.Created, durable.settled_through()};
   looked_ = std::chrono::steady_clock::now();
+}
+
+bool Pull::wants_place() const noexcept {
+  return !options_.filter_subject.empty() || options_.start == Start::now;
+}
+
+/// 0 if nobody knows, or it was of another stream.
+std::uint64_t Pull::recall_settled(const jsStreamInfo& stream) const {
+  if (!wants_place()) return 0;
+  const std::optional<Settled> settled = recall_();
+  const bool is_of_this = settled && settled->stream_made_at == stream.Created &&
+                          settled->through <= stream.State.LastSeq;
+  return is_of_this ? settled->through : 0;
 }
 
 void Pull::look_again() {
@@ -97,10 +116,7 @@ void Pull::look_again() {
     throw BrokerFailed{"the stream '" + options_.stream + "' has no consumer '" + options_.name +
                        "' any more"};
   }
-  check_durable(*durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
-                stream->Config->Replicas);
-  ack_wait_ = std::chrono::ceil<milliseconds>(durable->ack_wait);
-  looked_ = std::chrono::steady_clock::now();
+  accept(*durable, *stream);
 }
 
 void Pull::look_again_if_due() {
@@ -260,8 +276,7 @@ bool Pull::has_left(std::uint64_t sequence) {
 std::uint64_t Pull::settled_through() {
   const std::optional<Durable> durable = find_durable(connection_.get(), options_);
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
-  return static_cast<std::uint64_t>(durable->ack_pending == 0 ? durable->delivered
-                                                              : durable->ack_floor);
+  return durable->settled_through();
 }
 
 void Pull::hand_back() {

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,9 +24,12 @@ namespace stela::nats {
 /// one at a time.
 class Pull {
  public:
+  /// What an inbox knows of the stream.
+  using Recall = std::function<std::optional<Settled>()>;
+
   /// BrokerFailed if the broker can't be reached or has no such stream; UsageError if the durable
   /// consumer is there and isn't as it has to be.
-  explicit Pull(const ConsumerOptions& options);
+  Pull(const ConsumerOptions& options, Recall recall);
   ~Pull();
 
   /// Waits for the first message at most; then what else is there. Empty if nothing came. Behind a
@@ -41,6 +45,10 @@ class Pull {
   /// Nothing up to this place in the stream is on its way to a consumer of this name: it is
   /// acknowledged, or gone.
   std::uint64_t settled_through();
+  /// The same as it was when the consumer at the broker was last looked at. Unset where nobody
+  /// needs it: a consumer of all messages from the first on is told by their versions what it has
+  /// handled.
+  const std::optional<Settled>& last_settled() const noexcept { return settled_; }
 
   void ack(const Delivery& delivery);
   /// It comes again after `delay`; up to a second earlier if the server was started again
@@ -65,6 +73,9 @@ class Pull {
 
   StreamInfoHandle find_stream(jsOptions* asking = nullptr);
   void check_durable_of(const jsStreamInfo& stream);
+  void accept(const Durable& durable, const jsStreamInfo& stream);
+  std::uint64_t recall_settled(const jsStreamInfo& stream) const;
+  bool wants_place() const noexcept;
   bool has_left(std::uint64_t sequence);
   void look_again();
   void look_again_if_due();
@@ -80,6 +91,7 @@ class Pull {
   void answer(const Delivery& delivery, const std::string& text);
 
   const ConsumerOptions& options_;
+  const Recall recall_;
   const std::string api_{api_prefix(options_.api)};
   ConnectionHandle connection_;
   ContextHandle context_;
@@ -106,6 +118,7 @@ class Pull {
   std::string refusal_;
   bool has_whole_history_ = false;
   std::chrono::milliseconds ack_wait_;
+  std::optional<Settled> settled_;
 };
 
 }  // namespace stela::nats
