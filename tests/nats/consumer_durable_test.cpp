@@ -39,16 +39,7 @@ class ExistingDurable : public ::testing::Test {
   nats::ConsumerOptions defaults() const {
     return {.url = server.url(), .name = "billing", .stream = "SHOP"};
   }
-  void make_durable(const Change& change) {
-    jsConsumerConfig config;
-    jsConsumerConfig_Init(&config);
-    config.Durable = "billing";
-    config.AckPolicy = js_AckExplicit;
-    config.MaxDeliver = -1;
-    change(config);
-    ASSERT_EQ(js_AddConsumer(nullptr, broker.context(), "SHOP", &config, nullptr, nullptr),
-              NATS_OK);
-  }
+  void make_durable(const Change& change) { broker.make_consumer("SHOP", "billing", change); }
   /// "none" if it is used.
   std::string refusal(const nats::ConsumerOptions& with) {
     nats::Consumer consumer{ledger.store, with};
@@ -62,7 +53,7 @@ class ExistingDurable : public ::testing::Test {
   std::string refusal_of(const Change& change) {
     make_durable(change);
     std::string text = refusal(defaults());
-    js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr);
+    broker.delete_consumer("SHOP", "billing");
     return text;
   }
 
@@ -148,7 +139,7 @@ TEST_F(ExistingDurable, IsLookedAtAgainWhenItWasMadeAgain) {
       has_ended = true;
     }};
     ASSERT_TRUE(test::eventually([&] { return ledger.lines().size() == 1; }));
-    js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr);
+    broker.delete_consumer("SHOP", "billing");
     make_durable([](auto& config) { config.MaxDeliver = 5; });
     test::eventually([&] { return has_ended.load(); });
   }
@@ -160,7 +151,7 @@ TEST_F(ExistingDurable, IsMissedWhenNobodyAnswersForIt) {
   nats::Consumer consumer{ledger.store, defaults()};
   consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
   consumer.poll();
-  js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr);
+  broker.delete_consumer("SHOP", "billing");
   shop.place("1");
   shop.publish();
 
@@ -200,9 +191,7 @@ class RemadeDurable : public ::testing::Test {
     at.publish();
   }
   void place(const std::string& key) { place(shop, key); }
-  void lose_durable() {
-    ASSERT_EQ(js_DeleteConsumer(broker.context(), "SHOP", "billing", nullptr, nullptr), NATS_OK);
-  }
+  void lose_durable() { broker.delete_consumer("SHOP", "billing"); }
   std::int64_t remembered() {
     return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM inbox_handled");
   }

@@ -1,12 +1,12 @@
 // Consumers whose handlers fail now and then are killed at any time: each effect happens once, and
 // in the order of its stream.
+#include "nats/killed_pairs.hpp"
 #include "nats/shop.hpp"
 #include "support/fault_vfs.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
 #include <map>
 #include <random>
 #include <stdexcept>
@@ -84,33 +84,16 @@ class KillingWhileHeld : public ::testing::Test {
 TEST_F(KillingWhileHeld, LeavesEachEffectOnceAndInOrder) {
   std::minstd_rand random{20261122};
   std::uniform_int_distribution<int> fatal_write{20, 300};
-  int deaths = 0;
-  const bool done = test::eventually(
-      [&] {
-        const auto next = [&] {
-          const Consuming one{database, server.url(), static_cast<unsigned>(random()),
-                              fatal_write(random)};
-          return [one] { one.run(); };
-        };
-        test::Process one{next()};
-        test::Process two{next()};
-        test::eventually(
-            [&] {
-              const bool one_lives = one.is_running();
-              return is_done() || (!two.is_running() && !one_lives);
-            },
-            20s);
-        for (test::Process* const process : {&one, &two}) {
-          if (process->is_running()) continue;
-          EXPECT_EQ(process->wait(), 128 + SIGKILL);
-          ++deaths;
-        }
-        return is_done();
-      },
-      120s);
+  const auto next = [&] {
+    const Consuming one{database, server.url(), static_cast<unsigned>(random()),
+                        fatal_write(random)};
+    return [one] { one.run(); };
+  };
 
-  EXPECT_TRUE(done);
-  EXPECT_GE(deaths, 2);
+  const auto pairs = test::run_killed_pairs(next, [this] { return is_done(); });
+
+  EXPECT_TRUE(pairs.is_done);
+  EXPECT_GE(pairs.deaths, 2);
   std::map<std::string, int> versions;
   const auto lines = test::RawSqlite{database}.rows("SELECT line FROM ledger ORDER BY entry");
   for (const std::string& line : lines) {

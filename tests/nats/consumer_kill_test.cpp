@@ -1,5 +1,6 @@
 // The consumer is killed at every step of its work, and at any time: the effect of each event
 // happens once.
+#include "nats/killed_pairs.hpp"
 #include "nats/shop.hpp"
 #include "support/fault_vfs.hpp"
 
@@ -242,29 +243,16 @@ class KillingAtAnyTime : public KilledConsumer {};
 TEST_F(KillingAtAnyTime, LeavesEachEffectOnce) {
   std::minstd_rand random{20261121};
   std::uniform_int_distribution<int> fatal_write{1, 120};
-  int deaths = 0;
-  const bool done = test::eventually(
-      [&] {
-        Consuming consuming{.database = database, .url = server.url()};
-        consuming.fatal_write = fatal_write(random);
-        test::Process one{[&] { consuming.run(*progress); }};
-        consuming.fatal_write = fatal_write(random);
-        test::Process two{[&] { consuming.run(*progress); }};
-        test::eventually([&] {
-          const bool one_lives = one.is_running();
-          return is_done() || (!two.is_running() && !one_lives);
-        });
-        for (test::Process* const process : {&one, &two}) {
-          if (process->is_running()) continue;
-          EXPECT_EQ(process->wait(), 128 + SIGKILL);
-          ++deaths;
-        }
-        return is_done();
-      },
-      120s);
+  const auto next = [&] {
+    Consuming one{.database = database, .url = server.url()};
+    one.fatal_write = fatal_write(random);
+    return [this, one] { one.run(*progress); };
+  };
 
-  EXPECT_TRUE(done);
-  EXPECT_GE(deaths, 2);
+  const auto pairs = test::run_killed_pairs(next, [this] { return is_done(); });
+
+  EXPECT_TRUE(pairs.is_done);
+  EXPECT_GE(pairs.deaths, 2);
   expect_each_effect_once();
 }
 

@@ -34,17 +34,9 @@ class ConsumingInOrder : public ::testing::Test {
     for (int i = 0; i < count; ++i) shop.send_parcel();
     shop.publish();
   }
-  void make_durable(const std::function<void(jsConsumerConfig&)>& change) {
-    jsConsumerConfig config;
-    jsConsumerConfig_Init(&config);
-    config.Durable = "billing";
-    config.AckPolicy = js_AckExplicit;
-    config.AckWait = std::chrono::nanoseconds{30s}.count();
-    config.MaxDeliver = -1;
-    config.MaxAckPending = 1'000;
-    change(config);
-    ASSERT_EQ(js_AddConsumer(nullptr, broker.context(), "SHOP", &config, nullptr, nullptr),
-              NATS_OK);
+  void make_durable(std::chrono::nanoseconds ack_wait) {
+    broker.make_consumer("SHOP", "billing",
+                         [&](jsConsumerConfig& config) { config.AckWait = ack_wait.count(); });
   }
 
   test::TempDir dir;
@@ -82,8 +74,7 @@ TEST_F(ConsumingInOrder, WaitsForWhatADeadProcessHadAsLongAsTheBrokerKeepsIt) {
 
 TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
   shop.publish();
-  make_durable(
-      [](jsConsumerConfig& config) { config.AckWait = std::chrono::nanoseconds{100s}.count(); });
+  make_durable(100s);
   const auto consumer = make_consumer(defaults());
   send_parcels(2);
   broker.take("SHOP", "billing", 1);
@@ -97,8 +88,7 @@ TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
 
 TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {
   shop.publish();
-  make_durable(
-      [](jsConsumerConfig& config) { config.AckWait = std::chrono::nanoseconds{100s}.count(); });
+  make_durable(100s);
   auto with = defaults();
   with.gap_patience = 60s;
   const auto consumer = make_consumer(with);

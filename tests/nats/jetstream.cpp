@@ -178,6 +178,24 @@ void JetStream::update_consumer(const std::string& stream, const std::string& co
           "changing a consumer");
 }
 
+void JetStream::make_consumer(const std::string& stream, const std::string& consumer,
+                              const std::function<void(jsConsumerConfig&)>& change) {
+  jsConsumerConfig config;
+  jsConsumerConfig_Init(&config);
+  config.Durable = consumer.c_str();
+  config.AckPolicy = js_AckExplicit;
+  config.MaxDeliver = -1;
+  if (change) change(config);
+  jsErrCode code{};
+  require(js_AddConsumer(nullptr, context_, stream.c_str(), &config, nullptr, &code),
+          "making a consumer", code);
+}
+
+void JetStream::delete_consumer(const std::string& stream, const std::string& consumer) {
+  require(js_DeleteConsumer(context_, stream.c_str(), consumer.c_str(), nullptr, nullptr),
+          "deleting a consumer");
+}
+
 void JetStream::delete_stream(const std::string& stream) {
   require(js_DeleteStream(context_, stream.c_str(), nullptr, nullptr), "deleting a stream");
 }

@@ -48,6 +48,10 @@ class JetStream {
   void erase(const std::string& stream, std::uint64_t sequence);
   /// As another program would.
   void publish(const std::string& subject, const std::string& payload);
+  /// A durable pull consumer as a consumer of Stela's wants it, then as `change` has it.
+  void make_consumer(const std::string& stream, const std::string& consumer,
+                     const std::function<void(jsConsumerConfig&)>& change = {});
+  void delete_consumer(const std::string& stream, const std::string& consumer);
   /// Takes so many messages as one of the consumer's members, and gives them back, the last first.
   void give_back_reversed(const std::string& stream, const std::string& consumer, int count);
 
