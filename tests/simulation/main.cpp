@@ -24,6 +24,7 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --seeds N      runs N seeds (1000)
   --start S      from this one on (1)
   --seed S       runs this one
+  --partitions N each with this many partitions
   --calm         nothing goes wrong but single streams
   --trace        prints everything that happens in it
   --shrink       looks for the smallest plan that breaks the same invariant
@@ -37,6 +38,7 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
 struct Options {
   std::uint64_t seeds = 1'000;
   std::uint64_t start = 1;
+  int partitions = 0;
   bool calm = false;
   bool trace = false;
   bool shrink = false;
@@ -70,6 +72,12 @@ std::uint64_t parse_number(const std::string& text) {
   return number;
 }
 
+int parse_partitions(const std::string& text) {
+  const std::uint64_t number = parse_number(text);
+  if (number < 1 || number > 256) throw std::invalid_argument{"there are 1 to 256 partitions"};
+  return static_cast<int>(number);
+}
+
 Options parse(int argc, char** argv) {
   Options options;
   const std::map<std::string_view, std::function<void(const std::string&)>> with_value{
@@ -80,6 +88,7 @@ Options parse(int argc, char** argv) {
          options.start = parse_number(v);
          options.seeds = 1;
        }},
+      {"--partitions", [&](const auto& v) { options.partitions = parse_partitions(v); }},
       {"--exhaustive", [&](const auto& v) { options.exhaustive = parse_number(v); }},
       {"--faults", [&](const auto& v) { options.faults = parse_faults(v); }},
       {"--mutant", [&](const auto& v) { options.mutant = stela::mutants::mutant_named(v); }}};
@@ -113,11 +122,13 @@ void tell(const Plan& plan, const Outcome& outcome) {
 }
 
 int simulate(const Options& options) {
-  Campaign campaign{.demands = !options.calm, .restores = !options.sqlite};
+  Campaign campaign{.demands = !options.calm && options.partitions == 0,
+                    .restores = !options.sqlite};
   // Of one core: the machine may be busy with other things.
   const std::clock_t begun = std::clock();
   for (std::uint64_t seed = options.start; seed < options.start + options.seeds; ++seed) {
     Plan plan = options.calm ? Plan::draw_calm(seed) : Plan::draw(seed);
+    if (options.partitions > 0) plan.spread_over(options.partitions);
     plan.trace = options.trace;
     plan.sqlite = options.sqlite;
     plan.restore = plan.restore && campaign.restores;

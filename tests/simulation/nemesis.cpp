@@ -3,6 +3,7 @@
 #include "simulation/simulation.hpp"
 
 #include <functional>
+#include <iterator>
 #include <utility>
 
 namespace stela::sim {
@@ -195,8 +196,8 @@ void Simulation::operate(Fault fault, Time) {
   Chance& chance = world_.chance;
   switch (fault) {
     case Fault::resize: {
-      const int counts[] = {1, 4, 16, 17};
-      const int count = counts[chance.below(4)];
+      const int counts[] = {1, 4, 16, 17, plan_.partitions};
+      const int count = counts[chance.below(std::ssize(counts))];
       note("resize to " + std::to_string(count));
       return shared_.resize(count);
     }

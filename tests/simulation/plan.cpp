@@ -53,6 +53,12 @@ Plan Plan::draw_calm(std::uint64_t seed) {
   return plan;
 }
 
+void Plan::spread_over(int count) {
+  partitions = count;
+  streams = std::max(streams, 2 * count);
+  if (calm) appends_per_second = std::max(appends_per_second, count / 4.0);
+}
+
 std::string_view to_string(Fault fault) noexcept {
   static constexpr std::array<std::string_view, static_cast<std::size_t>(Fault::count)> names{
       "kill",           "pause",           "disconnect",

@@ -138,6 +138,8 @@ struct Plan {
 
   static Plan draw(std::uint64_t seed);
   static Plan draw_calm(std::uint64_t seed);
+  /// So many partitions, and streams for each.
+  void spread_over(int count);
 };
 
 }  // namespace stela::sim
