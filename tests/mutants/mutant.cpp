@@ -52,7 +52,9 @@ constexpr std::array entries{
     Entry{"dedup_only", patched::dedup_only},
     Entry{"replies_not_matched", patched::replies_not_matched},
     Entry{"session_ends_on_miss", patched::session_ends_on_miss},
+    Entry{"no_retry_after_miss", patched::no_retry_after_miss},
     Entry{"reconnect_buffer"},
+    Entry{"read_backs_one_by_one"},
     Entry{"enqueue_after_commit"},
     Entry{"replay_flag_left_on"},
 };

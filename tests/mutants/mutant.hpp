@@ -27,8 +27,10 @@ enum class Mutant : std::uint8_t {
   dedup_only,
   replies_not_matched,
   session_ends_on_miss,
+  no_retry_after_miss,
   // What the simulator builds into the world around the core.
   reconnect_buffer,
+  read_backs_one_by_one,
   enqueue_after_commit,
   replay_flag_left_on,
 };

@@ -13,5 +13,6 @@ std::unique_ptr<Worker> no_read_back_at_acquisition(const RelayOptions&, Fence, 
 std::unique_ptr<Worker> dedup_only(const RelayOptions&, Fence, const Ports&);
 std::unique_ptr<Worker> replies_not_matched(const RelayOptions&, Fence, const Ports&);
 std::unique_ptr<Worker> session_ends_on_miss(const RelayOptions&, Fence, const Ports&);
+std::unique_ptr<Worker> no_retry_after_miss(const RelayOptions&, Fence, const Ports&);
 
 }  // namespace stela::mutants::patched

@@ -20,6 +20,10 @@ void Campaign::add(const Plan& plan, const Outcome& outcome) {
   appended += outcome.appended;
   stored += outcome.stored;
   faults += outcome.faults;
+  if (!outcome.violation && outcome.recovery > recovery) {
+    recovery = outcome.recovery;
+    slowest = plan.seed;
+  }
   worker_time += outcome.worker_time;
   partition_time += outcome.partition_time;
   for (std::size_t i = 0; i < row_count; ++i) rows[i] += outcome.rows[i];
@@ -49,6 +53,8 @@ bool report(const Campaign& campaign) {
   std::printf("%llu seeds, %zu violations, %.1f simulated hours, %.1f of them a second\n",
               static_cast<unsigned long long>(campaign.seeds), campaign.failed.size(), hours,
               hours / campaign.seconds);
+  std::printf("seed %llu needed the largest part of its time to recover, %.0f %%\n",
+              static_cast<unsigned long long>(campaign.slowest), 100 * campaign.recovery);
   for (const std::uint64_t seed : campaign.unstable) {
     std::printf("  seed %llu isn't the same twice\n", static_cast<unsigned long long>(seed));
   }

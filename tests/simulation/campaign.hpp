@@ -30,6 +30,9 @@ struct Campaign {
   std::int64_t appended = 0;
   std::int64_t stored = 0;
   std::int64_t faults = 0;
+  /// The slowest and its seed.
+  double recovery = 0;
+  std::uint64_t slowest = 0;
   double worker_time = 0;
   double partition_time = 0;
   std::array<std::int64_t, row_count> rows = {};

@@ -3,16 +3,8 @@
 #include "simulation/simulation.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 namespace stela::sim {
-namespace {
-
-Time micros(std::chrono::microseconds duration) {
-  return duration.count();
-}
-
-}  // namespace
 
 void Simulation::strike_stream(PartitionId partition, Time length) {
   const auto kind =

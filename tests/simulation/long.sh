@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The long forms of the simulation: [SEEDS] (100000) on the model store, some of them on SQLite, every
-# way to place three faults in a small world, and the mutants.
+# The long forms of the simulation: [SEEDS] (100000) on the model store, some of them on SQLite, in calm
+# worlds or with 256 partitions, every way to place three faults in a small world, and the mutants.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 seeds=${1:-100000}
@@ -17,5 +17,8 @@ sim=build/release/bin/stela_sim
 
 $sim --seeds "$seeds"
 $sim --seeds $((seeds / 50)) --start $((seeds + 1)) --sqlite
+$sim --seeds $((seeds / 50)) --calm
+$sim --seeds $((seeds / 500)) --partitions 256
+$sim --seeds $((seeds / 500)) --calm --partitions 256
 $sim --exhaustive 3
 $sim --mutants

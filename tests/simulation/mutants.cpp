@@ -16,6 +16,14 @@ constexpr std::uint32_t only(Fault fault) {
   return std::uint32_t{1} << static_cast<std::uint32_t>(fault);
 }
 
+/// Many partitions, and a broker that is far away.
+Plan draw_far_and_wide(std::uint64_t seed) {
+  Plan plan = Plan::draw_calm(seed);
+  plan.spread_over(256);
+  plan.line = {.round_trip = 100 * ms};
+  return plan;
+}
+
 struct Case {
   Mutant mutant;
   int invariant;
@@ -41,6 +49,8 @@ constexpr Case cases[] = {
     {Mutant::enqueue_after_commit, 1, Fence::stream},
     {Mutant::replay_flag_left_on, 1, Fence::stream},
     {Mutant::session_ends_on_miss, 12, Fence::stream, all_kinds, Plan::draw_calm},
+    {Mutant::no_retry_after_miss, 11, Fence::stream, only(Fault::stream_out)},
+    {Mutant::read_backs_one_by_one, 12, Fence::stream, all_kinds, draw_far_and_wide},
 };
 
 bool find(const Case& wanted, double seconds) {

@@ -53,6 +53,8 @@ struct Outcome {
   /// How often a partition changed hands, and how often a fault hit something in flight.
   std::int64_t lease_changes = 0;
   std::int64_t publishing_faults = 0;
+  /// The part of the bound that was needed until everything was through after the last fault.
+  double recovery = 0;
   /// The sums over time, for means: workers alive and partitions, times microseconds.
   double worker_time = 0;
   double partition_time = 0;

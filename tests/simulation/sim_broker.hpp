@@ -78,6 +78,8 @@ class SimBroker {
   /// The client keeps what it couldn't send, and sends it when it is connected again: for
   /// `reconnect_buffer`.
   bool clients_buffer = false;
+  /// The client reads one partition back after the other: for `read_backs_one_by_one`.
+  bool clients_queue = false;
   /// How often a fault hit something that was being published.
   std::int64_t hits = 0;
   /// Asked for each reply: may lose it, or break the connection that it comes on.

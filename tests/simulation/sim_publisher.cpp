@@ -128,8 +128,12 @@ void SimPublisher::look(SimBroker& broker, const ConnectionPtr& connection, Part
 Time SimPublisher::read(SimBroker& broker, Connection& connection, PartitionId partition,
                         Answer& answer) {
   const Time now = broker.world().now();
-  if (answer.found.empty()) return now;
-  const Time asked = broker.answer_questions(answer.found.size()) + broker.line().round_trip;
+  if (answer.found.empty() && !broker.clients_queue) return now;
+  Time asked = broker.answer_questions(answer.found.size()) + broker.line().round_trip;
+  if (broker.clients_queue) {
+    asked = connection.looks_until =
+        std::max(connection.looks_until, now) + 2 * broker.line().round_trip;
+  }
   std::size_t count = 0;
   for (const FoundMessage& found : answer.found) {
     const Stored* const stored = broker.stream(partition).find(found.broker_sequence);

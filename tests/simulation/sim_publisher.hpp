@@ -54,6 +54,8 @@ class SimPublisher final : public Publisher {
     /// Until when the line is busy with what was written, and with what was read back.
     Time writes_until = 0;
     Time reads_until = 0;
+    /// For a client that reads one partition back after the other.
+    Time looks_until = 0;
     std::uint64_t sent = 0;
     std::int64_t publishing = 0;
     /// After its death: how many of the requests that were sent still arrive.

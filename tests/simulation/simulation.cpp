@@ -1,6 +1,5 @@
 #include "simulation/simulation.hpp"
 
-#include "relay/backoff.hpp"
 #include "simulation/node.hpp"
 
 #include <algorithm>
@@ -54,6 +53,7 @@ Simulation::Simulation(const Plan& plan)
   pause_chance_ = world_.chance.happens(0.7) ? 0.0002 : 0;
   if (plan.calm) kill_chance_ = pause_chance_ = 0;
   broker_.longest_read = options_.publish_timeout.count() * ms / 2;
+  broker_.clients_queue = plan.mutant == Mutant::read_backs_one_by_one;
   broker_.clients_buffer = plan.mutant == Mutant::reconnect_buffer;
 }
 
@@ -318,92 +318,6 @@ void Simulation::run_until(Time limit) {
   }
 }
 
-/// Everything is well again, and everybody looks anew where it stands.
-void Simulation::heal() {
-  note("everything heals");
-  healing_ = true;
-  kill_chance_ = pause_chance_ = 0;
-  store_faults_ = {};
-  broker_.faults = {};
-  broker_.set_full(false);
-  broker_.set_missing(false);
-  broker_.set_forbidding(false);
-  broker_.rejected.clear();
-  broker_.unreachable.clear();
-  broker_.outages.clear();
-  if (!broker_.is_up()) broker_.come_back();
-  if (nodes_.empty()) start_node();
-  for (auto& node : nodes_) {
-    node->publisher.break_connection();
-    plan_drive(*node, 1);
-  }
-}
-
-/// How long it may take until all is done: a dead owner's lease, the next looks at it, waits that
-/// were begun before, an operator who has to come, and the backlog.
-Time Simulation::longest_recovery() const {
-  const auto micros = [](auto duration) {
-    return std::chrono::duration_cast<std::chrono::microseconds>(duration).count();
-  };
-  constexpr Time longest_probe = 38 * second;
-  constexpr Time an_operator = 12 * second;
-  const Time waits = micros(options_.lease_ttl) + 3 * micros(options_.idle_backoff) +
-                     micros(relay::longest_backoff(options_)) +
-                     3 * micros(options_.publish_timeout) + longest_probe + an_operator;
-  // The broker takes what it lost for a duplicate as long as it remembers the id.
-  const Time forgetting = outcome_.disasters > 0 ? broker_.limits().duplicate_window : 0;
-  // Were it all in one partition of one worker, one message in flight, and everything sent twice.
-  const Time backlog = truth_.missing() * std::max(10 * ms, trip()) +
-                       2 * plan_.line.time_for(store_.waiting_bytes() + socket_bytes);
-  return waits + forgetting + look_time() + backlog;
-}
-
-/// What the line takes for a message and its answer, were it alone.
-Time Simulation::trip() const {
-  return plan_.line.round_trip + 2 * NetworkFaults{}.slowest;
-}
-
-/// Until all partitions are read back: a question each, and the messages that it leads to.
-Time Simulation::look_time() const {
-  return static_cast<Time>(store_.partitions().size()) * plan_.line.question + 2 * trip();
-}
-
-void Simulation::check_liveness() {
-  if (plan_.trace && truth_.missing() != 0) {
-    for (const auto& node : nodes_) note(describe(*node));
-    for (const PartitionId id : store_.partitions()) {
-      std::printf("%s: %s\n", id.label().c_str(), store_.describe(id).c_str());
-    }
-  }
-  std::erase_if(expected_stops_, [&](const auto& stop) {
-    const auto& lost = lost_[stop.first];
-    // Late bytes may have brought back what was lost before anybody looked; and nobody looks where
-    // nothing will ever be sent again.
-    const bool is_back = !lost.empty() && std::all_of(lost.begin(), lost.end(), [&](auto sequence) {
-      return truth_.event(sequence.value()).copies > 0;
-    });
-    return is_back || !store_.is_needed(stop.first);
-  });
-  if (!expected_stops_.empty()) {
-    const auto& [partition, reason] = *expected_stops_.begin();
-    throw Violation{5, partition.label() + " should have stopped: " + reason};
-  }
-  if (!store_.stopped().empty()) {
-    throw Violation{11, store_.stopped().begin()->first.label() + " is stopped"};
-  }
-  if (truth_.missing() != 0) {
-    throw Violation{11, std::to_string(truth_.missing()) +
-                            " events aren't through in time after the last fault, " +
-                            truth_.first_missing() + " is the first"};
-  }
-  const std::int64_t moved = truth_.changes_of_owner();
-  run_until(world_.now() + 2 * options_.lease_ttl.count() * ms);
-  if (truth_.changes_of_owner() != moved) {
-    for (const auto& node : nodes_) note(describe(*node));
-    throw Violation{11, "partitions still move from worker to worker"};
-  }
-}
-
 Outcome Simulation::run() {
   try {
     for (int i = 0; i < plan_.workers; ++i) start_node();
@@ -420,7 +334,7 @@ Outcome Simulation::run() {
     run_until(plan_.faults_until);
     if (restored_ >= 0) run_until(restored_ + 2 * latest_of_all);
     heal();
-    run_until(world_.now() + longest_recovery());
+    recover();
     if (restored_ >= 0) {
       check_restored();
     } else {

@@ -88,7 +88,9 @@ class Simulation final : private relay::Observer {
 
   void run_until(Time limit);
   void heal();
+  void recover();
   Time longest_recovery() const;
+  Time longest_aftermath() const;
   void check_liveness();
   void check_restored() const;
 

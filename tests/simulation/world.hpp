@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <queue>
@@ -21,6 +22,10 @@ using Time = std::int64_t;
 
 inline constexpr Time ms = 1'000;
 inline constexpr Time second = 1'000'000;
+
+inline constexpr Time micros(std::chrono::microseconds duration) noexcept {
+  return duration.count();
+}
 
 /// xoshiro256**, written out so that every machine draws the same.
 class Chance final : public Random {
