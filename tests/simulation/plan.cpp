@@ -76,7 +76,7 @@ std::string_view to_string(Fault fault) noexcept {
 
 std::string_view to_string(Outage outage) noexcept {
   static constexpr std::array<std::string_view, static_cast<std::size_t>(Outage::count)> names{
-      "silent", "mute", "no_quorum", "offline", "missing"};
+      "silent", "mute", "no_quorum", "denied", "offline", "missing"};
   return names[static_cast<std::size_t>(outage)];
 }
 

@@ -58,6 +58,8 @@ enum class Outage : std::uint8_t {
   mute,
   /// Messages get lost; a read-back is answered.
   no_quorum,
+  /// Messages aren't allowed; a read-back is answered.
+  denied,
   /// The server refuses everything: the stream is offline (10118).
   offline,
   /// There is no such stream.

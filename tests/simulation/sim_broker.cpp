@@ -75,6 +75,8 @@ std::optional<Answer> SimBroker::publish(PartitionId partition, const Sent& mess
       return std::nullopt;
     case Outage::offline:
       return Answer{.request = request, .kind = Answer::Kind::full, .detail = "offline"};
+    case Outage::denied:
+      return Answer{.request = request, .kind = Answer::Kind::misconfigured, .detail = "denied"};
     case Outage::missing:
       return Answer{.request = request, .kind = Answer::Kind::misconfigured, .detail = "missing"};
     case Outage::count:
@@ -94,6 +96,7 @@ std::optional<Answer> SimBroker::read_back(PartitionId partition, std::uint64_t 
     case Outage::missing:
       return Answer{.request = request, .kind = Answer::Kind::misconfigured, .detail = "missing"};
     case Outage::no_quorum:
+    case Outage::denied:
     case Outage::count:
       break;
   }
