@@ -313,6 +313,22 @@ TEST_F(FakeBroker, WithAConsumerOfANewerServerThatIsAnotherIsRefused) {
   EXPECT_THAT(refusal(R"(,"backoff":[1000000000])"), HasSubstr("backoff is set"));
 }
 
+TEST_F(FakeBroker, ThatAnswersWithAnotherMessageLosesNone) {
+  broker.give_message(
+      R"({"message":{"subject":"shop.a","seq":2,"data":"e30=","time":"2026-01-01T00:00:00Z"}})");
+  nats::Consumer consumer{ledger.store, options()};
+  test::RawSqlite raw{ledger.store.path()};
+  raw.run(
+      "INSERT INTO inbox_held (consumer, source, stream, version, previous, event_id, "
+      "broker_stream, broker_sequence, size, held_at, due_at) "
+      "VALUES (1, 'shop', 'order-1', 1, 0, zeroblob(16), 'SHOP', 1, 2, 0, 0)");
+
+  EXPECT_EQ(consumer.poll().lost, 0);
+
+  EXPECT_EQ(raw.integer("SELECT count(*) FROM inbox_held"), 1);
+  EXPECT_THAT(log.entries(), Contains(HasSubstr("warning consumer.trouble")));
+}
+
 class Refusal : public FakeBroker,
                 public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
 

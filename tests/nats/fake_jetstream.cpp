@@ -43,12 +43,18 @@ void FakeJetStream::refuse(const std::string& status, const std::string& descrip
   description_ = description;
 }
 
+void FakeJetStream::give_message(const std::string& reply) {
+  const std::lock_guard lock{mutex_};
+  message_ = reply;
+}
+
 std::string FakeJetStream::info_of(const std::string& subject) {
   if (begins(subject, "$JS.API.STREAM.INFO.SHOP")) return stream_info;
+  const std::lock_guard lock{mutex_};
+  if (begins(subject, "$JS.API.STREAM.MSG.GET.SHOP")) return message_;
   if (!begins(subject, "$JS.API.CONSUMER.INFO.SHOP.billing")) {
     return R"({"error":{"code":500,"err_code":10000,"description":"not faked"}})";
   }
-  const std::lock_guard lock{mutex_};
   return R"({"stream_name":"SHOP","name":"billing","config":{"durable_name":"billing",)"
          R"("deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,)"
          R"("max_deliver":-1,"replay_policy":"instant","max_ack_pending":1000)" +

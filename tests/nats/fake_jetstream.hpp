@@ -27,6 +27,8 @@ class FakeJetStream {
   void configure(const std::string& members);
   /// How requests for messages are answered from now on: with this status, at once.
   void refuse(const std::string& status, const std::string& description);
+  /// The answer to whoever reads a message of the stream.
+  void give_message(const std::string& reply);
   int requests() const noexcept { return requests_; }
 
  private:
@@ -41,6 +43,7 @@ class FakeJetStream {
   std::mutex mutex_;
   /// Guarded by mutex_.
   std::string members_;
+  std::string message_;
   std::string status_;
   std::string description_;
 };

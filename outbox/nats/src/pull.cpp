@@ -254,12 +254,17 @@ std::optional<Delivery> Pull::read(std::uint64_t sequence) {
   const natsStatus status =
       js_GetMsg(&raw, context_.get(), options_.stream.c_str(), sequence, &asking, &code);
   if (static_cast<int>(code) == no_message_found && has_left(sequence)) return {};
-  if (status != NATS_OK) {
-    throw BrokerFailed{"reading message " + std::to_string(sequence) + " of the stream '" +
-                       options_.stream + "' failed: " + in_words(status, code)};
+  const std::string doing =
+      "reading message " + std::to_string(sequence) + " of the stream '" + options_.stream + "'";
+  if (status != NATS_OK) throw BrokerFailed{doing + " failed: " + in_words(status, code)};
+  MessageHandle message{raw};
+  // Clients of nats.c that were forked after its first use get each other's answers.
+  if (const std::uint64_t is = natsMsg_GetSequence(raw); is != sequence) {
+    throw BrokerFailed{doing + " failed: the answer is message " + std::to_string(is)};
   }
-  return deliver(MessageHandle{raw},
-                 {.stream = options_.stream, .sequence = sequence, .time = natsMsg_GetTime(raw)});
+  const std::int64_t time = natsMsg_GetTime(raw);
+  return deliver(std::move(message),
+                 {.stream = options_.stream, .sequence = sequence, .time = time});
 }
 
 bool Pull::has_left(std::uint64_t sequence) {
