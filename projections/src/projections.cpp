@@ -74,6 +74,10 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
   check_new(registration);
   registration.kind = Kind::async;
   registration.options = options;
+  if (registration.before) {
+    registration.before->kind = Kind::async;
+    registration.before->options = options;
+  }
   store_.core().writer().run_statements([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);

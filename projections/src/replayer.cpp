@@ -53,10 +53,12 @@ std::vector<const detail::Registration*> choose(const Projections& projections,
   return chosen;
 }
 
-/// Of the versions that this process has, the one that keeps up the living tables.
-const detail::Registration* living_version(sqlite::Store& store, const detail::Registration& one) {
+/// Of the versions that this process has, the one to rebuild: that of the living tables where
+/// appends keep them up, and otherwise the newest.
+const detail::Registration* version_to_rebuild(sqlite::Store& store,
+                                               const detail::Registration& one) {
   const detail::Registration* const before = one.before.get();
-  if (before == nullptr) return &one;
+  if (before == nullptr || one.kind != Kind::inline_) return &one;
   bool is_before = false;
   store.core().reading().read([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, one.name);
@@ -82,7 +84,7 @@ class Replay {
           "the living ones"};
     }
     for (const detail::Registration* const chosen : choose(projections, options.projectors)) {
-      const detail::Registration* const one = living_version(store_, *chosen);
+      const detail::Registration* const one = version_to_rebuild(store_, *chosen);
       if (options.into == ReplayInto::living && !one->is_idempotent) {
         throw UsageError{"projector '" + one->name +
                          "' doesn't say that it is idempotent, so its living tables would count "

@@ -73,6 +73,7 @@ class Runner::Driver {
     check(options);
     for (const detail::Registration* one : choose(projections, options.projectors)) {
       registrations_.push_back(*one);
+      if (one->before) registrations_.push_back(*one->before);
     }
   }
 

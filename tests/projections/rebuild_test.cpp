@@ -44,6 +44,84 @@ TEST(Rebuild, OfANewVersionTakesOverWhenItHasCaughtUp) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1", "totals@2 v2 living 1"));
 }
 
+TEST(Rebuild, LeavesNoVersionBehindIfTheOldProgramIsGone) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections old_ones{store};
+    old_ones.add(Totals<1>{});
+    place(store, "1");
+    place(store, "2");
+    Runner{old_ones}.catch_up();
+  }
+  auto poison = std::make_shared<std::vector<std::int64_t>>(1, 2);
+  Projections projections{store};
+  projections.add_rolling(Totals<2>{test::throwing_at(poison)}, Totals<1>{});
+  Runner runner{projections};
+
+  place(store, "3");
+  runner.catch_up();
+  const auto meanwhile = orders_in(store);
+  poison->clear();
+  projections::retry(store, "totals");
+  const RunnerTick tick = runner.catch_up();
+  place(store, "4");
+  runner.catch_up();
+
+  EXPECT_THAT(meanwhile, ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "3 jane 100 0 -"));
+  EXPECT_EQ(tick.taken_over, 1);
+  EXPECT_THAT(orders_in(store),
+              ElementsAre("1 jane 200 0 -", "2 jane 200 0 -", "3 jane 200 0 -", "4 jane 200 0 -"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 3", "totals@2 v2 living 4"));
+}
+
+TEST(Rebuild, LetsTheOldVersionHaveItsTurnsWhileTheNewOneHasFarToGo) {
+  constexpr int all = 40'000;
+  auto store = sqlite::open_in_memory();
+  for (int i = 0; i < all / 100; ++i) {
+    UnitOfWork unit{store};
+    for (int j = 0; j < 100; ++j) {
+      unit.append(StreamId::of("order", std::to_string(i * 100 + j)), ExpectedVersion::none(),
+                  test::OrderPlaced{"jane", 100});
+    }
+    unit.commit();
+  }
+  {
+    Projections old_ones{store};
+    old_ones.add(Totals<1>{});
+    Runner{old_ones}.catch_up();
+  }
+  place(store, "late");
+  ModelReader reader{store};
+  bool was_there = false;
+  Projections projections{store};
+  const auto look = [&](ReadModel&, const StoredEvent& event) {
+    if (event.sequence.value() != all) return;
+    was_there = reader.value<int>("SELECT count(*) FROM orders WHERE id = 'late'") == 1;
+  };
+  projections.add_rolling(Totals<2>{look}, Totals<1>{});
+
+  Runner{projections}.catch_up();
+
+  EXPECT_TRUE(was_there);
+  EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders WHERE cents = 200"), all + 1);
+}
+
+TEST(Rebuild, ByHandIsOfTheNewVersionOfTwo) {
+  auto store = sqlite::open_in_memory();
+  {
+    Projections old_ones{store};
+    old_ones.add(Totals<1>{});
+    place(store, "1");
+    Runner{old_ones}.catch_up();
+  }
+  Projections projections{store};
+  projections.add_rolling(Totals<2>{}, Totals<1>{});
+
+  EXPECT_TRUE(Replayer{projections}.run().is_complete);
+
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 200 0 -"));
+}
+
 TEST(Rebuild, DropsTheOldTablesAfterAGrace) {
   testing::ManualClock clock;
   auto store = sqlite::open_in_memory({.clock = &clock});

@@ -57,7 +57,7 @@ struct Registration {
   ProjectorOptions options = {};
   bool is_idempotent = false;
   std::vector<std::string> event_types = {};
-  /// Of an inline projector: the older version that takes part as long as the database has it.
+  /// The older version that takes part, or is driven, as long as the database has it.
   std::shared_ptr<Registration> before = {};
   /// One of the two is set.
   std::function<std::unique_ptr<AnyProjector>()> make_projector = {};
@@ -87,6 +87,14 @@ class STELA_PROJECTIONS_EXPORT Projections {
     add_async(registration(std::move(projector)), options);
   }
 
+  /// As `add`, when no other process drives the older version any more: as long as the database has
+  /// the version of `before`, a Runner drives that one beside the new one that it builds, so that
+  /// readers' tables stay up to date meanwhile. Afterwards `before` is left alone.
+  template <Projector P, Projector Before>
+  void add_rolling(P projector, Before before, const ProjectorOptions& options = {}) {
+    add_async(rolling(std::move(projector), std::move(before)), options);
+  }
+
   /// A projector whose rows commit with the events: in this process from now on, and every other
   /// that appends must have it too. What it hasn't seen yet is projected before this returns,
   /// beside the existing tables if they are of an older version; processes with that version are
@@ -103,13 +111,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// so does this one with its next append.
   template <Projector P, Projector Before>
   void add_inline_rolling(P projector, Before before) {
-    static_assert(P::projector_type.name == Before::projector_type.name &&
-                      P::projector_type.version > Before::projector_type.version,
-                  "stela: add_inline_rolling takes a projector and then an older version of it, of "
-                  "the same name");
-    detail::Registration made = registration(std::move(projector));
-    made.before = std::make_shared<detail::Registration>(registration(std::move(before)));
-    attach_inline(std::move(made), {});
+    attach_inline(rolling(std::move(projector), std::move(before)), {});
   }
 
   /// A reaction, driven by a Runner: what it records commits with its checkpoint.
@@ -144,6 +146,17 @@ class STELA_PROJECTIONS_EXPORT Projections {
   static std::vector<std::string> names_of() {
     const auto names = detail::event_names<Events>();
     return {names.begin(), names.end()};
+  }
+
+  template <class P, class Before>
+  detail::Registration rolling(P projector, Before before) const {
+    static_assert(P::projector_type.name == Before::projector_type.name &&
+                      P::projector_type.version > Before::projector_type.version,
+                  "stela: add_rolling and add_inline_rolling take a projector and then an older "
+                  "version of it, of the same name");
+    detail::Registration made = registration(std::move(projector));
+    made.before = std::make_shared<detail::Registration>(registration(std::move(before)));
+    return made;
   }
 
   template <class P>

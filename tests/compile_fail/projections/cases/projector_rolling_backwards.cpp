@@ -1,4 +1,4 @@
-// stela: add_inline_rolling takes a projector and then an older version of it, of the same name
+// stela: add_rolling and add_inline_rolling take a projector and then an older version of it, of the same name
 #include "../domain.hpp"
 
 template <int version>
