@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/mount.h>
 
 #include <filesystem>
 #include <fstream>
@@ -104,6 +105,23 @@ TEST(SqliteOpen, RefusesAFileOfTwoNames) {
 
   fs::remove(dir.file("alias.db"));
   EXPECT_EQ(sqlite::open(dir.file("shop.db")).last_sequence(), GlobalSequence{0});
+}
+
+TEST(SqliteOpen, RefusesAFileThatIsMountedAlone) {
+  const test::TempDir dir;
+  const std::string mounted = dir.file("mounted/shop.db");
+  (void)sqlite::open(dir.file("shop.db"));
+  fs::create_directory(dir.file("mounted"));
+  std::ofstream{mounted}.close();
+  if (mount(dir.file("shop.db").c_str(), mounted.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+    GTEST_SKIP() << "this user may not mount";
+  }
+
+  const std::string said = message_of<StoreFailed>([&] { (void)sqlite::open(mounted); });
+  umount2(mounted.c_str(), MNT_DETACH);
+
+  EXPECT_THAT(said, HasSubstr("is mounted alone"));
+  EXPECT_FALSE(fs::exists(mounted + "-lock"));
 }
 
 TEST(SqliteOpen, RefusesWhatIsNotADatabase) {

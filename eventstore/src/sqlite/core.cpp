@@ -4,6 +4,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <optional>
 
 namespace stela::sqlite {
 namespace {
@@ -61,6 +63,25 @@ void check_has_one_name(const std::string& path) {
   throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
                     " names (hard links), and whoever opens it by another one would overwrite "
                     "what is committed; remove the other names, or open a copy"};
+}
+
+/// Unset where the system doesn't say.
+std::optional<std::uint64_t> mount_of(const fs::path& path) {
+  struct statx found {};
+  if (statx(AT_FDCWD, path.c_str(), 0, STATX_MNT_ID, &found) != 0) return {};
+  if ((found.stx_mask & STATX_MNT_ID) == 0) return {};
+  return found.stx_mnt_id;
+}
+
+/// A file that is mounted alone has its log and its lock elsewhere than the file it is.
+void check_is_no_mount(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(path, error);
+  if (error || mount_of(real) == mount_of(real.parent_path()) || !fs::exists(real, error)) return;
+  throw StoreFailed{"'" + path +
+                    "' is mounted alone, and its log and its lock aren't: whoever opens the file "
+                    "where it comes from would overwrite what is committed; mount the folder that "
+                    "it is in"};
 }
 
 void check_writable(const Connection& connection, const std::string& path) {
@@ -158,6 +179,7 @@ void check_path(const std::string& path, const Options& options) {
     }
   }
   check_has_one_name(path);
+  check_is_no_mount(path);
   check_log_has_a_database(path);
 }
 
