@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 namespace {
 
 std::chrono::seconds limit_of(const Settings& settings) {
-  return settings.defaults ? 120s : 30s;
+  return settings.defaults || settings.line_bytes > 0 ? 120s : 30s;
 }
 
 /// Of the ledger of what is appended here; no process of a run has it.
