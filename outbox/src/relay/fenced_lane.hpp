@@ -118,6 +118,8 @@ class FencedLane final : public Lane {
   std::uint64_t broker_sequence_ = 0;
   std::string broker_id_;
   bool adopted_ = false;
+  /// A part of what stands there is marked.
+  bool adopting_ = false;
   /// What was sent last: the next message has to follow it.
   std::uint64_t tail_position_ = 0;
   std::string tail_id_;

@@ -95,6 +95,8 @@ void FencedLane::on_read_back(const Answer& answer) {
     return on_misfit(answer.detail);
   }
   if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
+  // What was marked since the adoption began is as good as what is marked without one.
+  if (adopting_ && answer.last_sequence < broker_sequence_) adopted_ = adopting_ = false;
   if (adopted_) {
     if (adopt(answer)) resume();
     return;
@@ -174,6 +176,7 @@ bool FencedLane::adopt(const Answer& answer) {
     return false;
   }
   drop_stored_failure(answer);
+  adopting_ = !is_whole;
   if (is_whole) {
     adopted_ = false;
     return true;

@@ -229,5 +229,20 @@ TEST(FencedLaneInDoubt, AdoptsAllThatStandsAtTheBrokerThoughAnAnswerHoldsAPartOf
             "send 3 after 4");
 }
 
+TEST(FencedLaneInDoubt, StopsWhenTheBrokerLosesWhatIsBeingAdopted) {
+  Bench bench;
+  bench.store.standing.adopted = true;
+  bench.let_wait({1});
+  bench.lane.acquire();
+
+  bench.find({ours(1, 1)});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, read back from 1");
+  bench.find({});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "stop: broker_lost, release");
+}
+
 }  // namespace
 }  // namespace stela
