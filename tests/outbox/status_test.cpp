@@ -5,6 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
 namespace stela {
 namespace {
 
@@ -48,6 +54,24 @@ TEST(OutboxStatus, TellsOfEachPartitionAndItsOwner) {
   EXPECT_EQ(status.workers.front().name, "w1");
   EXPECT_TRUE(status.workers.front().is_alive);
   EXPECT_EQ(status.workers.front().partitions, 2);
+}
+
+TEST(OutboxStatus, TellsWhichWorkersProcessesRun) {
+  Shop shop;
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  shop.raw().run(
+      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until) VALUES "
+      "('a', '" +
+      std::string{host.data()} + "', " + std::to_string(getppid()) + ", 0, 1), ('b', '" +
+      host.data() + "', 2147483647, 0, 1), ('c', 'elsewhere.invalid', 1, 0, 1)");
+
+  std::vector<WorkerProcess> processes;
+  for (const WorkerStatus& worker : shop.operations.status().workers) {
+    processes.push_back(worker.process);
+  }
+  EXPECT_THAT(processes,
+              ElementsAre(WorkerProcess::runs, WorkerProcess::ended, WorkerProcess::unknown));
 }
 
 TEST(OutboxStatus, TellsNothingOfARelayThatEnded) {

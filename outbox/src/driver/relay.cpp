@@ -7,6 +7,7 @@
 #include "sqlite/core.hpp"
 #include "sqlite/relay_store.hpp"
 #include "sqlite/upkeep.hpp"
+#include "sqlite/worker_process.hpp"
 
 #include <unistd.h>
 
@@ -38,9 +39,7 @@ class OsRandom final : public Random {
 };
 
 std::string make_worker_name() {
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) != 0) host[0] = '\0';
-  return std::string{host.data()} + ':' + std::to_string(getpid()) + ':' +
+  return outbox::host_name() + ':' + std::to_string(getpid()) + ':' +
          make_uuid().to_string().substr(24);
 }
 

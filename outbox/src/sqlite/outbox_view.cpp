@@ -4,6 +4,7 @@
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
+#include "sqlite/worker_process.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -147,12 +148,14 @@ OutboxStatus OutboxView::status() {
     }
     Query workers = connection.query(sql::status_of_workers);
     while (workers.step()) {
+      const std::string_view host = workers.text(1);
       status.workers.push_back({.name = std::string{workers.text(0)},
-                                .host = std::string{workers.text(1)},
+                                .host = std::string{host},
                                 .pid = workers.integer(2),
                                 .started_at = time_of(workers.integer(3)),
                                 .heartbeat_until = time_of(workers.integer(4)),
                                 .is_alive = workers.integer(4) > now,
+                                .process = find_process(host, workers.integer(2)),
                                 .partitions = static_cast<int>(workers.integer(5)),
                                 .broker = std::string{workers.text(6)},
                                 .is_cut_off = workers.integer(7) != 0});

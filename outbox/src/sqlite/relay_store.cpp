@@ -4,15 +4,13 @@
 #include "sqlite/advance.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
+#include "sqlite/worker_process.hpp"
 
 #include <stela/framework/error.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -62,23 +60,13 @@ Query& bind_lease(Query& query, const Lease& lease) {
       .bind(3, lease.epoch);
 }
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
-
-/// One that ended here without a word, or is of an earlier start of this container.
-bool has_ended(std::int64_t pid) {
-  const auto id = static_cast<pid_t>(pid);
-  return id == getpid() || (kill(id, 0) != 0 && errno == ESRCH);
-}
-
 void require_free_name(Connection& connection, std::string_view worker, const std::string& host,
                        std::int64_t now) {
   Query row = connection.query(sql::find_worker);
   if (!row.bind(1, worker).step() || row.integer(2) <= now) return;
-  if (row.text(0) == host && has_ended(row.integer(1))) return;
+  // This process hasn't joined yet: one of its number is of an earlier start of this container.
+  if (row.text(0) == host && row.integer(1) == getpid()) return;
+  if (find_process(row.text(0), row.integer(1)) == WorkerProcess::ended) return;
   throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
                    std::string{row.text(0)} + ", process " + std::to_string(row.integer(1)) +
                    "); two of one name would take each other's partitions"};

@@ -189,7 +189,7 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
       examination.warn("workers",
                        worker.name + " is silent, with " + counted(worker.partitions, "partition") +
                            "; alive: " + life_of(worker),
-                       life_of(worker).starts_with("silent")
+                       worker.process == WorkerProcess::runs
                            ? "it can't write to the database, or hangs: see its log, and the space "
                              "on the disk; others take its partitions over when its leases end"
                            : "others take them over when its leases end; start it again if it was "

@@ -7,12 +7,7 @@
 
 #include <stela/framework/codec/json_writer.hpp>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <csignal>
 
 namespace stela::tool {
 namespace {
@@ -163,11 +158,8 @@ std::string way_to_settle(const std::string& call) {
 
 std::string life_of(const WorkerStatus& worker) {
   if (worker.is_alive) return "yes";
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  const bool is_here = worker.host == host.data();
-  const bool runs = is_here && (kill(static_cast<pid_t>(worker.pid), 0) == 0 || errno != ESRCH);
-  return runs ? "silent, its process runs" : is_here ? "no, its process has ended" : "no";
+  if (worker.process == WorkerProcess::runs) return "silent, its process runs";
+  return worker.process == WorkerProcess::ended ? "no, its process has ended" : "no";
 }
 
 std::int64_t waiting_in(const OutboxStatus& status) {

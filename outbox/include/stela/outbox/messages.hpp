@@ -107,13 +107,24 @@ struct PartitionStatus {
   std::optional<std::chrono::microseconds> flight_age = {};
 };
 
+/// What is known of a worker's process.
+enum class WorkerProcess : std::uint8_t {
+  runs,
+  ended,
+  /// It can't be seen from here.
+  unknown,
+};
+
 struct WorkerStatus {
   std::string name = {};
   std::string host = {};
   std::int64_t pid = 0;
   Timestamp started_at = {};
   Timestamp heartbeat_until = {};
+  /// Its heartbeat hasn't run out.
   bool is_alive = false;
+  /// A worker that runs and isn't alive hangs, or can't write to the database.
+  WorkerProcess process = WorkerProcess::unknown;
   int partitions = 0;
   /// How it saw its broker at its last heartbeat, in words; empty if it hasn't said.
   std::string broker = {};
