@@ -302,7 +302,9 @@ TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
 TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
   RawSqlite raw{db_};
   raw.run(
-      "INSERT INTO outbox_workers VALUES ('here', 'h', 1, 0, 4102444800000000, 'connected', 0),"
+      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker, "
+      "is_cut_off)"
+      " VALUES ('here', 'h', 1, 0, 4102444800000000, 'connected', 0),"
       " ('away', 'h', 2, 0, 4102444800000000, 'down: no server answers', 1)");
   EXPECT_THAT(outbox({"workers"}).out,
               AllOf(HasSubstr("connected"), HasSubstr("down: no server answers")));

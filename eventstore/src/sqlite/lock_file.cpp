@@ -95,7 +95,16 @@ std::string reason_of(int error) {
 
 }  // namespace
 
-LockFile::LockFile(const std::string& database) : database_{database}, path_{database + "-lock"} {
+struct flock byte_range(short type, std::int64_t from, std::int64_t length) noexcept {
+  struct flock range {};
+  range.l_type = type;
+  range.l_whence = SEEK_SET;
+  range.l_start = from;
+  range.l_len = length;
+  return range;
+}
+
+LockFile::LockFile(const std::string& database) : database_{database}, path_{path_of(database)} {
   OpenLockFiles::of_process().open(*this);
 }
 

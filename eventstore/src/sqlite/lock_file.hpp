@@ -1,10 +1,20 @@
 // The file beside a database that its locks are taken on.
 #pragma once
 
+#include <fcntl.h>
+
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace stela::sqlite {
+
+/// Bytes of the lock file from this one on are those of presences; those before it are of the line
+/// for the write lock.
+inline constexpr std::int64_t first_presence = std::int64_t{1} << 62;
+
+/// What `fcntl` is asked about `length` bytes; 0: up to the end.
+struct flock byte_range(short type, std::int64_t from, std::int64_t length) noexcept;
 
 /// An open lock file, of which a forked child has no copy: a lock belongs to whoever has the file
 /// open, and would outlive its holder in a helper that this forked.
@@ -17,6 +27,8 @@ class LockFile {
   ~LockFile();
   LockFile(const LockFile&) = delete;
   LockFile& operator=(const LockFile&) = delete;
+
+  static std::string path_of(const std::string& database) { return database + "-lock"; }
 
   /// Opens what is at its path now.
   void reopen();

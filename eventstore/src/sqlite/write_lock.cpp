@@ -26,18 +26,9 @@ void pause_for(nanoseconds time) noexcept {
   nanosleep(&wait, nullptr);
 }
 
-struct flock bytes(short type, long from, long length) noexcept {
-  struct flock range {};
-  range.l_type = type;
-  range.l_whence = SEEK_SET;
-  range.l_start = from;
-  range.l_len = length;
-  return range;
-}
-
 /// The first byte that somebody else has locked, or -1.
 long locked_byte(int file, long from, long length) noexcept {
-  struct flock range = bytes(F_WRLCK, from, length);
+  struct flock range = byte_range(F_WRLCK, from, length);
   const bool is_locked = fcntl(file, F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
   return is_locked ? range.l_start : -1;
 }
@@ -49,13 +40,13 @@ long locked_byte(int file, long from, long length) noexcept {
 class WriteLock::Turn {
  public:
   explicit Turn(WriteLock& lock) : lock_{lock}, place_{moment()} {
-    struct flock range = bytes(F_WRLCK, place_, 1);
+    struct flock range = byte_range(F_WRLCK, place_, 1);
     while (fcntl(file(), F_OFD_SETLK, &range) != 0 && (errno == EAGAIN || errno == EACCES)) {
       range.l_start = ++place_;
     }
   }
   ~Turn() {
-    struct flock range = bytes(F_UNLCK, place_, 1);
+    struct flock range = byte_range(F_UNLCK, place_, 1);
     fcntl(file(), F_OFD_SETLK, &range);
   }
   Turn(const Turn&) = delete;
@@ -112,7 +103,8 @@ bool WriteLock::try_lock() {
 
 void WriteLock::lock(std::chrono::milliseconds timeout) {
   if (!file_) return;
-  const bool is_line_empty = locked_byte(file_->descriptor(), first_turn_, 0) < 0;
+  const bool is_line_empty =
+      locked_byte(file_->descriptor(), first_turn_, first_presence - first_turn_) < 0;
   if (is_line_empty && try_lock()) return;
   Turn turn{*this};
   const auto began = steady_clock::now();

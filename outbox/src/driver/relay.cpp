@@ -156,7 +156,6 @@ class Relay::Driver final : public relay::Observer {
 
   void begin() {
     if (started_) return;
-    join();
     started_ = true;
     worker_.start();
     next_purge_ = now() + first_purge_after;
@@ -167,17 +166,6 @@ class Relay::Driver final : public relay::Observer {
     worker_.run_due();
   } catch (...) {
     // As if it had been killed: the leases run out.
-  }
-
-  void join() try {
-    store_->join(options_.worker, options_.heartbeat_ttl);
-  } catch (const UsageError&) {
-    throw;
-  } catch (const SchemaMismatch&) {
-    throw;
-  } catch (const Error& e) {
-    // A heartbeat comes later, or the store's trouble lasts and is told again.
-    on_incident({.kind = relay::Incident::Kind::store_trouble, .text = e.what()});
   }
 
   /// A little at a time: leases have to be renewed meanwhile.

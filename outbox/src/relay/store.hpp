@@ -163,10 +163,11 @@ class Store {
   virtual std::string store_id() const = 0;
 
   /// Notes that the worker lives for `ttl` from now and how it sees the broker, and removes workers
-  /// that have been dead for long. How many were removed.
+  /// that have been dead for long. How many were removed. UsageError if another worker of its name
+  /// lives, as far as can be seen.
   virtual int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                         const BrokerView& broker) = 0;
-  /// The worker leaves.
+  /// The worker leaves. Another one that has its name stays.
   virtual void leave(std::string_view worker) noexcept = 0;
   virtual Overview look(std::chrono::microseconds lease_ttl,
                         std::chrono::microseconds heartbeat_ttl) = 0;

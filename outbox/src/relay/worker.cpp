@@ -56,7 +56,7 @@ void Worker::run_due() {
   if (broker_ == Broker::connecting && now >= connecting_since_ + options_.publish_timeout) {
     drop_session("no answer while connecting", false);
   }
-  if (!stopping_ && now >= next_look_) look();
+  if (may_look() && now >= next_look_) look();
   for (auto& lane : lanes_) lane->on_time();
   pump();
   if (core_.session_failed) drop_session("the client refused a call", false);
@@ -94,7 +94,7 @@ Steady Worker::deadline() const {
   if (!started_ || stopped_) return never;
   if (unfinished_) return core_.now();
   Steady earliest = next_beat_;
-  if (!stopping_) earliest = std::min(earliest, next_look_);
+  if (may_look()) earliest = std::min(earliest, next_look_);
   if (broker_ == Broker::down) earliest = std::min(earliest, next_connect_);
   if (broker_ == Broker::connecting) {
     earliest = std::min(earliest, connecting_since_ + options_.publish_timeout);
@@ -147,7 +147,11 @@ void Worker::beat() {
     core_.counts.purged_workers +=
         core_.store.heartbeat(core_.worker, options_.heartbeat_ttl, {broker_state(), cut_off_});
     ++core_.counts.heartbeats;
+    has_name_ = true;
   } catch (const SchemaMismatch&) {
+    throw;
+  } catch (const UsageError&) {
+    has_name_ = false;
     throw;
   } catch (const Error& e) {
     // Sooner than usual: the lease must not run out over a busy database.

@@ -59,6 +59,8 @@ class Worker {
   /// It is cut off once it hasn't been connected for the length of a lease, and until it has been
   /// for a while.
   void judge_broker();
+  /// Nothing is taken before it is known that the worker's name is its own.
+  bool may_look() const noexcept { return has_name_ && !stopping_; }
   void look();
   void watch_membership(const Overview& overview);
   /// As long as some can reach the broker, those who can't do nothing.
@@ -90,6 +92,7 @@ class Worker {
   bool started_ = false;
   bool stopping_ = false;
   bool stopped_ = false;
+  bool has_name_ = false;
   bool unfinished_ = false;
   /// Where the next round of sending begins.
   std::size_t first_lane_ = 0;

@@ -148,14 +148,15 @@ OutboxStatus OutboxView::status() {
     }
     Query workers = connection.query(sql::status_of_workers);
     while (workers.step()) {
-      const std::string_view host = workers.text(1);
+      WorkerIdentity identity{.host = workers.text(1), .pid = workers.integer(2)};
+      if (!workers.is_null(8)) identity.presence = workers.integer(8);
       status.workers.push_back({.name = std::string{workers.text(0)},
-                                .host = std::string{host},
-                                .pid = workers.integer(2),
+                                .host = std::string{identity.host},
+                                .pid = identity.pid,
                                 .started_at = time_of(workers.integer(3)),
                                 .heartbeat_until = time_of(workers.integer(4)),
                                 .is_alive = workers.integer(4) > now,
-                                .process = find_process(host, workers.integer(2)),
+                                .process = find_process(store_.path(), identity),
                                 .partitions = static_cast<int>(workers.integer(5)),
                                 .broker = std::string{workers.text(6)},
                                 .is_cut_off = workers.integer(7) != 0});

@@ -60,18 +60,6 @@ Query& bind_lease(Query& query, const Lease& lease) {
       .bind(3, lease.epoch);
 }
 
-void require_free_name(Connection& connection, std::string_view worker, const std::string& host,
-                       std::int64_t now) {
-  Query row = connection.query(sql::find_worker);
-  if (!row.bind(1, worker).step() || row.integer(2) <= now) return;
-  // This process hasn't joined yet: one of its number is of an earlier start of this container.
-  if (row.text(0) == host && row.integer(1) == getpid()) return;
-  if (find_process(row.text(0), row.integer(1)) == WorkerProcess::ended) return;
-  throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
-                   std::string{row.text(0)} + ", process " + std::to_string(row.integer(1)) +
-                   "); two of one name would take each other's partitions"};
-}
-
 /// What can't be in a row of standing.sql, in words.
 std::string problem_of(const Query& row) {
   static constexpr std::pair<int, const char*> never_negative[] = {
@@ -95,7 +83,7 @@ void stop_damaged(Connection& connection, PartitionId partition, const std::stri
 
 }  // namespace
 
-RelayStore::RelayStore(sqlite::Store& store) : store_{store} {}
+RelayStore::RelayStore(sqlite::Store& store) : store_{store}, presence_{store.path()} {}
 
 std::int64_t RelayStore::now() const {
   return store_.core().now().time_since_epoch().count();
@@ -107,21 +95,18 @@ std::string RelayStore::store_id() const {
 
 // --- workers
 
-void RelayStore::join(std::string_view worker, std::chrono::microseconds ttl) {
-  const std::int64_t at = now();
-  const std::string host = host_name();
-  store_.core().writer().run_along(
-      [&](Connection& connection) {
-        require_free_name(connection, worker, host, at);
-        connection.query(sql::insert_worker)
-            .bind(1, worker)
-            .bind(2, host)
-            .bind(3, std::int64_t{getpid()})
-            .bind(4, at)
-            .bind(5, at + ttl.count())
-            .run();
-      },
-      Sync::none);
+void RelayStore::require_free_name(Connection& connection, std::string_view worker, std::int64_t at,
+                                   std::chrono::microseconds ttl) const {
+  Query row = connection.query(sql::find_worker);
+  if (!row.bind(1, worker).step()) return;
+  WorkerIdentity other{.host = row.text(0), .pid = row.integer(1)};
+  if (!row.is_null(2)) other.presence = row.integer(2);
+  const std::int64_t until = row.integer(3);
+  if (other.presence == presence_.number() || until <= at || until > at + 2 * ttl.count()) return;
+  if (find_process(store_.path(), other) == WorkerProcess::ended) return;
+  throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
+                   std::string{other.host} + ", process " + std::to_string(other.pid) +
+                   "); two of one name would take each other's partitions"};
 }
 
 int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl,
@@ -129,16 +114,19 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
   const std::int64_t at = now();
   const std::string host = host_name();
   int purged = 0;
+  presence_.renew();
   store_.core().writer().run_along(
       [&](Connection& connection) {
+        require_free_name(connection, worker, at, ttl);
         connection.query(sql::upsert_worker)
             .bind(1, worker)
             .bind(2, host)
             .bind(3, std::int64_t{getpid()})
-            .bind(4, at)
-            .bind(5, at + ttl.count())
-            .bind(6, broker.text)
-            .bind(7, std::int64_t{broker.is_cut_off})
+            .bind(4, presence_.number())
+            .bind(5, at)
+            .bind(6, at + ttl.count())
+            .bind(7, broker.text)
+            .bind(8, std::int64_t{broker.is_cut_off})
             .run();
         connection.query(sql::purge_workers)
             .bind(1, at - forgotten_after * ttl.count())
@@ -152,7 +140,9 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
 
 void RelayStore::leave(std::string_view worker) noexcept try {
   store_.core().writer().run_along(
-      [&](Connection& connection) { connection.query(sql::delete_worker).bind(1, worker).run(); },
+      [&](Connection& connection) {
+        connection.query(sql::delete_worker).bind(1, worker).bind(2, presence_.number()).run();
+      },
       Sync::none);
 } catch (const std::exception&) {
   // Its heartbeat runs out by itself.

@@ -4,6 +4,7 @@
 #include "relay/store.hpp"
 #include "sqlite/connection.hpp"
 #include "sqlite/pending_batch.hpp"
+#include "sqlite/presence.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 
@@ -20,9 +21,6 @@ class RelayStore : public relay::Store {
  public:
   /// `store` must outlive it.
   explicit RelayStore(sqlite::Store& store);
-
-  /// Takes the worker's name for this process. UsageError if a process that is alive has it.
-  void join(std::string_view worker, std::chrono::microseconds ttl);
 
   std::string store_id() const override;
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
@@ -50,6 +48,11 @@ class RelayStore : public relay::Store {
   sqlite::Store& store_;
 
  private:
+  void require_free_name(sqlite::Connection& connection, std::string_view worker, std::int64_t at,
+                         std::chrono::microseconds ttl) const;
+
+  /// Others see by it whether the workers that are told of here still run.
+  sqlite::Presence presence_;
   /// The newest generation that is known to have no undrained predecessor.
   std::int64_t open_generation_ = 0;
   std::shared_ptr<BatchMemory> memory_ = std::make_shared<BatchMemory>();

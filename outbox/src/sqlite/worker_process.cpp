@@ -1,5 +1,7 @@
 #include "sqlite/worker_process.hpp"
 
+#include "sqlite/presence.hpp"
+
 #include <unistd.h>
 
 #include <array>
@@ -14,9 +16,15 @@ std::string host_name() {
   return name.data();
 }
 
-WorkerProcess find_process(std::string_view host, std::int64_t pid) {
-  if (host != host_name()) return WorkerProcess::unknown;
-  const bool runs = kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH;
+WorkerProcess find_process(const std::string& path, const WorkerIdentity& worker) {
+  if (worker.presence) {
+    const auto lives = sqlite::Presence::lives(path, *worker.presence);
+    if (!lives) return WorkerProcess::unknown;
+    return *lives ? WorkerProcess::runs : WorkerProcess::ended;
+  }
+  // A worker of this process would have a presence: that one was, or is, in another container.
+  if (worker.host != host_name() || worker.pid == getpid()) return WorkerProcess::unknown;
+  const bool runs = kill(static_cast<pid_t>(worker.pid), 0) == 0 || errno != ESRCH;
   return runs ? WorkerProcess::runs : WorkerProcess::ended;
 }
 

@@ -4,6 +4,7 @@
 #include <stela/outbox/messages.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,16 @@ namespace stela::outbox {
 /// "unknown" if it has no name.
 std::string host_name();
 
-/// Of the process `pid` on `host`.
-WorkerProcess find_process(std::string_view host, std::int64_t pid);
+/// Who a worker is, as its row tells.
+struct WorkerIdentity {
+  std::string_view host = {};
+  std::int64_t pid = 0;
+  /// Unset for a worker of an older Stela: then host and pid have to do, which say nothing of
+  /// another container.
+  std::optional<std::int64_t> presence = {};
+};
+
+/// Of a worker of the database at `path`.
+WorkerProcess find_process(const std::string& path, const WorkerIdentity& worker);
 
 }  // namespace stela::outbox

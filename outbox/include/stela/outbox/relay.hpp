@@ -51,7 +51,11 @@ struct RelayTick {
 /// when it stops. Any number of them, in any number of processes, share one outbox. `tick` and
 /// `run` wait out trouble with the store and the broker, but throw SchemaMismatch once a newer
 /// Stela has migrated the database and shut out this one: its leases run out, and a newer relay
-/// takes over.
+/// takes over. They throw UsageError if another relay works under this one's name, in this process
+/// or another: its first heartbeat takes the name, and each later one looks at it again.
+/// Nothing else is taken before. A name is free once its relay has been silent for `heartbeat_ttl`,
+/// and at once if it has ended, however it ended: a relay that lives has a byte of the database's
+/// lock file locked, which is seen from every container.
 /// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {
  public:
@@ -64,13 +68,11 @@ class STELA_OUTBOX_EXPORT Relay {
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// Publishes what waits now, and returns when nothing more can be done at once. UsageError, the
-  /// first time, if another process works under this worker's name.
+  /// Publishes what waits now, and returns when nothing more can be done at once.
   RelayTick tick();
 
-  /// Relays until `stop` is requested (UsageError as for `tick`); then waits for what is in flight,
-  /// and hands everything over. A commit of this process wakes it at once, one of another process
-  /// within milliseconds.
+  /// Relays until `stop` is requested; then waits for what is in flight, and hands everything over.
+  /// A commit of this process wakes it at once, one of another process within milliseconds.
   void run(std::stop_token stop);
 
   /// Called by `run`, on its thread, after whatever it did and at least once in each idle_backoff.

@@ -1,1 +1,2 @@
-DELETE FROM outbox_workers WHERE worker = ?1
+-- Unless its name is another's by now.
+DELETE FROM outbox_workers WHERE worker = ?1 AND presence = ?2

@@ -1,1 +1,1 @@
-SELECT host, pid, heartbeat_until FROM outbox_workers WHERE worker = ?1
+SELECT host, pid, presence, heartbeat_until FROM outbox_workers WHERE worker = ?1
