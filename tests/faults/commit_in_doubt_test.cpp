@@ -99,7 +99,9 @@ TEST(CommitInDoubt, StopsTheStoreFromWritingUntilItIsReopened) {
   append(store, "order-1", "{}");
   trial.arm();
   EXPECT_EQ(trial.append(store, Trial::one_event("order-1")), ErrorCode::commit_in_doubt);
-  EXPECT_THAT(trial.last_error(), HasSubstr("append again under the same append_id"));
+  EXPECT_THAT(trial.last_error(),
+              HasSubstr("reopen the store and append again under the same append_id; without one, "
+                        "read the stream first"));
 
   const StreamId stream = StreamId::parse("order-1");
   const auto refusal = HasSubstr("store_failed: an earlier commit is in doubt");

@@ -357,11 +357,11 @@ void Writer::commit() {
         fail(connection_->handle(), code, "the commit");
       failure_ = std::string{"an earlier commit is in doubt ("} +
                  sqlite3_errmsg(connection_->handle()) +
-                 "); reopen the store and look whether it stands";
+                 "); reopen the store, and read whether it stands";
       throw CommitInDoubt{std::string{"the commit failed: "} +
                           sqlite3_errmsg(connection_->handle()) +
-                          "; it may or may not stand after the store is reopened; append again "
-                          "under the same append_id, or look"};
+                          "; it may or may not stand; reopen the store and append again under "
+                          "the same append_id; without one, read the stream first"};
     }
   }
   heads_.commit();
