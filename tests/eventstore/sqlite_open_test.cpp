@@ -58,6 +58,7 @@ TEST(SqliteOpen, SaysWhatIsWrongWithAPath) {
   };
   EXPECT_THAT(message_of<UsageError>(opening("")), HasSubstr("empty"));
   EXPECT_THAT(message_of<StoreFailed>(opening(dir.path().string())), HasSubstr("is a folder"));
+  EXPECT_THAT(message_of<StoreFailed>(opening("/dev/null")), HasSubstr("'/dev/null' is a device"));
   EXPECT_THAT(message_of<StoreFailed>(opening(dir.file("no/such/shop.db"))),
               HasSubstr("there is no folder"));
   EXPECT_THAT(message_of<StoreFailed>(opening(dir.file("shop.db"), {.create = false})),

@@ -86,6 +86,12 @@ TEST_F(ToolCheckpoint, TellsOfAConnectionThatUsesTheEmptyLog) {
   EXPECT_EQ(checkpoint({"--json"}).out, "{\"complete\":false,\"pages_left\":0}\n");
 }
 
+TEST_F(ToolCheckpoint, SaysThatADeviceIsNoDatabase) {
+  const Ran ran = run({"checkpoint", "--db", "/dev/null"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("'/dev/null' is a device"));
+}
+
 TEST_F(ToolCheckpoint, TellsOfAWriter) {
   other_->run("BEGIN IMMEDIATE");
   const Ran ran = checkpoint();

@@ -169,6 +169,9 @@ void check_path(const std::string& path, const Options& options) {
   if (fs::is_directory(status)) {
     throw StoreFailed{"'" + path + "' is a folder; name a file in it"};
   }
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw StoreFailed{"'" + path + "' is a device, a pipe or a socket; name a file"};
+  }
   if (!fs::exists(status)) {
     if (!options.create || options.read_only)
       throw StoreFailed{"there is no database '" + path + "'"};
