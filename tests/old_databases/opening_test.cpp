@@ -7,7 +7,7 @@
 #include "tool/program.hpp"
 
 #include <stela/eventstore/transfer.hpp>
-#include <stela/nats/inbox.hpp>
+#include <stela/nats/consumer.hpp>
 #include <stela/outbox/verify.hpp>
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ void migrate_all(const std::string& path) {
   auto store = sqlite::open(path);
   const Outbox outbox{store, {.enable = Enable::from_now}};
   const Projections projections{store};
-  const nats::Inbox inbox{store};
+  const nats::Consumer consumer{store, {.name = "anybody"}};
 }
 
 /// All that Stela made, but not the tables and views of applications and their projectors.

@@ -3,6 +3,9 @@
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
+#include <stela/eventstore.hpp>
+#include <stela/nats/consumer.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,8 +20,8 @@ class ToolInbox : public testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});
-    run_well({"inbox", "status", "--db", db_});
-    RawSqlite{db_}.run("INSERT INTO inbox_consumers VALUES (1, 'billing', 0)");
+    auto store = sqlite::open(db_);
+    const nats::Consumer billing{store, {.name = "billing"}};
   }
   /// As a consumer leaves it: order-1 fails, and two more of it wait.
   void hold(std::chrono::seconds ago) {
@@ -75,6 +78,20 @@ TEST_F(ToolInbox, ReleasesAHeldStream) {
   const Ran other = inbox({"release", "2"});
   EXPECT_EQ(other.code, 3);
   EXPECT_THAT(other.err, HasSubstr("there is no held stream 2"));
+}
+
+TEST_F(ToolInbox, PutsNoTablesIntoADatabaseWithoutAnInbox) {
+  const std::string shop = dir_.file("shop.db");
+  run_well({"migrate", "--db", shop});
+  for (const std::string command : {"status", "list", "held", "gaps"}) {
+    EXPECT_EQ(run_well({"inbox", command, "--db", shop, "--json"}), "") << command;
+  }
+  EXPECT_EQ(run_well({"inbox", "check", "--db", shop}).substr(0, 2), "OK");
+  EXPECT_EQ(run({"inbox", "retry", "1", "--db", shop}).code, 3);
+  EXPECT_EQ(run({"inbox", "release", "1", "--db", shop}).code, 3);
+
+  EXPECT_EQ(RawSqlite{shop}.integer("SELECT count(*) FROM sqlite_schema WHERE name LIKE 'inbox%'"),
+            0);
 }
 
 TEST_F(ToolInbox, RaisesAnAlarm) {

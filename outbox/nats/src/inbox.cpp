@@ -15,9 +15,24 @@ Timestamp time_of(std::int64_t microseconds) {
   return Timestamp{std::chrono::microseconds{microseconds}};
 }
 
+bool has_inbox(Connection& connection) {
+  Query query = connection.query(sql::has_inbox);
+  query.step();
+  return query.integer(0) != 0;
+}
+
+/// Where there is no inbox, there is nothing to read.
+template <class Work>
+void read(sqlite::Store& store, Work&& work) {
+  store.core().reading().read([&](Connection& connection) {
+    if (has_inbox(connection)) work(connection);
+  });
+}
+
 bool change_letter(sqlite::Store& store, std::string_view statement, std::int64_t letter) {
   bool found = false;
   store.core().writer().run_statements([&](Connection& connection) {
+    if (!has_inbox(connection)) return;
     connection.query(statement).bind(1, letter).run();
     found = sqlite3_changes(connection.handle()) == 1;
   });
@@ -27,12 +42,14 @@ bool change_letter(sqlite::Store& store, std::string_view statement, std::int64_
 }  // namespace
 
 Inbox::Inbox(sqlite::Store& store) : store_{store} {
-  migrate_inbox(store);
+  bool is_there = false;
+  read(store, [&](Connection&) { is_there = true; });
+  if (is_there) migrate_inbox(store);
 }
 
 std::vector<DeadLetter> Inbox::dead_letters(const InboxQuery& query) {
   std::vector<DeadLetter> letters;
-  store_.core().reading().read([&](Connection& connection) {
+  read(store_, [&](Connection& connection) {
     Query rows = connection.query(sql::list_dead_letters);
     rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
     while (rows.step()) {
@@ -62,7 +79,7 @@ bool Inbox::discard(std::int64_t letter) {
 
 std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
   std::vector<Gap> gaps;
-  store_.core().reading().read([&](Connection& connection) {
+  read(store_, [&](Connection& connection) {
     Query rows = connection.query(sql::list_gaps);
     rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
     while (rows.step()) {
@@ -80,7 +97,7 @@ std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
 
 std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
   std::vector<HeldStream> streams;
-  store_.core().reading().read([&](Connection& connection) {
+  read(store_, [&](Connection& connection) {
     Query rows = connection.query(sql::list_held);
     rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
     while (rows.step()) {
@@ -105,6 +122,7 @@ std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
 bool Inbox::release(std::int64_t held, Release how) {
   bool found = false;
   store_.core().writer().run_statements([&](Connection& connection) {
+    if (!has_inbox(connection)) return;
     connection.query(sql::release_held)
         .bind(1, held)
         .bind(2, how == Release::skip ? "skip" : "retry")
@@ -117,7 +135,7 @@ bool Inbox::release(std::int64_t held, Release how) {
 
 std::vector<ConsumerStatus> Inbox::status() {
   std::vector<ConsumerStatus> all;
-  store_.core().reading().read([&](Connection& connection) {
+  read(store_, [&](Connection& connection) {
     Query rows = connection.query(sql::count_inbox);
     while (rows.step()) {
       ConsumerStatus status{.consumer = std::string{rows.text(0)},

@@ -99,7 +99,8 @@ struct InboxQuery {
 /// Threads: any number at once.
 class STELA_NATS_EXPORT Inbox {
  public:
-  /// Makes the tables if they aren't there. `store` must outlive the inbox.
+  /// Brings tables of an older Stela up to date. Consumers make them: without them the inbox is
+  /// empty. `store` must outlive it.
   explicit Inbox(sqlite::Store& store);
 
   /// In the order in which they were given up.
