@@ -141,7 +141,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
       if (owner_.is_this()) checkpoints_.run_if_due();
     }
     end(group, State::committed);
-    report_commit(group, settings_.clock->steady_now() - began);
+    report_commit(group, began);
   } catch (const CommitInDoubt&) {
     end(group, State::in_doubt, std::current_exception());
   } catch (...) {
@@ -311,22 +311,25 @@ void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
   if (full != synchronous_) set_synchronous(full);
   connection_->query(begin_sql).run();
+  begin_ = mark();
+  try {
+    look_around();
+  } catch (...) {
+    roll_back();
+    throw;
+  }
+  begin_ = mark();
+}
+
+void Writer::look_around() {
   kinds_.begin();
   now_ = settings_.clock->now();
   const unsigned version = connection_->data_version();
-  if (!known_ || version != seen_version_) {
-    known_ = false;
-    begin_ = mark();
-    try {
-      refresh();
-    } catch (...) {
-      roll_back();
-      throw;
-    }
-    seen_version_ = version;
-    known_ = true;
-  }
-  begin_ = mark();
+  if (known_ && version == seen_version_) return;
+  known_ = false;
+  refresh();
+  seen_version_ = version;
+  known_ = true;
 }
 
 void Writer::refresh() {
@@ -389,18 +392,21 @@ void Writer::go_back_to(const Mark& mark) noexcept {
 }
 
 void Writer::report_commit(std::span<CommitQueue::Ticket* const> group,
-                           std::chrono::nanoseconds took) const noexcept {
+                           std::chrono::steady_clock::time_point began) const noexcept try {
   MetricSink& metrics = *conventions().metrics;
   const std::int64_t events = last_sequence_ - begin_.last_sequence;
   if (events == 0) return;
   const auto written = std::count_if(group.begin(), group.end(), [](CommitQueue::Ticket* member) {
     return work_of(member).error == nullptr;
   });
+  const auto took = settings_.clock->steady_now() - began;
   metrics.count("stela_store_commits_total", 1, {});
   metrics.count("stela_store_writes_total", written, {});
   metrics.count("stela_store_events_total", events, {});
   metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
   metrics.gauge("stela_store_wal_pages", checkpoints_.log_pages(), {});
+} catch (...) {
+  // The commit stands, whether or not it can be told of.
 }
 
 CheckpointResult Writer::checkpoint() {

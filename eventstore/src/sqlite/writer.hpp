@@ -170,6 +170,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void check_place() const;
   void execute_in_transaction(std::span<CommitQueue::Ticket* const> group);
   void begin(Sync sync);
+  /// What time it is, and what others wrote since the last transaction.
+  void look_around();
   void commit();
   void roll_back() noexcept;
   Mark mark() const noexcept { return {heads_.mark(), kinds_.mark(), last_sequence_}; }
@@ -189,7 +191,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void refresh();
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
-                     std::chrono::nanoseconds took) const noexcept;
+                     std::chrono::steady_clock::time_point began) const noexcept;
   [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
   void close() noexcept;
 
