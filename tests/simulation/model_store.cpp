@@ -39,7 +39,10 @@ std::string ModelStore::id() const {
 }
 
 std::string_view ModelStore::payload_of(std::int64_t bytes) {
-  static const std::string longest = std::string(64 * 1024, ' ') + "{}";
+  static const std::string longest = [] {
+    std::string text(64 * 1024, ' ');
+    return text.append("{}");
+  }();
   return std::string_view{longest}.substr(longest.size() - static_cast<std::size_t>(bytes));
 }
 
