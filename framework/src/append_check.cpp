@@ -13,6 +13,9 @@ void check_append(const AppendRequest& request) {
     throw UsageError{"an append id is at most 128 bytes long"};
   }
   for (const StreamAppend& append : request.streams) {
+    if (append.stream.name().empty()) {
+      throw UsageError{"the stream id is empty: was it moved from?"};
+    }
     for (const NewEvent& event : append.events) {
       if (!is_valid_event_name(event.type) || event.schema_version < 1) {
         throw UsageError{"'" + std::string{event.type.substr(0, 128)} + "' v" +

@@ -1,4 +1,8 @@
+#include "support/histories.hpp"
+#include "support/messages.hpp"
+
 #include <stela/framework/stream_id.hpp>
+#include <stela/testing/memory_store.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,6 +11,7 @@ namespace stela {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Lt;
 using ::testing::SizeIs;
 
@@ -65,6 +70,25 @@ TEST(StreamId, ShowsOnlyTheBeginningOfALongName) {
   std::string umlauts;
   for (int i = 0; i < 100; ++i) umlauts += "ä";
   EXPECT_THAT(refusal_of(umlauts), HasSubstr("ä…'"));
+}
+
+TEST(StreamId, IsEmptyAndNamesNoStreamOnceItIsMovedFrom) {
+  StreamId id = StreamId::parse("order-1");
+  const StreamId taken = std::move(id);
+
+  // NOLINTBEGIN(bugprone-use-after-move): what a mistake of that kind comes to.
+  EXPECT_EQ(id.name(), "");
+  EXPECT_EQ(id.category(), "");
+  EXPECT_EQ(id.key(), "");
+  testing::MemoryStore store;
+  const NewEvent event{"order.noted", 1, true, "{}"};
+  const StreamAppend append{id, ExpectedVersion::any(), {&event, 1}};
+  EXPECT_THAT(test::message_of<UsageError>([&] {
+                store.append({.streams = {&append, 1}});
+              }),
+              HasSubstr("the stream id is empty: was it moved from?"));
+  // NOLINTEND(bugprone-use-after-move)
+  EXPECT_THAT(test::lines(store.read_all()), IsEmpty());
 }
 
 TEST(Id, StandsForAStreamOfItsCategory) {

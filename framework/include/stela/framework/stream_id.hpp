@@ -18,6 +18,7 @@ namespace stela {
 /// dash of a name ends it and every name can be taken apart again.
 /// key: 1 to 190 bytes of UTF-8 without control characters and without spaces. Whatever fits is
 /// accepted as it is: a UUID, an e-mail address, a number.
+/// One that was moved from is empty, and nothing can be appended under it.
 class STELA_FRAMEWORK_EXPORT StreamId {
  public:
   static constexpr std::size_t max_category_size = 64;
@@ -32,7 +33,7 @@ class STELA_FRAMEWORK_EXPORT StreamId {
     return std::string_view{name_}.substr(0, category_size_);
   }
   std::string_view key() const noexcept {
-    return std::string_view{name_}.substr(category_size_ + 1);
+    return name_.empty() ? std::string_view{} : std::string_view{name_}.substr(category_size_ + 1);
   }
 
   friend bool operator==(const StreamId& a, const StreamId& b) noexcept {
