@@ -26,6 +26,8 @@ void check(Trouble trouble, const StreamId& stream) {
                    "is stored");
     case Trouble::not_noted:
       refuse_using(stream, "was saved, but an error after the commit kept it from noting that");
+    case Trouble::half_applied:
+      refuse_using(stream, "recorded an event that its state failed to apply");
   }
 }
 

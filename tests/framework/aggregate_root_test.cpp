@@ -56,8 +56,12 @@ struct Picky {
   template <class Archive>
   void serialize(Archive&) {}
 };
+/// Refuses its second event, when it has counted it.
 struct PickyState {
-  void apply(const Picky&) { throw std::runtime_error{"not this one"}; }
+  std::int64_t done = 0;
+  void apply(const Picky&) {
+    if (++done > 1) throw std::runtime_error{"not this one"};
+  }
 };
 class PickyAggregate : public AggregateRoot<PickyState, EventSet<Picky>> {
  public:
@@ -66,11 +70,31 @@ class PickyAggregate : public AggregateRoot<PickyState, EventSet<Picky>> {
   void act() { record(Picky{}); }
 };
 
-TEST(AggregateRoot, KeepsNoEventThatItsStateRefuses) {
+TEST(AggregateRoot, CanBeUsedNoMoreOnceItsStateRefusedAnEvent) {
+  testing::MemoryStore store;
   PickyAggregate aggregate{StreamId::of("picky", "1")};
+  aggregate.act();
 
   EXPECT_THROW(aggregate.act(), std::runtime_error);
-  EXPECT_THAT(aggregate.changes(), IsEmpty());
+
+  const auto load_again = HasSubstr("'picky-1' recorded an event that its state failed to apply");
+  EXPECT_THAT(message_of<UsageError>([&] { (void)aggregate.state(); }), load_again);
+  EXPECT_THAT(message_of<UsageError>([&] { (void)aggregate.changes(); }), load_again);
+  EXPECT_THAT(message_of<UsageError>([&] { aggregate.act(); }), load_again);
+  EXPECT_THAT(message_of<UsageError>([&] { Repository<PickyAggregate>{store}.save(aggregate); }),
+              load_again);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{});
+}
+
+TEST(AggregateRoot, CanBeUsedNoMoreOnceItsStateRefusedAnEventInTheMiddleOfASave) {
+  testing::MemoryStore store;
+  PickyAggregate aggregate{StreamId::of("picky", "1")};
+  aggregate.act();
+  const Subscription listening = store.on_commit([&](const CommitNotice&) { aggregate.act(); });
+
+  Repository<PickyAggregate>{store}.save(aggregate);
+
+  EXPECT_THAT(message_of<UsageError>([&] { (void)aggregate.state(); }), HasSubstr("load it again"));
 }
 
 TEST(AggregateRoot, RecordsNothingInsideAReplay) {

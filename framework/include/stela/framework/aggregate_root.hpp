@@ -58,7 +58,8 @@ consteval bool check_state() {
 /// unsaved again, behind the version from before, and what was loaded can't be used. A savepoint
 /// (`transact` on a transaction) that is rolled back does the same. An aggregate that can't be used
 /// answers everything with a UsageError, and has to be loaded again: also after a commit that is in
-/// doubt, and after a save under an append id that had stored something else.
+/// doubt, after a save under an append id that had stored something else, and after an `apply` that
+/// threw out of `record`.
 ///
 /// Threads: one at a time.
 template <class State, class Events>
@@ -97,7 +98,8 @@ class AggregateRoot {
 
  protected:
   /// Applies the event to the state and keeps it for `save`. UsageError inside a replay, and on a
-  /// historical aggregate.
+  /// historical aggregate. What `apply` throws is thrown on, and the aggregate can't be used any
+  /// more: its state may be half changed.
   template <class E>
   void record(E event) {
     static_assert(Events::template contains<E>,
@@ -109,7 +111,7 @@ class AggregateRoot {
     try {
       state_.apply(std::as_const(std::get<E>(changes_.back())));
     } catch (...) {
-      changes_.pop_back();
+      standing_.set_trouble(detail::Trouble::half_applied);
       throw;
     }
   }

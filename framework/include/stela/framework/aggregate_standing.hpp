@@ -36,6 +36,8 @@ enum class Trouble : std::uint8_t {
   append_id_repeated,
   /// It was saved, and what went wrong after that kept it from knowing.
   not_noted,
+  /// Its state threw while it applied an event: it may be half changed.
+  half_applied,
 };
 
 /// Marks of loads and saves in transactions that hadn't ended then, oldest first, each with the
@@ -65,7 +67,10 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   /// `count` changes more than before are saved.
   void mark_saved(std::shared_ptr<const TransactionOutcome> outcome, std::size_t count,
                   StreamVersion version);
-  void set_trouble(Trouble trouble) noexcept { trouble_ = trouble; }
+  /// What becomes of a save mends no state.
+  void set_trouble(Trouble trouble) noexcept {
+    if (trouble_ != Trouble::half_applied) trouble_ = trouble;
+  }
 
  private:
   struct Mark {
