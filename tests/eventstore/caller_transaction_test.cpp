@@ -38,6 +38,9 @@ class CallerTransaction : public ::testing::Test {
   static test::RawSqlite sql(Transaction& transaction) {
     return test::RawSqlite{sqlite::handle(transaction)};
   }
+  void sql_of_its_own(const std::string& statement) {
+    store->transact([&](Transaction& transaction) { sql(transaction).run(statement); });
+  }
   std::vector<std::string> orders() {
     return test::RawSqlite{path}.rows("SELECT id, total FROM orders ORDER BY id");
   }
@@ -233,6 +236,45 @@ TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBack) {
 
   append(*store, "order-1", {{"shipped", 1, true, "{}"}});
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 shipped {}"));
+}
+
+TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindAStatementThatRolledBack) {
+  sql_of_its_own("INSERT INTO orders VALUES ('1', 100)");
+  std::string refused;
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                append(transaction, "order-1");
+                test::RawSqlite user = sql(transaction);
+                EXPECT_THROW(user.run("INSERT OR ROLLBACK INTO orders VALUES ('1', 200)"),
+                             std::runtime_error);
+                refused = message_of<std::runtime_error>(
+                    [&] { user.run("INSERT INTO orders VALUES ('2', 200)"); });
+              }),
+              HasSubstr("the work ended the transaction"));
+
+  EXPECT_THAT(refused, HasSubstr("constraint failed"));
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+  EXPECT_THAT(events(), IsEmpty());
+  sql_of_its_own("INSERT INTO orders VALUES ('3', 300)");
+  EXPECT_THAT(orders(), ElementsAre("1|100", "3|300"));
+}
+
+TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindACallersCommit) {
+  error_of([&](Transaction& transaction) {
+    test::RawSqlite user = sql(transaction);
+    user.run("INSERT INTO orders VALUES ('1', 100); COMMIT");
+    EXPECT_THROW(user.run("INSERT INTO orders VALUES ('2', 200)"), std::runtime_error);
+  });
+
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+}
+
+TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBackAndBeginsAnother) {
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                sql(transaction).run("ROLLBACK; BEGIN; INSERT INTO orders VALUES ('1', 100)");
+              }),
+              HasSubstr("the work ended the transaction"));
+
+  EXPECT_THAT(orders(), IsEmpty());
 }
 
 TEST_F(CallerTransaction, RefusesAnAppendBehindItsEnd) {

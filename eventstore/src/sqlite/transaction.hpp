@@ -34,10 +34,7 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
     return writer_.stream_number(stream);
   }
   /// For whoever hands the connection to the user.
-  sqlite3* lend() noexcept {
-    writer_.distrust();
-    return connection().handle();
-  }
+  sqlite3* lend() noexcept { return writer_.lend(); }
 
  private:
   void read(FunctionRef<void(Connection&)> work) override { work(connection()); }

@@ -223,9 +223,15 @@ void Writer::carry_out(WriteWork& work) {
   if (distrusted_) refuse_left_running(connection_->handle());
 }
 
+sqlite3* Writer::lend() noexcept {
+  distrust();
+  lent_.watch(connection_->handle());
+  return connection_->handle();
+}
+
 bool Writer::is_transaction_over() const noexcept {
   // Who was lent the connection may have ended it and begun another.
-  return !connection_->in_transaction() ||
+  return !connection_->in_transaction() || lent_.is_over() ||
          (distrusted_ && connection_->data_version() != seen_version_);
 }
 
@@ -249,6 +255,7 @@ void Writer::check_transaction() {
 void Writer::end_distrust() noexcept {
   if (!owner_.is_this() || !std::exchange(distrusted_, false)) return;
   known_ = false;
+  lent_.let_go(connection_->handle());
   end_left_running(connection_->handle());
 }
 

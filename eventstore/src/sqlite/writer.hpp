@@ -8,6 +8,7 @@
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
 #include "sqlite/stream_heads.hpp"
+#include "sqlite/transaction_end.hpp"
 #include "sqlite/write_lock.hpp"
 
 #include <stela/eventstore/checkpoint.hpp>
@@ -147,6 +148,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// The caller may have changed anything: nothing that is known of the database still holds.
   void distrust() noexcept { distrusted_ = true; }
+  /// The connection, for SQL of the caller's own until the transaction ends.
+  sqlite3* lend() noexcept;
 
  private:
   struct RequiredParticipant {
@@ -225,6 +228,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// The work that is being carried out.
   WriteWork* running_ = nullptr;
   bool distrusted_ = false;
+  TransactionEnd lent_;
   bool synchronous_ = false;
   bool appending_ = false;
   /// Set once a commit is in doubt: this store must be reopened.

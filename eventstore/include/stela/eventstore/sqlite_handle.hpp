@@ -9,9 +9,11 @@ struct sqlite3;
 namespace stela::sqlite {
 
 /// The connection that `transaction` is open on. What is done through it commits or rolls back with
-/// the events. Don't begin, commit or roll back through it, don't write to Stela's tables, and
-/// don't keep it. A statement of yours that is still running when the work ends fails it with
-/// UsageError, and is reset. UsageError if the transaction isn't one of an SQLite store.
+/// the events. Don't begin, commit or roll back through it, don't write to Stela's tables, set no
+/// commit or rollback hook, and don't keep it. Work that ends the transaction, be it by INSERT OR
+/// ROLLBACK, fails with UsageError, and SQLite refuses what it writes after that. A statement of
+/// yours that is still running when the work ends fails it with UsageError, and is reset.
+/// UsageError if the transaction isn't one of an SQLite store.
 STELA_EVENTSTORE_EXPORT sqlite3* handle(Transaction& transaction);
 
 }  // namespace stela::sqlite
