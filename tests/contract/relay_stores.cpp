@@ -18,7 +18,7 @@ struct Model final : RelaySubject {
     truth.know_store(store.id());
   }
 
-  void append(int stream) override { store.append(stream, true); }
+  void append(int stream) override { store.append(stream, true, 2); }
   std::unique_ptr<relay::Store> port() override { return store.port(); }
   relay::Operations& operations() override { return store; }
   std::int64_t number(int stream) const override { return stream; }
