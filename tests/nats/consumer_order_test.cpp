@@ -86,6 +86,27 @@ TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
   EXPECT_THAT(ledger.lines(), IsEmpty());
 }
 
+TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
+  auto store = sqlite::open(dir.file("older.db"));
+  const auto ship = [](sqlite::Store& into) {
+    UnitOfWork unit{into};
+    unit.append(StreamId::parse("parcel-7"), ExpectedVersion::any(), OrderShipped{"dhl"});
+    unit.commit();
+  };
+  ship(store);
+  ship(store);
+  test::Shop older{dir.file("older.db"), server.url(), {.enable = Enable::from_now}};
+  ship(older.store);
+  ship(older.store);
+  older.publish();
+  const auto consumer = make_consumer(defaults());
+
+  EXPECT_EQ(consumer->poll().handled, 2);
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-7@3 order.shipped", "parcel-7@4 order.shipped"));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
 TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {
   shop.publish();
   make_durable(100s);

@@ -107,6 +107,7 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
 
 void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
                               std::span<PendingMessage> wanted) {
+  first_published_ = connection.integer(std::string{sql::first_published}).value_or(1);
   EventRows rows{connection, kinds, memory_->names};
   while (!wanted.empty() && cut_ == nullptr) {
     std::size_t count = 1;
@@ -129,7 +130,11 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
     if (at == run.size()) break;
     if (run[at].sequence.value() != sequence) continue;
     try {
-      if (keep(run[at], rows.read(query))) continue;
+      StoredEvent event = rows.read(query);
+      if (!was_published(rows.connection, query.integer(1), event.published_before)) {
+        event.published_before = {};
+      }
+      if (keep(run[at], event)) continue;
       cut_ = &run[at];
       return;
     } catch (const CorruptEvent& e) {
@@ -137,6 +142,14 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
       run[at].problem = e.what();
     }
   }
+}
+
+bool SqliteBatch::was_published(Connection& connection, std::int64_t stream,
+                                StreamVersion version) const {
+  if (first_published_ <= 1 || version.value() == 0) return true;
+  Query query = connection.query(sql::is_published);
+  query.bind(1, stream).bind(2, version.value()).bind(3, first_published_).step();
+  return query.integer(0) != 0;
 }
 
 bool SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {

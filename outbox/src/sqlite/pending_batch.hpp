@@ -49,6 +49,8 @@ class SqliteBatch final : public relay::PendingBatch {
   void read_events(sqlite::Connection& connection, sqlite::KindTable& kinds,
                    std::span<relay::PendingMessage> messages);
   void read_run(sqlite::EventRows& rows, std::span<relay::PendingMessage> run);
+  bool was_published(sqlite::Connection& connection, std::int64_t stream,
+                     StreamVersion version) const;
   /// False if it is too much with those that are kept.
   bool keep(relay::PendingMessage& message, const StoredEvent& event);
   EventPage& add_page();
@@ -63,6 +65,8 @@ class SqliteBatch final : public relay::PendingBatch {
   std::vector<Kept> kept_;
   std::shared_ptr<BatchMemory> memory_;
   bool anything_parked_ = false;
+  /// What is older was there before the outbox, and stayed unpublished.
+  std::int64_t first_published_ = 1;
   std::int64_t bytes_left_ = INT64_MAX;
   /// The first message that is too much.
   const relay::PendingMessage* cut_ = nullptr;

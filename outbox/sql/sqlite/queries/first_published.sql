@@ -1,0 +1,1 @@
+SELECT min(first_sequence) FROM outbox_generations
