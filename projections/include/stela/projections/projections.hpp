@@ -152,8 +152,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
   detail::Registration rolling(P projector, Before before) const {
     static_assert(P::projector_type.name == Before::projector_type.name &&
                       P::projector_type.version > Before::projector_type.version,
-                  "stela: add_rolling and add_inline_rolling take a projector and then an older "
-                  "version of it, of the same name");
+                  "stela: a projector that rolls out takes an older version of itself, of the same "
+                  "name");
     detail::Registration made = registration(std::move(projector));
     made.before = std::make_shared<detail::Registration>(registration(std::move(before)));
     return made;

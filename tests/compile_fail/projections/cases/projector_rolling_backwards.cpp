@@ -1,4 +1,4 @@
-// stela: add_rolling and add_inline_rolling take a projector and then an older version of it, of the same name
+// stela: a projector that rolls out takes an older version of itself, of the same name
 #include "../domain.hpp"
 
 template <int version>
