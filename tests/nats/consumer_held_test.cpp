@@ -415,6 +415,7 @@ TEST_F(Holding, NeedsAStreamThatKeepsItsMessages) {
 }
 
 TEST_F(Holding, IsNotOverlookedByAConsumerOfTheFirstRelease) {
+  { const auto makes_the_inbox = make_consumer(defaults()); }
   test::RawSqlite raw{ledger.store.path()};
 
   // As 0.1.0 notes what it has handled.

@@ -77,7 +77,9 @@ std::optional<std::uint64_t> mount_of(const fs::path& path) {
 void check_is_no_mount(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::weakly_canonical(path, error);
-  if (error || mount_of(real) == mount_of(real.parent_path()) || !fs::exists(real, error)) return;
+  // One that isn't there, or that somebody makes just now, isn't mounted.
+  const auto of_file = error ? std::nullopt : mount_of(real);
+  if (!of_file || of_file == mount_of(real.parent_path()).value_or(*of_file)) return;
   throw StoreFailed{"'" + path +
                     "' is mounted alone, and its log and its lock aren't: whoever opens the file "
                     "where it comes from would overwrite what is committed; mount the folder that "
