@@ -1,6 +1,8 @@
 // The file beside a database that its locks are taken on.
 #pragma once
 
+#include <stela/eventstore/export.hpp>
+
 #include <fcntl.h>
 
 #include <cstdint>
@@ -19,7 +21,7 @@ struct flock byte_range(short type, std::int64_t from, std::int64_t length) noex
 /// An open lock file, of which a forked child has no copy: a lock belongs to whoever has the file
 /// open, and would outlive its holder in a helper that this forked.
 /// Threads: one at a time.
-class LockFile {
+class STELA_EVENTSTORE_EXPORT LockFile {
  public:
   /// Opens `<database>-lock`, or makes it with the mode and owner of the database. StoreFailed if
   /// that is a link, or this user may not write to it.
