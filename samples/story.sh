@@ -52,6 +52,20 @@ orders() {
   "$programs/orders" "$@"
 }
 
+# eventually COMMAND…: waits for ten seconds at most until the command succeeds.
+eventually() {
+  for _ in $(seq 200); do
+    ! "$@" || return 0
+    sleep 0.05
+  done
+  return 1
+}
+
+has_url() {
+  url=$(sed -n 's/.*"\(nats:[^"]*\)".*/\1/p' "$work"/*.ports 2>/dev/null | head -n 1 || true)
+  [ -n "$url" ]
+}
+
 start_nats() {
   local nats
   if ! nats=$(PATH="$PATH:/usr/sbin" command -v nats-server); then
@@ -62,11 +76,7 @@ start_nats() {
     >"$work/nats.log" 2>&1 &
   server=$!
   url=
-  for _ in $(seq 200); do
-    url=$(sed -n 's/.*"\(nats:[^"]*\)".*/\1/p' "$work"/*.ports 2>/dev/null | head -n 1 || true)
-    [ -z "$url" ] || return 0
-    sleep 0.05
-  done
+  ! eventually has_url || return 0
   echo "nats-server didn't start:" >&2
   cat "$work/nats.log" >&2
   exit 1
@@ -75,6 +85,15 @@ start_nats() {
 start_worker() {
   "$programs/orders" work "$url" >>"$work/worker.log" 2>&1 &
   worker=$!
+}
+
+# The worker writes a line each time that it published some.
+has_published() {
+  [ "$(wc -l <"$work/worker.log")" -ge 3 ]
+}
+
+has_placed() {
+  [ "$("$programs/orders" events stats)" != "$placed" ]
 }
 
 shipping() {
@@ -119,8 +138,7 @@ story() {
   start_worker
   orders load 1000 &
   local loading=$!
-  for _ in $(seq 200); do [ ! -s "$work/worker.log" ] || break; sleep 0.05; done
-  sleep 0.2
+  eventually has_published || { cat "$work/worker.log" >&2; return 1; }
   kill -9 "$worker"
   wait "$worker" 2>/dev/null || true
   worker=
@@ -141,10 +159,7 @@ story() {
   orders load 300 >"$work/load.log" 2>&1 &
   loading=$!
   # The old release can't begin once the next one's tables serve.
-  for _ in $(seq 200); do
-    [ "$("$programs/orders" events stats)" = "$placed" ] || break
-    sleep 0.05
-  done
+  eventually has_placed || { cat "$work/load.log" >&2; return 1; }
   orders --next rebuild sales_per_day
   wait "$loading" || { cat "$work/load.log" >&2; return 1; }
   stop "$worker"
