@@ -288,5 +288,27 @@ TEST(RelayingBinary, PublishesWhatIsStoredIfItIsSaidToBeMeant) {
   EXPECT_EQ(message->payload, stored);
 }
 
+TEST(RelayingBySubject, ReadsNothingBackBehindMessagesOfOtherPartitions) {
+  test::TempDir dir;
+  test::NatsServer server;
+  test::Shop shop{
+      dir.file("shop.db"), server.url(), {.partition_count = 4, .fence = Fence::subject}};
+  shop.publish();
+  for (int i = 0; i < 40; ++i) shop.place(std::to_string(i));
+
+  RelayTick all;
+  EXPECT_TRUE(test::eventually([&] {
+    const RelayTick tick = shop.publish();
+    all.published += tick.published;
+    all.read_backs += tick.read_backs;
+    return all.published == 40;
+  }));
+
+  // Each partition asks once where it stands.
+  EXPECT_LE(all.read_backs, 4);
+  JetStream broker{server.url()};
+  EXPECT_THAT(broker.messages("SHOP"), SizeIs(40));
+}
+
 }  // namespace
 }  // namespace stela

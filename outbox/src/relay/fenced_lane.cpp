@@ -248,6 +248,10 @@ void FencedLane::on_answer(const Answer& answer) {
 }
 
 void FencedLane::on_stored(InFlight& message, const Answer& answer) {
+  if (core_.fence == Fence::subject && answer.broker_sequence > message.position) {
+    // Other subjects' messages stand between; the next one follows this one all the same.
+    message.position = tail_position_ = answer.broker_sequence;
+  }
   if (answer.broker_sequence != message.position) {
     return on_failure(message, Answer::Kind::stored_before, "stored at another place");
   }

@@ -43,7 +43,7 @@ class FencedLane final : public Lane {
     std::uint64_t request = 0;
     PendingMessage message = {};
     EventId event_id = {};
-    /// Where it will stand at the broker.
+    /// Where it will stand at the broker; where the subject is the fence, no earlier than there.
     std::uint64_t position = 0;
     std::int64_t bytes = 0;
     Steady sent = {};

@@ -76,6 +76,35 @@ TEST(FencedLane, HasOneMessageInFlightWhereTheSubjectIsTheFence) {
   EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 1");
 }
 
+TEST(FencedLane, GoesOnBehindMessagesOfOthersWhereTheSubjectIsTheFence) {
+  Bench bench{Fence::subject};
+  bench.let_wait({1, 2, 3});
+  bench.begin();
+
+  bench.store_at_broker_as(1, 5);
+  EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 5");
+  EXPECT_EQ(bench.publisher.sent[2].after_id, id_of(1).to_string());
+  EXPECT_EQ(bench.store.standing.broker_sequence, 5U);
+
+  bench.store_at_broker_as(2, 6);
+  EXPECT_EQ(bench.journal.read(), "mark 2, note 1 in flight, send 3 after 6");
+}
+
+TEST(FencedLane, LooksAgainWhenAMessageWasStoredWhereItCannotStand) {
+  for (const Fence fence : {Fence::stream, Fence::subject}) {
+    Bench bench{fence};
+    bench.let_wait({1});
+    bench.store.standing.broker_sequence = 3;
+    bench.lane.acquire();
+    bench.find({ours(9, 3)});
+    bench.run();
+    bench.journal.read();
+
+    bench.store_at_broker_as(1, 2);
+    EXPECT_EQ(bench.journal.read(), "read back from 3");
+  }
+}
+
 // --- marks
 
 TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {

@@ -184,6 +184,13 @@ class LaneBench : private relay::Observer, private Random {
                     .detail = detail});
     run();
   }
+  /// Elsewhere than right behind the one before.
+  void store_at_broker_as(std::int64_t sequence, std::uint64_t position) {
+    lane.on_answer({.request = publisher.sent.at(sequence).request,
+                    .kind = Kind::stored,
+                    .broker_sequence = position});
+    run();
+  }
   void store_at_broker(std::initializer_list<std::int64_t> sequences) {
     for (const std::int64_t sequence : sequences) answer(sequence, Kind::stored);
   }
