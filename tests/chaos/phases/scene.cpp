@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 namespace {
 
 std::chrono::seconds limit_of(const Settings& settings) {
+  // A round trip for each message.
+  if (settings.fence == Fence::subject && settings.latency_ms > 0) return 300s;
   return settings.defaults || settings.line_bytes > 0 ? 120s : 30s;
 }
 
