@@ -137,7 +137,7 @@ void Consumer::Worker::retry(const InboxStore::Letter& letter) {
   bool removed = false;
   try {
     const ReceivedEvent event = read_envelope(KeptHeaders{letter.headers}, letter.payload);
-    store_.transact([&](Transaction& transaction) {
+    transact([&](Transaction& transaction) {
       auto& connection = sqlite::open_transaction(transaction).connection();
       removed = InboxStore::remove_letter(connection, letter.number);
       if (removed) call_handler(transaction, event, tick);

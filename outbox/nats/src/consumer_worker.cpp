@@ -236,7 +236,7 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
   std::size_t done = 0;
   // The broker must not lose patience with the rest.
   const Steady limit = now() + pull_->ack_wait() / 4;
-  store_.transact([&](Transaction& transaction) {
+  transact([&](Transaction& transaction) {
     inbox_.begin(sqlite::open_transaction(transaction).connection());
     for (Delivery& delivery : batch) {
       handle_one(transaction, delivery, tick);
@@ -250,6 +250,13 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
     if (!delivery.event) bury(delivery, 1, delivery.problem);
   }
   return done;
+}
+
+/// A handler that misused the connection that it was lent has failed.
+void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
+  store_.transact(work);
+} catch (const UsageError& e) {
+  throw HandlerFailed{e.what()};
 }
 
 void Consumer::Worker::handle_alone(Delivery& delivery) {
@@ -312,7 +319,8 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
-    handler->handle(transaction, stored, event.codec);
+    // If it ends the transaction, that is noticed before anything else is written.
+    transaction.transact([&](Transaction& lent) { handler->handle(lent, stored, event.codec); });
   } catch (...) {
     rethrow_as_handler_failure();
   }

@@ -17,7 +17,7 @@
 
 namespace stela::nats {
 
-/// A handler threw. What it threw is nested in it.
+/// A handler threw, or misused the transaction that it was lent.
 struct HandlerFailed {
   std::string what;
   bool is_permanent = false;
@@ -50,6 +50,7 @@ class Consumer::Worker {
   // Messages.
   void handle(std::span<Delivery> batch);
   std::size_t handle_together(std::span<Delivery> batch);
+  void transact(FunctionRef<void(Transaction&)> work);
   void handle_alone(Delivery& delivery);
   void handle_one(Transaction& transaction, Delivery& delivery, ConsumerTick& tick);
   bool is_held(sqlite::Connection& connection, const Delivery& delivery,

@@ -1,0 +1,93 @@
+// Handlers that misuse the connection that they are lent.
+#include "nats/shop.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ledger;
+using test::OrderPlaced;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class MisusingHandler : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::string key : {"1", "2", "3"}) shop.place(key);
+    shop.publish();
+  }
+  /// A consumer whose handler does that with order 2, and nothing else.
+  void consume(const std::function<void(sqlite3*)>& misuse) {
+    consumer.on<OrderPlaced>([=](Transaction& transaction, const auto& placed) {
+      if (placed.stream().key() == "2") return misuse(sqlite::handle(transaction));
+      Ledger::note(transaction, placed);
+    });
+    const auto has_ended = [&] {
+      total += consumer.poll();
+      return total.dead == 1;
+    };
+    EXPECT_TRUE(test::eventually(has_ended));
+  }
+  std::string error() {
+    const auto letters = nats::Inbox{ledger.store}.dead_letters();
+    return letters.size() == 1 ? letters[0].error : "no dead letter";
+  }
+
+  test::TempDir dir;
+  test::NatsServer server;
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  Ledger ledger{dir.file("billing.db")};
+  nats::Consumer consumer{ledger.store,
+                          {.url = server.url(),
+                           .name = "billing",
+                           .stream = "SHOP",
+                           .retry_backoff = 1ms,
+                           .max_attempts = 2}};
+  nats::ConsumerTick total;
+};
+
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItEndsTheTransaction) {
+  consume([](sqlite3* database) {
+    sqlite3_exec(database, "INSERT OR ROLLBACK INTO ledger VALUES (7, 'a'), (7, 'b')", nullptr,
+                 nullptr, nullptr);
+  });
+
+  EXPECT_THAT(error(), HasSubstr("ended the transaction"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesAStatementRunning) {
+  std::vector<sqlite3_stmt*> left;
+  consume([&](sqlite3* database) {
+    sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a')", nullptr, nullptr, nullptr);
+    sqlite3_stmt* running = nullptr;
+    sqlite3_prepare_v2(database, "SELECT 1 UNION SELECT 2", -1, &running, nullptr);
+    sqlite3_step(running);
+    left.push_back(running);
+  });
+  for (sqlite3_stmt* const statement : left) sqlite3_finalize(statement);
+
+  EXPECT_THAT(error(), HasSubstr("left a statement running"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
+  consume([](sqlite3* database) { sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr); });
+  nats::Inbox inbox{ledger.store};
+  inbox.retry(inbox.dead_letters().at(0).number);
+
+  total += consumer.poll();
+
+  EXPECT_EQ(total.revived, 0);
+  EXPECT_THAT(error(), HasSubstr("ended the transaction"));
+}
+
+}  // namespace
+}  // namespace stela
