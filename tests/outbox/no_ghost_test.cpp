@@ -3,46 +3,21 @@
 #include "outbox/shop.hpp"
 #include "support/fault_vfs.hpp"
 #include "support/print_enums.hpp"
+#include "support/synced_log.hpp"
 
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <functional>
 
 namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FileCall;
-using test::FileKind;
 using test::FileOperation;
 using ::testing::HasSubstr;
-
-/// Knows how much of the log is on the disk: all that was written before the last sync of it.
-class SyncedLog final : public test::FailNth {
- public:
-  void after(const FileCall& call, int code) noexcept override {
-    if (call.file != FileKind::wal || code != SQLITE_OK) return;
-    if (call.operation == FileOperation::write) {
-      // The log begins anew with its header.
-      if (call.offset == 0) written_ = synced_ = 0;
-      written_ = std::max(written_, call.offset + call.size);
-    }
-    if (call.operation == FileOperation::truncate) written_ = synced_ = call.size;
-    if (call.operation == FileOperation::sync) synced_ = written_;
-  }
-
-  std::int64_t synced() const noexcept { return synced_; }
-  std::int64_t written() const noexcept { return written_; }
-
- private:
-  std::int64_t written_ = 0;
-  std::int64_t synced_ = 0;
-};
 
 /// A publisher that looks at each message before it goes on its way.
 class Watched final : public Publisher {
@@ -87,12 +62,8 @@ struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
 
   /// The last event that is there after a power cut at this moment.
   GlobalSequence last_after_power_cut() {
-    namespace fs = std::filesystem;
     const std::string copy = dir.file("found.db");
-    fs::copy_file(path, copy, fs::copy_options::overwrite_existing);
-    fs::copy_file(path + "-wal", copy + "-wal", fs::copy_options::overwrite_existing);
-    fs::remove(copy + "-shm");
-    fs::resize_file(copy + "-wal", static_cast<std::uintmax_t>(disk.synced()));
+    disk.copy_what_is_left(path, copy);
     auto found = sqlite::open(copy);
     return found.last_sequence();
   }
@@ -100,7 +71,7 @@ struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
   test::TempDir dir = test::TempDir::in_memory();
   std::string path = dir.file("shop.db");
   testing::ManualClock clock;
-  SyncedLog disk;
+  test::SyncedLog disk;
   test::FaultVfs vfs{disk};
   sqlite::Store store;
   Outbox outbox{store};

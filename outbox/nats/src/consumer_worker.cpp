@@ -327,9 +327,15 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   ++tick.handled;
 }
 
+/// What is acknowledged doesn't come again, so a power cut must not take it back.
 void Consumer::Worker::answer(std::span<Delivery> batch) {
+  const auto is_due = [](const Delivery& delivery) {
+    return delivery.is_settled && !delivery.held;
+  };
+  if (std::none_of(batch.begin(), batch.end(), is_due)) return;
+  if (store_.durability() == sqlite::Durability::relaxed) store_.core().sync_log();
   for (const Delivery& delivery : batch) {
-    if (delivery.is_settled && !delivery.held) pull_->ack(delivery);
+    if (is_due(delivery)) pull_->ack(delivery);
   }
 }
 
