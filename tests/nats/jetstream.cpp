@@ -66,6 +66,41 @@ std::int64_t JetStream::count(const std::string& stream) {
   return messages;
 }
 
+std::uint64_t JetStream::last_sequence(const std::string& stream) {
+  jsStreamInfo* info = nullptr;
+  require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
+  const std::uint64_t last = info->State.LastSeq;
+  jsStreamInfo_Destroy(info);
+  return last;
+}
+
+std::string JetStream::leader_of(const std::string& stream) {
+  jsStreamInfo* info = nullptr;
+  require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
+  const std::unique_ptr<jsStreamInfo, void (*)(jsStreamInfo*)> owned{info, jsStreamInfo_Destroy};
+  const bool has_leader = info->Cluster != nullptr && info->Cluster->Leader != nullptr;
+  return has_leader ? info->Cluster->Leader : "";
+}
+
+void JetStream::step_down(const std::string& stream) {
+  let_step_down("STREAM.LEADER.STEPDOWN." + stream);
+}
+
+void JetStream::step_down(const std::string& stream, const std::string& consumer) {
+  let_step_down("CONSUMER.LEADER.STEPDOWN." + stream + '.' + consumer);
+}
+
+void JetStream::let_step_down(const std::string& what) {
+  natsMsg* raw = nullptr;
+  require(natsConnection_RequestString(&raw, connection_, ("$JS.API." + what).c_str(), "", 5'000),
+          "asking for another leader");
+  const std::unique_ptr<natsMsg, void (*)(natsMsg*)> reply{raw, natsMsg_Destroy};
+  const std::string answer{natsMsg_GetData(raw),
+                           static_cast<std::size_t>(natsMsg_GetDataLength(raw))};
+  if (answer.find("\"success\":true") != std::string::npos) return;
+  throw std::runtime_error{"asking for another leader: " + answer};
+}
+
 std::vector<RawMessage> JetStream::drain(const std::string& stream) {
   const auto expected = static_cast<std::size_t>(count(stream));
   jsSubOptions options;

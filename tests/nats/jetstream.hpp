@@ -30,6 +30,7 @@ class JetStream {
   /// The names of all streams.
   std::vector<std::string> streams();
   std::int64_t count(const std::string& stream);
+  std::uint64_t last_sequence(const std::string& stream);
   std::optional<RawMessage> message(const std::string& stream, std::uint64_t sequence);
   /// All that can be read.
   std::vector<RawMessage> messages(const std::string& stream);
@@ -43,6 +44,11 @@ class JetStream {
   void update_stream(const std::string& stream, const std::function<void(jsStreamConfig&)>& change);
   void update_consumer(const std::string& stream, const std::string& consumer,
                        const std::function<void(jsConsumerConfig&)>& change);
+  /// The server of a cluster that leads the stream; empty while there is none.
+  std::string leader_of(const std::string& stream);
+  /// Another server must lead the stream, or its consumer, from now on.
+  void step_down(const std::string& stream);
+  void step_down(const std::string& stream, const std::string& consumer);
   void delete_stream(const std::string& stream);
   void purge(const std::string& stream);
   void erase(const std::string& stream, std::uint64_t sequence);
@@ -65,6 +71,8 @@ class JetStream {
   jsCtx* context() noexcept { return context_; }
 
  private:
+  void let_step_down(const std::string& what);
+
   natsConnection* connection_ = nullptr;
   jsCtx* context_ = nullptr;
   natsMsgList taken_{};

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -21,7 +22,12 @@ namespace fs = std::filesystem;
 constexpr const char* places[] = {"/usr/sbin/nats-server", "/usr/bin/nats-server",
                                   "/usr/local/bin/nats-server"};
 
+/// The one that the environment names, or Debian's.
 std::string find_server() {
+  if (const char* const named = std::getenv("STELA_NATS_SERVER")) {
+    if (access(named, X_OK) == 0) return named;
+    throw std::runtime_error{std::string{"STELA_NATS_SERVER names no program: "} + named};
+  }
   for (const char* const place : places) {
     if (access(place, X_OK) == 0) return place;
   }
@@ -83,7 +89,14 @@ void NatsServer::wait_until_it_listens() {
     url_ = read_url(dir_.path());
     return !url_.empty() || waitpid(pid_, nullptr, WNOHANG) != 0;
   });
-  if (url_.empty()) throw std::runtime_error{"nats-server didn't start"};
+  if (url_.empty()) throw std::runtime_error{"nats-server didn't start: " + last_line_of_log()};
+}
+
+std::string NatsServer::last_line_of_log() const {
+  std::ifstream log{dir_.file("server.log")};
+  std::string last;
+  for (std::string line; std::getline(log, line);) last = line;
+  return last;
 }
 
 int NatsServer::port() const {

@@ -9,7 +9,8 @@
 namespace stela::test {
 
 /// Listens on loopback, on a port that the system picked, and keeps its streams in a folder of its
-/// own. Stopped by its pid when it goes.
+/// own. Stopped by its pid when it goes. STELA_NATS_SERVER in the environment names another program
+/// than the one that is installed.
 class NatsServer {
  public:
   /// Throws if there is no nats-server: a test without one would hide a broken product. `config` is
@@ -35,6 +36,7 @@ class NatsServer {
  private:
   void start(const std::string& port);
   void wait_until_it_listens();
+  std::string last_line_of_log() const;
 
   TempDir dir_;
   pid_t pid_ = -1;
