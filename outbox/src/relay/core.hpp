@@ -102,10 +102,11 @@ struct Core {
 
   Steady now() const { return clock.steady_now(); }
   bool is_full() const noexcept { return bytes >= options.max_in_flight_bytes; }
-  /// How many bytes a lane that has `mine` may add: the rest of its share, or until it has as much
-  /// as it leaves for others.
+  /// How many bytes a lane that has `mine` may add, as long as there is room: the rest of its
+  /// share, or until it has as much as it leaves for others.
   std::int64_t room_for(std::int64_t mine) const noexcept {
-    return std::max(share_of_bytes - mine, (options.max_in_flight_bytes - bytes - mine) / 2);
+    const std::int64_t left = options.max_in_flight_bytes - bytes;
+    return std::min(std::max(share_of_bytes - mine, (left - mine) / 2), left);
   }
   void report(Incident::Kind kind, PartitionId partition, GlobalSequence sequence,
               std::string text) {

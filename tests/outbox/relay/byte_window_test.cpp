@@ -99,6 +99,16 @@ TYPED_TEST(LargePayloads, LeaveRoomForOtherPartitions) {
   EXPECT_LE(this->bench.bytes_taken(), 2'500'000);
 }
 
+TYPED_TEST(LargePayloads, ExceedWhatOtherPartitionsLeaveByOneMessageAtMost) {
+  constexpr std::int64_t of_others = 3'900'000;
+  this->bench.options.max_in_flight_bytes = 4'000'000;
+  this->bench.let_others_take(of_others, 2'000'000);
+  this->let_wait(100);
+  this->bench.begin();
+  const std::int64_t one = std::ssize(this->large);
+  EXPECT_EQ(this->bench.bytes_taken(), of_others + one);
+}
+
 TYPED_TEST(LargePayloads, FollowBeforeAllBeforeThemWereAnswered) {
   this->bench.options.max_in_flight_bytes = 4'000'000;
   this->let_wait(100);

@@ -218,8 +218,13 @@ class LaneBench : private relay::Observer, private Random {
   }
 
   bool doubts_the_session() const { return core_.session_doubted; }
-  /// What the lane takes of `max_in_flight_bytes`.
+  /// What is taken of `max_in_flight_bytes`.
   std::int64_t bytes_taken() const { return core_.bytes; }
+  /// Other lanes have so many bytes in flight, and each lane may have `share`.
+  void let_others_take(std::int64_t bytes, std::int64_t share) {
+    core_.bytes = bytes;
+    core_.share_of_bytes = share;
+  }
   void lose_session() {
     core_.session = 0;
     lane.on_session_lost();

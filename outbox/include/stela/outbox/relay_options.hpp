@@ -38,8 +38,9 @@ struct RelayOptions {
   /// How many messages of a partition are in flight at most, in mode `stream` and, over all of its
   /// streams, in mode `none`.
   int window = 2'000;
-  /// How many bytes of payload a worker has in flight at most, of all its partitions, or one
-  /// message if that is larger. Where answers come slowly it sends less at a time.
+  /// A worker that has so many bytes of payload in flight, in all its partitions, sends nothing
+  /// more; a single message may exceed what is left. Where answers come slowly it sends less at a
+  /// time.
   std::int64_t max_in_flight_bytes = 32 * 1024 * 1024;
   /// How long to wait before looking again when there was nothing and nobody woke the relay.
   std::chrono::milliseconds idle_backoff{1'000};
