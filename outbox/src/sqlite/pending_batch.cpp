@@ -58,6 +58,11 @@ void SqliteBatch::take(Connection& connection, sqlite::KindTable& kinds,
 }
 
 void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, std::size_t again) {
+  {
+    Query first = connection.query(sql::first_published);
+    first.step();
+    first_published_ = first.integer(0);
+  }
   const std::span all{messages};
   kept_.reserve(all.size());
   for (PendingMessage& message : all.first(again)) read_events(connection, kinds, {&message, 1});
@@ -107,7 +112,6 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
 
 void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
                               std::span<PendingMessage> wanted) {
-  first_published_ = connection.integer(std::string{sql::first_published}).value_or(1);
   EventRows rows{connection, kinds, memory_->names};
   while (!wanted.empty() && cut_ == nullptr) {
     std::size_t count = 1;

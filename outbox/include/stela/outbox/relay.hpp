@@ -52,10 +52,10 @@ struct RelayTick {
 /// `run` wait out trouble with the store and the broker, but throw SchemaMismatch once a newer
 /// Stela has migrated the database and shut out this one: its leases run out, and a newer relay
 /// takes over. They throw UsageError if another relay works under this one's name, in this process
-/// or another: its first heartbeat takes the name, and each later one looks at it again.
-/// Nothing else is taken before. A name is free once its relay has been silent for `heartbeat_ttl`,
-/// and at once if it has ended, however it ended: a relay that lives has a byte of the database's
-/// lock file locked, which is seen from every container.
+/// or another: the first heartbeat takes the name, before any partition is taken, and each later
+/// one looks at it again. A name is free once its relay has been silent for `heartbeat_ttl`, and at
+/// once if that has ended, however it ended: a relay that lives has a byte of the database's lock
+/// file locked, which is seen from every container.
 /// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {
  public:

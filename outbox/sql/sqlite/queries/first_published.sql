@@ -1,1 +1,1 @@
-SELECT min(first_sequence) FROM outbox_generations
+SELECT coalesce(min(first_sequence), 1) FROM outbox_generations
