@@ -91,9 +91,8 @@ Command check_command() {
           "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. A stopped "
           "partition is critical, and so are losses at the broker that nobody has looked into, and "
           "messages that wait while no worker is alive and reaches its broker. A worker that is "
-          "cut "
-          "off from its broker is a warning. What "
-          "is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
+          "cut off from its broker is a warning. What is beyond a --warn limit is a warning, what "
+          "is beyond a --max limit is critical.",
       .options = {db_option,
                   {"--warn-lag", "TIME", "the oldest message may wait so long (default 60s)"},
                   {"--max-lag", "TIME", "the oldest message may wait so long (default 5m)"},
