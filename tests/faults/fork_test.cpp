@@ -1,6 +1,7 @@
 // A forked child has a copy of its parent's stores, and may use none of them.
 #include "faults/evidence.hpp"
 #include "sqlite/core.hpp"
+#include "support/bystander.hpp"
 #include "support/histories.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
@@ -124,6 +125,26 @@ TEST(ForkOfAWriter, IsRefusedTheStoreOfItsParent) {
   EXPECT_EQ(said.read_available(), "");
   auto after = sqlite::open(path);
   EXPECT_EQ(after.last_sequence(), GlobalSequence{2});
+}
+
+TEST(ForkOfAWriter, LetsGoOfWhatTakesPartInItsParentsAppends) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Pipe said;
+  test::Process writer{[&] {
+    auto store = test::open_store(path);
+    test::Bystander bystander;
+    store->attach(bystander);
+    test::Process child{[&] {
+      // As an outbox does, and an inline projector, when they are destroyed.
+      said.write(outcome_of([&] { store->detach(bystander); }));
+      store.reset();
+    }};
+    if (child.wait() != 0) throw std::runtime_error{"the child failed"};
+    append(*store, "order-1", "{}");
+  }};
+  EXPECT_EQ(writer.wait(), 0);
+  EXPECT_EQ(said.read_available(), "done");
 }
 
 TEST(ForkOfAWriter, IsRefusedAStoreThatItsParentOnlyReads) {
