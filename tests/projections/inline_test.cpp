@@ -1,4 +1,6 @@
 #include "projections/models.hpp"
+#include "support/histories.hpp"
+#include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
@@ -8,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <utility>
 
 namespace stela {
@@ -271,6 +274,31 @@ TEST(InlineProjector, GoesAwayWithAllOfItsTables) {
                 "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%orders%'"),
             0);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST(InlineProjector, CanBeDestroyedInAForkedChildThatBringsItsOwn) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  test::Process parent{[&] {
+    auto store = test::open_store(path);
+    auto projections = std::make_unique<Projections>(*store);
+    projections->add_inline(Totals<1>{});
+    place(*store, "1");
+    test::Process child{[&] {
+      projections.reset();
+      store.reset();
+      auto own = sqlite::open(path);
+      Projections own_ones{own};
+      own_ones.add_inline(Totals<1>{});
+      place(own, "2");
+    }};
+    if (child.wait() != 0) throw std::runtime_error{"the child failed"};
+    place(*store, "3");
+  }};
+
+  EXPECT_EQ(parent.wait(), 0);
+  auto store = sqlite::open(path);
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "3 jane 100 0 -"));
 }
 
 }  // namespace

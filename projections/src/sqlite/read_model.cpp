@@ -148,8 +148,14 @@ SqliteReadModel::SqliteReadModel(sqlite::Writer& writer, std::string who, std::s
 
 SqliteReadModel::~SqliteReadModel() {
   if (statements_.empty()) return;
-  // The connection belongs to whoever leads the writer.
-  writer_.read([this](sqlite::Connection&) { statements_.clear(); });
+  try {
+    // The connection belongs to whoever leads the writer.
+    writer_.read([this](sqlite::Connection&) { statements_.clear(); });
+  } catch (const UsageError&) {
+    // Nobody leads in a forked child. A copy of an open transaction is left as it is.
+    if (sqlite3_get_autocommit(writer_.connection().handle()) != 0) return;
+    for (auto& [sql, statement] : statements_) (void)statement.release();
+  }
 }
 
 std::int64_t SqliteReadModel::run(std::string_view sql, std::span<const SqlValue> values,
