@@ -7,9 +7,9 @@
 #include "chaos/check.hpp"
 #include "chaos/orchestra.hpp"
 #include "chaos/roles.hpp"
-#include "chaos/termination.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
+#include "support/termination.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -181,7 +181,7 @@ int run(int argc, char** argv) {
   const std::string role = get(options, "--role", "");
   if (role.empty()) return orchestrate(settings, folder);
   settings.folder = folder;
-  const Termination termination;
+  const test::Termination termination;
   for (;;) {
     try {
       play_role(role, settings, options, termination.token());

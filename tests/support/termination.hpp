@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace stela::chaos {
+namespace stela::test {
 
 /// Requests a stop when SIGTERM comes. One for a process, made before there are
 /// other threads.
@@ -32,4 +32,4 @@ class Termination {
   std::thread thread_;
 };
 
-}  // namespace stela::chaos
+}  // namespace stela::test
