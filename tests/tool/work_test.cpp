@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -129,6 +130,37 @@ TEST_F(ToolWork, WritesItsMetricsToAFile) {
   EXPECT_THAT(text, HasSubstr("\nstela_outbox_published_total 2\n"));
   EXPECT_THAT(text, HasSubstr("\nstela_worker_published_total 2\n"));
   EXPECT_THAT(problems_in_metrics(text), testing::IsEmpty());
+}
+
+TEST_F(ToolWork, WritesItsMetricsOverNoOtherFile) {
+  const auto refused = [&](const std::string& file, const std::string& why) {
+    const Ran ran = run(work({"--once", "--silent", "--metrics-file", file}));
+    EXPECT_EQ(ran.code, 1) << file;
+    EXPECT_THAT(ran.err, HasSubstr(why)) << file;
+  };
+  for (const std::string part : {"", "-wal", "-shm", "-lock", "-journal"}) {
+    refused(db_ + part, "is a file of the database");
+  }
+  std::filesystem::create_symlink(db_, dir_.file("link.prom"));
+  refused(dir_.file("link.prom"), "is a file of the database");
+  const std::string notes = dir_.file("notes.txt");
+  std::ofstream{notes} << "not to be lost\n";
+  refused(notes, "isn't a file of metrics");
+  std::filesystem::create_hard_link(notes, dir_.file("a.prom.new"));
+  refused(dir_.file("a.prom"), "a.prom.new' isn't a file of metrics");
+  refused("/dev/null", "isn't a file of metrics");
+
+  EXPECT_EQ(std::filesystem::file_size(notes), 15U);
+  EXPECT_EQ(run({"verify", "--db", db_}).code, 0);
+}
+
+TEST_F(ToolWork, WritesItsMetricsOverOlderOnesAndOverNothing) {
+  const std::string file = dir_.file("stela.prom");
+  std::ofstream{file} << "";
+  for (int i = 0; i < 2; ++i) run_well(work({"--once", "--silent", "--metrics-file", file}));
+  std::ifstream stream{file};
+  const std::string text{std::istreambuf_iterator<char>{stream}, {}};
+  EXPECT_THAT(text, HasSubstr("stela_outbox_published_total 0\n"));
 }
 
 TEST_F(ToolWork, HandsOverWhenAskedToStop) {

@@ -11,6 +11,7 @@
 #include "worker/dashboard.hpp"
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
+#include "worker/metrics_file.hpp"
 #include "worker/notify.hpp"
 #include "worker/screen.hpp"
 #include "worker/tick_text.hpp"
@@ -20,11 +21,7 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
 
 namespace stela::tool {
 namespace {
@@ -110,9 +107,11 @@ class Work {
         signals_{[this] { ask_to_stop(); }, [] { Screen::restore(); }},
         session_{call, {.log = &statistics_, .metrics = &reported_}},
         watch_{session_.store(), session_.operations(), statistics_},
-        crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())},
-        metrics_file_{call.arguments.text("--metrics-file")} {
-    if (metrics_file_) write_metrics();
+        crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())} {
+    if (const auto file = call.arguments.text("--metrics-file")) {
+      metrics_file_.emplace(*file, session_.store().path());
+      write_metrics();
+    }
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
     if (const auto address = call.arguments.text("--metrics")) {
       metrics_.emplace(parse_address(*address),
@@ -221,18 +220,10 @@ class Work {
     return metrics_text(condition) + metrics_text(seen.projectors) + reported_.text();
   }
 
-  /// Readers never see half of it.
   void write_metrics() {
     const StatusWatch::Seen seen = watch_.look_closely(1s);
     const Snapshot done = statistics_.look(std::chrono::steady_clock::now());
-    const std::string beside = *metrics_file_ + ".new";
-    std::ofstream file{beside, std::ios::trunc};
-    file << page_of(seen, condition_of(seen, done));
-    file.close();
-    if (!file || std::rename(beside.c_str(), metrics_file_->c_str()) != 0) {
-      throw Exit{failed, "the metrics can't be written to '" + in_one_line(*metrics_file_) +
-                             "': " + std::strerror(errno)};
-    }
+    metrics_file_->write(page_of(seen, condition_of(seen, done)));
   }
 
   /// A disk that is full doesn't keep anybody from relaying.
@@ -305,7 +296,7 @@ class Work {
   StatusWatch watch_;
   Crew crew_;
   std::optional<HttpServer> metrics_;
-  const std::optional<std::string> metrics_file_;
+  std::optional<MetricsFile> metrics_file_;
   Steady next_metrics_{};
 };
 
