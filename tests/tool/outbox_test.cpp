@@ -284,6 +284,19 @@ TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
               HasSubstr("only then 'outbox partitions adopt all'"));
 }
 
+TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
+  RawSqlite{db_}.run(
+      "UPDATE outbox_partitions SET stopped = 'store_went_back', stopped_detail = ''");
+  const Ran asked = outbox({"partitions", "adopt", "all"});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.err, HasSubstr("If this is a copy of a database that still runs"));
+  for (const std::string& seen : {outbox({"status"}).out, run({"doctor", "--db", db_}).out}) {
+    EXPECT_THAT(seen, HasSubstr("a copy of a database that still runs needs a stream of its own"));
+    EXPECT_THAT(seen, HasSubstr("outbox reconcile --against-broker --dry-run'"));
+    EXPECT_THAT(seen, HasSubstr("then '"));
+  }
+}
+
 TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);

@@ -137,6 +137,12 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
            "nats.stream?), and stop it or give it a stream of its own; only then " +
            adopt + ": two that adopt one stream stop each other again and again";
   }
+  if (stopped.stopped == "store_went_back") {
+    return "a copy of a database that still runs needs a stream of its own (nats.stream): don't "
+           "adopt, or it publishes into the other's stream; of a restored backup, '" +
+           call + "outbox reconcile --against-broker --dry-run' says what the stream lacks, then " +
+           adopt;
+  }
   if (stopped.stopped == "broker_lost") {
     return "look at the broker, then " + adopt + ", and " + way_to_settle(call);
   }

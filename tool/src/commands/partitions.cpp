@@ -79,6 +79,17 @@ int resize(Invocation& call) {
   return done;
 }
 
+std::string_view warning_of(const PartitionStatus& stopped) {
+  if (stopped.stopped == "foreign_writer") {
+    return "The other writer must have been stopped, or both stop again. ";
+  }
+  if (stopped.stopped == "store_went_back") {
+    return "If this is a copy of a database that still runs, it publishes into that one's stream: "
+           "give it a stream of its own instead. ";
+  }
+  return "";
+}
+
 int adopt(Invocation& call) {
   const PartitionId partition = to_partition(call.arguments.operands().front());
   std::optional<std::uint64_t> at;
@@ -89,8 +100,7 @@ int adopt(Invocation& call) {
   std::string question =
       "Partition " + partition.label() + " will go on from where the broker stands. ";
   for (const PartitionStatus& each : session.operations().status().partitions) {
-    if (each.id != partition || each.stopped != "foreign_writer") continue;
-    question += "The other writer must have been stopped, or both stop again. ";
+    if (each.id == partition) question += warning_of(each);
   }
   if (!call.confirm(question + "Go on?")) {
     return failed;
