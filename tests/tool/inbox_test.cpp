@@ -22,6 +22,7 @@ class ToolInbox : public testing::Test {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});
     auto store = sqlite::open(db_);
     const nats::Consumer billing{store, {.name = "billing"}};
+    const nats::Consumer shipping{store, {.name = "shipping"}};
   }
   /// As a consumer leaves it: order-1 fails, and two more of it wait.
   void hold(std::chrono::seconds ago) {
@@ -61,7 +62,6 @@ TEST_F(ToolInbox, ShowsHeldStreams) {
   EXPECT_EQ(member(json, "attempts"), "4");
   EXPECT_EQ(member(json, "waiting"), "2");
   EXPECT_EQ(member(json, "broker_sequence"), "7");
-  EXPECT_EQ(inbox({"held", "--consumer", "other", "--json"}).out, "");
   const std::string status = inbox({"status", "--json"}).out;
   EXPECT_EQ(member(status, "held_streams"), "1");
   EXPECT_EQ(member(status, "held_messages"), "3");
@@ -104,10 +104,32 @@ TEST_F(ToolInbox, RaisesAnAlarm) {
   EXPECT_EQ(inbox({"check", "--max-held", "90s"}).code, 2);
   EXPECT_EQ(inbox({"check", "--warn-held", "1h"}).code, 0);
   EXPECT_EQ(inbox({"check", "--max-streams", "0"}).code, 2);
-  EXPECT_EQ(inbox({"check", "--consumer", "other"}).code, 0);
+  EXPECT_EQ(inbox({"check", "--consumer", "shipping"}).code, 0);
   EXPECT_THAT(inbox({"check", "--format", "prometheus"}).out,
               HasSubstr("\nstela_inbox_check_held_streams 1\n"));
   EXPECT_EQ(run({"inbox", "check", "--db", dir_.file("none.db")}).code, 3);
+}
+
+TEST_F(ToolInbox, KnowsNoConsumerOfAnotherName) {
+  const Ran checked = inbox({"check", "--consumer", "biling"});
+  EXPECT_EQ(checked.code, 3);
+  EXPECT_EQ(checked.out, "UNKNOWN: there is no consumer 'biling'. Did you mean 'billing'?\n");
+  for (const std::string command : {"held", "list", "gaps"}) {
+    const Ran ran = inbox({command, "--consumer", "biling"});
+    EXPECT_EQ(ran.code, 3) << command;
+    EXPECT_THAT(ran.err, HasSubstr("there is no consumer 'biling'")) << command;
+    EXPECT_EQ(inbox({command, "--consumer", "billing", "--json"}).code, 0) << command;
+  }
+}
+
+TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {
+  RawSqlite{db_}.run(
+      "INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) "
+      "VALUES (1, 'shop', 'order-1', 1, 3, 2, 0)");
+  EXPECT_EQ(inbox({"check"}).code, 0);
+  EXPECT_EQ(inbox({"check", "--warn-gaps", "0"}).code, 1);
+  EXPECT_EQ(inbox({"check", "--max-gaps", "0"}).out, "CRITICAL: gaps is 1, more than 0\n");
+  EXPECT_EQ(inbox({"check", "--max-gaps", "1"}).code, 0);
 }
 
 }  // namespace

@@ -13,15 +13,15 @@ namespace stela::tool {
 namespace {
 
 nats::InboxQuery query_of(const Arguments& arguments) {
-  return {.consumer = arguments.text("--consumer").value_or(""),
-          .after = arguments.integer("--after", {0, largest}).value_or(0),
+  return {.after = arguments.integer("--after", {0, largest}).value_or(0),
           .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
 }
 
 int list(Invocation& call) {
-  const nats::InboxQuery query = query_of(call.arguments);
+  nats::InboxQuery query = query_of(call.arguments);
   Session session{call, {.only_reads = true}};
   nats::Inbox inbox{session.store()};
+  query.consumer = consumer_of(call.arguments, inbox);
   Table table{{{"LETTER", Table::Align::right},
                {"CONSUMER"},
                {"SUBJECT"},
@@ -55,9 +55,10 @@ int list(Invocation& call) {
 }
 
 int gaps(Invocation& call) {
-  const nats::InboxQuery query = query_of(call.arguments);
+  nats::InboxQuery query = query_of(call.arguments);
   Session session{call, {.only_reads = true}};
   nats::Inbox inbox{session.store()};
+  query.consumer = consumer_of(call.arguments, inbox);
   Table table{{{"GAP", Table::Align::right},
                {"CONSUMER"},
                {"STREAM"},
@@ -122,9 +123,10 @@ std::string_view reason_of(const nats::HeldStream& held) {
 }
 
 int held(Invocation& call) {
-  const nats::InboxQuery query = query_of(call.arguments);
+  nats::InboxQuery query = query_of(call.arguments);
   Session session{call, {.only_reads = true}};
   nats::Inbox inbox{session.store()};
+  query.consumer = consumer_of(call.arguments, inbox);
   Table table{{{"HELD", Table::Align::right},
                {"CONSUMER"},
                {"STREAM"},

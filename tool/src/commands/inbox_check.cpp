@@ -24,6 +24,7 @@ struct Sums {
   double held_streams = 0;
   double held_seconds = 0;
   double dead_letters = 0;
+  double gaps = 0;
 };
 
 Sums sums_of(nats::Inbox& inbox, const std::string& consumer, Timestamp now) {
@@ -32,6 +33,7 @@ Sums sums_of(nats::Inbox& inbox, const std::string& consumer, Timestamp now) {
     if (!consumer.empty() && one.consumer != consumer) continue;
     sums.held_streams += static_cast<double>(one.held_streams);
     sums.dead_letters += static_cast<double>(one.dead_letters);
+    sums.gaps += static_cast<double>(one.gaps);
     if (!one.held_since) continue;
     const auto since = std::chrono::duration<double>(now - *one.held_since).count();
     sums.held_seconds = std::max(sums.held_seconds, since);
@@ -39,7 +41,7 @@ Sums sums_of(nats::Inbox& inbox, const std::string& consumer, Timestamp now) {
   return sums;
 }
 
-std::array<Measure, 3> measures_of(const Sums& sums, const Arguments& arguments) {
+std::array<Measure, 4> measures_of(const Sums& sums, const Arguments& arguments) {
   const Limits limits{arguments};
   return {{{.name = "held",
             .value = sums.held_seconds,
@@ -52,7 +54,11 @@ std::array<Measure, 3> measures_of(const Sums& sums, const Arguments& arguments)
            {.name = "dead_letters",
             .value = sums.dead_letters,
             .warning = limits.count("--warn-dead", warning_dead),
-            .critical = limits.count("--max-dead", {})}}};
+            .critical = limits.count("--max-dead", {})},
+           {.name = "gaps",
+            .value = sums.gaps,
+            .warning = limits.count("--warn-gaps", {}),
+            .critical = limits.count("--max-gaps", {})}}};
 }
 
 int check(Invocation& call) {
@@ -62,7 +68,7 @@ int check(Invocation& call) {
   try {
     Session session{call, {.only_reads = true}};
     nats::Inbox inbox{session.store()};
-    sums = sums_of(inbox, call.arguments.text("--consumer").value_or(""), system_clock().now());
+    sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
   } catch (const Misuse&) {
     throw;
   } catch (const std::runtime_error& e) {
@@ -80,6 +86,19 @@ int check(Invocation& call) {
 
 }  // namespace
 
+std::string consumer_of(const Arguments& arguments, nats::Inbox& inbox) {
+  const auto wanted = arguments.text("--consumer");
+  if (!wanted) return {};
+  const auto known = inbox.status();
+  std::vector<std::string_view> names;
+  for (const nats::ConsumerStatus& one : known) {
+    if (one.consumer == *wanted) return *wanted;
+    names.push_back(one.consumer);
+  }
+  throw Exit{not_found,
+             "there is no consumer '" + in_one_line(*wanted) + "'" + did_you_mean(*wanted, names)};
+}
+
 Command inbox_check_command() {
   return {.path = "inbox check",
           .summary = "Check consumers for held streams and dead letters, for monitoring systems",
@@ -93,6 +112,8 @@ Command inbox_check_command() {
                       {"--max-streams", "N", "so many streams may be held (default: no limit)"},
                       {"--warn-dead", "N", "so many dead letters may wait (default 0)"},
                       {"--max-dead", "N", "so many dead letters may wait (default: no limit)"},
+                      {"--warn-gaps", "N", "so many gaps may be noted (default: no limit)"},
+                      {"--max-gaps", "N", "so many gaps may be noted (default: no limit)"},
                       format_option},
           .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
           .run = check};

@@ -1,10 +1,20 @@
 // inbox check, for monitoring systems.
 #pragma once
 
+#include "cli/arguments.hpp"
 #include "cli/command.hpp"
+
+#include <string>
+
+namespace stela::nats {
+class Inbox;
+}
 
 namespace stela::tool {
 
 Command inbox_check_command();
+
+/// What --consumer names; empty if it wasn't given. Exit if the inbox has no such consumer.
+std::string consumer_of(const Arguments& arguments, nats::Inbox& inbox);
 
 }  // namespace stela::tool
