@@ -78,9 +78,11 @@ void check(const RelayOptions& options, Fence fence, bool leasing) {
   if (options.retention.count() < 1) throw UsageError{"retention must be an hour or more"};
   if (options.worker.size() > 128) throw UsageError{"a worker's name is at most 128 bytes long"};
 
-  require_less("lease_renew", options.lease_renew * 2, "lease_ttl", options.lease_ttl,
-               "a lease must outlive one renewal that fails, so lease_renew is less than half of "
-               "lease_ttl");
+  if (options.lease_renew * 2 >= options.lease_ttl) {
+    throw UsageError{"lease_renew (" + in_ms(options.lease_renew) +
+                     ") must be less than half of lease_ttl (" + in_ms(options.lease_ttl) +
+                     "): a lease must outlive one renewal that fails"};
+  }
   require_less("lease_renew", options.lease_renew, "heartbeat_ttl", options.heartbeat_ttl,
                "the heartbeat is sent with the renewals");
   if (options.retry_backoff > options.retry_backoff_max) {

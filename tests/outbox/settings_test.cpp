@@ -124,6 +124,8 @@ TEST(RelayOptions, AreRefusedOutOfRange) {
 TEST(RelayOptions, AreRefusedIfTheyContradictEachOther) {
   EXPECT_THAT(refusal({.lease_ttl = 10s, .lease_renew = 5s}),
               HasSubstr("a lease must outlive one renewal that fails"));
+  EXPECT_THAT(refusal({.lease_ttl = 1s}),
+              HasSubstr("lease_renew (6000 ms) must be less than half of lease_ttl (1000 ms)"));
   EXPECT_THAT(refusal({.heartbeat_ttl = 6s}), HasSubstr("the heartbeat is sent with the renewals"));
   EXPECT_THAT(refusal({.retry_backoff = 61s}),
               HasSubstr("retry_backoff (61000 ms) is more than retry_backoff_max (60000 ms)"));
