@@ -14,6 +14,7 @@ namespace stela::test {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -115,6 +116,21 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
   EXPECT_EQ(run({"outbox", "check", "--db", dir_.file("none.db")}).code, 3);
   EXPECT_EQ(outbox({"check", "--max-lag", "soon"}).code, 2);
+}
+
+TEST_F(ToolOutbox, ChecksPrintPlainNumbers) {
+  const Ran ran = outbox({"check", "--format", "nagios", "--min-workers", "1000000", "--max-lag",
+                          "0s", "--max-pending", "1000000", "--warn-pending", "100000"});
+  EXPECT_THAT(ran.out, HasSubstr("workers is 0, fewer than 1000000"));
+  EXPECT_THAT(ran.out, HasSubstr("pending=3;100000;1000000"));
+  RawSqlite raw{db_};
+  raw.drop_triggers();
+  raw.run("UPDATE events SET recorded_at = recorded_at - 4000000000000");
+  const Ran late = outbox({"check", "--format", "nagios", "--min-workers", "0"});
+  EXPECT_THAT(late.out, ContainsRegex("lag is 40000[0-9][0-9]([.][0-9]+)?s, more than 300s"));
+  EXPECT_THAT(late.out, ContainsRegex("lag=40000[0-9][0-9]([.][0-9]+)?s;60;300"));
+  EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
+              ContainsRegex("_lag_seconds 40000[0-9][0-9]"));
 }
 
 TEST_F(ToolOutbox, ChecksAgainstLimitsThatNobodySet) {

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 
 namespace stela::tool {
 namespace {
@@ -18,10 +20,12 @@ constexpr const char* name_of(State state) {
   return names[static_cast<std::size_t>(state)];
 }
 
+/// Plain digits, as plugins must print them; seconds to the millisecond.
 std::string number(double value) {
-  std::string text;
-  json::append_double(text, value);
-  return text;
+  std::array<char, 512> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value,
+                                 std::chars_format::fixed, std::nearbyint(value) == value ? 0 : 3);
+  return {text.data(), end.ptr};
 }
 
 /// As a plugin's performance data has it: "10" alerts above ten, "1:" below one.
