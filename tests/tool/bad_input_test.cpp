@@ -128,7 +128,6 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
        2,
        "500ms, 7s, 7m, 7h or 7d, not '7'"},
       {{"outbox", "purge", "--db", db_, "--older-than", "90m"}, 2, "a whole number of hours"},
-      {{"outbox", "check", "--db", db_, "--max-lag", "7"}, 2, "500ms, 7s, 7m, 7h or 7d, not '7'"},
       {{"config", "show", "--set", "outbox.lease_ttl=7"}, 2, "7s, 7m, 7h or 7d, not '7'"},
       {{"events", "list", "--db", db_, "--limit", "0"}, 2, "--limit is a whole number from 1"},
       {{"events", "append", "--db", db_, "--type", "a.b", "--data", "{}"}, 2, "--stream is needed"},

@@ -17,6 +17,7 @@ using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::SizeIs;
+using testing::StartsWith;
 
 class ToolOutbox : public testing::Test {
  protected:
@@ -115,7 +116,33 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
   EXPECT_EQ(run({"outbox", "check", "--db", dir_.file("none.db")}).code, 3);
-  EXPECT_EQ(outbox({"check", "--max-lag", "soon"}).code, 2);
+}
+
+TEST_F(ToolOutbox, ChecksSayUnknownWhereTheyAreMisused) {
+  const auto unknown = [&](const std::vector<std::string>& words, const std::string& why) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 3) << ran.err;
+    EXPECT_THAT(ran.out, StartsWith("UNKNOWN: "));
+    EXPECT_THAT(ran.out, HasSubstr(why));
+    EXPECT_THAT(lines_of(ran.out), SizeIs(1));
+  };
+  for (const std::string what : {"outbox", "inbox"}) {
+    unknown({what, "check", "--db", db_, "--max-lagg", "1s"}, "no option --max-lagg");
+    unknown({what, "check", "--db", db_, "17"}, "one word too many");
+    unknown({what, "check", "--db", db_, "--format", "xml"}, "--format is text, nagios");
+    unknown({what, "check", "--db", db_, "--set", "outbox.windw=7"}, "outbox.windw");
+    unknown({what, "check", "--db"}, "--db needs a value");
+    unknown({what, "check"}, "which database?");
+  }
+  unknown({"outbox", "check", "--db", db_, "--max-lag", "7"}, "500ms, 7s, 7m, 7h or 7d, not '7'");
+  unknown({"inbox", "check", "--db", db_, "--max-dead", "-1"}, "--max-dead");
+  const Ran json = outbox({"check", "--max-lag", "soon", "--json"});
+  EXPECT_EQ(json.code, 3);
+  EXPECT_EQ(member(json.out, "state"), "UNKNOWN");
+  EXPECT_THAT(outbox({"check", "--max-lag", "soon", "--format", "nagios"}).out,
+              StartsWith("STELA OUTBOX UNKNOWN - "));
+  EXPECT_EQ(outbox({"chekc"}).code, 2);
+  EXPECT_EQ(run({"outbox", "check", "--help"}).code, 0);
 }
 
 TEST_F(ToolOutbox, ChecksPrintPlainNumbers) {

@@ -5,6 +5,7 @@
 #include "cli/help.hpp"
 #include "cli/invocation.hpp"
 #include "cli/text.hpp"
+#include "commands/measures.hpp"
 
 #include <clocale>
 #include <csignal>
@@ -43,6 +44,19 @@ bool has_word(std::span<const char* const> words, const char* wanted) {
     if (std::strcmp(word, wanted) == 0) return true;
   }
   return false;
+}
+
+/// Done, unless what was typed is wrong usage of a check, which has a state of its own for that.
+int parse_words(const App& app, std::span<const Command> commands,
+                std::span<const char* const> words, Parsed& parsed, Output& out) {
+  try {
+    parse(commands, words, parsed);
+    return done;
+  } catch (const Misuse& e) {
+    if (parsed.command == nullptr || parsed.command->checks.empty()) throw;
+    Invocation invocation{app, commands, *parsed.command, parsed.arguments, out};
+    return say_unknown(invocation, e.what());
+  }
 }
 
 int run_parsed(const App& app, std::span<const Command> commands, const Parsed& parsed,
@@ -129,11 +143,9 @@ int run(int argc, const char* const* argv, const App& app) {
     commands = all_commands();
     if (words.size() == 1 && std::strcmp(words[0], "--version") == 0) {
       const char* version[] = {"version"};
-      parsed = parse(commands, version);
-    } else {
-      parsed = parse(commands, words);
+      return parse_words(app, commands, version, parsed, out);
     }
-    return done;
+    return parse_words(app, commands, words, parsed, out);
   });
   if (result != done) return result;
   return guarded(app, parsed.group, out, [&] { return run_parsed(app, commands, parsed, out); });

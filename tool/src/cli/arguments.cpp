@@ -41,10 +41,10 @@ std::vector<std::string_view> next_words(std::span<const Command> commands, std:
 
 class Parser {
  public:
-  Parser(std::span<const Command> commands, std::span<const char* const> words)
-      : commands_{commands}, words_{words} {}
+  Parser(std::span<const Command> commands, std::span<const char* const> words, Parsed& parsed)
+      : commands_{commands}, words_{words}, parsed_{parsed} {}
 
-  Parsed run() {
+  void run() {
     for (; at_ < words_.size(); ++at_) {
       const std::string_view word = words_[at_];
       if (!only_operands_ && word == "--") {
@@ -56,7 +56,6 @@ class Parser {
       }
     }
     settle();
-    return std::move(parsed_);
   }
 
  private:
@@ -157,7 +156,7 @@ class Parser {
   std::span<const char* const> words_;
   std::size_t at_ = 0;
   bool only_operands_ = false;
-  Parsed parsed_;
+  Parsed& parsed_;
 };
 
 /// Optimal string alignment: insertions, deletions, replacements, and neighbours swapped.
@@ -213,7 +212,13 @@ std::optional<std::int64_t> Arguments::integer(std::string_view option, Range ra
 }
 
 Parsed parse(std::span<const Command> commands, std::span<const char* const> words) {
-  return Parser{commands, words}.run();
+  Parsed parsed;
+  parse(commands, words, parsed);
+  return parsed;
+}
+
+void parse(std::span<const Command> commands, std::span<const char* const> words, Parsed& parsed) {
+  Parser{commands, words, parsed}.run();
 }
 
 std::int64_t to_integer(std::string_view text, std::string_view what, Range range) {

@@ -54,6 +54,8 @@ struct Parsed {
 
 /// Misuse, with a suggestion, at a command or an option that doesn't exist.
 Parsed parse(std::span<const Command> commands, std::span<const char* const> words);
+/// The same, into `parsed`, which has what stands before the mistake if there is one.
+void parse(std::span<const Command> commands, std::span<const char* const> words, Parsed& parsed);
 
 /// Misuse, naming `what`, unless `text` is a whole number in the range.
 std::int64_t to_integer(std::string_view text, std::string_view what, Range range);

@@ -45,6 +45,9 @@ struct Command {
   std::vector<Operand> operands = {};
   std::vector<Option> options = {};
   std::vector<Example> examples = {};
+  /// What a check for monitoring systems is about: "outbox". Wrong usage of one is UNKNOWN, exit
+  /// code 3, as 2 is CRITICAL; empty: it is no check.
+  std::string_view checks = {};
   /// Returns the exit code.
   int (*run)(Invocation& invocation) = nullptr;
 };

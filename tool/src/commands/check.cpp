@@ -1,6 +1,5 @@
 #include "commands/check.hpp"
 
-#include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
@@ -56,29 +55,18 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
            .is_least = true}};
 }
 
-int check(Invocation& call) {
-  // The limits are read first: a mistake in them is wrong usage, not a state of the outbox.
+Checked look(Invocation& call) {
+  // A mistake in the limits is told even if there is no database.
   measures_of({}, call.arguments);
-  OutboxStatus status;
-  try {
-    Session session{call, {.only_reads = true}};
-    status = session.operations().status();
-  } catch (const Misuse&) {
-    throw;
-  } catch (const std::runtime_error& e) {
-    print_check(call, "outbox", unknown, in_one_line(e.what()), {});
-    return unknown;
-  }
-  const auto measures = measures_of(status, call.arguments);
-  const std::string problems = problems_of(measures);
-  std::string text = problems;
-  if (text.empty()) {
-    text = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) + ", " +
-           in_digits(status.parked) + " parked";
-  }
-  const State state = state_of(measures);
-  print_check(call, "outbox", state, text, measures);
-  return state;
+  Session session{call, {.only_reads = true}};
+  const OutboxStatus status = session.operations().status();
+  return {.measures = measures_of(status, call.arguments),
+          .summary = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) +
+                     ", " + in_digits(status.parked) + " parked"};
+}
+
+int check(Invocation& call) {
+  return run_check(call, [&] { return look(call); });
 }
 
 }  // namespace
@@ -88,8 +76,10 @@ Command check_command() {
       .path = "outbox check",
       .summary = "says whether the outbox is well, for monitoring systems",
       .about =
-          "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. A stopped "
-          "partition is critical, and so are losses at the broker that nobody has looked into, and "
+          "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong usage. "
+          "A "
+          "stopped partition is critical, and so are losses at the broker that nobody has looked "
+          "into, and "
           "messages that wait while no worker is alive and reaches its broker. A worker that is "
           "cut off from its broker is a warning. What is beyond a --warn limit is a warning, what "
           "is beyond a --max limit is critical.",
@@ -104,6 +94,7 @@ Command check_command() {
                    "so many must be alive while messages wait (default 1; 0 where cron runs them)"},
                   format_option},
       .examples = {{"every minute", "outbox check --max-lag 10s --max-parked 0 --format nagios"}},
+      .checks = "outbox",
       .run = check};
 }
 

@@ -9,7 +9,6 @@
 #include <stela/nats/inbox.hpp>
 
 #include <algorithm>
-#include <array>
 
 namespace stela::tool {
 namespace {
@@ -41,47 +40,38 @@ Sums sums_of(nats::Inbox& inbox, const std::string& consumer, Timestamp now) {
   return sums;
 }
 
-std::array<Measure, 4> measures_of(const Sums& sums, const Arguments& arguments) {
+std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
   const Limits limits{arguments};
-  return {{{.name = "held",
-            .value = sums.held_seconds,
-            .warning = limits.seconds("--warn-held", warning_held),
-            .critical = limits.seconds("--max-held", critical_held),
-            .unit = "s"},
-           {.name = "held_streams",
-            .value = sums.held_streams,
-            .critical = limits.count("--max-streams", {})},
-           {.name = "dead_letters",
-            .value = sums.dead_letters,
-            .warning = limits.count("--warn-dead", warning_dead),
-            .critical = limits.count("--max-dead", {})},
-           {.name = "gaps",
-            .value = sums.gaps,
-            .warning = limits.count("--warn-gaps", {}),
-            .critical = limits.count("--max-gaps", {})}}};
+  return {{.name = "held",
+           .value = sums.held_seconds,
+           .warning = limits.seconds("--warn-held", warning_held),
+           .critical = limits.seconds("--max-held", critical_held),
+           .unit = "s"},
+          {.name = "held_streams",
+           .value = sums.held_streams,
+           .critical = limits.count("--max-streams", {})},
+          {.name = "dead_letters",
+           .value = sums.dead_letters,
+           .warning = limits.count("--warn-dead", warning_dead),
+           .critical = limits.count("--max-dead", {})},
+          {.name = "gaps",
+           .value = sums.gaps,
+           .warning = limits.count("--warn-gaps", {}),
+           .critical = limits.count("--max-gaps", {})}};
+}
+
+Checked look(Invocation& call) {
+  // A mistake in the limits is told even if there is no database.
+  measures_of({}, call.arguments);
+  Session session{call, {.only_reads = true}};
+  nats::Inbox inbox{session.store()};
+  const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
+  return {.measures = measures_of(sums, call.arguments),
+          .summary = "no stream is held for long, no dead letters"};
 }
 
 int check(Invocation& call) {
-  // The limits are read first: a mistake in them is wrong usage, not a state of the inbox.
-  measures_of({}, call.arguments);
-  Sums sums;
-  try {
-    Session session{call, {.only_reads = true}};
-    nats::Inbox inbox{session.store()};
-    sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
-  } catch (const Misuse&) {
-    throw;
-  } catch (const std::runtime_error& e) {
-    print_check(call, "inbox", unknown, in_one_line(e.what()), {});
-    return unknown;
-  }
-  const auto measures = measures_of(sums, call.arguments);
-  const State state = state_of(measures);
-  const std::string problems = problems_of(measures);
-  print_check(call, "inbox", state,
-              problems.empty() ? "no stream is held for long, no dead letters" : problems,
-              measures);
-  return state;
+  return run_check(call, [&] { return look(call); });
 }
 
 }  // namespace
@@ -103,7 +93,8 @@ Command inbox_check_command() {
   return {.path = "inbox check",
           .summary = "Check consumers for held streams and dead letters, for monitoring systems",
           .about =
-              "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown. What is "
+              "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong "
+              "usage. What is "
               "beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
           .options = {db_option,
                       {"--consumer", "NAME", "of this consumer"},
@@ -116,6 +107,7 @@ Command inbox_check_command() {
                       {"--max-gaps", "N", "so many gaps may be noted (default: no limit)"},
                       format_option},
           .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
+          .checks = "inbox",
           .run = check};
 }
 

@@ -11,6 +11,8 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <exception>
+#include <span>
 
 namespace stela::tool {
 namespace {
@@ -73,6 +75,45 @@ void print_prometheus(Output& out, std::string_view subject, State state,
   }
 }
 
+State state_of(std::span<const Measure> measures) {
+  State worst = ok;
+  for (const Measure& measure : measures) worst = std::max(worst, measure.state());
+  return worst;
+}
+
+/// "lag is 70s, more than 60s"; empty if all is well.
+std::string problems_of(std::span<const Measure> measures) {
+  std::string text;
+  for (const Measure& measure : measures) {
+    if (measure.state() == ok) continue;
+    text.append(text.empty() ? "" : ", ").append(measure.name).append(" is ");
+    text.append(number(measure.value)).append(measure.unit);
+    text.append(measure.is_least ? ", fewer than " : ", more than ");
+    text.append(number(*measure.broken_limit())).append(measure.unit);
+  }
+  return text;
+}
+
+std::string format_of(const Invocation& call) {
+  return call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
+}
+
+void require_format(const Invocation& call) {
+  constexpr std::array<std::string_view, 4> known{"text", "nagios", "json", "prometheus"};
+  if (std::find(known.begin(), known.end(), format_of(call)) != known.end()) return;
+  throw Misuse{"--format is text, nagios, json or prometheus"};
+}
+
+void print_check(Invocation& call, State state, const std::string& text,
+                 std::span<const Measure> measures) {
+  const std::string_view subject = call.command.checks;
+  const std::string format = format_of(call);
+  if (format == "nagios") return print_nagios(call.out, subject, state, text, measures);
+  if (format == "json") return print_json(call.out, state, text, measures);
+  if (format == "prometheus") return print_prometheus(call.out, subject, state, measures);
+  call.out.line(std::string{name_of(state)} + ": " + text);
+}
+
 }  // namespace
 
 double Limits::seconds(std::string_view option, std::chrono::seconds standard) const {
@@ -88,33 +129,23 @@ std::optional<double> Limits::count(std::string_view option, std::optional<doubl
   return value ? std::optional{static_cast<double>(*value)} : standard;
 }
 
-State state_of(std::span<const Measure> measures) {
-  State worst = ok;
-  for (const Measure& measure : measures) worst = std::max(worst, measure.state());
-  return worst;
-}
-
-std::string problems_of(std::span<const Measure> measures) {
-  std::string text;
-  for (const Measure& measure : measures) {
-    if (measure.state() == ok) continue;
-    text.append(text.empty() ? "" : ", ").append(measure.name).append(" is ");
-    text.append(number(measure.value)).append(measure.unit);
-    text.append(measure.is_least ? ", fewer than " : ", more than ");
-    text.append(number(*measure.broken_limit())).append(measure.unit);
+int run_check(Invocation& call, FunctionRef<Checked()> look) {
+  Checked found;
+  try {
+    require_format(call);
+    found = look();
+  } catch (const std::exception& e) {
+    return say_unknown(call, e.what());
   }
-  return text;
+  const State state = state_of(found.measures);
+  print_check(call, state, state == ok ? found.summary : problems_of(found.measures),
+              found.measures);
+  return state;
 }
 
-void print_check(Invocation& call, std::string_view subject, State state, const std::string& text,
-                 std::span<const Measure> measures) {
-  const std::string format =
-      call.arguments.text("--format").value_or(call.out.is_json() ? "json" : "text");
-  if (format == "nagios") return print_nagios(call.out, subject, state, text, measures);
-  if (format == "json") return print_json(call.out, state, text, measures);
-  if (format == "prometheus") return print_prometheus(call.out, subject, state, measures);
-  if (format != "text") throw Misuse{"--format is text, nagios, json or prometheus"};
-  call.out.line(std::string{name_of(state)} + ": " + text);
+int say_unknown(Invocation& call, const std::string& why) {
+  print_check(call, unknown, in_one_line(why), {});
+  return unknown;
 }
 
 }  // namespace stela::tool

@@ -5,11 +5,13 @@
 #include "cli/command.hpp"
 #include "cli/invocation.hpp"
 
+#include <stela/framework/function_ref.hpp>
+
 #include <chrono>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::tool {
 
@@ -48,12 +50,18 @@ class Limits {
   const Arguments& arguments_;
 };
 
-State state_of(std::span<const Measure> measures);
-/// "lag is 70s, more than 60s"; empty if all is well.
-std::string problems_of(std::span<const Measure> measures);
-/// In the format that was asked for. `subject` is what is checked: "outbox".
-void print_check(Invocation& call, std::string_view subject, State state, const std::string& text,
-                 std::span<const Measure> measures);
+/// What a check has found.
+struct Checked {
+  std::vector<Measure> measures = {};
+  /// Said if all is well.
+  std::string summary = {};
+};
+
+/// Prints what `look` finds in the format that was asked for, or UNKNOWN and why if it throws.
+/// Returns the state, which is the exit code.
+int run_check(Invocation& call, FunctionRef<Checked()> look);
+/// Prints that the state is UNKNOWN, and why; returns it.
+int say_unknown(Invocation& call, const std::string& why);
 
 constexpr Option format_option{"--format", "NAME", "text, nagios, json or prometheus"};
 
