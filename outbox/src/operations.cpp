@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace stela {
@@ -98,7 +100,7 @@ class OutboxOperations::Impl {
         view{the_store, partitioner} {}
 
   /// Streams with parked messages that `selection` means, each with those in order.
-  using Parked = std::map<std::int64_t, std::vector<GlobalSequence>>;
+  using Parked = outbox::ByStream;
 
   static void check(const ParkedSelection& selection) {
     const int given = (selection.sequences.empty() ? 0 : 1) + (selection.stream.empty() ? 0 : 1) +
@@ -176,6 +178,24 @@ class OutboxOperations::Impl {
       affected.messages += static_cast<std::int64_t>(sequences.size());
     }
     return affected;
+  }
+
+  /// How many messages would be sent again without these, of which some may not be parked.
+  std::int64_t count_followers(std::span<const GlobalSequence> sequences) {
+    std::int64_t count = 0;
+    store.core().reading().read([&](Connection& connection) {
+      Parked gone;
+      for (const GlobalSequence sequence : sequences) {
+        Query row = connection.query(sql::find_parked);
+        if (row.bind(1, sequence.value()).step()) gone[row.integer(0)].push_back(sequence);
+      }
+      for (const auto& [stream, those] : gone) {
+        count += outbox::find_followers(connection, stream, those,
+                                        std::numeric_limits<std::int64_t>::max())
+                     .count;
+      }
+    });
+    return count;
   }
 
   void require_discardable(GlobalSequence sequence) {
@@ -280,13 +300,20 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
     }
     affected.streams = static_cast<std::int64_t>(streams.size());
   }
+  std::sort(sequences.begin(), sequences.end());
+  sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
   if (mode == Mode::dry_run) {
     affected.messages = static_cast<std::int64_t>(sequences.size());
+    affected.followers = impl_->count_followers(sequences);
     return affected;
   }
-  for (std::size_t i = 0; i < sequences.size(); i += step_messages) {
-    const std::size_t count = std::min(step_messages, sequences.size() - i);
-    affected.messages += impl_->port.discard(std::span{sequences}.subspan(i, count), impl_->who);
+  // The last ones first: what is to be given up too isn't sent again meanwhile.
+  for (std::span<const GlobalSequence> left{sequences}; !left.empty();) {
+    const auto those = left.last(std::min(step_messages, left.size()));
+    left = left.first(left.size() - those.size());
+    const outbox::GivenUp given_up = impl_->port.discard(those, impl_->who);
+    affected.messages += given_up.messages;
+    affected.followers += given_up.followers;
   }
   return affected;
 }

@@ -76,6 +76,32 @@ TEST_P(RelayStoreContract, DiscardsOnlyWhatIsParked) {
   EXPECT_EQ(next(), "2");
 }
 
+TEST_P(RelayStoreContract, SendsWhatIsParkedBehindADiscardedMessage) {
+  using enum relay::ParkedMessage::Reason;
+  append({1, 1, 1, 1, 2});
+  acquire();
+  park(1);
+  park(2, 0, behind);
+  park(3);
+  park(4, 0, behind);
+  EXPECT_TRUE(discard(1));
+  EXPECT_EQ(next(), "2r1 5");
+  EXPECT_TRUE(discard(3));
+  EXPECT_EQ(next(), "2r1 4r2 5");
+}
+
+TEST_P(RelayStoreContract, KeepsWhatIsParkedBehindAnotherMessageThanTheDiscardedOne) {
+  append({1, 1, 1});
+  acquire();
+  park(1);
+  park(2, 0, relay::ParkedMessage::Reason::behind);
+  park(3, 0, relay::ParkedMessage::Reason::behind);
+  EXPECT_TRUE(discard(2));
+  EXPECT_EQ(next(), "");
+  EXPECT_EQ(retry(1, 9), 2);
+  EXPECT_EQ(next(), "1r1 3r2");
+}
+
 TEST_P(RelayStoreContract, SkipsOnRequest) {
   append({1, 1});
   acquire();

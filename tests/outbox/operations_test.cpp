@@ -109,7 +109,6 @@ TEST(OutboxDiscard, GivesAMessageUpForGood) {
   shop.relay();
 
   shop.operations.discard({.sequences = {GlobalSequence{1}}});
-  shop.operations.retry({.stream = "order-1"});
   shop.relay();
 
   EXPECT_EQ(shop.broker.log(all), "2r1");
@@ -118,6 +117,63 @@ TEST(OutboxDiscard, GivesAMessageUpForGood) {
               ElementsAre("1 order-1 discarded discarded"));
   EXPECT_THAT(shop.actions(),
               ElementsAre("ann discard 1 message, 1", "ann retry order-1: 1 message, 2"));
+}
+
+TEST(OutboxDiscard, SendsWhatIsParkedBehindInOrder) {
+  Shop shop;
+  shop.too_large = {1, 3};
+  shop.append_all({"order-1", "order-1", "order-1", "order-1", "order-1"});
+  shop.relay();
+  EXPECT_EQ(shop.totals(), "5 parked");
+
+  const ParkedSelection first{.sequences = {GlobalSequence{1}}};
+  for (const Mode mode : {Mode::dry_run, Mode::carry_out}) {
+    const Affected affected = shop.operations.discard(first, mode);
+    EXPECT_EQ(affected.messages, 1);
+    EXPECT_EQ(affected.followers, 4) << "all were read behind the first";
+  }
+  shop.relay();
+  EXPECT_THAT(shop.list(), ElementsAre("3 order-1 parked refused", "4 order-1 parked behind",
+                                       "5 order-1 parked behind"));
+  shop.append("order-1");
+  shop.relay();
+  EXPECT_EQ(shop.operations.discard({.sequences = {GlobalSequence{3}}}).followers, 3);
+  shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "2r1 4r5 5r6 6r7");
+  EXPECT_EQ(shop.totals(), "2 discarded, 4 published");
+}
+
+TEST(OutboxDiscard, SendsNothingThatIsGivenUpToo) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+  EXPECT_EQ(shop.totals(), "1203 parked");
+  std::vector<GlobalSequence> most;
+  for (std::int64_t i = 1'102; i > 0; --i) most.emplace_back(i);
+
+  const Affected affected = shop.operations.discard({.sequences = most});
+
+  EXPECT_EQ(affected.messages, 1'102);
+  EXPECT_EQ(affected.followers, 101);
+  EXPECT_EQ(shop.totals(), "101 to be sent again, 1102 discarded");
+  EXPECT_EQ(shop.operations.discard({.all = true}).messages, 0);
+}
+
+TEST(OutboxDiscard, SendsManyThatAreParkedBehindInBoundedSteps) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+
+  EXPECT_EQ(shop.operations.discard({.sequences = {GlobalSequence{1}}}).followers, 1'202);
+
+  EXPECT_EQ(shop.totals(), "1202 to be sent again, 1 discarded");
+  EXPECT_THAT(shop.actions(),
+              ElementsAre("ann discard 1 message, 1", "ann retry order-1: 500 messages, 2 to 501",
+                          "ann retry order-1: 500 messages, 502 to 1001",
+                          "ann retry order-1: 202 messages, 1002 to 1203"));
 }
 
 TEST(OutboxDiscard, RefusesWhatIsAboutToBePublishedOrIsIt) {

@@ -40,7 +40,6 @@ TEST_P(Poison, ParksTheMessageAndItsStream) {
   EXPECT_EQ(shop.operations.show(GlobalSequence{1})->last_error, "the broker doesn't want it");
 
   shop.operations.discard({.sequences = {GlobalSequence{1}}});
-  shop.operations.retry({.stream = "order-1"});
   shop.append("order-1");
   shop.relay();
 

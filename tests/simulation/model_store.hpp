@@ -94,6 +94,7 @@ class ModelStore final : public relay::Operations {
   struct Parked {
     PartitionId partition = {};
     int attempts = 0;
+    bool is_behind = false;
   };
   struct Partition {
     std::string owner;

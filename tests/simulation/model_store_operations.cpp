@@ -59,16 +59,27 @@ std::int64_t ModelStore::retry(std::int64_t stream, GlobalSequence through, std:
   return count;
 }
 
-bool ModelStore::discard(GlobalSequence sequence, std::string_view) {
-  for (auto& [stream, messages] : parked_) {
-    if (messages.erase(sequence.value()) == 0) continue;
-    if (messages.empty()) parked_.erase(stream);
-    discarded_.insert(sequence.value());
-    truth_.on_discarded(sequence.value());
-    check();
-    return true;
+bool ModelStore::discard(GlobalSequence sequence, std::string_view who) {
+  const auto found = std::find_if(parked_.begin(), parked_.end(), [&](const auto& entry) {
+    return entry.second.contains(sequence.value());
+  });
+  if (found == parked_.end()) return false;
+  auto& [stream, messages] = *found;
+  messages.erase(sequence.value());
+  discarded_.insert(sequence.value());
+  truth_.on_discarded(sequence.value());
+  GlobalSequence last_follower;
+  for (const auto& [parked, how] : messages) {
+    if (parked < sequence.value() || !how.is_behind) break;
+    last_follower = GlobalSequence{parked};
   }
-  return false;
+  if (messages.empty()) {
+    parked_.erase(found);
+  } else if (last_follower.value() > 0) {
+    retry(stream, last_follower, who);
+  }
+  check();
+  return true;
 }
 
 std::int64_t ModelStore::republish(std::span<const GlobalSequence> sequences, std::string_view) {

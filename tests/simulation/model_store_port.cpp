@@ -55,11 +55,11 @@ void ModelStore::park(PartitionId id, Partition& partition, const relay::ParkedM
   const auto stream = take(partition, message);
   if (!stream) return;
   const std::int64_t sequence = message.sequence.value();
-  if (message.reason == relay::ParkedMessage::Reason::behind &&
-      !is_behind_parked(*stream, sequence)) {
+  const bool is_behind = message.reason == relay::ParkedMessage::Reason::behind;
+  if (is_behind && !is_behind_parked(*stream, sequence)) {
     return enqueue_again(id, generation_of(sequence), sequence, *stream, false);
   }
-  parked_[*stream][sequence] = {id, message.attempts};
+  parked_[*stream][sequence] = {id, message.attempts, is_behind};
   truth_.on_parked(sequence);
 }
 

@@ -16,6 +16,7 @@ namespace {
 using testing::AllOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -316,6 +317,28 @@ TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
                                                    "with what is parked before it"));
   EXPECT_EQ(outbox({"retry", "4"}).code, 2);
   EXPECT_EQ(outbox({"retry", "--stream", "order-2"}).code, 0);
+}
+
+TEST_F(ToolOutbox, SendsWhatIsParkedBehindADiscardedMessage) {
+  run_well({"events", "append", "--db", db_, "--stream", "order-2", "--type", "order.shipped",
+            "--publish", "--data", "{}"});
+  park(2);
+  park(4);
+  RawSqlite{db_}.run("UPDATE outbox_parked SET reason = 'behind' WHERE sequence = 4");
+  for (const std::string& seen : {outbox({"status"}).out, run({"doctor", "--db", db_}).out}) {
+    EXPECT_THAT(seen, HasSubstr("outbox discard SEQUENCE' for what can never be sent"));
+    EXPECT_THAT(seen, Not(HasSubstr("discard --all")));
+  }
+  EXPECT_EQ(outbox({"discard", "2", "--dry-run"}).out,
+            "1 message of 1 stream would be discarded.\n"
+            "1 message parked behind would be sent again.\n");
+  EXPECT_THAT(outbox({"discard", "2"}).err,
+              HasSubstr("1 message parked behind will be sent again"));
+  EXPECT_EQ(outbox({"discard", "2", "--yes"}).out,
+            "1 message of 1 stream is discarded.\n1 message parked behind will be sent again.\n");
+  const std::string status = outbox({"status", "--json"}).out;
+  EXPECT_EQ(member(status, "parked"), "0");
+  EXPECT_EQ(member(status, "redeliveries"), "1");
 }
 
 TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {

@@ -20,7 +20,8 @@ class Operations {
   /// Sends parked messages again, in order; of each stream the first ones up to `through`. How
   /// many.
   virtual std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) = 0;
-  /// Gives a parked message up for good. False if it isn't parked.
+  /// Gives a parked message up for good, and sends those again that are parked behind it alone.
+  /// False if it isn't parked.
   virtual bool discard(GlobalSequence sequence, std::string_view who) = 0;
   /// Sends published events again, in order. How many.
   virtual std::int64_t republish(std::span<const GlobalSequence> sequences,

@@ -20,6 +20,9 @@ using sqlite::Query;
 
 namespace {
 
+/// As many messages as one transaction sends again.
+constexpr std::int64_t step = 500;
+
 std::string in_words(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " message" : " messages");
 }
@@ -54,6 +57,21 @@ bool is_stopped(Connection& connection, std::int64_t partition) {
 }
 
 }  // namespace
+
+Followers find_followers(Connection& connection, std::int64_t stream,
+                         std::span<const GlobalSequence> gone, std::int64_t limit) {
+  Followers found;
+  Query rows = connection.query(sql::parked_of_stream);
+  rows.bind(1, stream);
+  while (found.count < limit && rows.step()) {
+    const GlobalSequence sequence{rows.integer(0)};
+    if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
+    if (sequence < gone.front() || rows.text(1) != "behind") break;
+    found.last = sequence;
+    ++found.count;
+  }
+  return found;
+}
 
 std::int64_t SqliteOperations::now() const {
   return store_.core().now().time_since_epoch().count();
@@ -180,7 +198,6 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
 }
 
 std::int64_t SqliteOperations::rescue(std::string_view who) {
-  constexpr std::int64_t step = 500;
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
@@ -214,21 +231,45 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
 // --- giving up
 
 bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {
-  return discard({&sequence, 1}, who) == 1;
+  return discard({&sequence, 1}, who).messages == 1;
 }
 
-std::int64_t SqliteOperations::discard(std::span<const GlobalSequence> sequences,
-                                       std::string_view who) {
+GivenUp SqliteOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
   std::vector<std::int64_t> gone;
+  ByStream parked;
+  std::int64_t sent = 0;
   write([&](Connection& connection) {
+    gone.clear();
+    parked.clear();
     for (const GlobalSequence sequence : sequences) {
-      if (discard_parked(connection, sequence) || discard_stopped(connection, sequence)) {
-        gone.push_back(sequence.value());
-      }
+      const auto stream = discard_parked(connection, sequence);
+      if (!stream && !discard_stopped(connection, sequence)) continue;
+      if (stream) parked[*stream].push_back(sequence);
+      gone.push_back(sequence.value());
     }
     if (!gone.empty()) note(connection, who, "discard", in_words(gone));
+    sent = send_followers(connection, parked, who);
   });
-  return static_cast<std::int64_t>(gone.size());
+  GivenUp given_up{static_cast<std::int64_t>(gone.size()), sent};
+  while (sent == step) {
+    write([&](Connection& connection) { sent = send_followers(connection, parked, who); });
+    given_up.followers += sent;
+  }
+  return given_up;
+}
+
+/// What comes after them in their streams waits for nothing any more. How many.
+std::int64_t SqliteOperations::send_followers(Connection& connection, const ByStream& gone,
+                                              std::string_view who) {
+  std::int64_t sent = 0;
+  for (const auto& [stream, sequences] : gone) {
+    const Followers followers = find_followers(connection, stream, sequences, step - sent);
+    if (followers.count == 0) continue;
+    Placement placement{connection, store_.core().kinds(), partitioner_};
+    placement.require_partitioner();
+    sent += retry_one(connection, placement, {stream, followers.last}, who);
+  }
+  return sent;
 }
 
 void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
@@ -242,18 +283,19 @@ void SqliteOperations::keep_discarded(Connection& connection, const Discarded& d
       .run();
 }
 
-bool SqliteOperations::discard_parked(Connection& connection, GlobalSequence sequence) {
+std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connection,
+                                                             GlobalSequence sequence) {
   Discarded discarded{.sequence = sequence};
   {
     Query row = connection.query(sql::find_parked);
-    if (!row.bind(1, sequence.value()).step()) return false;
+    if (!row.bind(1, sequence.value()).step()) return std::nullopt;
     discarded.stream = row.integer(0);
     discarded.partition = row.integer(1);
     discarded.error = row.text(5);
   }
   connection.query(sql::delete_parked).bind(1, sequence.value()).run();
   keep_discarded(connection, discarded);
-  return true;
+  return discarded.stream;
 }
 
 bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {

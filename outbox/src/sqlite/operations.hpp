@@ -9,6 +9,7 @@
 #include <stela/eventstore/sqlite.hpp>
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,6 +24,26 @@ struct ParkedPrefix {
   GlobalSequence through = {};
 };
 
+/// By stream: messages of it, in order.
+using ByStream = std::map<std::int64_t, std::vector<GlobalSequence>>;
+
+/// Messages of a stream that are parked only because others before them were.
+struct Followers {
+  std::int64_t count = 0;
+  GlobalSequence last = {};
+};
+
+/// Those that follow `gone` in their stream, and nothing else that is parked; at most `limit`.
+Followers find_followers(sqlite::Connection& connection, std::int64_t stream,
+                         std::span<const GlobalSequence> gone, std::int64_t limit);
+
+/// What giving messages up came to.
+struct GivenUp {
+  std::int64_t messages = 0;
+  /// Their followers, which are sent again.
+  std::int64_t followers = 0;
+};
+
 /// Threads: one at a time.
 class SqliteOperations final : public relay::Operations {
  public:
@@ -34,7 +55,8 @@ class SqliteOperations final : public relay::Operations {
   std::int64_t retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
   /// Also a message that waits in a stopped partition.
   bool discard(GlobalSequence sequence, std::string_view who) override;
-  std::int64_t discard(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// In one transaction, and further ones for followers that are too many for it.
+  GivenUp discard(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Passes over what isn't published.
   std::int64_t republish(std::span<const GlobalSequence> sequences, std::string_view who) override;
   void resize(int partition_count, std::string_view who) override;
@@ -86,9 +108,13 @@ class SqliteOperations final : public relay::Operations {
                                        std::vector<std::int64_t> sequences);
   std::int64_t send_all_again(std::span<const GlobalSequence> sequences, bool missing,
                               std::string_view who);
-  bool discard_parked(sqlite::Connection& connection, GlobalSequence sequence);
+  /// The stream that it was parked in; nothing if it isn't parked.
+  std::optional<std::int64_t> discard_parked(sqlite::Connection& connection,
+                                             GlobalSequence sequence);
   bool discard_stopped(sqlite::Connection& connection, GlobalSequence sequence);
   bool discard_redeliveries(sqlite::Connection& connection, Discarded discarded);
+  std::int64_t send_followers(sqlite::Connection& connection, const ByStream& gone,
+                              std::string_view who);
   void keep_discarded(sqlite::Connection& connection, const Discarded& discarded);
   void let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
                  std::string_view who);

@@ -237,10 +237,7 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   }
   if (status.losses > 0) examination.bad("losses", loss_in_words(status), way_to_settle(""));
   if (status.parked > 0) {
-    examination.warn(
-        "parked", counted(status.parked, "message"),
-        "'outbox list --state parked' says why; then 'outbox retry --all' or 'outbox discard "
-        "--all'");
+    examination.warn("parked", counted(status.parked, "message"), way_to_unpark(""));
   }
 }
 

@@ -181,6 +181,7 @@ int report(Invocation& call, const Affected& affected, std::string_view verb) {
     json::ObjectWriter{text}
         .add("messages", affected.messages)
         .add("streams", affected.streams)
+        .add("followers", affected.followers)
         .add("dry_run", call.arguments.has("--dry-run"))
         .close();
     call.out.json(text);
@@ -192,6 +193,11 @@ int report(Invocation& call, const Affected& affected, std::string_view verb) {
   text.append(call.arguments.has("--dry-run") ? "would be " : one ? "is " : "are ");
   text.append(verb).append(".");
   call.out.line(text);
+  if (affected.followers > 0) {
+    call.out.line(counted(affected.followers, "message") +
+                  (call.arguments.has("--dry-run") ? " parked behind would be sent again."
+                                                   : " parked behind will be sent again."));
+  }
   return done;
 }
 
@@ -201,7 +207,11 @@ int asked(Invocation& call, std::string_view verb, Operate operate) {
   const Affected planned = operate(Mode::dry_run);
   if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, verb);
   std::string question = counted(planned.messages, "message") + " will be ";
-  if (!call.confirm(question.append(verb).append(". Go on?"))) return failed;
+  question.append(verb).append(". ");
+  if (planned.followers > 0) {
+    question += counted(planned.followers, "message") + " parked behind will be sent again. ";
+  }
+  if (!call.confirm(question.append("Go on?"))) return failed;
   return report(call, operate(Mode::carry_out), verb);
 }
 
@@ -320,6 +330,7 @@ std::vector<Command> outbox_commands() {
        .run = retry},
       {.path = "outbox discard",
        .summary = "gives parked messages up for good",
+       .about = "What is parked behind one in its stream is sent again.",
        .operands = selected_messages,
        .options = {db_option, sequence_stream_option, all_option, dry_run_option, yes_option},
        .examples = {{"one", "outbox discard 17 --yes"}},

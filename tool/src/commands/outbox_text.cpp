@@ -112,9 +112,7 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
     out.line(loss_in_words(status) + " → " + way_to_settle(call + ' '));
   }
   if (status.parked > 0) {
-    out.line(counted(status.parked, "message") + " parked → '" + call +
-             " outbox list --state parked' says why; then '" + call + " outbox retry --all' or '" +
-             call + " outbox discard --all'");
+    out.line(counted(status.parked, "message") + " parked → " + way_to_unpark(call + ' '));
   }
   const bool has_worker = std::any_of(status.workers.begin(), status.workers.end(),
                                       [](const WorkerStatus& worker) { return worker.is_alive; });
@@ -160,6 +158,12 @@ std::string way_to_settle(const std::string& call) {
          "outbox reconcile --against-broker' counts what is missing there, and sends it again; "
          "with "
          "--accept-loss it stays missing";
+}
+
+std::string way_to_unpark(const std::string& call) {
+  return "'" + call + "outbox list --state parked' says why; then '" + call +
+         "outbox retry --all', or '" + call +
+         "outbox discard SEQUENCE' for what can never be sent: what is parked behind it is sent";
 }
 
 std::string life_of(const WorkerStatus& worker) {

@@ -26,6 +26,8 @@ std::string lag_in_words(const OutboxStatus& status);
 /// How many published messages adopted partitions have lost at the broker, and what to do then.
 std::string loss_in_words(const OutboxStatus& status);
 std::string way_to_settle(const std::string& call);
+/// What to do about parked messages.
+std::string way_to_unpark(const std::string& call);
 /// Whether a worker is alive, as far as its heartbeat and its process tell.
 std::string life_of(const WorkerStatus& worker);
 /// What an operator does about a partition that is stopped; `call` is what commands begin with.

@@ -46,6 +46,8 @@ struct RepublishSelection {
 struct Affected {
   std::int64_t messages = 0;
   std::int64_t streams = 0;
+  /// Messages that were parked behind discarded ones, and are sent again.
+  std::int64_t followers = 0;
 };
 
 struct Reconciled {
@@ -114,8 +116,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// Sends parked messages again, in order, each stream's from its first one on. UsageError if one
   /// isn't parked, or waits behind one of its stream that isn't meant.
   Affected retry(const ParkedSelection& selection, Mode mode = Mode::carry_out);
-  /// Gives messages up for good: parked ones, and those that wait in a stopped partition.
-  /// UsageError if one is neither.
+  /// Gives messages up for good: parked ones, and those that wait in a stopped partition. What is
+  /// parked behind one of them in its stream, and behind no other, is sent again. UsageError if one
+  /// is neither parked nor waits there.
   Affected discard(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   /// Sends published events again, in order, each as a message of its own. What isn't published is
   /// passed over.
