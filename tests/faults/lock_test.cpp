@@ -192,6 +192,36 @@ TEST(LockHeldElsewhere, ByAStoppedProcessIsWaitedForUntilItGoesOn) {
   EXPECT_EQ(append(after, "order-1", "{}").last, GlobalSequence{2});
 }
 
+TEST(LockHeldElsewhere, ByAProcessThatWaitsIsBlamedOnTheOneThatItWaitsFor) {
+  const test::TempDir dir;
+  const std::string path = dir.file("shop.db");
+  const test::Shared<Hold> hold;
+  const test::Shared<Hold> wait;
+  test::Process holder{[&] { hold_the_lock_of_sqlite(path, *hold); }};
+  test::Process waiter{[&] {
+    wait->until_begun();
+    auto other = sqlite::open(path, {.busy_timeout = std::chrono::seconds{60}});
+    append(other, "order-1", "{}");
+  }};
+  auto store = sqlite::open(path, {.busy_timeout = milliseconds{50}});
+  ASSERT_TRUE(hold->takes_hold());
+  wait->begin = true;
+
+  const std::string blame = "is held by process " + std::to_string(waiter.id()) + " (stela_";
+  const std::string cause = "which waits for process " + std::to_string(holder.id()) + " (stela_";
+  EXPECT_TRUE(test::eventually([&] {
+    try {
+      append(store, "order-1", "{}");
+      return false;
+    } catch (const StoreBusy& e) {
+      const std::string text = e.what();
+      return text.find(blame) < text.find(cause) && text.find(cause) != text.npos;
+    }
+  }));
+  hold->release = true;
+  EXPECT_EQ(waiter.wait(), 0);
+}
+
 // --- readers
 
 /// A read transaction that stays open.

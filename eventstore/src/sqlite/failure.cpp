@@ -54,12 +54,10 @@ bool is_out_of_space(sqlite3* database, int code) noexcept {
          means_no_space(sqlite3_system_errno(database));
 }
 
-/// Who holds the lock that SQLite's writers take: a byte of the file beside the log.
 std::string writer_of(sqlite3* database) {
-  constexpr std::string_view write_byte = "120";
   const char* const file = database != nullptr ? sqlite3_db_filename(database, "main") : nullptr;
   std::string holder;
-  if (file != nullptr) holder = holder_of_lock(std::string{file} + "-shm", "POSIX", write_byte);
+  if (file != nullptr) holder = holder_of_transaction(file);
   return holder.empty() ? "somebody else" : holder;
 }
 

@@ -163,4 +163,8 @@ std::string holder_of_lock(const std::string& path, std::string_view kind, std::
   return {};
 }
 
+std::string holder_of_transaction(const std::string& database) {
+  return holder_of_lock(database + "-shm", "POSIX", "120");
+}
+
 }  // namespace stela::sqlite

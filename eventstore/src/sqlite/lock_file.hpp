@@ -41,6 +41,7 @@ class STELA_EVENTSTORE_EXPORT LockFile {
   /// True in a forked child.
   bool is_lost() const noexcept { return descriptor_ < 0; }
   const std::string& path() const noexcept { return path_; }
+  const std::string& database() const noexcept { return database_; }
 
  private:
   friend class OpenLockFiles;
@@ -54,5 +55,8 @@ class STELA_EVENTSTORE_EXPORT LockFile {
 /// Who holds a lock of `kind` ("FLOCK", "POSIX") to write on a file, from a byte on: "process 17
 /// (orders)". Empty if the system doesn't say.
 std::string holder_of_lock(const std::string& path, std::string_view kind, std::string_view from);
+/// Who is in a write transaction of a database, in the same words: its lock is a byte of the file
+/// beside the log.
+std::string holder_of_transaction(const std::string& database);
 
 }  // namespace stela::sqlite

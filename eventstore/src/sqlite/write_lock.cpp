@@ -119,9 +119,14 @@ void WriteLock::lock(std::chrono::milliseconds timeout) {
 
 void WriteLock::throw_busy(std::chrono::milliseconds timeout) const {
   const std::string holder = holder_of_lock(file_->path(), "FLOCK", "0");
+  // Another program may keep the holder waiting, which knows nothing of this lock.
+  const std::string writer = holder_of_transaction(file_->database());
   throw StoreBusy{"the write lock '" + file_->path() + "' couldn't be had for " +
                   std::to_string(timeout.count()) + " ms; it is held by " +
                   (holder.empty() ? "a process that isn't seen from here" : holder) +
+                  (writer.empty() || writer == holder
+                       ? ""
+                       : ", which waits for " + writer + " to end its transaction") +
                   "; nothing was written; try again"};
 }
 
