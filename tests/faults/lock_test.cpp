@@ -164,6 +164,14 @@ TEST_P(LockHeldElsewhere, LetsOthersRead) {
   EXPECT_TRUE(test::entries_of(store).empty());
 }
 
+TEST_P(LockHeldElsewhere, LetsOthersOpenWhatIsReady) {
+  (void)sqlite::open(path);
+  ASSERT_TRUE(hold->takes_hold());
+  auto store = sqlite::open(path, {.busy_timeout = milliseconds{1}});
+  EXPECT_TRUE(test::entries_of(store).empty());
+  EXPECT_THROW(append(store, "order-1", "{}"), StoreBusy);
+}
+
 INSTANTIATE_TEST_SUITE_P(Locks, LockHeldElsewhere,
                          ::testing::Values(Holder{"OfStela", hold_the_write_lock},
                                            Holder{"OfSqlite", hold_the_lock_of_sqlite}),
@@ -184,7 +192,10 @@ TEST(LockHeldElsewhere, ByAStoppedProcessIsWaitedForUntilItGoesOn) {
   ASSERT_TRUE(hold->takes_hold());
   writer.stop();
 
-  EXPECT_THROW((void)sqlite::open(path, {.busy_timeout = milliseconds{50}}), StoreBusy);
+  {
+    auto store = sqlite::open(path, {.busy_timeout = milliseconds{50}});
+    EXPECT_THROW(append(store, "order-1", "{}"), StoreBusy);
+  }
   hold->release = true;
   writer.resume();
   EXPECT_EQ(writer.wait(), 0);

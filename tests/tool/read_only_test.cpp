@@ -1,12 +1,16 @@
 // Commands that only read, where this user can't write: on read-only media, in files of others.
+#include "support/process.hpp"
+#include "support/raw_sqlite.hpp"
 #include "support/small_disk.hpp"
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -116,6 +120,63 @@ TEST_F(ToolReadOnly, RefusesToWriteInOneSentence) {
     EXPECT_THAT(ran.err, HasSubstr("is read-only"));
     EXPECT_THAT(lines_of(ran.err), SizeIs(1));
   }
+}
+
+/// Another program's write transaction, and a writer of ours that waits for it with Stela's own
+/// lock.
+class ToolWhileAnotherProgramWrites : public testing::Test {
+ protected:
+  ToolWhileAnotherProgramWrites() {
+    run_well({"migrate", "--db", db_});
+    run_well({"outbox", "enable", "--db", db_});
+    run_well(append("5s"));
+    foreign_.emplace(db_).run("BEGIN IMMEDIATE");
+  }
+  std::vector<std::string> append(const std::string& timeout) const {
+    return {"events",   "append",       "--db",   db_,  "--stream", "order-1",
+            "--type",   "order.placed", "--data", "{}", "--set",    "store.busy_timeout=" + timeout,
+            "--publish"};
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+  std::optional<RawSqlite> foreign_;
+};
+
+TEST_F(ToolWhileAnotherProgramWrites, ShowsWhatThereIs) {
+  Running waiting{append("1m")};
+  const std::string to_blame = "which waits for process " + std::to_string(getpid());
+  ASSERT_TRUE(
+      eventually([&] { return run(append("1ms")).err.find(to_blame) != std::string::npos; }));
+
+  const std::vector<std::vector<std::string>> table{
+      {"outbox", "status"},
+      {"outbox", "list"},
+      {"outbox", "show", "1"},
+      {"outbox", "workers"},
+      {"outbox", "check", "--min-workers", "0"},
+      {"outbox", "partitions", "list"},
+      {"inbox", "status"},
+      {"inbox", "check"},
+      {"events", "list"},
+      {"events", "show", "1"},
+      {"events", "stats"},
+      {"streams", "list"},
+      {"streams", "show", "order-1"},
+      {"snapshots", "list"},
+      {"projections", "list"},
+      {"verify"},
+      {"export"},
+      {"backup", dir_.file("backup.db")},
+  };
+  for (auto words : table) {
+    SCOPED_TRACE(testing::PrintToString(words));
+    words.insert(words.end(), {"--db", db_, "--set", "store.busy_timeout=1ms"});
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
+  }
+  foreign_->run("ROLLBACK");
+  EXPECT_EQ(waiting.wait(), 0) << waiting.err();
 }
 
 }  // namespace

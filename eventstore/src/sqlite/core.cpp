@@ -122,32 +122,45 @@ std::unique_ptr<Connection> open_to_read(const std::string& path, ConnectionOpti
   return std::make_unique<Connection>(path, options);
 }
 
+struct Length {
+  std::uintmax_t actual;
+  std::uintmax_t expected;
+};
+
+Length length_of(Connection& connection, const std::string& path) {
+  const std::uintmax_t actual = size_of(path);
+  // What isn't in the file may be in the log.
+  if (size_of(path + "-wal") > 0) return {actual, actual};
+  return {actual, static_cast<std::uintmax_t>(connection.integer("PRAGMA page_count").value_or(0) *
+                                              connection.integer("PRAGMA page_size").value_or(0))};
+}
+
 /// SQLite reads what was cut off the end of a file as zeros: events would be missing, and their
 /// sequences given away again.
 void check_length(Connection& connection, const std::string& path) {
-  // What isn't in the file may be in the log.
-  if (size_of(path + "-wal") > 0) return;
-  const auto expected =
-      static_cast<std::uintmax_t>(connection.integer("PRAGMA page_count").value_or(0) *
-                                  connection.integer("PRAGMA page_size").value_or(0));
-  const std::uintmax_t actual = size_of(path);
-  if (actual == expected) return;
-  throw StoreFailed{"'" + path + "' has " + std::to_string(actual) + " bytes and should have " +
-                    std::to_string(expected) +
+  const Length length = length_of(connection, path);
+  if (length.actual == length.expected) return;
+  throw StoreFailed{"'" + path + "' has " + std::to_string(length.actual) +
+                    " bytes and should have " + std::to_string(length.expected) +
                     ": it is damaged; keep a copy, and restore a backup"};
 }
 
-void use_wal(Connection& connection, const std::string& path, int checkpoint_pages) {
+bool has_log(Connection& connection) {
+  return connection.integer("SELECT journal_mode = 'wal' FROM pragma_journal_mode").value_or(0) ==
+         1;
+}
+
+void use_log(Connection& connection, const std::string& path) {
   connection.execute("PRAGMA journal_mode = WAL");
-  // What a long reader made the log grow to is given back when it begins anew.
+  if (has_log(connection)) return;
+  throw StoreFailed{"'" + path + "' can't have a write-ahead log; is it on a network file system?"};
+}
+
+/// What a long reader made the log grow to is given back when it begins anew.
+void limit_log(Connection& connection, int checkpoint_pages) {
   constexpr std::int64_t bytes_a_page = 4096;
   connection.execute("PRAGMA journal_size_limit = " +
                      std::to_string(4 * bytes_a_page * checkpoint_pages));
-  const auto mode = connection.integer("SELECT journal_mode = 'wal' FROM pragma_journal_mode");
-  if (mode.value_or(0) != 1) {
-    throw StoreFailed{"'" + path +
-                      "' can't have a write-ahead log; is it on a network file system?"};
-  }
 }
 
 }  // namespace
@@ -225,17 +238,33 @@ std::unique_ptr<Connection> Store::Core::open_connection() {
 }
 
 void Store::Core::prepare(Connection& connection, WriteLock& lock) {
-  const WriteLockGuard guard{lock, options_.busy_timeout};
+  std::optional<WriteLockGuard> guard;
+  if (!is_ready(connection)) {
+    guard.emplace(lock, options_.busy_timeout);
+    make_ready(connection);
+  }
+  if (!path_.empty() && !options_.read_only) limit_log(connection, options_.checkpoint_pages);
+  facts_ = settle_facts(connection, options_);
+  connection.check_immutable();
+}
+
+bool Store::Core::is_ready(Connection& connection) const {
+  if (path_.empty() || options_.read_only || !has_log(connection)) return false;
+  // Somebody who writes meanwhile makes them differ too: under the lock nobody does.
+  const Length length = length_of(connection, path_);
+  return length.actual == length.expected &&
+         is_migrated(connection, "eventstore", sql::migrations) && find_facts(connection);
+}
+
+void Store::Core::make_ready(Connection& connection) {
   recognise(connection, path_, options_);
   if (!path_.empty()) check_length(connection, path_);
   if (options_.read_only) {
     check_migrated(connection, "eventstore", sql::migrations, readable_since);
   } else {
-    if (!path_.empty()) use_wal(connection, path_, options_.checkpoint_pages);
+    if (!path_.empty()) use_log(connection, path_);
     sqlite::migrate(connection, "eventstore", sql::migrations, now());
   }
-  facts_ = settle_facts(connection, options_);
-  connection.check_immutable();
 }
 
 Store::Core::~Core() {
@@ -253,8 +282,13 @@ void Store::Core::migrate(std::string_view module, std::span<const Migration> mi
       check_migrated(connection, module, migrations, migrations.size());
     });
   }
-  writer_->run_alone(
-      [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
+  bool is_done = false;
+  reading().read(
+      [&](Connection& connection) { is_done = is_migrated(connection, module, migrations); });
+  if (!is_done) {
+    writer_->run_alone(
+        [&](Connection& connection) { sqlite::migrate(connection, module, migrations, now()); });
+  }
   writer_->know_schema(module, migrations.size());
 }
 

@@ -35,8 +35,8 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
 
   /// Where readers get their connections: a pool, or for a database in memory the writer's own.
   Reading& reading() noexcept;
-  /// Brings the tables of another module up to date, under the write lock; SchemaMismatch if they
-  /// aren't, and the store was opened to be read only.
+  /// Brings the tables of another module up to date, under the write lock if they aren't;
+  /// SchemaMismatch if they aren't, and the store was opened to be read only.
   void migrate(std::string_view module, std::span<const Migration> migrations);
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.
   /// StoreFailed if the disk fails: then this store writes nothing more.
@@ -48,7 +48,11 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
 
   std::unique_ptr<Connection> open_connection();
+  /// Makes what isn't there yet, under the write lock; of a database that is ready it waits for
+  /// nobody.
   void prepare(Connection& connection, WriteLock& lock);
+  bool is_ready(Connection& connection) const;
+  void make_ready(Connection& connection);
 
   const OwningProcess owner_;
   std::string path_;

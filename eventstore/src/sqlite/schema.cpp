@@ -48,6 +48,11 @@ constexpr std::string_view requirement_prefix = "schema:";
 /// Read by people: 0.1.0 shows it in the refusal.
 constexpr std::string_view requirement_detail = "a newer Stela; restart this process with it";
 
+bool has_ledger(Connection& connection) {
+  return connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'stela_migrations'")
+      .has_value();
+}
+
 /// How many of the migrations are in the database already.
 std::size_t count_applied(Connection& connection, std::string_view module,
                           std::span<const Migration> migrations) {
@@ -159,7 +164,7 @@ void require_newer_writers(Connection& connection, std::string_view module, int 
 
 void migrate(Connection& connection, std::string_view module, std::span<const Migration> migrations,
              Timestamp now) {
-  if (!connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'stela_migrations'")) {
+  if (!has_ledger(connection)) {
     in_transaction(connection, [&] {
       connection.execute(std::string{ledger_sql});
       connection.execute("PRAGMA application_id = " + std::to_string(application_id));
@@ -187,53 +192,68 @@ void migrate(Connection& connection, std::string_view module, std::span<const Mi
   }
 }
 
+bool is_migrated(Connection& connection, std::string_view module,
+                 std::span<const Migration> migrations) {
+  return has_ledger(connection) &&
+         count_applied(connection, module, migrations) == migrations.size();
+}
+
 void check_migrated(Connection& connection, std::string_view module,
                     std::span<const Migration> migrations, std::size_t least) {
-  const bool has_ledger =
-      connection.integer("SELECT 1 FROM sqlite_schema WHERE name = 'stela_migrations'").has_value();
-  if (has_ledger && count_applied(connection, module, migrations) >= least) return;
+  if (has_ledger(connection) && count_applied(connection, module, migrations) >= least) return;
   throw SchemaMismatch{"the tables of '" + std::string{module} +
                        "' aren't there or are of an older Stela, and a store that was opened to be "
                        "read only can't make them; open it once to write, or read a copy that was"};
 }
 
-Facts settle_facts(Connection& connection, const Options& options) {
-  Facts facts{.codec = options.codec.value_or(Codec::json),
-              .durability = options.durability.value_or(Durability::full)};
+std::optional<Facts> find_facts(Connection& connection) {
+  Facts facts;
   bool found = false;
-  {
-    Query query = connection.query(sql::facts);
-    while (query.step()) {
-      if (query.integer(2) != checksum_of({}, {query.text(0), query.text(1)})) {
-        throw SchemaMismatch{"the fact '" + std::string{query.text(0)} +
-                             "' of this database doesn't match its checksum: it is damaged or was "
-                             "changed by hand; restore a backup"};
-      }
-      if (query.text(0) == "store_id") {
-        const auto id = Uuid::parse(query.text(1));
-        if (!id) throw SchemaMismatch{"the database's store id isn't a UUID"};
-        facts.store_id = *id;
-        found = true;
-      }
-      if (query.text(0) == "codec") facts.codec = parse_codec(query.text(1));
-      if (query.text(0) == "durability") facts.durability = parse_durability(query.text(1));
+  Query query = connection.query(sql::facts);
+  while (query.step()) {
+    if (query.integer(2) != checksum_of({}, {query.text(0), query.text(1)})) {
+      throw SchemaMismatch{"the fact '" + std::string{query.text(0)} +
+                           "' of this database doesn't match its checksum: it is damaged or was "
+                           "changed by hand; restore a backup"};
     }
+    if (query.text(0) == "store_id") {
+      const auto id = Uuid::parse(query.text(1));
+      if (!id) throw SchemaMismatch{"the database's store id isn't a UUID"};
+      facts.store_id = *id;
+      found = true;
+    }
+    if (query.text(0) == "codec") facts.codec = parse_codec(query.text(1));
+    if (query.text(0) == "durability") facts.durability = parse_durability(query.text(1));
   }
-  if (!found) {
-    facts.store_id = make_uuid();
-    in_transaction(connection, [&] {
-      const auto set = [&](std::string_view name, std::string_view value) {
-        connection.query(sql::insert_fact)
-            .bind(1, name)
-            .bind(2, value)
-            .bind(3, checksum_of({}, {name, value}))
-            .run();
-      };
-      set("store_id", facts.store_id.to_string());
-      set("codec", to_string(facts.codec));
-      set("durability", to_string(facts.durability));
-    });
-  }
+  return found ? std::optional{facts} : std::nullopt;
+}
+
+namespace {
+
+Facts set_facts(Connection& connection, const Options& options) {
+  const Facts facts{.store_id = make_uuid(),
+                    .codec = options.codec.value_or(Codec::json),
+                    .durability = options.durability.value_or(Durability::full)};
+  in_transaction(connection, [&] {
+    const auto set = [&](std::string_view name, std::string_view value) {
+      connection.query(sql::insert_fact)
+          .bind(1, name)
+          .bind(2, value)
+          .bind(3, checksum_of({}, {name, value}))
+          .run();
+    };
+    set("store_id", facts.store_id.to_string());
+    set("codec", to_string(facts.codec));
+    set("durability", to_string(facts.durability));
+  });
+  return facts;
+}
+
+}  // namespace
+
+Facts settle_facts(Connection& connection, const Options& options) {
+  const auto found = find_facts(connection);
+  const Facts facts = found ? *found : set_facts(connection, options);
   check_fact("codec", options.codec, facts.codec);
   check_fact("durability", options.durability, facts.durability);
   return facts;

@@ -51,11 +51,17 @@ void recognise(Connection& connection, const std::string& path, const Options& o
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
                                      std::span<const Migration> migrations, Timestamp now);
 
+/// Whether `migrate` would find nothing to do. SchemaMismatch as there.
+bool is_migrated(Connection& connection, std::string_view module,
+                 std::span<const Migration> migrations);
+
 /// SchemaMismatch if the tables of `module` haven't had the first `least` of these migrations, or
 /// had others: for those who can't migrate them.
 void check_migrated(Connection& connection, std::string_view module,
                     std::span<const Migration> migrations, std::size_t least);
 
+/// Nothing in a new database. SchemaMismatch if they are damaged, or not of this Stela.
+std::optional<Facts> find_facts(Connection& connection);
 /// Reads the facts, or sets them in a new database; UsageError if `options` asks for others.
 Facts settle_facts(Connection& connection, const Options& options);
 

@@ -92,8 +92,8 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
 
 /// Opens a database, makes it if it isn't there, and migrates an older one. SchemaMismatch for a
 /// newer one, another application's, or a file that isn't a database, all left as they are;
-/// StoreFailed if it can't be opened, or has more than one name (hard links); StoreBusy if somebody
-/// else is migrating it for too long; UsageError for ":memory:" and for a URI.
+/// StoreFailed if it can't be opened, or has more than one name (hard links); StoreBusy if it
+/// has to be made or migrated, and somebody else writes to it for too long; UsageError for ":memory:" and for a URI.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& path, const Options& options = {});
 
 /// A database that goes with the store: for tests, and for what needn't outlive the process.
