@@ -110,6 +110,23 @@ TEST_F(ToolInbox, RaisesAnAlarm) {
   EXPECT_EQ(run({"inbox", "check", "--db", dir_.file("none.db")}).code, 3);
 }
 
+TEST_F(ToolInbox, IsLookedAtByTheDoctor) {
+  const auto doctor = [&] { return run({"doctor", "--db", db_}).out; };
+  EXPECT_THAT(doctor(), HasSubstr("ok       inbox: consumer 'billing' has handled"));
+  hold(std::chrono::seconds{90});
+  RawSqlite{db_}.run(
+      "INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at) "
+      "VALUES (1, 'shop', 'order-1', 1, 3, 2, 0)");
+  RawSqlite{db_}.run(
+      "INSERT INTO inbox_dead_letters VALUES (1, 1, 'SHOP', 9, 0, 's', '{}', x'', 0, 5, 'no', 0)");
+  EXPECT_THAT(doctor(), HasSubstr("warning  inbox: consumer 'billing' gave up 1 message"));
+  EXPECT_THAT(doctor(),
+              HasSubstr("warning  inbox: consumer 'billing' holds 1 stream, the first for "));
+  EXPECT_THAT(doctor(), HasSubstr("'inbox held' says why"));
+  EXPECT_THAT(doctor(), HasSubstr("missed messages of its streams: 1 gap"));
+  EXPECT_THAT(doctor(), HasSubstr("ok       inbox: consumer 'shipping' has handled"));
+}
+
 TEST_F(ToolInbox, KnowsNoConsumerOfAnotherName) {
   const Ran checked = inbox({"check", "--consumer", "biling"});
   EXPECT_EQ(checked.code, 3);

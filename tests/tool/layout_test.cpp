@@ -77,6 +77,14 @@ TEST_F(DashboardLayout, FitsEverySizeWithoutAControlCharacter) {
   }
 }
 
+TEST_F(DashboardLayout, SaysInEverySizeWhatIsWrongWithTheDatabase) {
+  View view = busy_view();
+  view.store_problem = "can't be written to: its disk is full";
+  for (const Size size : {Size{140, 40}, Size{70, 50}, Size{50, 10}}) {
+    EXPECT_THAT(drawn(view, size), HasSubstr("can't be written to: "));
+  }
+}
+
 /// How many sections begin on the line that the summary begins on.
 long columns_of(const std::string& screen) {
   std::istringstream stream{screen};

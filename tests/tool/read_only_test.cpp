@@ -3,6 +3,7 @@
 #include "support/raw_sqlite.hpp"
 #include "support/small_disk.hpp"
 #include "support/temp_dir.hpp"
+#include "tool/http.hpp"
 #include "tool/program.hpp"
 
 #include <gmock/gmock.h>
@@ -81,6 +82,17 @@ TEST_F(ToolReadOnly, ShowsTheOutbox) {
   EXPECT_THAT(checked.out, HasSubstr("CRITICAL: workers is 0"));
 }
 
+TEST_F(ToolReadOnly, SaysThatNothingCanBeWritten) {
+  EXPECT_THAT(run_on(copy_, {"outbox", "check", "--min-workers", "0"}).out,
+              HasSubstr("CRITICAL: the database can't be written to: "));
+  EXPECT_EQ(run_on(copy_, {"inbox", "check"}).code, 2);
+  EXPECT_EQ(run_on(original_, {"outbox", "check", "--min-workers", "0"}).code, 0);
+  const Ran doctor = run_on(copy_, {"doctor"});
+  EXPECT_EQ(doctor.code, 1);
+  EXPECT_THAT(doctor.out, HasSubstr("bad      writing: the database can't be written to: "));
+  EXPECT_EQ(doctor.err, "");
+}
+
 TEST_F(ToolReadOnly, BacksUp) {
   const std::string backup = dir_.file("backup.db");
   const Ran ran = run_on(copy_, {"backup", backup});
@@ -120,6 +132,29 @@ TEST_F(ToolReadOnly, RefusesToWriteInOneSentence) {
     EXPECT_THAT(ran.err, HasSubstr("is read-only"));
     EXPECT_THAT(lines_of(ran.err), SizeIs(1));
   }
+}
+
+TEST(ToolOnAFullDisk, SaysSo) {
+  SmallDisk disk{4};
+  if (!disk.is_mounted()) GTEST_SKIP() << "a limit to files isn't seen as a full disk";
+  const std::string db = disk.file("shop.db");
+  run_well({"migrate", "--db", db});
+  run_well({"outbox", "enable", "--db", db});
+  Running worker{{"outbox", "work", "--db", db, "--nats", "nats://127.0.0.1:1", "--metrics", "0"}};
+  EXPECT_THAT(run({"doctor", "--db", db}).out, HasSubstr("ok       writing: "));
+  disk.fill_up(std::size_t{100} * 1024);
+
+  EXPECT_THAT(run({"doctor", "--db", db}).out,
+              HasSubstr("bad      writing: the database can't be written to: its disk is full"));
+  const Ran checked = run({"outbox", "check", "--db", db, "--format", "nagios"});
+  EXPECT_EQ(checked.code, 2);
+  EXPECT_THAT(checked.out, HasSubstr("the database can't be written to: its disk is full"));
+  EXPECT_THAT(checked.out, HasSubstr(" unwritable=1;;0"));
+  const std::string problem = "database: can't be written to: its disk is full";
+  EXPECT_TRUE(eventually([&] {
+    const std::uint16_t port = port_in(worker.err());
+    return port != 0 && get(port, "/readyz").find(problem) != std::string::npos;
+  })) << worker.err();
 }
 
 /// Another program's write transaction, and a writer of ours that waits for it with Stela's own
@@ -175,6 +210,11 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsWhatThereIs) {
     const Ran ran = run(words);
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
   }
+  const Ran doctor = run({"doctor", "--db", db_, "--set", "store.busy_timeout=1ms"});
+  EXPECT_EQ(doctor.code, 1);
+  EXPECT_THAT(doctor.out, HasSubstr("bad      writing: "));
+  EXPECT_THAT(doctor.out, HasSubstr(to_blame));
+
   foreign_->run("ROLLBACK");
   EXPECT_EQ(waiting.wait(), 0) << waiting.err();
 }

@@ -2,15 +2,16 @@
 
 namespace stela::tool {
 
-nats::PublisherOptions broker_options(const Settings& settings, const Outbox& outbox) {
+nats::PublisherOptions broker_options(const Settings& settings, Fence fence,
+                                      const Partitioner& partitioner) {
   nats::PublisherOptions options;
   options.url = settings.text("nats.url");
   options.prefix = settings.text("nats.prefix");
   options.stream = settings.text("nats.stream");
   options.subject = settings.text("nats.subject");
   options.source = settings.text("nats.source");
-  options.fence = outbox.fence();
-  options.partitioner = &outbox.partitioner();
+  options.fence = fence;
+  options.partitioner = &partitioner;
   options.ensure_stream = settings.boolean("nats.ensure_stream");
   options.stream_options = {.replicas = static_cast<int>(settings.integer("nats.replicas")),
                             .max_bytes = settings.integer("nats.max_bytes"),

@@ -4,13 +4,14 @@
 #include "cli/settings.hpp"
 
 #include <stela/nats/publisher.hpp>
-#include <stela/outbox/outbox.hpp>
+#include <stela/outbox/partitioner.hpp>
 #include <stela/outbox/relay_options.hpp>
 
 namespace stela::tool {
 
 /// UsageError if settings contradict each other.
-nats::PublisherOptions broker_options(const Settings& settings, const Outbox& outbox);
+nats::PublisherOptions broker_options(const Settings& settings, Fence fence,
+                                      const Partitioner& partitioner);
 RelayOptions relay_options(const Settings& settings);
 
 }  // namespace stela::tool

@@ -2,12 +2,12 @@
 
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "write_access.hpp"
 
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/projections/operations.hpp>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,14 +15,6 @@
 
 namespace stela::tool {
 namespace {
-
-/// Whether this user may write to a database: the file, and the folder where its log is.
-bool may_write_to(const std::string& path) {
-  std::error_code ignored;
-  const auto folder = std::filesystem::weakly_canonical(path, ignored).parent_path();
-  return faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0 &&
-         faccessat(AT_FDCWD, folder.c_str(), W_OK, AT_EACCESS) == 0;
-}
 
 sqlite::Store open(Invocation& invocation, const Session::Options& options, LogSink& log) {
   const std::string path = invocation.database();
@@ -38,8 +30,10 @@ sqlite::Store open(Invocation& invocation, const Session::Options& options, LogS
                          .metrics = options.metrics};
   try {
     return sqlite::open(path, wanted);
-  } catch (const StoreFailed&) {
-    if (!options.only_reads || may_write_to(path)) throw;
+  } catch (const Error& e) {
+    const bool failed_to_write =
+        e.code() == ErrorCode::store_failed || e.code() == ErrorCode::store_full;
+    if (!options.only_reads || !failed_to_write || !find_write_problem(path)) throw;
   }
   wanted.read_only = true;
   return sqlite::open(path, wanted);

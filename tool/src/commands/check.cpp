@@ -60,7 +60,9 @@ Checked look(Invocation& call) {
   measures_of({}, call.arguments);
   Session session{call, {.only_reads = true}};
   const OutboxStatus status = session.operations().status();
-  return {.measures = measures_of(status, call.arguments),
+  auto measures = measures_of(status, call.arguments);
+  measures.push_back(measure_writing(session.store().path()));
+  return {.measures = std::move(measures),
           .summary = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) +
                      ", " + in_digits(status.parked) + " parked"};
 }
@@ -77,12 +79,10 @@ Command check_command() {
       .summary = "says whether the outbox is well, for monitoring systems",
       .about =
           "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong usage. "
-          "A "
-          "stopped partition is critical, and so are losses at the broker that nobody has looked "
-          "into, and "
-          "messages that wait while no worker is alive and reaches its broker. A worker that is "
-          "cut off from its broker is a warning. What is beyond a --warn limit is a warning, what "
-          "is beyond a --max limit is critical.",
+          "A stopped partition is critical, and so are a database that can't be written to, losses "
+          "at the broker that nobody has looked into, and messages that wait while no worker is "
+          "alive and reaches its broker. A worker that is cut off from its broker is a warning. "
+          "What is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
       .options = {db_option,
                   {"--warn-lag", "TIME", "the oldest message may wait so long (default 60s)"},
                   {"--max-lag", "TIME", "the oldest message may wait so long (default 5m)"},

@@ -3,11 +3,14 @@
 #include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "commands/examination.hpp"
 #include "commands/outbox_text.hpp"
 #include "session.hpp"
+#include "write_access.hpp"
 
 #include <stela/eventstore/catalogue.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/nats/inbox.hpp>
 
 #include <sqlite3.h>
 #include <sys/statvfs.h>
@@ -24,48 +27,6 @@
 
 namespace stela::tool {
 namespace {
-
-enum class Finding : std::uint8_t { fine, warning, bad };
-
-/// Collects findings, and prints each as it comes.
-class Examination {
- public:
-  explicit Examination(Output& out) : out_{out} {}
-
-  void fine(std::string_view what, const std::string& text) { add(Finding::fine, what, text, ""); }
-  void warn(std::string_view what, const std::string& text, const std::string& advice) {
-    add(Finding::warning, what, text, advice);
-  }
-  void bad(std::string_view what, const std::string& text, const std::string& advice) {
-    add(Finding::bad, what, text, advice);
-  }
-  bool is_well() const noexcept { return bad_ == 0; }
-
- private:
-  void add(Finding finding, std::string_view what, const std::string& text,
-           const std::string& advice) {
-    constexpr std::array names{"ok", "warning", "bad"};
-    const char* name = names[static_cast<std::size_t>(finding)];
-    if (finding == Finding::bad) ++bad_;
-    if (out_.is_json()) {
-      std::string object;
-      json::ObjectWriter{object}
-          .add("check", what)
-          .add("state", name)
-          .add("finding", in_one_line(text))
-          .add("advice", in_one_line(advice))
-          .close();
-      return out_.json(object);
-    }
-    std::string line{name};
-    line.append(9 - line.size(), ' ').append(what).append(": ").append(in_one_line(text));
-    out_.line(line);
-    if (!advice.empty()) out_.line("         → " + in_one_line(advice));
-  }
-
-  Output& out_;
-  int bad_ = 0;
-};
 
 void look_at_sqlite(Examination& examination) {
   const int version = sqlite3_libversion_number();
@@ -147,6 +108,27 @@ void look_at_pragmas(Examination& examination, const std::string& path) {
     }
   }
   examination.fine("pragmas", found);
+}
+
+/// False if nothing can be written to it.
+bool look_at_writing(Examination& examination, sqlite::Store& store) try {
+  if (const auto problem = find_write_problem(store.path())) {
+    if (problem->is_of_this_user) {
+      examination.warn("writing", "the database " + problem->what,
+                       "ask a user who has it: how the workers fare isn't seen from here");
+    } else {
+      examination.bad("writing", "the database " + problem->what,
+                      "nothing is lost; give room or permission, and it goes on");
+    }
+    return false;
+  }
+  // Begins a transaction and ends it, without a change.
+  store.transact([](Transaction&) {});
+  examination.fine("writing", "a transaction can be begun");
+  return true;
+} catch (const Error& e) {
+  examination.bad("writing", e.what(), "appends and workers wait for the same");
+  return true;
 }
 
 void look_at_clock(Examination& examination, sqlite::Store& store) {
@@ -307,7 +289,7 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   const std::chrono::milliseconds limit =
       settings.duration("nats.connect_timeout") + std::chrono::seconds{1};
   Answers answers;
-  nats::Publisher broker{broker_options(settings, session.outbox())};
+  nats::Publisher broker{broker_options(settings, status.fence, session.partitioner())};
   broker.connect(1, answers);
   const auto connected = answers.wait(limit);
   if (!connected || connected->kind != Answer::Kind::connected) {
@@ -320,15 +302,43 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   broker.disconnect();
 }
 
+void look_at_inbox(Examination& examination, sqlite::Store& store) {
+  nats::Inbox inbox{store};
+  for (const nats::ConsumerStatus& one : inbox.status()) {
+    const std::string who = "consumer '" + one.consumer + "' ";
+    if (one.held_since) {
+      examination.warn("inbox",
+                       who + "holds " + counted(one.held_streams, "stream") + ", the first for " +
+                           in_words(std::max(system_clock().now() - *one.held_since,
+                                             std::chrono::microseconds{0})),
+                       "'inbox held' says why; a failing message is tried again, or 'inbox release "
+                       "HELD --skip' goes on without it");
+    }
+    if (one.dead_letters > 0) {
+      examination.warn("inbox", who + "gave up " + counted(one.dead_letters, "message"),
+                       "'inbox list' says why; then 'inbox retry' or 'inbox discard'");
+    }
+    if (one.gaps > 0) {
+      examination.warn("inbox", who + "missed messages of its streams: " + counted(one.gaps, "gap"),
+                       "'inbox gaps' lists them; where they were published, 'outbox reconcile "
+                       "--against-broker' sends again what the broker lost");
+    }
+    if (!one.held_since && one.dead_letters + one.gaps == 0) {
+      examination.fine("inbox", who + "has handled what it received");
+    }
+  }
+}
+
 int doctor(Invocation& call) {
   Examination examination{call.out};
   look_at_sqlite(examination);
-  Session session{call};
+  Session session{call, {.only_reads = true}};
   sqlite::Store& store = session.store();
   examination.fine("database", counted(store.last_sequence().value(), "event") + ", " +
                                    std::string{to_string(store.conventions().codec)} +
                                    ", durability " + std::string{to_string(store.durability())});
-  look_at_pragmas(examination, store.path());
+  // SQLite can't look at a log without files that it writes beside it.
+  if (look_at_writing(examination, store)) look_at_pragmas(examination, store.path());
   look_at_file(examination, store.path());
   look_at_clock(examination, store);
   look_at_participants(examination, call.app, store);
@@ -338,6 +348,7 @@ int doctor(Invocation& call) {
     look_at_partitions(examination, status, call.settings().duration("worker.max_lag"));
     look_at_broker(examination, call, session, status);
   }
+  look_at_inbox(examination, store);
   return examination.is_well() ? done : failed;
 }
 

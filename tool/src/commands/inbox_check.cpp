@@ -66,7 +66,9 @@ Checked look(Invocation& call) {
   Session session{call, {.only_reads = true}};
   nats::Inbox inbox{session.store()};
   const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
-  return {.measures = measures_of(sums, call.arguments),
+  auto measures = measures_of(sums, call.arguments);
+  measures.push_back(measure_writing(session.store().path()));
+  return {.measures = std::move(measures),
           .summary = "no stream is held for long, no dead letters"};
 }
 
@@ -94,8 +96,8 @@ Command inbox_check_command() {
           .summary = "Check consumers for held streams and dead letters, for monitoring systems",
           .about =
               "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong "
-              "usage. What is "
-              "beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
+              "usage. A database that can't be written to is critical. What is beyond a --warn "
+              "limit is a warning, what is beyond a --max limit is critical.",
           .options = {db_option,
                       {"--consumer", "NAME", "of this consumer"},
                       {"--warn-held", "TIME", "a stream may be held so long (default 60s)"},

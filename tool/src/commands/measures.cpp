@@ -3,6 +3,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "write_access.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -86,7 +87,12 @@ std::string problems_of(std::span<const Measure> measures) {
   std::string text;
   for (const Measure& measure : measures) {
     if (measure.state() == ok) continue;
-    text.append(text.empty() ? "" : ", ").append(measure.name).append(" is ");
+    text.append(text.empty() ? "" : ", ");
+    if (!measure.problem.empty()) {
+      text += in_one_line(measure.problem);
+      continue;
+    }
+    text.append(measure.name).append(" is ");
     text.append(number(measure.value)).append(measure.unit);
     text.append(measure.is_least ? ", fewer than " : ", more than ");
     text.append(number(*measure.broken_limit())).append(measure.unit);
@@ -127,6 +133,15 @@ double Limits::seconds(std::string_view option, std::chrono::seconds standard) c
 std::optional<double> Limits::count(std::string_view option, std::optional<double> standard) const {
   const auto value = arguments_.integer(option, {0, largest});
   return value ? std::optional{static_cast<double>(*value)} : standard;
+}
+
+Measure measure_writing(const std::string& database) {
+  const auto problem = find_write_problem(database);
+  const bool is_found = problem && !problem->is_of_this_user;
+  return {.name = "unwritable",
+          .value = is_found ? 1.0 : 0.0,
+          .critical = 0.0,
+          .problem = is_found ? "the database " + problem->what : std::string{}};
 }
 
 int run_check(Invocation& call, FunctionRef<Checked()> look) {

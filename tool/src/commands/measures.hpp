@@ -26,6 +26,8 @@ struct Measure {
   std::string_view unit = {};
   /// The value must not be below the limit, rather than above it.
   bool is_least = false;
+  /// What is said where a limit is broken, if figures don't tell.
+  std::string problem = {};
 
   bool is_beyond(const std::optional<double>& limit) const {
     return limit && (is_least ? value < *limit : value > *limit);
@@ -49,6 +51,10 @@ class Limits {
  private:
   const Arguments& arguments_;
 };
+
+/// Critical if nothing can be written to the database, unless that is so for this user alone:
+/// whoever only watches needs no permission.
+Measure measure_writing(const std::string& database);
 
 /// What a check has found.
 struct Checked {

@@ -71,7 +71,8 @@ void print_compared(Invocation& call, const Compared& compared) {
 }
 
 int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence from) {
-  nats::StreamReader broker{broker_options(call.settings(), session.outbox())};
+  const Outbox& outbox = session.outbox();
+  nats::StreamReader broker{broker_options(call.settings(), outbox.fence(), outbox.partitioner())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
   bar.clear();
   if (mode_of(call.arguments) == Mode::dry_run) {

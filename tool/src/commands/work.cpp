@@ -61,7 +61,7 @@ Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& out
   Crew::Options options{
       .relays = static_cast<int>(call.arguments.integer("--workers", {1, 64}).value_or(1)),
       .relay = relay_options(settings),
-      .broker = broker_options(settings, outbox),
+      .broker = broker_options(settings, outbox.fence(), outbox.partitioner()),
       .interval = std::chrono::milliseconds{settings.integer("worker.interval_ms")}};
   if (plan.how != How::forever && options.relays > 1) {
     throw Misuse{"--once and --until-empty work with one worker; leave --workers out"};

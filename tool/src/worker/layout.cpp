@@ -254,6 +254,9 @@ Block few_lines(const View& view) {
   const OutboxStatus& status = view.status;
   Block block;
   block.push_back({{view.state, style_of_state(view.state)}, {"  broker " + broker_words(view)}});
+  if (!view.store_problem.empty()) {
+    block.push_back({{"database " + in_one_line(view.store_problem), Style::bad}});
+  }
   block.push_back({{"pending " + in_digits(status.pending + status.redeliveries) + "  oldest " +
                     (status.lag ? in_words(*status.lag) : std::string{"-"})}});
   block.push_back({{"published " + in_digits(view.done.ever.published) + "  parked " +

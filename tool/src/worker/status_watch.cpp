@@ -1,5 +1,7 @@
 #include "worker/status_watch.hpp"
 
+#include "write_access.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <array>
@@ -18,7 +20,8 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
   if (has_looked_ && now - looked_at_ < age) return seen_;
   try {
     seen_.status = operations_.status();
-    seen_.problem.clear();
+    const auto unwritable = find_write_problem(store_.path());
+    seen_.problem = unwritable ? unwritable->what : std::string{};
     time_publications();
   } catch (const Error& e) {
     seen_.problem = e.what();

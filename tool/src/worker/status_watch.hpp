@@ -24,7 +24,7 @@ class StatusWatch {
     OutboxStatus status = {};
     /// Only of a close look.
     std::vector<projections::ProjectorStatus> projectors = {};
-    /// Why the database doesn't answer; empty if it does.
+    /// Why the database doesn't answer, or can't be written to; empty if it does and can.
     std::string problem = {};
   };
   /// As it was no longer ago than `age`; what was known last if the database doesn't answer.

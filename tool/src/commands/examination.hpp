@@ -1,0 +1,35 @@
+// What a doctor's visit finds.
+#pragma once
+
+#include "cli/output.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace stela::tool {
+
+/// Prints each finding as it comes, and knows whether one was bad.
+/// Threads: one at a time.
+class Examination {
+ public:
+  explicit Examination(Output& out) : out_{out} {}
+
+  void fine(std::string_view what, const std::string& text) { print("ok", what, text, ""); }
+  void warn(std::string_view what, const std::string& text, const std::string& advice) {
+    print("warning", what, text, advice);
+  }
+  void bad(std::string_view what, const std::string& text, const std::string& advice) {
+    is_well_ = false;
+    print("bad", what, text, advice);
+  }
+  bool is_well() const noexcept { return is_well_; }
+
+ private:
+  void print(std::string_view state, std::string_view what, const std::string& text,
+             const std::string& advice);
+
+  Output& out_;
+  bool is_well_ = true;
+};
+
+}  // namespace stela::tool
