@@ -234,9 +234,6 @@ TEST_F(ToolBadInput, NoPermissionIsSaidSo) {
   EXPECT_EQ(folder.code, 1);
   EXPECT_THAT(folder.err, HasSubstr("folder.db"));
 
-  if (run_unprivileged({"version"}).code != 0) {
-    GTEST_SKIP() << "nobody else may run the program where it was built";
-  }
   using std::filesystem::perms;
   std::filesystem::permissions(
       dir_.path(), perms::owner_all | perms::others_exec | perms::others_read | perms::group_all);
@@ -251,9 +248,6 @@ TEST_F(ToolBadInput, NoPermissionIsSaidSo) {
 }
 
 TEST_F(ToolBadInput, AFileThatMayOnlyBeReadIsSaidSo) {
-  if (run_unprivileged({"version"}).code != 0) {
-    GTEST_SKIP() << "nobody else may run the program where it was built";
-  }
   using std::filesystem::perms;
   std::filesystem::permissions(
       dir_.path(), perms::owner_all | perms::others_exec | perms::others_read | perms::group_all);

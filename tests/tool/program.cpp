@@ -1,5 +1,7 @@
 #include "tool/program.hpp"
 
+#include "support/temp_dir.hpp"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -12,12 +14,16 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 #include <system_error>
 
 namespace stela::test {
 namespace {
+
+namespace fs = std::filesystem;
 
 [[noreturn]] void fail(const char* doing) {
   throw std::system_error{errno, std::generic_category(), doing};
@@ -64,6 +70,36 @@ std::string read_from(int file) {
   execve(words.front().c_str(), pointers(words).data(), pointers(environment).data());
   _exit(127);
 }
+
+/// A copy of the program that anybody may run, wherever it was built.
+class PublicCopy {
+ public:
+  PublicCopy() {
+    // Coverage is noted there too.
+    fs::permissions(dir_.path(), fs::perms::all);
+    fs::copy_file(program(), path());
+    copy_libraries();
+  }
+  std::string path() const { return dir_.file("stela"); }
+  std::string folder() const { return dir_.path().string(); }
+
+ private:
+  /// Those that aren't the system's, which it would look for where it was built.
+  void copy_libraries() {
+    const Ran ran = run({program()}, {.program = "/usr/bin/ldd"});
+    if (ran.code != 0) throw std::runtime_error{"ldd: " + ran.err};
+    // "	libstela_tool.so.0 => /home/me/build/libstela_tool.so.0 (0x00007f…)"
+    std::istringstream words{ran.out};
+    for (std::string word; words >> word;) {
+      if (word != "=>" || !(words >> word)) continue;
+      const bool is_of_system = word.starts_with("/lib") || word.starts_with("/usr/lib");
+      if (is_of_system || word.front() != '/') continue;
+      fs::copy_file(word, dir_.path() / fs::path{word}.filename());
+    }
+  }
+
+  TempDir dir_;
+};
 
 }  // namespace
 
@@ -129,9 +165,12 @@ std::string run_well(const std::vector<std::string>& arguments, const RunOptions
 
 Ran run_unprivileged(std::vector<std::string> arguments) {
   if (geteuid() != 0) return run(arguments);
+  static const PublicCopy copy;
   arguments.insert(arguments.begin(),
-                   {"--reuid=65534", "--regid=65534", "--clear-groups", program()});
-  return run(arguments, {.program = "/usr/bin/setpriv"});
+                   {"--reuid=65534", "--regid=65534", "--clear-groups", copy.path()});
+  return run(arguments,
+             {.environment = {{"LD_LIBRARY_PATH", copy.folder()}, {"GCOV_PREFIX", copy.folder()}},
+              .program = "/usr/bin/setpriv"});
 }
 
 std::string member(const std::string& json, const std::string& name) {

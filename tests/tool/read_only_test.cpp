@@ -101,9 +101,6 @@ TEST_F(ToolReadOnly, BacksUp) {
 }
 
 TEST_F(ToolReadOnly, ReadsAFileOfAnotherUser) {
-  if (run_unprivileged({"version"}).code != 0) {
-    GTEST_SKIP() << "nobody else may run the program where it was built";
-  }
   constexpr auto everybody_reads = static_cast<fs::perms>(0755);
   fs::permissions(dir_.path(), everybody_reads);
   fs::permissions(original_, fs::perms::owner_read | fs::perms::others_read);
