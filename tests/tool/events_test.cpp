@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 namespace stela::test {
 namespace {
@@ -242,6 +243,30 @@ TEST_F(ToolEvents, AFullStdoutIsAnError) {
   append("order-1", "{}");
   const std::string command = program() + " events list --json --db " + db_ + " > /dev/full";
   EXPECT_EQ(WEXITSTATUS(std::system((command + " 2> /dev/null").c_str())), 1);
+}
+
+TEST_F(ToolEvents, ExportSkipsWhatIsDamagedIfAsked) {
+  for (int i = 0; i < 4; ++i) append("order-1", "{}");
+  const std::string whole = run_well({"export", "--db", db_});
+  RawSqlite raw{db_};
+  raw.drop_triggers();
+  raw.run("UPDATE events SET payload = x'00' WHERE sequence = 2");
+
+  const std::string advice = run({"verify", "--db", db_}).out;
+  EXPECT_THAT(advice, HasSubstr("'export --skip-damaged' saves what can still be read"));
+  EXPECT_EQ(run({"export", "--db", db_}).code, 1);
+  const std::string file = dir_.file("saved.jsonl");
+  const Ran ran = run({"export", file, "--db", db_, "--skip-damaged"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.err,
+            "event 2: it doesn't match its checksum\n3 events exported, 1 event can't be read.\n");
+  auto expected = lines_of(whole);
+  expected.erase(expected.begin() + 2);
+  std::ifstream saved{file};
+  EXPECT_EQ(lines_of({std::istreambuf_iterator<char>{saved}, {}}), expected);
+
+  EXPECT_EQ(run({"export", "--db", db_, "--skip-damaged", "--from", "3"}).code, 0);
+  EXPECT_EQ(run({"export", "--db", db_, "--skip-damaged", "--type", "a.b"}).code, 2);
 }
 
 }  // namespace

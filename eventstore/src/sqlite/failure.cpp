@@ -98,8 +98,8 @@ void fail(sqlite3* database, int code, std::string_view doing) {
           "and to the folder"};
     case SQLITE_CORRUPT:
       throw StoreFailed{describe(database, code, doing) +
-                        "; the file is damaged: keep a copy, restore a backup, or export what can "
-                        "still be read"};
+                        "; the file is damaged: keep a copy, and restore a backup; 'export "
+                        "--skip-damaged' saves what can still be read"};
     case SQLITE_NOTADB:
       throw SchemaMismatch{describe(database, code, doing) + "; this isn't an SQLite database"};
     case SQLITE_TOOBIG:

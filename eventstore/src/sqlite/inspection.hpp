@@ -16,7 +16,7 @@
 namespace stela::sqlite {
 
 inline constexpr std::string_view restore_advice =
-    "restore a backup, or export what can still be read";
+    "restore a backup; 'export --skip-damaged' saves what can still be read";
 
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Inspection {

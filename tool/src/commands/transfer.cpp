@@ -26,41 +26,74 @@ sqlite::TransferOptions options_of(ProgressBar& bar, const Signals& signals) {
           .stop = signals.token()};
 }
 
-sqlite::ExportResult export_to_file(sqlite::Store& store, const std::string& path,
-                                    const AllQuery& query, const sqlite::TransferOptions& options) {
+/// `write` returns whether it came to its end.
+bool write_to_file(const std::string& path, FunctionRef<bool(std::ostream&)> write) {
   if (std::filesystem::exists(path)) {
     throw Exit{failed, "'" + path + "' is there already; choose another name, or remove it"};
   }
   const std::string partial = path + ".partial";
   std::ofstream file{partial, std::ios::binary | std::ios::trunc};
   if (!file) throw Exit{failed, "'" + partial + "' can't be written"};
-  const auto result = sqlite::export_events(store, file, query, options);
+  const bool finished = write(file);
   file.close();
   if (!file) throw Exit{failed, "'" + partial + "' can't be written"};
-  if (result.finished) {
+  if (finished) {
     std::filesystem::rename(partial, path);
   } else {
     std::filesystem::remove(partial);
   }
-  return result;
+  return finished;
+}
+
+void tell_of(const sqlite::Unreadable& lost, ProgressBar& bar, Output& out) {
+  bar.clear();
+  const std::string first = std::to_string(lost.first.value());
+  out.note((lost.first == lost.last
+                ? "event " + first
+                : "events " + first + " to " + std::to_string(lost.last.value())) +
+           ": " + in_one_line(lost.why));
+}
+
+AllQuery query_of_export(const Arguments& arguments) {
+  const bool filters = arguments.has("--since") || arguments.has("--until") ||
+                       arguments.has("--category") || arguments.has("--type");
+  if (filters && arguments.has("--skip-damaged")) {
+    throw Misuse{"--skip-damaged goes with --from and --to, and with no other selection"};
+  }
+  return EventSelection{arguments}.query;
 }
 
 int export_events(Invocation& call) {
-  const EventSelection selection{call.arguments};
+  const AllQuery query = query_of_export(call.arguments);
   const std::string path = file_of(call.arguments);
   const Signals signals;
   Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
   const auto options = options_of(bar, signals);
-  const auto result =
-      path == "-" ? sqlite::export_events(session.store(), std::cout, selection.query, options)
-                  : export_to_file(session.store(), path, selection.query, options);
+  std::int64_t written = 0;
+  std::int64_t lost = 0;
+  const auto write = [&](std::ostream& out) {
+    if (!call.arguments.has("--skip-damaged")) {
+      const auto result = sqlite::export_events(session.store(), out, query, options);
+      written = result.events;
+      return result.finished;
+    }
+    const auto result = sqlite::salvage_events(
+        session.store(), out,
+        [&](const sqlite::Unreadable& unreadable) { tell_of(unreadable, bar, call.out); },
+        {.from = query.from, .to = query.to, .progress = options.progress, .stop = options.stop});
+    written = result.events;
+    lost = result.lost;
+    return result.finished;
+  };
+  const bool finished = path == "-" ? write(std::cout) : write_to_file(path, write);
   bar.clear();
   if (path == "-" && !std::cout.flush()) throw Exit{failed, "stdout can't be written"};
-  if (!result.finished) return interrupted;
-  call.out.note(counted(result.events, "event") + " exported.");
-  return done;
+  if (!finished) return interrupted;
+  call.out.note(counted(written, "event") + " exported" +
+                (lost > 0 ? ", " + counted(lost, "event") + " can't be read." : "."));
+  return lost > 0 ? failed : done;
 }
 
 int import_events(Invocation& call) {
@@ -105,9 +138,18 @@ std::vector<Command> transfer_commands() {
   return {
       {.path = "export",
        .summary = "writes events as JSON Lines",
+       .about =
+           "With --skip-damaged events that can't be read are named on stderr, and exit code 1 "
+           "says that there are any.",
        .operands = {{"FILE", "where they go (default: stdout)", false}},
-       .options = {db_option, from_option, to_option, since_option, until_option, category_option,
-                   type_option},
+       .options = {db_option,
+                   from_option,
+                   to_option,
+                   since_option,
+                   until_option,
+                   category_option,
+                   type_option,
+                   {"--skip-damaged", "", "of a damaged store: what can still be read"}},
        .examples = {{"all of a store", "export --db shop.db shop.jsonl"}},
        .run = export_events},
       {.path = "import",

@@ -5,11 +5,13 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/function_ref.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <stop_token>
+#include <string>
 
 namespace stela::sqlite {
 
@@ -21,6 +23,30 @@ struct TransferOptions {
 
 struct ExportResult {
   std::int64_t events = 0;
+  /// False if it was stopped.
+  bool finished = true;
+};
+
+/// Events that can't be read, one behind the other.
+struct Unreadable {
+  GlobalSequence first = {};
+  GlobalSequence last = {};
+  /// "it doesn't match its checksum", "it's missing", or what SQLite said.
+  std::string why = {};
+};
+
+struct SalvageOptions {
+  GlobalSequence from{1};
+  GlobalSequence to = GlobalSequence::max();
+  /// In events. Called now and then.
+  std::function<void(const Progress&)> progress = {};
+  std::stop_token stop = {};
+};
+
+struct SalvageResult {
+  /// How many were written, and how many can't be read.
+  std::int64_t events = 0;
+  std::int64_t lost = 0;
   /// False if it was stopped.
   bool finished = true;
 };
@@ -43,6 +69,15 @@ struct ImportResult {
 STELA_EVENTSTORE_EXPORT ExportResult export_events(EventStore& store, std::ostream& out,
                                                    const AllQuery& which = {},
                                                    const TransferOptions& options = {});
+
+/// As an export, of a damaged store: writes every event that can still be read as it was stored,
+/// and tells `report` of those that can't, in order. If the end of the store can't be read either,
+/// more may be told of than there were. An import takes the lines up to the first that is missing;
+/// those behind the last event of a restored backup it takes too. StoreFailed if `out` can't be
+/// written. Threads: any number at once, beside writers.
+STELA_EVENTSTORE_EXPORT SalvageResult salvage_events(Store& store, std::ostream& out,
+                                                     FunctionRef<void(const Unreadable&)> report,
+                                                     const SalvageOptions& options = {});
 
 /// Appends the events of an export as they were: with their sequences, versions, ids and times.
 /// They go in order, a batch of them in each transaction, so what was imported before an error
