@@ -14,6 +14,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<std::string> problems_of(sqlite::Store& store) {
   const auto check = outbox_check();
@@ -106,6 +107,38 @@ TEST_F(Verify, FindsALostPointerByTheCounts) {
                                  "are 1"));
   EXPECT_THAT(problems, Contains("outbox: table outbox_messages: 6 events are to be published, and "
                                  "5 wait or are parked, discarded or published"));
+}
+
+TEST_F(Verify, FindsNothingOnceItsAdviceToReconcileIsFollowed) {
+  problems_after("DELETE FROM outbox_messages WHERE sequence = 5");
+  EXPECT_EQ(shop.operations.reconcile(GlobalSequence{1}, Mode::dry_run).miscounted, 1);
+  const Reconciled lost = shop.operations.reconcile();
+  EXPECT_EQ(lost.missing, 1);
+  EXPECT_EQ(lost.miscounted, 1);
+  EXPECT_THAT(problems_of(shop.store), IsEmpty());
+  EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 1 discarded, 2 published");
+
+  for (const std::string wrong : {"parked = 7", "redeliveries = 7", "removed = removed - 3"}) {
+    EXPECT_THAT(problems_after("UPDATE outbox_partitions SET " + wrong), Not(IsEmpty())) << wrong;
+    EXPECT_EQ(shop.operations.reconcile().miscounted, 1);
+    EXPECT_THAT(problems_of(shop.store), IsEmpty()) << wrong;
+  }
+  EXPECT_EQ(shop.operations.reconcile().miscounted, 0);
+  EXPECT_EQ(shop.actions().back(), "ann count all");
+}
+
+TEST_F(Verify, FindsNothingOnceItsAdviceToRemoveARowIsFollowed) {
+  for (const std::string damage : {"UPDATE outbox_messages SET sequence = 99 WHERE sequence = 6",
+                                   "UPDATE outbox_messages SET partition = 7 WHERE sequence = 6",
+                                   "UPDATE outbox_messages SET stream = 2 WHERE sequence = 6"}) {
+    Shop other;
+    other.append_all({"order-1", "order-2", "order-1", "order-2", "order-1", "order-3"});
+    other.raw().run(damage);
+    EXPECT_THAT(problems_of(other.store), Not(IsEmpty())) << damage;
+    other.raw().run("DELETE FROM outbox_messages WHERE sequence > 5");
+    EXPECT_EQ(other.operations.reconcile().missing, 1) << damage;
+    EXPECT_THAT(problems_of(other.store), IsEmpty()) << damage;
+  }
 }
 
 TEST_F(Verify, NamesAPartitionWithAnImpossibleWatermark) {

@@ -20,19 +20,8 @@ using sqlite::Query;
 
 namespace {
 
-/// As many messages as one transaction sends again.
-constexpr std::int64_t step = 500;
-
 std::string in_words(std::int64_t count) {
   return std::to_string(count) + (count == 1 ? " message" : " messages");
-}
-
-/// "3 messages, 5 to 9".
-std::string in_words(std::span<const std::int64_t> sequences) {
-  std::string text = in_words(static_cast<std::int64_t>(sequences.size()));
-  text += ", " + std::to_string(sequences.front());
-  if (sequences.size() > 1) text += " to " + std::to_string(sequences.back());
-  return text;
 }
 
 std::string stream_name(Connection& connection, std::int64_t stream) {
@@ -41,36 +30,37 @@ std::string stream_name(Connection& connection, std::int64_t stream) {
   return "stream number " + std::to_string(stream);
 }
 
-void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
-  const std::int64_t last = last_position(connection, partition);
-  connection.query(sql::delete_messages)
-      .bind(1, partition)
-      .bind(2, sequence.value())
-      .bind(3, sequence.value())
-      .run();
-  connection.query(sql::count_removed).bind(1, partition).bind(2, last).run();
-}
+/// What there is in a partition whose row says something else.
+struct Counts {
+  std::int64_t partition = 0;
+  /// How many more wait by the row than there are.
+  std::int64_t too_many = 0;
+  std::int64_t parked = 0;
+  std::int64_t redeliveries = 0;
+};
 
-bool is_stopped(Connection& connection, std::int64_t partition) {
-  Query row = connection.query(sql::partition_row);
-  return row.bind(1, partition).step() && !row.is_null(1);
+std::vector<Counts> wrong_counts(Connection& connection) {
+  std::vector<Counts> wrong;
+  Query row = connection.query(sql::inspect_partitions);
+  while (row.step()) {
+    const bool is_right = row.integer(5) == row.integer(6) && row.integer(3) == row.integer(7) &&
+                          row.integer(4) == row.integer(8);
+    if (is_right) continue;
+    wrong.push_back({.partition = row.integer(0),
+                     .too_many = row.integer(5) - row.integer(6),
+                     .parked = row.integer(7),
+                     .redeliveries = row.integer(8)});
+  }
+  return wrong;
 }
 
 }  // namespace
 
-Followers find_followers(Connection& connection, std::int64_t stream,
-                         std::span<const GlobalSequence> gone, std::int64_t limit) {
-  Followers found;
-  Query rows = connection.query(sql::parked_of_stream);
-  rows.bind(1, stream);
-  while (found.count < limit && rows.step()) {
-    const GlobalSequence sequence{rows.integer(0)};
-    if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
-    if (sequence < gone.front() || rows.text(1) != "behind") break;
-    found.last = sequence;
-    ++found.count;
-  }
-  return found;
+std::string in_words(std::span<const std::int64_t> sequences) {
+  std::string text = in_words(static_cast<std::int64_t>(sequences.size()));
+  text += ", " + std::to_string(sequences.front());
+  if (sequences.size() > 1) text += " to " + std::to_string(sequences.back());
+  return text;
 }
 
 std::int64_t SqliteOperations::now() const {
@@ -198,6 +188,7 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
 }
 
 std::int64_t SqliteOperations::rescue(std::string_view who) {
+  constexpr std::int64_t step = 500;
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
@@ -228,119 +219,25 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
   return static_cast<std::int64_t>(sent.size());
 }
 
-// --- giving up
+// --- counts and losses
 
-bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {
-  return discard({&sequence, 1}, who).messages == 1;
-}
-
-GivenUp SqliteOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
-  std::vector<std::int64_t> gone;
-  ByStream parked;
-  std::int64_t sent = 0;
+std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
+  std::vector<Counts> wrong;
+  store_.core().reading().read([&](Connection& connection) { wrong = wrong_counts(connection); });
+  if (wrong.empty() || mode == Mode::dry_run) return static_cast<std::int64_t>(wrong.size());
   write([&](Connection& connection) {
-    gone.clear();
-    parked.clear();
-    for (const GlobalSequence sequence : sequences) {
-      const auto stream = discard_parked(connection, sequence);
-      if (!stream && !discard_stopped(connection, sequence)) continue;
-      if (stream) parked[*stream].push_back(sequence);
-      gone.push_back(sequence.value());
+    wrong = wrong_counts(connection);
+    for (const Counts& counts : wrong) {
+      connection.query(sql::mend_counts)
+          .bind(1, counts.partition)
+          .bind(2, counts.too_many)
+          .bind(3, counts.parked)
+          .bind(4, counts.redeliveries)
+          .run();
+      note(connection, who, "count", PartitionId{static_cast<int>(counts.partition)}.label());
     }
-    if (!gone.empty()) note(connection, who, "discard", in_words(gone));
-    sent = send_followers(connection, parked, who);
   });
-  GivenUp given_up{static_cast<std::int64_t>(gone.size()), sent};
-  while (sent == step) {
-    write([&](Connection& connection) { sent = send_followers(connection, parked, who); });
-    given_up.followers += sent;
-  }
-  return given_up;
-}
-
-/// What comes after them in their streams waits for nothing any more. How many.
-std::int64_t SqliteOperations::send_followers(Connection& connection, const ByStream& gone,
-                                              std::string_view who) {
-  std::int64_t sent = 0;
-  for (const auto& [stream, sequences] : gone) {
-    const Followers followers = find_followers(connection, stream, sequences, step - sent);
-    if (followers.count == 0) continue;
-    Placement placement{connection, store_.core().kinds(), partitioner_};
-    placement.require_partitioner();
-    sent += retry_one(connection, placement, {stream, followers.last}, who);
-  }
-  return sent;
-}
-
-void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
-  connection.query(sql::insert_discarded)
-      .bind(1, discarded.sequence.value())
-      .bind(2, discarded.stream)
-      .bind(3, discarded.partition)
-      .bind(4, now())
-      .bind(5, "discarded")
-      .bind(6, discarded.error)
-      .run();
-}
-
-std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connection,
-                                                             GlobalSequence sequence) {
-  Discarded discarded{.sequence = sequence};
-  {
-    Query row = connection.query(sql::find_parked);
-    if (!row.bind(1, sequence.value()).step()) return std::nullopt;
-    discarded.stream = row.integer(0);
-    discarded.partition = row.integer(1);
-    discarded.error = row.text(5);
-  }
-  connection.query(sql::delete_parked).bind(1, sequence.value()).run();
-  keep_discarded(connection, discarded);
-  return discarded.stream;
-}
-
-bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
-  Discarded discarded{.sequence = sequence};
-  {
-    Query row = connection.query(sql::find_waiting);
-    if (row.bind(1, sequence.value()).step()) {
-      discarded.stream = row.integer(1);
-      discarded.partition = row.integer(2);
-      discarded.error = row.text(5);
-    }
-  }
-  if (discarded.stream != 0) {
-    if (!is_stopped(connection, discarded.partition)) return false;
-    remove_waiting(connection, discarded.partition, sequence);
-    keep_discarded(connection, discarded);
-    return true;
-  }
-  return discard_redeliveries(connection, discarded);
-}
-
-bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
-  {
-    Query event = connection.query(sql::find_event);
-    if (!event.bind(1, discarded.sequence.value()).step()) return false;
-    discarded.stream = event.integer(0);
-  }
-  std::vector<std::int64_t> redeliveries;
-  bool never_published = false;
-  {
-    Query row = connection.query(sql::find_redelivery);
-    row.bind(1, discarded.stream).bind(2, discarded.sequence.value());
-    while (row.step()) {
-      redeliveries.push_back(row.integer(0));
-      never_published = never_published || row.text(1) == "retry";
-      discarded.partition = row.integer(2);
-      discarded.error = row.text(4);
-    }
-  }
-  if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;
-  for (const std::int64_t redelivery : redeliveries) {
-    connection.query(sql::delete_redelivery).bind(1, redelivery).run();
-  }
-  if (never_published) keep_discarded(connection, discarded);
-  return true;
+  return static_cast<std::int64_t>(wrong.size());
 }
 
 void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {

@@ -7,6 +7,7 @@
 #include "sqlite/placement.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/outbox/operations.hpp>
 
 #include <functional>
 #include <map>
@@ -23,6 +24,9 @@ struct ParkedPrefix {
   std::int64_t stream = 0;
   GlobalSequence through = {};
 };
+
+/// "3 messages, 5 to 9", for the record.
+std::string in_words(std::span<const std::int64_t> sequences);
 
 /// By stream: messages of it, in order.
 using ByStream = std::map<std::int64_t, std::vector<GlobalSequence>>;
@@ -68,6 +72,9 @@ class SqliteOperations final : public relay::Operations {
   void resume(PartitionId partition, std::string_view who);
   /// Enqueues what was never enqueued, and passes over the rest. How many.
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
+  /// only looks for.
+  std::int64_t mend_counts(Mode mode, std::string_view who);
   /// What was adopted until then was compared with the broker: no loss is left to be looked at.
   void settle_losses(Timestamp until, std::string_view who);
   /// Of how many partitions.

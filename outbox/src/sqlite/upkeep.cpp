@@ -269,6 +269,7 @@ Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
                           : operations.enqueue_missing(missing, request.who);
     if (more) all.report(request.progress, "reconcile", GlobalSequence{left.first.value() - 1});
   }
+  result.miscounted = operations.mend_counts(request.mode, request.who);
   return result;
 }
 

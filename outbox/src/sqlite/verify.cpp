@@ -124,7 +124,7 @@ class OutboxCheck final : public sqlite::Check {
       text += what;
       text += ", and there are " + std::to_string(row.integer(counted));
       inspection.report(where, std::move(text),
-                        "only counts are wrong, or rows are lost: run outbox reconcile");
+                        "run outbox reconcile, which counts anew and enqueues what is missing");
     };
     compare("wait", 5, 6);
     compare("are parked", 3, 7);

@@ -138,7 +138,7 @@ int reconcile(Invocation& call) {
     json::ObjectWriter object{text};
     object.add("checked", found.checked).add("missing", found.missing);
     append_list(object.key("examples"), found.examples);
-    object.close();
+    object.add("miscounted", found.miscounted).close();
     call.out.json(text);
     return done;
   }
@@ -150,6 +150,11 @@ int reconcile(Invocation& call) {
     text += call.arguments.has("--dry-run") ? "would be enqueued." : "are enqueued now.";
   }
   call.out.line(text);
+  if (found.miscounted > 0) {
+    call.out.line(
+        "The counts of " + counted(found.miscounted, "partition") +
+        (call.arguments.has("--dry-run") ? " are wrong." : " were wrong and are mended."));
+  }
   return done;
 }
 
@@ -159,6 +164,7 @@ Command reconcile_command() {
   return {.path = "outbox reconcile",
           .summary = "enqueues publishable events that are in no state, or aren't at the broker",
           .about =
+              "It also counts anew what partitions have, where their counts are wrong. "
               "With --against-broker it compares what counts as published with what JetStream "
               "holds, and sends again what is missing there, behind what waits: after a broker "
               "lost what it had acknowledged. What the stream's limits dropped isn't missed. "

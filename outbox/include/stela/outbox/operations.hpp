@@ -56,6 +56,8 @@ struct Reconciled {
   /// Those that are in none of the states, and are enqueued now; the first hundred of them.
   std::int64_t missing = 0;
   std::vector<GlobalSequence> examples = {};
+  /// Partitions whose counts weren't those of their messages, and are now.
+  std::int64_t miscounted = 0;
 };
 
 struct Purged {
@@ -124,7 +126,7 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// passed over.
   Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out);
   /// Enqueues publishable events from `from` on that are neither waiting, parked, discarded nor
-  /// published, behind what was to be sent again before.
+  /// published, behind what was to be sent again before, and counts anew what partitions have.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
   /// Looks whether what counts as published stands at the broker, and sends again what doesn't, as
   /// `republish` does, from `from` on. What is published meanwhile isn't looked at. Carried out

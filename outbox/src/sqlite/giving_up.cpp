@@ -1,0 +1,165 @@
+// What operators give up.
+#include "outbox_sql.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/generations.hpp"
+#include "sqlite/operations.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stela::outbox {
+
+using sqlite::Connection;
+using sqlite::Query;
+
+namespace {
+
+/// As many messages as one transaction sends again.
+constexpr std::int64_t step = 500;
+
+void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
+  const std::int64_t last = last_position(connection, partition);
+  connection.query(sql::delete_messages)
+      .bind(1, partition)
+      .bind(2, sequence.value())
+      .bind(3, sequence.value())
+      .run();
+  connection.query(sql::count_removed).bind(1, partition).bind(2, last).run();
+}
+
+bool is_stopped(Connection& connection, std::int64_t partition) {
+  Query row = connection.query(sql::partition_row);
+  return row.bind(1, partition).step() && !row.is_null(1);
+}
+
+}  // namespace
+
+Followers find_followers(Connection& connection, std::int64_t stream,
+                         std::span<const GlobalSequence> gone, std::int64_t limit) {
+  Followers found;
+  Query rows = connection.query(sql::parked_of_stream);
+  rows.bind(1, stream);
+  while (found.count < limit && rows.step()) {
+    const GlobalSequence sequence{rows.integer(0)};
+    if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
+    if (sequence < gone.front() || rows.text(1) != "behind") break;
+    found.last = sequence;
+    ++found.count;
+  }
+  return found;
+}
+
+bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {
+  return discard({&sequence, 1}, who).messages == 1;
+}
+
+GivenUp SqliteOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
+  std::vector<std::int64_t> gone;
+  ByStream parked;
+  std::int64_t sent = 0;
+  write([&](Connection& connection) {
+    gone.clear();
+    parked.clear();
+    for (const GlobalSequence sequence : sequences) {
+      const auto stream = discard_parked(connection, sequence);
+      if (!stream && !discard_stopped(connection, sequence)) continue;
+      if (stream) parked[*stream].push_back(sequence);
+      gone.push_back(sequence.value());
+    }
+    if (!gone.empty()) note(connection, who, "discard", in_words(gone));
+    sent = send_followers(connection, parked, who);
+  });
+  GivenUp given_up{static_cast<std::int64_t>(gone.size()), sent};
+  while (sent == step) {
+    write([&](Connection& connection) { sent = send_followers(connection, parked, who); });
+    given_up.followers += sent;
+  }
+  return given_up;
+}
+
+/// What comes after them in their streams waits for nothing any more. How many.
+std::int64_t SqliteOperations::send_followers(Connection& connection, const ByStream& gone,
+                                              std::string_view who) {
+  std::int64_t sent = 0;
+  for (const auto& [stream, sequences] : gone) {
+    const Followers followers = find_followers(connection, stream, sequences, step - sent);
+    if (followers.count == 0) continue;
+    Placement placement{connection, store_.core().kinds(), partitioner_};
+    placement.require_partitioner();
+    sent += retry_one(connection, placement, {stream, followers.last}, who);
+  }
+  return sent;
+}
+
+void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
+  connection.query(sql::insert_discarded)
+      .bind(1, discarded.sequence.value())
+      .bind(2, discarded.stream)
+      .bind(3, discarded.partition)
+      .bind(4, now())
+      .bind(5, "discarded")
+      .bind(6, discarded.error)
+      .run();
+}
+
+std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connection,
+                                                             GlobalSequence sequence) {
+  Discarded discarded{.sequence = sequence};
+  {
+    Query row = connection.query(sql::find_parked);
+    if (!row.bind(1, sequence.value()).step()) return std::nullopt;
+    discarded.stream = row.integer(0);
+    discarded.partition = row.integer(1);
+    discarded.error = row.text(5);
+  }
+  connection.query(sql::delete_parked).bind(1, sequence.value()).run();
+  keep_discarded(connection, discarded);
+  return discarded.stream;
+}
+
+bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
+  Discarded discarded{.sequence = sequence};
+  {
+    Query row = connection.query(sql::find_waiting);
+    if (row.bind(1, sequence.value()).step()) {
+      discarded.stream = row.integer(1);
+      discarded.partition = row.integer(2);
+      discarded.error = row.text(5);
+    }
+  }
+  if (discarded.stream != 0) {
+    if (!is_stopped(connection, discarded.partition)) return false;
+    remove_waiting(connection, discarded.partition, sequence);
+    keep_discarded(connection, discarded);
+    return true;
+  }
+  return discard_redeliveries(connection, discarded);
+}
+
+bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
+  {
+    Query event = connection.query(sql::find_event);
+    if (!event.bind(1, discarded.sequence.value()).step()) return false;
+    discarded.stream = event.integer(0);
+  }
+  std::vector<std::int64_t> redeliveries;
+  bool never_published = false;
+  {
+    Query row = connection.query(sql::find_redelivery);
+    row.bind(1, discarded.stream).bind(2, discarded.sequence.value());
+    while (row.step()) {
+      redeliveries.push_back(row.integer(0));
+      never_published = never_published || row.text(1) == "retry";
+      discarded.partition = row.integer(2);
+      discarded.error = row.text(4);
+    }
+  }
+  if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;
+  for (const std::int64_t redelivery : redeliveries) {
+    connection.query(sql::delete_redelivery).bind(1, redelivery).run();
+  }
+  if (never_published) keep_discarded(connection, discarded);
+  return true;
+}
+
+}  // namespace stela::outbox
