@@ -35,6 +35,7 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class Verify : public ::testing::Test {
@@ -68,6 +69,13 @@ class Verify : public ::testing::Test {
     }
     store = test::open_store(path, options);
     return problems_of(*store);
+  }
+
+  /// What is to be done about the problems that there are.
+  std::vector<std::string> advice() {
+    std::vector<std::string> all;
+    sqlite::verify(*store, [&](const sqlite::Problem& problem) { all.push_back(problem.advice); });
+    return all;
   }
 
   /// Each damage of a whole database alone, and a part of what is said of it.
@@ -272,6 +280,53 @@ TEST_F(Verify, FindsASnapshotOfAnotherEvent) {
   EXPECT_THAT(problems_of(*store),
               ElementsAre("snapshots: the snapshot of 'order-1': event 2 isn't version 1 of its "
                           "stream"));
+}
+
+TEST_F(Verify, FindsNothingOnceItsAdviceIsFollowed) {
+  fill(30);
+  const std::string blocks =
+      "INSERT OR IGNORE INTO kind_blocks SELECT DISTINCT kind, sequence / 1024 FROM events";
+  EXPECT_THAT(problems_behind("DELETE FROM kind_blocks"), Not(IsEmpty()));
+  EXPECT_THAT(advice(), Each(HasSubstr("by " + blocks)));
+  EXPECT_THAT(problems_behind(blocks), IsEmpty());
+
+  EXPECT_THAT(problems_behind("UPDATE snapshots SET stream = 999 WHERE stream = "
+                              "(SELECT stream FROM streams WHERE name = 'order-0')"),
+              SizeIs(1));
+  const std::string remove = "DELETE FROM snapshots WHERE stream = 999";
+  EXPECT_THAT(advice(), ElementsAre(HasSubstr("by " + remove)));
+  EXPECT_THAT(problems_behind(remove), IsEmpty());
+
+  const std::string swap =
+      "CREATE TABLE scratch (x INTEGER, y INTEGER, UNIQUE (x, y));"
+      "CREATE TEMP TABLE roots AS SELECT name, rootpage FROM sqlite_schema"
+      "  WHERE name IN ('sqlite_autoindex_scratch_1', 'sqlite_autoindex_events_1');"
+      "PRAGMA writable_schema = ON;"
+      "UPDATE sqlite_schema SET rootpage ="
+      "  (SELECT r.rootpage FROM temp.roots AS r WHERE r.name <> sqlite_schema.name)"
+      "  WHERE name IN (SELECT name FROM temp.roots)";
+  EXPECT_THAT(problems_behind(swap), Not(IsEmpty()));
+  EXPECT_THAT(advice(), Contains(HasSubstr("rebuild their index with REINDEX")));
+  EXPECT_THAT(problems_behind("REINDEX"), IsEmpty());
+}
+
+TEST_F(Verify, SaysHowATriggerIsPutBack) {
+  const auto follow = [&](const std::string& damage) {
+    test::RawSqlite raw{path};
+    raw.run(damage);
+    const auto todo = advice();
+    ASSERT_EQ(todo.size(), 1U);
+    const std::string by = "put it back by ";
+    ASSERT_THAT(todo.front(), HasSubstr(by));
+    raw.run(todo.front().substr(todo.front().find(by) + by.size()));
+    EXPECT_THAT(problems_of(*store), IsEmpty());
+    EXPECT_THROW(raw.run("DELETE FROM events"), std::runtime_error);
+  };
+  append(*store, "order-1");
+  follow("DROP TRIGGER events_are_never_deleted");
+  follow(
+      "DROP TRIGGER events_are_never_deleted;"
+      "CREATE TRIGGER events_are_never_deleted BEFORE DELETE ON events BEGIN SELECT 1; END");
 }
 
 TEST_F(Verify, FindsAnIndexThatLostItsEntries) {

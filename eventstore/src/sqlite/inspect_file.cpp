@@ -36,7 +36,8 @@ bool has_log(Connection& connection) {
          file->pMethods->xRead(file, &found, 1, write_version) == SQLITE_OK && found == of_log;
 }
 
-/// Name of an object to what sqlite_schema says of it.
+/// Name of an object to what sqlite_schema says of it: its type, its table and its SQL, in one
+/// line.
 using Objects = std::map<std::string, std::tuple<std::string, std::string, std::string>>;
 
 Objects objects_of(Connection& connection) {
@@ -45,9 +46,18 @@ Objects objects_of(Connection& connection) {
   while (query.step()) {
     objects.emplace(query.text(1),
                     std::tuple{std::string{query.text(0)}, std::string{query.text(2)},
-                               std::string{query.text(3)}});
+                               in_one_line(query.text(3))});
   }
   return objects;
+}
+
+/// A trigger or an index holds nothing that can't be made again.
+std::string advice_for(const std::string& name, const Objects::mapped_type& object, bool is_there) {
+  const auto& [type, table, sql] = object;
+  if ((type != "trigger" && type != "index") || sql.empty()) return std::string{hand_advice};
+  std::string advice = "somebody changed it by hand: put it back by ";
+  if (is_there) advice += (type == "trigger" ? "DROP TRIGGER " : "DROP INDEX ") + name + "; ";
+  return advice + sql;
 }
 
 /// What the migrations of `module` add to an event store.
@@ -180,9 +190,9 @@ void check_schema(Inspection& inspection, std::string_view module,
       const auto found = actual.find(name);
       const std::string where = std::get<0>(object) + ' ' + name;
       if (found == actual.end()) {
-        inspection.report(where, "it's gone", std::string{hand_advice});
+        inspection.report(where, "it's gone", advice_for(name, object, false));
       } else if (found->second != object) {
-        inspection.report(where, "it isn't as Stela made it", std::string{hand_advice});
+        inspection.report(where, "it isn't as Stela made it", advice_for(name, object, true));
       }
     }
   });

@@ -102,7 +102,9 @@ void check_snapshot(Inspection& inspection, Query& row) {
   const std::string where = row.is_null(1) ? "the snapshot of " + stream_number(row.integer(0))
                                            : "the snapshot of '" + std::string{row.text(1)} + "'";
   if (row.is_null(1)) {
-    inspection.report(where, "there is no such stream", std::string{advice});
+    inspection.report(where, "there is no such stream",
+                      "nothing is lost: remove it by DELETE FROM snapshots WHERE stream = " +
+                          std::to_string(row.integer(0)));
   } else if (row.integer(6) !=
              checksum_of({row.integer(2), row.integer(3), row.integer(4), row.integer(5)},
                          {row.text(1), row.blob(7)})) {
