@@ -347,7 +347,7 @@ TEST_P(Refusal, IsSaidAndNotRepeatedWithoutAPause) {
 
   // After pauses of 20, 40 and 80 ms.
   EXPECT_GE(std::chrono::steady_clock::now() - begun, 140ms);
-  EXPECT_THAT(log.entries(), Contains(HasSubstr("warning consumer.trouble")));
+  EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.broker_down")));
 }
 
 INSTANTIATE_TEST_SUITE_P(

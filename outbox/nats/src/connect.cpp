@@ -235,7 +235,7 @@ ConnectionHandle connect(const Target& target) {
     problems.append(": ").append(natsStatus_GetText(attempted.status));
     if (!attempted.detail.empty()) problems.append(", ").append(attempted.detail);
   }
-  if (is_refused) throw Refused{problems};
+  if (is_refused) throw Misconfigured{problems};
   throw BrokerFailed{problems};
 }
 

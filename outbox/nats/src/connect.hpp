@@ -26,8 +26,8 @@ std::vector<Server> parse_servers(const std::string& url);
 /// UsageError if the options contradict each other, or a file is missing.
 void check(const std::string& url, const Credentials& credentials, const Tls& tls);
 
-/// A refused connection: no waiting mends it. Wrong credentials, or TLS that doesn't fit.
-struct Refused : BrokerFailed {
+/// Somebody has to change something: wrong credentials, TLS that doesn't fit, a missing stream.
+struct Misconfigured : BrokerFailed {
   using BrokerFailed::BrokerFailed;
 };
 
@@ -44,8 +44,8 @@ struct Target {
 };
 
 /// A connection to the first of the servers that takes us; it isn't mended when it breaks.
-/// BrokerFailed if none does, Refused if one says no; UsageError as `check`: the secrets are read
-/// now.
+/// BrokerFailed if none does, Misconfigured if one says no; UsageError as `check`: the secrets are
+/// read now.
 ConnectionHandle connect(const Target& target);
 
 /// For requests to the JetStream API that begin with `api`.

@@ -148,10 +148,7 @@ void Consumer::Worker::unclaim(const std::vector<HeldMessage>& claimed) noexcept
 
 /// The broker may give messages and refuse to be read: others go on.
 void Consumer::Worker::wait_before_draining(const Error& trouble) {
-  if (troubles_of_drain_++ == 0) {
-    store_.conventions().log->write(
-        {.level = LogLevel::warning, .name = "consumer.trouble", .message = trouble.what()});
-  }
+  if (troubles_of_drain_++ == 0) log(LogLevel::warning, "consumer.trouble", trouble.what());
   next_drain_ = now() + backoff_after(troubles_of_drain_);
 }
 

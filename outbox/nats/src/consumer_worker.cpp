@@ -1,5 +1,6 @@
 #include "consumer_worker.hpp"
 
+#include "connect.hpp"
 #include "sqlite/transaction.hpp"
 
 #include <stela/framework/error.hpp>
@@ -19,6 +20,7 @@ namespace {
 
 constexpr auto purge_interval = 60s;
 constexpr milliseconds longest_trouble_wait = 10s;
+constexpr std::string_view connected = "connected";
 
 /// True if it isn't the handler's fault: the database is busy or full.
 bool is_trouble_of_store(const Error& error) noexcept {
@@ -94,24 +96,31 @@ ConsumerTick Consumer::Worker::poll() {
     is_news = turn(std::min(options_.idle_wait, milliseconds{100}));
   } while (is_news || done() > seen);
   hand_back();
+  tick_.broker = broker_;
   measure(tick_);
   return std::exchange(tick_, before);
 }
 
 void Consumer::Worker::run(std::stop_token stop) {
   while (!stop.stop_requested()) {
-    try {
-      turn(options_.idle_wait);
-      troubles_ = 0;
-    } catch (const Error& e) {
-      const bool passes = e.code() == ErrorCode::broker_failed || is_trouble_of_store(e);
-      if (!passes) throw;
-      wait_out(e, stop);
-    }
+    const bool went_well = try_turn();
     report();
+    if (!went_well) pause(stop);
   }
   hand_back();
   pull_.reset();
+}
+
+bool Consumer::Worker::try_turn() try {
+  turn(options_.idle_wait);
+  troubles_ = 0;
+  trouble_.clear();
+  return true;
+} catch (const Error& e) {
+  if (e.code() != ErrorCode::broker_failed && !is_trouble_of_store(e)) throw;
+  ++troubles_;
+  note_trouble(e);
+  return false;
 }
 
 void Consumer::Worker::hand_back() {
@@ -128,6 +137,7 @@ bool Consumer::Worker::turn(milliseconds wait) {
   try {
     drain();
     batch = pull_->fetch(options_.batch_size, until_next_held(wait));
+    note_broker_works();
     note_settled();
     // What comes again may come the last first.
     std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
@@ -146,11 +156,27 @@ bool Consumer::Worker::turn(milliseconds wait) {
   }
 }
 
-void Consumer::Worker::wait_out(const Error& trouble, std::stop_token& stop) {
-  if (troubles_++ == 0) {
-    store_.conventions().log->write(
-        {.level = LogLevel::warning, .name = "consumer.trouble", .message = trouble.what()});
+void Consumer::Worker::note_broker_works() {
+  const bool was_in_trouble = broker_ != connected && broker_ != "connecting";
+  broker_ = connected;
+  if (was_in_trouble) log(LogLevel::info, "consumer.broker_back", "the broker answers again");
+}
+
+/// Says so unless it was the last to be said.
+void Consumer::Worker::note_trouble(const Error& trouble) {
+  const std::string_view what = trouble.what();
+  const bool is_new = std::exchange(trouble_, what) != what;
+  if (trouble.code() != ErrorCode::broker_failed) {
+    if (is_new) log(LogLevel::warning, "consumer.trouble", what);
+    return;
   }
+  const bool is_misconfigured = dynamic_cast<const Misconfigured*>(&trouble) != nullptr;
+  broker_ = (is_misconfigured ? "misconfigured: " : "down: ") + trouble_;
+  if (!is_new) return;
+  log(LogLevel::error, is_misconfigured ? "consumer.misconfigured" : "consumer.broker_down", what);
+}
+
+void Consumer::Worker::pause(std::stop_token& stop) {
   const milliseconds doubled = options_.retry_backoff * (1 << std::min(troubles_ - 1, 10));
   const milliseconds wait = std::min({doubled, options_.retry_backoff_max, longest_trouble_wait});
   std::mutex mutex;
@@ -160,10 +186,11 @@ void Consumer::Worker::wait_out(const Error& trouble, std::stop_token& stop) {
 }
 
 void Consumer::Worker::report() {
-  if (tick_ == reported_) return;
+  if (tick_ == ConsumerTick{} && broker_ == reported_broker_) return;
+  tick_.broker = reported_broker_ = broker_;
   measure(tick_);
   if (listener_) listener_(tick_);
-  tick_ = reported_ = {};
+  tick_ = {};
 }
 
 void Consumer::Worker::measure(const ConsumerTick& tick) {
@@ -177,6 +204,8 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
   count("stela_consumer_dead_letters_total", tick.dead);
   count("stela_consumer_gaps_total", tick.gaps);
   count("stela_consumer_lost_total", tick.lost);
+  metrics.gauge("stela_consumer_broker_up", tick.broker == connected ? 1 : 0,
+                {{"consumer", options_.name}});
   metrics.gauge("stela_consumer_held_streams", static_cast<double>(inbox_.held().count_streams()),
                 {{"consumer", options_.name}});
 }
@@ -349,6 +378,14 @@ void Consumer::Worker::log(LogLevel level, std::string_view name, const Delivery
       LogEntry::Field{"event", what}, LogEntry::Field{"problem", problem}};
   store_.conventions().log->write(
       {.level = level, .name = name, .message = what + ": " + problem, .fields = fields});
+}
+
+void Consumer::Worker::log(LogLevel level, std::string_view name, std::string_view problem) {
+  const std::array fields{LogEntry::Field{"consumer", options_.name},
+                          LogEntry::Field{"stream", options_.stream},
+                          LogEntry::Field{"problem", std::string{problem}}};
+  store_.conventions().log->write(
+      {.level = level, .name = name, .message = problem, .fields = fields});
 }
 
 }  // namespace stela::nats

@@ -40,7 +40,11 @@ class Consumer::Worker {
   /// True if something came for the first time.
   bool turn(std::chrono::milliseconds wait);
   void hand_back();
-  void wait_out(const Error& trouble, std::stop_token& stop);
+  /// False if there was trouble that passes.
+  bool try_turn();
+  void note_broker_works();
+  void note_trouble(const Error& trouble);
+  void pause(std::stop_token& stop);
   void report();
   void measure(const ConsumerTick& tick);
   void purge_if_due();
@@ -83,6 +87,8 @@ class Consumer::Worker {
 
   void log(LogLevel level, std::string_view name, const Delivery& delivery,
            const std::string& problem);
+  /// Of the broker or the database, and no message.
+  void log(LogLevel level, std::string_view name, std::string_view problem);
   Handler* handler_of(const std::string& event) const noexcept;
   Steady now() const;
   std::chrono::milliseconds backoff_after(int attempts);
@@ -103,11 +109,15 @@ class Consumer::Worker {
   /// A dead letter that is being tried again, and that nobody else has.
   std::optional<InboxStore::Letter> letter_;
   ConsumerTick tick_;
-  ConsumerTick reported_;
+  /// As in ConsumerTick, and what of it was reported.
+  std::string broker_ = "connecting";
+  std::string reported_broker_ = broker_;
   Steady next_purge_{};
   /// What the inbox knows of the stream.
   std::optional<Settled> noted_;
+  /// Turns in a row that met trouble, and what was last logged of it.
   int troubles_ = 0;
+  std::string trouble_;
   std::minstd_rand random_{std::random_device{}()};
 };
 

@@ -1,6 +1,7 @@
 #include "pull.hpp"
 
 #include "connect.hpp"
+#include "replies.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -64,10 +65,7 @@ StreamInfoHandle Pull::find_stream(jsOptions* asking) {
   jsErrCode code{};
   const natsStatus status =
       js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), asking, &code);
-  if (status != NATS_OK) {
-    throw BrokerFailed{"reading the JetStream stream '" + options_.stream +
-                       "' failed: " + in_words(status, code)};
-  }
+  if (status != NATS_OK) fail_to_find_stream(status, code);
   StreamInfoHandle info{raw};
   if (info->Config->Retention == js_LimitsPolicy) return info;
   throw UsageError{"the JetStream stream '" + options_.stream + "' has " +
@@ -75,6 +73,15 @@ StreamInfoHandle Pull::find_stream(jsOptions* asking) {
                    " retention: a message that has to wait for another would be removed while it "
                    "waits; make a stream with limits retention that sources this one, and consume "
                    "that"};
+}
+
+void Pull::fail_to_find_stream(natsStatus status, jsErrCode code) const {
+  const std::string problem =
+      "reading the JetStream stream '" + options_.stream + "' failed: " + in_words(status, code);
+  const bool is_missing = status == NATS_NO_RESPONDERS ||
+                          kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured;
+  if (is_missing) throw Misconfigured{problem};
+  throw BrokerFailed{problem};
 }
 
 void Pull::check_durable_of(const jsStreamInfo& stream) {

@@ -27,8 +27,8 @@ class Pull {
   /// What an inbox knows of the stream.
   using Recall = std::function<std::optional<Settled>()>;
 
-  /// BrokerFailed if the broker can't be reached or has no such stream; UsageError if the durable
-  /// consumer is there and isn't as it has to be.
+  /// BrokerFailed if the broker can't be reached, Misconfigured if it has no such stream;
+  /// UsageError if the durable consumer is there and isn't as it has to be.
   Pull(const ConsumerOptions& options, Recall recall);
   ~Pull();
 
@@ -72,6 +72,7 @@ class Pull {
   using Steady = std::chrono::steady_clock::time_point;
 
   StreamInfoHandle find_stream(jsOptions* asking = nullptr);
+  [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
   void check_durable_of(const jsStreamInfo& stream);
   void accept(const Durable& durable, const jsStreamInfo& stream);
   std::uint64_t recall_settled(const jsStreamInfo& stream) const;

@@ -72,7 +72,7 @@ void Session::open() {
       return answer({.kind = Answer::Kind::connected});
     }
     advance(connection_.get(), [](ReadBacks& all, auto now) { return all.open(now); });
-  } catch (const Refused& e) {
+  } catch (const Misconfigured& e) {
     answer({.kind = Answer::Kind::misconfigured, .detail = e.what()});
   } catch (const UsageError& e) {
     answer({.kind = Answer::Kind::misconfigured, .detail = e.what()});

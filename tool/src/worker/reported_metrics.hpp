@@ -55,6 +55,7 @@ inline constexpr std::array reported_metrics{
     ReportedMetric{"stela_consumer_lost_total", "counter",
                    "Held messages that left the broker before they were handled."},
     ReportedMetric{"stela_consumer_held_streams", "gauge", "Streams that are held."},
+    ReportedMetric{"stela_consumer_broker_up", "gauge", "1 while the broker gives messages."},
 };
 
 }  // namespace stela::tool

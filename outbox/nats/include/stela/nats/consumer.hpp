@@ -6,6 +6,7 @@
 #include <stela/nats/connection.hpp>
 #include <stela/nats/export.hpp>
 
+#include <array>
 #include <chrono>
 #include <concepts>
 #include <cstdint>
@@ -76,7 +77,7 @@ struct ConsumerOptions {
 /// UsageError if a value is out of range or contradicts another.
 STELA_NATS_EXPORT void check(const ConsumerOptions& options);
 
-/// What a consumer did since it last said so.
+/// What a consumer did since it last said so, and how it stands.
 struct ConsumerTick {
   std::int64_t handled = 0;
   /// Of events that have no handler.
@@ -93,8 +94,11 @@ struct ConsumerTick {
   std::int64_t gaps = 0;
   /// Put aside, and gone from the broker when it was their turn. Each is noted as a gap.
   std::int64_t lost = 0;
+  /// "connected", "connecting", "down: …" or "misconfigured: …": a missing stream, say.
+  std::string broker = {};
 
-  ConsumerTick& operator+=(const ConsumerTick& other) noexcept {
+  /// Adds what was done; the broker stands as `other` says.
+  ConsumerTick& operator+=(const ConsumerTick& other) {
     handled += other.handled;
     ignored += other.ignored;
     duplicates += other.duplicates;
@@ -104,9 +108,18 @@ struct ConsumerTick {
     revived += other.revived;
     gaps += other.gaps;
     lost += other.lost;
+    broker = other.broker;
     return *this;
   }
-  friend bool operator==(const ConsumerTick&, const ConsumerTick&) = default;
+  /// Whether both did the same, however the broker stands.
+  friend bool operator==(const ConsumerTick& a, const ConsumerTick& b) noexcept {
+    return a.counts() == b.counts();
+  }
+
+ private:
+  std::array<std::int64_t, 9> counts() const noexcept {
+    return {handled, ignored, duplicates, held, failed, dead, revived, gaps, lost};
+  }
 };
 
 /// What a consumer calls for the events of one type, in whatever version.
@@ -174,12 +187,14 @@ class STELA_NATS_EXPORT Consumer {
   /// messages or keep them back: it names each setting, what it should be, and how to change it.
   ConsumerTick poll();
 
-  /// Consumes until `stop` is requested, then finishes what it has. Trouble with the broker or with
-  /// a busy or full database is waited out; throws what no waiting mends: UsageError, StoreFailed,
-  /// CommitInDoubt.
+  /// Consumes until `stop` is requested, then finishes what it has. Trouble with the broker, a
+  /// missing stream too, or with a busy or full database is waited out with growing pauses, and
+  /// logged when it begins, changes and ends; throws what no waiting mends: UsageError,
+  /// StoreFailed, CommitInDoubt.
   void run(std::stop_token stop);
 
-  /// Called by `run`, on its thread, whenever it did something.
+  /// Called by `run`, on its thread, whenever it did something and whenever the broker's state
+  /// changed.
   void on_tick(std::function<void(const ConsumerTick&)> listener);
 
  private:
