@@ -89,7 +89,7 @@ int run(const Invocation& call, const orders::Command& command) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
     return wrong_usage;
   }
-  auto store = stela::sqlite::open(call.database);
+  auto store = stela::sqlite::open(call.database, {.log = &stela::log_to_stderr()});
   stela::Outbox outbox{store, {.enable = stela::Enable::backfill}};
   stela::Projections projections{store};
   add_projections(projections, call.is_next);

@@ -74,7 +74,7 @@ void make_broker_forget(const std::string& url) {
 
 /// Handles what is there now.
 void run(const std::string& file, const std::string& url) {
-  auto store = stela::sqlite::open(file);
+  auto store = stela::sqlite::open(file, {.log = &stela::log_to_stderr()});
   stela::nats::Consumer consumer{store, {.url = url, .name = "shipping", .stream = "SHOP"}};
   consumer.on<OrderShipped>(pack);
   stela::nats::ConsumerTick sum;

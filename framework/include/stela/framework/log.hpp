@@ -52,6 +52,11 @@ class STELA_FRAMEWORK_EXPORT MetricSink {
   virtual void observe(std::string_view name, double seconds, Labels labels) noexcept = 0;
 };
 
+/// Writes a line to stderr for each entry of level `info` and above: time, level, name, message,
+/// and the fields that the message doesn't contain. A line is written at once, so that those of
+/// several threads and processes don't mix; one that can't be written is dropped.
+STELA_FRAMEWORK_EXPORT LogSink& log_to_stderr() noexcept;
+
 /// Sinks that drop everything: the default.
 STELA_FRAMEWORK_EXPORT LogSink& no_log() noexcept;
 STELA_FRAMEWORK_EXPORT MetricSink& no_metrics() noexcept;
