@@ -1,10 +1,13 @@
 // A relay that ends while its broker hasn't answered.
 #include "support/histories.hpp"
+#include "support/messages.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/framework/error.hpp>
 #include <stela/outbox.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -12,6 +15,8 @@
 
 namespace stela {
 namespace {
+
+using ::testing::HasSubstr;
 
 /// Takes what is published and says nothing of it.
 class Mute final : public Publisher {
@@ -62,6 +67,20 @@ TEST_P(RelayEnd, ClosesItsSessionThoughAListenerThrewWithMessagesInFlight) {
   relay.reset();
 
   EXPECT_FALSE(broker.is_open()) << "an answer would be given to a relay that is gone";
+}
+
+TEST_P(RelayEnd, IsWhenAnotherRelayMayUseItsPublisher) {
+  auto first = std::make_unique<Relay>(outbox, broker, RelayOptions{.worker = "first"});
+  Relay second{outbox, broker, {.worker = "second"}};
+  first->tick();
+
+  EXPECT_THAT(test::message_of<UsageError>([&] { second.tick(); }),
+              HasSubstr("another relay of this process works with this publisher"));
+  EXPECT_THAT(test::message_of<UsageError>([&] { second.run({}); }), HasSubstr("another relay"));
+  EXPECT_TRUE(broker.is_open()) << "the session of the first one";
+
+  first.reset();
+  EXPECT_EQ(second.tick().broker, "connected");
 }
 
 }  // namespace

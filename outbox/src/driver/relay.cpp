@@ -137,7 +137,7 @@ class Relay::Driver final : public relay::Observer {
     }
     const RelayTick last = report(worked);
     if (listener_) listener_(last);
-    started_ = stopping_ = false;
+    end();
   }
 
   /// Hands over what `tick` took. What is still in flight stays its own until the leases run out.
@@ -146,6 +146,7 @@ class Relay::Driver final : public relay::Observer {
     if (!is_busy()) hand_over();
     // What is still in flight is answered to nobody.
     publisher_.disconnect();
+    end();
   }
 
   void on_tick(std::function<void(const RelayTick&)> listener) { listener_ = std::move(listener); }
@@ -156,9 +157,19 @@ class Relay::Driver final : public relay::Observer {
 
   void begin() {
     if (started_) return;
+    if (publisher_.is_in_use_.exchange(true)) {
+      throw UsageError{
+          "another relay of this process works with this publisher; give each relay a publisher of "
+          "its own"};
+    }
     started_ = true;
     worker_.start();
     next_purge_ = now() + first_purge_after;
+  }
+
+  void end() noexcept {
+    started_ = stopping_ = false;
+    publisher_.is_in_use_ = false;
   }
 
   void hand_over() noexcept try {

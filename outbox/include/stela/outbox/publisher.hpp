@@ -7,6 +7,7 @@
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/partitioner.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -110,8 +111,8 @@ class STELA_OUTBOX_EXPORT AnswerSink {
   virtual void take(Answer answer) = 0;
 };
 
-/// A message broker. No call waits for it: everything is answered through the sink, each request
-/// once, or never when its session is over.
+/// A message broker, of one relay at a time. No call waits for it: everything is answered through
+/// the sink, each request once, or never when its session is over.
 /// Threads: one at a time; the sink is called from any.
 class STELA_OUTBOX_EXPORT Publisher {
  public:
@@ -137,6 +138,11 @@ class STELA_OUTBOX_EXPORT Publisher {
   virtual void probe(std::uint64_t request) = 0;
   /// Nothing more follows for now: send what was gathered.
   virtual void flush() = 0;
+
+ private:
+  friend class Relay;
+  /// By a relay that works: a second one would end its session, and it that one's.
+  std::atomic<bool> is_in_use_{false};
 };
 
 }  // namespace stela

@@ -60,7 +60,9 @@ struct RelayTick {
 class STELA_OUTBOX_EXPORT Relay {
  public:
   /// UsageError if the options contradict each other or the database, or the publisher can't keep
-  /// its fence. `outbox` and `publisher` must outlive the relay.
+  /// its fence. `outbox` and `publisher` must outlive the relay. It uses the publisher from its
+  /// first `tick` or `run` on until `run` returns or it is destroyed; another relay that begins
+  /// meanwhile gets a UsageError.
   Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options = {});
   /// Hands over what it holds, unless something is in flight: then the leases have to run out. Ends
   /// its session of the publisher in any case.
