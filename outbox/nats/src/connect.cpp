@@ -141,6 +141,7 @@ OptionsHandle prepare(const Target& target, const std::vector<Server>& servers,
   check(natsOptions_SetURL(raw, server.url.c_str()), "taking the URL " + server.url);
   check(natsOptions_SetIgnoreDiscoveredServers(raw, true), "leaving other servers out");
   check(natsOptions_SetName(raw, "stela"), "naming the connection");
+  check(natsOptions_SetCustomInboxPrefix(raw, make_inbox().c_str()), "naming its inboxes");
   check(natsOptions_SetTimeout(raw, target.timeout.count()), "setting the time-out");
   // nats.c would notice a connection that is half open after four minutes.
   check(natsOptions_SetPingInterval(raw, 10'000), "setting the ping interval");
@@ -237,6 +238,10 @@ ConnectionHandle connect(const Target& target) {
   }
   if (is_refused) throw Misconfigured{problems};
   throw BrokerFailed{problems};
+}
+
+std::string make_inbox() {
+  return "_INBOX." + make_uuid().to_string();
 }
 
 ContextHandle use_jetstream(natsConnection* connection, const std::string& api) {

@@ -48,6 +48,10 @@ struct Target {
 /// read now.
 ConnectionHandle connect(const Target& target);
 
+/// A subject for answers that no other connection has: "_INBOX.{uuid}". Those of nats.c are
+/// numbered by a process, and its forked children continue with the same numbers.
+std::string make_inbox();
+
 /// For requests to the JetStream API that begin with `api`.
 ContextHandle use_jetstream(natsConnection* connection, const std::string& api);
 

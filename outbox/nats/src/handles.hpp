@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/forks.hpp>
 
 #include <nats/nats.h>
 
@@ -10,9 +11,18 @@
 
 namespace stela::nats {
 
+/// A forked child has a copy of its parent's objects and leaves them alone: it lacks the threads of
+/// nats.c that destroying waits for, and a connection that it closed would be closed for its
+/// parent.
 template <class T, void (*Destroy)(T*)>
-struct Destroyer {
-  void operator()(T* object) const noexcept { Destroy(object); }
+class Destroyer {
+ public:
+  void operator()(T* object) const noexcept {
+    if (stela::detail::count_forks() == forks_) Destroy(object);
+  }
+
+ private:
+  int forks_ = stela::detail::count_forks();
 };
 
 using OptionsHandle = std::unique_ptr<natsOptions, Destroyer<natsOptions, natsOptions_Destroy>>;

@@ -3,6 +3,7 @@
 #include "connect.hpp"
 #include "layout.hpp"
 #include "session.hpp"
+#include "sqlite/owner.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -14,7 +15,7 @@
 
 namespace stela::nats {
 
-/// Runs what would block, one job after the other.
+/// The open session, and a thread that runs what would block, one job after the other.
 class Publisher::Worker {
  public:
   explicit Worker(const PublisherOptions& options)
@@ -26,6 +27,16 @@ class Publisher::Worker {
       jobs_.push_back(std::move(job));
     }
     changed_.notify_one();
+  }
+
+  /// False in a forked child, which has no such thread, and in which locks may be held for ever.
+  bool is_here() const noexcept { return maker_.is_this(); }
+  /// UsageError in a forked child.
+  std::shared_ptr<Session>& session() {
+    if (is_here()) return session_;
+    throw UsageError{
+        "a forked process used a publisher that its parent had made; make it after the "
+        "fork"};
   }
 
   const Layout layout;
@@ -44,6 +55,8 @@ class Publisher::Worker {
     }
   }
 
+  const sqlite::OwningProcess maker_;
+  std::shared_ptr<Session> session_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<std::function<void()>> jobs_;
@@ -76,6 +89,8 @@ Publisher::Publisher(const PublisherOptions& options) : options_{options} {
 
 Publisher::~Publisher() {
   disconnect();
+  // What waits for its thread would wait for ever.
+  if (!worker_->is_here()) static_cast<void>(worker_.release());
 }
 
 bool Publisher::can(Fence fence) const noexcept {
@@ -88,33 +103,33 @@ bool Publisher::can(Codec codec) const noexcept {
 
 void Publisher::connect(std::uint64_t session, AnswerSink& sink) {
   disconnect();
-  session_ = std::make_shared<Session>(options_, worker_->layout, session, sink);
-  worker_->post([opening = session_] { opening->open(); });
+  worker_->session() = std::make_shared<Session>(options_, worker_->layout, session, sink);
+  worker_->post([opening = worker_->session()] { opening->open(); });
 }
 
 void Publisher::disconnect() noexcept {
-  if (!session_) return;
-  session_->silence();
+  if (!worker_->is_here() || !worker_->session()) return;
+  std::shared_ptr<Session> session = std::exchange(worker_->session(), nullptr);
+  session->silence();
   // Closing waits for nats.c's threads: not on the caller's time.
-  worker_->post([ending = std::move(session_)] { ending->end(); });
-  session_.reset();
+  worker_->post([ending = std::move(session)] { ending->end(); });
 }
 
 void Publisher::publish(const OutgoingMessage& message) {
-  if (session_) session_->publish(message);
+  if (const auto& session = worker_->session()) session->publish(message);
 }
 
 void Publisher::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
-  if (session_) session_->read_back(request, partition, from);
+  if (const auto& session = worker_->session()) session->read_back(request, partition, from);
 }
 
 void Publisher::probe(std::uint64_t request) {
-  if (!session_) return;
-  worker_->post([session = session_, request] { session->probe(request); });
+  const auto session = worker_->session();
+  if (session) worker_->post([session, request] { session->probe(request); });
 }
 
 void Publisher::flush() {
-  if (session_) session_->flush();
+  if (const auto& session = worker_->session()) session->flush();
 }
 
 }  // namespace stela::nats

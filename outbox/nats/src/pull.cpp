@@ -133,10 +133,7 @@ void Pull::look_again_if_due() {
 }
 
 void Pull::subscribe() {
-  natsInbox* inbox = nullptr;
-  check(natsInbox_Create(&inbox), "making an inbox");
-  inbox_ = std::string{inbox} + '.';
-  natsInbox_Destroy(inbox);
+  inbox_ = make_inbox() + '.';
   natsSubscription* subscription = nullptr;
   check(natsConnection_SubscribeSync(&subscription, connection_.get(), (inbox_ + '*').c_str()),
         "subscribing as '" + options_.name + "'");
@@ -265,7 +262,7 @@ std::optional<Delivery> Pull::read(std::uint64_t sequence) {
       "reading message " + std::to_string(sequence) + " of the stream '" + options_.stream + "'";
   if (status != NATS_OK) throw BrokerFailed{doing + " failed: " + in_words(status, code)};
   MessageHandle message{raw};
-  // Clients of nats.c that were forked after its first use get each other's answers.
+  // Another client may have the same inbox: nats.c's are the same in forked children.
   if (const std::uint64_t is = natsMsg_GetSequence(raw); is != sequence) {
     throw BrokerFailed{doing + " failed: the answer is message " + std::to_string(is)};
   }

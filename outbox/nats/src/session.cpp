@@ -100,10 +100,7 @@ void Session::connect() {
 }
 
 void Session::listen() {
-  natsInbox* inbox = nullptr;
-  check(natsInbox_Create(&inbox), "making an inbox");
-  inbox_ = std::string{inbox} + '.';
-  natsInbox_Destroy(inbox);
+  inbox_ = make_inbox() + '.';
   auto hold = std::make_unique<Hold>(shared_from_this());
   natsSubscription* subscription = nullptr;
   check(natsConnection_Subscribe(&subscription, connection_.get(), (inbox_ + '*').c_str(), on_reply,

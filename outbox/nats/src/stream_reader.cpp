@@ -4,6 +4,7 @@
 #include "delivery.hpp"
 #include "layout.hpp"
 #include "replies.hpp"
+#include "sqlite/owner.hpp"
 
 #include <chrono>
 #include <string>
@@ -33,6 +34,11 @@ class StreamReader::Impl {
   }
 
   bool read(PartitionId partition, Take take) {
+    if (!maker_.is_this()) {
+      throw UsageError{
+          "a forked process used a reader that its parent had made; make it after the "
+          "fork"};
+    }
     stream_ = layout_.stream(partition);
     const StreamInfoHandle info = look();
     if (!info) return false;
@@ -98,10 +104,7 @@ class StreamReader::Impl {
   }
 
   void subscribe() {
-    natsInbox* inbox = nullptr;
-    nats::check(natsInbox_Create(&inbox), "making an inbox");
-    inbox_ = inbox;
-    natsInbox_Destroy(inbox);
+    inbox_ = make_inbox();
     natsSubscription* subscription = nullptr;
     nats::check(natsConnection_SubscribeSync(&subscription, connection_.get(), inbox_.c_str()),
                 "subscribing");
@@ -131,6 +134,7 @@ class StreamReader::Impl {
     }
   }
 
+  const sqlite::OwningProcess maker_;
   const PublisherOptions options_;
   const Layout layout_;
   const std::string api_{api_prefix(options_.api)};

@@ -5,6 +5,7 @@
 #include "relay/worker.hpp"
 #include "sqlite/claims_store.hpp"
 #include "sqlite/core.hpp"
+#include "sqlite/owner.hpp"
 #include "sqlite/relay_store.hpp"
 #include "sqlite/upkeep.hpp"
 #include "sqlite/worker_process.hpp"
@@ -156,6 +157,7 @@ class Relay::Driver final : public relay::Observer {
   Steady now() const { return event_store_.core().options().clock->steady_now(); }
 
   void begin() {
+    maker_.check();
     if (started_) return;
     if (publisher_.is_in_use_.exchange(true)) {
       throw UsageError{
@@ -276,6 +278,7 @@ class Relay::Driver final : public relay::Observer {
                                            .fields = fields});
   }
 
+  const sqlite::OwningProcess maker_;
   const RelayOptions options_;
   sqlite::Store& event_store_;
   Publisher& publisher_;

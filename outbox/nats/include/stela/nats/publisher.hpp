@@ -71,6 +71,7 @@ STELA_NATS_EXPORT void check(const PublisherOptions& options);
 /// A connection that breaks is not mended: it ends the session, and the relay opens another and
 /// looks what stands in the stream. Nothing is buffered while there is no connection: the database
 /// is the buffer.
+/// A forked child is refused the publisher of its parent: UsageError.
 /// Threads: one at a time. It has one of its own, on which it connects and closes.
 class STELA_NATS_EXPORT Publisher final : public stela::Publisher {
  public:
@@ -92,7 +93,6 @@ class STELA_NATS_EXPORT Publisher final : public stela::Publisher {
 
   const PublisherOptions options_;
   std::unique_ptr<Worker> worker_;
-  std::shared_ptr<class Session> session_;
 };
 
 }  // namespace stela::nats
