@@ -84,6 +84,20 @@ TEST_P(RelayStoreContract, RemembersTrouble) {
   EXPECT_EQ(next.backoff_left, 40s);
 }
 
+TEST_P(RelayStoreContract, ReadsAMessageAgainWithItsEvent) {
+  append({1, 2});
+  auto message = store->next(all, {}, {2})->messages.at(1);
+  const EventId id = store->next(all, {}, {2})->messages.at(1).event->id;
+  message.event = nullptr;
+
+  const auto again = store->read_again(message);
+
+  ASSERT_EQ(again->messages.size(), 1U);
+  EXPECT_EQ(again->messages[0].sequence.value(), 2);
+  ASSERT_NE(again->messages[0].event, nullptr);
+  EXPECT_EQ(again->messages[0].event->id, id);
+}
+
 TEST_P(RelayStoreContract, KnowsTheIdsOfEvents) {
   append({1});
   const auto batch = store->next(all, {}, {1});

@@ -259,6 +259,23 @@ TEST(RelayWithoutLeasing, KeepsTheOrderOfAStreamIfItIsAlone) {
   EXPECT_EQ(shop.totals(), "5 published");
 }
 
+TEST(RelayWithoutLeasing, PublishesWhatItHasClaimedOnceTheBrokerHasRoom) {
+  Shop shop{without_leasing};
+  bool is_full = true;
+  shop.broker.refuse = [&](const OutgoingMessage&) -> std::optional<Answer::Kind> {
+    return is_full ? std::optional{Answer::Kind::full} : std::nullopt;
+  };
+  shop.append_all({"order-1", "order-2", "order-1"});
+  shop.relay();
+  EXPECT_EQ(shop.totals(), "3 pending");
+
+  is_full = false;
+  for (int second = 0; second < 60; ++second) shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "1 2 3");
+  EXPECT_EQ(shop.totals(), "3 published");
+}
+
 TEST(RelayWithoutLeasing, TakesOverWhatADeadWorkerHadClaimed) {
   Shop shop{without_leasing};
   shop.append_all({"order-1", "order-2", "order-3"});

@@ -185,6 +185,13 @@ class ModelStore::Port final : public relay::Store {
     return batch;
   }
 
+  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override {
+    auto batch = std::make_unique<PointingBatch>();
+    batch->messages.push_back(message);
+    batch->messages.back().event = &store_.event(message.sequence.value());
+    return batch;
+  }
+
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {
     std::vector<EventId> ids;
     for (const GlobalSequence sequence : sequences) {

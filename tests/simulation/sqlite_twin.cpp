@@ -164,6 +164,16 @@ class SharedStore::ComparingPort final : public relay::Store {
     return found;
   }
 
+  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override {
+    auto found = sqlite_.read_again(message);
+    const auto expected = model_->read_again(message);
+    const relay::PendingMessage& is = found->messages.at(0);
+    if (is.event == nullptr) differ("read_again", is.problem);
+    compare("read_again", "an id", is.event->id.to_string(),
+            expected->messages.at(0).event->id.to_string());
+    return found;
+  }
+
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override {
     auto found = sqlite_.ids_of(sequences);
     if (found != model_->ids_of(sequences)) differ("ids_of", "an id");

@@ -8,24 +8,13 @@
 
 namespace stela::relay {
 
-namespace {
-
-std::int64_t bytes_of(const PendingMessage& message) noexcept {
-  return static_cast<std::int64_t>(message.event->payload.size());
-}
-
-}  // namespace
-
 void OpenLane::forget() {
-  let_go();
   missed_ = 0;
-}
-
-void OpenLane::let_go() {
   remove_if([](const Entry&) { return true; });
   streams_.clear();
   requests_.clear();
   ready_.clear();
+  unread_.clear();
   held_.clear();
   cursor_ = {};
   stored_ = 0;
@@ -37,7 +26,7 @@ void OpenLane::remove_if(const Condition& is_done) {
   std::int64_t removed = 0;
   entries_.remove_if([&](const Entry& entry) {
     if (!is_done(entry)) return false;
-    removed += bytes_of(entry.message);
+    removed += entry.bytes();
     return true;
   });
   bytes_ -= removed;
@@ -46,7 +35,7 @@ void OpenLane::remove_if(const Condition& is_done) {
 
 void OpenLane::land(Entry& entry) noexcept {
   entry.state = State::waiting;
-  bytes_in_flight_ -= bytes_of(entry.message);
+  bytes_in_flight_ -= entry.bytes();
 }
 
 // --- sending
@@ -61,7 +50,8 @@ void OpenLane::send(int& budget) {
          core_.now() < core_.step_end &&
          (requests_.empty() || bytes_in_flight_ < byte_window_.size())) {
     if (ready_.empty()) {
-      if (is_backing_off() || !fetch(is_in_trouble() ? 1 : budget)) break;
+      if (is_backing_off()) break;
+      if (!read_again() && (is_backing_off() || !fetch(is_in_trouble() ? 1 : budget))) break;
       continue;
     }
     Entry& entry = *ready_.front();
@@ -77,12 +67,7 @@ bool OpenLane::fetch(int budget) {
   // What waits behind slow streams is bounded, and so is memory.
   const auto most = static_cast<std::size_t>(core_.options.window) * 2;
   if (entries_.size() >= most) return false;
-  // What was stored and not marked takes room that others need.
-  const auto has_room = [&] {
-    return !core_.is_full() && (entries_.empty() || core_.room_for(bytes_) > 0);
-  };
-  if (!has_room() && stored_ > 0 && !advance(progress(), false)) return false;
-  if (!has_room()) return false;
+  if (!make_room()) return false;
   const BatchLimit limit{.messages = std::min({core_.options.batch_size, budget,
                                                static_cast<int>(most - entries_.size())}),
                          .bytes = core_.room_for(bytes_)};
@@ -103,8 +88,8 @@ bool OpenLane::fetch(int budget) {
   }
   core_.counts.claimed += static_cast<std::int64_t>(fetched.size());
   for (Entry& entry : fetched) {
-    bytes_ += bytes_of(entry.message);
-    core_.bytes += bytes_of(entry.message);
+    bytes_ += entry.bytes();
+    core_.bytes += entry.bytes();
     enqueue(entry);
   }
   // What others had claimed may come late, and a run of neighbours is marked as a range.
@@ -141,6 +126,8 @@ void OpenLane::enqueue(Entry& entry) {
   if (!is_new) {
     stream->second.last->behind = &entry;
     stream->second.last = &entry;
+    // It would keep the room that the first needs to be read again.
+    if (stream->second.first->message.event == nullptr) let_go(entry);
     return;
   }
   stream->second.first = stream->second.last = &entry;
@@ -148,8 +135,9 @@ void OpenLane::enqueue(Entry& entry) {
     stream->second.held_until =
         core_.now() + std::min(entry.message.backoff_left, longest_backoff(core_.options));
     held_.push_back(entry.message.stream);
+    let_go(entry);
   } else {
-    ready_.push_back(&entry);
+    queue_of(entry).push_back(&entry);
   }
 }
 
@@ -157,7 +145,7 @@ void OpenLane::publish(Entry& entry) {
   const std::uint64_t request = core_.name_request(partition());
   entry.sent = core_.now();
   entry.state = State::in_flight;
-  bytes_in_flight_ += bytes_of(entry.message);
+  bytes_in_flight_ += entry.bytes();
   requests_.emplace(request, &entry);
   std::string id = entry.message.event->id.to_string();
   if (entry.message.is_republished) id += ".r" + std::to_string(entry.message.redelivery);
@@ -216,8 +204,7 @@ void OpenLane::miss(const std::string& what) {
 
 void OpenLane::on_stored(Entry& entry, const Answer& answer) {
   entry.state = State::stored;
-  byte_window_.on_stored(bytes_of(entry.message), core_.now() - entry.sent,
-                         core_.options.publish_timeout);
+  byte_window_.on_stored(entry.bytes(), core_.now() - entry.sent, core_.options.publish_timeout);
   entry.broker_sequence = answer.broker_sequence;
   ++stored_;
   missed_ = 0;
@@ -233,7 +220,7 @@ void OpenLane::shift(Entry& entry) {
   }
   stream->second.first = next;
   stream->second.held_until = {};
-  ready_.push_back(next);
+  queue_of(*next).push_back(next);
 }
 
 void OpenLane::on_rejected(Entry& entry, const std::string& error) {
@@ -246,6 +233,7 @@ void OpenLane::on_rejected(Entry& entry, const std::string& error) {
   const auto wait = backoff(core_.options, attempts, core_.random);
   streams_.find(entry.message.stream)->second.held_until = core_.now() + wait;
   held_.push_back(entry.message.stream);
+  for (Entry* waiting = &entry; waiting != nullptr; waiting = waiting->behind) let_go(*waiting);
   const Trouble trouble{.message = entry.message,
                         .message_attempts = attempts,
                         .message_backoff = wait,
@@ -278,7 +266,7 @@ void OpenLane::give_up(Entry& entry, ParkedMessage::Reason reason, const std::st
   }
   if (!advance(given_up, false)) {
     // Tried again when the store answers again.
-    if (is_owned()) ready_.push_front(&entry);
+    if (is_owned()) queue_of(entry).push_front(&entry);
     return;
   }
   const std::int64_t stream = entry.message.stream;
@@ -343,7 +331,7 @@ void OpenLane::mark_if_due() {
   const bool is_due = requests_.empty() || stored_ >= core_.options.batch_size;
   if (stored_ > 0 && is_due && advance(progress(), false)) recover();
   // As long as the partition waits, the room is for others.
-  if (is_in_trouble() && is_backing_off() && is_idle()) let_go();
+  if (is_in_trouble() && is_backing_off() && is_idle() && bytes_ > 0) let_go_of_all();
 }
 
 // --- time
@@ -351,13 +339,10 @@ void OpenLane::mark_if_due() {
 void OpenLane::on_session_lost() {
   // Their fate is unknown: they are sent again, in order.
   requests_.clear();
-  ready_.clear();
   for (Entry& entry : entries_) {
     if (entry.state == State::in_flight) land(entry);
-    if (entry.state != State::waiting) continue;
-    const Stream& stream = streams_.find(entry.message.stream)->second;
-    if (stream.first == &entry && stream.held_until == Steady{}) ready_.push_back(&entry);
   }
+  queue_all();
 }
 
 void OpenLane::on_time() {
@@ -367,7 +352,7 @@ void OpenLane::on_time() {
     if (stream == streams_.end()) return true;
     if (stream->second.held_until > now) return false;
     stream->second.held_until = {};
-    ready_.push_back(stream->second.first);
+    queue_of(*stream->second.first).push_back(stream->second.first);
     return true;
   });
   while (is_owned() && !requests_.empty()) {

@@ -34,6 +34,7 @@ class OpenLane final : public Lane {
   enum class State : std::uint8_t { waiting, in_flight, stored };
 
   struct Entry {
+    /// Its event is null while it has let go of it.
     PendingMessage message = {};
     /// Keeps the event alive.
     std::shared_ptr<const PendingBatch> batch = {};
@@ -42,6 +43,9 @@ class OpenLane final : public Lane {
     Steady sent = {};
     /// The next one of the same stream.
     Entry* behind = nullptr;
+
+    /// Of its payload, while it has it.
+    std::int64_t bytes() const noexcept;
   };
 
   /// The messages of one stream that were fetched: the first is in flight, ready or held.
@@ -54,11 +58,21 @@ class OpenLane final : public Lane {
 
   void begin(const Standing&) override { forget(); }
   void forget() override;
-  /// Everything that was fetched; it is fetched again.
-  void let_go();
   void send(int& budget) override;
 
   bool fetch(int budget);
+  /// Reads the payload of a message that had let go of it.
+  bool read_again();
+  bool has_room() const noexcept;
+  /// Has room, or makes it by marking what was stored.
+  bool make_room();
+  /// Drops the payload of a message that has to wait: others need the room.
+  void let_go(Entry& entry) noexcept;
+  void let_go_of_all();
+  /// All that may go, in order.
+  void queue_all();
+  /// Where it waits to go, as the first of its stream.
+  std::deque<Entry*>& queue_of(const Entry& entry) noexcept;
   Advance sort_out(const std::shared_ptr<const PendingBatch>& batch, std::list<Entry>& fetched);
   void enqueue(Entry& entry);
   void publish(Entry& entry);
@@ -84,15 +98,16 @@ class OpenLane final : public Lane {
   std::unordered_map<std::int64_t, Stream> streams_;
   /// By request, that is in the order in which they were sent.
   std::map<std::uint64_t, Entry*> requests_;
-  /// First of their streams, and free to go.
+  /// First of their streams, and free to go; without their payloads in `unread_`.
   std::deque<Entry*> ready_;
+  std::deque<Entry*> unread_;
   /// Streams whose first message waits for its time.
   std::vector<std::int64_t> held_;
   Cursor cursor_;
   int stored_ = 0;
   /// Answers that didn't come, since the last message was stored.
   int missed_ = 0;
-  /// Of `entries_`, and what of it is in flight.
+  /// Of the payloads in `entries_`, and what of it is in flight.
   std::int64_t bytes_ = 0;
   std::int64_t bytes_in_flight_ = 0;
   ByteWindow byte_window_;

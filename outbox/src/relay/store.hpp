@@ -183,6 +183,8 @@ class Store {
   /// order. Nothing of a generation whose predecessors aren't drained.
   virtual std::unique_ptr<PendingBatch> next(PartitionId partition, const Cursor& cursor,
                                              const BatchLimit& limit) = 0;
+  /// The message once more, as a batch of its own, with its event: its holder let go of that one.
+  virtual std::unique_ptr<PendingBatch> read_again(const PendingMessage& message) = 0;
 
   /// The ids of these events; nil for those that don't exist.
   virtual std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) = 0;

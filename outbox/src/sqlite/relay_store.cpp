@@ -265,6 +265,15 @@ std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
   return batch;
 }
 
+std::unique_ptr<relay::PendingBatch> RelayStore::read_again(const relay::PendingMessage& message) {
+  auto batch = make_batch();
+  store_.core().reading().read([&](Connection& connection) {
+    const Snapshot snapshot{connection};
+    batch->take(connection, store_.core().kinds(), {message});
+  });
+  return batch;
+}
+
 std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequences) {
   std::vector<EventId> ids;
   store_.core().reading().read([&](Connection& connection) {

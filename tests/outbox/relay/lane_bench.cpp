@@ -24,6 +24,8 @@ std::string told(std::string_view what, const relay::ParkedMessage& message) {
          " (" + std::string{name_of(message.reason)} + ')';
 }
 
+class Batch final : public relay::PendingBatch {};
+
 }  // namespace
 
 EventId id_of(std::int64_t sequence) {
@@ -74,7 +76,6 @@ void ScriptedStore::release(const relay::Lease& lease) {
 
 std::unique_ptr<relay::PendingBatch> ScriptedStore::next(PartitionId, const relay::Cursor& cursor,
                                                          const relay::BatchLimit& limit) {
-  class Batch final : public relay::PendingBatch {};
   auto batch = std::make_unique<Batch>();
   std::int64_t bytes = 0;
   for (const auto& [key, message] : waiting_) {
@@ -89,6 +90,14 @@ std::unique_ptr<relay::PendingBatch> ScriptedStore::next(PartitionId, const rela
     batch->messages.back().is_behind_parked =
         first_parked != first_parked_.end() && first_parked->second < message.sequence.value();
   }
+  return batch;
+}
+
+std::unique_ptr<relay::PendingBatch> ScriptedStore::read_again(
+    const relay::PendingMessage& message) {
+  auto batch = std::make_unique<Batch>();
+  batch->messages.push_back(message);
+  batch->messages.back().event = &events_.at(message.sequence.value());
   return batch;
 }
 

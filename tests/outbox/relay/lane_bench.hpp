@@ -69,6 +69,7 @@ class ScriptedStore final : public relay::Store {
   void release(const relay::Lease& lease) override;
   std::unique_ptr<relay::PendingBatch> next(PartitionId, const relay::Cursor& cursor,
                                             const relay::BatchLimit& limit) override;
+  std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
