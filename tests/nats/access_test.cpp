@@ -166,20 +166,7 @@ TEST_F(Access, SaysThatItMayNotPublish) {
   publisher.connect(1, answers);
   ASSERT_EQ(answers.wait_for(0).kind, Kind::connected);
   answers.clear();
-  const StreamId stream = StreamId::parse("order-7");
-  const EventKind kind{.number = 1, .type = "order.placed", .publishes = true};
-  const StoredEvent event{.sequence = GlobalSequence{1},
-                          .stream = stream,
-                          .version = StreamVersion{1},
-                          .kind = kind,
-                          .id = make_uuid(),
-                          .recorded_at = {},
-                          .correlation = {},
-                          .causation_id = {},
-                          .metadata = {},
-                          .published_before = {},
-                          .payload = "{}"};
-  publisher.publish({.request = 1, .event = event, .store_id = "s", .message_id = "m"});
+  test::publish_event(publisher, 1, "order.placed");
   publisher.flush();
 
   const Answer answer = answers.wait_for(1);

@@ -3,8 +3,10 @@
 
 #include "support/process.hpp"
 
+#include <stela/framework/uuid.hpp>
 #include <stela/outbox/publisher.hpp>
 
+#include <cstdint>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -51,6 +53,25 @@ inline std::string_view to_string(Answer::Kind kind) {
       "connected", "disconnected", "stored", "stored_before", "unknown",
       "refused",   "rejected",     "full",   "misconfigured", "read_back"};
   return names[static_cast<int>(kind)];
+}
+
+/// Publishes an event of `type` that no store has.
+inline void publish_event(Publisher& publisher, std::uint64_t request, const std::string& type) {
+  const StreamId stream = StreamId::parse("order-7");
+  const EventKind kind{.number = 1, .type = type, .publishes = true};
+  const std::string id = std::to_string(request);
+  const StoredEvent event{.sequence = GlobalSequence{static_cast<std::int64_t>(request)},
+                          .stream = stream,
+                          .version = StreamVersion{1},
+                          .kind = kind,
+                          .id = make_uuid(),
+                          .recorded_at = {},
+                          .correlation = {},
+                          .causation_id = {},
+                          .metadata = {},
+                          .published_before = {},
+                          .payload = "{}"};
+  publisher.publish({.request = request, .event = event, .store_id = "s", .message_id = id});
 }
 
 }  // namespace stela::test

@@ -1,7 +1,6 @@
 // The consumer at the broker: one that could lose messages, or keep them back, isn't used.
 #include "nats/fake_jetstream.hpp"
-#include "nats/jetstream.hpp"
-#include "nats/shop.hpp"
+#include "nats/shop_at_broker.hpp"
 #include "support/recording_sinks.hpp"
 
 #include <stela/testing/manual_clock.hpp>
@@ -32,13 +31,10 @@ std::int64_t nanoseconds(std::chrono::milliseconds time) {
   return std::chrono::nanoseconds{time}.count();
 }
 
-class ExistingDurable : public ::testing::Test {
+class ExistingDurable : public test::ShopAtBroker {
  protected:
   ExistingDurable() { shop.publish(); }
 
-  nats::ConsumerOptions defaults() const {
-    return {.url = server.url(), .name = "billing", .stream = "SHOP"};
-  }
   void make_durable(const Change& change) { broker.make_consumer("SHOP", "billing", change); }
   /// "none" if it is used.
   std::string refusal(const nats::ConsumerOptions& with) {
@@ -57,10 +53,6 @@ class ExistingDurable : public ::testing::Test {
     return text;
   }
 
-  test::TempDir dir;
-  test::NatsServer server;
-  test::JetStream broker{server.url()};
-  test::Shop shop{dir.file("shop.db"), server.url()};
   test::RecordingLog log;
   Ledger ledger{dir.file("billing.db"), {.log = &log}};
 };
@@ -170,7 +162,7 @@ TEST_F(ExistingDurable, IsMissedWhenNobodyAnswersForIt) {
 }
 
 /// A consumer that is made again at the broker after its inbox forgot something.
-class RemadeDurable : public ::testing::Test {
+class RemadeDurable : public test::ShopAtBroker {
  protected:
   nats::ConsumerOptions placed_only() const {
     return {.url = server.url(),
@@ -206,10 +198,6 @@ class RemadeDurable : public ::testing::Test {
     ASSERT_EQ(remembered(), 1);
   }
 
-  test::TempDir dir;
-  test::NatsServer server;
-  test::JetStream broker{server.url()};
-  test::Shop shop{dir.file("shop.db"), server.url()};
   testing::ManualClock clock;
   Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
 };

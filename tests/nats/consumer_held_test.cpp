@@ -1,6 +1,5 @@
 // A stream that can't move is held in the inbox, and keeps nobody else back.
-#include "nats/jetstream.hpp"
-#include "nats/shop.hpp"
+#include "nats/shop_at_broker.hpp"
 #include "support/recording_sinks.hpp"
 
 #include <stela/testing/manual_clock.hpp>
@@ -32,11 +31,8 @@ struct AtTheBroker {
   std::int64_t deliveries = -1;
 };
 
-class Holding : public ::testing::Test {
+class Holding : public test::ShopAtBroker {
  protected:
-  nats::ConsumerOptions defaults() const {
-    return {.url = server.url(), .name = "billing", .stream = "SHOP"};
-  }
   /// Its handler of placed orders throws while `fails`.
   std::unique_ptr<nats::Consumer> make_consumer(const nats::ConsumerOptions& with) {
     auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
@@ -54,6 +50,14 @@ class Holding : public ::testing::Test {
       if (ledger.lines().size() >= lines) return true;
       clock.advance(step);
       return false;
+    });
+  }
+  /// Polls while the broker sends again what it took, until the ledger has so many lines.
+  bool reaches_with_what_is_given_back(nats::Consumer& consumer, std::size_t lines) {
+    return test::eventually([&] {
+      broker.give_back();
+      total += consumer.poll();
+      return ledger.lines().size() == lines;
     });
   }
   /// So many more messages of the order 1.
@@ -79,10 +83,6 @@ class Holding : public ::testing::Test {
     return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM " + table);
   }
 
-  test::TempDir dir;
-  test::NatsServer server;
-  test::JetStream broker{server.url()};
-  test::Shop shop{dir.file("shop.db"), server.url()};
   testing::ManualClock clock;
   test::RecordingLog log;
   Ledger ledger{dir.file("billing.db"), {.log = &log, .clock = &clock}};
@@ -290,11 +290,7 @@ TEST_F(Holding, WaitsBeyondItsPatienceForWhatTheBrokerSaysIsWithAnother) {
   clock.advance(500s);
   total += consumer->poll();
   const auto meanwhile = ledger.lines();
-  const bool handled = test::eventually([&] {
-    broker.give_back();
-    total += consumer->poll();
-    return ledger.lines().size() == 3;
-  });
+  const bool handled = reaches_with_what_is_given_back(*consumer, 3);
 
   EXPECT_THAT(meanwhile, IsEmpty());
   EXPECT_TRUE(handled);
@@ -333,11 +329,7 @@ TEST_F(Holding, LosesNoPatienceWhenAWallClockJumps) {
   clock.advance(1s);
   total += consumer->poll();
   const auto meanwhile = ledger.lines();
-  const bool handled = test::eventually([&] {
-    broker.give_back();
-    total += consumer->poll();
-    return ledger.lines().size() == 2;
-  });
+  const bool handled = reaches_with_what_is_given_back(*consumer, 2);
 
   EXPECT_THAT(meanwhile, IsEmpty());
   EXPECT_TRUE(handled);

@@ -1,6 +1,5 @@
 // Messages of one stream are handled in order, with nothing but the defaults.
-#include "nats/jetstream.hpp"
-#include "nats/shop.hpp"
+#include "nats/shop_at_broker.hpp"
 
 #include <stela/testing/manual_clock.hpp>
 
@@ -19,11 +18,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::ThrowsMessage;
 
-class ConsumingInOrder : public ::testing::Test {
+class ConsumingInOrder : public test::ShopAtBroker {
  protected:
-  nats::ConsumerOptions defaults() const {
-    return {.url = server.url(), .name = "billing", .stream = "SHOP"};
-  }
   std::unique_ptr<nats::Consumer> make_consumer(const nats::ConsumerOptions& with) {
     auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
     consumer->on<OrderPlaced>(Ledger::note<OrderPlaced>);
@@ -39,10 +35,6 @@ class ConsumingInOrder : public ::testing::Test {
                          [&](jsConsumerConfig& config) { config.AckWait = ack_wait.count(); });
   }
 
-  test::TempDir dir;
-  test::NatsServer server;
-  test::JetStream broker{server.url()};
-  test::Shop shop{dir.file("shop.db"), server.url()};
   testing::ManualClock clock;
   Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
 };

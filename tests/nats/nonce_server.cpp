@@ -1,16 +1,12 @@
 #include "nats/nonce_server.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 namespace stela::test {
@@ -23,33 +19,21 @@ void say(int client, std::string_view text) {
 }  // namespace
 
 NonceServer::NonceServer(std::vector<std::string> nonces) : nonces_{std::move(nonces)} {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener_ < 0 || bind(listener_, any, size) != 0 || listen(listener_, 16) != 0 ||
-      getsockname(listener_, any, &size) != 0) {
-    throw std::system_error{errno, std::generic_category(), "listening"};
-  }
-  port_ = ntohs(address.sin_port);
   thread_ = std::thread{[this] { run(); }};
 }
 
 NonceServer::~NonceServer() {
   stop_ = true;
   thread_.join();
-  close(listener_);
 }
 
 void NonceServer::run() {
   std::vector<int> clients;
   std::size_t next = 0;
   while (!stop_) {
-    pollfd waiting{listener_, POLLIN, 0};
+    pollfd waiting{listener_.descriptor(), POLLIN, 0};
     poll(&waiting, 1, 10);
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int client = listener_.accept();
     if (client < 0) continue;
     if (welcome(client, nonces_[next])) {
       clients.push_back(client);

@@ -1,6 +1,8 @@
 // A NATS server that wants a signature of nonces that a test has chosen.
 #pragma once
 
+#include "support/loopback_listener.hpp"
+
 #include <atomic>
 #include <string>
 #include <thread>
@@ -18,15 +20,14 @@ class NonceServer {
   NonceServer(const NonceServer&) = delete;
   NonceServer& operator=(const NonceServer&) = delete;
 
-  std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
+  std::string url() const { return "nats://127.0.0.1:" + std::to_string(listener_.port()); }
 
  private:
   void run();
   bool welcome(int client, const std::string& nonce);
 
   const std::vector<std::string> nonces_;
-  int listener_ = -1;
-  int port_ = 0;
+  const LoopbackListener listener_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -39,6 +39,16 @@ nats::PublisherOptions options_for(const std::string& url) {
           .publish_timeout = 1'000ms};
 }
 
+/// Of a server whose user `shop` may do as `permissions` say.
+std::string config_of_user(const std::string& permissions) {
+  return "authorization { users: [ { user: shop, password: p" + permissions + " } ] }";
+}
+
+nats::Credentials credentials_in(const test::TempDir& dir) {
+  std::ofstream{dir.file("password")} << "p";
+  return {.user = "shop", .password_file = dir.file("password")};
+}
+
 std::string stream_of(PartitionId partition) {
   return "SHOP_" + partition.label();
 }
@@ -150,12 +160,11 @@ TEST(PublishersSession, ReadsManyPartitionsBackAtOnceOverALongWay) {
 
 TEST(PublishersSession, HoldsOnlyThePartitionsThatItMayNotLookAt) {
   const NatsServer server{
-      "authorization { users: [ { user: shop, password: p, permissions: { publish: { deny: ["
-      "\"$JS.API.STREAM.INFO.SHOP_p01\", \"$JS.API.STREAM.INFO.SHOP_p03\"] } } } ] }"};
+      config_of_user(", permissions: { publish: { deny: [\"$JS.API.STREAM.INFO.SHOP_p01\", "
+                     "\"$JS.API.STREAM.INFO.SHOP_p03\"] } }")};
   const test::TempDir dir;
-  std::ofstream{dir.file("password")} << "p";
   auto options = options_for(server.url());
-  options.credentials = {.user = "shop", .password_file = dir.file("password")};
+  options.credentials = credentials_in(dir);
   test::Answers answers;
   nats::Publisher publisher{options};
   publisher.connect(1, answers);
@@ -183,14 +192,6 @@ TEST(PublishersSession, HoldsOnlyThePartitionsThatItMayNotLookAt) {
 /// A relay with four partitions whose user may not publish to one of them.
 class DeniedSubject : public ::testing::Test {
  protected:
-  static std::string config(const std::string& permissions) {
-    return "authorization { users: [ { user: shop, password: p" + permissions + " } ] }";
-  }
-  nats::PublisherOptions broker() {
-    std::ofstream{dir.file("password")} << "p";
-    return {.credentials = {.user = "shop", .password_file = dir.file("password")},
-            .publish_timeout = 10'000ms};
-  }
   /// Of the partitions, by their numbers: what isn't published.
   std::vector<std::int64_t> waiting() {
     std::vector<std::int64_t> counts;
@@ -201,12 +202,12 @@ class DeniedSubject : public ::testing::Test {
   }
 
   const test::TempDir dir;
-  NatsServer server{config(", permissions: { publish: { deny: \"shop_p01.>\" } }")};
+  NatsServer server{config_of_user(", permissions: { publish: { deny: \"shop_p01.>\" } }")};
   test::RecordingLog log;
   test::Shop shop{dir.file("shop.db"),
                   server.url(),
                   {.partition_count = 4},
-                  broker(),
+                  {.credentials = credentials_in(dir), .publish_timeout = 10'000ms},
                   {.publish_timeout = 10'000ms, .retry_backoff = 5ms, .retry_backoff_max = 50ms},
                   {.log = &log}};
   OutboxOperations operations{shop.store, {.who = "ann"}};
@@ -247,7 +248,7 @@ TEST_F(DeniedSubject, IsPublishedToOnceItIsAllowed) {
   server.kill();
   std::ofstream{server.folder() + "/server.conf"} << "jetstream { store_dir: \"" << server.folder()
                                                   << "\" }\n"
-                                                  << config("");
+                                                  << config_of_user("");
   server.start_again();
 
   EXPECT_TRUE(test::eventually([&] {
@@ -260,13 +261,11 @@ TEST_F(DeniedSubject, IsPublishedToOnceItIsAllowed) {
 /// One partition without a fence: its subjects are those of its events.
 TEST(PublishersSession, AnswersForEachMessageOfADeniedSubject) {
   const NatsServer server{
-      "authorization { users: [ { user: shop, password: p, permissions: { publish: { deny: "
-      "\"shop.order.shipped\" } } } ] }"};
+      config_of_user(", permissions: { publish: { deny: \"shop.order.shipped\" } }")};
   const test::TempDir dir;
-  std::ofstream{dir.file("password")} << "p";
   auto options = options_for(server.url());
   options.fence = Fence::none;
-  options.credentials = {.user = "shop", .password_file = dir.file("password")};
+  options.credentials = credentials_in(dir);
   test::Answers answers;
   nats::Publisher publisher{options};
   publisher.connect(1, answers);
@@ -274,24 +273,8 @@ TEST(PublishersSession, AnswersForEachMessageOfADeniedSubject) {
   answers.clear();
 
   constexpr std::uint64_t count = 200;
-  const StreamId stream = StreamId::parse("order-7");
   for (std::uint64_t request = 1; request <= count; ++request) {
-    const bool is_denied = request % 2 == 0;
-    const EventKind kind{
-        .number = 1, .type = is_denied ? "order.shipped" : "order.placed", .publishes = true};
-    const std::string id = std::to_string(request);
-    const StoredEvent event{.sequence = GlobalSequence{static_cast<std::int64_t>(request)},
-                            .stream = stream,
-                            .version = StreamVersion{1},
-                            .kind = kind,
-                            .id = make_uuid(),
-                            .recorded_at = {},
-                            .correlation = {},
-                            .causation_id = {},
-                            .metadata = {},
-                            .published_before = {},
-                            .payload = "{}"};
-    publisher.publish({.request = request, .event = event, .store_id = "s", .message_id = id});
+    test::publish_event(publisher, request, request % 2 == 0 ? "order.shipped" : "order.placed");
   }
   publisher.flush();
 

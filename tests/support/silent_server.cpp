@@ -1,16 +1,12 @@
 #include "support/silent_server.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <set>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 namespace stela::test {
@@ -28,28 +24,16 @@ void answer(int client, std::string_view said) {
 }  // namespace
 
 SilentServer::SilentServer(After after, int silent) : after_{after}, silent_{silent} {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (listener_ < 0 || bind(listener_, any, size) != 0 || listen(listener_, 16) != 0 ||
-      getsockname(listener_, any, &size) != 0) {
-    throw std::system_error{errno, std::generic_category(), "listening"};
-  }
-  port_ = ntohs(address.sin_port);
   thread_ = std::thread{[this] { run(); }};
 }
 
 SilentServer::~SilentServer() {
   stop_ = true;
   thread_.join();
-  close(listener_);
 }
 
 void SilentServer::run() {
-  std::vector<pollfd> files{{listener_, POLLIN, 0}};
+  std::vector<pollfd> files{{listener_.descriptor(), POLLIN, 0}};
   std::set<int> answered;
   while (!stop_) {
     poll(files.data(), files.size(), 10);
@@ -64,7 +48,7 @@ void SilentServer::run() {
       close(files[i].fd);
       files.erase(files.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+    const int client = listener_.accept();
     if (client < 0) continue;
     ++connections_;
     const bool is_answered = connections_ > silent_;

@@ -1,6 +1,8 @@
 // A NATS server that falls silent while a client connects.
 #pragma once
 
+#include "support/loopback_listener.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <limits>
@@ -28,8 +30,8 @@ class SilentServer {
   SilentServer(const SilentServer&) = delete;
   SilentServer& operator=(const SilentServer&) = delete;
 
-  std::string url() const { return "nats://127.0.0.1:" + std::to_string(port_); }
-  int port() const noexcept { return port_; }
+  std::string url() const { return "nats://127.0.0.1:" + std::to_string(port()); }
+  int port() const noexcept { return listener_.port(); }
   /// How many connections were made.
   int connections() const noexcept { return connections_; }
 
@@ -38,8 +40,7 @@ class SilentServer {
 
   const After after_;
   const int silent_;
-  int listener_ = -1;
-  int port_ = 0;
+  const LoopbackListener listener_;
   std::atomic<int> connections_{0};
   std::atomic<bool> stop_{false};
   std::thread thread_;

@@ -15,8 +15,7 @@ using Bench = test::LaneBench<relay::FencedLane>;
 
 TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsAfterATimeOut) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
   bench.pass(bench.options.publish_timeout);
   EXPECT_TRUE(bench.doubts_the_session());
   bench.find({ours(1, 1), ours(2, 2)});
@@ -27,8 +26,7 @@ TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsAfterATimeOut) {
 
 TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
   bench.pass(bench.options.publish_timeout);
 
   bench.find({ours(1, 1)});
@@ -39,8 +37,7 @@ TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
 
 TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsInANewSession) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
 
   bench.lose_session();
   bench.open_session();
@@ -52,8 +49,7 @@ TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsInANewSession) {
 
 TEST(FencedLaneInDoubt, IgnoresTheLateAnswerToAMessageThatWasSentAgain) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   const auto first = bench.publisher.sent.at(1);
   bench.pass(bench.options.publish_timeout);
   bench.find({});
@@ -73,10 +69,7 @@ TEST(FencedLaneInDoubt, IgnoresTheLateAnswerToAMessageThatWasSentAgain) {
 
 TEST(FencedLaneInDoubt, AsksEverMoreSlowlyWhenNothingIsAnswered) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
-  bench.pass(bench.options.publish_timeout);
-  EXPECT_EQ(bench.journal.read(), "read back from 1");
+  bench.begin_with({1});
 
   bench.expect_ever_more_slowly("read back from 1");
   bench.find({});
@@ -88,8 +81,7 @@ TEST(FencedLaneInDoubt, AsksEverMoreSlowlyWhenNothingIsAnswered) {
 /// What went wrong with the message, then with the read-back: waiting for the second is enough.
 void expect_one_wait(Kind message, Kind read_back) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.answer(1, message, "offline");
   bench.lane.on_answer({.request = bench.publisher.question, .kind = read_back});
   bench.run();
@@ -111,8 +103,7 @@ TEST(FencedLaneInDoubt, WaitsOnceForAStreamThatIsMissingAfterItWasOffline) {
 
 TEST(FencedLaneInDoubt, WaitsOnceForAStreamThatIsOffline) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.answer(1, Kind::full, "offline");
   for (int i = 0; i < 2; ++i) {
     bench.lane.on_answer({.request = bench.publisher.question, .kind = Kind::full});
@@ -128,8 +119,7 @@ TEST(FencedLaneInDoubt, WaitsOnceForAStreamThatIsOffline) {
 
 TEST(FencedLaneInDoubt, LooksAgainEachMinute) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.store_at_broker({1});
   bench.journal.read();
 
@@ -146,8 +136,7 @@ TEST(FencedLaneInDoubt, LooksAgainEachMinute) {
 
 TEST(FencedLaneInDoubt, LooksAgainBetweenMessages) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.clock.advance(1min);
   bench.lane.renew();
   bench.let_wait({2});
@@ -160,8 +149,7 @@ TEST(FencedLaneInDoubt, LooksAgainBetweenMessages) {
 
 TEST(FencedLaneInDoubt, ContinuesAfterWhatAnotherOwnerSent) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
 
   bench.answer(1, Kind::stored_before, "wrong last sequence");
   bench.answer(2, Kind::stored_before, "wrong last sequence");
@@ -173,8 +161,7 @@ TEST(FencedLaneInDoubt, ContinuesAfterWhatAnotherOwnerSent) {
 
 TEST(FencedLaneInDoubt, ReadsBackWhenAMessageWasStoredAtAnotherPlace) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.lane.on_answer(
       {.request = bench.publisher.sent[1].request, .kind = Kind::stored, .broker_sequence = 4});

@@ -110,8 +110,7 @@ TEST(FencedLane, LooksAgainWhenAMessageWasStoredWhereItCannotStand) {
 TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {
   Bench bench;
   bench.options.batch_size = 2;
-  bench.let_wait({1, 2, 3});
-  bench.begin();
+  bench.begin_with({1, 2, 3});
 
   bench.store_at_broker({1, 2});
 
@@ -121,8 +120,7 @@ TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {
 
 TEST(FencedLane, MarksNothingAfterAMessageWithoutAnswer) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
 
   bench.store_at_broker({2});
 
@@ -132,8 +130,7 @@ TEST(FencedLane, MarksNothingAfterAMessageWithoutAnswer) {
 
 TEST(FencedLane, CarriesItsEpochInEveryChange) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
   bench.store_at_broker({1});
   bench.answer(2, Kind::rejected);
   bench.find({ours(1, 1)});
@@ -145,8 +142,7 @@ TEST(FencedLane, CarriesItsEpochInEveryChange) {
 
 TEST(FencedLane, MarksAgainWhenTheStoreWasBusy) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.store.is_busy = true;
 
   bench.store_at_broker({1});
@@ -160,8 +156,7 @@ TEST(FencedLane, MarksAgainWhenTheStoreWasBusy) {
 
 TEST(FencedLane, WaitsForTheOtherAnswersBeforeItReadsBack) {
   Bench bench;
-  bench.let_wait({1, 2, 3});
-  bench.begin();
+  bench.begin_with({1, 2, 3});
 
   bench.answer(1, Kind::rejected);
   bench.answer(2, Kind::stored_before);
@@ -173,8 +168,7 @@ TEST(FencedLane, WaitsForTheOtherAnswersBeforeItReadsBack) {
 
 TEST(FencedLane, ParksARefusedMessageAndClosesTheChainOverIt) {
   Bench bench;
-  bench.let_wait({1, 2, 3});
-  bench.begin();
+  bench.begin_with({1, 2, 3});
 
   bench.store_at_broker({1});
   bench.answer(2, Kind::refused, "too large");
@@ -189,8 +183,7 @@ TEST(FencedLane, ParksARefusedMessageAndClosesTheChainOverIt) {
 
 TEST(FencedLane, TriesARejectedMessageAgainAfterItsBackOff) {
   Bench bench;
-  bench.let_wait({1, 2});
-  bench.begin();
+  bench.begin_with({1, 2});
 
   bench.answer(1, Kind::rejected);
   bench.answer(2, Kind::stored_before);
@@ -223,8 +216,7 @@ TEST(FencedLane, ParksAMessageAfterItsAttemptsAndWhatFollowsInItsStream) {
 TEST(FencedLane, SkipsWhatIsRefusedIfItIsToldTo) {
   Bench bench;
   bench.options.on_poison = OnPoison::skip;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.answer(1, Kind::refused);
   bench.find({});
@@ -235,8 +227,7 @@ TEST(FencedLane, SkipsWhatIsRefusedIfItIsToldTo) {
 TEST(FencedLane, StopsAtWhatIsRefusedIfItIsToldTo) {
   Bench bench;
   bench.options.on_poison = OnPoison::halt;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.answer(1, Kind::refused);
   bench.find({});
@@ -260,8 +251,7 @@ TEST(FencedLane, SendsARepublishedMessageUnderANewId) {
 
 TEST(FencedLane, LosesAPartitionThatWasTakenOver) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.store.is_taken_over = true;
 
   bench.store_at_broker({1});
@@ -287,8 +277,7 @@ TEST(FencedLane, SendsNothingOnceItsLeaseCanNoLongerBeTrusted) {
 
 TEST(FencedLane, HandsOverOnceWhatIsInFlightIsMarked) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.lane.drain();
   bench.let_wait({2});
@@ -304,8 +293,7 @@ TEST(FencedLane, HandsOverOnceWhatIsInFlightIsMarked) {
 
 TEST(FencedLane, HoldsItsPartitionUntilTheBrokerIsSetUpForIt) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.answer(1, Kind::misconfigured, "no such stream");
   bench.find({});

@@ -164,6 +164,11 @@ class LaneBench : private relay::Observer, private Random {
     run();
     journal.read();
   }
+  /// As above, with events that wait, each of a stream of its own.
+  void begin_with(std::initializer_list<std::int64_t> sequences) {
+    let_wait(sequences);
+    begin();
+  }
   /// What a worker does when something happened.
   void run() {
     lane.on_time();
@@ -207,8 +212,11 @@ class LaneBench : private relay::Observer, private Random {
                     .last_sequence = last,
                     .found = std::move(found)});
   }
-  /// `what` is all that it does while nothing is answered: after a time-out and 1 s more, 2 s, 4 s.
+  /// `what` is all that it does while nothing is answered: after a time-out, then after a time-out
+  /// and 1 s more, 2 s, 4 s.
   void expect_ever_more_slowly(const std::string& what) {
+    pass(options.publish_timeout);
+    EXPECT_EQ(journal.read(), what);
     for (const int seconds : {1, 2, 4}) {
       pass(options.publish_timeout);
       pass(std::chrono::seconds{seconds} - std::chrono::milliseconds{1});

@@ -33,8 +33,7 @@ TEST(OpenLane, SendsStreamsSideBySideAndEachInOrder) {
 TEST(OpenLane, MarksNeighboursAsARangeAndNothingBetween) {
   Bench bench;
   bench.options.batch_size = 3;
-  bench.let_wait({1, 2, 3, 4});
-  bench.begin();
+  bench.begin_with({1, 2, 3, 4});
 
   bench.store_at_broker({1, 2, 4});
 
@@ -44,8 +43,7 @@ TEST(OpenLane, MarksNeighboursAsARangeAndNothingBetween) {
 
 TEST(OpenLane, TakesADuplicateForStored) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.answer(1, Kind::stored_before);
 
@@ -54,8 +52,7 @@ TEST(OpenLane, TakesADuplicateForStored) {
 
 TEST(OpenLane, SendsAgainUnderTheSameIdAfterATimeOut) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
   bench.pass(bench.options.publish_timeout);
   EXPECT_TRUE(bench.doubts_the_session());
 
@@ -65,8 +62,7 @@ TEST(OpenLane, SendsAgainUnderTheSameIdAfterATimeOut) {
 
 TEST(OpenLane, SendsAgainInANewSession) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.lose_session();
   bench.open_session();
@@ -77,10 +73,7 @@ TEST(OpenLane, SendsAgainInANewSession) {
 
 TEST(OpenLane, SendsEverMoreSlowlyWhenNothingIsAnswered) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
-  bench.pass(bench.options.publish_timeout);
-  EXPECT_EQ(bench.journal.read(), "send 1");
+  bench.begin_with({1});
 
   bench.expect_ever_more_slowly("send 1");
 }
@@ -140,8 +133,7 @@ TEST(OpenLane, ParksARefusedMessageAndWhatFollowsInItsStream) {
 
 TEST(OpenLane, HoldsItsPartitionWhileTheBrokerIsFull) {
   Bench bench;
-  bench.let_wait({1});
-  bench.begin();
+  bench.begin_with({1});
 
   bench.answer(1, Kind::full);
   bench.let_wait({2, 3});

@@ -1,0 +1,24 @@
+// A socket that listens on loopback.
+#pragma once
+
+namespace stela::test {
+
+/// On a port that the system picked; it doesn't block. Closed when it goes.
+class LoopbackListener {
+ public:
+  LoopbackListener();
+  ~LoopbackListener();
+  LoopbackListener(const LoopbackListener&) = delete;
+  LoopbackListener& operator=(const LoopbackListener&) = delete;
+
+  int descriptor() const noexcept { return descriptor_; }
+  int port() const noexcept { return port_; }
+  /// The next connection; -1 if there is none.
+  int accept() const;
+
+ private:
+  int descriptor_ = -1;
+  int port_ = 0;
+};
+
+}  // namespace stela::test
