@@ -88,6 +88,20 @@ TEST_P(BrokerTrouble, WhereTheSessionIsRefusedItIsAskedEverMoreSlowly) {
   expect_patience(shop);
 }
 
+TEST_P(BrokerTrouble, WhereItCannotBeReachedItIsTriedEveryFewSecondsHoweverLong) {
+  Shop shop{{.fence = GetParam()}, probing};
+  shop.append("order-1");
+  shop.broker.is_down = true;
+  for (int second = 0; second < 300; ++second) shop.relay();
+  EXPECT_THAT(shop.relay().broker, StartsWith("down: "));
+  // Every 5 s, give or take a quarter.
+  EXPECT_THAT(shop.broker.sessions, AllOf(Ge(45), Le(85)));
+
+  shop.broker.is_down = false;
+  for (int second = 0; second < 8; ++second) shop.relay();
+  EXPECT_EQ(shop.totals(), "1 published");
+}
+
 TEST_P(BrokerTrouble, LongPastDoesNotSlowTheProbesOfToday) {
   Shop shop{{.fence = GetParam()}, probing};
   shop.append("order-1");

@@ -49,6 +49,7 @@ void FileBroker::connect(std::uint64_t session, AnswerSink& sink) {
   sent_.clear();
   sink_ = &sink;
   session_ = session;
+  ++sessions;
   sink.take({.session = session,
              .kind = is_down ? Answer::Kind::disconnected : Answer::Kind::connected,
              .detail = is_down ? "nobody listens" : ""});

@@ -34,6 +34,8 @@ class FileBroker final : public Publisher {
   std::function<std::optional<Answer::Kind>(const OutgoingMessage&)> refuse;
   /// Nobody answers.
   bool is_down = false;
+  /// How often somebody wanted a session.
+  int sessions = 0;
   /// How it can be set up wrong: reads are answered and messages refused, or who publishes is shown
   /// the door, or partitions have no stream.
   bool is_sealed = false;

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr auto purge_interval = 60s;
-constexpr milliseconds longest_trouble_wait = 10s;
+constexpr milliseconds longest_trouble_wait = 5s;
 constexpr std::string_view connected = "connected";
 
 /// True if it isn't the handler's fault: the database is busy or full.

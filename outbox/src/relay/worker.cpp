@@ -17,6 +17,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto max_probe_interval = 30s;
+/// A server that can't be reached is cheap to ask, and everything waits for it.
+constexpr auto max_connect_interval = 5s;
 
 }  // namespace
 
@@ -338,9 +340,14 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   ++failures_;
   // One that was open is replaced at once, the first time.
   const int waits = was_connected && !misconfigured ? failures_ - 1 : failures_;
-  const auto wait = waits == 0 ? 0us
-                               : backoff(options_.retry_backoff, max_probe_interval, waits,
-                                         options_.retry_jitter, core_.random);
+  const std::chrono::microseconds most =
+      was_connected || misconfigured ? max_probe_interval : max_connect_interval;
+  const auto wait = waits == 0
+                        ? 0us
+                        : backoff(options_.retry_backoff,
+                                  std::clamp<std::chrono::microseconds>(
+                                      most, options_.retry_backoff, options_.retry_backoff_max),
+                                  waits, options_.retry_jitter, core_.random);
   next_connect_ = now + wait;
   lasts_from_ = next_connect_ + wait + options_.publish_timeout;
   if (trouble_ != why || misconfigured_ != misconfigured) {
