@@ -1,5 +1,6 @@
 // Memory that runs out at any allocation of a write: others go on writing, and nothing in memory
 // says what isn't so.
+#include "commit_queue.hpp"
 #include "support/counters.hpp"
 #include "support/failing_memory.hpp"
 #include "support/histories.hpp"
@@ -61,6 +62,25 @@ TEST(OutOfMemory, InASaveHangsNobodyAndLeavesTheAggregateTrue) {
     test::append(store, "order-2", {NewEvent{"order.shipped", 1, true, "{}"}});
     EXPECT_EQ(store.last_sequence().value(), before + 1);
     EXPECT_EQ(test::lines(store.read_all({.event_types = {"order.shipped"}})).size(), 1U);
+  }
+}
+
+TEST(OutOfMemory, InTheLineOfWritersLeavesNobodyInIt) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    // A store has written before anybody uses it, so that its line has the memory that it needs.
+    CommitQueue queue;
+    const auto carry_out = [&] {
+      std::size_t members = 0;
+      CommitQueue::Ticket ticket;
+      queue.submit(ticket, [&](auto group) { members = group.size(); });
+      return members;
+    };
+    struck = strikes(nth, carry_out);
+
+    ASSERT_EQ(queue.size(), 0U);
+    EXPECT_EQ(carry_out(), 1U);
   }
 }
 
