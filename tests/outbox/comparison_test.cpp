@@ -19,25 +19,11 @@ constexpr PartitionId all{0};
 /// The file in which a FileBroker keeps what was published.
 class FileContents final : public BrokerContents {
  public:
-  explicit FileContents(Shop& shop) : database_{shop.broker.database()} {}
+  explicit FileContents(Shop& shop) : broker_{shop.broker} {}
 
   bool read(PartitionId partition, Take take) override {
     if (before_reading) before_reading();
-    const std::string rows =
-        "FROM stored WHERE partition = " + std::to_string(partition.number) + " ORDER BY sequence";
-    const auto sequences = database_.rows("SELECT sequence " + rows);
-    const auto ids = database_.rows("SELECT id " + rows);
-    const auto stores = database_.rows("SELECT store " + rows);
-    const auto events = database_.rows("SELECT event " + rows);
-    const auto redeliveries = database_.rows("SELECT redelivery " + rows);
-    for (std::size_t i = 0; i < sequences.size(); ++i) {
-      take({.broker_sequence = std::stoull(sequences[i]),
-            .message_id = ids[i],
-            .is_ours = !stores[i].empty(),
-            .store_id = stores[i],
-            .sequence = GlobalSequence{std::stoll(events[i])},
-            .redelivery = std::stoll(redeliveries[i])});
-    }
+    for (const FoundMessage& message : broker_.stored(partition)) take(message);
     if (after_reading) after_reading();
     return drops;
   }
@@ -47,7 +33,7 @@ class FileContents final : public BrokerContents {
   std::function<void()> after_reading;
 
  private:
-  test::RawSqlite& database_;
+  test::FileBroker& broker_;
 };
 
 /// "3 of 5 published are missing: 2 3 4", and what else there is.

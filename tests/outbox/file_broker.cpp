@@ -139,22 +139,28 @@ void FileBroker::read_back(std::uint64_t request, PartitionId partition, std::ui
       database_.integer("SELECT coalesce(min(sequence), 1) FROM stored" + where));
   answer.last_sequence = static_cast<std::uint64_t>(
       database_.integer("SELECT coalesce(max(sequence), 0) FROM stored" + where));
-  const std::string rows =
-      "FROM stored" + where + " AND sequence >= " + std::to_string(from) + " ORDER BY sequence";
+  answer.found = stored(partition, from);
+  sink_->take(std::move(answer));
+}
+
+std::vector<FoundMessage> FileBroker::stored(PartitionId partition, std::uint64_t from) {
+  const std::string rows = "FROM stored" + of(partition.number) +
+                           " AND sequence >= " + std::to_string(from) + " ORDER BY sequence";
   const auto sequences = database_.rows("SELECT sequence " + rows);
   const auto ids = database_.rows("SELECT id " + rows);
   const auto stores = database_.rows("SELECT store " + rows);
   const auto events = database_.rows("SELECT event " + rows);
   const auto redeliveries = database_.rows("SELECT redelivery " + rows);
+  std::vector<FoundMessage> found;
   for (std::size_t i = 0; i < sequences.size(); ++i) {
-    answer.found.push_back({.broker_sequence = std::stoull(sequences[i]),
-                            .message_id = ids[i],
-                            .is_ours = true,
-                            .store_id = stores[i],
-                            .sequence = GlobalSequence{std::stoll(events[i])},
-                            .redelivery = std::stoll(redeliveries[i])});
+    found.push_back({.broker_sequence = std::stoull(sequences[i]),
+                     .message_id = ids[i],
+                     .is_ours = !stores[i].empty(),
+                     .store_id = stores[i],
+                     .sequence = GlobalSequence{std::stoll(events[i])},
+                     .redelivery = std::stoll(redeliveries[i])});
   }
-  sink_->take(std::move(answer));
+  return found;
 }
 
 std::string FileBroker::log(PartitionId partition) {

@@ -47,6 +47,8 @@ class FileBroker final : public Publisher {
   /// Called between storing what was sent and answering it.
   std::function<void()> after_storing;
 
+  /// What stands in a partition's stream from a sequence on.
+  std::vector<FoundMessage> stored(PartitionId partition, std::uint64_t from = 1);
   /// What stands in a partition's stream: "1 2 4 3r1": sequences, and which redelivery it was.
   std::string log(PartitionId partition);
   /// The same of all of them, as "all: 1 2 3", in the order of the partitions' numbers.
