@@ -2,8 +2,7 @@
 #include "support/nats_server.hpp"
 #include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
-#include "support/temp_dir.hpp"
-#include "tool/program.hpp"
+#include "tool/outbox_of_orders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,27 +96,14 @@ int clearings_in(const std::string& file) {
   return count;
 }
 
-class ToolDashboard : public testing::Test {
+class ToolDashboard : public OutboxOfOrders {
  protected:
-  void SetUp() override {
-    run_well({"migrate", "--db", db_, "--durability", "relaxed"});
-    run_well({"outbox", "enable", "--db", db_, "--partitions", "4"});
-  }
-  void append(int count) {
-    std::string lines;
-    for (int i = 0; i < count; ++i) {
-      lines += "{\"stream\":\"order-" + std::to_string(i) + "\",\"data\":{}}\n";
-    }
-    run_well({"events", "append", "--db", db_, "--stdin", "--type", "order.placed", "--publish"},
-             {.input = lines});
-  }
   std::string work(const std::string& url) const {
     return program() + " outbox work --db " + db_ + " --id w1 --stream SHOP --ensure-stream " +
            "--window 60 --set outbox.retry_backoff=100ms --set outbox.retry_backoff_max=200ms "
            "--nats " +
            url;
   }
-  std::string status() const { return run_well({"outbox", "status", "--db", db_, "--json"}); }
   /// Every number of the outbox on the screen is that of `outbox status --json`.
   bool agrees(Terminal& terminal) {
     const std::string screen = terminal.text();
@@ -139,9 +125,6 @@ class ToolDashboard : public testing::Test {
     }
     return true;
   }
-
-  TempDir dir_;
-  std::string db_ = dir_.file("shop.db");
 };
 
 TEST_F(ToolDashboard, ShowsTheNumbersOfTheStatusInThreeTwoAndOneColumns) {

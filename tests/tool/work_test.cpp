@@ -2,8 +2,7 @@
 #include "support/process.hpp"
 #include "support/prometheus_text.hpp"
 #include "support/raw_sqlite.hpp"
-#include "support/temp_dir.hpp"
-#include "tool/program.hpp"
+#include "tool/outbox_of_orders.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,30 +24,15 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-class ToolWork : public testing::Test {
+class ToolWork : public OutboxOfOrders {
  protected:
-  void SetUp() override {
-    run_well({"migrate", "--db", db_, "--durability", "relaxed"});
-    run_well({"outbox", "enable", "--db", db_, "--partitions", "4"});
-  }
-  void append(int count) {
-    std::string lines;
-    for (int i = 0; i < count; ++i) {
-      lines += "{\"stream\":\"order-" + std::to_string(i) + "\",\"data\":{}}\n";
-    }
-    run_well({"events", "append", "--db", db_, "--stdin", "--type", "order.placed", "--publish"},
-             {.input = lines});
-  }
   std::vector<std::string> work(std::vector<std::string> more) const {
     std::vector<std::string> words{"outbox",   "work", "--db",           db_, "--nats", nats_.url(),
                                    "--stream", "SHOP", "--ensure-stream"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  std::string status() const { return run_well({"outbox", "status", "--db", db_, "--json"}); }
 
-  TempDir dir_ = TempDir::in_memory();
-  std::string db_ = dir_.file("shop.db");
   NatsServer nats_;
 };
 
