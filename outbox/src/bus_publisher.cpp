@@ -1,19 +1,25 @@
 #include <stela/outbox/bus_publisher.hpp>
 
 #include <exception>
-#include <string>
+#include <new>
 #include <utility>
 
 namespace stela {
 namespace {
 
-std::string what_of(const std::exception_ptr& error) {
+/// What a listener threw, as a broker would say it.
+void refuse(Answer& answer, const std::exception_ptr& error) {
+  answer.kind = Answer::Kind::rejected;
   try {
     std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    // Not the message's fault: any other might have met it.
+    answer.kind = Answer::Kind::full;
+    answer.detail = "a listener had too little memory";
   } catch (const std::exception& e) {
-    return e.what();
+    answer.detail = e.what();
   } catch (...) {
-    return "a listener threw what isn't a std::exception";
+    answer.detail = "a listener threw what isn't a std::exception";
   }
 }
 
@@ -32,8 +38,7 @@ void BusPublisher::publish(const OutgoingMessage& message) {
   if (bus_.deliver(message.event, &error)) {
     answer.broker_sequence = ++delivered_;
   } else {
-    answer.kind = Answer::Kind::rejected;
-    answer.detail = what_of(error);
+    refuse(answer, error);
   }
   sink_->take(std::move(answer));
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 
 namespace stela::projections {
 
@@ -143,6 +144,10 @@ std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const St
       } else {
         seat.projector->project(*seat.model, event);
       }
+    } catch (const std::bad_alloc&) {
+      // The next event might as well have met it.
+      seat.model->take_store_failure();
+      throw;
     } catch (...) {
       if (auto store_failure = seat.model->take_store_failure()) {
         std::rethrow_exception(store_failure);
@@ -200,6 +205,8 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       UnitOfWork unit{transaction};
       seat.reaction->react(unit, event);
       unit.commit();
+    } catch (const std::bad_alloc&) {
+      throw;
     } catch (const Error& e) {
       if (is_store_failure(e)) throw;
       return Failure{event.sequence.value(),

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <new>
 #include <utility>
 
 namespace stela {
@@ -125,16 +126,22 @@ class Runner::Driver {
     try {
       refresh();
       return pass(stop);
+    } catch (const std::bad_alloc&) {
+      report_trouble("there isn't enough memory for the next events");
     } catch (const Error& e) {
-      // A lock that is held for long and a full disk end by themselves.
+      // A lock that is held for long and a full disk end by themselves, as does short memory.
       if (e.code() != ErrorCode::store_busy && e.code() != ErrorCode::store_full) throw;
-      const std::array fields{LogEntry::Field{"worker", worker_}};
-      store_.conventions().log->write({.level = LogLevel::warning,
-                                       .name = "projection.store_trouble",
-                                       .message = e.what(),
-                                       .fields = fields});
-      return false;
+      report_trouble(e.what());
     }
+    return false;
+  }
+
+  void report_trouble(std::string_view trouble) const {
+    const std::array fields{LogEntry::Field{"worker", worker_}};
+    store_.conventions().log->write({.level = LogLevel::warning,
+                                     .name = "projection.store_trouble",
+                                     .message = trouble,
+                                     .fields = fields});
   }
 
   /// What the database says of our projectors, and what of it is free.

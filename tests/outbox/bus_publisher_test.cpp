@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
 #include <stdexcept>
 
 namespace stela {
@@ -84,6 +85,21 @@ TEST(BusPublisher, ParksWhatNoListenerTakes) {
   OutboxOperations operations{app.store};
   EXPECT_EQ(operations.status().parked, 1);
   EXPECT_EQ(operations.status().published, 1);
+}
+
+TEST(BusPublisher, ChargesNoMessageWithAShortageOfMemory) {
+  InProcess app;
+  bool is_short = true;
+  const auto listener = app.bus.on_any([&](const StoredEvent&) {
+    if (is_short) throw std::bad_alloc{};
+  });
+  app.place("1");
+  for (int i = 0; i < 5; ++i) app.relay_now();
+  OutboxOperations operations{app.store};
+  EXPECT_EQ(operations.status().parked, 0);
+
+  is_short = false;
+  EXPECT_EQ(app.relay_now().published, 1);
 }
 
 TEST(BusPublisher, LetsAListenerAppendWhatIsDeliveredNext) {

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+
 namespace stela {
 namespace {
 
@@ -23,7 +25,12 @@ using ::testing::IsEmpty;
 class ThrowingHandler : public ::testing::Test {
  protected:
   explicit ThrowingHandler(const ProjectorOptions& options = {.max_attempts = 2}) {
-    projections_.add(Totals<1>{test::throwing_at(poison_)}, options);
+    const auto throw_there = test::throwing_at(poison_);
+    const auto hook = [this, throw_there](ReadModel& model, const StoredEvent& event) {
+      if (short_of_memory_) throw std::bad_alloc{};
+      throw_there(model, event);
+    };
+    projections_.add(Totals<1>{hook}, options);
     projections_.add(Counts{});
     for (const char* const key : {"1", "2", "3"}) place(store_, key);
   }
@@ -32,6 +39,7 @@ class ThrowingHandler : public ::testing::Test {
   sqlite::Store store_ = sqlite::open_in_memory({.clock = &clock_});
   std::shared_ptr<std::vector<std::int64_t>> poison_ =
       std::make_shared<std::vector<std::int64_t>>(std::initializer_list<std::int64_t>{2});
+  bool short_of_memory_ = false;
   Projections projections_{store_};
 };
 
@@ -74,6 +82,19 @@ TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
   EXPECT_EQ(status.attempts, 2);
   EXPECT_EQ(status.error, "event 2 (order.placed v1, version 1 of 'order-2'): can't take it");
   EXPECT_FALSE(projections_.wait_for("totals", GlobalSequence{2}, 1h)) << "it needn't wait";
+}
+
+TEST_F(ThrowingHandler, IsNotChargedWithAShortageOfMemory) {
+  Runner runner{projections_};
+  short_of_memory_ = true;
+  for (int i = 0; i < 5; ++i) EXPECT_THROW(runner.catch_up(), std::bad_alloc);
+  EXPECT_EQ(projections::list(store_).at(1).attempts, 0);
+  short_of_memory_ = false;
+  poison_->clear();
+
+  runner.catch_up();
+
+  EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
 }
 
 TEST_F(ThrowingHandler, IsTriedAgainWhenAnOperatorSaysSo) {

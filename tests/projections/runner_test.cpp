@@ -1,6 +1,7 @@
 #include "projections/models.hpp"
 #include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
+#include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/testing/manual_clock.hpp>
@@ -8,7 +9,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <new>
+#include <stop_token>
 #include <thread>
+#include <utility>
 
 namespace stela {
 namespace {
@@ -99,6 +103,27 @@ TEST(Runner, KeepsABuildThatOnlyWaitsForAnotherWriter) {
   EXPECT_EQ(tick.taken_over, 1);
   EXPECT_THAT(tick.elsewhere, IsEmpty());
   EXPECT_THAT(standing(store), Contains("totals@2 v2 living 1"));
+}
+
+TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
+  test::RecordingLog log;
+  auto store = sqlite::open_in_memory({.log = &log});
+  Projections projections{store};
+  bool is_short = true;
+  projections.add(Totals<1>{[&](ReadModel&, const StoredEvent&) {
+    if (std::exchange(is_short, false)) throw std::bad_alloc{};
+  }});
+  place(store, "1");
+  Runner runner{projections, {.idle_backoff = 1ms}};
+  std::stop_source stop;
+  runner.on_tick([&](const RunnerTick&) {
+    if (projections::list(store).at(0).position == GlobalSequence{1}) stop.request_stop();
+  });
+
+  runner.run(stop.get_token());
+
+  EXPECT_THAT(log.entries(),
+              Contains(::testing::StartsWith("warning projection.store_trouble worker=")));
 }
 
 TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {

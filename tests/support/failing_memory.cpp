@@ -1,18 +1,47 @@
 #include "support/failing_memory.hpp"
 
+#include <sqlite3.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <optional>
 
 namespace {
 
-thread_local bool armed = false;
+using stela::test::Memory;
+
+thread_local std::optional<Memory> armed;
 thread_local int until_failure = 0;
+
+bool is_struck(Memory memory) noexcept {
+  return armed == memory && until_failure > 0 && --until_failure == 0;
+}
+
+sqlite3_mem_methods platform;
+
+void* allocate(int size) {
+  return is_struck(Memory::sqlites) ? nullptr : platform.xMalloc(size);
+}
+void* reallocate(void* memory, int size) {
+  return is_struck(Memory::sqlites) ? nullptr : platform.xRealloc(memory, size);
+}
+
+/// Before anybody uses SQLite.
+[[maybe_unused]] const bool is_installed = [] {
+  bool done = sqlite3_config(SQLITE_CONFIG_GETMALLOC, &platform) == SQLITE_OK;
+  sqlite3_mem_methods methods = platform;
+  methods.xMalloc = allocate;
+  methods.xRealloc = reallocate;
+  done = done && sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK;
+  if (!done) std::abort();
+  return done;
+}();
 
 }  // namespace
 
 void* operator new(std::size_t size) {
-  if (armed && until_failure > 0 && --until_failure == 0) throw std::bad_alloc{};
+  if (is_struck(Memory::ours)) throw std::bad_alloc{};
   if (void* const memory = std::malloc(size != 0 ? size : 1)) return memory;
   throw std::bad_alloc{};
 }
@@ -27,13 +56,13 @@ void operator delete(void* memory, std::size_t) noexcept {
 
 namespace stela::test {
 
-FailNthAllocation::FailNthAllocation(int nth) noexcept {
+FailNthAllocation::FailNthAllocation(int nth, Memory memory) noexcept {
   until_failure = nth;
-  armed = true;
+  armed = memory;
 }
 
 FailNthAllocation::~FailNthAllocation() {
-  armed = false;
+  armed.reset();
 }
 
 int FailNthAllocation::left() noexcept {

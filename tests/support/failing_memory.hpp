@@ -1,13 +1,20 @@
-// Allocations that fail when a test wants it. Whoever links this replaces the global operator new.
+// Allocations that fail when a test wants it. Whoever links this replaces the global operator new,
+// and the memory of SQLite.
 #pragma once
+
+#include <cstdint>
 
 namespace stela::test {
 
-/// The nth allocation of this thread from now on throws std::bad_alloc, and no other.
+/// Whose allocations: those of C++, or those that SQLite makes for itself.
+enum class Memory : std::uint8_t { ours, sqlites };
+
+/// The nth allocation of this thread from now on fails, and no other: it throws std::bad_alloc, or
+/// gives SQLite nothing.
 /// Threads: one at a time; others aren't touched.
 class FailNthAllocation {
  public:
-  explicit FailNthAllocation(int nth) noexcept;
+  explicit FailNthAllocation(int nth, Memory memory = Memory::ours) noexcept;
   ~FailNthAllocation();
   FailNthAllocation(const FailNthAllocation&) = delete;
   FailNthAllocation& operator=(const FailNthAllocation&) = delete;

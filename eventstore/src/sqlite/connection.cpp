@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <cctype>
+#include <new>
 
 namespace stela::sqlite {
 
@@ -53,18 +54,28 @@ void Query::run() {
   }
 }
 
+void Query::check_memory() const {
+  if (sqlite3_errcode(database_) == SQLITE_NOMEM) throw std::bad_alloc{};
+}
+
 // Through the value: one look-up of the column instead of two.
-std::string_view Query::text(int column) const noexcept {
+std::string_view Query::text(int column) const {
   sqlite3_value* const value = sqlite3_column_value(statement_, column);
   const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(value));
-  if (text == nullptr) return {};
+  if (text == nullptr) {
+    check_memory();
+    return {};
+  }
   return {text, static_cast<std::size_t>(sqlite3_value_bytes(value))};
 }
 
-std::string_view Query::blob(int column) const noexcept {
+std::string_view Query::blob(int column) const {
   sqlite3_value* const value = sqlite3_column_value(statement_, column);
   const auto* const bytes = static_cast<const char*>(sqlite3_value_blob(value));
-  if (bytes == nullptr) return {};
+  if (bytes == nullptr) {
+    check_memory();
+    return {};
+  }
   return {bytes, static_cast<std::size_t>(sqlite3_value_bytes(value))};
 }
 

@@ -46,8 +46,9 @@ class STELA_EVENTSTORE_EXPORT Query {
   std::int64_t integer(int column) const noexcept {
     return sqlite3_column_int64(statement_, column);
   }
-  std::string_view text(int column) const noexcept;
-  std::string_view blob(int column) const noexcept;
+  /// Empty for NULL. std::bad_alloc if SQLite has no memory to hand it out.
+  std::string_view text(int column) const;
+  std::string_view blob(int column) const;
   bool is_null(int column) const noexcept {
     return sqlite3_column_type(statement_, column) == SQLITE_NULL;
   }
@@ -56,6 +57,8 @@ class STELA_EVENTSTORE_EXPORT Query {
 
  private:
   void check(int code) const;
+  /// Of a column that has no bytes: std::bad_alloc if there was no memory for them.
+  void check_memory() const;
 
   sqlite3* database_;
   sqlite3_stmt* statement_;

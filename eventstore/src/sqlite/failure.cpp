@@ -76,6 +76,7 @@ bool leaves_commit_in_doubt(sqlite3* database, int code) noexcept {
 }
 
 void fail(sqlite3* database, int code, std::string_view doing) {
+  if (code == SQLITE_IOERR_NOMEM) throw std::bad_alloc{};
   if (is_out_of_space(database, code)) {
     throw StoreFull{describe(database, code, doing) +
                     "; nothing was written; free some space and try again"};

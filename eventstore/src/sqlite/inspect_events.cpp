@@ -37,7 +37,7 @@ std::string event_range(std::int64_t first, std::int64_t last) {
 
 class EventsCheck {
  public:
-  explicit EventsCheck(Inspection& inspection) noexcept : inspection_{inspection} {}
+  explicit EventsCheck(Inspection& inspection) : inspection_{inspection} {}
 
   void run() {
     if (!begin()) return;

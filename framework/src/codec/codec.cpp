@@ -53,8 +53,11 @@ void rethrow_as_decode_error(const std::string& path) {
     throw;
   } catch (const DecodeError&) {
     throw;
+  } catch (const std::bad_array_new_length&) {
+    throw DecodeError{path + " asks for more memory than there can be"};
   } catch (const std::bad_alloc&) {
-    throw DecodeError{path + " asks for more memory than there is"};
+    // Nothing is wrong with the bytes.
+    throw;
   } catch (const std::exception& e) {
     throw DecodeError{path + ": " + e.what()};
   } catch (...) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <new>
 #include <system_error>
 #include <vector>
 
@@ -414,6 +415,7 @@ void Reader::fail(std::string_view problem) const {
 }
 
 void Reader::fail_parsing(int error) const {
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc{};
   std::string problem = "isn't valid JSON: ";
   fail(problem.append(simdjson::error_message(static_cast<simdjson::error_code>(error))));
 }

@@ -6,6 +6,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <new>
 #include <string>
 #include <utility>
 
@@ -55,6 +56,10 @@ int bind(sqlite3_stmt* statement, int at, const SqlValue& value) {
   return std::visit(Binder{statement, at}, value);
 }
 
+bool is_short_of_memory(sqlite3_stmt* statement) noexcept {
+  return sqlite3_errcode(sqlite3_db_handle(statement)) == SQLITE_NOMEM;
+}
+
 SqlCell cell_of(sqlite3_stmt* statement, int column) {
   const auto size = [&] {
     return static_cast<std::size_t>(sqlite3_column_bytes(statement, column));
@@ -67,11 +72,13 @@ SqlCell cell_of(sqlite3_stmt* statement, int column) {
     case SQLITE_TEXT: {
       const auto* const text =
           reinterpret_cast<const char*>(sqlite3_column_text(statement, column));
+      if (text == nullptr) throw std::bad_alloc{};
       return std::string{text, size()};
     }
     case SQLITE_BLOB: {
       const auto* const bytes =
           static_cast<const std::byte*>(sqlite3_column_blob(statement, column));
+      if (bytes == nullptr && is_short_of_memory(statement)) throw std::bad_alloc{};
       return std::vector<std::byte>(bytes, bytes + size());
     }
     default:

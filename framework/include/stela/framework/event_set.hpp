@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -84,6 +85,8 @@ template <class E>
 E upcast_from(typename E::Supersedes old) {
   try {
     return E::upcast(std::move(old));
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     throw codec::DecodeError{"its upcast to v" + std::to_string(E::event_type.version) +
                              " failed: " + e.what()};

@@ -9,7 +9,6 @@
 #include <cereal/types/string.hpp>
 
 #include <cstdint>
-#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -78,9 +77,10 @@ void encode(Codec codec, const T& value, std::string& out) {
   }
 }
 
-/// DecodeError, and nothing else, on bytes that aren't a T.
+/// DecodeError on bytes that aren't a T; std::bad_alloc if memory is short, which says nothing of
+/// the bytes.
 template <Serializable T>
-void decode(Codec codec, std::string_view bytes, T& value) try {
+void decode(Codec codec, std::string_view bytes, T& value) {
   if (bytes.size() > max_payload_size) throw DecodeError{std::string{too_large}};
   if (codec == Codec::json) {
     json::InputArchive archive{bytes};
@@ -89,8 +89,6 @@ void decode(Codec codec, std::string_view bytes, T& value) try {
     binary::InputArchive archive{bytes};
     read_with(archive, value);
   }
-} catch (const std::bad_alloc&) {
-  throw DecodeError{"the payload asks for more memory than there is"};
 }
 
 template <Serializable T>
