@@ -1,15 +1,88 @@
 #include "commit_queue.hpp"
 
+#include <stela/framework/error.hpp>
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <ctime>
+#include <fstream>
+#include <string>
+
 namespace stela {
 
-bool CommitQueue::wait_for_turn(Ticket& ticket) {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Word = std::atomic<std::uint32_t>;
+static_assert(sizeof(Word) == sizeof(std::uint32_t) && Word::is_always_lock_free);
+
+/// Sleeps while the word has this value: until somebody wakes it, or the deadline. (The wait of
+/// std::atomic has none.)
+void sleep_while(const Word& word, std::uint32_t value,
+                 steady_clock::time_point deadline) noexcept {
+  const auto since = deadline.time_since_epoch();
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(since);
+  const timespec at{seconds.count(), std::chrono::nanoseconds{since - seconds}.count()};
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, value, &at, nullptr, FUTEX_BITSET_MATCH_ANY);
+}
+
+/// What is woken may be gone by now: its address is only a name.
+void wake(const Word& word) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+}
+
+std::string name_of_thread(int thread) {
+  const std::string number = std::to_string(thread);
+  std::string name;
+  std::getline(std::ifstream{"/proc/self/task/" + number + "/comm"}, name);
+  return "thread " + number + (name.empty() ? "" : " (" + name + ')') + " of this process";
+}
+
+}  // namespace
+
+bool CommitQueue::wait_for_turn(Ticket& ticket, milliseconds patience) {
   {
     const std::lock_guard lock{mutex_};
     queue_.push_back(&ticket);
     if (queue_.size() - begin_ == 1) return false;
   }
-  ticket.state.wait(Ticket::waiting, std::memory_order_acquire);
-  return ticket.state.load(std::memory_order_acquire) == Ticket::done;
+  Time deadline = steady_clock::now() + patience;
+  for (;;) {
+    const std::uint32_t state = ticket.state.load(std::memory_order_acquire);
+    if (state != Ticket::waiting) return state == Ticket::done;
+    sleep_while(ticket.state, Ticket::waiting, deadline);
+    if (steady_clock::now() >= deadline) deadline = check_patience(ticket, patience);
+  }
+}
+
+CommitQueue::Time CommitQueue::check_patience(const Ticket& ticket, milliseconds patience) {
+  int holder = 0;
+  {
+    const std::lock_guard lock{mutex_};
+    const Time now = steady_clock::now();
+    if (!held_since_) return now + patience;
+    if (now < *held_since_ + patience) return *held_since_ + patience;
+    const auto free = queue_.begin() + static_cast<std::ptrdiff_t>(begin_ + taken_);
+    const auto found = std::find(free, queue_.end(), &ticket);
+    // It has had its turn.
+    if (found == queue_.end()) return now + patience;
+    queue_.erase(found);
+    holder = holder_;
+  }
+  throw StoreBusy{name_of_thread(holder) + " has held this store's line of writers for " +
+                  std::to_string(patience.count()) +
+                  " ms with work of its own; nothing was written; try again, and let no "
+                  "transaction wait for another thread that uses its store"};
+}
+
+void CommitQueue::hold() noexcept {
+  const std::lock_guard lock{mutex_};
+  held_since_ = steady_clock::now();
+  holder_ = gettid();
 }
 
 void CommitQueue::gather(Group& group) noexcept {
@@ -25,6 +98,7 @@ void CommitQueue::gather(Group& group) noexcept {
     bytes += ticket->bytes;
     if (ticket->exclusive) break;
   }
+  taken_ = group.size;
 }
 
 bool CommitQueue::finish(const Ticket& own, const Group& group, bool may_go_on) noexcept {
@@ -44,18 +118,20 @@ bool CommitQueue::finish(const Ticket& own, const Group& group, bool may_go_on) 
       begin_ = 0;
     }
     goes_on = may_go_on && next != nullptr && !next->exclusive;
+    taken_ = next != nullptr ? 1 : 0;
+    held_since_.reset();
     // Whoever comes now leads.
-    if (!goes_on) leader_.store(std::thread::id{}, std::memory_order_relaxed);
+    if (!goes_on) {
+      leader_.store(std::thread::id{}, std::memory_order_relaxed);
+      if (next != nullptr) next->state.store(Ticket::leading, std::memory_order_release);
+    }
   }
   // The next group begins while this one's members wake up.
-  if (next != nullptr && !goes_on) {
-    next->state.store(Ticket::leading, std::memory_order_release);
-    next->state.notify_one();
-  }
+  if (next != nullptr && !goes_on) wake(next->state);
   for (Ticket* const ticket : group.members()) {
     if (ticket == &own) continue;
     ticket->state.store(Ticket::done, std::memory_order_release);
-    ticket->state.notify_one();
+    wake(ticket->state);
   }
   return goes_on;
 }

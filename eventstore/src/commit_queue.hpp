@@ -5,9 +5,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -17,6 +19,8 @@ namespace stela {
 /// A queue of work that must run one group at a time. No thread of its own: the first in line
 /// leads, and carries out what has gathered behind it together with its own; then what gathered
 /// meanwhile, as nothing would be done while one of those who sleep wakes up to lead.
+/// Whoever is in line waits as long as it moves. It can only stand still while a caller's own code
+/// runs, which may even wait for somebody in line: that has a limit.
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT CommitQueue {
  public:
@@ -37,14 +41,20 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   static constexpr std::size_t max_group_bytes = std::size_t{4} * 1024 * 1024;
   /// How many groups one caller carries out: the others wait for it, and it for them.
   static constexpr int max_groups = 2;
+  /// For what must not fail.
+  static constexpr std::chrono::milliseconds most_patience = std::chrono::hours{24 * 365};
 
   /// Returns when `ticket` has been carried out, by this thread or another. `execute` is called
   /// with a group that begins with this ticket, if this thread is the one to lead, and then with
   /// groups of others': it can carry out anybody's work, and doesn't throw. Called from within
   /// `execute`, it is the caller's bug: see `is_leading`.
+  ///
+  /// StoreBusy, which names the thread that holds the line, if one piece of work has held it for
+  /// `patience` and this ticket has waited as long; it was not carried out then.
   template <class Execute>
-  void submit(Ticket& ticket, Execute&& execute) {
-    if (wait_for_turn(ticket)) return;
+  void submit(Ticket& ticket, Execute&& execute,
+              std::chrono::milliseconds patience = most_patience) {
+    if (wait_for_turn(ticket, patience)) return;
     leader_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     int groups = 0;
     Group group;
@@ -59,6 +69,10 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
     const std::lock_guard lock{mutex_};
     return queue_.size() - begin_;
   }
+
+  /// The work that is being carried out may take as long as it likes from here on. For the thread
+  /// that leads, within `execute`.
+  void hold() noexcept;
 
   /// True on the thread that is carrying out a group.
   bool is_leading() const noexcept {
@@ -75,9 +89,14 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
     std::span<Ticket* const> members() const noexcept { return {tickets.data(), size}; }
   };
 
+  using Time = std::chrono::steady_clock::time_point;
+
   /// True if another thread carried it out; false if this thread is to lead. Throws bad_alloc
   /// before the ticket is in line.
-  bool wait_for_turn(Ticket& ticket);
+  bool wait_for_turn(Ticket& ticket, std::chrono::milliseconds patience);
+  /// When to lose patience with a line that has stood still since it was held. Out of the line and
+  /// StoreBusy if that is now.
+  Time check_patience(const Ticket& ticket, std::chrono::milliseconds patience);
   /// The group of the ticket at the front.
   void gather(Group& group) noexcept;
   /// Wakes those whose work is done. True if the leader is to carry out the next group as well;
@@ -88,6 +107,11 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   /// Guarded by mutex_, as a ring would be: the front is at begin_.
   std::vector<Ticket*> queue_;
   std::size_t begin_ = 0;
+  /// So many at the front are being carried out, or will be next, and can't leave the line.
+  std::size_t taken_ = 0;
+  /// Since when a piece of work holds the line, and the system's number of its thread.
+  std::optional<Time> held_since_;
+  int holder_ = 0;
   std::atomic<std::thread::id> leader_{};
 };
 

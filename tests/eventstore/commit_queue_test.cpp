@@ -1,15 +1,27 @@
 // The queue alone, with many threads: what makes group commit sound.
 #include "commit_queue.hpp"
+#include "support/messages.hpp"
 
+#include <stela/framework/error.hpp>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace stela {
 namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
 
 /// One piece of work that notes who carried it out, and how often.
 struct Work : CommitQueue::Ticket {
@@ -126,6 +138,59 @@ TEST(CommitQueue, CarriesOutWhatGatheredMeanwhileBeforeAnyoneWakesUp) {
 
   EXPECT_EQ(carried_out, (std::vector<CommitQueue::Ticket*>{&own, &other}));
   EXPECT_EQ(exclusive.by, its_own);
+}
+
+TEST(CommitQueue, GivesUpALineThatIsHeld) {
+  CommitQueue queue;
+  Work own;
+  Work other;
+  std::string refusal;
+  queue.submit(own, [&](auto) {
+    queue.hold();
+    std::jthread{[&] {
+      refusal = test::message_of<StoreBusy>([&] {
+        queue.submit(
+            other, [](auto) {}, 10ms);
+      });
+    }}.join();
+    EXPECT_EQ(queue.size(), 1U);
+  });
+
+  EXPECT_THAT(refusal, HasSubstr("thread " + std::to_string(gettid()) + " ("));
+  EXPECT_THAT(refusal, HasSubstr("of this process has held this store's line of writers"));
+  EXPECT_EQ(queue.size(), 0U);
+  int carried_out = 0;
+  queue.submit(other, [&](auto) { ++carried_out; });
+  EXPECT_EQ(carried_out, 1);
+}
+
+/// Leads for longer than another thread has patience, and calls `meanwhile` again and again.
+template <class Meanwhile>
+void expect_waited_for(milliseconds patience, Meanwhile meanwhile) {
+  CommitQueue queue;
+  Work own;
+  Work other;
+  std::jthread waiting;
+  queue.submit(own, [&](auto group) {
+    if (group.front() == &other) return;
+    waiting = std::jthread{[&] {
+      queue.submit(
+          other, [](auto) { FAIL(); }, patience);
+    }};
+    while (queue.size() < 2) std::this_thread::yield();
+    const auto until = std::chrono::steady_clock::now() + patience * 3 / 2;
+    while (std::chrono::steady_clock::now() < until) meanwhile(queue);
+    EXPECT_EQ(queue.size(), 2U);
+  });
+}
+
+TEST(CommitQueue, WaitsForWhatEndsByItself) {
+  expect_waited_for(20ms, [](CommitQueue&) {});
+}
+
+TEST(CommitQueue, WaitsForALineThatMoves) {
+  // Each time as if the next piece of work held it.
+  expect_waited_for(500ms, [](CommitQueue& queue) { queue.hold(); });
 }
 
 TEST(CommitQueue, LeadsOnTheThreadThatCarriesOut) {

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -28,6 +31,22 @@ class Threads : public ::testing::Test {
   TempDir dir = TempDir::in_memory();
   std::unique_ptr<sqlite::Store> store = open_store(dir.file("shop.db"), {.checkpoint_pages = 50});
 };
+
+TEST_F(Threads, AreRefusedInLineBehindATransactionThatWaitsForThem) {
+  store.reset();
+  store = open_store(dir.file("shop.db"), {.busy_timeout = std::chrono::milliseconds{50}});
+  std::string refusal;
+  store->transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    std::jthread{[&] {
+      refusal = message_of<StoreBusy>([&] { append(*store, "order-2"); });
+    }}.join();
+  });
+  append(*store, "order-3");
+
+  EXPECT_NE(refusal.find("thread " + std::to_string(gettid()) + " ("), std::string::npos);
+  EXPECT_EQ(store->last_sequence().value(), 2);
+}
 
 TEST_F(Threads, ReadWhatIsCommittedWithoutAGapWhileOthersWrite) {
   std::atomic<bool> done{false};

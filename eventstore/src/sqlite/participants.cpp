@@ -60,7 +60,7 @@ void Writer::refuse_second(std::string_view name) const {
 void Writer::detach(TransactionParticipant& participant) {
   // A forked child appends nothing with its copy, and destroys what takes part.
   if (!owner_.is_this()) return;
-  read([&](Connection&) { std::erase(participants_, &participant); });
+  tidy([&](Connection&) { std::erase(participants_, &participant); });
 }
 
 void Writer::forget_participant(std::string_view name) {

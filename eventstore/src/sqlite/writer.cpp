@@ -17,6 +17,9 @@ using State = TransactionOutcome::State;
 
 namespace {
 
+/// A transaction of another thread's own may take so long, however short the busy time-out is.
+constexpr std::chrono::milliseconds least_patience{1000};
+
 constexpr std::string_view begin_sql = "BEGIN IMMEDIATE";
 constexpr std::string_view commit_sql = "COMMIT";
 constexpr std::string_view savepoint_sql = "SAVEPOINT member";
@@ -62,14 +65,19 @@ void Writer::refuse_unless_writable() const {
 
 void Writer::run(WriteWork& work) {
   refuse_unless_writable();
-  submit(work);
+  submit(work, std::max(settings_.busy_timeout, least_patience));
   if (work.error) report_and_throw(work.error);
 }
 
-void Writer::submit(WriteWork& work) {
+void Writer::submit(WriteWork& work, std::chrono::milliseconds patience) {
   // A thread that a forked child has no copy of may be leading.
   owner_.check();
-  queue_.submit(work, [this](auto group) { execute(group); });
+  const auto lead = [this](auto group) { execute(group); };
+  try {
+    queue_.submit(work, lead, patience);
+  } catch (const StoreBusy&) {
+    work.error = std::current_exception();
+  }
 }
 
 void Writer::report_and_throw(const std::exception_ptr& error) const {
@@ -83,16 +91,24 @@ void Writer::report_and_throw(const std::exception_ptr& error) const {
 }
 
 void Writer::read(FunctionRef<void(Connection&)> work) {
+  run_outside(work, std::max(settings_.busy_timeout, least_patience));
+}
+
+void Writer::tidy(FunctionRef<void(Connection&)> work) {
+  run_outside(work, CommitQueue::most_patience);
+}
+
+void Writer::run_outside(FunctionRef<void(Connection&)> work, std::chrono::milliseconds patience) {
   if (queue_.is_leading()) return work(*connection_);
   WriteWork ticket;
   ticket.exclusive = true;
   ticket.outside = &work;
-  submit(ticket);
+  submit(ticket, patience);
   if (ticket.error) std::rethrow_exception(ticket.error);
 }
 
 void Writer::give_up(const std::string& reason) {
-  read([&](Connection&) {
+  tidy([&](Connection&) {
     failure_ = reason + "; what was committed last may be lost in a power cut; reopen the store";
   });
 }
@@ -122,6 +138,7 @@ void Writer::run_along(FunctionRef<void(Connection&)> statements, Sync sync) {
 }
 
 void Writer::execute_outside(WriteWork& work) noexcept {
+  queue_.hold();
   try {
     (*work.outside)(*connection_);
   } catch (...) {
@@ -211,6 +228,8 @@ void Writer::run_member(WriteWork& work, bool in_group) {
 
 void Writer::carry_out(WriteWork& work) {
   const detail::TransactionScope scope;
+  // Others' code may run; what others append ends by itself.
+  if (work.exclusive) queue_.hold();
   if (work.request != nullptr) {
     work.result = append_now(*work.request, work);
   } else if (work.statements != nullptr) {

@@ -86,7 +86,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   Writer& operator=(const Writer&) = delete;
 
   /// Carries out `work`, perhaps together with others' in one commit, and throws what it ended
-  /// with. UsageError from within a transaction of this store.
+  /// with. UsageError from within a transaction of this store; StoreBusy if another thread holds
+  /// the line of writers for longer than the busy time-out.
   void run(WriteWork& work);
 
   /// Runs statements of Stela's own in a transaction of theirs.
@@ -101,8 +102,11 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void run_alone(FunctionRef<void(Connection&)> work);
 
   /// Runs `work` on the writing connection, outside any transaction: how a database that only one
-  /// connection can see is read.
+  /// connection can see is read. StoreBusy as `run`.
   void read(FunctionRef<void(Connection&)> work);
+
+  /// As `read`, but waits for its turn however long that takes: for what must not fail.
+  void tidy(FunctionRef<void(Connection&)> work);
 
   /// Moves the whole log into the database, waiting for whoever reads an older state.
   CheckpointResult checkpoint();
@@ -164,8 +168,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   };
 
   void refuse_unless_writable() const;
-  /// Hands it to whoever leads, and returns when it is done.
-  void submit(WriteWork& work);
+  /// Hands it to whoever leads, and returns when it is done, or couldn't be.
+  void submit(WriteWork& work, std::chrono::milliseconds patience);
+  void run_outside(FunctionRef<void(Connection&)> work, std::chrono::milliseconds patience);
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
   void execute_outside(WriteWork& work) noexcept;
   /// StoreFailed if the open file isn't the one at its path any more: what were written to it would

@@ -157,7 +157,7 @@ SqliteReadModel::~SqliteReadModel() {
   if (statements_.empty()) return;
   try {
     // The connection belongs to whoever leads the writer.
-    writer_.read([this](sqlite::Connection&) { statements_.clear(); });
+    writer_.tidy([this](sqlite::Connection&) { statements_.clear(); });
   } catch (const UsageError&) {
     // Nobody leads in a forked child. A copy of an open transaction is left as it is.
     if (sqlite3_get_autocommit(writer_.connection().handle()) != 0) return;

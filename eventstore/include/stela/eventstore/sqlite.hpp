@@ -34,7 +34,9 @@ struct Options {
   bool read_only = false;
   /// Put Stela's tables into an SQLite file that holds tables of the application's.
   bool share_file = false;
-  /// How long to wait for somebody else's lock before StoreBusy; 24 days at most.
+  /// How long to wait for somebody else's lock before StoreBusy; 24 days at most. Threads of one
+  /// store stand in line, and wait as long as it moves; while one thread's `transact` holds it, for
+  /// a second at least.
   std::chrono::milliseconds busy_timeout{5000};
   /// A checkpoint runs when the write-ahead log has grown to this many pages of 4 KiB.
   int checkpoint_pages = 4000;
