@@ -339,10 +339,56 @@ TEST_F(Opening, RefusesToWriteToAFileThatWasReplaced) {
   EXPECT_EQ(test::hash_of_file(path), before);
 }
 
+TEST_F(Opening, RefusesToReadAFileThatWasReplaced) {
+  const std::string backup = dir.file("backup.db");
+  fs::copy_file(path, backup);
+  auto store = sqlite::open(path);
+  append(store, "order-1", "{}");
+  fs::rename(backup, path);
+  const auto refuses = [](auto&& use) {
+    return what_comes_of(use).starts_with("store_failed: the database '");
+  };
+
+  EXPECT_TRUE(refuses([&] { (void)store.last_sequence(); }));
+  EXPECT_TRUE(refuses([&] { (void)test::entries_of(store); }));
+  EXPECT_TRUE(refuses([&] { (void)sqlite::verify(store, [](const sqlite::Problem&) {}); }));
+  EXPECT_TRUE(refuses([&] { (void)sqlite::backup(store, dir.file("copy.db")); }));
+  EXPECT_FALSE(fs::exists(dir.file("copy.db")));
+}
+
+TEST_F(Opening, PublishesNoBackupOfAFileThatIsReplacedMeanwhile) {
+  const std::string other = dir.file("other.db");
+  fs::copy_file(path, other);
+  auto store = sqlite::open(path);
+  const auto replace = [&](const sqlite::Progress&) {
+    if (fs::exists(other)) fs::rename(other, path);
+  };
+
+  EXPECT_THAT(what_comes_of(
+                  [&] { (void)sqlite::backup(store, dir.file("copy.db"), {.progress = replace}); }),
+              StartsWith("store_failed: the database '"));
+  EXPECT_FALSE(fs::exists(dir.file("copy.db")));
+}
+
+TEST_F(Opening, EndsACheckOfAFileThatIsReplacedMeanwhile) {
+  const std::string other = dir.file("other.db");
+  fs::copy_file(path, other);
+  auto store = sqlite::open(path);
+  const auto replace = [&](const sqlite::Progress&) {
+    if (fs::exists(other)) fs::rename(other, path);
+  };
+
+  EXPECT_THAT(what_comes_of([&] {
+                (void)sqlite::verify(store, [](const sqlite::Problem&) {}, {.progress = replace});
+              }),
+              StartsWith("store_failed: the database '"));
+}
+
 TEST_F(Opening, GoesOnWhenAFileIsPutBack) {
   auto store = sqlite::open(path);
   fs::rename(path, dir.file("aside.db"));
   EXPECT_THROW(append(store, "order-1", "{}"), StoreFailed);
+  EXPECT_THROW((void)store.last_sequence(), StoreFailed);
   fs::rename(dir.file("aside.db"), path);
   EXPECT_EQ(append(store, "order-1", "{}").last, GlobalSequence{events + 1});
 }

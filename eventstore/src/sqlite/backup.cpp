@@ -192,6 +192,7 @@ BackupResult backup(Store& store, const std::string& path, const BackupOptions& 
   } else {
     const auto connection = store.core().connect();
     copy_database(*connection, vfs, partial, options, result);
+    store.core().check_place();
   }
   if (!result.finished) return result;
   result.bytes = static_cast<std::int64_t>(fs::file_size(partial.path()));

@@ -208,10 +208,11 @@ Store::Core::Core(std::string path, const Options& options)
                           .busy_timeout = options_.busy_timeout,
                           .vfs = options.vfs} {
   auto connection = open_connection();
+  place_.emplace(path_);
   auto lock = std::make_unique<WriteLock>(options_.read_only ? std::string{} : path_);
   prepare(*connection, *lock);
   conventions_ = {facts_.codec, options.publishes, options.log, options.metrics};
-  if (!path_.empty()) readers_ = std::make_unique<Readers>(path_, connection_options_);
+  if (!path_.empty()) readers_ = std::make_unique<Readers>(path_, connection_options_, *place_);
   writer_ = std::make_unique<Writer>(std::move(connection), std::move(lock), kinds_,
                                      Writer::Settings{.durability = facts_.durability,
                                                       .busy_timeout = options_.busy_timeout,
@@ -219,7 +220,8 @@ Store::Core::Core(std::string path, const Options& options)
                                                       .read_only = options.read_only,
                                                       .clock = options.clock,
                                                       .random = options.random,
-                                                      .conventions = &conventions_});
+                                                      .conventions = &conventions_,
+                                                      .place = &*place_});
   writer_->know_schema("eventstore", sql::migrations.size());
 }
 
@@ -308,7 +310,9 @@ void Store::Core::sync_log() {
 std::unique_ptr<Connection> Store::Core::connect() const {
   owner_.check();
   if (path_.empty()) throw UsageError{"a database in memory has one connection only"};
-  return std::make_unique<Connection>(path_, connection_options_);
+  auto connection = std::make_unique<Connection>(path_, connection_options_);
+  check_place();
+  return connection;
 }
 
 }  // namespace stela::sqlite

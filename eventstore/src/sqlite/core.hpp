@@ -8,6 +8,7 @@
 #include <stela/eventstore/sqlite.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace stela::sqlite {
@@ -41,8 +42,12 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.
   /// StoreFailed if the disk fails: then this store writes nothing more.
   void sync_log();
-  /// A connection of the caller's own to the same database. UsageError in memory.
+  /// A connection of the caller's own to the same database. UsageError in memory; StoreFailed if
+  /// the file isn't at its path any more.
   std::unique_ptr<Connection> connect() const;
+  /// StoreFailed if the file isn't at its path any more: for those who read on a connection of
+  /// their own.
+  void check_place() const { place_->check(); }
 
  private:
   void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
@@ -61,6 +66,7 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   Conventions conventions_;
   Facts facts_;
   KindTable kinds_;
+  std::optional<Place> place_;
   std::unique_ptr<Readers> readers_;
   std::unique_ptr<Writer> writer_;
 };

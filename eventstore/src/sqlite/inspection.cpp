@@ -77,6 +77,7 @@ void Inspection::read_now(Connection& connection, FunctionRef<void(Connection&)>
 
 std::optional<std::string> Inspection::try_read(FunctionRef<void(Connection&)> work) {
   if (options_.stop.stop_requested()) throw EndOfCheck{};
+  store_.core().check_place();
   try {
     if (connection_) {
       read_now(*connection_, work);

@@ -282,6 +282,7 @@ std::unique_ptr<Connection> Readers::take() {
 
 void Readers::read(FunctionRef<void(Connection&)> work) {
   auto connection = take();
+  place_.check_now_and_then();
   // A connection on which reading failed isn't kept.
   work(*connection);
   connection->check_immutable();

@@ -3,6 +3,7 @@
 
 #include "sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
+#include "sqlite/place.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/event_store.hpp>
@@ -29,9 +30,10 @@ class Readers final : public Reading {
  public:
   static constexpr std::size_t max_idle = 16;
 
-  Readers(std::string path, ConnectionOptions options)
-      : path_{std::move(path)}, options_{std::move(options)} {}
+  Readers(std::string path, ConnectionOptions options, const Place& place)
+      : path_{std::move(path)}, options_{std::move(options)}, place_{place} {}
 
+  /// StoreFailed, within a few milliseconds, if the file isn't at its path any more.
   void read(FunctionRef<void(Connection&)> work) override;
 
  private:
@@ -40,6 +42,7 @@ class Readers final : public Reading {
   const OwningProcess owner_;
   std::string path_;
   ConnectionOptions options_;
+  const Place& place_;
   std::mutex mutex_;
   /// Guarded by mutex_.
   std::vector<std::unique_ptr<Connection>> idle_;

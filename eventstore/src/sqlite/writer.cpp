@@ -153,7 +153,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
     const auto began = settings_.clock->steady_now();
     {
       const WriteLockGuard guard{*lock_, settings_.busy_timeout};
-      check_place();
+      settings_.place->check();
       execute_in_transaction(group);
       if (owner_.is_this()) checkpoints_.run_if_due();
     }
@@ -175,16 +175,6 @@ void Writer::end(std::span<CommitQueue::Ticket* const> group, TransactionOutcome
     if (error) work.error = error;
     work.outcomes.settle(state);
   }
-}
-
-void Writer::check_place() const {
-  int has_moved = 0;
-  sqlite3_file_control(connection_->handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
-  if (has_moved == 0) return;
-  throw StoreFailed{std::string{"the database "} +
-                    sqlite3_db_filename(connection_->handle(), "main") +
-                    " was deleted, moved or replaced while it was open; nothing was written; put "
-                    "it back with its log, or close this store and open what is there now"};
 }
 
 void Writer::execute_in_transaction(std::span<CommitQueue::Ticket* const> group) {
@@ -439,7 +429,7 @@ CheckpointResult Writer::checkpoint() {
   CheckpointResult result;
   run_alone([&](Connection&) {
     if (!failure_.empty()) throw StoreFailed{failure_};
-    check_place();
+    settings_.place->check();
     result = checkpoints_.run();
   });
   return result;
@@ -448,7 +438,7 @@ CheckpointResult Writer::checkpoint() {
 void Writer::close() noexcept {
   if (settings_.read_only || !owner_.is_this()) return;
   try {
-    check_place();
+    settings_.place->check();
     // Leaves a database that is whole without its log, if nobody else is using it.
     if (!lock_->try_lock()) return;
     checkpoints_.run_at_once();

@@ -7,6 +7,7 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
+#include "sqlite/place.hpp"
 #include "sqlite/stream_heads.hpp"
 #include "sqlite/transaction_end.hpp"
 #include "sqlite/write_lock.hpp"
@@ -77,6 +78,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
     const Clock* clock = nullptr;
     Random* random = nullptr;
     const Conventions* conventions = nullptr;
+    /// What is written to a file that isn't there any more is lost.
+    const Place* place = nullptr;
   };
 
   Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock> lock, KindTable& kinds,
@@ -173,9 +176,6 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void run_outside(FunctionRef<void(Connection&)> work, std::chrono::milliseconds patience);
   void execute(std::span<CommitQueue::Ticket* const> group) noexcept;
   void execute_outside(WriteWork& work) noexcept;
-  /// StoreFailed if the open file isn't the one at its path any more: what were written to it would
-  /// be lost.
-  void check_place() const;
   void execute_in_transaction(std::span<CommitQueue::Ticket* const> group);
   void begin(Sync sync);
   /// What time it is, and what others wrote since the last transaction.

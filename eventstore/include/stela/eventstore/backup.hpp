@@ -30,7 +30,8 @@ struct BackupResult {
 /// threads and processes go on appending; as long as it lasts the write-ahead log only grows.
 /// The copy is written beside `path` under another name, made durable, and renamed: `path` exists
 /// when it is whole, or never. UsageError if something is there already; StoreFailed if the folder
-/// isn't; StoreFull, StoreBusy, StoreFailed as their names say.
+/// isn't, or if the database was replaced since it was opened; StoreFull, StoreBusy, StoreFailed as
+/// their names say.
 /// Threads: any number at once, beside writers.
 STELA_EVENTSTORE_EXPORT BackupResult backup(Store& store, const std::string& path,
                                             const BackupOptions& options = {});

@@ -53,7 +53,8 @@ struct Options {
 
 /// Gapless global sequence in commit order; appends of many threads share one commit (and one
 /// fsync). A forked child is refused the store of its parent, whatever it asks of it: UsageError.
-/// It may destroy its copy, and open the file only after that.
+/// It may destroy its copy, and open the file only after that. A file that was deleted, moved or
+/// replaced at its path is neither read nor written any more: StoreFailed.
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
  public:

@@ -66,7 +66,8 @@ struct VerifyResult {
 /// Looks at everything in the database, from disk, and reports what is wrong with it; a damaged
 /// file is a problem reported, not an error thrown. Appends go on beside it: it looks at what was
 /// there when it began. Memory stays flat, and no read transaction lasts but that of SQLite's own
-/// check, which sees the whole file at one moment. StoreBusy if SQLite's lock can't be had.
+/// check, which sees the whole file at one moment. StoreBusy if SQLite's lock can't be had;
+/// StoreFailed if the file was replaced since the store was opened.
 /// Threads: any number at once, beside writers.
 STELA_EVENTSTORE_EXPORT VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
                                             const VerifyOptions& options = {});
