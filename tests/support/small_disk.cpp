@@ -1,10 +1,10 @@
 #include "support/small_disk.hpp"
 
-#include <sched.h>
+#include "support/user_namespace.hpp"
+
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -19,17 +19,6 @@ bool mount_tmpfs(const std::string& at, std::size_t megabytes) {
   std::string options = "size=";
   options += std::to_string(megabytes) + 'm';
   return mount("stela-test", at.c_str(), "tmpfs", 0, options.c_str()) == 0;
-}
-
-/// Makes this process the root of a namespace of its own.
-bool become_root_of_a_namespace() {
-  const uid_t user = getuid();
-  const gid_t group = getgid();
-  if (unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return false;
-  std::ofstream{"/proc/self/setgroups"} << "deny";
-  std::ofstream{"/proc/self/uid_map"} << "0 " << user << " 1";
-  std::ofstream{"/proc/self/gid_map"} << "0 " << group << " 1";
-  return getuid() == 0;
 }
 
 void limit_file_size(rlim_t bytes) {
