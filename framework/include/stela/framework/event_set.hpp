@@ -34,8 +34,7 @@ consteval bool check_event() {
   static_assert(std::is_default_constructible_v<E> && std::is_move_constructible_v<E>,
                 "stela: an event must be default constructible and movable, to be read back");
   static_assert(codec::Serializable<E>,
-                "stela: an event needs a cereal `serialize` for all of its fields; include the "
-                "<cereal/types/...> header of each standard type that it holds");
+                "stela: an event needs a cereal `serialize` for all of its fields");
   if constexpr (Renamed<E>) {
     static_assert(
         [] {

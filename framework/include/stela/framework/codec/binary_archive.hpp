@@ -189,6 +189,7 @@ constexpr bool is_level =
 
 template <class T>
 void prologue(OutputArchive& archive, const T&) {
+  codec::check_value<cereal::traits::is_output_serializable<T, OutputArchive>::value, T>();
   if constexpr (std::is_enum_v<T>) static_assert(codec::check_enum<T>());
   if constexpr (is_level<T>) archive.begin_level();
 }
@@ -196,15 +197,20 @@ template <class T>
 void epilogue(OutputArchive& archive, const T&) {
   if constexpr (is_level<T>) archive.end_level();
 }
+template <class T>
+void begin_load(InputArchive& archive) {
+  codec::check_value<cereal::traits::is_input_serializable<T, InputArchive>::value, T>();
+  if constexpr (is_level<T>) archive.begin_level();
+}
 // Both, because cereal passes values that aren't initialised yet: by a reference to const they
 // would count as read.
 template <class T>
 void prologue(InputArchive& archive, const T&) {
-  if constexpr (is_level<T>) archive.begin_level();
+  begin_load<T>(archive);
 }
 template <class T>
 requires(!std::is_const_v<T>) void prologue(InputArchive& archive, T&) {
-  if constexpr (is_level<T>) archive.begin_level();
+  begin_load<T>(archive);
 }
 template <class T>
 void epilogue(InputArchive& archive, const T&) {

@@ -6,7 +6,19 @@
 #include <stela/framework/codec/uuid_value.hpp>
 #include <stela/framework/export.hpp>
 
+// What events hold most, so that nobody has to include it.
+#include <cereal/types/array.hpp>
+#include <cereal/types/chrono.hpp>
+#include <cereal/types/map.hpp>
+#include <cereal/types/optional.hpp>
+#include <cereal/types/set.hpp>
 #include <cereal/types/string.hpp>
+#include <cereal/types/tuple.hpp>
+#include <cereal/types/unordered_map.hpp>
+#include <cereal/types/unordered_set.hpp>
+#include <cereal/types/utility.hpp>
+#include <cereal/types/variant.hpp>
+#include <cereal/types/vector.hpp>
 
 #include <cstdint>
 #include <string>

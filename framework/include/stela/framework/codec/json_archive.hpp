@@ -227,6 +227,7 @@ constexpr bool is_node = !is_forwarding<T> && !is_scalar<T>;
 
 template <class T>
 void prologue(OutputArchive& archive, const T&) {
+  codec::check_value<cereal::traits::is_output_serializable<T, OutputArchive>::value, T>();
   if constexpr (std::is_enum_v<T>) static_assert(codec::check_enum<T>());
   if constexpr (is_node<T>) {
     archive.begin_node();
@@ -244,6 +245,7 @@ void epilogue(OutputArchive& archive, const T&) {
 
 template <class T>
 void begin_load(InputArchive& archive) {
+  codec::check_value<cereal::traits::is_input_serializable<T, InputArchive>::value, T>();
   if constexpr (is_node<T>) {
     archive.begin_node();
     if constexpr (codec::is_fixed_array<T>) {

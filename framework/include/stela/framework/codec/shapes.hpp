@@ -141,6 +141,16 @@ constexpr void refuse_shared_pointer() {
                 "unique_ptr");
 }
 
+/// Said of the innermost value that can't be stored, before cereal says it in its own words.
+template <bool is_serializable, class T>
+constexpr void check_value() {
+  static_assert(
+      is_wrapper<T> || std::is_empty_v<T> || is_serializable,
+      "stela: an event or a snapshot holds a value that can't be stored; the lines around "
+      "this one name its type: give it a cereal `serialize`, or include "
+      "<cereal/types/...> if it is a standard type");
+}
+
 /// The name of an enumerator; nothing if it has none.
 template <NamedEnum E>
 std::optional<std::string> name_of(E value) {
