@@ -6,10 +6,25 @@
 
 namespace stela::detail {
 
-void refuse_recording(const StreamId& stream, bool historical) {
-  throw UsageError{"'" + stream.name() + "' records an event " +
-                   (historical ? "though it was loaded as of an earlier moment; load it without one"
-                               : "inside a replay; a handler that is replayed only projects")};
+void refuse_recording(const StreamId& stream, Closed closed) {
+  std::string why = "inside a replay; a handler that is replayed only projects";
+  if (closed == Closed::historical) {
+    why = "though it was loaded as of an earlier moment; load it without one";
+  } else if (closed == Closed::committed) {
+    why = "after its unit of work was committed, which nobody would save; load it again";
+  }
+  throw UsageError{"'" + stream.name() + "' records an event " + why};
+}
+
+void log_lost_changes(const Conventions& conventions, const StreamId& stream) noexcept try {
+  const std::array fields{LogEntry::Field{"stream", stream.name()}};
+  conventions.log->write({.level = LogLevel::error,
+                          .name = "unit.changes_lost",
+                          .message = "an event was recorded while its unit of work was being "
+                                     "committed, and isn't stored",
+                          .fields = fields});
+} catch (...) {
+  // No memory to say so.
 }
 
 void throw_not_encodable(std::string_view type, std::string_view problem) {

@@ -44,8 +44,8 @@ void UnitOfWork::in_transaction(std::function<void(Transaction&)> work) {
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
   std::vector<detail::EventEncoder> encoders;
   std::vector<Tracked*> changed;
-  encoders.reserve(tracked_.size());
-  for (const auto& tracked : tracked_) {
+  encoders.reserve(open().size());
+  for (const auto& tracked : open()) {
     detail::EventEncoder encoder{log_.conventions(), tracked->stream()};
     tracked->encode(log_, encoder);
     tracked->encoded = encoder.events().size();
@@ -62,7 +62,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   for (const auto& loose : loose_) {
     appends.push_back({loose->stream, loose->expected, loose->encoder.events()});
   }
-  for (const auto& tracked : tracked_) {
+  for (const auto& tracked : open()) {
     if (!tracked->is_required || tracked->encoded > 0) continue;
     appends.push_back({tracked->stream(), ExpectedVersion::exactly(tracked->version()), {}});
   }
@@ -75,13 +75,18 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
     throw;
   }
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    changed[i]->take_snapshot_if_due(log_, result.versions[i], result);
+    changed[i]->note_commit(log_, appends[i], result.versions[i], result);
   }
-  tracked_.clear();
+  begin_anew();
+  return result;
+}
+
+void UnitOfWork::begin_anew() noexcept {
+  for (const auto& tracked : open()) tracked->close();
+  committed_ = tracked_.size();
   loose_.clear();
   by_stream_.clear();
   work_.clear();
-  return result;
 }
 
 AppendResult UnitOfWork::append_and_work(const AppendRequest& request) {
@@ -99,7 +104,7 @@ AppendResult UnitOfWork::append_and_work(const AppendRequest& request) {
 }
 
 void UnitOfWork::check_nothing_was_recorded_since() const {
-  for (const auto& tracked : tracked_) {
+  for (const auto& tracked : open()) {
     if (tracked->recorded() == tracked->encoded) continue;
     detail::refuse_saving(
         tracked->stream(),

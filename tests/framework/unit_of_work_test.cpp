@@ -1,6 +1,7 @@
 #include "support/counters.hpp"
 #include "support/histories.hpp"
 #include "support/orders.hpp"
+#include "support/recording_sinks.hpp"
 
 #include <stela/testing/memory_store.hpp>
 
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@ using test::OrderNoted;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class UnitOfWorkTest : public ::testing::Test {
  protected:
@@ -253,6 +256,80 @@ TEST_F(UnitOfWorkTest, IsAsNewBehindACommit) {
   unit.commit();
 
   EXPECT_EQ(Repository<Order>{store}.load(id).state().notes, 2);
+}
+
+TEST_F(UnitOfWorkTest, ShowsWhatItCommittedAsLongAsItLives) {
+  given_an_order();
+  const Order& order = unit.load<Order>(id);
+  unit.load<Order>(id).note("first");
+  DemandCounter& counter = unit.add(DemandCounter{counter_id});
+  counter.add(5);
+  unit.commit();
+  Order& again = unit.load<Order>(id);
+  again.note("second");
+  unit.commit();
+
+  EXPECT_EQ(order.version(), StreamVersion{2});
+  EXPECT_EQ(order.state().notes, 1);
+  EXPECT_THAT(order.changes(), IsEmpty());
+  EXPECT_EQ(counter.version(), StreamVersion{1});
+  EXPECT_NE(&again, &order);
+  EXPECT_EQ(again.version(), StreamVersion{3});
+}
+
+TEST_F(UnitOfWorkTest, RefusesARecordAfterTheCommit) {
+  given_an_order();
+  Order& order = unit.load<Order>(id);
+  unit.commit();
+
+  EXPECT_THAT(message_of<UsageError>([&] { order.note("lost"); }),
+              HasSubstr("'order-1' records an event after its unit of work was committed"));
+  Order copy = unit.load<Order>(id);
+  copy.note("kept");
+  EXPECT_EQ(Repository<Order>{store}.save(copy).last, GlobalSequence{2});
+}
+
+TEST_F(UnitOfWorkTest, LogsWhatIsRecordedWhileItCommits) {
+  test::RecordingLog log;
+  testing::MemoryStore logging{{.log = &log}};
+  UnitOfWork other{logging};
+  Order& order = other.add(Order::place(id, "jane", 100));
+  const Subscription listening =
+      logging.on_commit([&](const CommitNotice&) { order.note("late"); });
+  other.commit();
+
+  EXPECT_THAT(log.entries(), ElementsAre("error unit.changes_lost stream=order-1"));
+  EXPECT_EQ(logging.last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(UnitOfWorkTest, ShowsThatWhatItCommittedWasRolledBack) {
+  std::unique_ptr<UnitOfWork> inner;
+  const Order* order = nullptr;
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    inner = std::make_unique<UnitOfWork>(transaction);
+    order = &inner->add(Order::place(id, "jane", 100));
+    inner->commit();
+    EXPECT_EQ(order->version(), StreamVersion{1});
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+
+  EXPECT_EQ(order->version(), StreamVersion{0});
+  EXPECT_THAT(order->changes(), SizeIs(1));
+}
+
+TEST_F(UnitOfWorkTest, RefusesAnAggregateThatIsntWhatItsAppendIdStored) {
+  unit.add(Order::place(id, "jane", 100));
+  unit.commit({.append_id = "place-1"});
+  UnitOfWork again{store};
+  const Order& same = again.add(Order::place(id, "jane", 100));
+  again.commit({.append_id = "place-1"});
+  EXPECT_EQ(same.version(), StreamVersion{1});
+
+  const Order& other = again.add(Order::place(id, "joan", 100));
+  again.commit({.append_id = "place-1"});
+  EXPECT_THAT(message_of<UsageError>([&] { (void)other.version(); }),
+              HasSubstr("under an append id that had stored something else"));
 }
 
 TEST_F(UnitOfWorkTest, FindsEachOfManyStreamsWithoutALookAtTheOthers) {

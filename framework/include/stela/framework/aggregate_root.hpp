@@ -9,6 +9,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <memory>
 #include <span>
@@ -45,7 +46,16 @@ consteval bool check_state() {
   return true;
 }
 
-[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_recording(const StreamId& stream, bool historical);
+/// Why nothing can be recorded on an aggregate any more.
+enum class Closed : std::uint8_t {
+  no,
+  historical,
+  /// Its unit of work, which owns it, has committed it.
+  committed,
+};
+
+/// Of an aggregate that isn't closed it says that this is a replay.
+[[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_recording(const StreamId& stream, Closed closed);
 
 }  // namespace detail
 
@@ -94,17 +104,19 @@ class AggregateRoot {
     return std::span<const Change>{changes_}.subspan(saved().changes);
   }
   /// Loaded as of an earlier time: it can be looked at, not changed.
-  bool is_historical() const noexcept { return historical_; }
+  bool is_historical() const noexcept { return closed_ == detail::Closed::historical; }
 
  protected:
-  /// Applies the event to the state and keeps it for `save`. UsageError inside a replay, and on a
-  /// historical aggregate. What `apply` throws is thrown on, and the aggregate can't be used any
-  /// more: its state may be half changed.
+  /// Applies the event to the state and keeps it for `save`. UsageError inside a replay, on a
+  /// historical aggregate, and on one that its unit of work has committed. What `apply` throws is
+  /// thrown on, and the aggregate can't be used any more: its state may be half changed.
   template <class E>
   void record(E event) {
     static_assert(Events::template contains<E>,
                   "stela: the aggregate records an event that isn't in its event set; add it");
-    if (historical_ || is_replaying()) detail::refuse_recording(stream_, historical_);
+    if (closed_ != detail::Closed::no || is_replaying()) {
+      detail::refuse_recording(stream_, closed_);
+    }
     settle();
     // Kept first: what the state has seen must not be lost when memory runs out.
     changes_.emplace_back(std::in_place_type<E>, std::move(event));
@@ -150,7 +162,7 @@ class AggregateRoot {
   /// Recorded, and not stored for good yet.
   std::vector<Change> changes_;
   detail::AggregateStanding standing_;
-  bool historical_ = false;
+  detail::Closed closed_ = detail::Closed::no;
 };
 
 /// A class that can be loaded and saved.
@@ -242,8 +254,8 @@ struct AggregateAccess {
     aggregate.standing_.set_trouble(trouble);
   }
   template <class A>
-  static void mark_historical(A& aggregate) noexcept {
-    aggregate.historical_ = true;
+  static void close(A& aggregate, Closed why) noexcept {
+    aggregate.closed_ = why;
   }
 };
 

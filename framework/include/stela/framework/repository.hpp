@@ -91,11 +91,11 @@ class Snapshots {
   }
 
   /// As `take`, but what goes wrong is only logged: the events are safe without it. None if a
-  /// listener recorded more than the `changes` that the aggregate had: its state is ahead.
-  static void try_take(EventLog& log, const A& aggregate, std::size_t changes,
-                       StreamVersion version, GlobalSequence sequence) noexcept {
+  /// listener recorded more: the state is ahead.
+  static void try_take(EventLog& log, const A& aggregate, StreamVersion version,
+                       GlobalSequence sequence) noexcept {
     try {
-      if (aggregate.changes().size() == changes) take(log, aggregate, version, sequence);
+      if (aggregate.changes().empty()) take(log, aggregate, version, sequence);
     } catch (const std::exception& e) {
       log_snapshot_failure(log.conventions(), aggregate.stream(), e.what());
     }
@@ -103,12 +103,11 @@ class Snapshots {
 
   /// What follows a save of events after `before`: a snapshot, if one is due. None of what was
   /// saved before, under the same append id: somebody may have gone on from there.
-  static void after_save(EventLog& log, const A& aggregate, std::size_t changes,
-                         StreamVersion before, StreamVersion version,
-                         const AppendResult& result) noexcept {
+  static void after_save(EventLog& log, const A& aggregate, StreamVersion before,
+                         StreamVersion version, const AppendResult& result) noexcept {
     if constexpr (policy.uses_snapshots()) {
       if (result.repeated || !policy.is_due_after_saving(before.value(), version.value())) return;
-      try_take(log, aggregate, changes, version, result.last);
+      try_take(log, aggregate, version, result.last);
     }
   }
 
@@ -177,10 +176,10 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
   if (version.value() == 0) return std::nullopt;
   AggregateAccess::mark_loaded(*aggregate, log.outcome_of(loaded.sequence));
   if (until.is_bounded()) {
-    AggregateAccess::mark_historical(*aggregate);
+    AggregateAccess::close(*aggregate, Closed::historical);
   } else if constexpr (Snapshots<A>::policy.uses_snapshots()) {
     if (Snapshots<A>::policy.is_due_after_reading(loaded.events)) {
-      Snapshots<A>::try_take(log, *aggregate, 0, version, loaded.sequence);
+      Snapshots<A>::try_take(log, *aggregate, version, loaded.sequence);
     }
   }
   return aggregate;
@@ -199,6 +198,10 @@ void check_is_not_open_elsewhere(EventLog& log, const A& aggregate) {
                 "afterwards");
 }
 
+/// Logs that a listener recorded what no unit of work will save.
+STELA_FRAMEWORK_EXPORT void log_lost_changes(const Conventions& conventions,
+                                             const StreamId& stream) noexcept;
+
 /// True if the stream has these very events behind `before`, and reached `after` with them.
 STELA_FRAMEWORK_EXPORT bool are_stored(EventLog& log, const StreamAppend& append,
                                        StreamVersion before, StreamVersion after);
@@ -206,9 +209,8 @@ STELA_FRAMEWORK_EXPORT bool are_stored(EventLog& log, const StreamAppend& append
 /// After an append of what the aggregate recorded: it is saved, or it isn't what is stored.
 template <class A>
 void note_save(EventLog& log, A& aggregate, const StreamAppend& append, StreamVersion before,
-               const AppendResult& result) {
+               StreamVersion after, const AppendResult& result) {
   try {
-    const StreamVersion after = result.versions.front();
     if (result.repeated && !are_stored(log, append, before, after)) {
       return AggregateAccess::set_trouble(aggregate, Trouble::append_id_repeated);
     }
@@ -281,9 +283,9 @@ class Repository {
       detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
       throw;
     }
-    detail::note_save(*log_, aggregate, append, unsaved.version, result);
-    detail::Snapshots<A>::after_save(*log_, aggregate, 0, unsaved.version, result.versions.front(),
-                                     result);
+    const StreamVersion after = result.versions.front();
+    detail::note_save(*log_, aggregate, append, unsaved.version, after, result);
+    detail::Snapshots<A>::after_save(*log_, aggregate, unsaved.version, after, result);
     return result;
   }
 

@@ -6,10 +6,11 @@
 #include <stela/framework/repository.hpp>
 
 #include <cstddef>
-#include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <typeinfo>
 #include <unordered_map>
@@ -38,8 +39,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   UnitOfWork(const UnitOfWork&) = delete;
   UnitOfWork& operator=(const UnitOfWork&) = delete;
 
-  /// The aggregate, owned by the unit. AggregateNotFound if it has no events; UsageError if this
-  /// unit appended to its stream.
+  /// The aggregate, owned by the unit and valid as long as that. AggregateNotFound if it has no
+  /// events; UsageError if this unit appended to its stream.
   template <Aggregate A>
   A& load(const Id<A>& id) {
     A* const found = find(id);
@@ -97,8 +98,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   void in_transaction(std::function<void(Transaction&)> work);
 
   /// Commits everything, or nothing and throws; on an open transaction nothing of the unit stays in
-  /// that. Afterwards the unit is as new: what it loaded is no longer valid. After a CommitInDoubt
-  /// what it would have changed can't be used.
+  /// that. Afterwards the unit is as new, and loads everything again. What it had loaded can be
+  /// looked at until the unit is destroyed, as it was saved: `record` is a UsageError. After a
+  /// CommitInDoubt what it would have changed can't be used.
   AppendResult commit(const SaveOptions& options = {});
 
  private:
@@ -109,9 +111,12 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual StreamVersion version() const = 0;
     virtual std::size_t recorded() const = 0;
     virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
-    virtual void take_snapshot_if_due(EventLog& log, StreamVersion version,
-                                      const AppendResult& result) noexcept = 0;
+    /// What it recorded was appended, which made it version `after`.
+    virtual void note_commit(EventLog& log, const StreamAppend& append, StreamVersion after,
+                             const AppendResult& result) noexcept = 0;
     virtual void set_in_doubt() noexcept = 0;
+    /// The unit is done with it.
+    virtual void close() noexcept = 0;
 
     const std::type_info& type;
     /// How many of its changes the commit appends.
@@ -135,13 +140,24 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
       }
       detail::encode_changes(encoder, unsaved.changes);
     }
-    void take_snapshot_if_due(EventLog& log, StreamVersion version,
-                              const AppendResult& result) noexcept override {
-      const StreamVersion before{version.value() - static_cast<std::int64_t>(encoded)};
-      detail::Snapshots<A>::after_save(log, aggregate, encoded, before, version, result);
+    void note_commit(EventLog& log, const StreamAppend& append, StreamVersion after,
+                     const AppendResult& result) noexcept override {
+      try {
+        const StreamVersion before = aggregate.version();
+        detail::note_save(log, aggregate, append, before, after, result);
+        if (!aggregate.changes().empty()) {
+          detail::log_lost_changes(log.conventions(), aggregate.stream());
+        }
+        detail::Snapshots<A>::after_save(log, aggregate, before, after, result);
+      } catch (const std::exception&) {
+        // It can't be used, and says so.
+      }
     }
     void set_in_doubt() noexcept override {
       detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
+    }
+    void close() noexcept override {
+      detail::AggregateAccess::close(aggregate, detail::Closed::committed);
     }
 
     A aggregate;
@@ -181,11 +197,18 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
+  /// Everything was committed: the unit is as new.
+  void begin_anew() noexcept;
+  std::span<const std::unique_ptr<Tracked>> open() const noexcept {
+    return std::span{tracked_}.subspan(committed_);
+  }
   Tracked* find_any(const StreamId& stream) const noexcept;
   detail::EventEncoder& loose_stream(const StreamId& stream, ExpectedVersion expected);
 
   EventLog& log_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
+  /// So many of them were committed before, and are only kept.
+  std::size_t committed_ = 0;
   std::vector<std::unique_ptr<LooseStream>> loose_;
   std::unordered_map<StreamId, Entry> by_stream_;
   std::vector<std::function<void(Transaction&)>> work_;
