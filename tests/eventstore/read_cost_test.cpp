@@ -60,6 +60,23 @@ TEST(ReadCost, OfARareStreamIsThatOfItsEvents) {
   expect_independent_of_other_events({.streams = {"rare-1"}, .direction = Direction::backward});
 }
 
+TEST(ReadCost, OfAStreamUpToASequenceIsThatOfItsEventsByThen) {
+  const auto steps = [](std::size_t later) {
+    const test::TempDir dir = test::TempDir::in_memory();
+    auto store = test::open_store(dir.file("shop.db"));
+    test::append(*store, "order-1", 300);
+    test::append(*store, "order-1", later);
+    const StreamQuery by_then{.up_to = GlobalSequence{300}};
+    const auto id = StreamId::parse("order-1");
+    lines(store->read_stream(id, by_then));
+    return steps_of(*store,
+                    [&] { EXPECT_EQ(lines(store->read_stream(id, by_then)).size(), 300u); });
+  };
+
+  // It may look at one page of what came later.
+  EXPECT_LE(steps(few), steps(2000) + steps(0) / 10);
+}
+
 TEST(ReadCost, OfARareTypeIsThatOfItsBlocks) {
   expect_independent_of_other_events({.event_types = {"rare"}});
   expect_independent_of_other_events({.event_types = {"rare"}, .direction = Direction::backward});

@@ -77,7 +77,7 @@ class StreamCursor final : public Cursor {
     Query query = connection.query(forward ? sql::read_stream : sql::read_stream_backward);
     query.bind(1, stream_.name())
         .bind(2, query_.from.value())
-        .bind(3, query_.to.value())
+        .bind(3, forward ? last_of_page(wanted) : query_.to.value())
         .bind(4, query_.up_to.value())
         .bind(5, wanted);
     EventRows reader = rows(connection);
@@ -94,6 +94,15 @@ class StreamCursor final : public Cursor {
     if (page_.empty()) return;
     (forward ? query_.from : query_.to) = StreamVersion{succession_.next};
     done_ = done_ || succession_.next == 0;
+  }
+
+  /// Versions have no gaps, so that a page of events lies in as many versions. Up to a sequence the
+  /// query needn't look at all later events of the stream.
+  std::int64_t last_of_page(std::int64_t rows) const noexcept {
+    const std::int64_t from = query_.from.value();
+    const std::int64_t to = query_.to.value();
+    const bool is_bounded = query_.up_to != GlobalSequence::max();
+    return is_bounded && to - from >= rows ? from + rows - 1 : to;
   }
 
   const StreamId stream_;
