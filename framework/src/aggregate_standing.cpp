@@ -65,8 +65,20 @@ Settled AggregateStanding::settled(const StreamId& stream, StreamVersion before)
   return settled;
 }
 
+void AggregateStanding::join_last() noexcept {
+  if (marks_.empty()) return;
+  Mark& last = marks_.back();
+  last.outcome = TransactionOutcome::decisive(std::move(last.outcome));
+  if (marks_.size() < 2 || last.saved.changes == 0) return;
+  Mark& before = marks_[marks_.size() - 2];
+  if (before.saved.changes == 0 || before.outcome != last.outcome) return;
+  before.saved = last.saved;
+  marks_.pop_back();
+}
+
 void AggregateStanding::mark_saved(std::shared_ptr<const TransactionOutcome> outcome,
                                    std::size_t count, StreamVersion version) {
+  join_last();
   const std::size_t before = marks_.empty() ? 0 : marks_.back().saved.changes;
   const Saved saved{before + count, version};
   if (before > 0 && marks_.back().outcome == outcome) {

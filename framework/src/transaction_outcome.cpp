@@ -10,6 +10,15 @@ TransactionOutcome::State TransactionOutcome::state() const noexcept {
   return enclosing_->state();
 }
 
+std::shared_ptr<const TransactionOutcome> TransactionOutcome::decisive(
+    std::shared_ptr<const TransactionOutcome> outcome) noexcept {
+  while (outcome && outcome->enclosing_ &&
+         outcome->own_.load(std::memory_order_acquire) == State::committed) {
+    outcome = outcome->enclosing_;
+  }
+  return outcome;
+}
+
 void TransactionOutcome::settle(State state) noexcept {
   State open = State::open;
   own_.compare_exchange_strong(open, state, std::memory_order_acq_rel);

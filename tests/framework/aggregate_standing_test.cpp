@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <memory>
 #include <utility>
 
@@ -57,6 +58,50 @@ TEST(AggregateStanding, KnowsALoadWhoseTransactionIsRolledBackMeanwhile) {
 
   EXPECT_THAT(message_of<UsageError>([&] { (void)standing.saved(stream, before); }),
               HasSubstr("was loaded inside a transaction that was rolled back"));
+}
+
+/// Saves once in each of so many savepoints, which are released.
+AggregateStanding saved_in_savepoints(const std::shared_ptr<Outcome>& transaction, int count) {
+  AggregateStanding standing;
+  for (int i = 1; i <= count; ++i) {
+    const auto savepoint = std::make_shared<Outcome>(transaction);
+    standing.mark_saved(savepoint, 1, StreamVersion{before.value() + i});
+    EXPECT_EQ(standing.saved(stream, before).changes, static_cast<std::size_t>(i));
+    savepoint->settle(Outcome::State::committed);
+  }
+  return standing;
+}
+
+TEST(AggregateStanding, KnowsManySavesInSavepointsAsOne) {
+  const auto transaction = std::make_shared<Outcome>();
+  constexpr int many = 100'000;
+  const std::clock_t begin = std::clock();
+  const AggregateStanding standing = saved_in_savepoints(transaction, many);
+
+  // Looking at all of them each time takes minutes.
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, 30);
+  transaction->settle(Outcome::State::committed);
+  EXPECT_EQ(standing.settled(stream, before).committed.version,
+            (StreamVersion{before.value() + many}));
+}
+
+TEST(AggregateStanding, LosesAllSavesInReleasedSavepointsWithTheirTransaction) {
+  const auto transaction = std::make_shared<Outcome>();
+  const AggregateStanding standing = saved_in_savepoints(transaction, 3);
+  transaction->settle(Outcome::State::rolled_back);
+
+  EXPECT_EQ(standing.saved(stream, before).changes, 0U);
+  EXPECT_EQ(standing.saved(stream, before).version, before);
+}
+
+TEST(AggregateStanding, LosesTheSaveInASavepointThatIsRolledBackAlone) {
+  const auto transaction = std::make_shared<Outcome>();
+  AggregateStanding standing = saved_in_savepoints(transaction, 2);
+  const auto savepoint = std::make_shared<Outcome>(transaction);
+  standing.mark_saved(savepoint, 1, StreamVersion{before.value() + 3});
+  savepoint->settle(Outcome::State::rolled_back);
+
+  EXPECT_EQ(standing.saved(stream, before).changes, 2U);
 }
 
 }  // namespace

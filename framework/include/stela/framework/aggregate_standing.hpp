@@ -87,6 +87,9 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
     bool has_gone(TransactionOutcome::State state, const StreamId& stream) const;
   };
 
+  /// Of many saves, each in a savepoint of its own that was released, one mark is left.
+  void join_last() noexcept;
+
   std::vector<Mark> marks_;
   Trouble trouble_ = Trouble::none;
 };

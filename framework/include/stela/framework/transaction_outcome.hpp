@@ -27,6 +27,11 @@ class STELA_FRAMEWORK_EXPORT TransactionOutcome {
   /// Never `open` again once it isn't.
   State state() const noexcept;
 
+  /// What whoever depends on `outcome` depends on now: a savepoint that was released left that to
+  /// what encloses it.
+  static std::shared_ptr<const TransactionOutcome> decisive(
+      std::shared_ptr<const TransactionOutcome> outcome) noexcept;
+
   /// How it ended; for a savepoint, `committed` means that it was released. Only the first counts.
   void settle(State state) noexcept;
 
