@@ -5,6 +5,8 @@
 #include "sqlite/failure.hpp"
 #include "sqlite/read_model.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 #include <string>
 
@@ -18,22 +20,48 @@ namespace {
   sqlite::fail(database, code, '"' + std::string{sql} + '"');
 }
 
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+};
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+/// Null if there is nothing but blanks and comments. `rest` is what follows the statement.
+Statement prepare(sqlite3* database, std::string_view sql, const char*& rest) {
+  sqlite3_stmt* raw = nullptr;
+  const int code =
+      sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &raw, &rest);
+  Statement statement{raw};
+  if (code != SQLITE_OK) fail(database, code, sql);
+  return statement;
+}
+
+/// One that is asked as a table (SELECT … FROM pragma_table_info('orders')) changes nothing.
+bool is_pragma(std::string_view sql) {
+  constexpr std::string_view pragma = "PRAGMA";
+  const std::string_view word = projections::first_word(sql);
+  return std::equal(word.begin(), word.end(), pragma.begin(), pragma.end(), [](char a, char b) {
+    return std::toupper(static_cast<unsigned char>(a)) == b;
+  });
+}
+
 }  // namespace
 
 Rows ModelReader::run(std::string_view sql, std::span<const SqlValue> values) {
   Rows rows;
   store_.core().reading().read([&](sqlite::Connection& connection) {
     sqlite3* const database = connection.handle();
-    sqlite3_stmt* raw = nullptr;
-    const int prepared =
-        sqlite3_prepare_v2(database, sql.data(), static_cast<int>(sql.size()), &raw, nullptr);
-    const std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)> statement{raw, sqlite3_finalize};
-    if (prepared != SQLITE_OK) fail(database, prepared, sql);
-    // What gives no columns begins a transaction, or changes the connection.
-    if (raw == nullptr || sqlite3_stmt_readonly(raw) == 0 || sqlite3_column_count(raw) == 0) {
+    const char* rest = sql.data();
+    const Statement statement = prepare(database, sql, rest);
+    // What gives no columns begins a transaction, or changes the connection, as a PRAGMA may.
+    if (!statement || sqlite3_stmt_readonly(statement.get()) == 0 ||
+        sqlite3_column_count(statement.get()) == 0 || is_pragma(sql)) {
       throw UsageError{"\"" + std::string{sql} +
                        "\" doesn't only read; read models are written by their projectors"};
     }
+    if (prepare(database, sql.substr(static_cast<std::size_t>(rest - sql.data())), rest)) {
+      throw UsageError{"\"" + std::string{sql} + "\" isn't one statement; run one at a time"};
+    }
+    sqlite3_stmt* const raw = statement.get();
     projections::bind_all(database, raw, values);
     const int code = projections::run_all(raw, &rows);
     if (code != SQLITE_DONE) fail(database, code, sql);

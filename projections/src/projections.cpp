@@ -21,6 +21,9 @@ using sqlite::Connection;
 
 namespace {
 
+/// For ever; the largest number of milliseconds is more than a clock can hold.
+constexpr std::chrono::milliseconds longest_wait = std::chrono::hours{24 * 365 * 100};
+
 void check(const ProjectorOptions& options) {
   if (options.max_attempts < 1) throw UsageError{"max_attempts is less than 1"};
   if (options.retry_backoff.count() < 0 || options.retry_backoff_max < options.retry_backoff) {
@@ -122,7 +125,8 @@ bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
                            std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
   sqlite::CommitWatch watch{store_};
-  const auto deadline = steady_clock::now() + timeout;
+  const auto deadline =
+      steady_clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, longest_wait);
   // A database in memory has no log to watch, and a checkpoint that moves is no commit of events.
   const auto longest_nap = std::chrono::milliseconds{store_.path().empty() ? 1 : 50};
   for (;;) {

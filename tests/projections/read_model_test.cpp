@@ -135,8 +135,26 @@ TEST(ModelReader, ReadsOnly) {
     EXPECT_THAT(test::message_of<UsageError>([&] { reader.query(sql); }),
                 HasSubstr("doesn't only read"));
   }
+  for (const char* const sql :
+       {"PRAGMA cache_size = 1", " /* ; */ pragma locking_mode(EXCLUSIVE)"}) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { reader.query(sql); }),
+                HasSubstr("doesn't only read"));
+  }
+  EXPECT_GT(reader.query("SELECT * FROM pragma_table_info('projections')").size(), 1U);
   EXPECT_THAT(test::message_of<UsageError>([&] { reader.query("SELECT missing"); }),
               HasSubstr("no such column: missing"));
+}
+
+TEST(ModelReader, RunsOneStatementAtATime) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  ModelReader reader{store};
+
+  for (const char* const sql : {"SELECT 1; DELETE FROM events", "SELECT 1; SELECT 2"}) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { reader.query(sql); }),
+                HasSubstr("isn't one statement"));
+  }
+  EXPECT_EQ(reader.value<int>("SELECT 1; -- and no more"), 1);
 }
 
 /// What somebody did to the tables behind Stela's back.

@@ -126,6 +126,17 @@ TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
               Contains(::testing::StartsWith("warning projection.store_trouble worker=")));
 }
 
+TEST(Runner, IsWaitedForWithoutALimit) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  const std::jthread catching_up{[&] { Runner{projections}.catch_up(); }};
+
+  EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{1}, std::chrono::milliseconds::max()));
+  EXPECT_TRUE(projections.wait_for("totals", GlobalSequence{1}, std::chrono::milliseconds::min()));
+}
+
 TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};

@@ -104,6 +104,14 @@ bool is_store_failure(int code) noexcept {
 
 }  // namespace
 
+std::string_view first_word(std::string_view sql) noexcept {
+  std::size_t begin = 0;
+  while (begin < sql.size() && !is_name_character(sql[begin])) begin = end_of_piece(sql, begin);
+  std::size_t end = begin;
+  while (end < sql.size() && is_name_character(sql[end])) ++end;
+  return sql.substr(begin, end - begin);
+}
+
 std::string with_table_names(std::string_view sql, std::string_view prefix) {
   std::string text;
   for (std::size_t at = 0; at < sql.size();) {

@@ -72,6 +72,8 @@ class SqliteReadModel final : public ReadModel {
 void bind_all(sqlite3* database, sqlite3_stmt* statement, std::span<const SqlValue> values);
 /// Steps to the end; the rows go to `rows` unless it is null. SQLite's code.
 int run_all(sqlite3_stmt* statement, Rows* rows);
+/// The first of a statement, behind blanks and comments.
+std::string_view first_word(std::string_view sql) noexcept;
 /// Writes {name} as "<prefix>name", but for what stands in quotes or comments.
 std::string with_table_names(std::string_view sql, std::string_view prefix);
 

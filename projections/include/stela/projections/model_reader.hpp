@@ -20,7 +20,7 @@ class STELA_PROJECTIONS_EXPORT ModelReader {
   /// `store` must outlive the reader.
   explicit ModelReader(sqlite::Store& store) noexcept : store_{store} {}
 
-  /// UsageError for wrong SQL, and for a statement that writes.
+  /// UsageError for wrong SQL, for more than one statement, for one that writes and for a PRAGMA.
   template <class... Args>
   Rows query(std::string_view sql, const Args&... args) {
     return run(sql, std::array<SqlValue, sizeof...(args)>{detail::to_sql(args)...});
