@@ -268,6 +268,25 @@ TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindACallersCommit) {
   EXPECT_THAT(orders(), ElementsAre("1|100"));
 }
 
+TEST_F(CallerTransaction, LeavesNoSettingBehindThatStopsTheStoreOrItsGuards) {
+  store->transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    sql(transaction)
+        .run(
+            "PRAGMA ignore_check_constraints = ON; PRAGMA recursive_triggers = OFF; "
+            "PRAGMA writable_schema = ON; PRAGMA query_only = ON");
+  });
+  append(*store, "order-1");
+
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 order-1@2 noted {}"));
+  store->transact([&](Transaction& transaction) {
+    test::RawSqlite user = sql(transaction);
+    EXPECT_EQ(user.integer("PRAGMA ignore_check_constraints"), 0);
+    EXPECT_EQ(user.integer("PRAGMA recursive_triggers"), 1);
+    EXPECT_EQ(user.integer("PRAGMA writable_schema"), 0);
+  });
+}
+
 TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBackAndBeginsAnother) {
   EXPECT_THAT(error_of([&](Transaction& transaction) {
                 sql(transaction).run("ROLLBACK; BEGIN; INSERT INTO orders VALUES ('1', 100)");

@@ -81,6 +81,12 @@ std::string_view Query::blob(int column) const {
 
 namespace {
 
+/// What SQL can switch off that guards what is stored, and what it can switch on that stops us.
+/// REPLACE deletes what is in its way, and must meet the triggers that forbid it.
+constexpr const char* own_settings =
+    "PRAGMA recursive_triggers = ON; PRAGMA ignore_check_constraints = OFF; "
+    "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF";
+
 /// A path as SQLite's URI, whatever it contains.
 std::string immutable_uri(const std::string& path) {
   std::string uri = "file:";
@@ -115,11 +121,14 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
-  // REPLACE deletes what is in its way, and must meet the triggers that forbid it.
-  execute("PRAGMA recursive_triggers = ON");
+  execute(own_settings);
   if (!options.immutable) return;
   immutable_ = trace();
   if (immutable_->log_size > 0) refuse_changed();
+}
+
+void Connection::take_back() noexcept {
+  sqlite3_exec(handle(), own_settings, nullptr, nullptr, nullptr);
 }
 
 Connection::~Connection() {

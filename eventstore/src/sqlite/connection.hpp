@@ -98,6 +98,8 @@ class STELA_EVENTSTORE_EXPORT Connection {
     return owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0;
   }
   sqlite3* handle() const noexcept { return database_.get(); }
+  /// From whoever was lent the handle: what SQL can set on it is as it was.
+  void take_back() noexcept;
 
   /// Takes the log to the disk as it is, without waiting for whoever writes. StoreFailed if the
   /// disk fails.

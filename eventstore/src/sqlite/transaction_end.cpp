@@ -12,11 +12,12 @@ void TransactionEnd::watch(sqlite3* connection) noexcept {
   sqlite3_rollback_hook(connection, &on_roll_back, &over_);
 }
 
-void TransactionEnd::let_go(sqlite3* connection) noexcept {
-  if (!std::exchange(watching_, false)) return;
+bool TransactionEnd::let_go(sqlite3* connection) noexcept {
+  if (!std::exchange(watching_, false)) return false;
   sqlite3_commit_hook(connection, nullptr, nullptr);
   sqlite3_rollback_hook(connection, nullptr, nullptr);
   over_ = false;
+  return true;
 }
 
 int TransactionEnd::on_commit(void* over) noexcept {

@@ -13,8 +13,8 @@ class TransactionEnd {
  public:
   /// From here on; does nothing while it watches.
   void watch(sqlite3* connection) noexcept;
-  /// For the end of the transaction.
-  void let_go(sqlite3* connection) noexcept;
+  /// For the end of the transaction. True if it watched.
+  bool let_go(sqlite3* connection) noexcept;
 
   bool is_over() const noexcept { return over_; }
 

@@ -264,8 +264,9 @@ void Writer::check_transaction() {
 void Writer::end_distrust() noexcept {
   if (!owner_.is_this() || !std::exchange(distrusted_, false)) return;
   known_ = false;
-  lent_.let_go(connection_->handle());
+  const bool was_lent = lent_.let_go(connection_->handle());
   end_left_running(connection_->handle());
+  if (was_lent) connection_->take_back();
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
