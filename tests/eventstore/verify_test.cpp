@@ -302,8 +302,8 @@ TEST_F(Verify, FindsNothingOnceItsAdviceIsFollowed) {
       "CREATE TEMP TABLE roots AS SELECT name, rootpage FROM sqlite_schema"
       "  WHERE name IN ('sqlite_autoindex_scratch_1', 'sqlite_autoindex_events_1');"
       "PRAGMA writable_schema = ON;"
-      "UPDATE sqlite_schema SET rootpage ="
-      "  (SELECT r.rootpage FROM temp.roots AS r WHERE r.name <> sqlite_schema.name)"
+      "UPDATE sqlite_schema AS s SET rootpage ="
+      "  (SELECT r.rootpage FROM temp.roots AS r WHERE r.name <> s.name)"
       "  WHERE name IN (SELECT name FROM temp.roots)";
   EXPECT_THAT(problems_behind(swap), Not(IsEmpty()));
   EXPECT_THAT(advice(), Contains(HasSubstr("rebuild their index with REINDEX")));
