@@ -2,7 +2,12 @@
 
 #include "chaos/ledger.hpp"
 #include "chaos/roles.hpp"
+#include "nats/jetstream.hpp"
 #include "support/raw_sqlite.hpp"
+
+#include <stela/nats/inbox.hpp>
+#include <stela/nats/stream_reader.hpp>
+#include <stela/outbox/operations.hpp>
 
 #include <filesystem>
 #include <map>
@@ -27,7 +32,10 @@ struct Event {
 
 class Check {
  public:
-  Check(const Settings& settings, test::JetStream& broker) : settings_{settings}, broker_{broker} {}
+  Check(const Settings& settings, const std::string& url, const std::vector<Deletion>& deletions)
+      : settings_{settings}, url_{url}, broker_{url} {
+    for (const Deletion& each : deletions) deleted_.insert(each.event);
+  }
 
   Findings run() {
     read_store();
@@ -36,6 +44,7 @@ class Check {
     check_completeness();
     check_rows();
     check_effects();
+    check_deletions();
     return std::move(findings_);
   }
 
@@ -96,9 +105,14 @@ class Check {
     return tickets;
   }
 
+  /// As its leader has them. A consumer may be on a server that hasn't caught up.
+  std::vector<test::RawMessage> messages_in(const std::string& stream) {
+    return settings_.servers > 1 ? broker_.messages(stream) : broker_.drain(stream);
+  }
+
   void check_stream(const std::string& stream) {
     std::int64_t last = 0;
-    for (const test::RawMessage& message : broker_.drain(stream)) {
+    for (const test::RawMessage& message : messages_in(stream)) {
       const std::int64_t sequence = std::stoll(message.headers.at("Stela-Sequence"));
       const std::string where = stream + " at " + std::to_string(message.sequence) + ": event " +
                                 std::to_string(sequence);
@@ -139,7 +153,7 @@ class Check {
     findings_.published = static_cast<std::int64_t>(published_.size());
     for (std::size_t i = 0; i < events_.size(); ++i) {
       const auto sequence = static_cast<std::int64_t>(i) + 1;
-      if (events_[i].publishes && !published_.contains(sequence)) {
+      if (events_[i].publishes && !published_.contains(sequence) && !deleted_.contains(sequence)) {
         violate("an event isn't in its stream", std::to_string(sequence));
       }
     }
@@ -183,17 +197,62 @@ class Check {
                 "SELECT stream, before, version FROM (SELECT stream, version, lag(version) OVER "
                 "(PARTITION BY stream ORDER BY entry) AS before FROM effects) "
                 "WHERE version <= before");
-    expect_none("a consumer saw a gap", "SELECT stream, after, missing FROM inbox_gaps");
+    if (deleted_.empty()) {
+      expect_none("a consumer saw a gap", "SELECT stream, after, missing FROM inbox_gaps");
+    }
     expect_none("a dead letter", "SELECT broker_stream, error FROM inbox_dead_letters");
-    std::set<std::string> seen;
-    for (const std::string& id : effects.rows("SELECT id FROM effects")) seen.insert(id);
-    for (const Event& event : events_) {
-      if (event.publishes && !seen.contains(event.id)) violate("an effect is missing", event.id);
+    for (const std::string& id : effects.rows("SELECT id FROM effects")) handled_.insert(id);
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      if (!events_[i].publishes || deleted_.contains(static_cast<std::int64_t>(i) + 1)) continue;
+      if (!handled_.contains(events_[i].id)) violate("an effect is missing", events_[i].id);
     }
   }
 
+  void check_deletions() {
+    if (deleted_.empty()) return;
+    auto shop = open_shop(settings_);
+    nats::StreamReader reader{publisher_options(settings_, url_)};
+    const Compared compared =
+        OutboxOperations{shop}.compare(reader, GlobalSequence{1}, Mode::dry_run);
+    std::vector<std::int64_t> missed;
+    for (const GlobalSequence each : compared.examples) missed.push_back(each.value());
+    for (const std::string& flaw : flaws_of_deletions(outcomes(), gaps(), missed)) {
+      violate("a deletion", flaw);
+    }
+  }
+
+  std::vector<Outcome> outcomes() const {
+    std::vector<Outcome> outcomes;
+    for (std::size_t i = 0; i < events_.size(); ++i) {
+      const auto sequence = static_cast<std::int64_t>(i) + 1;
+      const Event& event = events_[i];
+      if (!event.publishes) continue;
+      outcomes.push_back({.event = sequence,
+                          .stream = event.stream,
+                          .version = event.version,
+                          .is_deleted = deleted_.contains(sequence),
+                          .is_at_broker = published_.contains(sequence),
+                          .has_effect = handled_.contains(event.id)});
+    }
+    return outcomes;
+  }
+
+  std::vector<NotedGap> gaps() const {
+    auto store = sqlite::open(settings_.effects());
+    std::vector<NotedGap> gaps;
+    for (const nats::Gap& gap : nats::Inbox{store}.gaps({.limit = 10'000})) {
+      gaps.push_back({gap.stream, gap.after.value(), gap.missing.value()});
+    }
+    return gaps;
+  }
+
   const Settings& settings_;
-  test::JetStream& broker_;
+  const std::string url_;
+  test::JetStream broker_;
+  /// By their sequences.
+  std::set<std::int64_t> deleted_;
+  /// By their ids.
+  std::set<std::string> handled_;
   Findings findings_;
   std::map<std::string, std::size_t> kinds_;
   std::string store_id_;
@@ -205,8 +264,9 @@ class Check {
 
 }  // namespace
 
-Findings check(const Settings& settings, test::JetStream& broker) {
-  return Check{settings, broker}.run();
+Findings check(const Settings& settings, const std::string& url,
+               const std::vector<Deletion>& deletions) {
+  return Check{settings, url, deletions}.run();
 }
 
 }  // namespace stela::chaos

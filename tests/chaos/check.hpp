@@ -1,8 +1,8 @@
 // What must hold when everything has drained.
 #pragma once
 
+#include "chaos/deletions.hpp"
 #include "chaos/settings.hpp"
-#include "nats/jetstream.hpp"
 
 #include <cstdint>
 #include <string>
@@ -22,7 +22,8 @@ struct Findings {
   std::vector<std::string> violations;
 };
 
-/// Reads the databases, the ledgers and the streams, and compares them.
-Findings check(const Settings& settings, test::JetStream& broker);
+/// Reads the databases, the ledgers and the streams of the broker at `url`, and compares them.
+Findings check(const Settings& settings, const std::string& url,
+               const std::vector<Deletion>& deletions);
 
 }  // namespace stela::chaos

@@ -14,6 +14,8 @@ struct Fault {
   int weight;
   /// Does the harm, and sees to it that it is undone. What can't be done now isn't done.
   void (*strike)(World& world);
+  /// Null, or whether the world of a seed has it.
+  bool (*is_in)(const Settings& settings) = nullptr;
 };
 
 std::vector<Fault> process_faults();

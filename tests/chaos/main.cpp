@@ -1,12 +1,13 @@
 // Chaos: real processes, real files, a real nats-server and a bad network, from one seed.
 //
-// stela_chaos [--seconds N] [--seed S] [--kinds K,K,…] [--mutant NAME] [--folder F]
+// stela_chaos [--seconds N] [--seed S] [--kinds K,K,…] [--servers N] [--mutant NAME] [--folder F]
 //
 // One JSON line of result. Exit 0 if everything holds; 1 if not: then the folder is kept, with the
 // fault log, the databases and what stands in the streams. With a mutant it is the other way round.
 #include "chaos/check.hpp"
 #include "chaos/orchestra.hpp"
 #include "chaos/roles.hpp"
+#include "nats/jetstream.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 #include "support/termination.hpp"
@@ -37,7 +38,7 @@ Options parse(int argc, char** argv) {
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   for (const auto& [name, value] : options) {
     static const std::string known[] = {"--seconds", "--seed", "--kinds",  "--mutant", "--folder",
-                                        "--role",    "--url",  "--number", "--dies"};
+                                        "--role",    "--url",  "--number", "--dies",   "--servers"};
     if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
       throw UsageError{"there is no option " + name};
     }
@@ -109,12 +110,14 @@ void print(const World& world, const Findings& findings) {
       .add("fence", to_string(settings.fence))
       .add("partitions", settings.partitions)
       .add("resized", settings.resized)
+      .add("servers", settings.servers)
       .add("defaults", settings.defaults)
       .add("latency_ms", settings.latency_ms)
       .add("line_bytes", settings.line_bytes)
       .add("large", settings.large)
       .add("durability", settings.relaxed ? "relaxed" : "full")
       .add("faults", world.faults)
+      .add("deletions", static_cast<std::int64_t>(world.deletions.size()))
       .add("appended", findings.appended)
       .add("acknowledged", findings.acknowledged)
       .add("unanswered", findings.unanswered)
@@ -141,8 +144,9 @@ int orchestrate(Settings settings, const std::string& folder) {
   Orchestra orchestra{settings};
   const bool drained = orchestra.play();
   World& world = orchestra.world();
-  test::JetStream broker{world.server.url()};
-  Findings findings = check(settings, broker);
+  const std::string url = world.broker.url();
+  test::JetStream broker{url};
+  Findings findings = check(settings, url, world.deletions);
   if (drained && findings.violations.empty()) orchestra.play_phase();
   if (!drained) findings.violations.emplace_back("it didn't drain in time");
   for (const std::string& problem : world.problems) findings.violations.push_back(problem);
@@ -167,12 +171,18 @@ int run(int argc, char** argv) {
       Settings::draw(std::stoull(seed), std::stoi(get(options, "--seconds", "120")));
   settings.mutant = mutants::mutant_named(mutant);
   settings.kinds = parse_kinds(get(options, "--kinds", "all"));
+  settings.servers = std::stoi(get(options, "--servers", "1"));
+  if (settings.servers < 1) throw UsageError{"there is a server at least"};
+  if (settings.has_by_name("delete-message")) settings.deletes = settings.fence == Fence::stream;
+  // Else consumers are so patient that a run takes many minutes.
+  if (settings.deletes) settings.defaults = false;
   if (settings.mutant != mutants::Mutant::none) {
     // What it breaks is the fenced chain; in a short run it has to break soon.
     settings.fence = Fence::stream;
     settings.resized = 0;
     settings.partitions = std::min(settings.partitions, 4);
-    settings.defaults = settings.large = false;
+    settings.defaults = settings.large = settings.deletes = false;
+    settings.servers = 1;
     settings.latency_ms = settings.line_bytes = 0;
     // A connection that is to be fast again needs some peace for that.
     settings.fault_ms = settings.mutant == mutants::Mutant::dedup_only ? 1'500 : 250;

@@ -25,6 +25,8 @@ void Members::start(Member& member, const std::vector<std::string>& more) {
                                      "--number",  std::to_string(member.number),
                                      "--seed",    std::to_string(settings_.seed),
                                      "--seconds", std::to_string(settings_.seconds),
+                                     "--kinds",   settings_.kinds_option(),
+                                     "--servers", std::to_string(settings_.servers),
                                      "--mutant",  std::string{to_string(settings_.mutant)}};
   arguments.insert(arguments.end(), more.begin(), more.end());
   member.child =
@@ -54,7 +56,8 @@ void Members::stop(const std::string& role, std::vector<std::string>& problems) 
     if (member.role != role || !member.child || member.away) continue;
     member.away = true;
     const int result = member.child->stop();
-    if (result == 0) continue;
+    // It may have come to its own end first.
+    if (result == 0 || (member.dies && result == 128 + SIGKILL)) continue;
     problems.push_back(role + " was told to stop and ended with " + std::to_string(result));
   }
 }

@@ -22,6 +22,8 @@ constexpr auto longer_with_defaults = 90s;
 /// What waits when the faults end may take so much longer: a slow disk makes a long backlog, and
 /// slower than this nothing may be relayed and handled.
 constexpr std::int64_t least_a_second = 250;
+/// So many times as long as its patience a consumer waits for what the broker says is with another.
+constexpr int most_patience = 10;
 /// A mutant may never drain: that needn't be waited for.
 constexpr auto mutant_drain_limit = 15s;
 /// About what a phase takes: the faults end so much sooner.
@@ -50,7 +52,7 @@ std::string_view favourite_of(mutants::Mutant mutant) {
 std::vector<Fault> weighed(const Settings& settings) {
   std::vector<Fault> weighed;
   for (const Fault& fault : all_faults()) {
-    if (!settings.has(fault.kind)) continue;
+    if (!settings.has(fault.kind) || (fault.is_in && !fault.is_in(settings))) continue;
     weighed.insert(weighed.end(), static_cast<std::size_t>(fault.weight), fault);
   }
   return weighed;
@@ -60,8 +62,11 @@ std::vector<Fault> weighed(const Settings& settings) {
 std::optional<Phase> phase_of(const Settings& settings) {
   std::vector<Phase> phases = all_phases();
   std::erase_if(phases, [&](const Phase& phase) {
-    return !settings.has(phase.kind) || (phase.is_of_copies && settings.fence == Fence::none);
+    return !settings.has(phase.kind) || (phase.is_of_copies && settings.fence == Fence::none) ||
+           (phase.play == fill_broker_disk && settings.servers > 1);
   });
+  // After a phase everything must be at the broker.
+  if (settings.deletes) return std::nullopt;
   if (phases.empty() || settings.mutant != mutants::Mutant::none) return std::nullopt;
   return phases[settings.seed % phases.size()];
 }
@@ -138,10 +143,12 @@ void Orchestra::heal() {
 
 bool Orchestra::drain() {
   const bool is_mutant = settings_.mutant != mutants::Mutant::none;
-  const auto limit = steady_clock::now() +
-                     (is_mutant ? mutant_drain_limit
-                                : drain_limit + std::chrono::seconds{waiting() / least_a_second} +
-                                      (settings_.defaults ? longer_with_defaults : 0s));
+  const auto limit =
+      steady_clock::now() +
+      (is_mutant ? mutant_drain_limit
+                 : drain_limit + std::chrono::seconds{waiting() / least_a_second} +
+                       (settings_.defaults ? longer_with_defaults : 0s) +
+                       (settings_.deletes ? most_patience * settings_.gap_patience() : 0s));
   while (waiting() > 0) {
     if (steady_clock::now() > limit) return false;
     world_.pass(200ms);
@@ -157,7 +164,17 @@ std::int64_t Orchestra::waiting() const {
       number_in(settings_.database(),
                 "SELECT count(*) FROM events JOIN event_kinds USING (kind) WHERE publishes = 1");
   return number_in(settings_.database(), "SELECT count(*) FROM outbox_messages") + published -
-         number_in(settings_.effects(), "SELECT count(*) FROM effects");
+         number_in(settings_.effects(), "SELECT count(*) FROM effects") - deleted_unhandled();
+}
+
+/// Messages that were deleted before they had their effect.
+std::int64_t Orchestra::deleted_unhandled() const {
+  std::string ids;
+  for (const Deletion& each : world_.deletions) {
+    ids += (ids.empty() ? "'" : ",'") + each.event_id + '\'';
+  }
+  return static_cast<std::int64_t>(world_.deletions.size()) -
+         number_in(settings_.effects(), "SELECT count(*) FROM effects WHERE id IN (" + ids + ")");
 }
 
 }  // namespace stela::chaos

@@ -29,6 +29,7 @@ class Orchestra {
   void heal();
   bool drain();
   std::int64_t waiting() const;
+  std::int64_t deleted_unhandled() const;
 
   const Settings& settings_;
   const std::optional<Phase> phase_;

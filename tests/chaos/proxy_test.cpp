@@ -173,5 +173,22 @@ TEST_F(Proxy, PassesWhatIsHeldAtOnceWhenItIsHealed) {
   EXPECT_TRUE(client.hears_pongs(3));
 }
 
+TEST(ProxyOfACluster, GoesToTheNextServerThatTakesAConnection) {
+  NatsServer one;
+  NatsServer other;
+  TcpProxy proxy{{one.port(), other.port()}};
+  const auto server_of_next = [&] {
+    const std::string info = Client{proxy.port()}.hear_until("\r\n");
+    return info.find("\"port\":" + std::to_string(one.port())) != std::string::npos ? 1 : 2;
+  };
+
+  EXPECT_EQ(server_of_next(), 1);
+  EXPECT_EQ(server_of_next(), 2);
+  EXPECT_EQ(server_of_next(), 1);
+  one.kill();
+  EXPECT_EQ(server_of_next(), 2);
+  EXPECT_EQ(server_of_next(), 2);
+}
+
 }  // namespace
 }  // namespace stela::test

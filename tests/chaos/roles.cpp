@@ -90,13 +90,14 @@ OutboxOptions outbox_options(const Settings& settings) {
 }
 
 nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url) {
-  nats::PublisherOptions options{.url = url,
-                                 .prefix = "shop",
-                                 .stream = "SHOP",
-                                 .fence = settings.fence,
-                                 .ensure_stream = true,
-                                 // So short that nothing can rely on it.
-                                 .stream_options = {.duplicate_window = 1s}};
+  nats::PublisherOptions options{
+      .url = url,
+      .prefix = "shop",
+      .stream = "SHOP",
+      .fence = settings.fence,
+      .ensure_stream = true,
+      // So short that nothing can rely on it.
+      .stream_options = {.replicas = settings.servers, .duplicate_window = 1s}};
   if (settings.defaults) return options;
   options.connect_timeout = 500ms;
   options.publish_timeout = 700ms;
@@ -118,7 +119,7 @@ nats::ConsumerOptions consumer_options(const Settings& settings, const Part& par
           .idle_wait = 200ms,
           .retry_backoff = 50ms,
           .retry_backoff_max = 500ms,
-          .gap_patience = 120'000ms};
+          .gap_patience = settings.gap_patience()};
 }
 
 void append(const Settings& settings, const Part& part) {

@@ -23,10 +23,23 @@ Settings Settings::draw(std::uint64_t seed, int seconds) {
   settings.defaults = pick(false, false, true);
   settings.latency_ms = pick(0, 0, 3, 10, 50);
   settings.line_bytes = pick(0, 0, 1'000'000);
-  // One message of a partition is under way at a time: a longer way drains no backlog in time.
-  if (settings.fence == Fence::subject) settings.latency_ms = std::min(settings.latency_ms, 3);
+  // One message of a partition is under way at a time: on slow lines no backlog would drain.
+  if (settings.fence == Fence::subject) settings.latency_ms = settings.line_bytes = 0;
   settings.large = !settings.small_disk && pick(false, true);
+  settings.deletes = settings.fence == Fence::stream && pick(false, false, true);
   return settings;
+}
+
+std::string Settings::kinds_option() const {
+  std::string names;
+  for (const std::string& kind : kinds) names += (names.empty() ? "" : ",") + kind;
+  return names.empty() ? "all" : names;
+}
+
+std::chrono::milliseconds Settings::gap_patience() const {
+  if (defaults) return std::chrono::seconds{60};
+  // What is only late must not be taken for missing, and what is missing must be waited for.
+  return std::chrono::seconds{deletes ? 6 : 120};
 }
 
 std::vector<std::string> Settings::streams() const {

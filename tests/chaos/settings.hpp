@@ -5,6 +5,7 @@
 
 #include <stela/outbox/publisher.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -32,6 +33,10 @@ struct Settings {
   int line_bytes = 0;
   /// Some events have payloads of a quarter of a megabyte.
   bool large = false;
+  /// One nats-server, or a cluster of three with as many copies of each stream.
+  int servers = 1;
+  /// Operators delete messages at the broker.
+  bool deletes = false;
   /// Between two faults, on average.
   int fault_ms = 400;
   mutants::Mutant mutant = mutants::Mutant::none;
@@ -41,7 +46,12 @@ struct Settings {
 
   static Settings draw(std::uint64_t seed, int seconds);
 
+  /// The kinds, as the option --kinds has them.
+  std::string kinds_option() const;
+  /// How long consumers wait for what is missing.
+  std::chrono::milliseconds gap_patience() const;
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
+  bool has_by_name(std::string_view kind) const { return kinds.contains(kind); }
   /// A folder of its own, which may be on a small disk.
   std::string disk() const { return folder + "/disk"; }
   std::string database() const { return disk() + "/shop.db"; }

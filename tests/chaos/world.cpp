@@ -41,9 +41,10 @@ World::World(const Settings& the_settings, bool small_broker_disk)
       random{the_settings.seed},
       disk{small_disk(settings, wants_disk(settings))},
       broker_disk{small_disk(settings, small_broker_disk)},
-      server{broker_disk ? "jetstream { store_dir: \"" + broker_disk->file("") + "\" }" : ""},
-      proxy{server.port()},
-      own_line{server.port()},
+      broker{static_cast<std::size_t>(settings.servers),
+             broker_disk ? "jetstream { store_dir: \"" + broker_disk->file("") + "\" }" : ""},
+      proxy{broker.ports()},
+      own_line{broker.ports()},
       members{the_settings, proxy.url()} {
   pace_lines();
   make_disk();

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "chaos/agenda.hpp"
+#include "chaos/deletions.hpp"
 #include "chaos/members.hpp"
 #include "chaos/settings.hpp"
-#include "support/nats_server.hpp"
+#include "support/nats_cluster.hpp"
 #include "support/small_disk.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -40,16 +41,18 @@ class World {
   /// Null where there is none, or none can be mounted. Made before there are threads.
   const std::unique_ptr<test::SmallDisk> disk;
   const std::unique_ptr<test::SmallDisk> broker_disk;
-  test::NatsServer server;
+  test::NatsCluster broker;
   test::TcpProxy proxy;
   /// One relay's; the others reach the broker when it doesn't.
   test::TcpProxy own_line;
   Members members;
   Agenda agenda;
+  /// A server is dead or stopped, or hasn't caught up since.
   bool is_broker_down = false;
   bool is_disk_full = false;
   /// Late bytes may be under way until then.
   std::chrono::steady_clock::time_point late_until = {};
+  std::vector<Deletion> deletions;
   std::map<std::string, int> by_kind;
   int faults = 0;
   std::vector<std::string> problems;

@@ -115,7 +115,9 @@ std::vector<RawMessage> JetStream::drain(const std::string& stream) {
   std::vector<RawMessage> all;
   while (all.size() < expected) {
     natsMsg* raw = nullptr;
-    require(natsSubscription_NextMsg(&raw, subscription, 10'000), "reading on");
+    require(natsSubscription_NextMsg(&raw, subscription, 10'000),
+            "reading on in " + stream + " behind " + std::to_string(all.size()) + " of " +
+                std::to_string(expected) + " messages");
     const std::unique_ptr<natsMsg, void (*)(natsMsg*)> message{raw, natsMsg_Destroy};
     jsMsgMetaData* meta = nullptr;
     require(natsMsg_GetMetaData(&meta, raw), "reading where a message stands");

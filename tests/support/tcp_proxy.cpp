@@ -86,7 +86,7 @@ struct TcpProxy::Connection {
   Stream answers;
 };
 
-TcpProxy::TcpProxy(int server_port) : server_port_{server_port} {
+TcpProxy::TcpProxy(std::vector<int> server_ports) : server_ports_{std::move(server_ports)} {
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   wake_ = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
   sockaddr_in address = loopback(0);
@@ -177,10 +177,18 @@ void TcpProxy::carry_out(const Order& order) {
   }
 }
 
+int TcpProxy::connect_to_a_server() {
+  for (std::size_t i = 0; i < server_ports_.size(); ++i) {
+    const int server = connect_to(server_ports_[next_server_++ % server_ports_.size()]);
+    if (server >= 0) return server;
+  }
+  return -1;
+}
+
 void TcpProxy::take_connection() {
   const int client = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
   if (client < 0) return;
-  const int server = refuses_ ? -1 : connect_to(server_port_);
+  const int server = refuses_ ? -1 : connect_to_a_server();
   if (server < 0) {
     close(client);
     return;

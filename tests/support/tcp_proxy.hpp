@@ -15,14 +15,16 @@
 
 namespace stela::test {
 
-/// Stands on loopback between clients and one server.
+/// Stands on loopback between clients and one server, or several servers of one cluster: a new
+/// connection goes to the next one that takes it.
 /// Threads: any; it has one of its own.
 class TcpProxy {
  public:
   /// `requests` go to the server, `answers` to its clients.
   enum class Direction : std::uint8_t { requests, answers };
 
-  explicit TcpProxy(int server_port);
+  explicit TcpProxy(int server_port) : TcpProxy{std::vector{server_port}} {}
+  explicit TcpProxy(std::vector<int> server_ports);
   ~TcpProxy();
   TcpProxy(const TcpProxy&) = delete;
   TcpProxy& operator=(const TcpProxy&) = delete;
@@ -88,12 +90,14 @@ class TcpProxy {
   void run();
   void carry_out_orders();
   void take_connection();
+  int connect_to_a_server();
   void pump(Connection& connection);
   void read_from(Stream& stream);
   void take(Stream& stream, std::string bytes);
   void write_due(Stream& stream);
 
-  const int server_port_;
+  const std::vector<int> server_ports_;
+  std::size_t next_server_ = 0;
   int listener_ = -1;
   int wake_ = -1;
   int port_ = 0;

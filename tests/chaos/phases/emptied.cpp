@@ -13,13 +13,16 @@ constexpr int some = 60;
 
 std::string lose_streams(World& world) {
   if (world.once_in(2)) {
-    test::JetStream broker{world.server.url()};
+    test::JetStream broker{world.broker.url()};
     for (const std::string& stream : broker.streams()) broker.delete_stream(stream);
     return "deleted";
   }
-  world.server.kill();
-  std::filesystem::remove_all(world.server.folder() + "/jetstream");
-  world.server.start_again();
+  for (std::size_t i = 0; i < world.broker.size(); ++i) world.broker.server(i).kill();
+  for (std::size_t i = 0; i < world.broker.size(); ++i) {
+    std::filesystem::remove_all(world.broker.server(i).folder() + "/jetstream");
+    world.broker.server(i).start_again();
+  }
+  if (!world.broker.heals()) world.problems.emplace_back("an emptied cluster finds no leader");
   return "its folder was removed";
 }
 

@@ -41,8 +41,8 @@ void fill_broker_disk(World& world) {
 
   world.broker_disk->make_room();
   // It has given JetStream up until then.
-  world.server.kill();
-  world.server.start_again();
+  world.broker.server(0).kill();
+  world.broker.server(0).start_again();
   settle(world, scene);
   scene.stop_relays();
   scene.require_all("a database whose broker was full");

@@ -14,8 +14,6 @@ using namespace std::chrono_literals;
 namespace {
 
 std::chrono::seconds limit_of(const Settings& settings) {
-  // A round trip for each message.
-  if (settings.fence == Fence::subject && settings.latency_ms > 0) return 300s;
   return settings.defaults || settings.line_bytes > 0 ? 120s : 30s;
 }
 
@@ -118,7 +116,7 @@ std::set<std::string> Scene::ids() const {
 
 Contents Scene::contents() const {
   Contents contents;
-  test::JetStream broker{world_.server.url()};
+  test::JetStream broker{world_.broker.url()};
   for (const std::string& stream : broker.streams()) {
     for (test::RawMessage& message : broker.drain(stream)) {
       const bool shares = settings_.fence == Fence::subject;
