@@ -1,6 +1,7 @@
 #include <stela/framework/aggregate_standing.hpp>
 #include <stela/framework/error.hpp>
 
+#include <atomic>
 #include <string>
 #include <string_view>
 
@@ -32,6 +33,11 @@ void check(Trouble trouble, const StreamId& stream) {
 }
 
 }  // namespace
+
+std::uint64_t SaveIdentity::draw() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 bool AggregateStanding::Mark::has_gone(State state, const StreamId& stream) const {
   if (state == State::in_doubt) check(Trouble::commit_in_doubt, stream);

@@ -56,7 +56,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
 
   std::vector<StreamAppend> appends;
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    appends.push_back({changed[i]->stream(), ExpectedVersion::exactly(changed[i]->version()),
+    appends.push_back({changed[i]->stream(), ExpectedVersion::exactly(changed[i]->save.before),
                        encoders[i].events()});
   }
   for (const auto& loose : loose_) {
@@ -64,7 +64,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   }
   for (const auto& tracked : open()) {
     if (!tracked->is_required || tracked->encoded > 0) continue;
-    appends.push_back({tracked->stream(), ExpectedVersion::exactly(tracked->version()), {}});
+    appends.push_back({tracked->stream(), ExpectedVersion::exactly(tracked->save.before), {}});
   }
 
   AppendResult result;

@@ -162,6 +162,7 @@ class AggregateRoot {
   /// Recorded, and not stored for good yet.
   std::vector<Change> changes_;
   detail::AggregateStanding standing_;
+  detail::SaveIdentity saving_;
   detail::Closed closed_ = detail::Closed::no;
 };
 
@@ -198,11 +199,12 @@ consteval bool check_aggregate() {
   return true;
 }
 
-/// What a save has to append, and the version that it expects.
+/// What a save has to append, the version that it expects, and the identity to note it with.
 template <class A>
 struct Unsaved {
   std::span<const typename A::Change> changes;
   StreamVersion version;
+  std::uint64_t identity;
 };
 
 /// How repositories and the test kit reach into an aggregate.
@@ -227,10 +229,16 @@ struct AggregateAccess {
   template <class A>
   static Unsaved<A> begin_save(A& aggregate, bool has_append_id) {
     if (has_append_id && aggregate.standing_.is_in_doubt()) {
-      return {aggregate.changes_, aggregate.version_};
+      return {aggregate.changes_, aggregate.version_, aggregate.saving_.begin()};
     }
     aggregate.settle();
-    return {aggregate.changes(), aggregate.version()};
+    return {aggregate.changes(), aggregate.version(), aggregate.saving_.begin()};
+  }
+  /// False if it isn't any more what a save began with: it was assigned to meanwhile, or another
+  /// save of it has ended.
+  template <class A>
+  static bool is_being_saved(const A& aggregate, std::uint64_t identity) noexcept {
+    return aggregate.saving_.is(identity);
   }
   /// True if it was loaded or saved in a transaction that hadn't ended when its save began.
   template <class A>
@@ -242,6 +250,7 @@ struct AggregateAccess {
   template <class A>
   static void mark_saved(A& aggregate, std::size_t count, StreamVersion version,
                          std::shared_ptr<const TransactionOutcome> outcome) {
+    aggregate.saving_.end();
     aggregate.standing_.set_trouble(Trouble::none);
     if (outcome || !aggregate.standing_.is_settled()) {
       return aggregate.standing_.mark_saved(std::move(outcome), count, version);

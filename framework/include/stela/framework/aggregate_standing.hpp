@@ -40,6 +40,40 @@ enum class Trouble : std::uint8_t {
   half_applied,
 };
 
+/// Tells whether an aggregate is still the one that a save began with: its variable may have been
+/// assigned to meanwhile. A copy has an identity of its own.
+/// Threads: one at a time.
+class SaveIdentity {
+ public:
+  SaveIdentity() = default;
+  SaveIdentity(const SaveIdentity&) noexcept {}
+  SaveIdentity(SaveIdentity&& other) noexcept : number_{std::exchange(other.number_, 0)} {}
+  SaveIdentity& operator=(const SaveIdentity& other) noexcept {
+    if (this != &other) number_ = 0;
+    return *this;
+  }
+  SaveIdentity& operator=(SaveIdentity&& other) noexcept {
+    number_ = std::exchange(other.number_, 0);
+    return *this;
+  }
+  ~SaveIdentity() = default;
+
+  /// The number to ask `is` with when the save has ended. A save inside of another shares it.
+  std::uint64_t begin() noexcept {
+    if (number_ == 0) number_ = draw();
+    return number_;
+  }
+  bool is(std::uint64_t number) const noexcept { return number_ == number; }
+  /// What was saved is noted, once.
+  void end() noexcept { number_ = 0; }
+
+ private:
+  STELA_FRAMEWORK_EXPORT static std::uint64_t draw() noexcept;
+
+  /// 0: no save has begun.
+  std::uint64_t number_ = 0;
+};
+
 /// Marks of loads and saves in transactions that hadn't ended then, oldest first, each with the
 /// outcome that it depends on; one for saves that follow each other with the same. Few aggregates
 /// have any.

@@ -206,12 +206,30 @@ STELA_FRAMEWORK_EXPORT void log_lost_changes(const Conventions& conventions,
 STELA_FRAMEWORK_EXPORT bool are_stored(EventLog& log, const StreamAppend& append,
                                        StreamVersion before, StreamVersion after);
 
-/// After an append of what the aggregate recorded: it is saved, or it isn't what is stored.
+/// A save that has begun.
+struct BegunSave {
+  /// The version that it expects.
+  StreamVersion before = {};
+  /// What the aggregate is known by.
+  std::uint64_t identity = 0;
+};
+
+/// Sets the trouble unless the aggregate was replaced since the save began.
 template <class A>
-void note_save(EventLog& log, A& aggregate, const StreamAppend& append, StreamVersion before,
+void set_trouble(A& aggregate, const BegunSave& save, Trouble trouble) noexcept {
+  if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
+  AggregateAccess::set_trouble(aggregate, trouble);
+}
+
+/// After an append of what the aggregate recorded, which made it version `after`: it is saved, or
+/// it isn't what is stored; and a snapshot is taken if one is due. An aggregate that a listener put
+/// in its place is left alone: nothing of that was saved.
+template <class A>
+void note_save(EventLog& log, A& aggregate, const StreamAppend& append, const BegunSave& save,
                StreamVersion after, const AppendResult& result) {
+  if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
   try {
-    if (result.repeated && !are_stored(log, append, before, after)) {
+    if (result.repeated && !are_stored(log, append, save.before, after)) {
       return AggregateAccess::set_trouble(aggregate, Trouble::append_id_repeated);
     }
     AggregateAccess::mark_saved(aggregate, append.events.size(), after,
@@ -220,6 +238,7 @@ void note_save(EventLog& log, A& aggregate, const StreamAppend& append, StreamVe
     AggregateAccess::set_trouble(aggregate, Trouble::not_noted);
     throw;
   }
+  Snapshots<A>::after_save(log, aggregate, save.before, after, result);
 }
 
 }  // namespace detail
@@ -260,7 +279,9 @@ class Repository {
   /// id that was used before, the stored events can't be read) leaves the events stored and the
   /// aggregate unusable: load it again. Inside a transaction the aggregate follows that.
   ///
-  /// What a listener records on the aggregate while it is being saved is unsaved afterwards.
+  /// What a listener records on the aggregate while it is being saved is unsaved afterwards. A
+  /// listener may assign to it too, `load` for instance: it then stays what it was given. It must
+  /// not end meanwhile.
   ///
   /// UsageError if it was loaded or saved in a transaction that hasn't ended, and this isn't inside
   /// one: others may take its versions if that is rolled back.
@@ -272,20 +293,20 @@ class Repository {
     const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
     if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
     detail::check_is_not_open_elsewhere(*log_, aggregate);
-    detail::EventEncoder encoder{log_->conventions(), aggregate.stream()};
+    const detail::BegunSave begun{unsaved.version, unsaved.identity};
+    // A copy: a listener may replace the aggregate.
+    const StreamId stream = aggregate.stream();
+    detail::EventEncoder encoder{log_->conventions(), stream};
     detail::encode_changes(encoder, unsaved.changes);
-    const StreamAppend append{aggregate.stream(), ExpectedVersion::exactly(unsaved.version),
-                              encoder.events()};
+    const StreamAppend append{stream, ExpectedVersion::exactly(begun.before), encoder.events()};
     AppendResult result;
     try {
       result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
     } catch (const CommitInDoubt&) {
-      detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
+      detail::set_trouble(aggregate, begun, detail::Trouble::commit_in_doubt);
       throw;
     }
-    const StreamVersion after = result.versions.front();
-    detail::note_save(*log_, aggregate, append, unsaved.version, after, result);
-    detail::Snapshots<A>::after_save(*log_, aggregate, unsaved.version, after, result);
+    detail::note_save(*log_, aggregate, append, begun, result.versions.front(), result);
     return result;
   }
 

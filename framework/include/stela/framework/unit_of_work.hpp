@@ -108,7 +108,6 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     explicit Tracked(const std::type_info& the_type) noexcept : type{the_type} {}
     virtual ~Tracked() = default;
     virtual const StreamId& stream() const noexcept = 0;
-    virtual StreamVersion version() const = 0;
     virtual std::size_t recorded() const = 0;
     virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
     /// What it recorded was appended, which made it version `after`.
@@ -119,6 +118,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual void close() noexcept = 0;
 
     const std::type_info& type;
+    detail::BegunSave save = {};
     /// How many of its changes the commit appends.
     std::size_t encoded = 0;
     /// The commit checks its version even if it appends nothing.
@@ -131,30 +131,28 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
         : Tracked{typeid(A)}, aggregate{std::move(the_aggregate)} {}
 
     const StreamId& stream() const noexcept override { return aggregate.stream(); }
-    StreamVersion version() const override { return aggregate.version(); }
     std::size_t recorded() const override { return aggregate.changes().size(); }
     void encode(EventLog& log, detail::EventEncoder& encoder) override {
       const auto unsaved = detail::AggregateAccess::begin_save(aggregate, false);
       if (!unsaved.changes.empty() || is_required) {
         detail::check_is_not_open_elsewhere(log, aggregate);
       }
+      save = {unsaved.version, unsaved.identity};
       detail::encode_changes(encoder, unsaved.changes);
     }
     void note_commit(EventLog& log, const StreamAppend& append, StreamVersion after,
                      const AppendResult& result) noexcept override {
       try {
-        const StreamVersion before = aggregate.version();
-        detail::note_save(log, aggregate, append, before, after, result);
+        detail::note_save(log, aggregate, append, save, after, result);
         if (!aggregate.changes().empty()) {
           detail::log_lost_changes(log.conventions(), aggregate.stream());
         }
-        detail::Snapshots<A>::after_save(log, aggregate, before, after, result);
       } catch (const std::exception&) {
         // It can't be used, and says so.
       }
     }
     void set_in_doubt() noexcept override {
-      detail::AggregateAccess::set_trouble(aggregate, detail::Trouble::commit_in_doubt);
+      detail::set_trouble(aggregate, save, detail::Trouble::commit_in_doubt);
     }
     void close() noexcept override {
       detail::AggregateAccess::close(aggregate, detail::Closed::committed);
