@@ -10,6 +10,9 @@ void refuse_recording(const StreamId& stream, Closed closed) {
   std::string why = "inside a replay; a handler that is replayed only projects";
   if (closed == Closed::historical) {
     why = "though it was loaded as of an earlier moment; load it without one";
+  } else if (closed == Closed::committing) {
+    why =
+        "while its unit of work is being committed; record it before, or load it again afterwards";
   } else if (closed == Closed::committed) {
     why = "after its unit of work was committed, which nobody would save; load it again";
   }

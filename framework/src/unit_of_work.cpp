@@ -13,6 +13,25 @@ struct UnitOfWork::LooseStream {
   detail::EventEncoder encoder;
 };
 
+/// While it lives, nothing can be added to the unit or recorded on its aggregates.
+class UnitOfWork::Committing {
+ public:
+  explicit Committing(UnitOfWork& unit) : unit_{unit} {
+    unit.check_is_not_committing();
+    unit.is_committing_ = true;
+    for (const auto& tracked : unit.open()) tracked->begin_commit();
+  }
+  ~Committing() {
+    unit_.is_committing_ = false;
+    for (const auto& tracked : unit_.open()) tracked->reopen();
+  }
+  Committing(const Committing&) = delete;
+  Committing& operator=(const Committing&) = delete;
+
+ private:
+  UnitOfWork& unit_;
+};
+
 UnitOfWork::UnitOfWork(EventLog& log) noexcept : log_{log} {}
 UnitOfWork::~UnitOfWork() = default;
 
@@ -38,10 +57,19 @@ detail::EventEncoder& UnitOfWork::loose_stream(const StreamId& stream, ExpectedV
 }
 
 void UnitOfWork::in_transaction(std::function<void(Transaction&)> work) {
+  check_is_not_committing();
   work_.push_back(std::move(work));
 }
 
+void UnitOfWork::check_is_not_committing() const {
+  if (!is_committing_) return;
+  throw UsageError{
+      "a unit of work is committed or added to while it is being committed; do that before, or "
+      "afterwards"};
+}
+
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
+  const Committing committing{*this};
   std::vector<detail::EventEncoder> encoders;
   std::vector<Tracked*> changed;
   encoders.reserve(open().size());

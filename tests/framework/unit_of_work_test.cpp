@@ -289,13 +289,15 @@ TEST_F(UnitOfWorkTest, RefusesARecordAfterTheCommit) {
   EXPECT_EQ(Repository<Order>{store}.save(copy).last, GlobalSequence{2});
 }
 
-TEST_F(UnitOfWorkTest, LogsWhatIsRecordedWhileItCommits) {
+TEST_F(UnitOfWorkTest, LogsWhatIsRecordedOnAnAggregateThatReplacedItsOwn) {
   test::RecordingLog log;
   testing::MemoryStore logging{{.log = &log}};
   UnitOfWork other{logging};
   Order& order = other.add(Order::place(id, "jane", 100));
-  const Subscription listening =
-      logging.on_commit([&](const CommitNotice&) { order.note("late"); });
+  const Subscription listening = logging.on_commit([&](const CommitNotice&) {
+    order = Repository<Order>{logging}.load(id);
+    order.note("late");
+  });
   other.commit();
 
   EXPECT_THAT(log.entries(), ElementsAre("error unit.changes_lost stream=order-1"));

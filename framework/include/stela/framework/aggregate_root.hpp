@@ -50,6 +50,8 @@ consteval bool check_state() {
 enum class Closed : std::uint8_t {
   no,
   historical,
+  /// Its unit of work is appending what it recorded.
+  committing,
   /// Its unit of work, which owns it, has committed it.
   committed,
 };
@@ -108,8 +110,8 @@ class AggregateRoot {
 
  protected:
   /// Applies the event to the state and keeps it for `save`. UsageError inside a replay, on a
-  /// historical aggregate, and on one that its unit of work has committed. What `apply` throws is
-  /// thrown on, and the aggregate can't be used any more: its state may be half changed.
+  /// historical aggregate, and on one that its unit of work commits or has committed. What `apply`
+  /// throws is thrown on, and the aggregate can't be used any more: its state may be half changed.
   template <class E>
   void record(E event) {
     static_assert(Events::template contains<E>,
@@ -265,6 +267,15 @@ struct AggregateAccess {
   template <class A>
   static void close(A& aggregate, Closed why) noexcept {
     aggregate.closed_ = why;
+  }
+  /// Nothing can be recorded on it until its unit has committed, or reopens it.
+  template <class A>
+  static void begin_commit(A& aggregate) noexcept {
+    if (aggregate.closed_ == Closed::no) aggregate.closed_ = Closed::committing;
+  }
+  template <class A>
+  static void reopen(A& aggregate) noexcept {
+    if (aggregate.closed_ == Closed::committing) aggregate.closed_ = Closed::no;
   }
 };
 

@@ -57,10 +57,12 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     return aggregate ? &track(std::move(*aggregate)) : nullptr;
   }
 
-  /// Takes over an aggregate, usually a new one. UsageError if the unit has its stream already.
+  /// Takes over an aggregate, usually a new one. UsageError if the unit has its stream already, or
+  /// is being committed.
   template <Aggregate A>
   A& add(A aggregate) {
     static_assert(detail::check_aggregate<A>());
+    check_is_not_committing();
     if (aggregate.stream().category() != A::category) {
       detail::refuse_saving(aggregate.stream(), "isn't of this aggregate's category");
     }
@@ -76,6 +78,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   /// have another version.
   template <Aggregate A>
   void require_unchanged(const A& aggregate) {
+    check_is_not_committing();
     if (find_tracked<A>(aggregate.stream()) != &aggregate) {
       detail::refuse_saving(aggregate.stream(),
                             "isn't an aggregate of this unit of work; load it "
@@ -90,17 +93,22 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   template <Event E>
   void append(const StreamId& stream, ExpectedVersion expected, const E& event) {
     static_assert(detail::check_event<E>());
+    check_is_not_committing();
     loose_stream(stream, expected).add(event);
   }
 
   /// Runs `work` inside the transaction, behind the events: the place for the caller's own SQL.
-  /// Too late to record anything: UsageError from `commit`, and nothing is stored.
+  /// Too late to record anything, or to add anything to the unit: UsageError there, which `commit`
+  /// throws on, so that nothing is stored.
   void in_transaction(std::function<void(Transaction&)> work);
 
   /// Commits everything, or nothing and throws; on an open transaction nothing of the unit stays in
   /// that. Afterwards the unit is as new, and loads everything again. What it had loaded can be
   /// looked at until the unit is destroyed, as it was saved: `record` is a UsageError. After a
   /// CommitInDoubt what it would have changed can't be used.
+  ///
+  /// What the commit calls (the unit's work, participants, listeners) can load with the unit, to
+  /// read. UsageError if it commits the unit, adds something to it or records on its aggregates.
   AppendResult commit(const SaveOptions& options = {});
 
  private:
@@ -114,6 +122,10 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual void note_commit(EventLog& log, const StreamAppend& append, StreamVersion after,
                              const AppendResult& result) noexcept = 0;
     virtual void set_in_doubt() noexcept = 0;
+    /// Nothing can be recorded on it while the unit commits.
+    virtual void begin_commit() noexcept = 0;
+    /// The commit failed.
+    virtual void reopen() noexcept = 0;
     /// The unit is done with it.
     virtual void close() noexcept = 0;
 
@@ -154,6 +166,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     void set_in_doubt() noexcept override {
       detail::set_trouble(aggregate, save, detail::Trouble::commit_in_doubt);
     }
+    void begin_commit() noexcept override { detail::AggregateAccess::begin_commit(aggregate); }
+    void reopen() noexcept override { detail::AggregateAccess::reopen(aggregate); }
     void close() noexcept override {
       detail::AggregateAccess::close(aggregate, detail::Closed::committed);
     }
@@ -188,11 +202,14 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
                             "has events in this unit of work that its aggregate doesn't know; load "
                             "the aggregate before, and record on it");
     }
+    if (is_committing_) tracked->begin_commit();
     tracked_.push_back(std::move(tracked));
     entry.tracked = tracked_.back().get();
     return kept;
   }
 
+  class Committing;
+  void check_is_not_committing() const;
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
   /// Everything was committed: the unit is as new.
@@ -210,6 +227,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   std::vector<std::unique_ptr<LooseStream>> loose_;
   std::unordered_map<StreamId, Entry> by_stream_;
   std::vector<std::function<void(Transaction&)>> work_;
+  bool is_committing_ = false;
 };
 
 }  // namespace stela
