@@ -1,6 +1,7 @@
 #include <stela/framework/aggregate_standing.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <string_view>
@@ -44,6 +45,13 @@ bool AggregateStanding::Mark::has_gone(State state, const StreamId& stream) cons
   if (state != State::rolled_back) return false;
   if (saved.changes > 0) return true;
   refuse_using(stream, "was loaded inside a transaction that was rolled back");
+}
+
+bool AggregateStanding::depends_on_no_other(const TransactionOutcome* outcome) const noexcept {
+  return std::all_of(marks_.begin(), marks_.end(), [&](const Mark& mark) {
+    // One that has ended since was open when the save began, and gave it its version.
+    return !mark.outcome || (outcome && mark.outcome->shares_transaction_with(*outcome));
+  });
 }
 
 Saved AggregateStanding::saved(const StreamId& stream, StreamVersion before) const {

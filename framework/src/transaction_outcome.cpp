@@ -10,6 +10,12 @@ TransactionOutcome::State TransactionOutcome::state() const noexcept {
   return enclosing_->state();
 }
 
+const TransactionOutcome& TransactionOutcome::outermost() const noexcept {
+  const TransactionOutcome* outcome = this;
+  while (outcome->enclosing_) outcome = outcome->enclosing_.get();
+  return *outcome;
+}
+
 std::shared_ptr<const TransactionOutcome> TransactionOutcome::decisive(
     std::shared_ptr<const TransactionOutcome> outcome) noexcept {
   while (outcome && outcome->enclosing_ &&

@@ -242,10 +242,10 @@ struct AggregateAccess {
   static bool is_being_saved(const A& aggregate, std::uint64_t identity) noexcept {
     return aggregate.saving_.is(identity);
   }
-  /// True if it was loaded or saved in a transaction that hadn't ended when its save began.
+  /// True if it is settled, or was loaded and saved in the transaction of `outcome` only.
   template <class A>
-  static bool depends_on_a_transaction(const A& aggregate) noexcept {
-    return aggregate.standing_.has_marks();
+  static bool depends_on_no_other(const A& aggregate, const TransactionOutcome* outcome) noexcept {
+    return aggregate.standing_.depends_on_no_other(outcome);
   }
   /// The first `count` unsaved changes are saved, as far as `outcome` says; null: for good. A
   /// listener may have recorded more meanwhile.

@@ -82,8 +82,8 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
  public:
   /// True if it is what was last loaded and saved, whatever transactions do.
   bool is_settled() const noexcept { return marks_.empty() && trouble_ == Trouble::none; }
-  /// True if it may depend on a transaction that hasn't ended.
-  bool has_marks() const noexcept { return !marks_.empty(); }
+  /// True if nothing of it depends on a transaction that hasn't ended, except on that of `outcome`.
+  bool depends_on_no_other(const TransactionOutcome* outcome) const noexcept;
   bool is_in_doubt() const noexcept { return trouble_ == Trouble::commit_in_doubt; }
 
   /// What is saved as things stand, given what was before all marks. UsageError if nobody knows, or

@@ -186,13 +186,14 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
 }
 
 /// After `begin_save`: UsageError if the aggregate depends on a transaction that hasn't ended, and
-/// `log` isn't one. By the time that the append gets its turn that may be rolled back, and others
-/// may have taken its versions.
+/// `log` isn't that one. By the time that the append gets its turn that may be rolled back, and
+/// others may have taken its versions.
 template <class A>
 void check_is_not_open_elsewhere(EventLog& log, const A& aggregate) {
-  if (!AggregateAccess::depends_on_a_transaction(aggregate)) return;
+  if (AggregateAccess::depends_on_no_other(aggregate, nullptr)) return;
   // What an event depends on that is appended now.
-  if (log.outcome_of(GlobalSequence::max()) != nullptr) return;
+  const auto here = log.outcome_of(GlobalSequence::max());
+  if (AggregateAccess::depends_on_no_other(aggregate, here.get())) return;
   refuse_saving(aggregate.stream(),
                 "was loaded or saved in a transaction that hasn't ended; save it there, or "
                 "afterwards");
@@ -284,7 +285,7 @@ class Repository {
   /// not end meanwhile.
   ///
   /// UsageError if it was loaded or saved in a transaction that hasn't ended, and this isn't inside
-  /// one: others may take its versions if that is rolled back.
+  /// that one: others may take its versions if that is rolled back.
   ///
   /// If the append id was used before, the aggregate can be used further only if it recorded the
   /// very events that were stored then.

@@ -32,10 +32,17 @@ class STELA_FRAMEWORK_EXPORT TransactionOutcome {
   static std::shared_ptr<const TransactionOutcome> decisive(
       std::shared_ptr<const TransactionOutcome> outcome) noexcept;
 
+  /// True if both are of one transaction: it, or savepoints in it.
+  bool shares_transaction_with(const TransactionOutcome& other) const noexcept {
+    return &outermost() == &other.outermost();
+  }
+
   /// How it ended; for a savepoint, `committed` means that it was released. Only the first counts.
   void settle(State state) noexcept;
 
  private:
+  const TransactionOutcome& outermost() const noexcept;
+
   std::atomic<State> own_{State::open};
   const std::shared_ptr<const TransactionOutcome> enclosing_;
 };
