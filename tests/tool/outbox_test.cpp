@@ -289,6 +289,16 @@ TEST_F(ToolOutbox, SaysWhatABrokerLostUntilItIsSettled) {
   EXPECT_EQ(outbox({"check"}).code, 0);
 }
 
+TEST_F(ToolOutbox, DoctorMakesNoStream) {
+  const NatsServer nats;
+  const auto doctor = [&] {
+    return run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP", "--set",
+                "nats.ensure_stream=true"});
+  };
+  EXPECT_THAT(doctor().out, HasSubstr("there is no JetStream stream 'SHOP'"));
+  EXPECT_THAT(doctor().out, HasSubstr("there is no JetStream stream 'SHOP'"));
+}
+
 TEST_F(ToolOutbox, AcceptsWhatABrokerLost) {
   RawSqlite{db_}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 3");
   EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--against-broker"}).code, 2);

@@ -289,7 +289,10 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   const std::chrono::milliseconds limit =
       settings.duration("nats.connect_timeout") + std::chrono::seconds{1};
   Answers answers;
-  nats::Publisher broker{broker_options(settings, status.fence, session.partitioner())};
+  nats::PublisherOptions options = broker_options(settings, status.fence, session.partitioner());
+  // Whoever only looks makes nothing.
+  options.ensure_stream = false;
+  nats::Publisher broker{options};
   broker.connect(1, answers);
   const auto connected = answers.wait(limit);
   if (!connected || connected->kind != Answer::Kind::connected) {
