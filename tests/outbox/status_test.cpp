@@ -56,6 +56,24 @@ TEST(OutboxStatus, TellsOfEachPartitionAndItsOwner) {
   EXPECT_EQ(status.workers.front().partitions, 2);
 }
 
+TEST(OutboxStatus, LagsByWhatWaitsToBeSentAgain) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2"});
+  shop.relay();
+  shop.clock.advance(std::chrono::minutes{5});
+  shop.operations.republish({.stream = "order-1"});
+  shop.clock.advance(std::chrono::seconds{7});
+  shop.append("order-3");
+  shop.operations.republish({.stream = "order-2"});
+  shop.clock.advance(std::chrono::seconds{2});
+
+  const OutboxStatus status = shop.operations.status();
+  EXPECT_EQ(status.lag, std::chrono::seconds{9});
+  ASSERT_THAT(status.partitions, SizeIs(1));
+  EXPECT_EQ(status.partitions[0].waiting_since, status.at - std::chrono::seconds{9});
+  EXPECT_EQ(status.partitions[0].oldest_recorded_at, status.at - std::chrono::seconds{2});
+}
+
 TEST(OutboxStatus, TellsWhichWorkersProcessesRun) {
   Shop shop;
   std::array<char, 256> host{};

@@ -403,6 +403,24 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
   EXPECT_THAT(outbox({"check"}).out, HasSubstr("workers is 0, fewer than 1"));
 }
 
+TEST_F(ToolOutbox, CountsWhatIsSentAgainAsWaitingSinceItWasAskedFor) {
+  RawSqlite raw{db_};
+  for (int sequence = 1; sequence <= 3; ++sequence) park(sequence);
+  ASSERT_EQ(outbox({"retry", "--all"}).code, 0);
+  raw.run("UPDATE outbox_redeliveries SET requested_at = 1");
+  EXPECT_THAT(outbox({"check", "--min-workers", "0"}).out, StartsWith("CRITICAL: lag is "));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out, HasSubstr("bad      lag: the oldest message has"));
+  EXPECT_THAT(outbox({"status"}).out, Not(HasSubstr("lag        none")));
+}
+
+TEST_F(ToolOutbox, CountsWhatIsInFlightOnce) {
+  RawSqlite{db_}.run(
+      "UPDATE outbox_partitions SET owner = 'w', lease_until = 4102444800000000, flight_count = 2");
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "in_flight"), "2");
+  EXPECT_EQ(outbox({"check", "--min-workers", "0", "--max-pending", "2"}).out,
+            "CRITICAL: pending is 3, more than 2\n");
+}
+
 TEST_F(ToolOutbox, PurgeKeepsWhatIsYoung) {
   EXPECT_EQ(member(outbox({"purge", "--older-than", "7d", "--yes", "--json"}).out, "batches"), "0");
 }

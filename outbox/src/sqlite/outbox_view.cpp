@@ -23,6 +23,11 @@ Timestamp time_of(std::int64_t value) noexcept {
   return Timestamp{std::chrono::microseconds{value}};
 }
 
+/// To the earlier one.
+void lower(std::optional<Timestamp>& earliest, Timestamp time) {
+  earliest = std::min(earliest.value_or(time), time);
+}
+
 /// In the columns of status_of_partitions.sql.
 PartitionStatus read_partition(const Query& row, std::int64_t now, const Generation& current) {
   const PartitionId id{static_cast<int>(row.integer(0))};
@@ -54,6 +59,8 @@ PartitionStatus read_partition(const Query& row, std::int64_t now, const Generat
   if (row.integer(12) > now) partition.next_attempt_at = time_of(row.integer(12));
   if (!row.is_null(17)) partition.oldest = GlobalSequence{row.integer(17)};
   if (!row.is_null(18)) partition.oldest_recorded_at = time_of(row.integer(18));
+  partition.waiting_since = partition.oldest_recorded_at;
+  if (!row.is_null(24)) lower(partition.waiting_since, time_of(row.integer(24)));
   return partition;
 }
 
@@ -70,8 +77,7 @@ void add_up(OutboxStatus& status) {
     status.stopped += partition.stopped.empty() ? 0 : 1;
     status.lost += partition.lost;
     status.losses += partition.lost_at ? 1 : 0;
-    const auto& recorded = partition.oldest_recorded_at;
-    if (recorded && (!oldest || *recorded < *oldest)) oldest = recorded;
+    if (partition.waiting_since) lower(oldest, *partition.waiting_since);
   }
   if (oldest) status.lag = std::max(status.at - *oldest, std::chrono::microseconds{0});
 }

@@ -53,6 +53,7 @@ void write_partition(std::string& out, const PartitionStatus& partition) {
   if (partition.oldest_recorded_at) {
     object.add("oldest_recorded_at", to_string(*partition.oldest_recorded_at));
   }
+  if (partition.waiting_since) object.add("waiting_since", to_string(*partition.waiting_since));
   if (partition.next_attempt_at)
     object.add("next_attempt_at", to_string(*partition.next_attempt_at));
   object.close();
@@ -82,8 +83,8 @@ void write_generation(std::string& out, const GenerationStatus& generation) {
 }
 
 std::string age_of(const PartitionStatus& partition, Timestamp now) {
-  if (!partition.oldest_recorded_at) return "-";
-  return in_words(std::max(now - *partition.oldest_recorded_at, std::chrono::microseconds{0}));
+  if (!partition.waiting_since) return "-";
+  return in_words(std::max(now - *partition.waiting_since, std::chrono::microseconds{0}));
 }
 
 /// So long after the last acknowledgement something is wrong: twice what a worker waits by default.
@@ -173,7 +174,7 @@ std::string life_of(const WorkerStatus& worker) {
 }
 
 std::int64_t waiting_in(const OutboxStatus& status) {
-  return status.pending + status.in_flight + status.retrying + status.redeliveries;
+  return status.pending + status.redeliveries;
 }
 
 std::string to_json(const OutboxStatus& status) {

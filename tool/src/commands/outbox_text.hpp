@@ -33,7 +33,8 @@ std::string life_of(const WorkerStatus& worker);
 /// What an operator does about a partition that is stopped; `call` is what commands begin with.
 std::string way_out_of(const PartitionStatus& stopped, const std::string& call);
 
-/// How many are yet to be published: pending, in flight, retrying, and to be sent again.
+/// How many are yet to be published: pending (in flight and retrying among them), and to be sent
+/// again.
 std::int64_t waiting_in(const OutboxStatus& status);
 
 }  // namespace stela::tool

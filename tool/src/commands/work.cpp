@@ -247,10 +247,7 @@ class Work {
   void refuse_to_wait_for_an_operator(const OutboxStatus& status) {
     const PartitionStatus* stopped = nullptr;
     for (const PartitionStatus& partition : status.partitions) {
-      if (partition.pending + partition.in_flight + partition.retrying + partition.redeliveries ==
-          0) {
-        continue;
-      }
+      if (partition.pending + partition.redeliveries == 0) continue;
       if (partition.stopped.empty()) return;
       stopped = &partition;
     }

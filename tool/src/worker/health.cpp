@@ -16,7 +16,9 @@ double in_seconds(std::chrono::microseconds duration) {
 void write_outbox(MetricWriter& metrics, const OutboxStatus& status) {
   metrics.begin("stela_outbox_lag_seconds", "gauge", "Age of the oldest message that waits.")
       .value(status.lag ? in_seconds(*status.lag) : 0.0);
-  metrics.begin("stela_outbox_messages", "gauge", "Messages that aren't published, by state.")
+  metrics
+      .begin("stela_outbox_messages", "gauge",
+             "Messages that aren't published, by state; pending has those in flight and retrying.")
       .value(status.pending, {{"state", "pending"}})
       .value(status.in_flight, {{"state", "in_flight"}})
       .value(status.retrying, {{"state", "retrying"}})
@@ -35,10 +37,9 @@ void write_outbox(MetricWriter& metrics, const OutboxStatus& status) {
   metrics.begin("stela_outbox_partition_lag_seconds", "gauge",
                 "Age of the oldest message that waits, by partition.");
   for (const PartitionStatus& partition : status.partitions) {
-    const auto lag =
-        partition.oldest_recorded_at
-            ? std::max(status.at - *partition.oldest_recorded_at, Timestamp::duration{0})
-            : Timestamp::duration{0};
+    const auto lag = partition.waiting_since
+                         ? std::max(status.at - *partition.waiting_since, Timestamp::duration{0})
+                         : Timestamp::duration{0};
     metrics.value(in_seconds(lag), {{"partition", partition.id.label()}});
   }
 }

@@ -78,10 +78,11 @@ struct PartitionStatus {
   std::chrono::microseconds lease_left{0};
   /// It belongs to the current generation; else it is only there until it is drained.
   bool is_current = true;
+  /// Messages that wait, those in flight and retrying among them.
   std::int64_t pending = 0;
   std::int64_t in_flight = 0;
   std::int64_t retrying = 0;
-  /// What operators had sent again, and waits.
+  /// What operators had sent again, and waits; `pending` leaves it out.
   std::int64_t redeliveries = 0;
   std::int64_t parked = 0;
   std::int64_t discarded = 0;
@@ -89,6 +90,9 @@ struct PartitionStatus {
   /// The first message that waits, and when its event was recorded.
   std::optional<GlobalSequence> oldest = {};
   std::optional<Timestamp> oldest_recorded_at = {};
+  /// Since when anything has been waiting: since its event was recorded, or since an operator had
+  /// it sent again.
+  std::optional<Timestamp> waiting_since = {};
   GlobalSequence published_through = {};
   std::uint64_t broker_sequence = 0;
   /// How often in a row it was backed off, and when it is tried again.
@@ -149,7 +153,7 @@ struct OutboxStatus {
   std::vector<PartitionStatus> partitions = {};
   std::vector<WorkerStatus> workers = {};
   std::vector<GenerationStatus> generations = {};
-  // Of all partitions.
+  // Of all partitions. As many wait as are pending and redeliveries together.
   std::int64_t pending = 0;
   std::int64_t in_flight = 0;
   std::int64_t retrying = 0;

@@ -11,7 +11,9 @@ SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.brok
         WHERE m.partition = p.partition AND m.attempts > 0),
        (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_claimed
         WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > ?1),
-       p.lost_at, p.lost, p.moved_at
+       p.lost_at, p.lost, p.moved_at,
+       (SELECT r.requested_at FROM outbox_redeliveries AS r
+        WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
 FROM outbox_partitions AS p
 LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition
