@@ -137,9 +137,40 @@ TEST_F(DashboardLayout, LeavesDrainedPartitionsOutAndSaysHowManyDontFit) {
   EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("- all          3"));
   EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 17"));
   const std::string small = drawn(view, {80, 24});
-  EXPECT_THAT(small, HasSubstr("* p05"));
+  EXPECT_THAT(small, HasSubstr("p08"));
   EXPECT_THAT(small, HasSubstr(" more"));
-  EXPECT_THAT(small, Not(HasSubstr("p15")));
+  EXPECT_THAT(small, Not(HasSubstr("p07")));
+}
+
+TEST_F(DashboardLayout, ShowsPartitionsInTroubleFirst) {
+  View view = busy_view();
+  view.status.stopped = 1;
+  view.status.partitions[12].attempts = 3;
+  view.status.partitions[12].last_error = "no room";
+  const std::string small = drawn(view, {80, 24});
+  EXPECT_THAT(small, HasSubstr("1 stopped"));
+  EXPECT_THAT(small, HasSubstr("~ p12"));
+  EXPECT_LT(small.find("! p15"), small.find("~ p12"));
+  EXPECT_LT(small.find("~ p12"), small.find("  p14"));
+  EXPECT_LT(small.find("  p14"), small.find("  p13")) << "those with most waiting";
+  EXPECT_THAT(small, HasSubstr("  p13"));
+  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("backing off: no room"));
+}
+
+TEST_F(DashboardLayout, FiltersByTrouble) {
+  View view = busy_view();
+  view.status.partitions[12].attempts = 3;
+  const std::string stopped = drawn(view, {140, 50}, {.filter = "stopped"});
+  EXPECT_THAT(stopped, HasSubstr("! p15"));
+  EXPECT_THAT(stopped, Not(HasSubstr("p12")));
+  EXPECT_THAT(drawn(view, {140, 50}, {.filter = "backing off"}), HasSubstr("~ p12"));
+}
+
+TEST_F(DashboardLayout, NamesThePartitionOfAnError) {
+  View view = busy_view();
+  view.done.troubles = {{.partition = "p15", .message = "broker_lost: it ends too early"}};
+  view.trouble_streams = {};
+  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("p15  broker_lost: it ends"));
 }
 
 TEST_F(DashboardLayout, MarksStoppedPartitions) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace stela::tool {
 namespace {
@@ -129,8 +130,32 @@ bool matches(const std::string& text, const std::string& filter) {
 }
 
 std::string age_of(const PartitionStatus& partition, Timestamp now) {
-  if (!partition.oldest_recorded_at) return "-";
-  return in_words(std::max(now - *partition.oldest_recorded_at, std::chrono::microseconds{0}));
+  if (!partition.waiting_since) return "-";
+  return in_words(std::max(now - *partition.waiting_since, std::chrono::microseconds{0}));
+}
+
+/// "stopped: broker_lost"; empty if it is well.
+std::string trouble_of(const PartitionStatus& partition) {
+  if (!partition.stopped.empty()) return "stopped: " + in_one_line(partition.stopped);
+  return partition.attempts > 0 ? "backing off: " + in_one_line(partition.last_error) : "";
+}
+
+Style style_of(const PartitionStatus& partition) {
+  if (!partition.stopped.empty()) return Style::bad;
+  return partition.attempts > 0 ? Style::warning : Style::plain;
+}
+
+std::int64_t waiting_in(const PartitionStatus& partition) {
+  return partition.pending + partition.redeliveries;
+}
+
+/// Stopped ones, those that back off, and those in which most waits.
+void put_first_what_matters(std::vector<const PartitionStatus*>& partitions) {
+  const auto key = [](const PartitionStatus* one) {
+    return std::pair{style_of(*one), waiting_in(*one)};
+  };
+  std::stable_sort(partitions.begin(), partitions.end(),
+                   [&](const auto* a, const auto* b) { return key(a) > key(b); });
 }
 
 Line partition_line(const PartitionStatus& partition, const View& view) {
@@ -138,16 +163,18 @@ Line partition_line(const PartitionStatus& partition, const View& view) {
     const std::size_t used = tool::width_of(text);
     return std::string(width > used ? width - used : 0, ' ') + text;
   };
-  const bool stopped = !partition.stopped.empty();
+  const Style style = style_of(partition);
   const bool ours = partition.owner == view.worker ||
                     partition.owner.substr(0, view.worker.size() + 1) == view.worker + "-";
-  const char* mark = stopped ? "! " : ours ? "* " : partition.owner.empty() ? "- " : "  ";
-  Line line{{mark + partition.id.label(), stopped ? Style::bad
-                                          : ours  ? Style::bold
-                                                  : Style::plain}};
-  line.push_back({cell(in_digits(partition.pending + partition.redeliveries), 11)});
-  if (stopped) {
-    line.push_back({"  stopped: " + in_one_line(partition.stopped), Style::bad});
+  const char* mark = style == Style::bad       ? "! "
+                     : style == Style::warning ? "~ "
+                     : ours                    ? "* "
+                     : partition.owner.empty() ? "- "
+                                               : "  ";
+  Line line{{mark + partition.id.label(), style == Style::plain && ours ? Style::bold : style}};
+  line.push_back({cell(in_digits(waiting_in(partition)), 11)});
+  if (style != Style::plain) {
+    line.push_back({"  " + trouble_of(partition), style});
     return line;
   }
   line.push_back({cell(in_digits(partition.in_flight), 8)});
@@ -159,7 +186,7 @@ Line partition_line(const PartitionStatus& partition, const View& view) {
 /// Not one of a generation that is drained.
 bool is_needed(const PartitionStatus& partition) {
   return partition.is_current || !partition.stopped.empty() || !partition.owner.empty() ||
-         partition.pending + partition.redeliveries > 0;
+         waiting_in(partition) > 0;
 }
 
 Block partitions(const View& view, const Looks& looks, std::size_t width, std::size_t height) {
@@ -174,19 +201,27 @@ Block partitions(const View& view, const Looks& looks, std::size_t width, std::s
                         "  parked " + in_digits(status.parked),
                     status.parked > 0 ? Style::warning : Style::plain}});
   block.push_back({{"oldest pending " + (status.lag ? in_words(*status.lag) : std::string{"-"})}});
+  if (status.stopped > 0) {
+    block.back().push_back({"  " + in_digits(status.stopped) + " stopped", Style::bad});
+  }
   block.push_back({{"           pending  flight       oldest  owner", Style::dim}});
-  Block lines;
+  std::vector<const PartitionStatus*> shown;
   for (const PartitionStatus& partition : status.partitions) {
-    const bool is_meant = matches(partition.id.label() + " " + partition.owner, looks.filter);
-    if (is_meant && is_needed(partition)) lines.push_back(partition_line(partition, view));
+    const std::string text =
+        partition.id.label() + " " + partition.owner + " " + trouble_of(partition);
+    if (matches(text, looks.filter) && is_needed(partition)) shown.push_back(&partition);
   }
   const std::size_t room = height > block.size() ? height - block.size() : 1;
-  if (lines.size() > room) {
-    const auto hidden = static_cast<std::int64_t>(lines.size() - room + 1);
-    lines.resize(room - 1);
-    lines.push_back({{"  … " + in_digits(hidden) + " more", Style::dim}});
+  const std::size_t hidden = shown.size() > room ? shown.size() - room + 1 : 0;
+  if (hidden > 0) {
+    put_first_what_matters(shown);
+    shown.resize(room - 1);
   }
-  append(block, std::move(lines));
+  for (const PartitionStatus* partition : shown) block.push_back(partition_line(*partition, view));
+  if (hidden > 0) {
+    block.push_back(
+        {{"  … " + in_digits(static_cast<std::int64_t>(hidden)) + " more", Style::dim}});
+  }
   return block;
 }
 
@@ -196,6 +231,7 @@ Block errors(const View& view, const Looks& looks, std::size_t width, std::size_
     const Trouble& trouble = view.done.troubles[i];
     const std::string stream = i < view.trouble_streams.size() ? view.trouble_streams[i] : "";
     std::string text = trouble.sequence > 0 ? std::to_string(trouble.sequence) + "  " : "";
+    if (!trouble.partition.empty()) text.insert(0, in_one_line(trouble.partition) + "  ");
     if (!stream.empty()) text += in_one_line(stream) + "  ";
     text += in_one_line(trouble.message);
     if (!matches(text, looks.filter)) continue;
@@ -228,7 +264,7 @@ Block help() {
           {{"?       this, and back"}},
           {{"Ctrl-C  as q; a second one leaves at once"}},
           {{""}},
-          {{"* ours  - nobody's  ! stopped", Style::dim}},
+          {{"* ours  - nobody's  ! stopped  ~ backing off", Style::dim}},
           {{"▂▅█ published in the last five minutes; behind ≤ the most a second", Style::dim}}};
 }
 
@@ -306,7 +342,7 @@ std::string state_of(const Snapshot& done, const OutboxStatus& status, bool drai
   if (done.broker != "connected") return "broker down";
   if (status.stopped > 0 && status.stopped == status.partition_count) return "stopped";
   if (done.owned == 0 && status.leasing) return "standby";
-  const bool waits = status.pending + status.in_flight + status.retrying + status.redeliveries > 0;
+  const bool waits = status.pending + status.redeliveries > 0;
   return waits || done.totals.published > 0 ? "relaying" : "idle";
 }
 
