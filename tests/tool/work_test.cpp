@@ -158,6 +158,46 @@ TEST_F(ToolWork, HandsOverWhenAskedToStop) {
   EXPECT_THAT(worker.err(), HasSubstr("Finishing what is in flight"));
 }
 
+TEST_F(ToolWork, HandsOverWhenItsTerminalHangsUp) {
+  Running worker{work({"--id", "w1"})};
+  ASSERT_TRUE(eventually([&] { return status().find(R"("owner":"w1")") != std::string::npos; }));
+  // A terminal that closes may say so twice.
+  worker.signal(SIGSTOP);
+  worker.signal(SIGHUP);
+  worker.signal(SIGCONT);
+  worker.signal(SIGHUP);
+  EXPECT_EQ(worker.wait(), 0) << worker.err();
+  EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
+}
+
+TEST_F(ToolWork, WorksOnWhenItsTerminalHangsUpAndSomebodySaidNoHup) {
+  std::vector<std::string> words{"-c", R"(trap "" HUP; exec "$0" "$@")", program()};
+  const std::vector<std::string> its = work({"--id", "w1", "--silent"});
+  words.insert(words.end(), its.begin(), its.end());
+  Running worker{words, {.program = "/bin/sh"}};
+  ASSERT_TRUE(eventually([&] { return status().find(R"("owner":"w1")") != std::string::npos; }));
+  worker.signal(SIGHUP);
+  append(3);
+  EXPECT_TRUE(eventually([&] { return member(status(), "published") == "3"; }));
+  worker.signal(SIGTERM);
+  EXPECT_EQ(worker.wait(), 0) << worker.err();
+}
+
+TEST_F(ToolWork, HandsOverWhenItsOutputCantBeWritten) {
+  for (const char* how : {"", "--once"}) {
+    std::vector<std::string> words{"-c", R"(exec "$0" "$@" > /dev/full)", program()};
+    const std::vector<std::string> its = work({"--id", "w1"});
+    words.insert(words.end(), its.begin(), its.end());
+    if (*how != '\0') words.emplace_back(how);
+    const Ran ran = run(words, {.program = "/bin/sh"});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("stdout can't be written"));
+    const std::string seen = status();
+    EXPECT_THAT(seen, testing::Not(HasSubstr(R"("owner":"w1")"))) << how;
+    EXPECT_THAT(seen, HasSubstr(R"("workers":[])")) << how;
+  }
+}
+
 TEST_F(ToolWork, ASecondSignalLeavesAtOnce) {
   Running worker{work({"--silent", "--interval-ms", "5000"})};
   ASSERT_TRUE(eventually([&] { return status().find(R"("is_alive":true)") != std::string::npos; }));

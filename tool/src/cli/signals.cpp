@@ -17,6 +17,10 @@ sigset_t awaited() {
   sigaddset(&set, SIGINT);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGUSR2);
+  // Ignored by whoever said nohup; blocked, it would arrive all the same.
+  struct sigaction hang_up {};
+  sigaction(SIGHUP, nullptr, &hang_up);
+  if (hang_up.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -39,6 +43,8 @@ void Signals::wait() {
     int number = 0;
     if (sigwait(&set, &number) != 0) continue;
     if (number == SIGUSR2) return;
+    // A terminal that closes says so more than once: nobody is in a hurry.
+    if (number == SIGHUP && stop_.stop_requested()) continue;
     if (!stop_.request_stop()) {
       if (forced_) forced_();
       _exit(interrupted);

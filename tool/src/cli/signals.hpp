@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a request to stop.
+// SIGINT, SIGTERM and SIGHUP as a request to stop.
 #pragma once
 
 #include <functional>
@@ -7,9 +7,9 @@
 
 namespace stela::tool {
 
-/// As long as it lives, the first SIGINT or SIGTERM asks for a stop, and a second one ends the
-/// process at once with 130. To be made before other threads are started: they inherit that the
-/// signals aren't theirs.
+/// As long as it lives, the first SIGINT, SIGTERM or SIGHUP asks for a stop, and a second SIGINT or
+/// SIGTERM ends the process at once with 130. SIGHUP stays ignored where it is. To be made before
+/// other threads are started: they inherit that the signals aren't theirs.
 /// Threads: one at a time. It has one of its own, which waits for signals.
 class Signals {
  public:

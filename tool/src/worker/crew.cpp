@@ -36,7 +36,12 @@ void Crew::note(int index, const RelayTick& tick) {
 
 RelayTick Crew::tick() {
   const RelayTick tick = members_.front()->relay->tick();
-  note(0, tick);
+  try {
+    note(0, tick);
+  } catch (...) {
+    hand_over();
+    throw;
+  }
   return tick;
 }
 
@@ -54,22 +59,24 @@ void Crew::pause(std::chrono::microseconds time) {
 void Crew::run(int index) {
   Relay& mine = *members_[static_cast<std::size_t>(index)]->relay;
   mine.on_tick([this, index](const RelayTick& tick) {
-    note(index, tick);
+    // What can't be told doesn't keep the relay from handing over.
+    guarded([&] { note(index, tick); });
     if (interval_.count() > 0) pause(interval_);
   });
-  std::exception_ptr failure;
+  guarded([&] { mine.run(stop_.get_token()); });
+  const std::lock_guard lock{mutex_};
+  --running_;
+}
+
+void Crew::guarded(FunctionRef<void()> work) {
   try {
-    mine.run(stop_.get_token());
+    return work();
   } catch (...) {
-    failure = std::current_exception();
-  }
-  {
     const std::lock_guard lock{mutex_};
-    --running_;
-    if (failure && !failure_) failure_ = failure;
+    if (!failure_) failure_ = std::current_exception();
   }
   // One that can't go on takes the others with it: whoever started them starts them anew.
-  if (failure) request_stop();
+  request_stop();
 }
 
 void Crew::start() {

@@ -4,6 +4,7 @@
 #include "worker/measured_publisher.hpp"
 #include "worker/statistics.hpp"
 
+#include <stela/framework/function_ref.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/relay.hpp>
 
@@ -71,6 +72,8 @@ class Crew {
 
   void note(int index, const RelayTick& tick);
   void run(int index);
+  /// Keeps what it throws for whoever joins, and asks for a stop.
+  void guarded(FunctionRef<void()> work);
 
   Statistics& statistics_;
   const std::chrono::milliseconds interval_;
