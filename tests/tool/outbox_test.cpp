@@ -112,7 +112,8 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
   EXPECT_THAT(
       nagios.out,
-      HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 lost=0;;0 cut_off=0;0; stopped=0;;0"));
+      HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 lost=0;;0 cut_off=0;0; misconfigured=0;0; "
+                "stopped=0;;0"));
   EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
@@ -401,6 +402,20 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
 
   raw.run("UPDATE outbox_workers SET is_cut_off = 1");
   EXPECT_THAT(outbox({"check"}).out, HasSubstr("workers is 0, fewer than 1"));
+  raw.run("UPDATE outbox_workers SET broker = 'down: no server answers'");
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("bad      workers: messages wait, and none of 2 alive reaches its broker: "
+                        "down: no server answers"));
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("Messages wait and no worker reaches its broker"));
+}
+
+TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {
+  RawSqlite{db_}.run(
+      "INSERT INTO outbox_workers (worker, host, pid, started_at, heartbeat_until, broker)"
+      " VALUES ('w', 'h', 1, 0, 4102444800000000, 'misconfigured: there is no JetStream stream')");
+  EXPECT_EQ(outbox({"check"}).out, "WARNING: broker misconfigured: there is no JetStream stream\n");
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("warning  workers: 1 alive; broker misconfigured: there is no"));
 }
 
 TEST_F(ToolOutbox, CountsWhatIsSentAgainAsWaitingSinceItWasAskedFor) {

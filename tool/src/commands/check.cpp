@@ -18,17 +18,11 @@ constexpr double warning_parked = 0;
 constexpr double warning_pending = 10'000;
 constexpr double critical_pending = 100'000;
 
-/// Those that live and are cut off from their broker, or those that aren't.
-double living_workers(const OutboxStatus& status, bool cut_off) {
-  return static_cast<double>(std::count_if(
-      status.workers.begin(), status.workers.end(),
-      [&](const WorkerStatus& worker) { return worker.is_alive && worker.is_cut_off == cut_off; }));
-}
-
 std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& arguments) {
   const Limits limits{arguments};
   const double lag = status.lag ? static_cast<double>(status.lag->count()) / 1e6 : 0;
   const std::int64_t waiting = waiting_in(status);
+  const LivingWorkers living = living_workers(status);
   // Nobody has to be there for nothing.
   const std::optional<double> wanted = limits.count("--min-workers", 1);
   return {{.name = "lag",
@@ -47,10 +41,14 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
           {.name = "lost",
            .value = static_cast<double>(std::max<std::int64_t>(status.lost, status.losses)),
            .critical = 0.0},
-          {.name = "cut_off", .value = living_workers(status, true), .warning = 0.0},
+          {.name = "cut_off", .value = static_cast<double>(living.cut_off), .warning = 0.0},
+          {.name = "misconfigured",
+           .value = static_cast<double>(living.misconfigured),
+           .warning = 0.0,
+           .problem = living.misconfigured > 0 ? "broker " + living.trouble : std::string{}},
           {.name = "stopped", .value = static_cast<double>(status.stopped), .critical = 0.0},
           {.name = "workers",
-           .value = living_workers(status, false),
+           .value = static_cast<double>(living.all - living.cut_off),
            .critical = waiting > 0 ? wanted : std::nullopt,
            .is_least = true}};
 }
@@ -81,7 +79,8 @@ Command check_command() {
           "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong usage. "
           "A stopped partition is critical, and so are a database that can't be written to, losses "
           "at the broker that nobody has looked into, and messages that wait while no worker is "
-          "alive and reaches its broker. A worker that is cut off from its broker is a warning. "
+          "alive and reaches its broker. A worker that is cut off from its broker is a warning, "
+          "and so is a broker that isn't set up for all that is to be published. "
           "What is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
       .options = {db_option,
                   {"--warn-lag", "TIME", "the oldest message may wait so long (default 60s)"},

@@ -163,11 +163,8 @@ void look_at_participants(Examination& examination, const App& app, sqlite::Stor
 }
 
 void look_at_workers(Examination& examination, const OutboxStatus& status) {
-  std::int64_t alive = 0;
   for (const WorkerStatus& worker : status.workers) {
-    if (worker.is_alive) {
-      ++alive;
-    } else {
+    if (!worker.is_alive) {
       examination.warn("workers",
                        worker.name + " is silent, with " + counted(worker.partitions, "partition") +
                            "; alive: " + life_of(worker),
@@ -178,8 +175,24 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
                              "meant to run");
     }
   }
-  if (alive > 0) return examination.fine("workers", std::to_string(alive) + " alive");
-  if (waiting_in(status) > 0) {
+  const LivingWorkers living = living_workers(status);
+  const bool waits = waiting_in(status) > 0;
+  const std::string alive = std::to_string(living.all) + " alive";
+  if (living.all > 0 && living.all == living.cut_off && waits) {
+    examination.bad(
+        "workers", "messages wait, and none of " + alive + " reaches its broker: " + living.trouble,
+        way_to_the_broker);
+  } else if (living.cut_off > 0) {
+    examination.warn("workers",
+                     alive + ", " + std::to_string(living.cut_off) +
+                         " cut off from their broker: " + living.trouble,
+                     way_to_the_broker);
+  } else if (living.misconfigured > 0) {
+    examination.warn("workers", alive + "; broker " + living.trouble,
+                     "set the broker up as it says; messages wait, and none is lost");
+  } else if (living.all > 0) {
+    examination.fine("workers", alive);
+  } else if (waits) {
     examination.bad("workers", "messages wait, and no worker is alive", "run 'outbox work'");
   } else {
     examination.fine("workers", "none is alive, and nothing waits");

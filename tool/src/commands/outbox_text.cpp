@@ -115,10 +115,13 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
   if (status.parked > 0) {
     out.line(counted(status.parked, "message") + " parked → " + way_to_unpark(call + ' '));
   }
-  const bool has_worker = std::any_of(status.workers.begin(), status.workers.end(),
-                                      [](const WorkerStatus& worker) { return worker.is_alive; });
-  if (waiting_in(status) > 0 && !has_worker) {
+  if (waiting_in(status) == 0) return;
+  const LivingWorkers living = living_workers(status);
+  if (living.all == 0) {
     out.line("Messages wait and no worker is alive → '" + call + " outbox work'");
+  } else if (living.all == living.cut_off) {
+    out.line("Messages wait and no worker reaches its broker: " + in_one_line(living.trouble) +
+             " → " + way_to_the_broker);
   }
 }
 
@@ -171,6 +174,19 @@ std::string life_of(const WorkerStatus& worker) {
   if (worker.is_alive) return "yes";
   if (worker.process == WorkerProcess::runs) return "silent, its process runs";
   return worker.process == WorkerProcess::ended ? "no, its process has ended" : "no";
+}
+
+LivingWorkers living_workers(const OutboxStatus& status) {
+  LivingWorkers living;
+  for (const WorkerStatus& worker : status.workers) {
+    if (!worker.is_alive) continue;
+    const bool is_misconfigured = worker.broker.starts_with("misconfigured");
+    ++living.all;
+    living.cut_off += worker.is_cut_off ? 1 : 0;
+    living.misconfigured += is_misconfigured ? 1 : 0;
+    if (worker.is_cut_off || is_misconfigured) living.trouble = worker.broker;
+  }
+  return living;
 }
 
 std::int64_t waiting_in(const OutboxStatus& status) {

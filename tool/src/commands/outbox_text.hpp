@@ -33,6 +33,19 @@ std::string life_of(const WorkerStatus& worker);
 /// What an operator does about a partition that is stopped; `call` is what commands begin with.
 std::string way_out_of(const PartitionStatus& stopped, const std::string& call);
 
+struct LivingWorkers {
+  std::int64_t all = 0;
+  /// Those that don't reach their broker.
+  std::int64_t cut_off = 0;
+  /// Those whose broker isn't set up for all that they are to publish.
+  std::int64_t misconfigured = 0;
+  /// How one of these sees its broker.
+  std::string trouble = {};
+};
+LivingWorkers living_workers(const OutboxStatus& status);
+constexpr const char* way_to_the_broker =
+    "start the broker, or correct nats.url and the credentials; messages wait, and none is lost";
+
 /// How many are yet to be published: pending (in flight and retrying among them), and to be sent
 /// again.
 std::int64_t waiting_in(const OutboxStatus& status);
