@@ -260,7 +260,21 @@ class Answers final : public AnswerSink {
   std::deque<Answer> answers_;
 };
 
-/// Whether each partition's stream is there and holds what was published.
+/// What is wrong with a stream says what to change, unless nothing but another stream helps.
+std::string way_to_a_stream(const std::string& why) {
+  const auto says = [&](const char* what) { return why.find(what) != std::string::npos; };
+  if (says("there is no JetStream stream")) {
+    return "correct nats.stream, or let 'outbox work --ensure-stream' make it";
+  }
+  if (says("is sealed")) return "a sealed stream stays so: name another one (nats.stream)";
+  if (says("the JetStream stream '")) {
+    return "change the stream as it says with the broker's own tool, or name another one "
+           "(nats.stream)";
+  }
+  return "look at the broker's log, and at what this user may do there";
+}
+
+/// Whether each partition's stream is there, fit for it, and no shorter than it was.
 void look_at_streams(Examination& examination, Publisher& broker, Answers& answers,
                      const OutboxStatus& status, std::chrono::milliseconds limit) {
   std::uint64_t request = 0;
@@ -272,9 +286,8 @@ void look_at_streams(Examination& examination, Publisher& broker, Answers& answe
     broker.flush();
     const auto answer = answers.wait(limit);
     if (!answer || answer->kind != Answer::Kind::read_back) {
-      examination.bad("broker streams", label + ": " + (answer ? answer->detail : "no answer"),
-                      "correct nats.stream, or let 'outbox work --ensure-stream' make it");
-      return;
+      const std::string why = answer ? answer->detail : "no answer";
+      return examination.bad("broker streams", label + ": " + why, way_to_a_stream(why));
     }
     if (answer->last_sequence < partition.broker_sequence) {
       examination.bad(
@@ -289,7 +302,11 @@ void look_at_streams(Examination& examination, Publisher& broker, Answers& answe
     }
   }
   if (sound > 0) {
-    examination.fine("broker streams", std::to_string(sound) + " hold what was published");
+    examination.fine(
+        "broker streams",
+        "there for " + counted(sound, "partition") +
+            ", none shorter than it was; 'outbox reconcile --against-broker --dry-run' "
+            "compares what is in them");
   }
 }
 
@@ -309,8 +326,12 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   broker.connect(1, answers);
   const auto connected = answers.wait(limit);
   if (!connected || connected->kind != Answer::Kind::connected) {
+    const bool is_refused = connected && connected->kind == Answer::Kind::misconfigured;
     examination.bad("broker", connected ? connected->detail : "no answer",
-                    "start it, or correct nats.url; meanwhile messages wait, and none is lost");
+                    is_refused ? "it answers and refuses: correct the credentials (nats.user, "
+                                 "nats.password_file and the like), or the TLS settings"
+                               : "start it, or correct nats.url; meanwhile messages wait, and none "
+                                 "is lost");
   } else {
     examination.fine("broker", settings.text("nats.url") + " is connected");
     look_at_streams(examination, broker, answers, status, limit);
