@@ -1,4 +1,5 @@
 #include "cli/text.hpp"
+#include "cli/output.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,6 +67,19 @@ TEST(ToolText, ReadsTimes) {
   EXPECT_FALSE(parse_duration("15 parsecs"));
   EXPECT_FALSE(parse_duration("inf"));
   EXPECT_FALSE(parse_duration("1e300s"));
+}
+
+TEST(ToolTable, PutsWhatMustBeReadBeneathItsRowWhereItDoesNotFit) {
+  Table table{
+      {{"NAME"}, {.title = "STATE", .most = 10}, {"OWNER"}, {.title = "ERROR", .most = 20}}};
+  table.add({"p00", "ok", "somebody", ""});
+  table.add({"p01", "backing off", "somebody", "no room"});
+  EXPECT_THAT(table.lines(std::string::npos),
+              testing::ElementsAre(
+                  "NAME  STATE       OWNER     ERROR", "p00   ok          somebody",
+                  "p01   " + cut_to("backing off", 10) + "  somebody  no room", "    backing off"));
+  EXPECT_THAT(table.lines(20), testing::Contains("    no room"));
+  EXPECT_THAT(table.lines(20), testing::Contains("    backing off"));
 }
 
 TEST(ToolText, CutsAtColumnsNotBytes) {

@@ -119,26 +119,50 @@ void Table::add(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-void Table::print(Output& out) const {
+std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns_.size(); ++i) {
-    std::size_t width = width_of(columns_[i].title);
+    const Column& column = columns_[i];
+    std::size_t width = 0;
     for (const auto& row : rows_) width = std::max(width, width_of(row[i]));
-    widths.push_back(width);
+    if (column.most > 0) width = std::min(width, column.most);
+    widths.push_back(std::max(width, width_of(column.title)));
   }
-  const std::size_t limit = out.is_terminal() ? terminal_width() : std::string::npos;
-  const auto joined = [&](const auto& cell_of) {
+  return widths;
+}
+
+std::vector<std::string> Table::lines(std::size_t limit) const {
+  const std::vector<std::size_t> widths = this->widths();
+  std::vector<std::string> lines;
+  const auto add = [&](const auto& cell_of) {
     std::string text;
+    std::vector<std::string> beneath;
+    std::size_t end = 0;
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       if (i > 0) text += "  ";
-      const bool last = i + 1 == columns_.size() && columns_[i].align == Align::left;
-      text += last ? cell_of(i) : padded(cell_of(i), widths[i], columns_[i].align);
+      const Column& column = columns_[i];
+      const std::string cell = cell_of(i);
+      const bool last = i + 1 == columns_.size() && column.align == Align::left;
+      const std::string shown = column.most > 0 ? cut_to(cell, widths[i]) : cell;
+      text += last ? shown : padded(shown, widths[i], column.align);
+      const std::size_t begin = end + (i > 0 ? 2 : 0);
+      end = begin + widths[i];
+      const bool fits = width_of(cell) <= widths[i] && begin + width_of(cell) <= limit;
+      if (column.most > 0 && !fits && !lines.empty()) beneath.push_back("    " + cell);
     }
     text.erase(text.find_last_not_of(' ') + 1);
-    return cut_to(text, limit);
+    lines.push_back(cut_to(text, limit));
+    lines.insert(lines.end(), beneath.begin(), beneath.end());
   };
-  out.heading(joined([&](std::size_t i) { return std::string{columns_[i].title}; }));
-  for (const auto& row : rows_) out.line(joined([&](std::size_t i) { return row[i]; }));
+  add([&](std::size_t i) { return std::string{columns_[i].title}; });
+  for (const auto& row : rows_) add([&](std::size_t i) { return row[i]; });
+  return lines;
+}
+
+void Table::print(Output& out) const {
+  const auto all = lines(out.is_terminal() ? terminal_width() : std::string::npos);
+  out.heading(all.front());
+  for (std::size_t i = 1; i < all.size(); ++i) out.line(all[i]);
 }
 
 Sheet& Sheet::add(std::string_view name, std::string_view value) {

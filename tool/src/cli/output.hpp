@@ -55,7 +55,7 @@ class Output {
   std::string buffer_;
 };
 
-/// Rows under aligned titles; what doesn't fit the terminal is cut off in the last column.
+/// Rows under aligned titles; what doesn't fit the terminal is cut off on the right.
 /// Threads: one at a time.
 class Table {
  public:
@@ -63,14 +63,21 @@ class Table {
   struct Column {
     std::string_view title;
     Align align = Align::left;
+    /// A cell that is wider, or doesn't fit the terminal, stands whole on a line of its own beneath
+    /// its row. 0: as wide as it is, and cut off.
+    std::size_t most = 0;
   };
   explicit Table(std::vector<Column> columns) : columns_{std::move(columns)} {}
 
   void add(std::vector<std::string> cells);
   bool is_empty() const noexcept { return rows_.empty(); }
   void print(Output& out) const;
+  /// The titles, and what follows them, for so many columns.
+  std::vector<std::string> lines(std::size_t limit) const;
 
  private:
+  std::vector<std::size_t> widths() const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

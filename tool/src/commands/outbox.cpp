@@ -86,20 +86,20 @@ int list(Invocation& call) {
   const auto messages = session.operations().list(query);
   Table table{{{"SEQUENCE", Table::Align::right},
                {"STATE"},
+               {.title = "REASON", .most = 9},
                {"PARTITION"},
                {"STREAM"},
                {"TYPE"},
                {"RECORDED AT"},
                {"ATTEMPTS", Table::Align::right},
-               {"REASON"},
-               {"ERROR"}}};
+               {.title = "ERROR", .most = 60}}};
   for (const OutboxMessage& message : messages) {
     if (call.out.is_json()) {
       call.out.json(to_json(message));
     } else {
       table.add({std::to_string(message.sequence.value()), std::string{to_string(message.state)},
-                 message.partition.label(), message.stream, message.type,
-                 short_time(message.recorded_at), std::to_string(message.attempts), message.reason,
+                 message.reason, message.partition.label(), message.stream, message.type,
+                 short_time(message.recorded_at), std::to_string(message.attempts),
                  message.last_error});
     }
   }

@@ -250,41 +250,41 @@ std::string lag_in_words(const OutboxStatus& status) {
 
 void print_partitions(const OutboxStatus& status, Output& out) {
   using Align = Table::Align;
+  // What an operator looks for comes first: narrow terminals cut off the rest.
   Table table{{{"PARTITION"},
-               {"OWNER"},
-               {"LEASE", Align::right},
                {"PENDING", Align::right},
+               {"OLDEST", Align::right},
+               {.title = "STATE", .most = 24},
                {"IN FLIGHT", Align::right},
                {"RETRYING", Align::right},
                {"PARKED", Align::right},
-               {"PUBLISHED", Align::right},
-               {"OLDEST", Align::right},
-               {"STATE"}}};
+               {"OWNER"},
+               {"LEASE", Align::right},
+               {"PUBLISHED", Align::right}}};
   for (const PartitionStatus& partition : status.partitions) {
-    table.add({partition.id.label(), partition.owner.empty() ? "-" : partition.owner,
+    table.add({partition.id.label(), in_digits(partition.pending + partition.redeliveries),
+               age_of(partition, status.at), state_of(partition), in_digits(partition.in_flight),
+               in_digits(partition.retrying), in_digits(partition.parked),
+               partition.owner.empty() ? "-" : partition.owner,
                partition.owner.empty() ? "-" : in_words(partition.lease_left),
-               in_digits(partition.pending + partition.redeliveries),
-               in_digits(partition.in_flight), in_digits(partition.retrying),
-               in_digits(partition.parked), in_digits(partition.published),
-               age_of(partition, status.at), state_of(partition)});
+               in_digits(partition.published)});
   }
   table.print(out);
 }
 
 void print_workers(const OutboxStatus& status, Output& out) {
   Table table{{{"WORKER"},
-               {"HOST"},
-               {"PID", Table::Align::right},
+               {.title = "ALIVE", .most = 24},
+               {.title = "BROKER", .most = 24},
                {"PARTITIONS", Table::Align::right},
-               {"ALIVE"},
                {"HEARTBEAT UNTIL"},
                {"STARTED"},
-               {"BROKER"}}};
+               {"PID", Table::Align::right},
+               {"HOST"}}};
   for (const WorkerStatus& worker : status.workers) {
-    table.add({worker.name, worker.host, std::to_string(worker.pid),
-               std::to_string(worker.partitions), life_of(worker),
-               short_time(worker.heartbeat_until), short_time(worker.started_at),
-               in_one_line(worker.broker)});
+    table.add({worker.name, life_of(worker), in_one_line(worker.broker),
+               std::to_string(worker.partitions), short_time(worker.heartbeat_until),
+               short_time(worker.started_at), std::to_string(worker.pid), worker.host});
   }
   table.print(out);
 }
