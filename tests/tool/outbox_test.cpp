@@ -197,6 +197,18 @@ TEST_F(ToolOutbox, ResizesAndSyncs) {
   EXPECT_EQ(outbox({"partitions", "resize", "99999999999"}).code, 2);
 }
 
+TEST_F(ToolOutbox, ChecksThatCantBePrintedAreUnknown) {
+  const Ran ran = run({"-c", R"(exec "$0" "$@" > /dev/full)", program(), "outbox", "check", "--db",
+                       db_, "--min-workers", "0"},
+                      {.program = "/bin/sh"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("stdout can't be written"));
+}
+
+TEST_F(ToolOutbox, RepublishesFromTheFirstEventOn) {
+  EXPECT_EQ(outbox({"republish", "--from", "1", "--yes"}).code, 0);
+}
+
 TEST_F(ToolOutbox, RepublishWantsBounds) {
   EXPECT_EQ(outbox({"republish"}).code, 2);
   const Ran none = outbox({"republish", "--to", "3", "--dry-run", "--json"});

@@ -120,6 +120,15 @@ void print_check(Invocation& call, State state, const std::string& text,
   call.out.line(std::string{name_of(state)} + ": " + text);
 }
 
+/// A state that can't be printed is unknown to whoever asked.
+int told(Invocation& call, State state) try {
+  call.out.flush();
+  return state;
+} catch (const Exit& e) {
+  call.out.error("failed", call.app.name + ": " + e.what());
+  return unknown;
+}
+
 }  // namespace
 
 double Limits::seconds(std::string_view option, std::chrono::seconds standard) const {
@@ -155,12 +164,12 @@ int run_check(Invocation& call, FunctionRef<Checked()> look) {
   const State state = state_of(found.measures);
   print_check(call, state, state == ok ? found.summary : problems_of(found.measures),
               found.measures);
-  return state;
+  return told(call, state);
 }
 
 int say_unknown(Invocation& call, const std::string& why) {
   print_check(call, unknown, in_one_line(why), {});
-  return unknown;
+  return told(call, unknown);
 }
 
 }  // namespace stela::tool

@@ -241,6 +241,8 @@ int republish(Invocation& call) {
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Say --from, --to, --since, --until or --stream"};
   Session session{call};
+  // From the first event on is everything that is there, and not what comes meanwhile.
+  if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress(
       [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
