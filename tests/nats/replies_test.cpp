@@ -20,11 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using Kind = Answer::Kind;
 
-/// The answer to a publish that the server refuses so.
-Answer reply(int code, int status, const std::string& description = "why") {
-  const std::string text = R"({"error":{"code":)" + std::to_string(status) + R"(,"err_code":)" +
-                           std::to_string(code) + R"(,"description":")" + description +
-                           R"("},"stream":"SHOP","seq":0})";
+Answer reply(const std::string& text) {
   // Messages are freed by a thread of the library.
   check(nats_Open(-1), "opening the library");
   natsMsg* raw = nullptr;
@@ -32,6 +28,13 @@ Answer reply(int code, int status, const std::string& description = "why") {
         "making a reply");
   const MessageHandle message{raw};
   return read_reply(message.get());
+}
+
+/// The answer to a publish that the server refuses so.
+Answer reply(int code, int status, const std::string& description = "why") {
+  return reply(R"({"error":{"code":)" + std::to_string(status) + R"(,"err_code":)" +
+               std::to_string(code) + R"(,"description":")" + description +
+               R"("},"stream":"SHOP","seq":0})");
 }
 
 struct KnownError {
@@ -51,6 +54,13 @@ std::vector<KnownError> known_errors() {
     words >> error.code >> error.status >> error.kind >> error.name;
   }
   return errors;
+}
+
+TEST(BrokersAnswers, SayThatAMessageIsADuplicate) {
+  const Answer answer = reply(R"({"stream":"SHOP","seq":7,"duplicate":true})");
+  EXPECT_EQ(answer.kind, Kind::stored_before);
+  EXPECT_EQ(answer.broker_sequence, 7U);
+  EXPECT_THAT(answer.detail, HasSubstr("took it for a duplicate"));
 }
 
 TEST(BrokersErrors, MeanWhatTheTableSays) {

@@ -48,7 +48,10 @@ Answer parse(std::string_view text) {
   }
   answer.kind = Answer::Kind::stored;
   if (reader.select("seq")) answer.broker_sequence = reader.get_uint64();
-  if (reader.select("duplicate") && reader.get_bool()) answer.kind = Answer::Kind::stored_before;
+  if (reader.select("duplicate") && reader.get_bool()) {
+    answer.kind = Answer::Kind::stored_before;
+    answer.detail = "the broker took it for a duplicate of a message that it has already";
+  }
   // A staged message of a server that was just started: it isn't known whether it will stay.
   if (answer.broker_sequence == 0) answer.kind = Answer::Kind::unknown;
   return answer;
