@@ -5,6 +5,7 @@
 #include "support/small_disk.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/verify.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>
@@ -127,6 +128,62 @@ TEST_F(Opening, PutsNothingBesideAFileThatIsntOurs) {
   EXPECT_EQ(test::hash_of_file(other.file("app.db")), database);
   EXPECT_EQ(test::hash_of_file(other.file("notes.txt")), notes);
   EXPECT_THAT(files_in(other.path()), ElementsAre("app.db", "notes.txt"));
+}
+
+/// What comes of putting Stela's tables into the application's file that `sql` makes.
+std::string what_comes_of_sharing(const std::string& app, const std::string& sql) {
+  std::ofstream{app};
+  { test::RawSqlite{app}.run(sql); }
+  return what_comes_of([&] {
+    auto store = sqlite::open(app, {.share_file = true});
+    append(store, "order-1", "{}");
+  });
+}
+
+TEST_F(Opening, LeavesAFileAloneInWhichTheApplicationHasANameOfStelas) {
+  for (const std::string sql :
+       {"CREATE TABLE Events (x)", "CREATE VIEW streams AS SELECT 1 AS x",
+        "CREATE TABLE t (x); CREATE INDEX snapshots ON t (x)", "CREATE TABLE append_ids (x)",
+        "CREATE TABLE stela_migrations (x)"}) {
+    const test::TempDir other;
+    const std::string app = other.file("app.db");
+    { std::ofstream{other.file("copy.db")}; }
+    { test::RawSqlite{other.file("copy.db")}.run(sql); }
+
+    EXPECT_THAT(what_comes_of_sharing(app, sql),
+                AllOf(StartsWith("schema_mismatch"), HasSubstr("nothing was changed")))
+        << sql;
+    EXPECT_EQ(test::hash_of_file(app), test::hash_of_file(other.file("copy.db"))) << sql;
+    EXPECT_THAT(files_in(other.path()), ElementsAre("app.db", "copy.db")) << sql;
+  }
+}
+
+TEST_F(Opening, NamesWhatIsInItsWayInASharedFile) {
+  const test::TempDir other;
+  EXPECT_THAT(what_comes_of_sharing(other.file("app.db"),
+                                    "CREATE TABLE Events (x); CREATE TABLE streams (x);"
+                                    "CREATE TABLE mine (x)"),
+              AllOf(HasSubstr("'Events', 'streams';"), HasSubstr("a file of its own")));
+}
+
+TEST_F(Opening, SharesAFileWhoseTriggerIsCalledAsATableOfStelas) {
+  const test::TempDir other;
+  EXPECT_EQ(what_comes_of_sharing(other.file("app.db"),
+                                  "CREATE TABLE mine (x); CREATE TRIGGER events AFTER INSERT ON "
+                                  "mine BEGIN SELECT 1; END"),
+            "done");
+}
+
+TEST_F(Opening, LeavesTheApplicationItsUserVersion) {
+  const test::TempDir other;
+  const std::string app = other.file("app.db");
+  EXPECT_EQ(what_comes_of_sharing(app, "PRAGMA user_version = 5; CREATE TABLE mine (x)"), "done");
+  EXPECT_EQ(test::RawSqlite{app}.integer("PRAGMA user_version"), 5);
+
+  test::RawSqlite{app}.run("PRAGMA user_version = 6");
+  auto store = sqlite::open(app);
+  EXPECT_EQ(sqlite::verify(store, [](const sqlite::Problem&) {}).problems, 0);
+  EXPECT_EQ(test::RawSqlite{app}.integer("PRAGMA user_version"), 6);
 }
 
 // --- what is damaged

@@ -4,6 +4,7 @@
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/outbox/outbox.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
@@ -39,7 +40,7 @@ TEST_F(Ledger, SaysWhichMigrationsADatabaseHad) {
               ElementsAre("eventstore|1|events|16|1767225600000000",
                           "eventstore|2|append_id_times|16|1767225600000000",
                           "eventstore|3|kind_blocks|16|1767225600000000"));
-  EXPECT_EQ(raw.integer("PRAGMA user_version"), 3);
+  EXPECT_EQ(raw.integer("PRAGMA user_version"), 0) << "that is the application's";
   EXPECT_EQ(raw.integer("PRAGMA application_id"), 0x5354454c);
 }
 
@@ -65,6 +66,19 @@ TEST_F(Ledger, OfANewerStelaIsRefused) {
 
   EXPECT_THAT(refusal(), AllOf(HasSubstr("newer Stela"), HasSubstr("'wings'")));
   EXPECT_EQ(RawSqlite{path}.integer("SELECT count(*) FROM events"), 1);
+}
+
+TEST_F(Ledger, NotesNoModuleWhoseNamesTheApplicationHas) {
+  RawSqlite raw{path};
+  raw.run("CREATE TABLE Outbox_Messages (x)");
+  const auto before = raw.rows("SELECT * FROM sqlite_schema");
+  const auto store = open_store(path);
+
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { Outbox{*store}; }),
+              AllOf(HasSubstr("the tables of 'outbox' need: 'Outbox_Messages';"),
+                    HasSubstr("nothing was changed")));
+  EXPECT_EQ(raw.rows("SELECT * FROM sqlite_schema"), before);
+  EXPECT_EQ(raw.integer("SELECT count(*) FROM stela_migrations WHERE module = 'outbox'"), 0);
 }
 
 TEST_F(Ledger, OfAModuleThatThisProcessLacksIsNoObstacle) {

@@ -1,11 +1,11 @@
 // The checks of the file as SQLite sees it, and of the schema in it.
 #include "sqlite/checksum.hpp"
 #include "sqlite/inspection.hpp"
+#include "sqlite/objects.hpp"
 #include "sqlite_sql.hpp"
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <vector>
 
 namespace stela::sqlite {
@@ -36,42 +36,14 @@ bool has_log(Connection& connection) {
          file->pMethods->xRead(file, &found, 1, write_version) == SQLITE_OK && found == of_log;
 }
 
-/// Name of an object to what sqlite_schema says of it: its type, its table and its SQL, in one
-/// line.
-using Objects = std::map<std::string, std::tuple<std::string, std::string, std::string>>;
-
-Objects objects_of(Connection& connection) {
-  Objects objects;
-  Query query = connection.query(sql::inspect_schema);
-  while (query.step()) {
-    objects.emplace(query.text(1),
-                    std::tuple{std::string{query.text(0)}, std::string{query.text(2)},
-                               in_one_line(query.text(3))});
-  }
-  return objects;
-}
-
 /// A trigger or an index holds nothing that can't be made again.
-std::string advice_for(const std::string& name, const Objects::mapped_type& object, bool is_there) {
-  const auto& [type, table, sql] = object;
-  if ((type != "trigger" && type != "index") || sql.empty()) return std::string{hand_advice};
+std::string advice_for(const std::string& name, const Object& object, bool is_there) {
+  const bool holds_nothing = object.type == "trigger" || object.type == "index";
+  if (!holds_nothing || object.sql.empty()) return std::string{hand_advice};
   std::string advice = "somebody changed it by hand: put it back by ";
-  if (is_there) advice += (type == "trigger" ? "DROP TRIGGER " : "DROP INDEX ") + name + "; ";
-  return advice + sql;
-}
-
-/// What the migrations of `module` add to an event store.
-Objects objects_made_by(std::string_view module, std::span<const Migration> migrations) {
-  Connection scratch{":memory:", {.flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY}};
-  Objects before;
-  if (module != "eventstore") {
-    migrate(scratch, "eventstore", sql::migrations, {});
-    before = objects_of(scratch);
-  }
-  migrate(scratch, module, migrations, {});
-  Objects made = objects_of(scratch);
-  for (const auto& [name, object] : before) made.erase(name);
-  return made;
+  if (is_there)
+    advice += (object.type == "trigger" ? "DROP TRIGGER " : "DROP INDEX ") + name + "; ";
+  return advice + object.sql;
 }
 
 /// Those that the database has had, as far as its ledger goes: verify opens only the event store,
@@ -167,11 +139,6 @@ void check_header(Inspection& inspection) {
     if (connection.integer("PRAGMA application_id") != application_id) {
       inspection.report("the file's header", "the application id isn't Stela's");
     }
-    if (connection.integer("PRAGMA user_version") !=
-        connection.integer("SELECT count(*) FROM stela_migrations")) {
-      inspection.report("the file's header", "user_version isn't the number of migrations",
-                        std::string{hand_advice});
-    }
     if (!inspection.store().path().empty() && !has_log(connection)) {
       inspection.report("the file's header", "it has no write-ahead log any more",
                         "close every program that uses it, and open it with Stela again");
@@ -188,7 +155,7 @@ void check_schema(Inspection& inspection, std::string_view module,
     const Objects actual = objects_of(connection);
     for (const auto& [name, object] : expected) {
       const auto found = actual.find(name);
-      const std::string where = std::get<0>(object) + ' ' + name;
+      const std::string where = object.type + ' ' + name;
       if (found == actual.end()) {
         inspection.report(where, "it's gone", advice_for(name, object, false));
       } else if (found->second != object) {

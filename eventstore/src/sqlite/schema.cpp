@@ -1,6 +1,7 @@
 #include "sqlite/schema.hpp"
 
 #include "sqlite/checksum.hpp"
+#include "sqlite/objects.hpp"
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
@@ -14,7 +15,7 @@ namespace stela::sqlite {
 namespace {
 
 constexpr std::string_view ledger_sql =
-    "CREATE TABLE IF NOT EXISTS stela_migrations (\n"
+    "CREATE TABLE stela_migrations (\n"
     "  module     TEXT NOT NULL,\n"
     "  number     INTEGER NOT NULL,\n"
     "  name       TEXT NOT NULL,\n"
@@ -42,6 +43,20 @@ void in_transaction(Connection& connection, Work&& work) {
     throw;
   }
 }
+
+/// What is read meanwhile is of one moment.
+class ReadTransaction {
+ public:
+  explicit ReadTransaction(Connection& connection) : connection_{connection} {
+    connection_.execute("BEGIN");
+  }
+  ~ReadTransaction() { sqlite3_exec(connection_.handle(), "COMMIT", nullptr, nullptr, nullptr); }
+  ReadTransaction(const ReadTransaction&) = delete;
+  ReadTransaction& operator=(const ReadTransaction&) = delete;
+
+ private:
+  Connection& connection_;
+};
 
 constexpr std::string_view shut_out_line = "-- Shuts out older writers.\n";
 constexpr std::string_view requirement_prefix = "schema:";
@@ -77,6 +92,20 @@ std::size_t count_applied(Connection& connection, std::string_view module,
     ++applied;
   }
   return applied;
+}
+
+/// SchemaMismatch if an application has what the migrations after the first `applied` would make.
+void refuse_taken_names(Connection& connection, std::string_view module,
+                        std::span<const Migration> migrations, std::size_t applied) {
+  std::string names;
+  for (const std::string& name : taken_names(connection, module, migrations, applied)) {
+    names += (names.empty() ? "'" : ", '") + name + '\'';
+  }
+  if (names.empty()) return;
+  throw SchemaMismatch{
+      "the application's database has something by the names that the tables of '" +
+      std::string{module} + "' need: " + names +
+      "; rename that, or give Stela a file of its own; nothing was changed"};
 }
 
 Codec parse_codec(std::string_view text) {
@@ -132,14 +161,18 @@ std::string checksum_of(const Migration& migration) {
 }
 
 void recognise(Connection& connection, const std::string& path, const Options& options) {
-  // In this order: whoever is making the database right now sets both at once.
+  // Somebody may be making the database right now.
+  const ReadTransaction transaction{connection};
   const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
   if (id == application_id) return;
   if (id == 0 && tables == 0 && !options.create) {
     throw SchemaMismatch{"'" + path + "' is empty: no database has been made in it yet"};
   }
-  if (id == 0 && (tables == 0 || options.share_file)) return;
+  if (id == 0 && tables == 0) return;
+  if (id == 0 && options.share_file) {
+    return refuse_taken_names(connection, "eventstore", sql::migrations, 0);
+  }
   throw SchemaMismatch{
       "'" + path + "' is a database of another application (application id " + std::to_string(id) +
       ", " + std::to_string(tables) + " tables and indexes); it is left as it is" +
@@ -160,35 +193,45 @@ void require_newer_writers(Connection& connection, std::string_view module, int 
       .run();
 }
 
+void make_ledger(Connection& connection) {
+  connection.execute(std::string{ledger_sql});
+  connection.execute("PRAGMA application_id = " + std::to_string(application_id));
+}
+
+void apply(Connection& connection, std::string_view module, const Migration& migration,
+           Timestamp now) {
+  connection.execute(std::string{migration.text});
+  connection.query(note_sql)
+      .bind(1, module)
+      .bind(2, std::int64_t{migration.number})
+      .bind(3, migration.name)
+      .bind(4, checksum_of(migration))
+      .bind(5, now.time_since_epoch().count())
+      .run();
+}
+
 }  // namespace
 
 void migrate(Connection& connection, std::string_view module, std::span<const Migration> migrations,
              Timestamp now) {
-  if (!has_ledger(connection)) {
+  const bool is_new = !has_ledger(connection);
+  const std::size_t applied = is_new ? 0 : count_applied(connection, module, migrations);
+  if (applied == migrations.size()) return;
+  try {
     in_transaction(connection, [&] {
-      connection.execute(std::string{ledger_sql});
-      connection.execute("PRAGMA application_id = " + std::to_string(application_id));
-    });
-  }
-  const std::size_t applied = count_applied(connection, module, migrations);
-  for (const Migration& migration : migrations.subspan(applied)) {
-    in_transaction(connection, [&] {
-      connection.execute(std::string{migration.text});
-      connection.query(note_sql)
-          .bind(1, module)
-          .bind(2, std::int64_t{migration.number})
-          .bind(3, migration.name)
-          .bind(4, checksum_of(migration))
-          .bind(5, now.time_since_epoch().count())
-          .run();
-      // Nobody older has written to tables that are just being made.
-      if (applied > 0 && shuts_out_older_writers(migration)) {
-        require_newer_writers(connection, module, migration.number, now.time_since_epoch().count());
+      if (is_new) make_ledger(connection);
+      for (const Migration& migration : migrations.subspan(applied)) {
+        apply(connection, module, migration, now);
+        // Nobody older has written to tables that are just being made.
+        if (applied > 0 && shuts_out_older_writers(migration)) {
+          require_newer_writers(connection, module, migration.number,
+                                now.time_since_epoch().count());
+        }
       }
-      connection.execute(
-          "PRAGMA user_version = " +
-          std::to_string(connection.integer("SELECT count(*) FROM stela_migrations").value_or(0)));
     });
+  } catch (const StoreFailed&) {
+    refuse_taken_names(connection, module, migrations, applied);
+    throw;
   }
 }
 

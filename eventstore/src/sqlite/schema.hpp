@@ -42,12 +42,14 @@ struct SchemaRequirement {
   static std::optional<SchemaRequirement> parse(std::string_view participant) noexcept;
 };
 
-/// SchemaMismatch if the file is of another application, and neither new nor to be shared.
+/// SchemaMismatch if the file is of another application, and neither new nor to be shared; or to be
+/// shared, and the application has the names that the first migrations would take.
 void recognise(Connection& connection, const std::string& path, const Options& options);
 
-/// Brings the tables of `module` up to date, each migration in a transaction of its own, noted in a
-/// ledger; one that shuts out older writers registers its requirement. SchemaMismatch if they are
-/// newer than this code, or were made by other migrations than these. Under the write lock.
+/// Brings the tables of `module` up to date in one transaction; each migration is noted in a
+/// ledger, and one that shuts out older writers registers its requirement. SchemaMismatch if the
+/// tables are newer than this code, or were made by other migrations than these, or the application
+/// has tables by their names. Under the write lock.
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
                                      std::span<const Migration> migrations, Timestamp now);
 

@@ -1,0 +1,34 @@
+// The tables, indexes, triggers and views of a database.
+#pragma once
+
+#include "sqlite/connection.hpp"
+#include "sqlite/migration.hpp"
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::sqlite {
+
+/// What sqlite_schema says of one.
+struct Object {
+  std::string type;
+  std::string table;
+  /// In one line.
+  std::string sql;
+  friend bool operator==(const Object&, const Object&) = default;
+};
+/// By their names.
+using Objects = std::map<std::string, Object>;
+
+Objects objects_of(Connection& connection);
+/// What the migrations of `module` add to an event store.
+Objects objects_made_by(std::string_view module, std::span<const Migration> migrations);
+
+/// The names in the database that the migrations of `module` after the first `applied` would take.
+std::vector<std::string> taken_names(Connection& connection, std::string_view module,
+                                     std::span<const Migration> migrations, std::size_t applied);
+
+}  // namespace stela::sqlite
