@@ -74,6 +74,39 @@ TEST_P(FullDisk, LosesNothingAndGoesOnOnceThereIsSpace) {
 INSTANTIATE_TEST_SUITE_P(Checkpoints, FullDisk, ::testing::Values(20, 4000),
                          ::testing::PrintToStringParamName());
 
+/// Fills the disk in a savepoint, and does as if nothing had happened.
+void swallow_full_disk(Transaction& transaction) {
+  const StreamId stream = StreamId::parse("order-2");
+  const std::string payload = big_payload();
+  const NewEvent event{"a", 1, false, payload};
+  const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+  EXPECT_THROW(transaction.transact([&](Transaction& inner) {
+    for (int i = 0; i < limit; ++i) inner.append({.streams = {&one, 1}});
+  }),
+               StoreFull);
+}
+
+TEST(FullDisk, IsToldToWhoeverWentOnInItsTransaction) {
+  SmallDisk disk{8};
+  const std::string path = disk.file("shop.db");
+  auto store = sqlite::open(path);
+  append(store, "order-1", "{}");
+  disk.fill_up(1'500'000);
+
+  EXPECT_THROW(store.transact([](Transaction& transaction) { swallow_full_disk(transaction); }),
+               StoreFull);
+  EXPECT_THROW(store.transact([](Transaction& transaction) {
+    swallow_full_disk(transaction);
+    transaction.transact([](Transaction&) {});
+  }),
+               StoreFull);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+
+  disk.make_room();
+  append(store, "order-1", big_payload());
+  EXPECT_EQ(test::flaw_of(path), "");
+}
+
 TEST(FullDisk, IsToldToEveryThread) {
   SmallDisk disk{8};
   const std::string path = disk.file("shop.db");
@@ -174,9 +207,9 @@ TEST(FullDisk, LetsNobodyWriteBehindATransactionThatItEnded) {
 
   EXPECT_THROW(store.transact([&](Transaction& transaction) {
     EXPECT_THROW(append(transaction, {big}), StoreFull);
-    EXPECT_THROW(append(transaction, "order-2", "{}"), UsageError);
+    EXPECT_THROW(append(transaction, "order-2", "{}"), StoreFull);
   }),
-               UsageError);
+               StoreFull);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
   EXPECT_EQ(test::flaw_of(store.path()), "");
 }

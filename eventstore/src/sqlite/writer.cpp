@@ -10,6 +10,7 @@
 #include <stela/framework/transaction_scope.hpp>
 
 #include <algorithm>
+#include <new>
 
 namespace stela::sqlite {
 
@@ -247,6 +248,7 @@ bool Writer::is_transaction_over() const noexcept {
 void Writer::check_transaction() {
   owner_.check();
   if (is_transaction_over()) {
+    if (failed_with_) std::rethrow_exception(failed_with_);
     throw UsageError{
         "the work ended the transaction that it was called in; what it did before is committed "
         "or rolled back as it chose"};
@@ -289,6 +291,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
     connection_->query(release_sql).run();
     work.outcomes.close(depth, State::committed);
   } catch (...) {
+    note_failure();
     work.outcomes.close(depth, outcome_of_failure());
     undo_inside(before);
     while (work.events.size() > events) work.events.pop_back();
@@ -305,10 +308,27 @@ void Writer::undo_inside(const Mark& before) noexcept {
       connection_->query(release_sql).run();
     } catch (...) {
       // Nothing may stand that couldn't be undone: whoever goes on is told that it has ended.
+      failed_with_ = std::current_exception();
       sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
     }
   }
   go_back_to(before);
+}
+
+void Writer::note_failure() noexcept {
+  if (connection_->in_transaction() || failed_with_) return;
+  const std::exception_ptr failure = std::current_exception();
+  try {
+    throw;
+  } catch (const StoreFull&) {
+    failed_with_ = failure;
+  } catch (const StoreFailed&) {
+    failed_with_ = failure;
+  } catch (const std::bad_alloc&) {
+    failed_with_ = failure;
+  } catch (...) {
+    // The caller's own, who ended it then.
+  }
 }
 
 State Writer::outcome_of_failure() const noexcept {
@@ -327,6 +347,7 @@ void Writer::set_synchronous(bool full) {
 void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
   if (full != synchronous_) set_synchronous(full);
+  failed_with_ = nullptr;
   connection_->query(begin_sql).run();
   begin_ = mark();
   try {

@@ -185,6 +185,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   Mark mark() const noexcept { return {heads_.mark(), kinds_.mark(), last_sequence_}; }
   void go_back_to(const Mark& mark) noexcept;
   void undo_inside(const Mark& before) noexcept;
+  /// The failure that is being handled, if it is the store's and has ended the transaction.
+  void note_failure() noexcept;
   TransactionOutcome::State outcome_of_failure() const noexcept;
   /// The transaction of the group has ended: with its error, if there is one.
   void end(std::span<CommitQueue::Ticket* const> group, TransactionOutcome::State state,
@@ -233,6 +235,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// The work that is being carried out.
   WriteWork* running_ = nullptr;
   bool distrusted_ = false;
+  /// What made the store end the open transaction, if it did.
+  std::exception_ptr failed_with_;
   TransactionEnd lent_;
   bool synchronous_ = false;
   bool appending_ = false;
