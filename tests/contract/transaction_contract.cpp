@@ -190,6 +190,28 @@ TEST_P(EventStoreContract, RefusesAppendsWithoutARequiredParticipant) {
   EXPECT_NO_THROW(append("order-1", {"a"}));
 }
 
+TEST_P(EventStoreContract, RefusesToChangeWhoTakesPartFromInsideATransaction) {
+  Recorder recorder;
+  Recorder other;
+  store->attach(recorder);
+  store->transact([&](Transaction&) {
+    EXPECT_THROW(store->attach(other), UsageError);
+    EXPECT_THROW(store->forget_participant("recorder"), UsageError);
+  });
+  append("order-1", {"a"});
+
+  EXPECT_THAT(recorder.seen, ElementsAre(1));
+}
+
+TEST_P(EventStoreContract, LetsAParticipantLeaveInsideATransaction) {
+  Recorder recorder;
+  store->attach(recorder);
+  store->transact([&](Transaction&) { store->detach(recorder); });
+
+  EXPECT_THROW(append("order-1", {"a"}), ParticipantMissing);
+  EXPECT_THAT(recorder.seen, IsEmpty());
+}
+
 TEST_P(EventStoreContract, AttachesOneParticipantOfAName) {
   Recorder first;
   Recorder second;

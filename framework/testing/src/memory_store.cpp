@@ -112,6 +112,13 @@ class MemoryStore::Core {
   GlobalSequence last_sequence() const noexcept {
     return GlobalSequence{static_cast<std::int64_t>(rows.size())};
   }
+  /// UsageError inside the transaction of this thread.
+  void refuse_inside() const {
+    if (writer != std::this_thread::get_id()) return;
+    throw UsageError{
+        "a store was written to from inside its own transaction; save and append through the "
+        "Transaction that was handed in"};
+  }
   /// Undoes what the open transaction did since there were `count` rows.
   void go_back_to(std::size_t count, State saved);
 
@@ -376,11 +383,7 @@ AppendResult MemoryStore::append(const AppendRequest& request) {
 }
 
 void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
-  if (core_->writer == std::this_thread::get_id()) {
-    throw UsageError{
-        "a store was written to from inside its own transaction; save and append through the "
-        "Transaction that was handed in"};
-  }
+  core_->refuse_inside();
   std::unique_lock turn{core_->turn};
   OpenTransaction transaction{*core_};
   const auto committed = core_->run(transaction, work);
@@ -466,6 +469,7 @@ void MemoryStore::drop_snapshot(const StreamId& stream) {
 }
 
 void MemoryStore::attach(TransactionParticipant& participant) {
+  core_->refuse_inside();
   const std::lock_guard turn{core_->turn};
   for (const TransactionParticipant* const attached : core_->participants) {
     if (attached->name() != participant.name()) continue;
@@ -482,11 +486,14 @@ void MemoryStore::attach(TransactionParticipant& participant) {
 }
 
 void MemoryStore::detach(TransactionParticipant& participant) {
-  const std::lock_guard turn{core_->turn};
+  std::unique_lock turn{core_->turn, std::defer_lock};
+  // A transaction of this thread's own has it.
+  if (core_->writer != std::this_thread::get_id()) turn.lock();
   std::erase(core_->participants, &participant);
 }
 
 void MemoryStore::forget_participant(std::string_view name) {
+  core_->refuse_inside();
   const std::lock_guard turn{core_->turn};
   const auto found = core_->state.required.find(name);
   if (found != core_->state.required.end()) core_->state.required.erase(found);
