@@ -1,6 +1,7 @@
 #include "inline_projector.hpp"
 
 #include "projections_sql.hpp"
+#include "sqlite/commit_watch.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "sqlite/transaction.hpp"
@@ -20,6 +21,9 @@ using sqlite::Connection;
 namespace {
 
 constexpr std::chrono::seconds lease_ttl{15};
+/// A process that renews its lease no more is gone when that has run out.
+constexpr std::chrono::seconds patience = 2 * lease_ttl;
+constexpr std::chrono::milliseconds longest_nap{20};
 
 std::string detail_of(const detail::Registration& registration) {
   return "v" + std::to_string(registration.version);
@@ -40,7 +44,11 @@ Projections::InlineProjector::InlineProjector(sqlite::Store& store,
     store_.core().writer().refuse_second(name_);
     choose_build(connection, options.rebuild);
   });
-  catch_up();
+  while (!catch_up()) {
+    wait_for_other();
+    store_.core().writer().run_statements(
+        [&](Connection& connection) { choose_again(connection, options.rebuild); });
+  }
   store_.core().writer().attach(*this, [&](Connection& connection) { prepare(connection); });
 }
 
@@ -76,28 +84,91 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
   seat_ = std::make_unique<Seat>(store_, *find_version(chosen.version), chosen);
 }
 
-void Projections::InlineProjector::catch_up() {
-  if (projections::is_near_the_end(store_, seat_->build)) return;
+bool Projections::InlineProjector::catch_up() {
+  if (projections::is_near_the_end(store_, seat_->build)) return true;
   const std::string worker = projections::make_worker_name();
   store_.core().writer().run_statements([&](Connection& connection) {
     const projections::Lease lease{worker, lease_ttl, store_.core().now()};
     seat_->held = projections::acquire(connection, seat_->build, lease);
   });
+  if (!seat_->held) return false;
+  try {
+    project_missing();
+    return true;
+  } catch (const projections::LeaseLost&) {
+    return false;
+  } catch (...) {
+    let_go();
+    throw;
+  }
+}
+
+void Projections::InlineProjector::project_missing() {
   while (!projections::is_near_the_end(store_, seat_->build)) {
     Scan scan{store_,
               {.from = GlobalSequence{seat_->build.position + 1}, .to = store_.last_sequence()}};
     while (!scan.is_done()) {
       const projections::Batch batch = scan.next();
-      if (!seat_->held) {
-        throw UsageError{seat_->build.describe() +
-                         " is being caught up by another process; wait for it, or stop that one"};
-      }
+      const std::int64_t at = seat_->build.position;
       store_.core().writer().run_statements(
-          [&](Connection& connection) { feed_.project_inside(connection, *seat_, batch); },
+          [&](Connection& connection) {
+            // First: rows that another process has made would look like a failure of the projector.
+            feed_.project_inside(connection, *seat_, {at, {}, at});
+            feed_.project_inside(connection, *seat_, batch);
+          },
           sqlite::Sync::none);
       seat_->build.position = batch.end;
     }
   }
+}
+
+void Projections::InlineProjector::let_go() noexcept {
+  try {
+    store_.core().writer().run_statements(
+        [&](Connection& connection) { projections::release(connection, seat_->build); });
+  } catch (...) {
+    // Others wait until the lease has run out.
+  }
+}
+
+std::optional<Build> Projections::InlineProjector::read_build() {
+  std::optional<Build> read;
+  store_.core().reading().read([&](Connection& connection) {
+    for (Build& build : projections::read_builds(connection, registration_.name)) {
+      if (build.number == seat_->build.number) read = std::move(build);
+    }
+  });
+  return read;
+}
+
+void Projections::InlineProjector::wait_for_other() {
+  const Clock& clock = *store_.core().options().clock;
+  sqlite::CommitWatch watch{store_};
+  Timestamp lease_until = {};
+  auto deadline = clock.steady_now() + patience;
+  for (;;) {
+    const std::optional<Build> build = read_build();
+    const projections::Lease lease{name_, lease_ttl, store_.core().now()};
+    if (!build || build->state != seat_->build.state || projections::is_free(*build, lease) ||
+        projections::is_near_the_end(store_, *build)) {
+      return;
+    }
+    if (build->lease_until != lease_until) deadline = clock.steady_now() + patience;
+    lease_until = build->lease_until;
+    if (clock.steady_now() >= deadline) {
+      throw StoreBusy{build->describe() + " is being caught up by " + build->owner +
+                      ", which makes no progress; stop that process, or try again"};
+    }
+    watch.wait_until(std::chrono::steady_clock::now() + longest_nap);
+  }
+}
+
+void Projections::InlineProjector::choose_again(Connection& connection, bool rebuild) {
+  const auto builds = projections::read_builds(connection, registration_.name);
+  const Build* const living = projections::find(builds, registration_.name, State::living);
+  // What was waited for is the rebuild.
+  const bool is_rebuilt = living != nullptr && living->number == seat_->build.number;
+  choose_build(connection, rebuild && !is_rebuilt);
 }
 
 void Projections::InlineProjector::prepare(Connection& connection) {

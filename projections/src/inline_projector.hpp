@@ -7,6 +7,7 @@
 #include <stela/projections/projections.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace stela {
@@ -34,7 +35,16 @@ class Projections::InlineProjector final : public TransactionParticipant {
   /// Null if this process doesn't have that version.
   const detail::Registration* find_version(int version) const noexcept;
   void choose_build(sqlite::Connection& connection, bool rebuild);
-  void catch_up();
+  /// False if another process does.
+  bool catch_up();
+  /// LeaseLost if another process takes over.
+  void project_missing();
+  void let_go() noexcept;
+  /// Until the process that catches it up is done or gone. StoreBusy if it stands still.
+  void wait_for_other();
+  std::optional<projections::Build> read_build();
+  /// Takes a new look at the builds, after a wait.
+  void choose_again(sqlite::Connection& connection, bool rebuild);
   void prepare(sqlite::Connection& connection);
   bool advance(sqlite::Connection& connection, std::int64_t from, std::int64_t to);
   void switch_build(sqlite::Connection& connection, std::int64_t position);
