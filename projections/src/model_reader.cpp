@@ -35,13 +35,21 @@ Statement prepare(sqlite3* database, std::string_view sql, const char*& rest) {
   return statement;
 }
 
-/// One that is asked as a table (SELECT … FROM pragma_table_info('orders')) changes nothing.
-bool is_pragma(std::string_view sql) {
-  constexpr std::string_view pragma = "PRAGMA";
-  const std::string_view word = projections::first_word(sql);
-  return std::equal(word.begin(), word.end(), pragma.begin(), pragma.end(), [](char a, char b) {
+bool is_word(std::string_view text, std::string_view word) noexcept {
+  return std::equal(text.begin(), text.end(), word.begin(), word.end(), [](char a, char b) {
     return std::toupper(static_cast<unsigned char>(a)) == b;
   });
+}
+
+/// SQLite carries some out when it prepares them, explained or not. One that is asked as a table
+/// (SELECT … FROM pragma_table_info('orders')) changes nothing.
+bool is_pragma(std::string_view sql) {
+  std::string_view word = projections::first_word(sql);
+  while (is_word(word, "EXPLAIN") || is_word(word, "QUERY") || is_word(word, "PLAN")) {
+    sql.remove_prefix(static_cast<std::size_t>(word.data() + word.size() - sql.data()));
+    word = projections::first_word(sql);
+  }
+  return is_word(word, "PRAGMA");
 }
 
 }  // namespace
@@ -50,16 +58,22 @@ Rows ModelReader::run(std::string_view sql, std::span<const SqlValue> values) {
   Rows rows;
   store_.core().reading().read([&](sqlite::Connection& connection) {
     sqlite3* const database = connection.handle();
-    const char* rest = sql.data();
-    const Statement statement = prepare(database, sql, rest);
-    // What gives no columns begins a transaction, or changes the connection, as a PRAGMA may.
+    const auto refuse = [&](std::string_view reason) {
+      throw UsageError{'"' + std::string{sql} + "\" " + std::string{reason}};
+    };
+    constexpr std::string_view may_write =
+        "doesn't only read; read models are written by their projectors";
+    if (is_pragma(sql)) refuse(may_write);
+    const char* end = sql.data();
+    const Statement statement = prepare(database, sql, end);
+    // What gives no columns begins a transaction, or changes the connection.
     if (!statement || sqlite3_stmt_readonly(statement.get()) == 0 ||
-        sqlite3_column_count(statement.get()) == 0 || is_pragma(sql)) {
-      throw UsageError{"\"" + std::string{sql} +
-                       "\" doesn't only read; read models are written by their projectors"};
+        sqlite3_column_count(statement.get()) == 0) {
+      refuse(may_write);
     }
-    if (prepare(database, sql.substr(static_cast<std::size_t>(rest - sql.data())), rest)) {
-      throw UsageError{"\"" + std::string{sql} + "\" isn't one statement; run one at a time"};
+    const std::string_view rest = sql.substr(static_cast<std::size_t>(end - sql.data()));
+    if (is_pragma(rest) || prepare(database, rest, end)) {
+      refuse("isn't one statement; run one at a time");
     }
     sqlite3_stmt* const raw = statement.get();
     projections::bind_all(database, raw, values);

@@ -145,6 +145,23 @@ TEST(ModelReader, ReadsOnly) {
               HasSubstr("no such column: missing"));
 }
 
+TEST(ModelReader, DoesntSetWhatARefusedPragmaWould) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  ModelReader reader{store};
+  const auto size = [&] { return reader.value<int>("SELECT cache_size FROM pragma_cache_size"); };
+  const auto before = size();
+
+  for (const char* const sql :
+       {"PRAGMA cache_size = 7", ";/* ; */PRAGMA cache_size(7)", "EXPLAIN PRAGMA cache_size = 7",
+        "explain query plan pragma cache_size = 7", "SELECT 1; PRAGMA cache_size = 7",
+        "SELECT 1; EXPLAIN PRAGMA cache_size = 7"}) {
+    EXPECT_THROW(reader.query(sql), UsageError) << sql;
+    EXPECT_EQ(size(), before) << sql;
+  }
+  EXPECT_GT(reader.query("EXPLAIN SELECT 1").size(), 1U);
+}
+
 TEST(ModelReader, RunsOneStatementAtATime) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
