@@ -374,6 +374,44 @@ class Squatter {
   void project(ReadModel&, const Recorded<test::OrderPlaced>&) {}
 };
 
+/// Makes what it is told to.
+class Maker {
+ public:
+  static constexpr ProjectorType projector_type{"maker", 1};
+  using Events = EventSet<test::OrderPlaced>;
+  explicit Maker(std::string sql) : sql_{std::move(sql)} {}
+  void create(ReadModel& model) { model.execute(sql_); }
+  void project(ReadModel&, const Recorded<test::OrderPlaced>&) {}
+
+ private:
+  std::string sql_;
+};
+
+TEST(Projections, RefuseATableWhoseNameAModuleOfStelasMayNeed) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+
+  for (const std::string name : {"outbox_messages", "Inbox_held", "projection_x", "stela_x"}) {
+    EXPECT_THAT(test::message_of<UsageError>(
+                    [&] { projections.add(Maker{"CREATE TABLE {" + name + "} (a)"}); }),
+                HasSubstr("names that begin in that way are Stela's"))
+        << name;
+  }
+  projections.add(Maker{"CREATE TABLE {outboxes} (a)"});
+}
+
+TEST(Projections, RefuseATableThatGoesWithTheConnection) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+
+  for (const char* const sql : {"CREATE TABLE temp.{x} (a)", "CREATE TEMP TABLE {x} (a)",
+                                "CREATE VIRTUAL TABLE temp.{x} USING fts5(a)"}) {
+    EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Maker{sql}); }),
+                HasSubstr("temp"))
+        << sql;
+  }
+}
+
 TEST(Projections, RefuseATableWhoseNameIsTaken) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};

@@ -223,8 +223,12 @@ SqliteReadModel::Statement SqliteReadModel::prepare(std::string_view sql) {
 }
 
 int SqliteReadModel::authorize(void* self, int action, const char* first, const char* second,
-                               const char*, const char*) noexcept {
+                               const char* database, const char*) noexcept {
   auto& model = *static_cast<SqliteReadModel*>(self);
+  if (action == SQLITE_INSERT && database != nullptr && std::string_view{database} == "temp") {
+    model.refusal_ = "a table in temp goes with the connection; make it without";
+    return SQLITE_DENY;
+  }
   // An index or a trigger is made on the table that is named second; it has to be ours too.
   const bool on_table = action == SQLITE_CREATE_INDEX || action == SQLITE_CREATE_TRIGGER;
   const bool allowed = model.allows(action, first != nullptr ? first : "") &&

@@ -5,6 +5,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <array>
 #include <vector>
 
 namespace stela::projections {
@@ -57,6 +58,16 @@ std::string view_of(Connection& connection, const Build& build, const std::strin
   return view.insert(behind_star, ", rowid AS rowid" + hidden);
 }
 
+/// UsageError for a name that a module of Stela's may need, now or later.
+void refuse_reserved(const Build& build, const std::string& name) {
+  constexpr std::array<std::string_view, 4> reserved{"stela_", "outbox_", "inbox_", "projection_"};
+  for (const std::string_view begin : reserved) {
+    if (sqlite3_strnicmp(name.c_str(), begin.data(), static_cast<int>(begin.size())) != 0) continue;
+    throw UsageError{build.describe() + " has a table {" + name +
+                     "}, and names that begin in that way are Stela's; give the table another"};
+  }
+}
+
 /// True if the plain name stands for a build of this projector; UsageError if for something else.
 bool is_shown(Connection& connection, const Build& build, const std::string& name) {
   Query query = connection.query(sql::find_object);
@@ -98,6 +109,7 @@ void make_tables(Connection& connection, const Build& build, detail::AnyProjecto
   projector.create(model);
   model.allow_creation(false);
   for (const std::string& name : plain_names(connection, build)) {
+    refuse_reserved(build, name);
     (void)is_shown(connection, build, name);
   }
   connection.query(sql::set_definitions)
