@@ -32,7 +32,10 @@ struct Options {
   /// folder that can be written to. Whatever would write ends in UsageError. StoreFailed if the
   /// system has no way to read what isn't in the file yet: a log without its `-shm`.
   bool read_only = false;
-  /// Put Stela's tables into an SQLite file that holds tables of the application's.
+  /// Put Stela's tables into an SQLite file that holds tables of the application's. The file then
+  /// has a write-ahead log and Stela's application id; `user_version` stays the application's.
+  /// SchemaMismatch if it has another application id, or a table, view or index by a name that
+  /// Stela needs (`events`, `streams` …): it is left as it is.
   bool share_file = false;
   /// How long to wait for somebody else's lock before StoreBusy; 24 days at most. Threads of one
   /// store stand in line, and wait as long as it moves; while one thread's `transact` holds it, for
@@ -96,7 +99,8 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
 /// Opens a database, makes it if it isn't there, and migrates an older one. SchemaMismatch for a
 /// newer one, another application's, or a file that isn't a database, all left as they are;
 /// StoreFailed if it can't be opened, or has more than one name (hard links); StoreBusy if it
-/// has to be made or migrated, and somebody else writes to it for too long; UsageError for ":memory:" and for a URI.
+/// has to be made or migrated, and somebody else writes to it for too long; UsageError for
+/// ":memory:" and for a URI.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& path, const Options& options = {});
 
 /// A database that goes with the store: for tests, and for what needn't outlive the process.

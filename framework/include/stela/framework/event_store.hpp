@@ -104,7 +104,8 @@ class STELA_FRAMEWORK_EXPORT EventCursor {
 };
 
 /// Events, read as they are asked for: `for (const StoredEvent& event : range)`. An event is valid
-/// until the iterator moves on.
+/// until the iterator moves on. A range must not outlive its store, nor, if it was read through a
+/// Transaction, the work that was handed that.
 /// Threads: one at a time.
 class EventRange {
  public:

@@ -98,8 +98,9 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// A projector whose rows commit with the events: in this process from now on, and every other
   /// that appends must have it too. What it hasn't seen yet is projected before this returns,
   /// beside the existing tables if they are of an older version; processes with that version are
-  /// refused from then on. UsageError if the store has the projector already, by another
-  /// `Projections`.
+  /// refused from then on. If another process is just doing that, this one waits for it, and takes
+  /// over if that one is gone; StoreBusy if it makes no progress for half a minute. UsageError if
+  /// the store has the projector already, by another `Projections`.
   template <Projector P>
   void add_inline(P projector, const InlineOptions& options = {}) {
     attach_inline(registration(std::move(projector)), options);
