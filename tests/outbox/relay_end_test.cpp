@@ -10,8 +10,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <stop_token>
 
 namespace stela {
 namespace {
@@ -67,6 +69,19 @@ TEST_P(RelayEnd, ClosesItsSessionThoughAListenerThrewWithMessagesInFlight) {
   relay.reset();
 
   EXPECT_FALSE(broker.is_open()) << "an answer would be given to a relay that is gone";
+}
+
+TEST_P(RelayEnd, IsFollowedByAnotherBeginning) {
+  Relay relay{outbox, broker, {.publish_timeout = std::chrono::milliseconds{100}}};
+  std::stop_source stop;
+  stop.request_stop();
+  relay.run(stop.get_token());
+  ASSERT_FALSE(broker.is_open());
+
+  test::append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}});
+  relay.tick();
+
+  EXPECT_GT(broker.in_flight, 0);
 }
 
 TEST_P(RelayEnd, IsWhenAnotherRelayMayUseItsPublisher) {

@@ -41,6 +41,13 @@ Worker::~Worker() = default;
 
 void Worker::start() {
   core_.store_id = core_.store.store_id();
+  if (std::exchange(stopped_, false)) {
+    stopping_ = false;
+    // The session ended with the stop.
+    broker_ = Broker::down;
+    core_.session = 0;
+    ++last_session_;
+  }
   started_ = true;
   next_beat_ = next_look_ = next_connect_ = since_ = core_.now();
 }
