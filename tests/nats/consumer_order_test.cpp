@@ -1,10 +1,13 @@
 // Messages of one stream are handled in order, with nothing but the defaults.
 #include "nats/shop_at_broker.hpp"
 
+#include <stela/outbox/operations.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <stop_token>
 
 namespace stela {
 namespace {
@@ -97,6 +100,108 @@ TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
 
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-7@3 order.shipped", "parcel-7@4 order.shipped"));
   EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
+/// Six messages of a stream, three of them in a new JetStream stream after a resize.
+class ConsumingAfterAResize : public ConsumingInOrder {
+ protected:
+  void resize() {
+    send_parcels(3);
+    OutboxOperations operations{shop.store};
+    operations.resize(4);
+    send_parcels(3);
+    ASSERT_TRUE(test::eventually([&] {
+      shop.publish();
+      return operations.status().pending == 0;
+    }));
+    for (const std::string& name : broker.streams()) {
+      if (name != "SHOP" && broker.count(name) > 0) after.stream = name;
+    }
+    ASSERT_NE(after.stream, before.stream);
+  }
+  void poll_for(nats::Consumer& consumer, std::chrono::seconds time) {
+    for (auto left = time; left.count() > 0; left -= 5s) {
+      total += consumer.poll();
+      clock.advance(5s);
+    }
+  }
+
+  nats::ConsumerOptions before = defaults();
+  nats::ConsumerOptions after = defaults();
+  nats::ConsumerTick total;
+};
+
+TEST_F(ConsumingAfterAResize, WaitsForWhatTheOldStreamStillHas) {
+  resize();
+  const auto old = make_consumer(before);
+  const auto consumer = make_consumer(after);
+
+  poll_for(*consumer, 200s);
+  const auto meanwhile = ledger.lines();
+  old->poll();
+  poll_for(*consumer, 5s);
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
+                                          "parcel-1@3 order.shipped", "parcel-1@4 order.shipped",
+                                          "parcel-1@5 order.shipped", "parcel-1@6 order.shipped"));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
+TEST_F(ConsumingAfterAResize, WaitsAsLongAsTheOldStreamGetsOn) {
+  constexpr int orders = 20;
+  for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
+  resize();
+  before.batch_size = 1;
+  std::stop_source stop;
+  nats::Consumer old{ledger.store, before};
+  old.on<OrderPlaced>([&](Transaction&, const auto&) { stop.request_stop(); });
+  old.on<OrderShipped>(Ledger::note<OrderShipped>);
+  const auto consumer = make_consumer(after);
+
+  for (int i = 0; i < orders; ++i) {
+    stop = {};
+    old.run(stop.get_token());
+    poll_for(*consumer, 50s);
+  }
+  const auto meanwhile = ledger.lines();
+  old.poll();
+  poll_for(*consumer, 5s);
+
+  EXPECT_THAT(meanwhile, IsEmpty()) << "after 1000 s, and ten times its patience is 600 s";
+  EXPECT_EQ(ledger.lines().size(), 6U);
+  EXPECT_EQ(total.gaps, 0);
+}
+
+TEST_F(ConsumingAfterAResize, GoesOnAfterTenTimesItsPatienceIfTheOldStreamStands) {
+  resize();
+  const auto old = make_consumer(before);
+  const auto consumer = make_consumer(after);
+
+  poll_for(*consumer, 590s);
+  const auto meanwhile = ledger.lines();
+  poll_for(*consumer, 20s);
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_EQ(total.gaps, 1);
+  EXPECT_EQ(ledger.lines().size(), 3U);
+}
+
+TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsSettledOrGone) {
+  resize();
+  auto gone = defaults();
+  gone.stream = "GONE";
+  { const auto of_another_time = make_consumer(gone); }
+  make_consumer(before)->poll();
+  broker.erase(after.stream, 1);
+  const auto consumer = make_consumer(after);
+
+  poll_for(*consumer, 70s);
+
+  EXPECT_EQ(total.gaps, 1);
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
+                                          "parcel-1@3 order.shipped", "parcel-1@5 order.shipped",
+                                          "parcel-1@6 order.shipped"));
 }
 
 TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {

@@ -72,12 +72,29 @@ std::vector<HeldMessage> Consumer::Worker::claim() {
                  .patience = pull_->gap_patience()};
   Claimed claimed = inbox_.held().claim(rules);
   note_losses(claimed.lost);
-  if (claimed.messages.empty() && claimed.wants_settled) {
-    rules.settled_through = pull_->settled_through();
+  if (claimed.messages.empty() && claimed.wants_to_ask) {
+    rules.on_their_way = ask_what_is_on_its_way();
     claimed = inbox_.held().claim(rules);
     note_losses(claimed.lost);
   }
   return std::move(claimed.messages);
+}
+
+OnTheirWay Consumer::Worker::ask_what_is_on_its_way() {
+  OnTheirWay found{.settled_through = pull_->settled_through()};
+  const std::vector<std::string> others = inbox_.other_streams(options_.stream);
+  if (others.empty()) return found;
+  try {
+    const OtherStreams::Standing standing = other_streams_.look(others, *pull_, now());
+    found.others_settled_at = standing.settled_at;
+    found.are_others_moving =
+        standing.moved_at != Steady::min() && now() < standing.moved_at + pull_->gap_patience();
+  } catch (const BrokerFailed& e) {
+    // It may let this account ask for its own stream only.
+    log(LogLevel::warning, "consumer.trouble", e.what());
+    found.others_settled_at = Steady::min();
+  }
+  return found;
 }
 
 std::vector<Delivery> Consumer::Worker::read_held(const std::vector<HeldMessage>& claimed) {

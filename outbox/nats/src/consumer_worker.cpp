@@ -57,7 +57,9 @@ Consumer::Worker::Worker(sqlite::Store& store, const ConsumerOptions& options)
     : store_{store},
       options_{options},
       inbox_{store, options.name},
-      is_whole_{options.filter_subject.empty()} {}
+      is_whole_{options.filter_subject.empty()} {
+  if (is_whole_) inbox_.note_stream(options_.stream);
+}
 
 void Consumer::Worker::add(std::string_view event, std::unique_ptr<Handler> handler) {
   if (handler_of(std::string{event}) != nullptr) {

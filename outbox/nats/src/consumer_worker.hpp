@@ -2,6 +2,7 @@
 #pragma once
 
 #include "inbox_store.hpp"
+#include "other_streams.hpp"
 #include "pull.hpp"
 
 #include <stela/nats/consumer.hpp>
@@ -67,6 +68,7 @@ class Consumer::Worker {
   void drain();
   void bring_forward_if_due();
   std::vector<HeldMessage> claim();
+  OnTheirWay ask_what_is_on_its_way();
   std::vector<Delivery> read_held(const std::vector<HeldMessage>& claimed);
   void unclaim(const std::vector<HeldMessage>& claimed) noexcept;
   void lose(const HeldMessage& message);
@@ -100,6 +102,7 @@ class Consumer::Worker {
   const bool is_whole_;
   std::unique_ptr<Pull> pull_;
   std::vector<std::unique_ptr<Handler>> handlers_;
+  OtherStreams other_streams_;
   /// How many held messages are read in a row.
   int held_at_once_ = 1;
   int troubles_of_drain_ = 0;

@@ -290,6 +290,7 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
     durable.delivered = read_place(json, "delivered");
     durable.ack_floor = read_place(json, "ack_floor");
     if (json.select("num_ack_pending")) durable.ack_pending = json.get_int64();
+    if (json.select("num_pending")) durable.undelivered = json.get_int64();
     return durable;
   } catch (const codec::DecodeError& e) {
     throw BrokerFailed{doing + " failed: " + e.what()};

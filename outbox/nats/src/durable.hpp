@@ -42,6 +42,8 @@ struct Durable {
   std::int64_t delivered = 0;
   std::int64_t ack_floor = 0;
   std::int64_t ack_pending = 0;
+  /// How many messages weren't delivered yet.
+  std::int64_t undelivered = 0;
 
   /// Nothing up to this place is on its way: it is acknowledged, or gone.
   std::uint64_t settled_through() const noexcept {

@@ -44,6 +44,13 @@ HeldMessage read_message(const Query& row) {
           .is_to_skip = row.text(8) == "skip"};
 }
 
+/// Whether nothing before the message is on its way, or nobody waits for that any longer.
+bool is_over(const HeldMessage& message, OnTheirWay::Steady since, bool is_too_long,
+             const OnTheirWay& broker) {
+  if (broker.others_settled_at < since) return is_too_long && !broker.are_others_moving;
+  return broker.settled_through >= message.broker_sequence || is_too_long;
+}
+
 void schedule(Connection& connection, std::int64_t message, std::optional<Timestamp> due) {
   Query query = connection.query(sql::schedule_held);
   query.bind(1, message);
@@ -125,18 +132,19 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
   }
   const bool waits = head.is_behind_failure || head.is_behind_gap;
   if (!waits || message.is_released) return true;
-  const milliseconds waited = watched(message.event_id);
+  const Steady since = watched(message.event_id);
+  const auto waited = std::chrono::floor<milliseconds>(steady_now() - since);
   if (waited < rules.patience) {
     // Another process may have watched for longer: it has its turn before the patience is over.
     schedule(connection, message.number, now + std::min(rules.patience - waited, look_meanwhile));
     return false;
   }
-  if (waited >= longest_patience * rules.patience) return true;
-  if (!rules.settled_through) {
-    claimed.wants_settled = true;
+  if (!rules.on_their_way) {
+    claimed.wants_to_ask = true;
     return false;
   }
-  if (*rules.settled_through >= message.broker_sequence) return true;
+  const bool is_too_long = waited >= longest_patience * rules.patience;
+  if (is_over(message, since, is_too_long, *rules.on_their_way)) return true;
   schedule(connection, message.number, now + look_again);
   return false;
 }
@@ -193,12 +201,14 @@ void HeldStore::watch(std::string_view event_id) {
   watched(event_id);
 }
 
-milliseconds HeldStore::watched(std::string_view event_id) {
-  const Steady now = store_.core().options().clock->steady_now();
+HeldStore::Steady HeldStore::steady_now() const {
+  return store_.core().options().clock->steady_now();
+}
+
+HeldStore::Steady HeldStore::watched(std::string_view event_id) {
   // What was handled meanwhile is forgotten by and by; what still waits is watched anew.
   if (watched_.size() >= most_watched) watched_.clear();
-  const Steady since = watched_.try_emplace(std::string{event_id}, now).first->second;
-  return std::chrono::floor<milliseconds>(now - since);
+  return watched_.try_emplace(std::string{event_id}, steady_now()).first->second;
 }
 
 void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longest) {

@@ -43,6 +43,18 @@ struct LostMessage {
   bool is_noted = false;
 };
 
+/// What the broker says of messages that are on their way to consumers of this name.
+struct OnTheirWay {
+  using Steady = std::chrono::steady_clock::time_point;
+
+  /// None up to this place in the stream.
+  std::uint64_t settled_through = 0;
+  /// None that was in another of their streams at this time.
+  Steady others_settled_at = Steady::max();
+  /// Consumers of those get on with them.
+  bool are_others_moving = false;
+};
+
 /// How held messages are taken up.
 struct Claiming {
   std::string_view broker_stream = {};
@@ -54,15 +66,15 @@ struct Claiming {
   /// Nobody else takes up the same messages for so long.
   std::chrono::milliseconds lease{0};
   std::chrono::milliseconds patience{0};
-  /// Nothing up to this place is on its way from the broker any more; unset: nobody has asked.
-  std::optional<std::uint64_t> settled_through = {};
+  /// Unset: nobody has asked.
+  std::optional<OnTheirWay> on_their_way = {};
 };
 
 struct Claimed {
   std::vector<HeldMessage> messages = {};
   std::vector<LostMessage> lost = {};
   /// One waits for something that is missing, and that only isn't on its way if the broker says so.
-  bool wants_settled = false;
+  bool wants_to_ask = false;
 };
 
 /// What waits is looked at so often before its patience is over: each process must see it wait.
@@ -94,7 +106,9 @@ class HeldStore {
  private:
   using Steady = std::chrono::steady_clock::time_point;
   struct Head;
-  std::chrono::milliseconds watched(std::string_view event_id);
+  Steady steady_now() const;
+  /// Since when.
+  Steady watched(std::string_view event_id);
   std::vector<Head> due_heads(sqlite::Connection& connection, const Claiming& rules,
                               Timestamp now) const;
   /// False if it has to wait, until a time that is noted.

@@ -318,6 +318,23 @@ bool InboxStore::purge(std::chrono::microseconds retention) {
   return more;
 }
 
+void InboxStore::note_stream(const std::string& broker_stream) {
+  store_.core().writer().run_statements([&](Connection& connection) {
+    connection.query(sql::insert_broker_stream).bind(1, consumer_).bind(2, broker_stream).run();
+  });
+}
+
+std::vector<std::string> InboxStore::other_streams(const std::string& broker_stream) const {
+  std::vector<std::string> streams;
+  store_.core().reading().read([&](Connection& connection) {
+    streams.clear();
+    Query others = connection.query(sql::list_other_streams);
+    others.bind(1, consumer_).bind(2, broker_stream);
+    while (others.step()) streams.emplace_back(others.text(0));
+  });
+  return streams;
+}
+
 std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const {
   std::optional<Settled> settled;
   store_.core().reading().read([&](Connection& connection) {

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace stela::nats {
 
@@ -97,6 +98,11 @@ class InboxStore {
   /// Forgets what was handled so long before now and before the last, some at a time. False if
   /// nothing is left.
   bool purge(std::chrono::microseconds retention);
+
+  /// Consumers of this name read the stream at the broker, each message of it.
+  void note_stream(const std::string& broker_stream);
+  /// Which others they have ever read.
+  std::vector<std::string> other_streams(const std::string& broker_stream) const;
 
   /// Unset if no consumer with this filter and start is known to have settled anything.
   std::optional<Settled> settled(const ConsumerOptions& options) const;

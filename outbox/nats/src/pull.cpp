@@ -30,6 +30,7 @@ Delivery deliver(MessageHandle message, const BrokerPlace& place) {
 }
 
 constexpr int no_message_found = 10037;
+constexpr int stream_not_found = 10059;
 
 /// What comes close behind the first message belongs to the same batch.
 constexpr milliseconds gather_for{1};
@@ -286,6 +287,26 @@ std::uint64_t Pull::settled_through() {
   const std::optional<Durable> durable = find_durable(connection_.get(), options_);
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
   return durable->settled_through();
+}
+
+std::optional<Progress> Pull::progress_in(const std::string& stream) {
+  jsStreamInfo* raw = nullptr;
+  jsErrCode code{};
+  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), nullptr, &code);
+  const StreamInfoHandle info{raw};
+  if (static_cast<int>(code) == stream_not_found) return {};
+  if (status != NATS_OK) {
+    throw BrokerFailed{"reading the JetStream stream '" + stream +
+                       "' failed: " + in_words(status, code)};
+  }
+  const std::uint64_t end = info->State.LastSeq;
+  if (info->State.Msgs == 0) return Progress{end, end};
+  ConsumerOptions there = options_;
+  there.stream = stream;
+  const std::optional<Durable> durable = find_durable(connection_.get(), there);
+  if (!durable) return Progress{end, 0};
+  const bool is_done = durable->undelivered == 0 && durable->ack_pending == 0;
+  return Progress{end, is_done ? end : durable->settled_through()};
 }
 
 void Pull::hand_back() {

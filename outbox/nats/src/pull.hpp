@@ -17,6 +17,14 @@
 
 namespace stela::nats {
 
+/// How far consumers of one name are in a stream.
+struct Progress {
+  /// Its last sequence.
+  std::uint64_t end = 0;
+  /// Nothing up to this place is on its way any more; at least `end` if nothing is left to come.
+  std::uint64_t settled_through = 0;
+};
+
 /// Makes the durable consumer if it isn't there. Asks for messages itself: natsSubscription_Fetch
 /// of nats.c 3.4 writes past the end of its list when more than half of a batch was there already.
 /// One request is open at a time, so what the broker sends unhandled is bounded by its bytes.
@@ -45,9 +53,12 @@ class Pull {
   /// Nothing up to this place in the stream is on its way to a consumer of this name: it is
   /// acknowledged, or gone.
   std::uint64_t settled_through();
-  /// The same as it was when the consumer at the broker was last looked at. Unset where nobody
-  /// needs it: a consumer of all messages from the first on is told by their versions what it has
-  /// handled.
+  /// Of this name in another stream; unset if there is no such stream. BrokerFailed if the broker
+  /// doesn't say.
+  std::optional<Progress> progress_in(const std::string& stream);
+  /// `settled_through` as it was when the consumer at the broker was last looked at. Unset where
+  /// nobody needs it: a consumer of all messages from the first on is told by their versions what
+  /// it has handled.
   const std::optional<Settled>& last_settled() const noexcept { return settled_; }
 
   void ack(const Delivery& delivery);

@@ -1,0 +1,43 @@
+#include "other_streams.hpp"
+
+#include <algorithm>
+
+namespace stela::nats {
+
+namespace {
+
+constexpr std::chrono::seconds look_interval{1};
+constexpr std::chrono::seconds failure_interval{30};
+
+}  // namespace
+
+OtherStreams::Standing OtherStreams::look(const std::vector<std::string>& streams, Pull& pull,
+                                          Steady now) {
+  if (now < next_look_) return standing_;
+  next_look_ = now + failure_interval;
+  Steady settled_at = now;
+  for (const std::string& stream : streams) {
+    const std::optional<Progress> progress = pull.progress_in(stream);
+    // Nothing can come from a stream that is gone.
+    if (!progress) continue;
+    look_at(stream, *progress, now);
+    settled_at = std::min(settled_at, marks_.at(stream).settled_at);
+  }
+  standing_.settled_at = settled_at;
+  next_look_ = now + look_interval;
+  return standing_;
+}
+
+void OtherStreams::look_at(const std::string& stream, const Progress& progress, Steady now) {
+  const auto [found, is_new] =
+      marks_.try_emplace(stream, Mark{now, progress.end, progress.settled_through});
+  Mark& mark = found->second;
+  if (!is_new && progress.settled_through != mark.settled) standing_.moved_at = now;
+  mark.settled = progress.settled_through;
+  if (mark.settled < mark.end) return;
+  mark.settled_at = mark.settled >= progress.end ? now : mark.made_at;
+  mark.made_at = now;
+  mark.end = progress.end;
+}
+
+}  // namespace stela::nats
