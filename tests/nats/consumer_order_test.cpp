@@ -102,6 +102,83 @@ TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
   EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
 }
 
+/// A consumer that doesn't get the beginning of the streams that it reads.
+class ConsumingWithoutTheBeginning : public ConsumingInOrder {
+ protected:
+  ConsumingWithoutTheBeginning() {
+    shop.place("old");
+    shop.publish();
+  }
+  /// Three messages of a new stream, the first of which a process has that died.
+  void expect_order(const nats::ConsumerOptions& with) {
+    const auto consumer = make_consumer(with);
+    consumer->poll();
+    send_parcels(3);
+    broker.take("SHOP", "billing", 1);
+    consumer->poll();
+    const auto meanwhile = ledger.lines();
+    EXPECT_TRUE(test::eventually([&] {
+      broker.give_back();
+      consumer->poll();
+      return ledger.lines().size() == 3;
+    }));
+
+    EXPECT_THAT(meanwhile, IsEmpty());
+    EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
+                                            "parcel-1@3 order.shipped"));
+  }
+};
+
+TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfItBeganNow) {
+  auto with = defaults();
+  with.start = nats::Start::now;
+  expect_order(with);
+}
+
+TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfTheStreamDroppedItsFirstMessages) {
+  broker.erase("SHOP", 1);
+  expect_order(defaults());
+}
+
+TEST_F(ConsumingWithoutTheBeginning, HandlesAtOnceWhatNothingComesBefore) {
+  send_parcels(1);
+  auto with = defaults();
+  with.start = nats::Start::now;
+  const auto consumer = make_consumer(with);
+  consumer->poll();
+
+  send_parcels(2);
+  const nats::ConsumerTick tick = consumer->poll();
+
+  EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 2}));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
+TEST_F(ConsumingWithoutTheBeginning, HandlesWhatItHeldOnceNothingEarlierIsOnItsWay) {
+  send_parcels(1);
+  auto with = defaults();
+  with.start = nats::Start::now;
+  const auto consumer = make_consumer(with);
+  consumer->poll();
+  shop.place("other");
+  send_parcels(2);
+  broker.take("SHOP", "billing", 1);
+
+  consumer->poll();
+  const auto meanwhile = ledger.lines();
+  EXPECT_TRUE(test::eventually([&] {
+    broker.give_back();
+    consumer->poll();
+    clock.advance(1s);
+    return ledger.lines().size() == 3;
+  }));
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-other@1 order.placed", "parcel-1@2 order.shipped",
+                                          "parcel-1@3 order.shipped"));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
 /// Six messages of a stream, three of them in a new JetStream stream after a resize.
 class ConsumingAfterAResize : public ConsumingInOrder {
  protected:

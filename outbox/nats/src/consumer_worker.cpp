@@ -145,6 +145,7 @@ bool Consumer::Worker::turn(milliseconds wait) {
     std::sort(batch.begin(), batch.end(), [](const Delivery& a, const Delivery& b) {
       return a.place.sequence < b.place.sequence;
     });
+    look_for_earlier_ones(batch);
     handle(batch);
     return std::any_of(batch.begin(), batch.end(),
                        [](const Delivery& delivery) { return delivery.place.deliveries == 1; });
@@ -230,6 +231,18 @@ void Consumer::Worker::note_settled() {
 }
 
 // --- messages
+
+/// Where a stream's beginning is missing, only the broker can say that nothing before the first
+/// message that comes of it is with another process. Asked before the batch is handled: most often
+/// nobody has anything, and no message needs to be held.
+void Consumer::Worker::look_for_earlier_ones(std::span<Delivery> batch) {
+  if (!is_whole_ || pull_->has_whole_history() || !inbox_.meets_first_of_many(batch)) return;
+  const Steady fetched = now();
+  const OnTheirWay found = ask_what_is_on_its_way();
+  const bool is_first = found.settled_through + 1 >= batch.front().place.sequence &&
+                        found.others_settled_at >= fetched;
+  for (Delivery& delivery : batch) delivery.is_first_to_come = is_first;
+}
 
 void Consumer::Worker::handle(std::span<Delivery> batch) {
   const auto patience = pull_->ack_wait() / 4;
@@ -322,8 +335,9 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
 bool Consumer::Worker::is_held(sqlite::Connection& connection, const Delivery& delivery,
                                InboxStore::Standing standing, ConsumerTick& tick) {
   using Standing = InboxStore::Standing;
-  const bool is_behind_gap = standing == Standing::behind_gap ||
-                             (standing == Standing::first_of_many && pull_->has_whole_history());
+  const bool is_first_of_many = standing == Standing::first_of_many;
+  const bool is_behind_gap =
+      standing == Standing::behind_gap || (is_first_of_many && pull_->has_whole_history());
   if (is_behind_gap && delivery.is_released) {
     ++tick.gaps;
     log(LogLevel::error, "consumer.gap", delivery,
@@ -331,11 +345,15 @@ bool Consumer::Worker::is_held(sqlite::Connection& connection, const Delivery& d
             std::to_string(delivery.event->published_before.value()) + " of its stream");
     return false;
   }
-  const bool waits =
-      is_behind_gap || standing == Standing::behind_failure || standing == Standing::held_already;
+  const bool may_be_early = is_first_of_many && !delivery.is_released && !delivery.is_first_to_come;
+  const bool waits = is_behind_gap || may_be_early || standing == Standing::behind_failure ||
+                     standing == Standing::held_already;
   if (!waits) return false;
-  if (is_behind_gap) inbox_.watch(*delivery.event);
-  inbox_.hold(connection, delivery, inbox_.now() + std::min(pull_->gap_patience(), look_meanwhile));
+  if (is_behind_gap || may_be_early) inbox_.watch(*delivery.event);
+  const auto wait = may_be_early && !is_behind_gap
+                        ? 0ms
+                        : std::min<milliseconds>(pull_->gap_patience(), look_meanwhile);
+  inbox_.hold(connection, delivery, inbox_.now() + wait);
   if (!delivery.held) ++tick.held;
   return true;
 }

@@ -53,6 +53,7 @@ class Consumer::Worker {
   void note_settled();
 
   // Messages.
+  void look_for_earlier_ones(std::span<Delivery> batch);
   void handle(std::span<Delivery> batch);
   std::size_t handle_together(std::span<Delivery> batch);
   void transact(FunctionRef<void(Transaction&)> work);

@@ -65,6 +65,8 @@ struct Delivery {
   std::optional<std::int64_t> held = {};
   /// Nobody waits any longer for what is missing before it.
   bool is_released = false;
+  /// Nothing earlier is on its way from the broker.
+  bool is_first_to_come = false;
 
   /// It was handled or taken over: the broker needn't send it again.
   bool is_settled = false;

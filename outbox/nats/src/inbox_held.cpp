@@ -65,6 +65,8 @@ struct HeldStore::Head {
   bool is_behind_another = false;
   bool is_behind_failure = false;
   bool is_behind_gap = false;
+  /// The first that is met of a stream whose beginning the consumer doesn't get.
+  bool is_first_of_many = false;
 };
 
 std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) const {
@@ -116,8 +118,9 @@ std::vector<HeldStore::Head> HeldStore::due_heads(Connection& connection, const 
     head.is_behind_another = due.integer(9) != 0;
     head.is_behind_failure = due.integer(10) != 0;
     const bool is_met = !due.is_null(11);
-    head.is_behind_gap = rules.is_whole && (is_met || rules.has_whole_history) &&
-                         head.message.previous.value() > due.integer(11);
+    const bool is_after_more = rules.is_whole && head.message.previous.value() > due.integer(11);
+    head.is_behind_gap = is_after_more && (is_met || rules.has_whole_history);
+    head.is_first_of_many = is_after_more && !head.is_behind_gap;
     heads.push_back(std::move(head));
   }
   return heads;
@@ -131,10 +134,10 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
     return false;
   }
   const bool waits = head.is_behind_failure || head.is_behind_gap;
-  if (!waits || message.is_released) return true;
+  if ((!waits && !head.is_first_of_many) || message.is_released) return true;
   const Steady since = watched(message.event_id);
   const auto waited = std::chrono::floor<milliseconds>(steady_now() - since);
-  if (waited < rules.patience) {
+  if (waits && waited < rules.patience) {
     // Another process may have watched for longer: it has its turn before the patience is over.
     schedule(connection, message.number, now + std::min(rules.patience - waited, look_meanwhile));
     return false;
@@ -165,7 +168,7 @@ void HeldStore::drop_failures(Connection& connection, const Head& head, Claimed&
 void HeldStore::claim_run(Connection& connection, const Head& head, const Claiming& rules,
                           std::int64_t most, Timestamp now, Claimed& claimed) const {
   HeldMessage first = head.message;
-  first.is_released = first.is_released || head.is_behind_gap;
+  first.is_released = first.is_released || head.is_behind_gap || head.is_first_of_many;
   if (!claim_one(connection, std::move(first), rules, now, claimed) || most == 1) return;
   std::vector<HeldMessage> run;
   {

@@ -2,6 +2,7 @@
 
 #include "inbox_sql.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace stela::nats {
@@ -94,6 +95,18 @@ InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& de
   Query gap = connection.query(sql::find_gap);
   const bool missed = bind_stream(gap, event).bind(4, event.version.value()).step();
   return missed ? Standing::late : Standing::duplicate;
+}
+
+bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
+  bool found = false;
+  store_.core().reading().read([&](Connection& connection) {
+    found = std::any_of(batch.begin(), batch.end(), [&](const Delivery& delivery) {
+      if (!delivery.event || delivery.event->published_before.value() == 0) return false;
+      Query position = connection.query(sql::find_position);
+      return !bind_stream(position, *delivery.event).step();
+    });
+  });
+  return found;
 }
 
 bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standing standing,

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,8 @@ class InboxStore {
   void begin(sqlite::Connection& connection);
   /// `whole`: the consumer gets every message of each stream.
   Standing look(sqlite::Connection& connection, const Delivery& delivery, bool whole) const;
+  /// Whether one of them is the first of its stream that is met, and has earlier ones.
+  bool meets_first_of_many(std::span<const Delivery> batch) const;
   /// Notes the event's effect; false if it happened before. What is held behind it is due.
   bool take(sqlite::Connection& connection, const ReceivedEvent& event, Standing standing,
             bool whole);

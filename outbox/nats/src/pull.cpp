@@ -100,6 +100,8 @@ void Pull::accept(const Durable& durable, const jsStreamInfo& stream) {
   check_durable(durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
                 {stream.Config->Replicas, recall_settled(stream)});
   ack_wait_ = std::chrono::ceil<milliseconds>(durable.ack_wait);
+  if (seen_settled_.stream_made_at != stream.Created) seen_settled_ = {stream.Created, 0};
+  seen_settled_.through = std::max(seen_settled_.through, durable.settled_through());
   if (wants_place()) settled_ = Settled{stream.Created, durable.settled_through()};
   looked_ = std::chrono::steady_clock::now();
 }
@@ -286,7 +288,8 @@ bool Pull::has_left(std::uint64_t sequence) {
 std::uint64_t Pull::settled_through() {
   const std::optional<Durable> durable = find_durable(connection_.get(), options_);
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
-  return durable->settled_through();
+  seen_settled_.through = std::max(seen_settled_.through, durable->settled_through());
+  return seen_settled_.through;
 }
 
 std::optional<Progress> Pull::progress_in(const std::string& stream) {

@@ -131,6 +131,9 @@ class Pull {
   bool has_whole_history_ = false;
   std::chrono::milliseconds ack_wait_;
   std::optional<Settled> settled_;
+  /// The most that the broker has said: before the first acknowledgement its floor is 0, wherever
+  /// the consumer began. Of the stream that was made at that time.
+  Settled seen_settled_;
 };
 
 }  // namespace stela::nats

@@ -160,11 +160,10 @@ class TypedHandler final : public Handler {
 /// one database; what comes after a message that fails or is missing is held in the inbox until
 /// that one is handled, becomes a dead letter, or counts as missing. Other streams don't wait. With
 /// a filter nobody can tell what is still on its way: order holds for one consumer as long as it
-/// lives. The same goes for the first messages of a stream that the inbox doesn't know, if the
-/// consumer began with Start::now or the JetStream stream has dropped its beginning. What a handler
-/// appends through the transaction carries the event's correlation and names it as its cause. A
-/// consumer that was deleted at the broker is made again, and continues where the inbox says that
-/// it was. Threads: one at a time; handlers are called on the thread that consumes.
+/// lives. What a handler appends through the transaction carries the event's correlation and names
+/// it as its cause. A consumer that was deleted at the broker is made again, and continues where
+/// the inbox says that it was. Threads: one at a time; handlers are called on the thread that
+/// consumes.
 class STELA_NATS_EXPORT Consumer {
  public:
   /// The inbox, and what handlers write, is in the database of `store`, which must outlive the
