@@ -253,6 +253,48 @@ TEST_F(RemadeDurable, OfAStreamThatWasMadeAgainBeginsAgain) {
   EXPECT_EQ(consume(placed_only()).handled, 3);
 }
 
+TEST_F(RemadeDurable, HandlesNothingAgainThatCameAfterItsGapWasNoted) {
+  shop.publish();
+  auto with = placed_only();
+  with.filter_subject = {};
+  auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
+  consumer->on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  consumer->on<OrderShipped>(Ledger::note<OrderShipped>);
+  shop.send_parcel();
+  shop.publish();
+  consumer->poll();
+  for (int i = 0; i < 4; ++i) shop.send_parcel();
+  shop.publish();
+  broker.erase("SHOP", 2);
+  broker.take("SHOP", "billing", 1);
+  EXPECT_TRUE(test::eventually([&] {
+    clock.advance(30s);
+    consumer->poll();
+    return ledger.lines().size() == 3;
+  }));
+  EXPECT_TRUE(test::eventually([&] {
+    broker.give_back();
+    consumer->poll();
+    return ledger.lines().size() == 4;
+  }));
+  EXPECT_EQ(ledger.lines().back(), "parcel-1@3 order.shipped");
+
+  clock.advance(3h);
+  place("1");
+  consumer->poll();
+  clock.advance(2min);
+  consumer->poll();
+  ASSERT_EQ(remembered(), 1);
+  consumer.reset();
+  lose_durable();
+
+  EXPECT_EQ(consume(with).handled, 0);
+
+  const auto gaps = nats::Inbox{ledger.store}.gaps();
+  ASSERT_THAT(gaps, SizeIs(1)) << "the second message is missing still";
+  EXPECT_EQ(gaps[0].missing.value(), 2);
+}
+
 TEST_F(RemadeDurable, FindsInTheInboxWhatWasHandledBeforeALongRest) {
   place("1");
   consume(placed_only());

@@ -118,6 +118,7 @@ bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standi
       .run();
   const bool is_new = changed(connection);
   settle(connection, event);
+  if (standing == Standing::late) split_gaps(connection, event);
   if (!whole || standing == Standing::late || standing == Standing::duplicate) return is_new;
   if (standing == Standing::behind_gap) {
     Query found = connection.query(sql::find_position);
@@ -128,6 +129,18 @@ bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standi
   Query position = connection.query(sql::upsert_position);
   bind_stream(position, event).bind(4, event.version.value()).run();
   return is_new;
+}
+
+void InboxStore::split_gaps(Connection& connection, const ReceivedEvent& event) {
+  Query before = connection.query(sql::split_gap_before);
+  bind_stream(before, event)
+      .bind(4, event.version.value())
+      .bind(5, event.published_before.value())
+      .run();
+  Query after = connection.query(sql::split_gap_after);
+  bind_stream(after, event).bind(4, event.version.value()).run();
+  Query full = connection.query(sql::delete_full_gaps);
+  bind_stream(full, event).run();
 }
 
 void InboxStore::insert_gap(Connection& connection, const ReceivedEvent& event, std::int64_t after,

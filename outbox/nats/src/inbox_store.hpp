@@ -120,6 +120,8 @@ class InboxStore {
   /// The first message of the event's stream that is held, up to this one.
   std::optional<StreamVersion> first_held(sqlite::Connection& connection,
                                           const ReceivedEvent& event) const;
+  /// The event was missing, and isn't any longer.
+  void split_gaps(sqlite::Connection& connection, const ReceivedEvent& event);
   void insert_gap(sqlite::Connection& connection, const ReceivedEvent& event, std::int64_t after,
                   bool expected);
   void insert_loss(sqlite::Connection& connection, const LostMessage& message, std::int64_t after);
