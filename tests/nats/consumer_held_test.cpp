@@ -112,6 +112,28 @@ TEST_F(Holding, EndsWhenTheFailingMessageHasLeftTheBroker) {
                                                 "event_stream=order-1 version=1")));
 }
 
+TEST_F(Holding, HandlesWhatWaitedBeforeAMessageThatLeftTheBroker) {
+  shop.place("1");
+  ship_again(3);
+  shop.publish();
+  const auto consumer = make_consumer(defaults());
+  total += consumer->poll();
+  ASSERT_THAT(inbox.held(), SizeIs(1));
+
+  broker.erase("SHOP", 3);
+  fails = false;
+  const bool handled = reaches(*consumer, 3);
+
+  EXPECT_TRUE(handled);
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-1@2 order.shipped",
+                                          "order-1@4 order.shipped"));
+  EXPECT_EQ(total.lost, 1);
+  ASSERT_THAT(inbox.gaps(), SizeIs(1));
+  EXPECT_EQ(inbox.gaps()[0].after.value(), 2);
+  EXPECT_EQ(inbox.gaps()[0].missing.value(), 3);
+  EXPECT_THAT(inbox.held(), IsEmpty());
+}
+
 TEST_F(Holding, EndsWhenTheWholeStreamWasPurged) {
   shop.place("1");
   ship_again(5);

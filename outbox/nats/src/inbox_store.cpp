@@ -213,9 +213,15 @@ bool InboxStore::lose(Connection& connection, const HeldMessage& message, bool w
     Query failure = connection.query(sql::delete_failure);
     bind(failure).bind(4, message.version.value()).run();
   }
+  std::int64_t after = message.previous.value();
+  if (whole) {
+    // What was held before it may still have to be handled.
+    Query found = connection.query(sql::find_position);
+    after = std::min(after, bind(found).step() ? found.integer(0) : 0);
+  }
   insert_loss(connection,
               {.source = message.source, .stream = message.stream, .version = message.version},
-              message.previous.value());
+              after);
   if (whole) {
     Query position = connection.query(sql::upsert_position);
     bind(position).bind(4, message.version.value()).run();
