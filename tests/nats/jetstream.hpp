@@ -64,8 +64,7 @@ class JetStream {
   /// Takes so many messages as one of the consumer's members, and answers none of them, as one that
   /// died.
   void take(const std::string& stream, const std::string& consumer, int count);
-  /// What was taken comes again, as after ack_wait. To be repeated until it does: a server of 2.9
-  /// that finds only a request of somebody who has gone forgets it for another ack_wait.
+  /// What was taken comes again, as after ack_wait.
   void give_back();
 
   jsCtx* context() noexcept { return context_; }
@@ -77,6 +76,8 @@ class JetStream {
   jsCtx* context_ = nullptr;
   natsMsgList taken_{};
   natsSubscription* taking_ = nullptr;
+  std::string taken_from_;
+  std::string taken_as_;
 };
 
 }  // namespace stela::test
