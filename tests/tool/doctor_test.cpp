@@ -1,0 +1,57 @@
+// What doctor says of the broker.
+#include "support/nats_server.hpp"
+#include "tool/tool_outbox.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace stela::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST_F(ToolOutbox, DoctorMakesNoStream) {
+  const NatsServer nats;
+  const auto doctor = [&] {
+    return run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP", "--set",
+                "nats.ensure_stream=true"});
+  };
+  EXPECT_THAT(doctor().out, HasSubstr("there is no JetStream stream 'SHOP'"));
+  EXPECT_THAT(doctor().out, HasSubstr("there is no JetStream stream 'SHOP'"));
+}
+
+TEST_F(ToolOutbox, DoctorSaysWhatToChangeAtTheBroker) {
+  const NatsServer nats{"authorization { user: shop, password: right }"};
+  const std::string file = dir_.file("password");
+  std::ofstream{file} << "wrong";
+  EXPECT_THAT(run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP", "--set",
+                   "nats.user=shop", "--set", "nats.password_file=" + file})
+                  .out,
+              AllOf(HasSubstr("it answers and refuses: correct the credentials"),
+                    Not(HasSubstr("start it"))));
+}
+
+TEST_F(ToolOutbox, DoctorAdvisesToChangeAStreamThatDoesNotFit) {
+  const NatsServer nats;
+  ASSERT_EQ(outbox({"work", "--until-empty", "--silent", "--ensure-stream", "--stream", "SHOP",
+                    "--nats", nats.url()})
+                .code,
+            0);
+  const auto doctor = [&](const std::string& prefix) {
+    return run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP", "--prefix",
+                prefix})
+        .out;
+  };
+  EXPECT_THAT(doctor("elsewhere"),
+              AllOf(HasSubstr("doesn't take the subjects"),
+                    HasSubstr("change the stream as it says"), Not(HasSubstr("--ensure-stream"))));
+  EXPECT_THAT(doctor("stela"), AllOf(HasSubstr("there for 1 partition, none shorter"),
+                                     Not(HasSubstr("hold what was published"))));
+}
+
+}  // namespace
+}  // namespace stela::test
