@@ -1,4 +1,5 @@
 // That the proxy does to connections what chaos asks it for.
+#include "support/loopback.hpp"
 #include "support/nats_server.hpp"
 #include "support/process.hpp"
 #include "support/tcp_proxy.hpp"
@@ -6,8 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,10 +28,7 @@ using Steady = std::chrono::steady_clock;
 class Client {
  public:
   explicit Client(int port) : socket_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)} {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    const sockaddr_in address = loopback(port);
     connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address);
     say("CONNECT {\"verbose\":false,\"pedantic\":false}\r\n");
   }

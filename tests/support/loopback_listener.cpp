@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "support/loopback.hpp"
 
 #include <cerrno>
 #include <system_error>
@@ -11,9 +12,7 @@ namespace stela::test {
 
 LoopbackListener::LoopbackListener()
     : descriptor_{socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)} {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  sockaddr_in address = loopback(0);
   auto* const any = reinterpret_cast<sockaddr*>(&address);
   socklen_t size = sizeof address;
   if (descriptor_ < 0 || bind(descriptor_, any, size) != 0 || listen(descriptor_, 16) != 0 ||

@@ -1,5 +1,6 @@
 #include "support/nats_cluster.hpp"
 
+#include "support/loopback.hpp"
 #include "support/process.hpp"
 
 #include <arpa/inet.h>
@@ -15,14 +16,6 @@
 
 namespace stela::test {
 namespace {
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  return address;
-}
 
 /// Whether the server says of itself that it is well. One that is stopped says nothing.
 bool says_that_it_is_well(int port) {

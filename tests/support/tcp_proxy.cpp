@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "support/loopback.hpp"
 
 #include <array>
 #include <cstdint>
@@ -22,14 +23,6 @@ using std::chrono::milliseconds;
 
 /// A sender waits when so much is held for a slow receiver.
 constexpr std::size_t most_held = 4 * 1024 * 1024;
-
-sockaddr_in loopback(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(static_cast<std::uint16_t>(port));
-  return address;
-}
 
 int connect_to(int port) {
   const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

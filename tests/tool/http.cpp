@@ -1,8 +1,8 @@
 #include "tool/http.hpp"
 
-#include <arpa/inet.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include "support/loopback.hpp"
 
 #include <array>
 
@@ -10,10 +10,7 @@ namespace stela::test {
 
 std::string ask(std::uint16_t port, const std::string& request) {
   const int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = loopback(port);
   std::string answer;
   if (connect(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
       send(file, request.data(), request.size(), MSG_NOSIGNAL) > 0) {
