@@ -7,7 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <stop_token>
+#include <string>
+#include <vector>
 
 namespace stela {
 namespace {
@@ -202,7 +205,32 @@ class ConsumingAfterAResize : public ConsumingInOrder {
       clock.advance(5s);
     }
   }
+  void start_with_orders() {
+    for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
+    resize();
+  }
+  /// The consumer of the old stream handles one order in all the time that `poll` takes.
+  void expect_patience(const std::function<void()>& poll) {
+    before.batch_size = 1;
+    std::stop_source stop;
+    nats::Consumer old{ledger.store, before};
+    old.on<OrderPlaced>([&](Transaction&, const auto&) { stop.request_stop(); });
+    old.on<OrderShipped>(Ledger::note<OrderShipped>);
+    for (int i = 0; i < orders; ++i) {
+      stop = {};
+      old.run(stop.get_token());
+      poll();
+    }
+    const auto meanwhile = ledger.lines();
+    old.poll();
+    poll();
 
+    EXPECT_THAT(meanwhile, IsEmpty()) << "after 1000 s, and ten times its patience is 600 s";
+    EXPECT_EQ(ledger.lines().size(), 6U);
+    EXPECT_EQ(total.gaps, 0);
+  }
+
+  static constexpr int orders = 20;
   nats::ConsumerOptions before = defaults();
   nats::ConsumerOptions after = defaults();
   nats::ConsumerTick total;
@@ -226,28 +254,14 @@ TEST_F(ConsumingAfterAResize, WaitsForWhatTheOldStreamStillHas) {
 }
 
 TEST_F(ConsumingAfterAResize, WaitsAsLongAsTheOldStreamGetsOn) {
-  constexpr int orders = 20;
-  for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
-  resize();
-  before.batch_size = 1;
-  std::stop_source stop;
-  nats::Consumer old{ledger.store, before};
-  old.on<OrderPlaced>([&](Transaction&, const auto&) { stop.request_stop(); });
-  old.on<OrderShipped>(Ledger::note<OrderShipped>);
+  start_with_orders();
   const auto consumer = make_consumer(after);
+  expect_patience([&] { poll_for(*consumer, 50s); });
+}
 
-  for (int i = 0; i < orders; ++i) {
-    stop = {};
-    old.run(stop.get_token());
-    poll_for(*consumer, 50s);
-  }
-  const auto meanwhile = ledger.lines();
-  old.poll();
-  poll_for(*consumer, 5s);
-
-  EXPECT_THAT(meanwhile, IsEmpty()) << "after 1000 s, and ten times its patience is 600 s";
-  EXPECT_EQ(ledger.lines().size(), 6U);
-  EXPECT_EQ(total.gaps, 0);
+TEST_F(ConsumingAfterAResize, WaitsAsLongThoughItIsStartedAgainAndAgain) {
+  start_with_orders();
+  expect_patience([&] { poll_for(*make_consumer(after), 50s); });
 }
 
 TEST_F(ConsumingAfterAResize, GoesOnAfterTenTimesItsPatienceIfTheOldStreamStands) {
@@ -279,6 +293,21 @@ TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsSettledOrGone) {
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
                                           "parcel-1@3 order.shipped", "parcel-1@5 order.shipped",
                                           "parcel-1@6 order.shipped"));
+}
+
+TEST_F(ConsumingInOrder, EndsAGapThoughEachProcessLivesShortly) {
+  send_parcels(3);
+  broker.erase("SHOP", 2);
+
+  std::vector<std::string> after_two_minutes;
+  for (int i = 0; i < 20; ++i) {
+    make_consumer(defaults())->poll();
+    clock.advance(55s);
+    if (i == 1) after_two_minutes = ledger.lines();
+  }
+
+  EXPECT_THAT(after_two_minutes, ElementsAre("parcel-1@1 order.shipped"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@3 order.shipped"));
 }
 
 TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {

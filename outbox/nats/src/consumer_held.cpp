@@ -85,15 +85,13 @@ OnTheirWay Consumer::Worker::ask_what_is_on_its_way() {
   const std::vector<std::string> others = inbox_.other_streams(options_.stream);
   if (others.empty()) return found;
   try {
-    const OtherStreams::Standing standing = other_streams_.look(others, *pull_, now());
-    found.others_settled_at = standing.settled_at;
-    found.are_others_moving =
-        standing.moved_at != Steady::min() && now() < standing.moved_at + pull_->gap_patience();
+    found.others_settled_at = other_streams_.look(others, *pull_, now());
   } catch (const BrokerFailed& e) {
     // It may let this account ask for its own stream only.
     log(LogLevel::warning, "consumer.trouble", e.what());
     found.others_settled_at = Steady::min();
   }
+  found.are_others_moving = now() < other_streams_.moved_at() + pull_->gap_patience();
   return found;
 }
 

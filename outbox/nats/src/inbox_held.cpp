@@ -12,6 +12,7 @@ namespace sql = inbox::sql;
 using sqlite::Connection;
 using sqlite::Query;
 using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -135,8 +136,7 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
   }
   const bool waits = head.is_behind_failure || head.is_behind_gap;
   if ((!waits && !head.is_first_of_many) || message.is_released) return true;
-  const Steady since = watched(message.event_id);
-  const auto waited = std::chrono::floor<milliseconds>(steady_now() - since);
+  const auto [since, looked, waited] = look_at(connection, message, rules, now);
   if (waits && waited < rules.patience) {
     // Another process may have watched for longer: it has its turn before the patience is over.
     schedule(connection, message.number, now + std::min(rules.patience - waited, look_meanwhile));
@@ -200,18 +200,33 @@ bool HeldStore::claim_one(Connection& connection, HeldMessage message, const Cla
   return true;
 }
 
-void HeldStore::watch(std::string_view event_id) {
-  watched(event_id);
-}
-
 HeldStore::Steady HeldStore::steady_now() const {
   return store_.core().options().clock->steady_now();
 }
 
-HeldStore::Steady HeldStore::watched(std::string_view event_id) {
-  // What was handled meanwhile is forgotten by and by; what still waits is watched anew.
+bool HeldStore::watch(std::string_view event_id) {
+  // What was handled meanwhile is forgotten by and by.
   if (watched_.size() >= most_watched) watched_.clear();
-  return watched_.try_emplace(std::string{event_id}, steady_now()).first->second;
+  const Steady now = steady_now();
+  return watched_.try_emplace(std::string{event_id}, Watch{now, now}).second;
+}
+
+/// A process adds the steady time that it saw pass to what was noted when it looked last: what
+/// others noted meanwhile isn't counted twice.
+HeldStore::Watch HeldStore::look_at(Connection& connection, const HeldMessage& message,
+                                    const Claiming& rules, Timestamp now) {
+  const bool is_new = watch(message.event_id);
+  Watch& watch = watched_.at(message.event_id);
+  const Steady looked = std::exchange(watch.looked, steady_now());
+  watch.waited += std::chrono::floor<milliseconds>(watch.looked - looked);
+  // Nobody knows better than the wall clock how long nobody looked.
+  const milliseconds unseen = is_new ? std::min(rules.patience / 4, look_meanwhile) : 0ms;
+  Query noted = connection.query(sql::note_wait);
+  noted.bind(1, message.number).bind(2, microseconds(now));
+  noted.bind(3, watch.waited.count()).bind(4, unseen.count()).step();
+  watch.waited = milliseconds{noted.integer(0)};
+  noted.step();
+  return watch;
 }
 
 void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longest) {

@@ -98,8 +98,9 @@ class HeldStore {
   /// Nothing became of what was claimed: it is due again at `due`.
   void unclaim(const std::vector<std::int64_t>& messages, Timestamp due);
 
-  /// From now on this process sees that the event waits for what is missing before it.
-  void watch(std::string_view event_id);
+  /// From now on this process sees that the event waits for what is missing before it. True if it
+  /// didn't before.
+  bool watch(std::string_view event_id);
   /// Nothing is due later than `longest` from now: what is was noted with a clock that was ahead.
   void bring_forward(std::string_view broker_stream, std::chrono::milliseconds longest);
 
@@ -107,8 +108,15 @@ class HeldStore {
   using Steady = std::chrono::steady_clock::time_point;
   struct Head;
   Steady steady_now() const;
-  /// Since when.
-  Steady watched(std::string_view event_id);
+  /// Since when this process has seen a message wait, when it looked last, and how long it has
+  /// waited by then, as far as any process knows.
+  struct Watch {
+    Steady since;
+    Steady looked;
+    std::chrono::milliseconds waited{0};
+  };
+  Watch look_at(sqlite::Connection& connection, const HeldMessage& message, const Claiming& rules,
+                Timestamp now);
   std::vector<Head> due_heads(sqlite::Connection& connection, const Claiming& rules,
                               Timestamp now) const;
   /// False if it has to wait, until a time that is noted.
@@ -122,9 +130,9 @@ class HeldStore {
 
   sqlite::Store& store_;
   std::int64_t consumer_;
-  /// Since when this process has seen an event wait. Wall clocks jump, and a message is declared
-  /// missing once: only steady time says that the patience is over.
-  std::unordered_map<std::string, Steady> watched_;
+  /// By event. Wall clocks jump, and a message is declared missing once: steady time says how much
+  /// of the patience is over.
+  std::unordered_map<std::string, Watch> watched_;
 };
 
 }  // namespace stela::nats

@@ -11,10 +11,11 @@ constexpr std::chrono::seconds failure_interval{30};
 
 }  // namespace
 
-OtherStreams::Standing OtherStreams::look(const std::vector<std::string>& streams, Pull& pull,
-                                          Steady now) {
-  if (now < next_look_) return standing_;
+OtherStreams::Steady OtherStreams::look(const std::vector<std::string>& streams, Pull& pull,
+                                        Steady now) {
+  if (now < next_look_) return settled_at_;
   next_look_ = now + failure_interval;
+  if (moved_at_ == Steady::min()) moved_at_ = now;
   Steady settled_at = now;
   for (const std::string& stream : streams) {
     const std::optional<Progress> progress = pull.progress_in(stream);
@@ -23,16 +24,15 @@ OtherStreams::Standing OtherStreams::look(const std::vector<std::string>& stream
     look_at(stream, *progress, now);
     settled_at = std::min(settled_at, marks_.at(stream).settled_at);
   }
-  standing_.settled_at = settled_at;
   next_look_ = now + look_interval;
-  return standing_;
+  return settled_at_ = settled_at;
 }
 
 void OtherStreams::look_at(const std::string& stream, const Progress& progress, Steady now) {
   const auto [found, is_new] =
       marks_.try_emplace(stream, Mark{now, progress.end, progress.settled_through});
   Mark& mark = found->second;
-  if (!is_new && progress.settled_through != mark.settled) standing_.moved_at = now;
+  if (!is_new && progress.settled_through != mark.settled) moved_at_ = now;
   mark.settled = progress.settled_through;
   if (mark.settled < mark.end) return;
   mark.settled_at = mark.settled >= progress.end ? now : mark.made_at;

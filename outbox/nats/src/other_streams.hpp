@@ -19,16 +19,12 @@ class OtherStreams {
  public:
   using Steady = std::chrono::steady_clock::time_point;
 
-  struct Standing {
-    /// Everything that was in one of them at this time is settled.
-    Steady settled_at = Steady::min();
-    /// When more of it was settled last, as far as anybody has looked.
-    Steady moved_at = Steady::min();
-  };
-
-  /// Asks the broker, once a second at most. BrokerFailed if it doesn't say; it isn't asked again
-  /// for a while then.
-  Standing look(const std::vector<std::string>& streams, Pull& pull, Steady now);
+  /// Everything that was in one of them at the time that it returns is settled. Asks the broker,
+  /// once a second at most. BrokerFailed if it doesn't say; it isn't asked again for a while then.
+  Steady look(const std::vector<std::string>& streams, Pull& pull, Steady now);
+  /// When more of it was settled last, as far as anybody has looked; the first look itself if
+  /// nothing was since: what came before isn't known.
+  Steady moved_at() const noexcept { return moved_at_; }
 
  private:
   /// Where a stream ended at some time: once that is settled, so is all that was there then.
@@ -41,7 +37,8 @@ class OtherStreams {
   void look_at(const std::string& stream, const Progress& progress, Steady now);
 
   std::map<std::string, Mark> marks_;
-  Standing standing_;
+  Steady settled_at_ = Steady::min();
+  Steady moved_at_ = Steady::min();
   Steady next_look_ = Steady::min();
 };
 

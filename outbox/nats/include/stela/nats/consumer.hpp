@@ -67,8 +67,9 @@ struct ConsumerOptions {
   int max_attempts = 5;
   /// How long a message waits for the one before it in its stream before that counts as missing.
   /// Unset: twice the ack_wait that the consumer has at the broker, since what a dead process had
-  /// comes again after that. Must be longer than that ack_wait. It is the steady time in which one
-  /// process saw the message wait: no wall clock that jumps shortens it, and a restart begins anew.
+  /// comes again after that. Must be longer than that ack_wait. It is the time in which processes
+  /// saw it wait, by steady clocks. A process that sees that for the first time takes the wall
+  /// clock's word for how long nobody looked, and counts 5 s of it at most.
   std::optional<std::chrono::milliseconds> gap_patience = {};
   /// How long the inbox remembers what was handled, counted back from the last message.
   std::chrono::hours retention{168};
