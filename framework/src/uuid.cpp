@@ -32,7 +32,17 @@ void fill_from_os(std::span<std::uint8_t> bytes) {
   }
 }
 
+class SystemRandom final : public Random {
+ public:
+  void fill(std::span<std::uint8_t> bytes) override { fill_from_os(bytes); }
+};
+
 }  // namespace
+
+Random& system_random() noexcept {
+  static SystemRandom random;
+  return random;
+}
 
 std::optional<Uuid> Uuid::parse(std::string_view text) noexcept {
   if (text.size() != 36) return std::nullopt;

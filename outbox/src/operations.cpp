@@ -1,5 +1,6 @@
 #include <stela/outbox/operations.hpp>
 
+#include "host.hpp"
 #include "outbox_sql.hpp"
 #include "sqlite/comparison.hpp"
 #include "sqlite/core.hpp"
@@ -39,9 +40,7 @@ std::string who_we_are() {
   passwd* found = nullptr;
   getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
   std::string who = found != nullptr ? found->pw_name : "uid " + std::to_string(getuid());
-  std::array<char, 256> host{};
-  if (gethostname(host.data(), host.size() - 1) == 0) who += '@' + std::string{host.data()};
-  return who;
+  return who + '@' + host::name();
 }
 
 void require_outbox(sqlite::Store& store) {

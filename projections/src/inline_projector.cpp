@@ -1,12 +1,12 @@
 #include "inline_projector.hpp"
 
+#include "host.hpp"
 #include "projections_sql.hpp"
 #include "sqlite/commit_watch.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "sqlite/transaction.hpp"
 #include "takeover.hpp"
-#include "worker_name.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -86,7 +86,7 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
 
 bool Projections::InlineProjector::catch_up() {
   if (projections::is_near_the_end(store_, seat_->build)) return true;
-  const std::string worker = projections::make_worker_name();
+  const std::string worker = host::make_worker_name();
   store_.core().writer().run_statements([&](Connection& connection) {
     const projections::Lease lease{worker, lease_ttl, store_.core().now()};
     seat_->held = projections::acquire(connection, seat_->build, lease);

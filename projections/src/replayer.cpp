@@ -3,12 +3,12 @@
 
 #include "feed.hpp"
 #include "groups.hpp"
+#include "host.hpp"
 #include "projections_sql.hpp"
 #include "replay_filter.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
-#include "worker_name.hpp"
 
 #include <algorithm>
 #include <map>
@@ -75,7 +75,7 @@ class Replay {
       : options_{options},
         is_rebuild_{options.filter.is_empty()},
         store_{projections.store()},
-        worker_{projections::make_worker_name()},
+        worker_{host::make_worker_name()},
         feed_{store_, lease_ttl},
         filter_{projections::describe(options.filter)} {
     if (is_rebuild_ && options.into == ReplayInto::living) {

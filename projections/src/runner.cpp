@@ -3,12 +3,12 @@
 
 #include "feed.hpp"
 #include "groups.hpp"
+#include "host.hpp"
 #include "projections_sql.hpp"
 #include "sqlite/commit_watch.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
-#include "worker_name.hpp"
 
 #include <algorithm>
 #include <array>
@@ -67,7 +67,7 @@ class Runner::Driver {
  public:
   Driver(Projections& projections, const RunnerOptions& options)
       : options_{options},
-        worker_{options.worker.empty() ? projections::make_worker_name() : options.worker},
+        worker_{options.worker.empty() ? host::make_worker_name() : options.worker},
         store_{projections.store()},
         feed_{store_, options.lease_ttl},
         watch_{store_} {

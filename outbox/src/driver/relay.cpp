@@ -2,13 +2,13 @@
 #include <stela/outbox/relay.hpp>
 
 #include "driver/mailbox.hpp"
+#include "host.hpp"
 #include "relay/worker.hpp"
 #include "sqlite/claims_store.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/owner.hpp"
 #include "sqlite/relay_store.hpp"
 #include "sqlite/upkeep.hpp"
-#include "sqlite/worker_process.hpp"
 
 #include <unistd.h>
 
@@ -31,21 +31,8 @@ constexpr auto first_purge_after = std::chrono::minutes{1};
 constexpr auto purge_every = std::chrono::hours{1};
 constexpr int purge_steps = 100;
 
-class OsRandom final : public Random {
- public:
-  void fill(std::span<std::uint8_t> bytes) override {
-    // UUIDs carry 62 random bits each behind their time.
-    for (std::uint8_t& byte : bytes) byte = make_uuid().bytes()[15];
-  }
-};
-
-std::string make_worker_name() {
-  return outbox::host_name() + ':' + std::to_string(getpid()) + ':' +
-         make_uuid().to_string().substr(24);
-}
-
 RelayOptions with_name(RelayOptions options) {
-  if (options.worker.empty()) options.worker = make_worker_name();
+  if (options.worker.empty()) options.worker = host::make_worker_name();
   return options;
 }
 
@@ -87,10 +74,10 @@ class Relay::Driver final : public relay::Observer {
         leasing_{outbox.leasing()},
         store_{make_store(outbox)},
         mailbox_{event_store_},
-        worker_{
-            for_core(options_, leasing_),
-            outbox.fence(),
-            {*store_, publisher, *event_store_.core().options().clock, random_, *this, mailbox_}} {
+        worker_{for_core(options_, leasing_),
+                outbox.fence(),
+                {*store_, publisher, *event_store_.core().options().clock, system_random(), *this,
+                 mailbox_}} {
     check(options_, outbox.fence(), outbox.leasing());
     if (!publisher.can(outbox.fence())) {
       throw UsageError{"this database's outbox has the fence '" +
@@ -284,7 +271,6 @@ class Relay::Driver final : public relay::Observer {
   Publisher& publisher_;
   const bool leasing_;
   const std::unique_ptr<outbox::RelayStore> store_;
-  OsRandom random_;
   Mailbox mailbox_;
   relay::Worker worker_;
   std::function<void(const RelayTick&)> listener_;

@@ -1,5 +1,6 @@
 #include "sqlite/relay_store.hpp"
 
+#include "host.hpp"
 #include "outbox_sql.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/core.hpp"
@@ -112,7 +113,7 @@ void RelayStore::require_free_name(Connection& connection, std::string_view work
 int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                           const relay::BrokerView& broker) {
   const std::int64_t at = now();
-  const std::string host = host_name();
+  const std::string host = host::name();
   int purged = 0;
   presence_.renew();
   store_.core().writer().run_along(

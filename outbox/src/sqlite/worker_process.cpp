@@ -1,20 +1,14 @@
 #include "sqlite/worker_process.hpp"
 
+#include "host.hpp"
 #include "sqlite/presence.hpp"
 
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 
 namespace stela::outbox {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
 
 WorkerProcess find_process(const std::string& path, const WorkerIdentity& worker) {
   if (worker.presence) {
@@ -23,7 +17,7 @@ WorkerProcess find_process(const std::string& path, const WorkerIdentity& worker
     return *lives ? WorkerProcess::runs : WorkerProcess::ended;
   }
   // A worker of this process would have a presence: that one was, or is, in another container.
-  if (worker.host != host_name() || worker.pid == getpid()) return WorkerProcess::unknown;
+  if (worker.host != host::name() || worker.pid == getpid()) return WorkerProcess::unknown;
   const bool runs = kill(static_cast<pid_t>(worker.pid), 0) == 0 || errno != ESRCH;
   return runs ? WorkerProcess::runs : WorkerProcess::ended;
 }

@@ -10,9 +10,6 @@
 
 namespace stela::outbox {
 
-/// "unknown" if it has no name.
-std::string host_name();
-
 /// Who a worker is, as its row tells.
 struct WorkerIdentity {
   std::string_view host = {};

@@ -48,6 +48,9 @@ class STELA_FRAMEWORK_EXPORT Random {
   virtual void fill(std::span<std::uint8_t> bytes) = 0;
 };
 
+/// The operating system's. StoreFailed if it has none. Threads: any.
+STELA_FRAMEWORK_EXPORT Random& system_random() noexcept;
+
 /// Makes UUIDv7s that strictly increase, also within a millisecond and when the clock steps back.
 /// Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT UuidGenerator {

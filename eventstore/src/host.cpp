@@ -1,0 +1,21 @@
+#include "host.hpp"
+
+#include <stela/framework/uuid.hpp>
+
+#include <unistd.h>
+
+#include <array>
+
+namespace stela::host {
+
+std::string name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+std::string make_worker_name() {
+  return name() + ':' + std::to_string(getpid()) + ':' + make_uuid().to_string().substr(24);
+}
+
+}  // namespace stela::host

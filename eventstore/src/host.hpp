@@ -1,0 +1,16 @@
+// What a process calls itself where others see it.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+
+#include <string>
+
+namespace stela::host {
+
+/// "unknown" if the host has no name.
+STELA_EVENTSTORE_EXPORT std::string name();
+
+/// Host, process and a random part.
+STELA_EVENTSTORE_EXPORT std::string make_worker_name();
+
+}  // namespace stela::host
