@@ -124,10 +124,10 @@ Advance OpenLane::sort_out(const std::shared_ptr<const PendingBatch>& batch,
 void OpenLane::enqueue(Entry& entry) {
   const auto [stream, is_new] = streams_.try_emplace(entry.message.stream);
   if (!is_new) {
-    stream->second.last->behind = &entry;
-    stream->second.last = &entry;
-    // It would keep the room that the first needs to be read again.
-    if (stream->second.first->message.event == nullptr) let_go(entry);
+    Entry& previous = *std::exchange(stream->second.last, &entry);
+    previous.behind = &entry;
+    // It would keep the room that the one before needs to be read again.
+    if (previous.message.event == nullptr) let_go(entry);
     return;
   }
   stream->second.first = stream->second.last = &entry;

@@ -118,6 +118,26 @@ TEST(OpenLane, LeavesTheRoomOfHeldStreamsToOthers) {
   EXPECT_EQ(bench.journal.read(), "mark 1, send 4, mark 2, mark 4");
 }
 
+TEST(OpenLane, KeepsNoPayloadAfterAMessageThatMustBeReadAgain) {
+  Bench bench;
+  bench.options.max_in_flight_bytes = 1'000;
+  bench.store.let_wait(1, 10);
+  bench.store.let_wait(2, 10);
+  bench.begin();
+  bench.answer(1, Kind::rejected);
+  bench.pass(1s);
+  EXPECT_EQ(bench.journal.read(), "charge 1, send 1");
+
+  const std::string payload(2'000, 'x');
+  bench.store.let_wait(3, 10, payload);
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "note 2 in flight");
+  EXPECT_LT(bench.bytes_taken(), bench.options.max_in_flight_bytes);
+
+  bench.store_at_broker({1, 2, 3});
+  EXPECT_EQ(bench.journal.read(), "send 2, send 3, mark 1-2, mark 3");
+}
+
 TEST(OpenLane, ParksARefusedMessageAndWhatFollowsInItsStream) {
   Bench bench;
   bench.store.let_wait(1, 10);
