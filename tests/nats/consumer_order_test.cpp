@@ -182,6 +182,55 @@ TEST_F(ConsumingWithoutTheBeginning, HandlesWhatItHeldOnceNothingEarlierIsOnItsW
   EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
 }
 
+TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfAnotherHasAMessageFromTheMiddle) {
+  broker.erase("SHOP", 1);
+  const auto consumer = make_consumer(defaults());
+  consumer->poll();
+  shop.place("other");
+  send_parcels(2);
+  broker.take("SHOP", "billing", 1);
+  test::JetStream another{server.url()};
+  another.take("SHOP", "billing", 1);
+  broker.give_back();
+
+  EXPECT_TRUE(test::eventually([&] {
+    consumer->poll();
+    return !nats::Inbox{ledger.store}.held().empty();
+  }));
+  const auto meanwhile = ledger.lines();
+  EXPECT_TRUE(test::eventually([&] {
+    another.give_back();
+    consumer->poll();
+    return ledger.lines().size() == 3;
+  }));
+
+  EXPECT_THAT(meanwhile, ElementsAre("order-other@1 order.placed"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-other@1 order.placed", "parcel-1@1 order.shipped",
+                                          "parcel-1@2 order.shipped"));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
+TEST_F(ConsumingWithoutTheBeginning, HandlesWhatComesAfterADeletedMessage) {
+  send_parcels(1);
+  auto with = defaults();
+  with.start = nats::Start::now;
+  const auto consumer = make_consumer(with);
+  consumer->poll();
+  for (const char* const key : {"first", "deleted"}) shop.place(key);
+  send_parcels(2);
+  broker.erase("SHOP", broker.last_sequence("SHOP") - 2);
+
+  EXPECT_TRUE(test::eventually([&] {
+    consumer->poll();
+    clock.advance(1s);
+    return ledger.lines().size() == 3;
+  }));
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-first@1 order.placed", "parcel-1@2 order.shipped",
+                                          "parcel-1@3 order.shipped"));
+  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+}
+
 /// Six messages of a stream, three of them in a new JetStream stream after a resize.
 class ConsumingAfterAResize : public ConsumingInOrder {
  protected:

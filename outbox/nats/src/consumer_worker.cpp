@@ -239,9 +239,14 @@ void Consumer::Worker::look_for_earlier_ones(std::span<Delivery> batch) {
   if (!is_whole_ || pull_->has_whole_history() || !inbox_.meets_first_of_many(batch)) return;
   const Steady fetched = now();
   const OnTheirWay found = ask_what_is_on_its_way();
-  const bool is_first = found.settled_through + 1 >= batch.front().place.sequence &&
-                        found.others_settled_at >= fetched;
-  for (Delivery& delivery : batch) delivery.is_first_to_come = is_first;
+  if (found.others_settled_at < fetched) return;
+  // A message that is missing between two of them may be with another process.
+  std::uint64_t next = found.settled_through + 1;
+  for (Delivery& delivery : batch) {
+    if (delivery.place.sequence > next) return;
+    delivery.is_first_to_come = true;
+    next = std::max(next, delivery.place.sequence + 1);
+  }
 }
 
 void Consumer::Worker::handle(std::span<Delivery> batch) {
