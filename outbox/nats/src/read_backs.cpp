@@ -43,6 +43,7 @@ Steps ReadBacks::open(Time now) {
 
 Steps ReadBacks::start(PartitionId partition, ReadBack read_back, Time now) {
   drop(partition);
+  read_back.since = now;
   open_.emplace(partition, std::move(read_back));
   Steps steps;
   ask(steps,
@@ -57,10 +58,8 @@ Steps ReadBacks::start(PartitionId partition, ReadBack read_back, Time now) {
 void ReadBacks::drop(PartitionId partition) {
   open_.erase(partition);
   std::erase(turns_, partition);
-  for (auto at = asked_.begin(); at != asked_.end();) {
-    const auto next = std::next(at);
-    if (at->second.partition == partition) forget(at);
-    at = next;
+  for (auto& [number, asked] : asked_) {
+    if (asked.partition == partition) asked.is_dropped = true;
   }
 }
 
@@ -77,6 +76,7 @@ std::optional<ReadBacks::Asked> ReadBacks::take(std::uint64_t number) {
   if (at == asked_.end()) return std::nullopt;
   Asked asked = at->second;
   forget(at);
+  if (asked.is_dropped) return std::nullopt;
   return asked;
 }
 
@@ -138,6 +138,7 @@ void ReadBacks::ask(Steps& steps, Asked asked, std::string body, Time now) {
 }
 
 void ReadBacks::ask_for_messages(Steps& steps, Time now) {
+  finish_late(steps, now);
   give_up_late(steps, now);
   while (!turns_.empty()) {
     const PartitionId partition = turns_.front();
@@ -158,7 +159,15 @@ void ReadBacks::ask_for_messages(Steps& steps, Time now) {
 
 bool ReadBacks::has_room_for(std::size_t bytes) const noexcept {
   if (messages_asked_ == 0) return true;
-  return messages_asked_ < most_messages_asked && bytes_asked_ + bytes <= most_bytes_asked;
+  const std::size_t most = std::min(most_bytes_asked, static_cast<std::size_t>(window_.size()));
+  return messages_asked_ < most_messages_asked && bytes_asked_ + bytes <= most;
+}
+
+void ReadBacks::measure(std::uint64_t number, std::size_t bytes, Time now) {
+  const auto at = asked_.find(number);
+  if (at == asked_.end() || at->second.step != Step::read) return;
+  window_.on_stored(static_cast<std::int64_t>(bytes), now - at->second.since,
+                    options_.publish_timeout);
 }
 
 std::string ReadBacks::body_for(const ReadBack& read_back, std::size_t slot,
@@ -177,6 +186,8 @@ std::string ReadBacks::body_for(const ReadBack& read_back, std::size_t slot,
 void ReadBacks::give_up_late(Steps& steps, Time now) {
   while (!asked_.empty() && asked_.begin()->second.since + options_.publish_timeout <= now) {
     const Asked late = asked_.begin()->second;
+    forget(asked_.begin());
+    if (late.is_dropped) continue;
     fail(steps, late.partition, Answer::Kind::unknown, doing(late) + ": no reply in time");
   }
 }
@@ -185,10 +196,11 @@ void ReadBacks::give_up_late(Steps& steps, Time now) {
 
 Steps ReadBacks::on_reply(std::uint64_t number, std::string_view reply, Time now) {
   Steps steps;
+  measure(number, reply.size(), now);
   if (const auto asked = take(number)) {
     try {
       if (asked->step == Step::read) {
-        on_message(steps, *asked, reply, now);
+        on_message(steps, *asked, reply);
       } else {
         on_stream(steps, *asked, reply, now);
       }
@@ -214,7 +226,7 @@ Steps ReadBacks::on_no_responders(std::uint64_t number, Time now) {
 Steps ReadBacks::on_denied(std::string_view subject, std::string_view why, Time now) {
   Steps steps;
   const auto asked = std::find_if(asked_.begin(), asked_.end(), [&](const auto& entry) {
-    return entry.second.subject == subject;
+    return entry.second.subject == subject && !entry.second.is_dropped;
   });
   if (asked != asked_.end()) {
     fail(steps, asked->second.partition, Answer::Kind::misconfigured,
@@ -227,7 +239,7 @@ Steps ReadBacks::on_denied(std::string_view subject, std::string_view why, Time 
 void ReadBacks::on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now) {
   const auto read = read_stream_info(reply);
   if (const auto* const info = std::get_if<StreamInfo>(&read)) {
-    return plan(steps, asked.partition, *info, now);
+    return plan(steps, asked.partition, *info);
   }
   const auto& error = std::get<ApiError>(read);
   if (error.code == no_stream) return on_missing_stream(steps, asked.partition, error, now);
@@ -252,7 +264,7 @@ void ReadBacks::on_missing_stream(Steps& steps, PartitionId partition, const Api
            "'; make it, or let ensure_stream do so: " + in_words(error));
 }
 
-void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info, Time now) {
+void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info) {
   // Each time: somebody may have changed the stream.
   std::string danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
   if (!danger.empty()) {
@@ -262,7 +274,6 @@ void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info
   read_back.answer.first_sequence = info.first_sequence;
   read_back.answer.last_sequence = info.last_sequence;
   read_back.begin = std::max(read_back.from, info.first_sequence);
-  read_back.reading_since = now;
   if (info.messages > 0) read_back.message_bytes = in_reply(info.bytes / info.messages);
   if (read_back.opens_session || info.messages == 0) return finish(steps, partition, 0);
   if (options_.fence == Fence::subject) {
@@ -274,7 +285,7 @@ void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info
   turns_.push_back(partition);
 }
 
-void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view reply, Time now) {
+void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view reply) {
   ReadBack& read_back = open_.at(asked.partition);
   auto read = read_message(reply);
   Slot& slot = read_back.slots[asked.slot];
@@ -291,11 +302,15 @@ void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view re
   while (read_back.read < read_back.slots.size() && read_back.slots[read_back.read].is_read) {
     ++read_back.read;
   }
-  const bool is_late = now >= read_back.reading_since + options_.publish_timeout / 2;
-  // The first is known already: with one more, the next read-back begins further on.
-  const bool is_enough = is_late && read_back.read > 1;
-  if (is_enough || read_back.read == read_back.slots.size()) {
-    finish(steps, asked.partition, read_back.read);
+  if (read_back.read == read_back.slots.size()) finish(steps, asked.partition, read_back.read);
+}
+
+/// The first message is known already: with one more, the next read-back begins further on.
+void ReadBacks::finish_late(Steps& steps, Time now) {
+  for (auto next = open_.begin(); next != open_.end();) {
+    const auto& [partition, read_back] = *next++;
+    const bool is_late = now >= read_back.since + options_.publish_timeout / 2;
+    if (is_late && read_back.read > 1) finish(steps, partition, read_back.read);
   }
 }
 

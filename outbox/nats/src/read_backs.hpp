@@ -1,6 +1,7 @@
 // Finds out what stands at the end of partitions, by requests to the JetStream API.
 #pragma once
 
+#include "byte_window.hpp"
 #include "layout.hpp"
 #include "streams.hpp"
 
@@ -33,7 +34,8 @@ struct Steps {
 
 /// Reads any number of partitions back at the same time, each for itself: the stream as it is now,
 /// made if it is missing and may be, then its messages, many at a time. What is in flight of all
-/// partitions is bounded, in messages and in bytes, and they take turns.
+/// partitions is bounded, in messages and in bytes, and they take turns; over a slow line it is so
+/// little that replies come in time.
 /// A state machine: it sends nothing and waits for nothing. A request without a reply is given up
 /// after publish_timeout, counted from its own sending, as soon as anything else happens.
 /// Threads: one at a time.
@@ -67,6 +69,8 @@ class ReadBacks {
     std::size_t bytes = 0;
     Time since = {};
     std::string subject = {};
+    /// Nobody waits for the reply, which takes its place on the line nevertheless.
+    bool is_dropped = false;
   };
 
   /// A sequence of the stream, or the last message of a subject.
@@ -87,7 +91,7 @@ class ReadBacks {
     std::size_t read = 0;
     /// What a reply with a message is taken to have, in bytes.
     std::size_t message_bytes = 0;
-    Time reading_since = {};
+    Time since = {};
   };
 
   Steps start(PartitionId partition, ReadBack read_back, Time now);
@@ -98,13 +102,15 @@ class ReadBacks {
   void ask(Steps& steps, Asked asked, std::string body, Time now);
   void ask_for_messages(Steps& steps, Time now);
   bool has_room_for(std::size_t bytes) const noexcept;
+  void measure(std::uint64_t number, std::size_t bytes, Time now);
   std::string body_for(const ReadBack& read_back, std::size_t slot, PartitionId partition) const;
   void give_up_late(Steps& steps, Time now);
+  void finish_late(Steps& steps, Time now);
 
   void on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now);
   void on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error, Time now);
-  void plan(Steps& steps, PartitionId partition, const StreamInfo& info, Time now);
-  void on_message(Steps& steps, const Asked& asked, std::string_view reply, Time now);
+  void plan(Steps& steps, PartitionId partition, const StreamInfo& info);
+  void on_message(Steps& steps, const Asked& asked, std::string_view reply);
 
   /// With the first `count` slots.
   void finish(Steps& steps, PartitionId partition, std::size_t count);
@@ -125,6 +131,7 @@ class ReadBacks {
   // Of messages in flight.
   std::size_t messages_asked_ = 0;
   std::size_t bytes_asked_ = 0;
+  ByteWindow window_;
 };
 
 }  // namespace stela::nats

@@ -1,7 +1,7 @@
 // A partition whose order the broker keeps: each message names the one that it must follow.
 #pragma once
 
-#include "relay/byte_window.hpp"
+#include "byte_window.hpp"
 #include "relay/fifo.hpp"
 #include "relay/lane.hpp"
 

@@ -1,7 +1,7 @@
 // A partition whose broker takes what comes: order is kept per stream, by waiting.
 #pragma once
 
-#include "relay/byte_window.hpp"
+#include "byte_window.hpp"
 #include "relay/lane.hpp"
 
 #include <cstdint>

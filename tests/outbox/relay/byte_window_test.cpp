@@ -1,5 +1,5 @@
 // How much a lane lets be in flight, and what it does when payloads are large.
-#include "relay/byte_window.hpp"
+#include "byte_window.hpp"
 #include "outbox/relay/lane_bench.hpp"
 #include "relay/fenced_lane.hpp"
 #include "relay/open_lane.hpp"
@@ -12,7 +12,6 @@ namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
-using relay::ByteWindow;
 
 constexpr std::int64_t first_size = 1024 * 1024;
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
-namespace stela::relay {
+namespace stela {
 
 /// Grows while answers come in a small part of the time that they may take, and shrinks before they
 /// take all of it: a slow way then holds little at a time, and a stop or a renewal doesn't wait for
@@ -42,4 +42,4 @@ class ByteWindow {
   std::int64_t answered_ = 0;
 };
 
-}  // namespace stela::relay
+}  // namespace stela
