@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 namespace stela::nats {
 
@@ -16,6 +17,8 @@ namespace {
 constexpr milliseconds longest_read{100};
 /// How often is asked what a clock that was ahead has put off for too long.
 constexpr milliseconds look_ahead_interval{30'000};
+/// How often the broker is asked what is on its way, at most, however much waits for that.
+constexpr milliseconds ask_interval{250};
 
 bool is_same(const HeldMessage& message, const ReceivedEvent& event) {
   const auto& bytes = event.id.bytes();
@@ -70,14 +73,25 @@ std::vector<HeldMessage> Consumer::Worker::claim() {
                  .has_whole_history = pull_->has_whole_history(),
                  .lease = pull_->ack_wait(),
                  .patience = pull_->gap_patience()};
+  if (now() < next_ask_) rules.on_their_way = asked_;
   Claimed claimed = inbox_.held().claim(rules);
   note_losses(claimed.lost);
-  if (claimed.messages.empty() && claimed.wants_to_ask) {
-    rules.on_their_way = ask_what_is_on_its_way();
-    claimed = inbox_.held().claim(rules);
-    note_losses(claimed.lost);
-  }
+  if (claimed.wants_to_ask) claim_after_asking(rules, claimed.messages);
   return std::move(claimed.messages);
+}
+
+/// What waits for the broker's word doesn't wait for others that are due, however many there are.
+void Consumer::Worker::claim_after_asking(Claiming rules, std::vector<HeldMessage>& claimed) try {
+  rules.on_their_way = asked_ = ask_what_is_on_its_way();
+  next_ask_ = now() + ask_interval;
+  rules.most -= std::ssize(claimed);
+  for (const HeldMessage& message : claimed) rules.most_bytes -= message.size;
+  Claimed rest = inbox_.held().claim(rules);
+  std::move(rest.messages.begin(), rest.messages.end(), std::back_inserter(claimed));
+  note_losses(rest.lost);
+} catch (...) {
+  unclaim(claimed);
+  throw;
 }
 
 OnTheirWay Consumer::Worker::ask_what_is_on_its_way() {

@@ -221,6 +221,7 @@ void Consumer::Worker::purge_if_due() {
 
 void Consumer::Worker::connect() {
   pull_ = std::make_unique<Pull>(options_, [this] { return inbox_.settled(options_); });
+  next_ask_ = {};
 }
 
 /// So that a consumer that is made again at the broker can continue there.

@@ -69,6 +69,7 @@ class Consumer::Worker {
   void drain();
   void bring_forward_if_due();
   std::vector<HeldMessage> claim();
+  void claim_after_asking(Claiming rules, std::vector<HeldMessage>& claimed);
   OnTheirWay ask_what_is_on_its_way();
   std::vector<Delivery> read_held(const std::vector<HeldMessage>& claimed);
   void unclaim(const std::vector<HeldMessage>& claimed) noexcept;
@@ -104,6 +105,9 @@ class Consumer::Worker {
   std::unique_ptr<Pull> pull_;
   std::vector<std::unique_ptr<Handler>> handlers_;
   OtherStreams other_streams_;
+  /// What the broker said last of what is on its way, for as long as it isn't asked again.
+  OnTheirWay asked_;
+  Steady next_ask_{};
   /// How many held messages are read in a row.
   int held_at_once_ = 1;
   int troubles_of_drain_ = 0;
