@@ -1,5 +1,6 @@
 // Files that can't be opened, aren't what they should be, or change while they are open.
 #include "faults/evidence.hpp"
+#include "support/fault_vfs.hpp"
 #include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/small_disk.hpp"
@@ -20,6 +21,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <string>
 
@@ -394,6 +396,47 @@ TEST_F(Opening, RefusesToWriteToAFileThatWasReplaced) {
                 AllOf(StartsWith("store_failed"), HasSubstr("open what is there now")));
   }
   EXPECT_EQ(test::hash_of_file(path), before);
+}
+
+/// Does something once, when the database is open and its log is looked at.
+class WhileOpening final : public test::FileWatcher {
+ public:
+  explicit WhileOpening(std::function<void()> what) : what_{std::move(what)} {}
+  void after(const test::FileCall& call, int) noexcept override {
+    if (call.operation == test::FileOperation::shm_map && what_) std::exchange(what_, nullptr)();
+  }
+
+ private:
+  std::function<void()> what_;
+};
+
+/// What comes of `path` being opened and written to, while something happens to it.
+std::string what_comes_of_opening_while(const std::string& path, std::function<void()> something) {
+  WhileOpening watcher{std::move(something)};
+  const test::FaultVfs vfs{watcher};
+  return what_comes_of([&] {
+    auto store = sqlite::open(path, {.vfs = vfs.name()});
+    append(store, "order-1", "{}");
+  });
+}
+
+TEST_F(Opening, RefusesAFileThatIsReplacedMeanwhile) {
+  const std::string backup = dir.file("backup.db");
+  fs::copy_file(path, backup);
+
+  EXPECT_THAT(what_comes_of_opening_while(path, [&] { fs::rename(backup, path); }),
+              AllOf(StartsWith("store_failed: the database '"),
+                    HasSubstr("replaced while it was being opened")));
+  EXPECT_EQ(what_comes_of_opening(path), "done");
+}
+
+TEST_F(Opening, RefusesAFileThatIsDeletedMeanwhile) {
+  auto writer = sqlite::open(path);
+  append(writer, "order-1", "{}");
+
+  EXPECT_THAT(what_comes_of_opening_while(path, [&] { fs::remove(path); }),
+              AllOf(StartsWith("store_failed: the database '"),
+                    HasSubstr("replaced while it was being opened")));
 }
 
 TEST_F(Opening, RefusesToReadAFileThatWasReplaced) {

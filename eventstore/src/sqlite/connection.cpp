@@ -216,6 +216,12 @@ void Connection::sync_log() {
   throw StoreFailed{std::string{"syncing the log failed: "} + sqlite3_errstr(code)};
 }
 
+bool Connection::has_moved() const noexcept {
+  int has_moved = 0;
+  sqlite3_file_control(handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  return has_moved != 0;
+}
+
 unsigned Connection::data_version() const noexcept {
   unsigned version = 0;
   sqlite3_file_control(handle(), "main", SQLITE_FCNTL_DATA_VERSION, &version);

@@ -109,6 +109,9 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// to. What was read may be half old and half new then.
   void check_immutable() const;
 
+  /// The file that is open is no longer at its path.
+  bool has_moved() const noexcept;
+
   /// Changes whenever the connection commits or sees that another one has.
   unsigned data_version() const noexcept;
 

@@ -208,7 +208,7 @@ Store::Core::Core(std::string path, const Options& options)
                           .busy_timeout = options_.busy_timeout,
                           .vfs = options.vfs} {
   auto connection = open_connection();
-  place_.emplace(path_);
+  place_.emplace(path_, *connection);
   auto lock = std::make_unique<WriteLock>(options_.read_only ? std::string{} : path_);
   prepare(*connection, *lock);
   conventions_ = {facts_.codec, options.publishes, options.log, options.metrics};
@@ -243,6 +243,7 @@ void Store::Core::prepare(Connection& connection, WriteLock& lock) {
   std::optional<WriteLockGuard> guard;
   if (!is_ready(connection)) {
     guard.emplace(lock, options_.busy_timeout);
+    check_place();
     make_ready(connection);
   }
   if (!path_.empty() && !options_.read_only) limit_log(connection, options_.checkpoint_pages);

@@ -5,24 +5,36 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <cerrno>
+#include <cstring>
 #include <utility>
 
 namespace stela::sqlite {
 
-Place::Place(std::string path) : path_{std::move(path)}, file_{find()} {}
+Place::Place(std::string path, const Connection& connection) : path_{std::move(path)} {
+  if (path_.empty()) return;
+  file_ = find();
+  // Asked afterwards: what was found is the open file then, or what comes later is another one.
+  if (file_ && !connection.has_moved()) return;
+  refuse("was deleted, moved or replaced while it was being opened; open what is there now");
+}
 
-Place::File Place::find() const noexcept {
+std::optional<Place::File> Place::find() const {
   struct stat status {};
-  if (path_.empty() || stat(path_.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
+  if (stat(path_.c_str(), &status) == 0) return File{status.st_dev, status.st_ino};
+  if (errno == ENOENT || errno == ENOTDIR) return std::nullopt;
+  refuse(std::string{"can't be found: "} + std::strerror(errno));
+}
+
+void Place::refuse(const std::string& what) const {
+  throw StoreFailed{"the database '" + path_ + "' " + what};
 }
 
 void Place::check() const {
-  if (find() == file_) return;
-  throw StoreFailed{"the database '" + path_ +
-                    "' was deleted, moved or replaced while it was open; nothing was written, and "
-                    "nothing is read any more; put it back with its log, or close this store and "
-                    "open what is there now"};
+  if (path_.empty() || find() == file_) return;
+  refuse(
+      "was deleted, moved or replaced while it was open; nothing was written, and nothing is read "
+      "any more; put it back with its log, or close this store and open what is there now");
 }
 
 void Place::check_now_and_then() const {

@@ -1,10 +1,13 @@
 // Whether a file is still what stands at its path.
 #pragma once
 
+#include "sqlite/connection.hpp"
+
 #include <sys/types.h>
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace stela::sqlite {
@@ -14,10 +17,11 @@ namespace stela::sqlite {
 /// Threads: any number at once.
 class Place {
  public:
-  /// An empty path is that of a database that nobody else can see, and which is never replaced.
-  explicit Place(std::string path);
+  /// Of the file that `connection` has open; StoreFailed if it isn't at `path` any more. An empty
+  /// path is that of a database that nobody else can see, and which is never replaced.
+  Place(std::string path, const Connection& connection);
 
-  /// StoreFailed if the file was deleted, moved or replaced.
+  /// StoreFailed if the file was deleted, moved or replaced, or the system doesn't say.
   void check() const;
   /// The same, for what is done again and again: at most once in each tick of the system's coarse
   /// clock, which is a few milliseconds, as asking costs a tenth of loading an aggregate.
@@ -29,11 +33,13 @@ class Place {
     ino_t number = 0;
     friend bool operator==(const File&, const File&) = default;
   };
-  /// Zeros if there is none.
-  File find() const noexcept;
+  /// Nothing if there is no such file.
+  std::optional<File> find() const;
+  [[noreturn]] void refuse(const std::string& what) const;
 
   const std::string path_;
-  const File file_;
+  /// Set for as long as the path isn't empty.
+  std::optional<File> file_;
   mutable std::atomic<std::int64_t> checked_at_{0};
 };
 
