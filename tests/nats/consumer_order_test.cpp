@@ -327,6 +327,42 @@ TEST_F(ConsumingAfterAResize, GoesOnAfterTenTimesItsPatienceIfTheOldStreamStands
   EXPECT_EQ(ledger.lines().size(), 3U);
 }
 
+TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatWasMadeAgainAndIsEmpty) {
+  resize();
+  const auto old = make_consumer(before);
+  const auto consumer = make_consumer(after);
+  // The patience is 60 s: then it asks how far the old stream is.
+  poll_for(*consumer, 70s);
+  const auto meanwhile = ledger.lines();
+
+  broker.delete_stream("SHOP");
+  broker.make_stream("SHOP", "elsewhere.>");
+  poll_for(*consumer, 10s);
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_EQ(total.gaps, 1);
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@4 order.shipped", "parcel-1@5 order.shipped",
+                                          "parcel-1@6 order.shipped"));
+}
+
+/// Whoever made it at the broker, a consumer that is started makes it again.
+TEST_F(ConsumingAfterAResize, WaitsForAStreamWhoseConsumerWasDeletedUntilItIsEmpty) {
+  resize();
+  { const auto stopped = make_consumer(before); }
+  broker.make_consumer("SHOP", "billing");
+  broker.delete_consumer("SHOP", "billing");
+  const auto consumer = make_consumer(after);
+
+  poll_for(*consumer, 590s);
+  const auto meanwhile = ledger.lines();
+  broker.purge("SHOP");
+  poll_for(*consumer, 5s);
+
+  EXPECT_THAT(meanwhile, IsEmpty());
+  EXPECT_EQ(total.gaps, 1);
+  EXPECT_EQ(ledger.lines().size(), 3U);
+}
+
 TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsSettledOrGone) {
   resize();
   auto gone = defaults();

@@ -29,10 +29,13 @@ OtherStreams::Steady OtherStreams::look(const std::vector<std::string>& streams,
 }
 
 void OtherStreams::look_at(const std::string& stream, const Progress& progress, Steady now) {
-  const auto [found, is_new] =
-      marks_.try_emplace(stream, Mark{now, progress.end, progress.settled_through});
-  Mark& mark = found->second;
-  if (!is_new && progress.settled_through != mark.settled) moved_at_ = now;
+  Mark& mark = marks_[stream];
+  if (progress.stream_made_at != mark.stream_made_at || progress.end < mark.end) {
+    // New, or another of this name: what was known says nothing of it.
+    mark = {.stream_made_at = progress.stream_made_at, .made_at = now, .end = progress.end};
+  } else if (progress.settled_through != mark.settled) {
+    moved_at_ = now;
+  }
   mark.settled = progress.settled_through;
   if (mark.settled < mark.end) return;
   mark.settled_at = mark.settled >= progress.end ? now : mark.made_at;

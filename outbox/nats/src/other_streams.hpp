@@ -29,7 +29,9 @@ class OtherStreams {
  private:
   /// Where a stream ended at some time: once that is settled, so is all that was there then.
   struct Mark {
-    Steady made_at;
+    /// By the broker's clock, in nanoseconds.
+    std::int64_t stream_made_at = 0;
+    Steady made_at = {};
     std::uint64_t end = 0;
     std::uint64_t settled = 0;
     Steady settled_at = Steady::min();

@@ -302,14 +302,16 @@ std::optional<Progress> Pull::progress_in(const std::string& stream) {
     throw BrokerFailed{"reading the JetStream stream '" + stream +
                        "' failed: " + in_words(status, code)};
   }
-  const std::uint64_t end = info->State.LastSeq;
-  if (info->State.Msgs == 0) return Progress{end, end};
+  Progress progress{.stream_made_at = info->Created, .end = info->State.LastSeq};
+  progress.settled_through = progress.end;
+  if (info->State.Msgs == 0) return progress;
   ConsumerOptions there = options_;
   there.stream = stream;
   const std::optional<Durable> durable = find_durable(connection_.get(), there);
-  if (!durable) return Progress{end, 0};
-  const bool is_done = durable->undelivered == 0 && durable->ack_pending == 0;
-  return Progress{end, is_done ? end : durable->settled_through()};
+  const bool is_done = durable && durable->undelivered == 0 && durable->ack_pending == 0;
+  // A consumer that is started there makes a deleted one again.
+  if (!is_done) progress.settled_through = durable ? durable->settled_through() : 0;
+  return progress;
 }
 
 void Pull::hand_back() {

@@ -19,6 +19,8 @@ namespace stela::nats {
 
 /// How far consumers of one name are in a stream.
 struct Progress {
+  /// As in Settled.
+  std::int64_t stream_made_at = 0;
   /// Its last sequence.
   std::uint64_t end = 0;
   /// Nothing up to this place is on its way any more; at least `end` if nothing is left to come.
