@@ -79,10 +79,15 @@ CommitQueue::Time CommitQueue::check_patience(const Ticket& ticket, milliseconds
                   "transaction wait for another thread that uses its store"};
 }
 
-void CommitQueue::hold() noexcept {
-  const std::lock_guard lock{mutex_};
-  held_since_ = steady_clock::now();
-  holder_ = gettid();
+CommitQueue::Hold::Hold(CommitQueue& queue) noexcept : queue_{queue} {
+  const std::lock_guard lock{queue_.mutex_};
+  queue_.held_since_ = steady_clock::now();
+  queue_.holder_ = gettid();
+}
+
+CommitQueue::Hold::~Hold() {
+  const std::lock_guard lock{queue_.mutex_};
+  queue_.held_since_.reset();
 }
 
 void CommitQueue::gather(Group& group) noexcept {
@@ -119,7 +124,6 @@ bool CommitQueue::finish(const Ticket& own, const Group& group, bool may_go_on) 
     }
     goes_on = may_go_on && next != nullptr && !next->exclusive;
     taken_ = next != nullptr ? 1 : 0;
-    held_since_.reset();
     // Whoever comes now leads.
     if (!goes_on) {
       leader_.store(std::thread::id{}, std::memory_order_relaxed);

@@ -49,7 +49,7 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   /// groups of others': it can carry out anybody's work, and doesn't throw. Called from within
   /// `execute`, it is the caller's bug: see `is_leading`.
   ///
-  /// StoreBusy, which names the thread that holds the line, if one piece of work has held it for
+  /// StoreBusy, which names the thread that holds the line, if a caller's own code has held it for
   /// `patience` and this ticket has waited as long; it was not carried out then.
   template <class Execute>
   void submit(Ticket& ticket, Execute&& execute,
@@ -70,9 +70,17 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
     return queue_.size() - begin_;
   }
 
-  /// The work that is being carried out may take as long as it likes from here on. For the thread
-  /// that leads, within `execute`.
-  void hold() noexcept;
+  /// Lives while a caller's own code runs, within `execute`: that may stand still. One at a time.
+  class STELA_EVENTSTORE_EXPORT Hold {
+   public:
+    explicit Hold(CommitQueue& queue) noexcept;
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    CommitQueue& queue_;
+  };
 
   /// True on the thread that is carrying out a group.
   bool is_leading() const noexcept {
@@ -109,7 +117,7 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   std::size_t begin_ = 0;
   /// So many at the front are being carried out, or will be next, and can't leave the line.
   std::size_t taken_ = 0;
-  /// Since when a piece of work holds the line, and the system's number of its thread.
+  /// Since when a caller's own code holds the line, and the system's number of its thread.
   std::optional<Time> held_since_;
   int holder_ = 0;
   std::atomic<std::thread::id> leader_{};

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace stela {
@@ -146,7 +147,7 @@ TEST(CommitQueue, GivesUpALineThatIsHeld) {
   Work other;
   std::string refusal;
   queue.submit(own, [&](auto) {
-    queue.hold();
+    const CommitQueue::Hold hold{queue};
     std::jthread{[&] {
       refusal = test::message_of<StoreBusy>([&] {
         queue.submit(
@@ -188,9 +189,19 @@ TEST(CommitQueue, WaitsForWhatEndsByItself) {
   expect_waited_for(20ms, [](CommitQueue&) {});
 }
 
+TEST(CommitQueue, WaitsForWhatEndsByItselfAfterACallersCode) {
+  bool has_held = false;
+  expect_waited_for(20ms, [&](CommitQueue& queue) {
+    if (!std::exchange(has_held, true)) const CommitQueue::Hold hold{queue};
+  });
+}
+
 TEST(CommitQueue, WaitsForALineThatMoves) {
   // Each time as if the next piece of work held it.
-  expect_waited_for(500ms, [](CommitQueue& queue) { queue.hold(); });
+  expect_waited_for(500ms, [](CommitQueue& queue) {
+    const CommitQueue::Hold hold{queue};
+    std::this_thread::yield();
+  });
 }
 
 TEST(CommitQueue, LeadsOnTheThreadThatCarriesOut) {

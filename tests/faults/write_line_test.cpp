@@ -5,6 +5,7 @@
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/checkpoint.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>
@@ -16,11 +17,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <iostream>
 #include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace stela {
@@ -126,6 +129,61 @@ TEST_F(WriteLine, ForgetsAProcessThatDied) {
   EXPECT_TRUE(line.grows_to(0));
   busy.unlock();
   EXPECT_NO_THROW(busy.lock(0ms));
+}
+
+/// A disk that takes longer for one sync than a thread in line has patience with its own process.
+class StalledSync final : public test::FileWatcher {
+ public:
+  /// The next sync calls `meanwhile` first, and ends early when `is_over`.
+  void stall(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
+  test::Verdict before(const test::FileCall& call) noexcept override {
+    if (call.operation != test::FileOperation::sync || !meanwhile_) return test::Verdict::proceed;
+    std::exchange(meanwhile_, nullptr)();
+    test::eventually([&] { return is_over.load(); }, 1600ms);
+    return test::Verdict::proceed;
+  }
+
+  std::atomic<bool> is_over{false};
+
+ private:
+  std::function<void()> meanwhile_;
+};
+
+/// What an append on another thread ends with, while `work` waits for such a disk.
+template <class Work>
+std::string end_of_an_append_during(Work work) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  StalledSync disk;
+  const test::FaultVfs vfs{disk};
+  auto store = sqlite::open(dir.file("shop.db"), {.busy_timeout = 50ms, .vfs = vfs.name()});
+  append(store, "order-1", "{}");
+  std::string end = "stored";
+  std::jthread appender;
+  disk.stall([&] {
+    appender = std::jthread{[&] {
+      try {
+        append(store, "order-2", "{}");
+      } catch (const StoreBusy& e) {
+        end = e.what();
+      }
+      disk.is_over = true;
+    }};
+  });
+  work(store);
+  appender.join();
+  return end;
+}
+
+TEST(StalledDisk, LetsAnAppendWaitForTheCommitOfATransaction) {
+  const auto transact = [](sqlite::Store& store) {
+    store.transact([](Transaction& transaction) { append(transaction, "order-1", "{}"); });
+  };
+  EXPECT_EQ(end_of_an_append_during(transact), "stored");
+}
+
+TEST(StalledDisk, LetsAnAppendWaitForACheckpoint) {
+  EXPECT_EQ(end_of_an_append_during([](sqlite::Store& store) { sqlite::checkpoint(store); }),
+            "stored");
 }
 
 struct Traffic {

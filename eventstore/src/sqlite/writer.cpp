@@ -92,7 +92,12 @@ void Writer::report_and_throw(const std::exception_ptr& error) const {
 }
 
 void Writer::read(FunctionRef<void(Connection&)> work) {
-  run_outside(work, std::max(settings_.busy_timeout, least_patience));
+  if (queue_.is_leading()) return work(*connection_);
+  const auto held = [&](Connection& connection) {
+    const CommitQueue::Hold hold{queue_};
+    work(connection);
+  };
+  run_outside(held, std::max(settings_.busy_timeout, least_patience));
 }
 
 void Writer::tidy(FunctionRef<void(Connection&)> work) {
@@ -116,11 +121,12 @@ void Writer::give_up(const std::string& reason) {
 
 void Writer::run_alone(FunctionRef<void(Connection&)> work) {
   refuse_unless_writable();
-  read([&](Connection& connection) {
+  const auto locked = [&](Connection& connection) {
     const WriteLockGuard guard{*lock_, settings_.busy_timeout};
     known_ = false;
     work(connection);
-  });
+  };
+  run_outside(locked, std::max(settings_.busy_timeout, least_patience));
 }
 
 void Writer::run_statements(FunctionRef<void(Connection&)> statements, Sync sync) {
@@ -139,7 +145,6 @@ void Writer::run_along(FunctionRef<void(Connection&)> statements, Sync sync) {
 }
 
 void Writer::execute_outside(WriteWork& work) noexcept {
-  queue_.hold();
   try {
     (*work.outside)(*connection_);
   } catch (...) {
@@ -219,8 +224,9 @@ void Writer::run_member(WriteWork& work, bool in_group) {
 
 void Writer::carry_out(WriteWork& work) {
   const detail::TransactionScope scope;
-  // Others' code may run; what others append ends by itself.
-  if (work.exclusive) queue_.hold();
+  // Others' code may run; what others append ends by itself, and so does the commit.
+  std::optional<CommitQueue::Hold> hold;
+  if (work.exclusive) hold.emplace(queue_);
   if (work.request != nullptr) {
     work.result = append_now(*work.request, work);
   } else if (work.statements != nullptr) {
