@@ -136,6 +136,17 @@ bool shuts_out_older_writers(const Migration& migration) noexcept {
   return migration.text.starts_with(shut_out_line);
 }
 
+bool is_reserved_name(std::string_view name) noexcept {
+  constexpr std::array<std::string_view, 4> prefixes{"stela_", "outbox_", "inbox_", "projection_"};
+  const auto is_begin_of = [&](std::string_view begin) {
+    return name.size() >= begin.size() &&
+           sqlite3_strnicmp(name.data(), begin.data(), static_cast<int>(begin.size())) == 0;
+  };
+  constexpr std::string_view projections = "projections";
+  return std::any_of(prefixes.begin(), prefixes.end(), is_begin_of) ||
+         (name.size() == projections.size() && is_begin_of(projections));
+}
+
 std::string SchemaRequirement::participant() const {
   return std::string{requirement_prefix} + std::string{module} + ':' + std::to_string(number);
 }

@@ -42,6 +42,9 @@ struct SchemaRequirement {
   static std::optional<SchemaRequirement> parse(std::string_view participant) noexcept;
 };
 
+/// True for a name that a table of a module of Stela's has, or may get: now or later.
+STELA_EVENTSTORE_EXPORT bool is_reserved_name(std::string_view name) noexcept;
+
 /// SchemaMismatch if the file is of another application, and neither new nor to be shared; or to be
 /// shared, and the application has the names that the first migrations would take.
 void recognise(Connection& connection, const std::string& path, const Options& options);

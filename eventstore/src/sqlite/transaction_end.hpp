@@ -16,6 +16,7 @@ class TransactionEnd {
   /// For the end of the transaction. True if it watched.
   bool let_go(sqlite3* connection) noexcept;
 
+  bool is_watching() const noexcept { return watching_; }
   bool is_over() const noexcept { return over_; }
 
  private:

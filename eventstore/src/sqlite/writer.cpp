@@ -3,6 +3,7 @@
 #include "sqlite/failure.hpp"
 #include "sqlite/left_running.hpp"
 #include "sqlite/schema.hpp"
+#include "sqlite/stand_ins.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql.hpp"
 
@@ -146,6 +147,7 @@ void Writer::run_along(FunctionRef<void(Connection&)> statements, Sync sync) {
 
 void Writer::execute_outside(WriteWork& work) noexcept {
   try {
+    drop_stand_ins();
     (*work.outside)(*connection_);
   } catch (...) {
     work.error = std::current_exception();
@@ -156,6 +158,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   if (work_of(group.front()).outside != nullptr) return execute_outside(work_of(group.front()));
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
+    drop_stand_ins();
     const auto began = settings_.clock->steady_now();
     {
       const WriteLockGuard guard{*lock_, settings_.busy_timeout};
@@ -229,6 +232,7 @@ void Writer::carry_out(WriteWork& work) {
   if (work.exclusive) hold.emplace(queue_);
   if (work.request != nullptr) {
     work.result = append_now(*work.request, work);
+    if (lent_.is_watching()) refuse_stand_ins(*connection_);
   } else if (work.statements != nullptr) {
     (*work.statements)(*connection_);
   } else {
@@ -260,6 +264,7 @@ void Writer::check_transaction() {
         "or rolled back as it chose"};
   }
   if (!distrusted_) return;
+  if (lent_.is_watching()) refuse_stand_ins(*connection_);
   Query last = connection_->query(sql::last_sequence);
   last.step();
   if (last.integer(0) != last_sequence_) {
@@ -274,7 +279,15 @@ void Writer::end_distrust() noexcept {
   known_ = false;
   const bool was_lent = lent_.let_go(connection_->handle());
   end_left_running(connection_->handle());
-  if (was_lent) connection_->take_back();
+  if (!was_lent) return;
+  connection_->take_back();
+  has_lent_ = true;
+}
+
+void Writer::drop_stand_ins() {
+  if (!has_lent_) return;
+  if (find_stand_in(*connection_)) drop_temporary(*connection_);
+  has_lent_ = false;
 }
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {

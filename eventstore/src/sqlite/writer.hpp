@@ -198,6 +198,9 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void check_transaction();
   /// At the end of a transaction: ends what the caller's work left running.
   void end_distrust() noexcept;
+  /// Work that was lent the connection and ended its transaction may have committed temporary
+  /// tables in the place of the database's.
+  void drop_stand_ins();
   void refresh();
   void check_schema(std::string_view participant) const;
   void report_commit(std::span<CommitQueue::Ticket* const> group,
@@ -238,6 +241,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// What made the store end the open transaction, if it did.
   std::exception_ptr failed_with_;
   TransactionEnd lent_;
+  /// The connection was lent since `drop_stand_ins`.
+  bool has_lent_ = false;
   bool synchronous_ = false;
   bool appending_ = false;
   /// Set once a commit is in doubt: this store must be reopened.

@@ -2,10 +2,10 @@
 
 #include "projections_sql.hpp"
 #include "sqlite/checksum.hpp"
+#include "sqlite/schema.hpp"
 
 #include <stela/framework/error.hpp>
 
-#include <array>
 #include <vector>
 
 namespace stela::projections {
@@ -60,12 +60,9 @@ std::string view_of(Connection& connection, const Build& build, const std::strin
 
 /// UsageError for a name that a module of Stela's may need, now or later.
 void refuse_reserved(const Build& build, const std::string& name) {
-  constexpr std::array<std::string_view, 4> reserved{"stela_", "outbox_", "inbox_", "projection_"};
-  for (const std::string_view begin : reserved) {
-    if (sqlite3_strnicmp(name.c_str(), begin.data(), static_cast<int>(begin.size())) != 0) continue;
-    throw UsageError{build.describe() + " has a table {" + name +
-                     "}, and names that begin in that way are Stela's; give the table another"};
-  }
+  if (!sqlite::is_reserved_name(name)) return;
+  throw UsageError{build.describe() + " has a table {" + name +
+                   "}, and names that begin in that way are Stela's; give the table another"};
 }
 
 /// True if the plain name stands for a build of this projector; UsageError if for something else.

@@ -12,7 +12,10 @@ namespace stela::sqlite {
 /// the events. Don't begin, commit or roll back through it, don't write to Stela's tables, set no
 /// commit or rollback hook, and don't keep it. Work that ends the transaction, be it by INSERT OR
 /// ROLLBACK, fails with UsageError, and SQLite refuses what it writes after that. A statement of
-/// yours that is still running when the work ends fails it with UsageError, and is reset.
+/// yours that is still running when the work ends fails it with UsageError, and is reset. So does a
+/// temporary table, view or trigger that stands in the way of a table of the database: drop it
+/// before you append and before the work ends, or use a name that no table has, nor will have
+/// (stela_, outbox_, inbox_ and projection_ begin Stela's).
 /// UsageError if the transaction isn't one of an SQLite store.
 STELA_EVENTSTORE_EXPORT sqlite3* handle(Transaction& transaction);
 
