@@ -287,6 +287,25 @@ TEST_F(CallerTransaction, LeavesNoSettingBehindThatStopsTheStoreOrItsGuards) {
   });
 }
 
+TEST_F(CallerTransaction, LeavesNoWaitLockOrCheckpointBehind) {
+  auto other = sqlite::open(store->path());
+  EXPECT_EQ(other.last_sequence(), GlobalSequence{});
+  store->transact([&](Transaction& transaction) {
+    sql(transaction)
+        .run(
+            "PRAGMA busy_timeout = 7; PRAGMA wal_autocheckpoint = 1; "
+            "PRAGMA locking_mode = EXCLUSIVE");
+  });
+  EXPECT_NO_THROW(append(*store, "order-1"));
+
+  store->transact([&](Transaction& transaction) {
+    test::RawSqlite user = sql(transaction);
+    EXPECT_EQ(user.integer("PRAGMA busy_timeout"), sqlite::Options{}.busy_timeout.count());
+    EXPECT_EQ(user.integer("PRAGMA wal_autocheckpoint"), 0);
+    EXPECT_EQ(user.integer("SELECT locking_mode = 'normal' FROM pragma_locking_mode"), 1);
+  });
+}
+
 TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBackAndBeginsAnother) {
   EXPECT_THAT(error_of([&](Transaction& transaction) {
                 sql(transaction).run("ROLLBACK; BEGIN; INSERT INTO orders VALUES ('1', 100)");

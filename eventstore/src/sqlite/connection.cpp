@@ -82,10 +82,11 @@ std::string_view Query::blob(int column) const {
 namespace {
 
 /// What SQL can switch off that guards what is stored, and what it can switch on that stops us.
-/// REPLACE deletes what is in its way, and must meet the triggers that forbid it.
+/// REPLACE deletes what is in its way, and must meet the triggers that forbid it. In the locking
+/// mode EXCLUSIVE a connection that writes waits until there is no other one.
 constexpr const char* own_settings =
     "PRAGMA recursive_triggers = ON; PRAGMA ignore_check_constraints = OFF; "
-    "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF";
+    "PRAGMA writable_schema = OFF; PRAGMA query_only = OFF; PRAGMA locking_mode = NORMAL";
 
 /// A path as SQLite's URI, whatever it contains.
 std::string immutable_uri(const std::string& path) {
@@ -105,7 +106,8 @@ std::string immutable_uri(const std::string& path) {
 
 }  // namespace
 
-Connection::Connection(const std::string& path, const ConnectionOptions& options) {
+Connection::Connection(const std::string& path, const ConnectionOptions& options)
+    : busy_timeout_ms_{static_cast<int>(options.busy_timeout.count())} {
   sqlite3* database = nullptr;
   const int flags = options.flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE |
                     (options.immutable ? SQLITE_OPEN_URI : 0);
@@ -116,7 +118,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   if (code != SQLITE_OK) fail(database, code, "opening '" + path + "'");
   const char* const file = sqlite3_db_filename(database, "main");
   open_.emplace(file != nullptr ? file : "");
-  sqlite3_busy_timeout(database, static_cast<int>(options.busy_timeout.count()));
+  sqlite3_busy_timeout(database, busy_timeout_ms_);
   // Checkpoints are run by the writer, under the write lock, and nowhere else.
   sqlite3_wal_autocheckpoint(database, 0);
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
@@ -128,6 +130,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
 }
 
 void Connection::take_back() noexcept {
+  sqlite3_busy_timeout(handle(), busy_timeout_ms_);
   sqlite3_exec(handle(), own_settings, nullptr, nullptr, nullptr);
 }
 

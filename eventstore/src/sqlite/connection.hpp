@@ -98,7 +98,8 @@ class STELA_EVENTSTORE_EXPORT Connection {
     return owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0;
   }
   sqlite3* handle() const noexcept { return database_.get(); }
-  /// From whoever was lent the handle: what SQL can set on it is as it was.
+  /// From whoever was lent the handle: what SQL can set on it that stops the store, or what guards
+  /// it, is as it was.
   void take_back() noexcept;
 
   /// Takes the log to the disk as it is, without waiting for whoever writes. StoreFailed if the
@@ -136,6 +137,7 @@ class STELA_EVENTSTORE_EXPORT Connection {
   Trace trace() const noexcept;
   [[noreturn]] void refuse_changed() const;
   const OwningProcess owner_;
+  const int busy_timeout_ms_;
   std::optional<OpenDatabase> open_;
   std::unique_ptr<sqlite3, Close> database_;
   std::unordered_map<const char*, Statement> statements_;

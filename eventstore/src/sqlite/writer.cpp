@@ -281,6 +281,7 @@ void Writer::end_distrust() noexcept {
   end_left_running(connection_->handle());
   if (!was_lent) return;
   connection_->take_back();
+  checkpoints_.watch();
   has_lent_ = true;
 }
 

@@ -16,6 +16,12 @@ namespace stela::sqlite {
 /// temporary table, view or trigger that stands in the way of a table of the database: drop it
 /// before you append and before the work ends, or use a name that no table has, nor will have
 /// (stela_, outbox_, inbox_ and projection_ begin Stela's).
+///
+/// What a PRAGMA sets that would stop the store or switch off what guards it ends with the work:
+/// busy_timeout, ignore_check_constraints, locking_mode, query_only, recursive_triggers,
+/// wal_autocheckpoint, writable_schema. Any other setting (cache_size, case_sensitive_like,
+/// journal_size_limit, max_page_count, …) stays until you set it back or the store is closed.
+///
 /// UsageError if the transaction isn't one of an SQLite store.
 STELA_EVENTSTORE_EXPORT sqlite3* handle(Transaction& transaction);
 
