@@ -74,6 +74,7 @@ void tool_figures(Bench& bench);
 void nats_relay_figures(Bench& bench);
 void nats_delivery_figures(Bench& bench);
 void nats_consumer_figures(Bench& bench);
+void nats_line_figures(Bench& bench);
 void nats_memory_figures(Bench& bench);
 
 /// What memory_figures runs in a process of its own: reads all of `path`, by Stela or by bare

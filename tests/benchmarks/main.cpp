@@ -50,6 +50,7 @@ constexpr Group groups[] = {
     {"relay to NATS", stela::bench::nats_relay_figures},
     {"delivery through NATS", stela::bench::nats_delivery_figures},
     {"consumer of NATS", stela::bench::nats_consumer_figures},
+    {"relay over a line", stela::bench::nats_line_figures},
     {"memory of a relay to NATS", stela::bench::nats_memory_figures},
 #endif
 };

@@ -40,13 +40,15 @@ class Consuming : public Subject {
   void run() final {
     consume();
     const auto sales = RawDatabase{path(), {}}.integer("SELECT count(*) FROM sales");
-    if (sales != messages_) throw std::runtime_error{std::to_string(sales) + " effects"};
+    if (sales != handled()) throw std::runtime_error{std::to_string(sales) + " effects"};
   }
 
  protected:
   virtual void set_up() = 0;
   virtual void consume() = 0;
   virtual void tear_down() = 0;
+  /// How many of the messages are to have their effect.
+  virtual std::int64_t handled() const { return messages_; }
 
   std::string path() const { return folder_->file("effects.db"); }
   /// Of the durable consumer at the server: one that hasn't seen anything.
@@ -63,7 +65,10 @@ class Consuming : public Subject {
 
 class StelaConsuming final : public Consuming {
  public:
-  using Consuming::Consuming;
+  /// So many messages fail whenever they are tried: all those of one stream, if there are any.
+  StelaConsuming(const test::NatsServer& server, const std::filesystem::path& place,
+                 std::int64_t messages, std::int64_t failing = 0)
+      : Consuming{server, place, messages}, failing_{failing} {}
 
  private:
   void set_up() override {
@@ -74,16 +79,22 @@ class StelaConsuming final : public Consuming {
     });
     nats::ConsumerOptions options;
     options.url = server_.url();
-    options.name = name("stela");
+    options.name = name(failing_ > 0 ? "failing" : "stela");
     options.batch_size = batch_size;
     consumer_ = std::make_unique<nats::Consumer>(*store_, options);
     consumer_->on<LineAdded>([this](Transaction&, const Recorded<LineAdded>& line) {
+      check_stream(line.stream());
       sell(line->product, line->quantity);
     });
     consumer_->on<LineDropped>([this](Transaction&, const Recorded<LineDropped>& line) {
+      check_stream(line.stream());
       sell(line->product, -line->quantity);
     });
   }
+  void check_stream(const StreamId& stream) const {
+    if (failing_ > 0 && stream == failing_stream_) throw std::runtime_error{"not this one"};
+  }
+  std::int64_t handled() const override { return messages_ - failing_; }
   void sell(std::string_view product, std::int64_t quantity) {
     sale_->bind_text(1, product);
     sale_->bind(2, quantity);
@@ -91,9 +102,9 @@ class StelaConsuming final : public Consuming {
   }
   void consume() override {
     std::stop_source stop;
-    std::int64_t handled = 0;
+    std::int64_t done = 0;
     consumer_->on_tick([&](const nats::ConsumerTick& tick) {
-      if ((handled += tick.handled) >= messages_) stop.request_stop();
+      if ((done += tick.handled) >= handled()) stop.request_stop();
     });
     consumer_->run(stop.get_token());
   }
@@ -103,6 +114,8 @@ class StelaConsuming final : public Consuming {
     store_.reset();
   }
 
+  const std::int64_t failing_;
+  const StreamId failing_stream_ = basket_id(0).stream();
   std::unique_ptr<sqlite::Store> store_;
   std::unique_ptr<RawStatement> sale_;
   std::unique_ptr<nats::Consumer> consumer_;
@@ -211,37 +224,70 @@ class BareConsuming final : public Consuming {
   LineDropped dropped_;
 };
 
-}  // namespace
-
-void nats_consumer_figures(Bench& bench) {
-  const std::string name = "consumer.inbox.100";
-  if (!bench.begins(name)) return;
-  const test::NatsServer server;
+/// A stream at the server with so many messages of each basket.
+void publish_baskets(const test::NatsServer& server, const Folder& folder, std::size_t streams,
+                     std::size_t each) {
   RawNats{server.url()}.make_stream();
-  const Folder folder{bench.places().disk};
-  const std::size_t streams = bench.sized<std::size_t>(100, 2'000, 5'000);
-  const std::size_t each = 10;
   const std::string path = folder.file("shop.db");
   make_shop(path, {.streams = streams, .events_each = each});
   refill_outbox(path);
-  {
-    RawNats nats{server.url()};
-    relay_bare(path, nats, {.chained = true});
-  }
+  RawNats nats{server.url()};
+  relay_bare(path, nats, {.chained = true});
+}
+
+void measure(Bench& bench, Figure figure, Subject& stela, Subject& raw, std::int64_t messages) {
+  const std::array<Subject*, 2> subjects{&stela, &raw};
+  const auto rounds =
+      take_turns(subjects, {.rounds = bench.rounds(7), .operations = 1, .slices = 1, .warm_up = 1});
+  figure.mode = "full";
+  figure.place = Place::disk;
+  figure.unit = "messages/s";
+  bench.add_rate(std::move(figure), rounds[0], rounds[1], static_cast<double>(messages));
+}
+
+void measure_inbox(Bench& bench) {
+  const std::string name = "consumer.inbox.100";
+  if (!bench.begins(name)) return;
+  const test::NatsServer server;
+  const Folder folder{bench.places().disk};
+  const std::size_t streams = bench.sized<std::size_t>(100, 2'000, 5'000);
+  const std::size_t each = 10;
+  publish_baskets(server, folder, streams, each);
   const auto messages = static_cast<std::int64_t>(streams * each);
   StelaConsuming stela{server, bench.places().disk, messages};
   BareConsuming bare{server, bench.places().disk, messages};
-  const std::array<Subject*, 2> subjects{&stela, &bare};
-  const auto rounds =
-      take_turns(subjects, {.rounds = bench.rounds(7), .operations = 1, .slices = 1, .warm_up = 1});
-  bench.add_rate({.name = name,
-                  .what = "a consumer with inbox, batches of 100, against a bare loop that "
-                          "fetches, inserts and acknowledges",
-                  .mode = "full",
-                  .place = Place::disk,
-                  .unit = "messages/s",
-                  .goal = at_least(0.75)},
-                 rounds[0], rounds[1], static_cast<double>(messages));
+  measure(bench,
+          {.name = name,
+           .what = "a consumer with inbox, batches of 100, against a bare loop that fetches, "
+                   "inserts and acknowledges",
+           .goal = at_least(0.75)},
+          stela, bare, messages);
+}
+
+void measure_one_failing(Bench& bench) {
+  const std::string name = "consumer.one_failing.100";
+  if (!bench.begins(name)) return;
+  const test::NatsServer server;
+  const Folder folder{bench.places().disk};
+  const std::size_t streams = bench.sized<std::size_t>(100, 1'000, 1'000);
+  const std::size_t each = bench.sized<std::size_t>(10, 50, 50);
+  publish_baskets(server, folder, streams, each);
+  const auto messages = static_cast<std::int64_t>(streams * each);
+  StelaConsuming failing{server, bench.places().disk, messages, static_cast<std::int64_t>(each)};
+  StelaConsuming well{server, bench.places().disk, messages};
+  measure(bench,
+          {.name = name,
+           .what = "a consumer that can't handle one stream of " +
+                   in_digits(static_cast<double>(streams)) + ", against one that handles all",
+           .goal = at_least(0.9)},
+          failing, well, messages);
+}
+
+}  // namespace
+
+void nats_consumer_figures(Bench& bench) {
+  measure_inbox(bench);
+  measure_one_failing(bench);
 }
 
 }  // namespace stela::bench

@@ -131,39 +131,23 @@ class BarePublishing final : public Relaying {
   using Relaying::Relaying;
 
  private:
-  struct Kept {
-    RawEvent event;
-    std::string bytes;
-  };
-
   void set_up() override {
     nats_ = std::make_unique<RawNats>(server_.url(), RawNatsOptions{.window = window});
     if (!kept_.empty()) return;
     RawOutbox outbox{path_};
-    while (outbox.next(batch_size, [this](const RawEvent& event) { keep(event); }) > 0) continue;
-  }
-  void keep(const RawEvent& event) {
-    Kept& kept = kept_.emplace_back(Kept{event, {}});
-    const std::array<std::string_view RawEvent::*, 5> texts{&RawEvent::id, &RawEvent::stream,
-                                                            &RawEvent::type, &RawEvent::correlation,
-                                                            &RawEvent::payload};
-    for (const auto text : texts) kept.bytes += event.*text;
-    std::size_t at = 0;
-    for (const auto text : texts) {
-      const std::size_t size = (event.*text).size();
-      kept.event.*text = std::string_view{kept.bytes}.substr(at, size);
-      at += size;
-    }
+    while (outbox.next(batch_size, [this](const RawEvent& event) { kept_.emplace_back(event); }) >
+           0)
+      continue;
   }
   void relay() override {
     RawEnvelope envelope{store_id_of(path_), false};
-    for (const Kept& kept : kept_) nats_->publish(envelope.make(kept.event));
+    for (const KeptEvent& kept : kept_) nats_->publish(envelope.make(kept.event));
     nats_->wait_for(kept_.size());
   }
   void tear_down() override { nats_.reset(); }
   bool empties_outbox() const override { return false; }
 
-  std::vector<Kept> kept_;
+  std::vector<KeptEvent> kept_;
   std::unique_ptr<RawNats> nats_;
 };
 

@@ -17,7 +17,7 @@ void check_nats(natsStatus status, const char* doing) {
 
 // --- the connection
 
-RawNats::RawNats(const std::string& url, const RawNatsOptions& options) {
+RawNats::RawNats(const std::string& url, RawNatsOptions options) : one_stream_{options.one_stream} {
   natsOptions* settings = nullptr;
   check_nats(natsOptions_Create(&settings), "options");
   natsOptions_SetURL(settings, url.c_str());
@@ -69,7 +69,9 @@ void RawNats::publish(natsMsg* message) {
 void RawNats::on_ack(jsCtx*, natsMsg* message, jsPubAck* ack, jsPubAckErr* error, void* self) {
   auto& raw = *static_cast<RawNats*>(self);
   // Ours are all that there is, and answers come in order.
-  if (error != nullptr || ack->Sequence != raw.acknowledged() + 1) raw.failed_ = true;
+  const bool is_next =
+      !raw.one_stream_ || (ack != nullptr && ack->Sequence == raw.acknowledged() + 1);
+  if (error != nullptr || !is_next) raw.failed_ = true;
   raw.acknowledged_.fetch_add(1, std::memory_order_release);
   raw.acknowledged_.notify_all();
   natsMsg_Destroy(message);
@@ -104,8 +106,12 @@ void write_uuid(std::string& out, std::string_view bytes) {
 
 }  // namespace
 
-RawEnvelope::RawEnvelope(std::string store_id, bool chained)
-    : store_id_{std::move(store_id)}, source_{"urn:uuid:" + store_id_}, chained_{chained} {}
+RawEnvelope::RawEnvelope(std::string store_id, bool chained, std::string stream, std::string prefix)
+    : store_id_{std::move(store_id)},
+      source_{"urn:uuid:" + store_id_},
+      stream_{std::move(stream)},
+      prefix_{std::move(prefix)},
+      chained_{chained} {}
 
 void RawEnvelope::write_time(std::int64_t microseconds) {
   const std::int64_t second = microseconds / 1'000'000;
@@ -125,7 +131,8 @@ void RawEnvelope::write_time(std::int64_t microseconds) {
 }
 
 natsMsg* RawEnvelope::make(const RawEvent& event) {
-  subject_ = "stela.";
+  subject_ = prefix_;
+  subject_ += '.';
   subject_ += event.type;
   natsMsg* message = nullptr;
   check_nats(natsMsg_Create(&message, subject_.c_str(), nullptr, event.payload.data(),
@@ -167,7 +174,7 @@ natsMsg* RawEnvelope::make(const RawEvent& event) {
   set_number("Stela-Sequence", event.sequence);
   if (chained_) set_number("Stela-Previous", previous_);
   set_number("Stela-Stream-Previous", event.published_before);
-  set("Nats-Expected-Stream", NatsPlace::stream);
+  set("Nats-Expected-Stream", stream_.c_str());
   if (!chained_) return message;
   set_number("Nats-Expected-Last-Sequence", static_cast<std::int64_t>(position_));
   if (position_ > 0) set("Nats-Expected-Last-Msg-Id", previous_id_.c_str());

@@ -25,13 +25,15 @@ struct RawNatsOptions {
   int window = 2'000;
   /// Sends each message at once instead of with the next millisecond's buffer.
   bool send_asap = false;
+  /// All into one stream, which numbers them.
+  bool one_stream = true;
 };
 
 /// A connection that publishes asynchronously, into a stream that was empty before.
 /// Threads: one publishes; `acknowledged` from any.
 class RawNats {
  public:
-  explicit RawNats(const std::string& url, const RawNatsOptions& options = {});
+  explicit RawNats(const std::string& url, RawNatsOptions options = {});
   ~RawNats();
   RawNats(const RawNats&) = delete;
   RawNats& operator=(const RawNats&) = delete;
@@ -60,6 +62,7 @@ class RawNats {
   jsCtx* context_ = nullptr;
   std::atomic<std::uint64_t> acknowledged_{0};
   std::atomic<bool> failed_{false};
+  const bool one_stream_;
 };
 
 /// What of an event becomes headers.
@@ -81,7 +84,8 @@ struct RawEvent {
 /// Threads: one at a time.
 class RawEnvelope {
  public:
-  RawEnvelope(std::string store_id, bool chained);
+  RawEnvelope(std::string store_id, bool chained, std::string stream = NatsPlace::stream,
+              std::string prefix = "stela");
 
   /// The caller's own.
   natsMsg* make(const RawEvent& event);
@@ -91,6 +95,8 @@ class RawEnvelope {
 
   std::string store_id_;
   std::string source_;
+  std::string stream_;
+  std::string prefix_;
   bool chained_;
   std::uint64_t position_ = 0;
   std::int64_t previous_ = 0;

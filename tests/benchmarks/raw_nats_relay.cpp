@@ -1,5 +1,7 @@
 #include "raw_nats_relay.hpp"
 
+#include <array>
+
 namespace stela::bench {
 namespace {
 
@@ -71,6 +73,32 @@ void RawOutbox::mark(std::int64_t first, std::int64_t last, std::int64_t count) 
   advance_.bind(2, count);
   advance_.run();
   commit_.run();
+}
+
+KeptEvent::KeptEvent(const RawEvent& from, int of_partition)
+    : event{from}, partition{of_partition} {
+  const std::array<std::string_view RawEvent::*, 5> texts{&RawEvent::id, &RawEvent::stream,
+                                                          &RawEvent::type, &RawEvent::correlation,
+                                                          &RawEvent::payload};
+  for (const auto text : texts) bytes_ += event.*text;
+  std::size_t at = 0;
+  for (const auto text : texts) {
+    const std::size_t size = (event.*text).size();
+    event.*text = std::string_view{bytes_}.substr(at, size);
+    at += size;
+  }
+}
+
+void keep_all(const std::string& path, std::vector<KeptEvent>& kept) {
+  RawDatabase database{path, {}};
+  RawStatement query{
+      database,
+      "SELECT e.sequence, e.version, e.published_before, e.recorded_at, e.event_id, s.name, k.type,"
+      " e.correlation_id, e.payload, m.partition "
+      "FROM outbox_messages AS m JOIN events AS e ON e.sequence = m.sequence"
+      " JOIN streams AS s ON s.stream = m.stream JOIN event_kinds AS k ON k.kind = e.kind "
+      "ORDER BY m.sequence"};
+  while (query.step()) kept.emplace_back(event_in(query), static_cast<int>(query.integer(9)));
 }
 
 void relay_bare(const std::string& path, RawNats& nats, const RawRelayOptions& options) {

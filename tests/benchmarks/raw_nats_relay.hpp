@@ -18,6 +18,19 @@ void refill_outbox(const std::string& path);
 /// The id that the database has for ever.
 std::string store_id_of(const std::string& path);
 
+/// As the first nine columns of a row have it.
+inline RawEvent event_in(const RawStatement& row) {
+  return {.sequence = row.integer(0),
+          .version = row.integer(1),
+          .published_before = row.integer(2),
+          .recorded_at = row.integer(3),
+          .id = row.bytes(4),
+          .stream = row.bytes(5),
+          .type = row.bytes(6),
+          .correlation = row.bytes(7),
+          .payload = row.bytes(8)};
+}
+
 /// Reads what waits behind the last message that it has read.
 /// Threads: one at a time.
 class RawOutbox {
@@ -31,15 +44,7 @@ class RawOutbox {
     next_.bind(2, limit);
     int count = 0;
     for (; next_.step(); ++count) {
-      const RawEvent event{.sequence = next_.integer(0),
-                           .version = next_.integer(1),
-                           .published_before = next_.integer(2),
-                           .recorded_at = next_.integer(3),
-                           .id = next_.bytes(4),
-                           .stream = next_.bytes(5),
-                           .type = next_.bytes(6),
-                           .correlation = next_.bytes(7),
-                           .payload = next_.bytes(8)};
+      const RawEvent event = event_in(next_);
       behind_ = event.sequence;
       use(event);
     }
@@ -61,6 +66,22 @@ class RawOutbox {
   RawStatement commit_;
   std::int64_t behind_ = 0;
 };
+
+/// An event whose bytes are its own.
+struct KeptEvent {
+  explicit KeptEvent(const RawEvent& from, int of_partition = 0);
+  KeptEvent(KeptEvent&&) = default;
+  KeptEvent& operator=(KeptEvent&&) = default;
+
+  RawEvent event;
+  int partition;
+
+ private:
+  std::string bytes_;
+};
+
+/// Everything that waits in `path`, of all partitions, in the order of its sequences.
+void keep_all(const std::string& path, std::vector<KeptEvent>& kept);
 
 struct RawRelayOptions {
   bool chained = false;

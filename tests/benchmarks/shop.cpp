@@ -109,12 +109,14 @@ void make_shop(const std::string& path, const ShopOptions& options) {
   {
     auto store = sqlite::open(path, {.durability = options.durability, .codec = options.codec});
     std::optional<Outbox> outbox;
-    if (options.outbox) outbox.emplace(store, OutboxOptions{.fence = options.fence});
+    if (options.outbox)
+      outbox.emplace(store,
+                     OutboxOptions{.partition_count = options.partitions, .fence = options.fence});
     const ContextScope scope{sample_context()};
     fill(store, options);
   }
   RawDatabase database{path, {}};
-  if (options.outbox) mark_all_published(database);
+  if (options.outbox && options.published) mark_all_published(database);
   database.truncate_log();
 }
 

@@ -118,9 +118,12 @@ struct ShopOptions {
   Fence fence = Fence::stream;
   /// Whether there is an outbox at all.
   bool outbox = true;
+  int partitions = 1;
+  /// Else all of it waits to be published.
+  bool published = true;
 };
 
-/// Makes a database of baskets at `path`, all of it published; nothing is left in the log.
+/// Makes a database of baskets at `path`; nothing is left in the log.
 void make_shop(const std::string& path, const ShopOptions& options);
 
 }  // namespace stela::bench
