@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,6 +70,38 @@ TEST_F(PatienceAmongOthers, EndsThoughOthersAreDueAtEachTurn) {
   EXPECT_THAT(meanwhile, IsEmpty());
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@2 order.shipped"));
   EXPECT_EQ(total.gaps, 1);
+}
+
+/// nats.c alone would wait for 5 s.
+TEST_F(PatienceAmongOthers, WaitsForAnAnswerOfAnotherStreamNoLongerThanForAConnection) {
+  const test::NatsServer strict{
+      "no_auth_user: shop\n"
+      "authorization { users: [ { user: shop, password: p }, { user: reader, password: p, "
+      "permissions: { publish: { deny: [\"$JS.API.STREAM.INFO.OLD\"] } } } ] }"};
+  test::Shop sender{dir.file("sender.db"), strict.url()};
+  sender.publish();
+  auto with = defaults();
+  with.url = strict.url();
+  std::ofstream{dir.file("password")} << "p";
+  with.credentials = {.user = "reader", .password_file = dir.file("password")};
+  with.connect_timeout = 200ms;
+  with.start = nats::Start::now;
+  auto old = with;
+  old.stream = "OLD";
+  { const nats::Consumer of_another_time{ledger.store, old}; }
+  for (int i = 0; i < 2; ++i) sender.send_parcel();
+  test::JetStream{strict.url()}.make_consumer("SHOP", "billing", [](jsConsumerConfig& config) {
+    config.DeliverPolicy = js_DeliverByStartSequence;
+    config.OptStartSeq = 2;
+  });
+  sender.publish();
+  nats::Consumer consumer{ledger.store, with};
+
+  const auto begun = std::chrono::steady_clock::now();
+  consumer.poll();
+  const auto took = std::chrono::steady_clock::now() - begun;
+
+  EXPECT_LT(took, 4s);
 }
 
 /// Counts what is asked of the consumers at the broker.

@@ -29,6 +29,13 @@ Delivery deliver(MessageHandle message, const BrokerPlace& place) {
   return delivery;
 }
 
+jsOptions within(milliseconds timeout) {
+  jsOptions asking;
+  jsOptions_Init(&asking);
+  asking.Wait = timeout.count();
+  return asking;
+}
+
 constexpr int no_message_found = 10037;
 constexpr int stream_not_found = 10059;
 
@@ -253,9 +260,7 @@ bool Pull::is_anything_here() {
 }
 
 std::optional<Delivery> Pull::read(std::uint64_t sequence) {
-  jsOptions asking;
-  jsOptions_Init(&asking);
-  asking.Wait = options_.connect_timeout.count();
+  jsOptions asking = within(options_.connect_timeout);
   natsMsg* raw = nullptr;
   jsErrCode code{};
   const natsStatus status =
@@ -295,7 +300,8 @@ std::uint64_t Pull::settled_through() {
 std::optional<Progress> Pull::progress_in(const std::string& stream) {
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
-  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), nullptr, &code);
+  jsOptions asking = within(options_.connect_timeout);
+  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code);
   const StreamInfoHandle info{raw};
   if (static_cast<int>(code) == stream_not_found) return {};
   if (status != NATS_OK) {
