@@ -1,8 +1,10 @@
 // What counts as published against what stands at the broker.
 #include "outbox/shop.hpp"
 #include "support/print_enums.hpp"
+#include "support/soundness.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/outbox/verify.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@ namespace {
 
 using test::Shop;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::IsEmpty;
 
 constexpr PartitionId all{0};
@@ -85,13 +88,52 @@ TEST_P(Comparison, SendsAgainWhatTheBrokerLostAndNothingElse) {
   EXPECT_EQ(shop.totals(), "4 published");
 
   EXPECT_EQ(compare(), "2 of 4, 2 found 2 3");
-  EXPECT_EQ(shop.totals(), "2 to be sent again, 4 published");
+  EXPECT_EQ(shop.totals(), "2 to be sent again, 2 published");
   EXPECT_EQ(compare(), "0 of 2, 2 found") << "what waits isn't asked for twice";
   shop.relay();
   shop.relay();
 
   EXPECT_EQ(shop.broker.log(all), "1 4 2r1 3r2");
   EXPECT_EQ(compare(), "0 of 4, 4 found");
+}
+
+TEST_P(Comparison, ParksWhatTheBrokerLostAndNoLongerTakes) {
+  lose("event = 2");
+  shop.too_large = {2};
+  compare();
+  EXPECT_EQ(shop.totals(), "1 to be sent again, 3 published");
+  shop.append("order-2");
+  shop.relay();
+  EXPECT_THAT(shop.list(), ElementsAre("2 order-2 parked refused", "5 order-2 parked behind"));
+  EXPECT_EQ(shop.totals(), "2 parked, 3 published");
+  EXPECT_EQ(compare(), "0 of 3, 3 found");
+
+  shop.too_large.clear();
+  shop.operations.retry({.all = true});
+  shop.relay();
+
+  EXPECT_THAT(shop.broker.log(all), EndsWith("2r2 5r3"));
+  EXPECT_EQ(shop.broker.database().integer("SELECT count(*) FROM stored WHERE id LIKE '%.r%'"), 1)
+      << "the broker may still take the old id for a duplicate";
+  EXPECT_EQ(shop.totals(), "5 published");
+  EXPECT_EQ(compare(), "0 of 5, 5 found");
+}
+
+TEST_P(Comparison, LeavesADiscardedLossDiscarded) {
+  lose("event = 2");
+  shop.too_large = {2};
+  compare();
+  shop.relay();
+  shop.operations.discard({.all = true});
+  shop.relay();
+
+  EXPECT_EQ(shop.totals(), "1 discarded, 3 published");
+  EXPECT_EQ(shop.operations.show(GlobalSequence{2})->state, MessageState::discarded);
+  EXPECT_EQ(compare(), "0 of 3, 3 found");
+  EXPECT_EQ(shop.operations.reconcile().missing, 0);
+  const auto check = outbox_check();
+  sqlite::Check* const checks[] = {check.get()};
+  EXPECT_THAT(test::problems_of(shop.store, {.checks = checks}), IsEmpty());
 }
 
 TEST_P(Comparison, BeginsWhereItIsToldTo) {
@@ -150,7 +192,7 @@ TEST_P(Comparison, LeavesWhatIsNotPublishedAlone) {
   shop.append("order-7");
   lose("event = 6");
   EXPECT_EQ(compare(), "1 of 5, 4 found 6");
-  EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 5 published");
+  EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 4 published");
 }
 
 TEST_P(Comparison, ChangesNothingIfTheBrokerCannotBeRead) {
@@ -176,6 +218,36 @@ TEST(Comparisons, ReadEveryPartitionThatEverPublished) {
   EXPECT_EQ(in_words(shop.operations.compare(broker)), "2 of 14, 12 found 1 7");
   for (int i = 0; i < 3; ++i) shop.relay();
   EXPECT_EQ(in_words(shop.operations.compare(broker)), "0 of 14, 14 found");
+}
+
+/// A message that was lost, and is refused when it is sent again.
+void refuse_what_was_lost(Shop& shop) {
+  shop.append_all({"order-1", "order-1"});
+  shop.relay();
+  shop.broker.database().run("DELETE FROM stored WHERE event = 1");
+  shop.too_large = {1};
+  FileContents broker{shop};
+  shop.operations.compare(broker);
+  shop.relay();
+}
+
+TEST(Comparisons, HaltThePartitionOfALossThatIsRefused) {
+  Shop shop{{}, {.on_poison = OnPoison::halt}};
+  refuse_what_was_lost(shop);
+  EXPECT_EQ(shop.totals(), "1 to be sent again, 1 published, 1 stopped");
+
+  shop.operations.discard({.sequences = {GlobalSequence{1}}});
+
+  EXPECT_EQ(shop.totals(), "1 discarded, 1 published, 1 stopped");
+}
+
+TEST(Comparisons, RecordThatALossIsSkipped) {
+  Shop shop{{}, {.on_poison = OnPoison::skip}};
+  refuse_what_was_lost(shop);
+
+  EXPECT_THAT(shop.list({.state = MessageState::discarded}),
+              ElementsAre("1 order-1 discarded skipped"));
+  EXPECT_EQ(shop.totals(), "1 discarded, 1 published");
 }
 
 // --- what was lost

@@ -181,7 +181,7 @@ void FencedLane::write_message_id(const EventId& id, const PendingMessage& messa
                                   std::string& text) {
   text = id.to_string();
   // What was stored once already must not be taken for its own duplicate.
-  if (message.is_republished) text += ".r" + std::to_string(message.redelivery);
+  if (message.is_republished || message.was_lost) text += ".r" + std::to_string(message.redelivery);
 }
 
 void FencedLane::publish(const PendingMessage& message) {

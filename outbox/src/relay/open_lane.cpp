@@ -148,7 +148,9 @@ void OpenLane::publish(Entry& entry) {
   bytes_in_flight_ += entry.bytes();
   requests_.emplace(request, &entry);
   std::string id = entry.message.event->id.to_string();
-  if (entry.message.is_republished) id += ".r" + std::to_string(entry.message.redelivery);
+  if (entry.message.is_republished || entry.message.was_lost) {
+    id += ".r" + std::to_string(entry.message.redelivery);
+  }
   const OutgoingMessage outgoing{.request = request,
                                  .partition = partition(),
                                  .event = *entry.message.event,

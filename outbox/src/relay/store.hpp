@@ -84,6 +84,9 @@ struct PendingMessage {
   bool is_behind_parked = false;
   /// Sent again though it was published before: its message id must be a new one.
   bool is_republished = false;
+  /// Published before and lost by the broker: not published any more, and its message id must be a
+  /// new one, too.
+  bool was_lost = false;
   /// Null if the event can't be read; then `problem` says why.
   const StoredEvent* event = nullptr;
   std::string problem = {};

@@ -70,22 +70,23 @@ class Application {
   }
 
   void park(const ParkedMessage& message) {
-    const auto stream = take(message);
-    if (!stream) return;
+    const auto taken = take(message);
+    if (!taken) return;
     if (message.reason == ParkedMessage::Reason::behind &&
-        !is_behind_parked(*stream, message.sequence)) {
+        !is_behind_parked(taken->stream, message.sequence)) {
       // Meanwhile an operator sent the stream's messages again: this one follows them.
-      send_again(message.sequence, *stream);
+      send_again(message.sequence, *taken);
       return;
     }
     connection_.query(sql::insert_parked)
-        .bind(1, *stream)
+        .bind(1, taken->stream)
         .bind(2, message.sequence.value())
         .bind(3, partition_)
         .bind(4, now_)
         .bind(5, std::int64_t{message.attempts})
         .bind(6, in_words(message.reason))
         .bind(7, message.error)
+        .bind(8, std::int64_t{taken->was_lost})
         .run();
   }
 
@@ -94,11 +95,11 @@ class Application {
       remove_redelivery(message.redelivery);
       return;
     }
-    const auto stream = take(message);
-    if (!stream) return;
+    const auto taken = take(message);
+    if (!taken) return;
     connection_.query(sql::insert_discarded)
         .bind(1, message.sequence.value())
-        .bind(2, *stream)
+        .bind(2, taken->stream)
         .bind(3, partition_)
         .bind(4, now_)
         .bind(5, "skipped")
@@ -112,6 +113,12 @@ class Application {
   std::int64_t last_position() const noexcept { return last_position_; }
 
  private:
+  /// What is known of a message only where it waits.
+  struct Taken {
+    std::int64_t stream = 0;
+    bool was_lost = false;
+  };
+
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
     // The last message's position is only in its own row: the partition's has to know it from now.
     if (last_position_ == 0) last_position_ = outbox::last_position(connection_, partition_);
@@ -147,25 +154,25 @@ class Application {
     return kind;
   }
 
-  /// Removes the message from where it waits; its stream, or nothing if it isn't there any more.
-  std::optional<std::int64_t> take(const ParkedMessage& message) {
-    std::optional<std::int64_t> stream;
+  /// Removes the message from where it waits; nothing if it isn't there any more.
+  std::optional<Taken> take(const ParkedMessage& message) {
+    std::optional<Taken> taken;
     if (message.redelivery > 0) {
       {
         Query query = connection_.query(sql::redelivery_stream);
         query.bind(1, message.redelivery);
-        if (query.step() && is_ours(query, 2)) stream = query.integer(0);
+        if (query.step() && is_ours(query, 2)) taken = {query.integer(0), query.integer(3) != 0};
       }
       remove_redelivery(message.redelivery);
-      return stream;
+      return taken;
     }
     {
       Query query = connection_.query(sql::message_stream);
       query.bind(1, partition_).bind(2, message.sequence.value());
-      if (query.step() && is_ours(query, 1)) stream = query.integer(0);
+      if (query.step() && is_ours(query, 1)) taken = {.stream = query.integer(0)};
     }
     remove_messages(message.sequence, message.sequence);
-    return stream;
+    return taken;
   }
 
   bool is_behind_parked(std::int64_t stream, GlobalSequence sequence) {
@@ -174,16 +181,17 @@ class Application {
     return query.integer(0) != 0;
   }
 
-  void send_again(GlobalSequence sequence, std::int64_t stream) {
+  void send_again(GlobalSequence sequence, const Taken& taken) {
     // Under the generation that it belongs to: a later one waits until it is through.
     const Generation generation = generation_of(connection_, sequence);
     connection_.query(sql::insert_redelivery)
         .bind(1, partition_)
         .bind(2, generation.number)
         .bind(3, sequence.value())
-        .bind(4, stream)
+        .bind(4, taken.stream)
         .bind(5, "retry")
         .bind(6, now_)
+        .bind(7, std::int64_t{taken.was_lost})
         .run();
   }
 

@@ -165,7 +165,8 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
                              .stream = again.integer(1),
                              .redelivery = again.integer(3),
                              .attempts = static_cast<int>(again.integer(2)),
-                             .is_republished = again.text(4) == "republish"});
+                             .is_republished = again.text(4) == "republish",
+                             .was_lost = again.integer(5) != 0});
         }
         Query sizes = connection.query(sql::size_claimable_messages);
         most = room.count(of_claimable(sizes));

@@ -166,7 +166,7 @@ Compared Comparison::carry_out(SqliteOperations& operations, const CompareReques
     }
     for (std::size_t i = 0; i < missing.size(); i += sent_at_once) {
       const std::size_t count = std::min(sent_at_once, missing.size() - i);
-      compared_.missing += operations.republish(std::span{missing}.subspan(i, count), request.who);
+      compared_.missing += operations.send_lost(std::span{missing}.subspan(i, count), request.who);
     }
   }
   const bool is_whole = request.from.value() <= 1 && request.mode == Mode::carry_out;

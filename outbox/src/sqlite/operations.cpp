@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <set>
 #include <vector>
 
 namespace stela::outbox {
@@ -94,6 +93,7 @@ void SqliteOperations::send_again(Connection& connection, Placement& placement, 
       .bind(4, place.stream)
       .bind(5, kind)
       .bind(6, now())
+      .bind(7, std::int64_t{place.was_lost})
       .run();
 }
 
@@ -117,10 +117,14 @@ std::int64_t SqliteOperations::retry(std::span<const ParkedPrefix> prefixes, std
 std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& placement,
                                          const ParkedPrefix& prefix, std::string_view who) {
   std::vector<std::int64_t> parked;
+  SentAgain all;
   {
     Query rows = connection.query(sql::parked_prefix);
     rows.bind(1, prefix.stream).bind(2, prefix.through.value());
-    while (rows.step()) parked.push_back(rows.integer(0));
+    while (rows.step()) {
+      parked.push_back(rows.integer(0));
+      all.emplace(rows.integer(0), rows.integer(1) != 0);
+    }
   }
   if (parked.empty()) return 0;
   // Under the generation that is being drained: later messages of the stream wait there or behind.
@@ -128,44 +132,47 @@ std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& plac
   for (const std::int64_t sequence : parked) {
     connection.query(sql::delete_parked).bind(1, sequence).run();
   }
-  for (const std::int64_t sequence : with_later(connection, prefix.stream, parked)) {
-    send_again(connection, placement, {GlobalSequence{sequence}, prefix.stream, generation},
-               "retry");
+  add_later(connection, prefix.stream, all);
+  for (const auto& [sequence, was_lost] : all) {
+    send_again(connection, placement,
+               {GlobalSequence{sequence}, prefix.stream, generation, was_lost}, "retry");
   }
   note(connection, who, "retry", stream_name(connection, prefix.stream) + ": " + in_words(parked));
   return static_cast<std::int64_t>(parked.size());
 }
 
-std::vector<std::int64_t> SqliteOperations::with_later(Connection& connection, std::int64_t stream,
-                                                       std::vector<std::int64_t> sequences) {
-  std::set<std::int64_t> all{sequences.begin(), sequences.end()};
+void SqliteOperations::add_later(Connection& connection, std::int64_t stream, SentAgain& all) {
   std::vector<std::int64_t> moved;
   {
     Query later = connection.query(sql::later_redeliveries);
-    later.bind(1, stream).bind(2, sequences.front());
+    later.bind(1, stream).bind(2, all.begin()->first);
     while (later.step()) {
       moved.push_back(later.integer(0));
-      all.insert(later.integer(1));
+      all.emplace(later.integer(1), later.integer(2) != 0);
     }
   }
   for (const std::int64_t redelivery : moved) {
     connection.query(sql::delete_redelivery).bind(1, redelivery).run();
   }
-  return {all.begin(), all.end()};
 }
 
 std::int64_t SqliteOperations::republish(std::span<const GlobalSequence> sequences,
                                          std::string_view who) {
-  return send_all_again(sequences, false, who);
+  return send_all_again(sequences, Why::republish, who);
 }
 
 std::int64_t SqliteOperations::enqueue_missing(std::span<const GlobalSequence> sequences,
                                                std::string_view who) {
-  return send_all_again(sequences, true, who);
+  return send_all_again(sequences, Why::missing, who);
 }
 
-std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> sequences,
-                                              bool missing, std::string_view who) {
+std::int64_t SqliteOperations::send_lost(std::span<const GlobalSequence> sequences,
+                                         std::string_view who) {
+  return send_all_again(sequences, Why::lost, who);
+}
+
+std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> sequences, Why why,
+                                              std::string_view who) {
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
@@ -176,15 +183,26 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
     for (const GlobalSequence sequence : sequences) {
       const auto located = locator.find(sequence);
       if (!located || located->message.state != MessageState::published) continue;
-      if (located->is_missing != missing) continue;
-      // What was never published is no repetition: it keeps its place behind what is parked.
-      send_again(connection, placement, {sequence, located->stream, generation},
-                 missing ? "retry" : "republish");
+      if (located->is_missing != (why == Why::missing)) continue;
+      const bool was_lost = why == Why::lost;
+      // What is to be sent again already needn't be so twice.
+      if (was_lost && located->message.redelivery > 0) continue;
+      if (was_lost) uncount_published(connection, located->message.partition);
+      // What isn't at the broker is no repetition: it keeps its place behind what is parked, and is
+      // parked or discarded itself if the broker refuses it.
+      send_again(connection, placement, {sequence, located->stream, generation, was_lost},
+                 why == Why::republish ? "republish" : "retry");
       sent.push_back(sequence.value());
     }
-    if (!sent.empty()) note(connection, who, missing ? "reconcile" : "republish", in_words(sent));
+    if (!sent.empty()) {
+      note(connection, who, why == Why::missing ? "reconcile" : "republish", in_words(sent));
+    }
   });
   return static_cast<std::int64_t>(sent.size());
+}
+
+void SqliteOperations::uncount_published(Connection& connection, PartitionId partition) {
+  connection.query(sql::uncount_published).bind(1, std::int64_t{partition.number}).run();
 }
 
 std::int64_t SqliteOperations::rescue(std::string_view who) {

@@ -72,6 +72,9 @@ class SqliteOperations final : public relay::Operations {
   void resume(PartitionId partition, std::string_view who);
   /// Enqueues what was never enqueued, and passes over the rest. How many.
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// Sends again what was published and isn't at the broker: until it is, it isn't published any
+  /// more. Passes over the rest. How many.
+  std::int64_t send_lost(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
   /// only looks for.
   std::int64_t mend_counts(Mode mode, std::string_view who);
@@ -87,7 +90,12 @@ class SqliteOperations final : public relay::Operations {
     GlobalSequence sequence = {};
     std::int64_t stream = 0;
     Generation generation = {};
+    /// It was published, and isn't any more.
+    bool was_lost = false;
   };
+  /// Sequences of a stream, and whether each was lost.
+  using SentAgain = std::map<std::int64_t, bool>;
+  enum class Why : std::uint8_t { republish, missing, lost };
   struct Discarded {
     GlobalSequence sequence = {};
     std::int64_t stream = 0;
@@ -109,12 +117,12 @@ class SqliteOperations final : public relay::Operations {
             const std::string& detail);
   void send_again(sqlite::Connection& connection, Placement& placement, const Place& place,
                   std::string_view kind);
-  /// With what was to be sent again already, and comes later in the stream: it has to come later
+  /// Adds what was to be sent again already, and comes later in the stream: it has to come later
   /// here too, and is taken out.
-  std::vector<std::int64_t> with_later(sqlite::Connection& connection, std::int64_t stream,
-                                       std::vector<std::int64_t> sequences);
-  std::int64_t send_all_again(std::span<const GlobalSequence> sequences, bool missing,
+  static void add_later(sqlite::Connection& connection, std::int64_t stream, SentAgain& all);
+  std::int64_t send_all_again(std::span<const GlobalSequence> sequences, Why why,
                               std::string_view who);
+  static void uncount_published(sqlite::Connection& connection, PartitionId partition);
   /// The stream that it was parked in; nothing if it isn't parked.
   std::optional<std::int64_t> discard_parked(sqlite::Connection& connection,
                                              GlobalSequence sequence);

@@ -86,7 +86,8 @@ void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partitio
                         .redelivery = query.integer(0),
                         .attempts = static_cast<int>(query.integer(3)),
                         .is_behind_parked = query.integer(5) != 0,
-                        .is_republished = query.text(4) == "republish"});
+                        .is_republished = query.text(4) == "republish",
+                        .was_lost = query.integer(6) != 0});
   }
 }
 

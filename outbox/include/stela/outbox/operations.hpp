@@ -128,10 +128,11 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// Enqueues publishable events from `from` on that are neither waiting, parked, discarded nor
   /// published, behind what was to be sent again before, and counts anew what partitions have.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
-  /// Looks whether what counts as published stands at the broker, and sends again what doesn't, as
-  /// `republish` does, from `from` on. What is published meanwhile isn't looked at. Carried out
-  /// from the first event on, it settles what adopted partitions have lost. Throws what the broker
-  /// throws, before anything is changed.
+  /// Looks whether what counts as published stands at the broker, and sends again what doesn't, from
+  /// `from` on, each as a message of its own: until the broker has it again it isn't published, and
+  /// it is parked if the broker refuses it. What is published meanwhile isn't looked at. Carried
+  /// out from the first event on, it settles what adopted partitions have lost. Throws what the
+  /// broker throws, before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
   /// Settles what adopted partitions have lost at the broker, and sends nothing: it stays published

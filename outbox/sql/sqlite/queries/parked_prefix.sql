@@ -1,1 +1,1 @@
-SELECT sequence FROM outbox_parked WHERE stream = ?1 AND sequence <= ?2 ORDER BY sequence
+SELECT sequence, was_lost FROM outbox_parked WHERE stream = ?1 AND sequence <= ?2 ORDER BY sequence

@@ -1,1 +1,1 @@
-SELECT stream, kind, claim FROM outbox_redeliveries WHERE redelivery = ?1
+SELECT stream, kind, claim, was_lost FROM outbox_redeliveries WHERE redelivery = ?1
