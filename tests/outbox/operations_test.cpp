@@ -306,7 +306,6 @@ TEST(OutboxPurge, RemovesWhatIsOldFromTheLogs) {
   EXPECT_EQ(would.actions, 1);
   EXPECT_EQ(purged.batches, 1);
   EXPECT_EQ(purged.actions, 1);
-  EXPECT_EQ(purged.discarded, 1);
   EXPECT_THAT(shop.operations.batches(), SizeIs(1));
   EXPECT_EQ(shop.totals(), "1 discarded, 2 published");
   EXPECT_FALSE(shop.operations.show(GlobalSequence{1})->since);
@@ -325,6 +324,27 @@ TEST(OutboxPurge, IsDoneByTheRelayNowAndThen) {
   EXPECT_EQ(shop.relay().purged, 1);
 
   EXPECT_THAT(shop.operations.batches(), IsEmpty());
+}
+
+TEST(OutboxPurge, LeavesWhatIsDiscardedGivenUp) {
+  Shop shop{{}, {.retention = std::chrono::hours{48}}};
+  shop.too_large = {2};
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.relay();
+  shop.operations.discard({.all = true});
+  shop.too_large.clear();
+  shop.append("order-2");
+  shop.relay();
+  shop.clock.advance(std::chrono::hours{24 * 400});
+  shop.relay();
+  shop.operations.purge(std::chrono::hours{1});
+
+  EXPECT_THAT(shop.list({.state = MessageState::discarded}),
+              ElementsAre("2 order-2 discarded discarded"));
+  EXPECT_EQ(shop.operations.reconcile().missing, 0);
+  EXPECT_EQ(shop.operations.republish({.last = GlobalSequence{4}}).messages, 3);
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "1 3 4 1r1 3r2 4r3");
 }
 
 TEST(OutboxPurge, NeverTouchesWhatIsParked) {

@@ -175,7 +175,7 @@ class Relay::Driver final : public relay::Observer {
     try {
       const PurgeOptions what{.older_than = options_.retention, .max_steps = purge_steps};
       const Purged purged = outbox::purge(event_store_, what);
-      purged_ += purged.batches + purged.actions + purged.discarded;
+      purged_ += purged.batches + purged.actions;
     } catch (const SchemaMismatch&) {
       throw;
     } catch (const Error& e) {

@@ -47,7 +47,6 @@ class Purge {
 
   Purged run() {
     for (const std::int64_t partition : partitions()) purge_batches(partition);
-    purge_discarded();
     purge_actions();
     return purged_;
   }
@@ -102,27 +101,6 @@ class Purge {
         });
       }
       after = end;
-    }
-  }
-
-  void purge_discarded() {
-    std::int64_t after = 0;
-    while (steps_left_ > 0) {
-      std::vector<std::int64_t> old;
-      store_.core().reading().read([&](Connection& connection) {
-        Query rows = connection.query(sql::old_discarded);
-        rows.bind(1, after).bind(2, before_).bind(3, step_rows);
-        while (rows.step()) old.push_back(rows.integer(0));
-      });
-      if (old.empty()) return;
-      after = old.back();
-      purged_.discarded += static_cast<std::int64_t>(old.size());
-      if (!carry_out_) continue;
-      step([&](Connection& connection) {
-        for (const std::int64_t sequence : old) {
-          connection.query(sql::delete_discarded).bind(1, sequence).run();
-        }
-      });
     }
   }
 

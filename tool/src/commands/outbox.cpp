@@ -267,8 +267,7 @@ int purge(Invocation& call) {
   Purged purged = planned;
   if (mode_of(call.arguments) == Mode::carry_out) {
     const std::string question =
-        counted(planned.batches + planned.actions + planned.discarded, "row") +
-        " of the log older than " +
+        counted(planned.batches + planned.actions, "row") + " of the log older than " +
         in_words(std::chrono::duration_cast<std::chrono::microseconds>(hours)) +
         " will be removed. Go on?";
     if (!call.confirm(question)) return failed;
@@ -279,14 +278,13 @@ int purge(Invocation& call) {
     json::ObjectWriter{object}
         .add("batches", purged.batches)
         .add("actions", purged.actions)
-        .add("discarded", purged.discarded)
         .add("dry_run", call.arguments.has("--dry-run"))
         .close();
     call.out.json(object);
   } else {
     call.out.line(std::string{call.arguments.has("--dry-run") ? "Would remove " : "Removed "} +
-                  counted(purged.batches, "batch") + ", " + counted(purged.actions, "action") +
-                  " and " + counted(purged.discarded, "discarded message") + " from the log.");
+                  counted(purged.batches, "batch") + " and " + counted(purged.actions, "action") +
+                  " from the log.");
   }
   return done;
 }

@@ -63,7 +63,6 @@ struct Reconciled {
 struct Purged {
   std::int64_t batches = 0;
   std::int64_t actions = 0;
-  std::int64_t discarded = 0;
 };
 
 struct Resized {
@@ -138,8 +137,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// Settles what adopted partitions have lost at the broker, and sends nothing: it stays published
   /// here and missing there. In how many partitions; 0 if there was no loss.
   std::int64_t accept_losses(Mode mode = Mode::carry_out);
-  /// Removes what is older from the log of batches, of actions, and of discarded messages, in
-  /// bounded steps.
+  /// Removes what is older from the logs of batches and of actions, in bounded steps. What is
+  /// discarded stays so.
   Purged purge(std::chrono::hours older_than, Mode mode = Mode::carry_out);
 
   // --- partitions

@@ -1,1 +1,0 @@
-DELETE FROM outbox_discarded WHERE sequence = ?1
