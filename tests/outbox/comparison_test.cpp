@@ -314,6 +314,20 @@ TEST_F(Loss, IsSettledByWhoAcceptsItAndNothingIsSent) {
   EXPECT_EQ(recorded.what + ": " + recorded.detail, "accept loss: all: 4 messages");
 }
 
+TEST_F(Loss, KeepsItsPartitionFromBeingRetired) {
+  shop.operations.resize(2);
+  shop.operations.adopt(all);
+  shop.relay();
+  ASSERT_EQ(shop.totals(), "5 published");
+  shop.lose_relay();
+
+  EXPECT_THAT(shop.operations.sync(true).retired, IsEmpty());
+  EXPECT_EQ(seen(), "1 losses, 4 lost");
+
+  shop.operations.accept_losses();
+  EXPECT_THAT(shop.operations.sync(true).retired, ElementsAre(all));
+}
+
 TEST_F(Loss, IsNotAcceptedWhereThereIsNone) {
   const std::size_t before = shop.operations.actions().size();
 

@@ -79,6 +79,20 @@ TEST_F(ToolOutbox, ResizesAndSyncs) {
   EXPECT_EQ(outbox({"partitions", "resize", "99999999999"}).code, 2);
 }
 
+TEST_F(ToolOutbox, RetiresNoPartitionWithAnOpenLoss) {
+  outbox({"partitions", "resize", "2"});
+  RawSqlite{db_}.run("DELETE FROM outbox_messages");
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 20 WHERE partition = 0");
+
+  const Ran kept = outbox({"partitions", "sync", "--prune"});
+  EXPECT_THAT(kept.out, HasSubstr("Not retired: all. Up to 20 published messages are missing"));
+  EXPECT_THAT(kept.out, HasSubstr("outbox reconcile --against-broker'"));
+  EXPECT_EQ(outbox({"check"}).code, 2);
+
+  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).code, 0);
+  EXPECT_THAT(outbox({"partitions", "sync", "--prune"}).out, HasSubstr("retired: all"));
+}
+
 TEST_F(ToolOutbox, RepublishesFromTheFirstEventOn) {
   EXPECT_EQ(outbox({"republish", "--from", "1", "--yes"}).code, 0);
 }

@@ -7,6 +7,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <set>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -274,6 +275,14 @@ void note(Connection& connection, std::int64_t now, std::string_view who,
       .run();
 }
 
+/// Those with a loss at the broker that nobody has settled.
+std::set<std::int64_t> lost_partitions(Connection& connection) {
+  std::set<std::int64_t> lost;
+  Query rows = connection.query(sql::lost_partitions);
+  while (rows.step()) lost.insert(rows.integer(0));
+  return lost;
+}
+
 /// Thrown to roll back what was only tried.
 struct DryRun {};
 
@@ -284,6 +293,7 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
   const std::int64_t now = store.core().now().time_since_epoch().count();
   const auto work = [&](Connection& connection) {
     const Generation current = current_generation(connection);
+    const std::set<std::int64_t> unsettled = lost_partitions(connection);
     std::vector<std::int64_t> known;
     {
       Query rows = connection.query(sql::partitions);
@@ -298,6 +308,10 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
     for (const std::int64_t number : known) {
       const PartitionId partition{static_cast<int>(number)};
       if (!prune || current.has(partition)) continue;
+      if (unsettled.contains(number)) {
+        result.unsettled.push_back(partition);
+        continue;
+      }
       connection.query(sql::retire).bind(1, number).bind(2, now).run();
       if (sqlite3_changes(connection.handle()) == 1) result.retired.push_back(partition);
     }

@@ -39,6 +39,7 @@ int sync(Invocation& call) {
     json::ObjectWriter{text}
         .add("added", labels_of(synced.added))
         .add("retired", labels_of(synced.retired))
+        .add("unsettled", labels_of(synced.unsettled))
         .add("dry_run", dry)
         .close();
     call.out.json(text);
@@ -50,6 +51,11 @@ int sync(Invocation& call) {
   if (call.arguments.has("--prune")) {
     call.out.line(synced.retired.empty() ? "None is to be retired."
                                          : would + "retired: " + labels_of(synced.retired));
+  }
+  if (!synced.unsettled.empty()) {
+    call.out.line("Not retired: " + labels_of(synced.unsettled) + ". " +
+                  loss_in_words(session.operations().status()) + " → " +
+                  way_to_settle(call.app.name + ' '));
   }
   return done;
 }
@@ -143,7 +149,7 @@ std::vector<Command> partition_commands() {
       {.path = "outbox partitions sync",
        .summary = "adds partitions that are missing; --prune retires drained ones",
        .options = {db_option,
-                   {"--prune", "", "retire drained ones of older generations"},
+                   {"--prune", "", "retire drained ones of older generations without open losses"},
                    dry_run_option},
        .examples = {{"what it would do", "outbox partitions sync --prune --dry-run"}},
        .run = sync},

@@ -78,6 +78,8 @@ struct Synced {
   std::vector<PartitionId> added = {};
   /// Drained ones of older generations, which nobody looks at any more.
   std::vector<PartitionId> retired = {};
+  /// Those that aren't retired as long as what they lost at the broker isn't settled.
+  std::vector<PartitionId> unsettled = {};
   /// Messages in partitions that don't exist, which are sent again from where they belong.
   std::int64_t rescued = 0;
 };
