@@ -328,6 +328,54 @@ TEST_F(Loss, KeepsItsPartitionFromBeingRetired) {
   EXPECT_THAT(shop.operations.sync(true).retired, ElementsAre(all));
 }
 
+/// A partition that stopped for another reason.
+class OtherStop : public Loss {
+ protected:
+  OtherStop() {
+    shop.operations.adopt(all);
+    shop.operations.accept_losses();
+    shop.relay();
+    add_foreign(2);
+    shop.append("order-5");
+    shop.relay();
+  }
+  void add_foreign(int at) {
+    shop.broker.database().run("INSERT INTO stored VALUES (0, " + std::to_string(at) +
+                               ", 'foreign-" + std::to_string(at) + "', '', 0, 0, '')");
+  }
+  std::string stopped() { return shop.operations.status().partitions.front().stopped; }
+};
+
+TEST_F(OtherStop, IsAdoptedWithoutALossIfNothingIsMissing) {
+  ASSERT_EQ(stopped(), "foreign_writer");
+  shop.operations.adopt(all);
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "5 0 6");
+  EXPECT_EQ(seen(), "0 losses, 0 lost");
+}
+
+TEST_F(OtherStop, NotesALossIfTheStreamWasEmptiedMeanwhile) {
+  shop.broker.database().run("DELETE FROM stored");
+  shop.operations.adopt(all);
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "6");
+  EXPECT_EQ(seen(), "1 losses, 1 lost");
+}
+
+TEST_F(OtherStop, NotesALossIfAnotherStreamIsThere) {
+  shop.broker.database().run("DELETE FROM stored");
+  for (int at = 1; at < 4; ++at) add_foreign(at);
+  shop.operations.adopt(all);
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "0 0 0 6");
+  EXPECT_EQ(seen(), "1 losses, 1 lost");
+}
+
+TEST_F(OtherStop, NotesALossToWhoSaysThatTheBrokerStandsEarlier) {
+  shop.operations.adopt(all, 0);
+  EXPECT_EQ(seen(), "1 losses, 1 lost");
+}
+
 TEST_F(Loss, IsNotAcceptedWhereThereIsNone) {
   const std::size_t before = shop.operations.actions().size();
 

@@ -96,6 +96,10 @@ class FencedLane final : public Lane {
   /// Few enough lanes read back; those that are in trouble leave room for the others.
   bool may_ask() const noexcept;
   void on_read_back(const Answer& answer);
+  /// With a shared stream: nothing of the partition is left, and its last message was dropped.
+  bool has_aged_out(const Answer& answer) const;
+  /// How many of the messages that the partition knew at the broker are gone, at most.
+  std::uint64_t lost_before(const Answer& answer) const;
   /// The reason to stop the partition that the answer gives; empty if there is none.
   std::string_view contradiction(const Answer& answer) const;
   bool accept(const Answer& answer);

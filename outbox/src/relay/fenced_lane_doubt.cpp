@@ -69,9 +69,24 @@ void FencedLane::on_session_lost() {
   if (is_owned()) doubt();
 }
 
+bool FencedLane::has_aged_out(const Answer& answer) const {
+  return core_.fence == Fence::subject && answer.last_sequence == 0 &&
+         broker_sequence_ < answer.first_sequence;
+}
+
+std::uint64_t FencedLane::lost_before(const Answer& answer) const {
+  if (has_aged_out(answer)) return 0;
+  if (answer.last_sequence < broker_sequence_) return broker_sequence_ - answer.last_sequence;
+  const bool is_another_stream =
+      std::any_of(answer.found.begin(), answer.found.end(), [&](const FoundMessage& found) {
+        return found.broker_sequence == broker_sequence_ && !broker_id_.empty() &&
+               found.message_id != broker_id_;
+      });
+  return is_another_stream ? broker_sequence_ : 0;
+}
+
 std::string_view FencedLane::contradiction(const Answer& answer) const {
-  const bool aged_out = core_.fence == Fence::subject && answer.last_sequence == 0 &&
-                        broker_sequence_ < answer.first_sequence;
+  const bool aged_out = has_aged_out(answer);
   if (answer.last_sequence < broker_sequence_ && !aged_out) return "broker_lost";
   std::uint64_t expected = broker_sequence_;
   for (const FoundMessage& found : answer.found) {
@@ -154,7 +169,7 @@ bool FencedLane::accept(const Answer& answer) {
 bool FencedLane::adopt(const Answer& answer) {
   // An answer may hold a part of what stands there: the next one tells.
   const bool is_whole = answer.last_sequence <= broker_sequence_;
-  Advance advance{.broker_sequence = answer.last_sequence};
+  Advance advance{.broker_sequence = answer.last_sequence, .lost = lost_before(answer)};
   std::vector<GlobalSequence> sequences;
   for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
   std::vector<EventId> ids;

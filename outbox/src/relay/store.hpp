@@ -138,6 +138,8 @@ struct Advance {
   /// The last message of the partition at the broker; unchanged if unset.
   std::optional<std::uint64_t> broker_sequence = {};
   std::string broker_id = {};
+  /// At an adoption: how many of the broker's messages, at most, are gone.
+  std::uint64_t lost = 0;
   /// What is about to be in flight, all of it.
   std::int64_t flight_count = 0;
   GlobalSequence flight_through = {};

@@ -228,6 +228,7 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
       .bind(10, application.published())
       .bind(11, application.last_position())
       .bind(12, now)
+      .bind(13, static_cast<std::int64_t>(advance.lost))
       .run();
   return sqlite3_changes(connection.handle()) == 1;
 }

@@ -129,11 +129,11 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// Enqueues publishable events from `from` on that are neither waiting, parked, discarded nor
   /// published, behind what was to be sent again before, and counts anew what partitions have.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
-  /// Looks whether what counts as published stands at the broker, and sends again what doesn't, from
-  /// `from` on, each as a message of its own: until the broker has it again it isn't published, and
-  /// it is parked if the broker refuses it. What is published meanwhile isn't looked at. Carried
-  /// out from the first event on, it settles what adopted partitions have lost. Throws what the
-  /// broker throws, before anything is changed.
+  /// Looks whether what counts as published stands at the broker, and sends again what doesn't,
+  /// from `from` on, each as a message of its own: until the broker has it again it isn't
+  /// published, and it is parked if the broker refuses it. What is published meanwhile isn't looked
+  /// at. Carried out from the first event on, it settles what adopted partitions have lost. Throws
+  /// what the broker throws, before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
   /// Settles what adopted partitions have lost at the broker, and sends nothing: it stays published
@@ -153,8 +153,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   void resume(PartitionId partition);
   /// Lets a stopped partition go on, whatever stopped it, with what stands at the broker as it is:
   /// what is ours there is marked, what isn't is passed over, and the next message goes behind all
-  /// of it. What stands before `broker_sequence`, or before where the partition was known to be,
-  /// isn't looked at. UsageError if it isn't stopped.
+  /// of it. If the broker stands before where the partition was, or has another stream, that is a
+  /// loss, which `compare` or `accept_losses` settles. What stands before `broker_sequence`, or
+  /// before where the partition was known to be, isn't looked at. UsageError if it isn't stopped.
   void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence = {});
 
  private:

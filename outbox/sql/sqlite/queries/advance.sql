@@ -1,7 +1,7 @@
 UPDATE outbox_partitions
 SET published_through = max(published_through, ?4),
-    lost = lost + CASE WHEN adopted AND lost_at IS NOT NULL AND ?5 < broker_sequence
-                       THEN broker_sequence - ?5 ELSE 0 END,
+    lost = lost + CASE WHEN adopted AND lost_at IS NOT NULL THEN ?13 ELSE 0 END,
+    lost_at = CASE WHEN adopted = 2 AND ?5 IS NOT NULL AND ?13 = 0 THEN NULL ELSE lost_at END,
     moved_at = CASE WHEN ?10 > 0 OR flight_count = 0 THEN ?12 ELSE moved_at END,
     broker_sequence = coalesce(?5, broker_sequence),
     broker_id = coalesce(?6, broker_id),
