@@ -59,6 +59,25 @@ TEST_F(ToolWork, UntilEmptyWaitsForNoOperator) {
   EXPECT_THAT(run_well(look), HasSubstr("then 'stela outbox partitions resume p0"));
 }
 
+TEST_F(ToolWork, UntilEmptyWaitsForNothingBehindAStoppedGeneration) {
+  append(1);
+  run_well({"outbox", "partitions", "resize", "64", "--db", db_});
+  append(8);
+  RawSqlite raw{db_};
+  raw.run(
+      "UPDATE outbox_partitions SET stopped = 'broker_lost' "
+      "WHERE partition = (SELECT partition FROM outbox_messages WHERE sequence = 1)");
+  ASSERT_GT(raw.integer("SELECT count(*) FROM outbox_messages AS m "
+                        "JOIN outbox_partitions AS p ON p.partition = m.partition "
+                        "WHERE p.stopped IS NULL"),
+            0);
+
+  const Ran ran = run(work({"--until-empty", "--silent"}));
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("what waits is stopped (broker_lost, partition p0"));
+}
+
 TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
   append(3);
   const auto lines = lines_of(run_well(work({"--once", "--json"})));
