@@ -24,6 +24,16 @@ TEST_F(ToolOutbox, DoctorMakesNoStream) {
   EXPECT_THAT(doctor().out, HasSubstr("there is no JetStream stream 'SHOP'"));
 }
 
+TEST_F(ToolOutbox, DoctorAdvisesNoWorkerWhereAllThatWaitsIsStopped) {
+  const std::vector<std::string> doctor{"doctor", "--db", db_};
+  EXPECT_THAT(run(doctor).out, HasSubstr("run 'outbox work'"));
+
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
+
+  EXPECT_THAT(run(doctor).out,
+              AllOf(HasSubstr("what waits is stopped"), Not(HasSubstr("run 'outbox work'"))));
+}
+
 TEST_F(ToolOutbox, DoctorSaysWhatToChangeAtTheBroker) {
   const NatsServer nats{"authorization { user: shop, password: right }"};
   const std::string file = dir_.file("password");

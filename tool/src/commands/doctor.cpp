@@ -192,6 +192,8 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
                      "set the broker up as it says; messages wait, and none is lost");
   } else if (living.all > 0) {
     examination.fine("workers", alive);
+  } else if (held_up_by(status) != nullptr) {
+    examination.fine("workers", "none is alive; what waits is stopped, see the partitions");
   } else if (waits) {
     examination.bad("workers", "messages wait, and no worker is alive", "run 'outbox work'");
   } else {

@@ -102,6 +102,23 @@ std::string state_of(const PartitionStatus& partition) {
   return "ok";
 }
 
+/// Where what can be published ends: what comes later waits until earlier generations are drained.
+GlobalSequence open_end(const OutboxStatus& status) {
+  bool is_open = false;
+  for (const GenerationStatus& generation : status.generations) {
+    if (is_open) return generation.first_sequence;
+    is_open = !generation.is_drained;
+  }
+  return GlobalSequence::max();
+}
+
+/// Something of it can be published without an operator.
+bool can_go_on(const PartitionStatus& partition, GlobalSequence end) {
+  if (!partition.stopped.empty()) return false;
+  return partition.redeliveries > 0 ||
+         (partition.pending > 0 && (!partition.oldest || *partition.oldest < end));
+}
+
 void print_advice(const OutboxStatus& status, std::string_view program, Output& out) {
   const std::string call{program};
   for (const PartitionStatus& partition : status.partitions) {
@@ -115,7 +132,7 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
   if (status.parked > 0) {
     out.line(counted(status.parked, "message") + " parked → " + way_to_unpark(call + ' '));
   }
-  if (waiting_in(status) == 0) return;
+  if (waiting_in(status) == 0 || held_up_by(status) != nullptr) return;
   const LivingWorkers living = living_workers(status);
   if (living.all == 0) {
     out.line("Messages wait and no worker is alive → '" + call + " outbox work'");
@@ -187,6 +204,17 @@ LivingWorkers living_workers(const OutboxStatus& status) {
     if (worker.is_cut_off || is_misconfigured) living.trouble = worker.broker;
   }
   return living;
+}
+
+const PartitionStatus* held_up_by(const OutboxStatus& status) {
+  const PartitionStatus* stopped = nullptr;
+  const GlobalSequence end = open_end(status);
+  for (const PartitionStatus& partition : status.partitions) {
+    if (can_go_on(partition, end)) return nullptr;
+    const bool waits = partition.pending + partition.redeliveries > 0;
+    if (waits && !partition.stopped.empty()) stopped = &partition;
+  }
+  return stopped;
 }
 
 std::int64_t waiting_in(const OutboxStatus& status) {

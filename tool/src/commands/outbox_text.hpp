@@ -46,6 +46,10 @@ LivingWorkers living_workers(const OutboxStatus& status);
 constexpr const char* way_to_the_broker =
     "start the broker, or correct nats.url and the credentials; messages wait, and none is lost";
 
+/// A stopped partition that all pending messages wait for, in it or as later generations; null if
+/// some can be published without an operator, or none is pending.
+const PartitionStatus* held_up_by(const OutboxStatus& status);
+
 /// How many are yet to be published: pending (in flight and retrying among them), and to be sent
 /// again.
 std::int64_t waiting_in(const OutboxStatus& status);

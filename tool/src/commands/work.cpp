@@ -79,23 +79,6 @@ Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& out
   return options;
 }
 
-/// Where what can be published ends: what comes later waits until earlier generations are drained.
-GlobalSequence open_end(const OutboxStatus& status) {
-  bool is_open = false;
-  for (const GenerationStatus& generation : status.generations) {
-    if (is_open) return generation.first_sequence;
-    is_open = !generation.is_drained;
-  }
-  return GlobalSequence::max();
-}
-
-/// Something of it can be published without an operator.
-bool can_go_on(const PartitionStatus& partition, GlobalSequence end) {
-  if (!partition.stopped.empty()) return false;
-  return partition.redeliveries > 0 ||
-         (partition.pending > 0 && (!partition.oldest || *partition.oldest < end));
-}
-
 /// For a worker that ends where the broker fails: what it ends with says so, and once is enough.
 class AllButTheEnd final : public LogSink {
  public:
@@ -262,13 +245,7 @@ class Work {
 
   /// All that waits may be where nobody publishes before an operator has done something.
   void refuse_to_wait_for_an_operator(const OutboxStatus& status) {
-    const PartitionStatus* stopped = nullptr;
-    const GlobalSequence end = open_end(status);
-    for (const PartitionStatus& partition : status.partitions) {
-      if (can_go_on(partition, end)) return;
-      const bool waits = partition.pending + partition.redeliveries > 0;
-      if (waits && !partition.stopped.empty()) stopped = &partition;
-    }
+    const PartitionStatus* stopped = held_up_by(status);
     if (stopped == nullptr) return;
     crew_.hand_over();
     throw Exit{failed, "what waits is stopped (" + stopped->stopped + ", partition " +
