@@ -112,6 +112,23 @@ TEST_F(ToolOutbox, ReconcileFindsWhatIsInNoState) {
   EXPECT_EQ(member(outbox({"reconcile", "--json"}).out, "missing"), "0");
 }
 
+TEST_F(ToolOutbox, ReconcilesWithNoStreamOfAWrongName) {
+  const NatsServer nats;
+  const auto with_stream = [&](const std::string& name, std::vector<std::string> words) {
+    words.insert(words.end(),
+                 {"--nats", nats.url(), "--stream", name, "--set", "nats.ensure_stream=true"});
+    return outbox(std::move(words));
+  };
+  ASSERT_EQ(with_stream("SHOP", {"work", "--until-empty", "--silent"}).code, 0);
+
+  const Ran typo = with_stream("SHOPP", {"reconcile", "--against-broker", "--yes"});
+
+  EXPECT_EQ(typo.code, 1);
+  EXPECT_THAT(typo.err, HasSubstr("there is no JetStream stream 'SHOPP'"));
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "redeliveries"), "0");
+  EXPECT_EQ(with_stream("SHOP", {"reconcile", "--against-broker", "--yes"}).code, 0);
+}
+
 TEST_F(ToolOutbox, ReconcilesWithABrokerThatForgot) {
   auto nats = std::make_optional<NatsServer>();
   const auto with_broker = [&](std::vector<std::string> words) {

@@ -42,9 +42,12 @@ class StreamReader::Impl {
     stream_ = layout_.stream(partition);
     const StreamInfoHandle info = look();
     if (!info) return false;
+    found_ = true;
     if (info->State.Msgs > 0) read_up_to(info->State.LastSeq, partition, take);
     return info->State.FirstSeq > 1;
   }
+
+  bool has_found_a_stream() const noexcept { return found_; }
 
  private:
   /// Null if it isn't there, and a relay would make it.
@@ -143,6 +146,7 @@ class StreamReader::Impl {
   SubscriptionHandle subscription_;
   std::string inbox_;
   std::string stream_;
+  bool found_ = false;
 };
 
 StreamReader::StreamReader(const PublisherOptions& options)
@@ -152,6 +156,10 @@ StreamReader::~StreamReader() = default;
 
 bool StreamReader::read(PartitionId partition, Take take) {
   return impl_->read(partition, take);
+}
+
+bool StreamReader::has_found_a_stream() const noexcept {
+  return impl_->has_found_a_stream();
 }
 
 }  // namespace stela::nats

@@ -70,11 +70,21 @@ void print_compared(Invocation& call, const Compared& compared) {
   }
 }
 
+/// A name that somebody typed is wrong sooner than all of its streams are gone.
+void require_named_stream(Invocation& call, const nats::StreamReader& broker,
+                          const Compared& planned) {
+  const auto name = call.arguments.text("--stream");
+  if (!name || planned.checked == 0 || broker.has_found_a_stream()) return;
+  throw Exit{failed, "there is no JetStream stream '" + *name +
+                         "' to compare with. If it was deleted, let a worker make it first"};
+}
+
 int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence from) {
   const Outbox& outbox = session.outbox();
   nats::StreamReader broker{broker_options(call.settings(), outbox.fence(), outbox.partitioner())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
   bar.clear();
+  require_named_stream(call, broker, planned);
   if (mode_of(call.arguments) == Mode::dry_run) {
     print_compared(call, planned);
     return done;

@@ -20,6 +20,8 @@ class STELA_NATS_EXPORT StreamReader final : public BrokerContents {
 
   /// A missing stream is an empty one with `ensure_stream`, and BrokerFailed without.
   bool read(PartitionId partition, Take take) override;
+  /// Whether any stream that it has read existed.
+  bool has_found_a_stream() const noexcept;
 
  private:
   class Impl;
