@@ -21,6 +21,8 @@ constexpr std::string_view savepoint = "SAVEPOINT projector";
 constexpr std::string_view roll_back_to_savepoint = "ROLLBACK TO projector";
 constexpr std::string_view release_savepoint = "RELEASE projector";
 
+constexpr const char* broken_key = "a deferred FOREIGN KEY constraint fails when its handler ends";
+
 constexpr std::size_t max_error_size = 2000;
 /// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
 constexpr std::size_t reaction_batch = 64;
@@ -134,6 +136,8 @@ std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const St
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
   if (seat.build.state != State::living) replaying.emplace(Context{.is_replaying = true});
+  const Connection& connection = store_.core().writer().connection();
+  const StoredEvent* suspect = nullptr;
   for (const StoredEvent& event : events) {
     try {
       const detail::Handling handling = seat.projector->handling(event.kind);
@@ -158,13 +162,21 @@ std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const St
     if (auto store_failure = seat.model->take_store_failure()) {
       std::rethrow_exception(store_failure);
     }
-    if (!store_.core().writer().connection().in_transaction()) {
+    if (!connection.in_transaction()) {
       return Failure{
           event.sequence.value(),
           event.describe() + ": its handler ended the transaction that it was called in"};
     }
+    if (!connection.breaks_deferred_key()) {
+      suspect = nullptr;
+    } else if (suspect == nullptr) {
+      suspect = &event;
+    }
+    // Of an inline projector, the events of one append may mend each other's.
+    if (suspect != nullptr && seat.build.kind != Kind::inline_) break;
   }
-  return std::nullopt;
+  if (suspect == nullptr) return std::nullopt;
+  return Failure{suspect->sequence.value(), suspect->describe() + ": " + broken_key};
 }
 
 Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
@@ -205,6 +217,7 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       UnitOfWork unit{transaction};
       seat.reaction->react(unit, event);
       unit.commit();
+      sqlite::open_transaction(transaction).check_deferred_keys();
     } catch (const std::bad_alloc&) {
       throw;
     } catch (const Error& e) {

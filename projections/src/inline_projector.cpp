@@ -29,6 +29,12 @@ std::string detail_of(const detail::Registration& registration) {
   return "v" + std::to_string(registration.version);
 }
 
+ConstraintViolated broken_key(const std::string& projector, const StoredEvent& event) {
+  return ConstraintViolated{projector + ": a deferred FOREIGN KEY constraint fails since " +
+                                event.describe() + "; nothing was written",
+                            {.projector = projector}};
+}
+
 }  // namespace
 
 Projections::InlineProjector::InlineProjector(sqlite::Store& store,
@@ -218,7 +224,8 @@ void Projections::InlineProjector::switch_build(Connection& connection, std::int
 
 void Projections::InlineProjector::on_append(Transaction& transaction,
                                              std::span<const StoredEvent> events) {
-  Connection& connection = sqlite::open_transaction(transaction).connection();
+  sqlite::OpenTransaction& open = sqlite::open_transaction(transaction);
+  Connection& connection = open.connection();
   const std::int64_t before = events.front().sequence.value() - 1;
   const std::int64_t last = events.back().sequence.value();
   if (!advance(connection, before, last)) {
@@ -226,6 +233,7 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
     switch_build(connection, before);
     advance(connection, before, last);
   }
+  bool was_broken = connection.breaks_deferred_key();
   for (const StoredEvent& event : events) {
     const detail::Handling handling = seat_->projector->handling(event.kind);
     if (handling == detail::Handling::skip) continue;
@@ -236,6 +244,9 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
       throw UsageError{registration_.name +
                        ": a handler ended the transaction of the append that called it"};
     }
+    const bool is_broken = connection.breaks_deferred_key();
+    if (is_broken && !was_broken) open.blame(broken_key(registration_.name, event));
+    was_broken = is_broken;
   }
 }
 

@@ -413,6 +413,24 @@ TEST_F(CallerTransaction, IsRefusedWhenItWritesEventsByHand) {
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
 }
 
+TEST_F(CallerTransaction, IsRefusedWhenItLeavesADeferredKeyBroken) {
+  sql_of_its_own("CREATE TABLE items (of TEXT REFERENCES orders DEFERRABLE INITIALLY DEFERRED)");
+  const auto add_item = [&](Transaction& transaction) {
+    append(transaction, "order-1");
+    sql(transaction).run("INSERT INTO items VALUES ('1')");
+  };
+
+  EXPECT_THAT(message_of<ConstraintViolated>([&] { store->transact(add_item); }),
+              HasSubstr("a deferred FOREIGN KEY constraint fails"));
+
+  EXPECT_THAT(events(), IsEmpty());
+  store->transact([&](Transaction& transaction) {
+    add_item(transaction);
+    sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
+  });
+  EXPECT_THAT(orders(), ElementsAre("1|100"));
+}
+
 TEST_F(CallerTransaction, IsRefusedWhenAStatementIsLeftRunning) {
   append(*store, "order-1", 3);
   sqlite3_stmt* running = nullptr;

@@ -78,6 +78,19 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesAStatementRunning) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesADeferredKeyBroken) {
+  ledger.store.transact([](Transaction& transaction) {
+    test::RawSqlite{sqlite::handle(transaction)}.run(
+        "CREATE TABLE items (entry REFERENCES ledger (entry) DEFERRABLE INITIALLY DEFERRED)");
+  });
+  consume([](sqlite3* database) {
+    sqlite3_exec(database, "INSERT INTO items VALUES (77)", nullptr, nullptr, nullptr);
+  });
+
+  EXPECT_THAT(error(), HasSubstr("a deferred FOREIGN KEY constraint fails"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
 TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
   consume([](sqlite3* database) { sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr); });
   nats::Inbox inbox{ledger.store};

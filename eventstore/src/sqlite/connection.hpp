@@ -97,6 +97,9 @@ class STELA_EVENTSTORE_EXPORT Connection {
   bool in_transaction() const noexcept {
     return owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0;
   }
+  /// True while the open transaction breaks a foreign key that is checked when it ends: it couldn't
+  /// be committed.
+  bool breaks_deferred_key() const noexcept;
   sqlite3* handle() const noexcept { return database_.get(); }
   /// From whoever was lent the handle: what SQL can set on it that stops the store, or what guards
   /// it, is as it was.

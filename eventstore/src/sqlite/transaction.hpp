@@ -29,6 +29,8 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
   }
 
   Connection& connection() noexcept { return writer_.connection(); }
+  void check_deferred_keys() const { writer_.check_deferred_keys(); }
+  void blame(ConstraintViolated violation) { writer_.blame(std::move(violation)); }
   /// The number of a stream that this transaction has appended to.
   std::int64_t stream_number(const StreamId& stream) noexcept {
     return writer_.stream_number(stream);

@@ -241,6 +241,14 @@ void Writer::carry_out(WriteWork& work) {
     check_transaction();
   }
   if (distrusted_) refuse_left_running(connection_->handle());
+  check_deferred_keys();
+}
+
+void Writer::check_deferred_keys() const {
+  if (!connection_->breaks_deferred_key()) return;
+  if (blamed_) throw ConstraintViolated{*blamed_};
+  throw ConstraintViolated{
+      "a deferred FOREIGN KEY constraint fails at the end of the work; nothing of it is written"};
 }
 
 sqlite3* Writer::lend() noexcept {
@@ -368,6 +376,7 @@ void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
   if (full != synchronous_) set_synchronous(full);
   failed_with_ = nullptr;
+  blamed_.reset();
   connection_->query(begin_sql).run();
   begin_ = mark();
   try {
@@ -445,6 +454,7 @@ void Writer::go_back_to(const Mark& mark) noexcept {
   heads_.roll_back_to(mark.heads);
   kinds_.roll_back_to(mark.kinds);
   kind_blocks_.clear();
+  blamed_.reset();
   for (TransactionParticipant* const participant : participants_) participant->forget();
   last_sequence_ = mark.last_sequence;
 }

@@ -14,6 +14,7 @@
 
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/error.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -152,6 +153,12 @@ class STELA_EVENTSTORE_EXPORT Writer {
   /// it throws may go on. UsageError if the caller ended the transaction, or undid what Stela
   /// wrote.
   void run_inside(WriteWork& work, FunctionRef<void()> part);
+  /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
+  /// at the commit, which would fail for everything else in it.
+  void check_deferred_keys() const;
+  /// What `check_deferred_keys` says of a participant that broke one. The transaction may still
+  /// mend it.
+  void blame(ConstraintViolated violation) { blamed_ = std::move(violation); }
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// The caller may have changed anything: nothing that is known of the database still holds.
   void distrust() noexcept { distrusted_ = true; }
@@ -240,6 +247,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   bool distrusted_ = false;
   /// What made the store end the open transaction, if it did.
   std::exception_ptr failed_with_;
+  std::optional<ConstraintViolated> blamed_;
   TransactionEnd lent_;
   /// The connection was lent since `drop_stand_ins`.
   bool has_lent_ = false;

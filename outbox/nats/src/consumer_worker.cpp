@@ -376,6 +376,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     const ContextScope scope = ContextScope::handling(stored);
     // If it ends the transaction, that is noticed before anything else is written.
     transaction.transact([&](Transaction& lent) { handler->handle(lent, stored, event.codec); });
+    sqlite::open_transaction(transaction).check_deferred_keys();
   } catch (...) {
     rethrow_as_handler_failure();
   }
