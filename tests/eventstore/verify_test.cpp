@@ -128,6 +128,21 @@ TEST_F(Verify, FindsNothingInAFileThatIsShared) {
   EXPECT_THAT(problems_of(beside), IsEmpty());
 }
 
+TEST_F(Verify, FindsNothingInAFileOfUtf16) {
+  const std::string shared = dir.file("shared.db");
+  std::ofstream{shared};
+  // As earlier versions made one.
+  test::RawSqlite{shared}.run(
+      "PRAGMA encoding = 'UTF-16le'; CREATE TABLE orders (id INTEGER PRIMARY KEY);"
+      "PRAGMA application_id = 0x5354454c");
+  auto beside = sqlite::open(shared);
+  for (const char* const id : {"order-\u0100", "order-a", "order-\U0001F4E6"}) {
+    append(beside, "order-1", {{"noted", 1, false, "{}"}}, id);
+  }
+
+  EXPECT_THAT(problems_of(beside), IsEmpty());
+}
+
 /// True if another process could have the database to itself: it would move the log into the file
 /// and delete it, while this one goes on committing to what it deleted.
 bool could_be_taken_away(const std::string& path) {

@@ -160,6 +160,19 @@ TEST_F(Opening, LeavesAFileAloneInWhichTheApplicationHasANameOfStelas) {
   }
 }
 
+TEST_F(Opening, LeavesAFileAloneThatStoresTextAsUtf16) {
+  for (const std::string sql : {"CREATE TABLE orders (x)", "CREATE TABLE t (x); DROP TABLE t"}) {
+    const test::TempDir other;
+    const std::string app = other.file("app.db");
+
+    EXPECT_THAT(what_comes_of_sharing(app, "PRAGMA encoding = 'UTF-16le';" + sql),
+                AllOf(StartsWith("schema_mismatch"), HasSubstr("stores text as UTF-16"),
+                      HasSubstr(".dump")))
+        << sql;
+    EXPECT_THAT(files_in(other.path()), ElementsAre("app.db")) << sql;
+  }
+}
+
 TEST_F(Opening, NamesWhatIsInItsWayInASharedFile) {
   const test::TempDir other;
   EXPECT_THAT(what_comes_of_sharing(other.file("app.db"),

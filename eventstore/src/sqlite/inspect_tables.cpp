@@ -169,6 +169,7 @@ void check_kinds(Inspection& inspection) {
 
 void check_append_ids(Inspection& inspection) {
   std::string last;
+  std::string last_bytes;
   std::int64_t found = 0;
   bool more = true;
   while (more) {
@@ -185,11 +186,12 @@ void check_append_ids(Inspection& inspection) {
         ++rows;
         // Each page but the first begins with the row that ended the one before.
         if (found > 0 && query.text(0) == last) continue;
-        if (found > 0 && query.text(0) < last) {
+        if (found > 0 && query.blob(4) < last_bytes) {
           inspection.report("table append_ids", "rows are out of order");
           return;
         }
         last = query.text(0);
+        last_bytes = query.blob(4);
         check_append_id(inspection, query, last_sequence);
         ++found;
       }

@@ -171,6 +171,19 @@ std::string checksum_of(const Migration& migration) {
   return hex;
 }
 
+namespace {
+
+/// SchemaMismatch if text is stored as UTF-16, whose order is another.
+void refuse_utf16(Connection& connection, const std::string& path) {
+  if (connection.integer("SELECT encoding = 'UTF-8' FROM pragma_encoding").value_or(0) == 1) return;
+  throw SchemaMismatch{"'" + path +
+                       "' stores text as UTF-16, and Stela needs UTF-8; load a dump of it into a "
+                       "new file (sqlite3 OLD .dump | sqlite3 NEW), and open that; it is left as "
+                       "it is"};
+}
+
+}  // namespace
+
 void recognise(Connection& connection, const std::string& path, const Options& options) {
   // Somebody may be making the database right now.
   const ReadTransaction transaction{connection};
@@ -180,8 +193,9 @@ void recognise(Connection& connection, const std::string& path, const Options& o
   if (id == 0 && tables == 0 && !options.create) {
     throw SchemaMismatch{"'" + path + "' is empty: no database has been made in it yet"};
   }
-  if (id == 0 && tables == 0) return;
+  if (id == 0 && tables == 0) return refuse_utf16(connection, path);
   if (id == 0 && options.share_file) {
+    refuse_utf16(connection, path);
     return refuse_taken_names(connection, "eventstore", sql::migrations, 0);
   }
   throw SchemaMismatch{

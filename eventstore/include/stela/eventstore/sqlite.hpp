@@ -34,8 +34,8 @@ struct Options {
   bool read_only = false;
   /// Put Stela's tables into an SQLite file that holds tables of the application's. The file then
   /// has a write-ahead log and Stela's application id; `user_version` stays the application's.
-  /// SchemaMismatch if it has another application id, or a table, view or index by a name that
-  /// Stela needs (`events`, `streams` …): it is left as it is.
+  /// SchemaMismatch if it has another application id, stores text as UTF-16, or has a table, view
+  /// or index by a name that Stela needs (`events`, `streams` …): it is left as it is.
   bool share_file = false;
   /// How long to wait for somebody else's lock before StoreBusy; 24 days at most. Threads of one
   /// store stand in line, and wait as long as it moves; while one thread's `transact` holds it, for
