@@ -67,6 +67,19 @@ TEST(OutOfMemory, InASaveHangsNobodyAndLeavesTheAggregateTrue) {
   }
 }
 
+TEST(OutOfMemory, WhileAnOpenFileIsOpenedAgainEndsInAnException) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("store.db");
+  auto first = sqlite::open(path);
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    struck = strikes(nth, [&] { (void)sqlite::open(path); });
+
+    test::append(first, "order-1");
+  }
+}
+
 TEST(OutOfMemory, InTheLineOfWritersLeavesNobodyInIt) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {

@@ -16,7 +16,7 @@ std::string_view to_string(Durability durability) noexcept {
   return durability == Durability::full ? "full" : "relaxed";
 }
 
-Store::Store(std::unique_ptr<Core> core) noexcept : core_{std::move(core)} {}
+Store::Store(std::unique_ptr<Core> core) : core_{std::move(core)} {}
 Store::~Store() = default;
 
 const Conventions& Store::conventions() const noexcept {

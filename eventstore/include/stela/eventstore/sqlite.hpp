@@ -64,7 +64,7 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   class Core;
 
   /// Use `open` or `open_in_memory`.
-  explicit Store(std::unique_ptr<Core> core) noexcept;
+  explicit Store(std::unique_ptr<Core> core);
   ~Store() override;
 
   const Conventions& conventions() const noexcept override;
