@@ -7,6 +7,8 @@
 #include "support/orders.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/testing/memory_store.hpp>
+
 #include <gtest/gtest.h>
 
 #include <new>
@@ -77,6 +79,22 @@ TEST(OutOfMemory, WhileAnOpenFileIsOpenedAgainEndsInAnException) {
     struck = strikes(nth, [&] { (void)sqlite::open(path); });
 
     test::append(first, "order-1");
+  }
+}
+
+TEST(OutOfMemory, InATransactionOfAStoreInMemoryRefusesNobodyAfterwards) {
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    testing::MemoryStore store;
+    bool returned = false;
+    struck = strikes(nth, [&] {
+      store.transact([](Transaction& transaction) { test::append(transaction, "order-1"); });
+      returned = true;
+    });
+
+    EXPECT_EQ(store.last_sequence().value(), returned ? 1 : 0);
+    EXPECT_NO_THROW(test::append(store, "order-2"));
   }
 }
 
@@ -155,7 +173,7 @@ TEST(OutOfMemory, WhileAListenersErrorIsReportedHangsNobodyWhoUnsubscribes) {
 
 /// A stored order with a payload of several pages, and all that an event can have; and a counter
 /// with a snapshot.
-class StoredHistory : public testing::TestWithParam<Memory> {
+class StoredHistory : public ::testing::TestWithParam<Memory> {
  protected:
   StoredHistory() {
     const ContextScope scope{{.correlation_id = std::string(128, 'c'),
@@ -217,10 +235,10 @@ TEST_P(CheckedHistory, IsNotFoundDamagedWhenMemoryIsShort) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(OutOfMemory, CheckedHistory, testing::Values(Memory::ours));
+INSTANTIATE_TEST_SUITE_P(OutOfMemory, CheckedHistory, ::testing::Values(Memory::ours));
 
-INSTANTIATE_TEST_SUITE_P(OutOfMemory, StoredHistory, testing::Values(Memory::ours, Memory::sqlites),
-                         [](const auto& memory) {
+INSTANTIATE_TEST_SUITE_P(OutOfMemory, StoredHistory,
+                         ::testing::Values(Memory::ours, Memory::sqlites), [](const auto& memory) {
                            return memory.param == Memory::ours ? "Ours" : "Sqlites";
                          });
 

@@ -4,6 +4,8 @@
 #include "support/orders.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/testing/memory_store.hpp>
+
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -46,6 +48,21 @@ TEST_F(Threads, AreRefusedInLineBehindATransactionThatWaitsForThem) {
 
   EXPECT_NE(refusal.find("thread " + std::to_string(gettid()) + " ("), std::string::npos);
   EXPECT_EQ(store->last_sequence().value(), 2);
+}
+
+TEST(ThreadsOfAStoreInMemory, AreRefusedBehindATransactionThatWaitsForThem) {
+  stela::testing::MemoryStore store{{.busy_timeout = std::chrono::milliseconds{50}}};
+  std::string refusal;
+  store.transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    std::jthread{[&] {
+      refusal = message_of<StoreBusy>([&] { append(store, "order-2"); });
+    }}.join();
+  });
+  append(store, "order-3");
+
+  EXPECT_NE(refusal.find("another thread"), std::string::npos);
+  EXPECT_EQ(store.last_sequence().value(), 2);
 }
 
 TEST_F(Threads, ReadWhatIsCommittedWithoutAGapWhileOthersWrite) {

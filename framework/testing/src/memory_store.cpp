@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <mutex>
 #include <set>
@@ -39,20 +41,61 @@ struct State {
   std::map<std::string, std::string, std::less<>> required;
 };
 
+/// Whose transaction is open: one at a time.
+/// Threads: any number at once.
+class Turn {
+ public:
+  explicit Turn(std::chrono::milliseconds patience) noexcept : patience_{patience} {}
+
+  /// StoreBusy if another thread has it for longer than the patience.
+  void lock() {
+    std::unique_lock lock{mutex_};
+    if (!ended_.wait_for(lock, patience_, [this] { return !is_taken(); })) {
+      throw StoreBusy{"the transaction of another thread stayed open for " +
+                      std::to_string(patience_.count()) +
+                      " ms; don't wait in a transaction for a thread that writes"};
+    }
+    owner_ = std::this_thread::get_id();
+  }
+  /// However long that takes.
+  void lock_at_last() {
+    std::unique_lock lock{mutex_};
+    ended_.wait(lock, [this] { return !is_taken(); });
+    owner_ = std::this_thread::get_id();
+  }
+  void unlock() noexcept {
+    {
+      const std::lock_guard lock{mutex_};
+      owner_ = std::thread::id{};
+    }
+    ended_.notify_one();
+  }
+  bool is_own() const noexcept { return owner_ == std::this_thread::get_id(); }
+
+ private:
+  bool is_taken() const noexcept { return owner_ != std::thread::id{}; }
+
+  const std::chrono::milliseconds patience_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  /// Set under mutex_.
+  std::atomic<std::thread::id> owner_{};
+};
+
 }  // namespace
 
 class MemoryStore::Core {
  public:
   explicit Core(const Options& options)
       : clock{*options.clock},
+        turn{options.busy_timeout},
         ids{options.random != nullptr ? UuidGenerator{*options.random} : UuidGenerator{}} {
     conventions = {options.codec, options.publishes, options.log, options.metrics};
   }
 
   AppendResult append(const AppendRequest& request, Transaction& transaction);
-  /// Carries the work out and commits it; the rows that it appended.
-  std::vector<std::shared_ptr<const Row>> run(OpenTransaction& transaction,
-                                              FunctionRef<void(Transaction&)> work);
+  /// Carries the work out and commits it.
+  void run(OpenTransaction& transaction, FunctionRef<void(Transaction&)> work);
   /// Among the first `count` rows.
   std::vector<std::shared_ptr<const Row>> find(const StreamId& stream, const StreamQuery& query,
                                                std::size_t count);
@@ -63,7 +106,7 @@ class MemoryStore::Core {
   }
   /// UsageError inside the transaction of this thread.
   void refuse_inside() const {
-    if (writer != std::this_thread::get_id()) return;
+    if (!turn.is_own()) return;
     throw UsageError{
         "a store was written to from inside its own transaction; save and append through the "
         "Transaction that was handed in"};
@@ -74,8 +117,7 @@ class MemoryStore::Core {
   const Clock& clock;
   Conventions conventions;
   /// Held by whoever writes, for as long as its transaction is open.
-  std::mutex turn;
-  std::atomic<std::thread::id> writer{};
+  Turn turn;
 
   /// Guards what follows against readers.
   std::mutex mutex;
@@ -279,15 +321,12 @@ void MemoryStore::Core::append_event(const StreamAppend& append, const NewEvent&
   rows.push_back(std::move(row));
 }
 
-std::vector<std::shared_ptr<const Row>> MemoryStore::Core::run(
-    OpenTransaction& transaction, FunctionRef<void(Transaction&)> work) {
-  writer = std::this_thread::get_id();
+void MemoryStore::Core::run(OpenTransaction& transaction, FunctionRef<void(Transaction&)> work) {
   const std::size_t before = rows.size();
-  const State saved = state;
+  State saved = state;
   const auto give_up = [&] {
-    go_back_to(before, saved);
+    go_back_to(before, std::move(saved));
     transaction.settle(TransactionOutcome::State::rolled_back);
-    writer = std::thread::id{};
   };
   try {
     const detail::TransactionScope scope;
@@ -304,14 +343,12 @@ std::vector<std::shared_ptr<const Row>> MemoryStore::Core::run(
   const std::lock_guard lock{mutex};
   committed = rows.size();
   transaction.settle(TransactionOutcome::State::committed);
-  writer = std::thread::id{};
   if (committed > before) {
     conventions.metrics->count("stela_store_commits_total", 1, {});
     conventions.metrics->count("stela_store_writes_total", 1, {});
     conventions.metrics->count("stela_store_events_total",
                                static_cast<std::int64_t>(committed - before), {});
   }
-  return {rows.begin() + static_cast<std::ptrdiff_t>(before), rows.end()};
 }
 
 // --- the store
@@ -335,10 +372,16 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
   core_->refuse_inside();
   std::unique_lock turn{core_->turn};
   OpenTransaction transaction{*core_};
-  const auto committed = core_->run(transaction, work);
-  turn.unlock();
+  std::vector<std::shared_ptr<const Row>> rows;
   std::vector<StoredEvent> events;
-  for (const auto& row : committed) events.push_back(row->view());
+  const auto before = static_cast<std::ptrdiff_t>(core_->rows.size());
+  core_->run(transaction, [&](Transaction& open) {
+    work(open);
+    // Before the commit: whoever has no memory for them has not committed.
+    rows.assign(core_->rows.begin() + before, core_->rows.end());
+    for (const auto& row : rows) events.push_back(row->view());
+  });
+  turn.unlock();
   if (!events.empty()) notify_commit({events});
   for (const auto& [stream, snapshot] : transaction.snapshots()) {
     if (snapshot) {
@@ -435,9 +478,13 @@ void MemoryStore::attach(TransactionParticipant& participant) {
 }
 
 void MemoryStore::detach(TransactionParticipant& participant) {
-  std::unique_lock turn{core_->turn, std::defer_lock};
-  // A transaction of this thread's own has it.
-  if (core_->writer != std::this_thread::get_id()) turn.lock();
+  // A transaction of this thread's own has the turn.
+  if (core_->turn.is_own()) {
+    std::erase(core_->participants, &participant);
+    return;
+  }
+  core_->turn.lock_at_last();
+  const std::lock_guard turn{core_->turn, std::adopt_lock};
   std::erase(core_->participants, &participant);
 }
 

@@ -4,6 +4,7 @@
 #include <stela/framework/event_store.hpp>
 #include <stela/testing/export.hpp>
 
+#include <chrono>
 #include <memory>
 
 namespace stela::testing {
@@ -19,6 +20,8 @@ class STELA_TESTING_EXPORT MemoryStore final : public EventStore {
     MetricSink* metrics = &no_metrics();
     const Clock* clock = &system_clock();
     Random* random = nullptr;
+    /// How long a write waits for the transaction of another thread before StoreBusy.
+    std::chrono::milliseconds busy_timeout{5000};
   };
 
   MemoryStore();
