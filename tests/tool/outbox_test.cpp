@@ -277,6 +277,7 @@ TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
   EXPECT_THAT(asked.err, HasSubstr("If this is a copy of a database that still runs"));
   for (const std::string& seen : {outbox({"status"}).out, run({"doctor", "--db", db_}).out}) {
     EXPECT_THAT(seen, HasSubstr("a copy of a database that still runs needs a stream of its own"));
+    EXPECT_THAT(seen, HasSubstr("its consumers a name of their own"));
     EXPECT_THAT(seen, HasSubstr("outbox reconcile --against-broker --dry-run'"));
     EXPECT_THAT(seen, HasSubstr("then '"));
   }

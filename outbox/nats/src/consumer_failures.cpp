@@ -28,6 +28,7 @@ bool Consumer::Worker::is_suspect(const Delivery& delivery) const noexcept {
 /// Perhaps the process died of it, and would again: the attempt is counted before it is made.
 void Consumer::Worker::handle_suspect(Delivery& delivery) {
   count_beforehand(delivery);
+  if (!delivery.problem.empty()) return bury(delivery, 1, delivery.problem);
   if (!delivery.is_counted) return;
   if (delivery.attempts > options_.max_attempts) {
     return bury(delivery, options_.max_attempts, died_of_it);
@@ -52,6 +53,8 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
         if (standing == InboxStore::Standing::duplicate) {
           inbox_.settle(connection, *delivery.event);
           ++tick.duplicates;
+        } else if (standing == InboxStore::Standing::another_history) {
+          delivery.problem = another_history;
         } else {
           delivery.is_settled = false;
           delivery.attempts = inbox_.note_failure(connection, *delivery.event, died_of_it);
@@ -69,11 +72,14 @@ void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error
   if (is_permanent) return bury(delivery, 1, error);
   delivery.is_settled = true;
   bool is_handled = false;
+  bool is_held_otherwise = false;
   store_.core().writer().run_statements([&](sqlite::Connection& connection) {
     inbox_.begin(connection);
     is_handled = inbox_.is_handled(connection, *delivery.event);
     // Another process that had it, too, was luckier.
     if (is_handled) return inbox_.settle(connection, *delivery.event);
+    is_held_otherwise = inbox_.is_held_otherwise(connection, *delivery.event);
+    if (is_held_otherwise) return;
     if (delivery.is_counted) {
       inbox_.explain_failure(connection, *delivery.event, error);
     } else {
@@ -85,6 +91,7 @@ void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error
     ++tick_.duplicates;
     return;
   }
+  if (is_held_otherwise) return bury(delivery, 1, another_history);
   log(LogLevel::warning, "consumer.handler_failed", delivery, error);
   if (delivery.attempts >= options_.max_attempts) return bury(delivery, delivery.attempts, error);
   ++tick_.failed;

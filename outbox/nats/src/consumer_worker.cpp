@@ -295,9 +295,9 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
     }
   });
   tick_ += tick;
-  // Foreign messages have no effect that could be undone: each in a transaction of its own.
+  // What isn't handled has no effect that could be undone: each in a transaction of its own.
   for (Delivery& delivery : batch.first(done)) {
-    if (!delivery.event) bury(delivery, 1, delivery.problem);
+    if (!delivery.problem.empty()) bury(delivery, 1, delivery.problem);
   }
   return done;
 }
@@ -321,6 +321,7 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
                                   ConsumerTick& tick) {
   delivery.is_settled = true;
   if (!delivery.event) return;
+  delivery.problem.clear();
   ReceivedEvent& event = *delivery.event;
   sqlite::Connection& connection = sqlite::open_transaction(transaction).connection();
   const InboxStore::Standing standing = inbox_.look(connection, delivery, is_whole_);
@@ -328,6 +329,10 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   if (standing == InboxStore::Standing::duplicate) {
     inbox_.settle(connection, event);
     ++tick.duplicates;
+    return;
+  }
+  if (standing == InboxStore::Standing::another_history) {
+    delivery.problem = another_history;
     return;
   }
   if (!inbox_.take(connection, event, standing, is_whole_)) {

@@ -18,6 +18,11 @@
 
 namespace stela::nats {
 
+/// Why a message of InboxStore::Standing::another_history is given up.
+inline constexpr const char* another_history =
+    "another history: the inbox has another event as this version of the stream. Was the store "
+    "that published it restored from a backup, or is it a copy?";
+
 /// A handler threw, or misused the transaction that it was lent.
 struct HandlerFailed {
   std::string what;

@@ -57,8 +57,9 @@ BrokerPlace place_in_reply(std::string_view reply);
 struct Delivery {
   MessageHandle message = {};
   BrokerPlace place = {};
-  /// Unset if the message isn't one of Stela's; then `problem` says why.
+  /// Unset if the message isn't one of Stela's.
   std::optional<ReceivedEvent> event = {};
+  /// Why it is given up without a try; empty: it isn't.
   std::string problem = {};
 
   /// A message of the inbox that is held, and not one that the broker waits for: its number.

@@ -14,6 +14,8 @@ using sqlite::Query;
 namespace {
 
 constexpr std::int64_t purged_at_once = 1'000;
+/// How far a producer's clock may be ahead of this one.
+constexpr std::chrono::minutes clocks_differ{1};
 
 std::string_view bytes_of(const Uuid& id) noexcept {
   return {reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
@@ -71,6 +73,7 @@ InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& de
                                       bool whole) const {
   const ReceivedEvent& event = *delivery.event;
   if (const auto first = first_held(connection, event); first && *first <= event.version) {
+    if (is_held_otherwise(connection, event)) return look_again(connection, event);
     if (*first < event.version) return Standing::behind_failure;
     if (!delivery.held) return Standing::held_already;
   }
@@ -94,7 +97,26 @@ InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& de
   }
   Query gap = connection.query(sql::find_gap);
   const bool missed = bind_stream(gap, event).bind(4, event.version.value()).step();
-  return missed ? Standing::late : Standing::duplicate;
+  return missed ? Standing::late : look_again(connection, event);
+}
+
+bool InboxStore::is_held_otherwise(Connection& connection, const ReceivedEvent& event) const {
+  if (!has_held_) return false;
+  Query other = connection.query(sql::is_held_otherwise);
+  return bind_stream(other, event)
+      .bind(4, event.version.value())
+      .bind_blob(5, bytes_of(event.id))
+      .step();
+}
+
+InboxStore::Standing InboxStore::look_again(Connection& connection,
+                                            const ReceivedEvent& event) const {
+  if (is_handled(connection, event)) return Standing::duplicate;
+  if (is_held_otherwise(connection, event)) return Standing::another_history;
+  Query found = connection.query(sql::find_forgotten);
+  found.bind(1, consumer_).step();
+  const Timestamp known{std::chrono::microseconds{found.integer(0)} + clocks_differ};
+  return event.recorded_at > known ? Standing::another_history : Standing::duplicate;
 }
 
 bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
@@ -119,7 +141,10 @@ bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standi
   const bool is_new = changed(connection);
   settle(connection, event);
   if (standing == Standing::late) split_gaps(connection, event);
-  if (!whole || standing == Standing::late || standing == Standing::duplicate) return is_new;
+  if (!whole || standing == Standing::late || standing == Standing::duplicate ||
+      standing == Standing::another_history) {
+    return is_new;
+  }
   if (standing == Standing::behind_gap) {
     Query found = connection.query(sql::find_position);
     bind_stream(found, event).step();
@@ -161,6 +186,7 @@ bool InboxStore::is_handled(Connection& connection, const ReceivedEvent& event) 
 }
 
 void InboxStore::settle(Connection& connection, const ReceivedEvent& event) {
+  if (is_held_otherwise(connection, event)) return;
   if (has_failures_) {
     Query failure = connection.query(sql::delete_failure);
     bind_stream(failure, event).bind(4, event.version.value()).run();

@@ -36,6 +36,9 @@ class InboxStore {
     /// The first that is met of its stream, which has earlier ones.
     first_of_many,
     duplicate,
+    /// The inbox has another event as this version of its stream: the store was restored from a
+    /// backup, or is a copy.
+    another_history,
     /// It was taken over before, and waits in the inbox.
     held_already,
     /// Something earlier of its stream failed, or waits in the inbox.
@@ -54,7 +57,10 @@ class InboxStore {
   bool take(sqlite::Connection& connection, const ReceivedEvent& event, Standing standing,
             bool whole);
   bool is_handled(sqlite::Connection& connection, const ReceivedEvent& event) const;
-  /// The event needs nothing more: it neither waits nor fails any longer.
+  /// Whether another event waits under the event's version.
+  bool is_held_otherwise(sqlite::Connection& connection, const ReceivedEvent& event) const;
+  /// The event needs nothing more: it neither waits nor fails any longer. Another event that is
+  /// held under its version still does.
   void settle(sqlite::Connection& connection, const ReceivedEvent& event);
   /// Takes the message over from the broker, or leaves it held: it is due at `due`, or when it is
   /// the first of its stream that is held.
@@ -120,6 +126,8 @@ class InboxStore {
   /// The first message of the event's stream that is held, up to this one.
   std::optional<StreamVersion> first_held(sqlite::Connection& connection,
                                           const ReceivedEvent& event) const;
+  /// Of an event whose version was met before.
+  Standing look_again(sqlite::Connection& connection, const ReceivedEvent& event) const;
   /// The event was missing, and isn't any longer.
   void split_gaps(sqlite::Connection& connection, const ReceivedEvent& event);
   void insert_gap(sqlite::Connection& connection, const ReceivedEvent& event, std::int64_t after,

@@ -157,8 +157,9 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
            adopt + ": two that adopt one stream stop each other again and again";
   }
   if (stopped.stopped == "store_went_back") {
-    return "a copy of a database that still runs needs a stream of its own (nats.stream): don't "
-           "adopt, or it publishes into the other's stream; of a restored backup, '" +
+    return "a copy of a database that still runs needs a stream of its own (nats.stream), and its "
+           "consumers a name of their own: don't adopt, or it publishes into the other's stream; "
+           "of a restored backup, '" +
            call + "outbox reconcile --against-broker --dry-run' says what the stream lacks, then " +
            adopt;
   }

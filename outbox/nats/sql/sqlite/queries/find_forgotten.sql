@@ -1,0 +1,1 @@
+SELECT forgotten_through FROM inbox_consumers WHERE consumer = ?1
