@@ -22,19 +22,31 @@ constexpr const char* stream_info =
 
 FakeJetStream::FakeJetStream() {
   require(natsConnection_ConnectTo(&connection_, url().c_str()));
-  require(natsConnection_Subscribe(&subscription_, connection_, "$JS.API.>", answer, this));
+  const auto take = [this](natsSubscription*& subscription, const char* subjects) {
+    require(natsConnection_Subscribe(&subscription, connection_, subjects, answer, this));
+  };
+  take(streams_, "$JS.API.STREAM.>");
+  take(consumers_, "$JS.API.CONSUMER.INFO.>");
+  take(messages_, "$JS.API.CONSUMER.MSG.NEXT.>");
   require(natsConnection_Flush(connection_));
 }
 
 FakeJetStream::~FakeJetStream() {
   natsConnection_Close(connection_);
-  natsSubscription_Destroy(subscription_);
+  for (natsSubscription* each : {streams_, consumers_, messages_}) natsSubscription_Destroy(each);
   natsConnection_Destroy(connection_);
 }
 
 void FakeJetStream::configure(const std::string& members) {
   const std::lock_guard lock{mutex_};
   members_ = members;
+}
+
+void FakeJetStream::delete_consumer() {
+  require(natsSubscription_Unsubscribe(messages_));
+  require(natsConnection_Flush(connection_));
+  const std::lock_guard lock{mutex_};
+  has_consumer_ = false;
 }
 
 void FakeJetStream::refuse(const std::string& status, const std::string& description) {
@@ -54,6 +66,9 @@ std::string FakeJetStream::info_of(const std::string& subject) {
   if (begins(subject, "$JS.API.STREAM.MSG.GET.SHOP")) return message_;
   if (!begins(subject, "$JS.API.CONSUMER.INFO.SHOP.billing")) {
     return R"({"error":{"code":500,"err_code":10000,"description":"not faked"}})";
+  }
+  if (!has_consumer_) {
+    return R"({"error":{"code":404,"err_code":10014,"description":"consumer not found"}})";
   }
   return R"({"stream_name":"SHOP","name":"billing","config":{"durable_name":"billing",)"
          R"("deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,)"

@@ -25,6 +25,8 @@ class FakeJetStream {
 
   /// What stands in the consumer's configuration besides what has to: `"headers_only":true`.
   void configure(const std::string& members);
+  /// Nobody responds to requests for messages any more.
+  void delete_consumer();
   /// How requests for messages are answered from now on: with this status, at once.
   void refuse(const std::string& status, const std::string& description);
   /// The answer to whoever reads a message of the stream.
@@ -38,10 +40,13 @@ class FakeJetStream {
 
   NatsServer server_{"jetstream: false"};
   natsConnection* connection_ = nullptr;
-  natsSubscription* subscription_ = nullptr;
+  natsSubscription* streams_ = nullptr;
+  natsSubscription* consumers_ = nullptr;
+  natsSubscription* messages_ = nullptr;
   std::atomic<int> requests_{0};
   std::mutex mutex_;
-  /// Guarded by mutex_.
+  // Guarded by mutex_.
+  bool has_consumer_ = true;
   std::string members_;
   std::string message_;
   std::string status_;

@@ -174,6 +174,7 @@ MessageHandle Pull::next(milliseconds wait) {
   natsMsg* raw = nullptr;
   const natsStatus status = natsSubscription_NextMsg(&raw, subscription_.get(), wait.count());
   if (status == NATS_TIMEOUT) return nullptr;
+  if (status == NATS_NO_RESPONDERS) return take_silence();
   check(status, "waiting for messages of the stream '" + options_.stream + "'");
   return MessageHandle{raw};
 }
@@ -182,6 +183,16 @@ MessageHandle Pull::next(milliseconds wait) {
 /// any header.
 bool Pull::is_status(natsMsg* message) const {
   return std::string_view{natsMsg_GetSubject(message)}.starts_with(inbox_);
+}
+
+/// Servers from 2.10 on say at once that nobody takes the request: most often the consumer at the
+/// broker is gone.
+MessageHandle Pull::take_silence() {
+  is_unheard_ = false;
+  owed_ = 0;
+  looked_ = {};
+  refusal_ = asking() + "nobody responds";
+  return nullptr;
 }
 
 /// What the broker says of a request: nothing more comes for it.
@@ -198,10 +209,7 @@ void Pull::take_status(natsMsg* message) {
   // Even a status that means well would be a loop without a pause if it came at once each time.
   const bool is_early = is_unanswered_ && std::chrono::steady_clock::now() < early_until_;
   if (is_well && !is_early) return;
-  refusal_ = "asking the consumer '" + options_.name + "' of the stream '" + options_.stream +
-             "' for messages failed: " + std::string{status};
-  refusal_.append(" ").append(natsMsg_IsNoResponders(message) ? "there is no such consumer"
-                                                              : reason);
+  refusal_ = asking().append(status).append(" ").append(reason);
 }
 
 void Pull::take_lack_of_room() {
@@ -213,8 +221,15 @@ void Pull::take_lack_of_room() {
     refusal_ = "the next message of the stream '" + options_.stream + "' is too large";
 }
 
+std::string Pull::asking() const {
+  return "asking the consumer '" + options_.name + "' of the stream '" + options_.stream +
+         "' for messages failed: ";
+}
+
 void Pull::fail_if_refused() {
-  if (!refusal_.empty()) throw BrokerFailed{std::exchange(refusal_, {})};
+  if (refusal_.empty()) return;
+  look_again_if_due();
+  throw BrokerFailed{std::exchange(refusal_, {})};
 }
 
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {

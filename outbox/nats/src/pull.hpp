@@ -99,8 +99,10 @@ class Pull {
   bool is_anything_here();
   MessageHandle next(std::chrono::milliseconds wait);
   bool is_status(natsMsg* message) const;
+  MessageHandle take_silence();
   void take_status(natsMsg* message);
   void take_lack_of_room();
+  std::string asking() const;
   void fail_if_refused();
   void answer(const Delivery& delivery, const std::string& text);
 

@@ -1,0 +1,128 @@
+// Answers to a consumer that a broker gives seldom, or newer ones do: from one that is faked.
+#include "nats/fake_jetstream.hpp"
+#include "nats/shop.hpp"
+#include "support/recording_sinks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+/// Answers as the table says.
+class FakeBroker : public ::testing::Test {
+ protected:
+  nats::ConsumerOptions options() const {
+    return {.url = broker.url(),
+            .name = "billing",
+            .stream = "SHOP",
+            .retry_backoff = 20ms,
+            .retry_backoff_max = 10'000ms};
+  }
+  /// A message of the broker's that waits in the inbox and is due.
+  void hold_one() {
+    test::RawSqlite{ledger.store.path()}.run(
+        "INSERT INTO inbox_held (consumer, source, stream, version, previous, event_id, "
+        "broker_stream, broker_sequence, size, held_at, due_at) "
+        "VALUES (1, 'shop', 'order-1', 1, 0, zeroblob(16), 'SHOP', 1, 2, 0, 0)");
+  }
+
+  test::TempDir dir;
+  test::FakeJetStream broker;
+  test::RecordingLog log;
+  test::Ledger ledger{dir.file("billing.db"), {.log = &log}};
+  nats::Inbox inbox{ledger.store};
+};
+
+TEST_F(FakeBroker, WithAConsumerOfANewerServerThatIsAnotherIsRefused) {
+  const auto refusal = [this](const std::string& members) {
+    broker.configure(members);
+    nats::Consumer consumer{ledger.store, options()};
+    try {
+      consumer.poll();
+      return std::string{"none"};
+    } catch (const UsageError& e) {
+      return std::string{e.what()};
+    }
+  };
+  EXPECT_EQ(refusal(""), "none");
+  EXPECT_THAT(refusal(R"(,"filter_subjects":["shop.a","shop.b"])"),
+              HasSubstr("filter_subject is 'shop.a, shop.b' and should be ''"));
+  EXPECT_THAT(refusal(R"(,"priority_policy":"pinned_client")"),
+              HasSubstr("priority_policy is pinned_client and should be none"));
+  EXPECT_THAT(refusal(R"(,"backoff":[1000000000])"), HasSubstr("backoff is set"));
+}
+
+TEST_F(FakeBroker, ThatAnswersWithAnotherMessageLosesNone) {
+  broker.give_message(
+      R"({"message":{"subject":"shop.a","seq":2,"data":"e30=","time":"2026-01-01T00:00:00Z"}})");
+  nats::Consumer consumer{ledger.store, options()};
+  hold_one();
+
+  EXPECT_EQ(consumer.poll().lost, 0);
+
+  EXPECT_THAT(inbox.held(), SizeIs(1));
+  EXPECT_THAT(log.entries(), Contains(HasSubstr("warning consumer.trouble")));
+}
+
+TEST_F(FakeBroker, WhereNobodyRespondsForAConsumerMissesItAtOnce) {
+  nats::Consumer consumer{ledger.store, options()};
+  consumer.poll();
+  broker.delete_consumer();
+
+  std::string problem;
+  try {
+    consumer.poll();
+  } catch (const BrokerFailed& e) {
+    problem = e.what();
+  }
+
+  EXPECT_EQ(problem, "the stream 'SHOP' has no consumer 'billing' any more");
+}
+
+class Refusal : public FakeBroker,
+                public ::testing::WithParamInterface<std::pair<const char*, const char*>> {};
+
+TEST_P(Refusal, IsSaidAndNotRepeatedWithoutAPause) {
+  const auto [status, description] = GetParam();
+  broker.refuse(status, description);
+  nats::Consumer consumer{ledger.store, options()};
+
+  EXPECT_THROW(consumer.poll(), BrokerFailed);
+  const auto begun = std::chrono::steady_clock::now();
+  const int before = broker.requests();
+  {
+    std::jthread running{[&](std::stop_token stop) { consumer.run(stop); }};
+    test::eventually([&] { return broker.requests() >= before + 4; });
+  }
+
+  // After pauses of 20, 40 and 80 ms.
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 140ms);
+  EXPECT_THAT(log.entries(), Contains(HasSubstr("error consumer.broker_down")));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, Refusal,
+    ::testing::Values(std::pair{"400", "Bad Request"}, std::pair{"404", "No Messages"},
+                      std::pair{"408", "Request Timeout"}, std::pair{"409", "Consumer Deleted"},
+                      std::pair{"409", "Exceeded MaxRequestBatch of 10"},
+                      std::pair{"409", "Exceeded MaxRequestExpires of 1s"},
+                      std::pair{"409", "Exceeded MaxRequestMaxBytes of 1000"},
+                      std::pair{"409", "Exceeded MaxWaiting"},
+                      std::pair{"409", "Exceeded MaxAckPending"},
+                      std::pair{"409", "Consumer is push based"},
+                      std::pair{"409", "Leadership Change"}, std::pair{"409", "Server Shutdown"},
+                      std::pair{"503", ""}));
+
+}  // namespace
+}  // namespace stela
