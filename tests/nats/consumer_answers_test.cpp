@@ -75,6 +75,21 @@ TEST_F(FakeBroker, ThatAnswersWithAnotherMessageLosesNone) {
   EXPECT_THAT(log.entries(), Contains(HasSubstr("warning consumer.trouble")));
 }
 
+TEST_F(FakeBroker, ThatRefusesAfterAMessageWasLostLeavesTheNextPollToSaySo) {
+  broker.give_message(
+      R"({"error":{"code":404,"err_code":10037,"description":"no message found"}})");
+  broker.refuse("400", "Bad Request");
+  nats::Consumer consumer{ledger.store, options()};
+  hold_one();
+  EXPECT_THROW(consumer.poll(), BrokerFailed);
+
+  broker.refuse("", "");
+  const nats::ConsumerTick tick = consumer.poll();
+
+  EXPECT_EQ(tick, (nats::ConsumerTick{.lost = 1}));
+  EXPECT_EQ(consumer.poll(), nats::ConsumerTick{});
+}
+
 TEST_F(FakeBroker, WhereNobodyRespondsForAConsumerMissesItAtOnce) {
   nats::Consumer consumer{ledger.store, options()};
   consumer.poll();

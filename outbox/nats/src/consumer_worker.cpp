@@ -86,7 +86,6 @@ Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
 // --- going round
 
 ConsumerTick Consumer::Worker::poll() {
-  const ConsumerTick before = std::exchange(tick_, {});
   std::int64_t seen = 0;
   bool is_news = false;
   const auto done = [&] {
@@ -100,7 +99,7 @@ ConsumerTick Consumer::Worker::poll() {
   hand_back();
   tick_.broker = broker_;
   measure(tick_);
-  return std::exchange(tick_, before);
+  return std::exchange(tick_, {});
 }
 
 void Consumer::Worker::run(std::stop_token stop) {
@@ -192,8 +191,8 @@ void Consumer::Worker::report() {
   if (tick_ == ConsumerTick{} && broker_ == reported_broker_) return;
   tick_.broker = reported_broker_ = broker_;
   measure(tick_);
-  if (listener_) listener_(tick_);
-  tick_ = {};
+  const ConsumerTick tick = std::exchange(tick_, {});
+  if (listener_) listener_(tick);
 }
 
 void Consumer::Worker::measure(const ConsumerTick& tick) {

@@ -182,9 +182,10 @@ class STELA_NATS_EXPORT Consumer {
     add(E::event_type.name, std::make_unique<detail::TypedHandler<E, F>>(std::move(handler)));
   }
 
-  /// Handles what is there now. BrokerFailed if the broker can't be reached, has no such stream, or
-  /// refuses to give messages. UsageError if the consumer or the stream at the broker could lose
-  /// messages or keep them back: it names each setting, what it should be, and how to change it.
+  /// Handles what is there now; what it did before it threw, the next call returns, too.
+  /// BrokerFailed if the broker can't be reached, has no such stream, or refuses to give messages.
+  /// UsageError if the consumer or the stream at the broker could lose messages or keep them back:
+  /// it names each setting, what it should be, and how to change it.
   ConsumerTick poll();
 
   /// Consumes until `stop` is requested, then finishes what it has. Trouble with the broker, a
