@@ -48,6 +48,8 @@ struct TcpProxy::Stream {
   /// What comes after the first line is lost.
   bool only_greets = false;
   bool has_greeted = false;
+  /// Its first line isn't written yet.
+  bool is_in_first_line = true;
   bool is_over = false;
   milliseconds late{0};
   /// When the line has carried what was read.
@@ -268,15 +270,19 @@ void TcpProxy::write_due(Stream& stream) {
   const int slice = slice_;
   while (!stream.pieces.empty() && stream.pieces.front().due <= Steady::now()) {
     std::string& bytes = stream.pieces.front().bytes;
-    const std::size_t wanted =
+    std::size_t wanted =
         slice > 0 ? std::min(bytes.size(), static_cast<std::size_t>(slice)) : bytes.size();
+    // nats.c before 3.13 never sees the end of the server's first line if its two bytes come apart.
+    if (stream.is_in_first_line && wanted < bytes.size() && bytes[wanted - 1] == '\r') ++wanted;
     const ssize_t size = send(stream.to, bytes.data(), wanted, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (size < 0) {
       if (errno != EAGAIN && errno != EINTR) stream.is_over = true;
       return;
     }
-    stream.held -= static_cast<std::size_t>(size);
-    bytes.erase(0, static_cast<std::size_t>(size));
+    const auto written = static_cast<std::size_t>(size);
+    stream.is_in_first_line = stream.is_in_first_line && bytes.find('\n') >= written;
+    stream.held -= written;
+    bytes.erase(0, written);
     if (bytes.empty()) stream.pieces.pop_front();
     // One slice a turn, so that it arrives by itself.
     if (slice > 0) return;

@@ -40,7 +40,7 @@ class TcpProxy {
   /// So many bytes a second in this direction, or in each; 0: any number.
   void limit(Direction direction, int bytes_per_second);
   void limit(int bytes_per_second);
-  /// In pieces of so many bytes; 0: as it comes.
+  /// In pieces of so many bytes, and the end of the first line in one; 0: as it comes.
   void slice(int bytes) { slice_ = bytes; }
 
   // The connections that there are. Nobody is told.
