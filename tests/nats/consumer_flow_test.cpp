@@ -1,15 +1,17 @@
-// How much a consumer takes at once.
-#include "nats/jetstream.hpp"
-#include "nats/shop.hpp"
+// How much a consumer takes at once, and what it leaves to others.
+#include "nats/shop_at_broker.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <string>
 
 namespace stela {
 namespace {
 
+using namespace std::chrono_literals;
 using test::Ledger;
 using test::OrderPlaced;
 
@@ -72,6 +74,43 @@ TEST_F(LargePayloads, AreTakenByBytesAndNoneIsDropped) {
   EXPECT_LE(delivered_at_first, in_16_mib + 1);
   EXPECT_EQ(look().redelivered, 0);
   EXPECT_EQ(look().delivered, orders);
+}
+
+/// What is lost at the broker comes again too late for these tests.
+class Polling : public test::ShopAtBroker {
+ protected:
+  nats::ConsumerOptions options() const {
+    auto with = defaults();
+    with.ack_wait = 10min;
+    with.idle_wait = 10s;
+    return with;
+  }
+  std::unique_ptr<nats::Consumer> make_consumer(const nats::ConsumerOptions& with) {
+    auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
+    consumer->on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    return consumer;
+  }
+  void place(int first, int last) {
+    for (int i = first; i <= last; ++i) shop.place(std::to_string(i));
+    shop.publish();
+  }
+  /// Polls until so many orders are handled.
+  bool reaches(nats::Consumer& consumer, std::size_t orders) {
+    return test::eventually([&] {
+      consumer.poll();
+      return ledger.lines().size() == orders;
+    });
+  }
+
+  Ledger ledger{dir.file("billing.db")};
+};
+
+TEST_F(Polling, HandlesAllThatIsThereThoughABatchIsFull) {
+  auto with = options();
+  with.batch_size = 3;
+  place(1, 8);
+
+  EXPECT_EQ(make_consumer(with)->poll().handled, 8);
 }
 
 }  // namespace

@@ -238,8 +238,13 @@ std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   const auto now = std::chrono::steady_clock::now();
   if (!subscription_) subscribe();
   const bool is_quick = now - fetched_ < ack_wait_ / 10;
-  if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, options_.idle_wait);
-  std::vector<Delivery> deliveries = gather(limit, now + wait);
+  const auto request = [&] {
+    if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, options_.idle_wait);
+    return gather(limit, now + wait);
+  };
+  std::vector<Delivery> deliveries = request();
+  // What was here may be no more than the end of the last request: newer servers tell it.
+  if (deliveries.empty() && owed_ <= 0 && refusal_.empty()) deliveries = request();
   // What came before the refusal is handled first.
   if (deliveries.empty()) fail_if_refused();
   const bool is_full = static_cast<int>(deliveries.size()) == limit || is_full_of_bytes_;
