@@ -113,5 +113,19 @@ TEST_F(Polling, HandlesAllThatIsThereThoughABatchIsFull) {
   EXPECT_EQ(make_consumer(with)->poll().handled, 8);
 }
 
+TEST_F(Polling, LeavesNothingThatKeepsAMessageFromComingAgain) {
+  const auto consumer = make_consumer(options());
+  shop.publish();
+  consumer->poll();
+  place(1, 1);
+  broker.take("SHOP", "billing", 1);
+  place(2, 3);
+  ASSERT_TRUE(reaches(*consumer, 2));
+
+  broker.give_back();
+
+  EXPECT_TRUE(reaches(*consumer, 3));
+}
+
 }  // namespace
 }  // namespace stela

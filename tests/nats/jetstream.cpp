@@ -135,22 +135,13 @@ void JetStream::take(const std::string& stream, const std::string& consumer, int
   options.Consumer = consumer.c_str();
   natsMsgList_Destroy(&taken_);
   natsSubscription_Destroy(std::exchange(taking_, nullptr));
-  taken_from_ = stream;
-  taken_as_ = consumer;
   require(js_PullSubscribe(&taking_, context_, nullptr, nullptr, nullptr, &options, nullptr),
           "subscribing");
   require(natsSubscription_Fetch(&taken_, taking_, count, 5'000, nullptr), "fetching");
   require(taken_.Count == count ? NATS_OK : NATS_TIMEOUT, "fetching all of them");
 }
 
-/// A server of 2.9 that finds only requests of somebody who has gone forgets for another ack_wait
-/// what should come again. It drops such requests when it is asked about its consumer.
 void JetStream::give_back() {
-  jsConsumerInfo* info = nullptr;
-  require(
-      js_GetConsumerInfo(&info, context_, taken_from_.c_str(), taken_as_.c_str(), nullptr, nullptr),
-      "looking at a consumer");
-  jsConsumerInfo_Destroy(info);
   for (int i = taken_.Count; i-- > 0;) {
     natsConnection_PublishString(connection_, natsMsg_GetReply(taken_.Msgs[i]), "-NAK");
   }

@@ -76,8 +76,6 @@ class JetStream {
   jsCtx* context_ = nullptr;
   natsMsgList taken_{};
   natsSubscription* taking_ = nullptr;
-  std::string taken_from_;
-  std::string taken_as_;
 };
 
 }  // namespace stela::test

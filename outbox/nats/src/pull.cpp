@@ -344,7 +344,7 @@ void Pull::hand_back() {
   if (!subscription_ || (owed_ <= 0 && !is_anything_here())) return;
   // The broker gives up the request; what it sent before is here behind the flush.
   natsSubscription_Drain(subscription_.get());
-  flush();
+  if (flush()) drop_request();
   natsMsg* raw = nullptr;
   while (natsSubscription_NextMsg(&raw, subscription_.get(), 1) == NATS_OK) {
     const Delivery delivery{.message = MessageHandle{raw}};
@@ -352,6 +352,15 @@ void Pull::hand_back() {
   }
   subscription_.reset();
   owed_ = 0;
+}
+
+/// Where no other request waits, a server of 2.9 gives what should come again to this one, loses it
+/// until the next ack_wait, and sends the last message of the stream again instead. It drops
+/// requests that nobody waits for when it is asked about its consumer.
+void Pull::drop_request() try {
+  find_durable(connection_.get(), options_);
+} catch (const BrokerFailed&) {
+  // The request is over when it expires.
 }
 
 void Pull::answer(const Delivery& delivery, const std::string& text) {
@@ -372,8 +381,9 @@ void Pull::in_progress(const Delivery& delivery) {
   answer(delivery, "+WPI");
 }
 
-void Pull::flush() {
-  natsConnection_FlushTimeout(connection_.get(), options_.connect_timeout.count());
+bool Pull::flush() {
+  return natsConnection_FlushTimeout(connection_.get(), options_.connect_timeout.count()) ==
+         NATS_OK;
 }
 
 }  // namespace stela::nats

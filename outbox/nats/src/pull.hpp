@@ -69,8 +69,8 @@ class Pull {
   void put_back(const Delivery& delivery, std::chrono::milliseconds delay);
   /// It is being worked on: the broker begins to count anew.
   void in_progress(const Delivery& delivery);
-  /// Returns when the broker has the answers.
-  void flush();
+  /// Returns when the broker has the answers; false if it doesn't say that it has.
+  bool flush();
 
   /// Nothing that was published is missing at the front of what this consumer gets.
   bool has_whole_history() const noexcept { return has_whole_history_; }
@@ -104,6 +104,7 @@ class Pull {
   void take_lack_of_room();
   std::string asking() const;
   void fail_if_refused();
+  void drop_request();
   void answer(const Delivery& delivery, const std::string& text);
 
   const ConsumerOptions& options_;
