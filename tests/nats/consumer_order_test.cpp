@@ -254,6 +254,22 @@ class ConsumingAfterAResize : public ConsumingInOrder {
       clock.advance(5s);
     }
   }
+  /// As another consumer of this name did at some time.
+  void read_stream_gone() {
+    auto gone = defaults();
+    gone.stream = "GONE";
+    make_consumer(gone);
+  }
+  /// A message before one of SHOP is missing, for longer than the patience.
+  void meet_a_gap() {
+    send_parcels(3);
+    broker.erase("SHOP", broker.last_sequence("SHOP") - 1);
+    poll_for(*make_consumer(defaults()), 70s);
+  }
+  std::vector<std::string> known_streams() {
+    return test::RawSqlite{ledger.store.path()}.rows(
+        "SELECT broker_stream FROM inbox_broker_streams ORDER BY broker_stream");
+  }
   void start_with_orders() {
     for (int i = 0; i < orders; ++i) shop.place(std::to_string(i));
     resize();
@@ -365,9 +381,7 @@ TEST_F(ConsumingAfterAResize, WaitsForAStreamWhoseConsumerWasDeletedUntilItIsEmp
 
 TEST_F(ConsumingAfterAResize, WaitsForNoStreamThatIsSettledOrGone) {
   resize();
-  auto gone = defaults();
-  gone.stream = "GONE";
-  { const auto of_another_time = make_consumer(gone); }
+  read_stream_gone();
   make_consumer(before)->poll();
   broker.erase(after.stream, 1);
   const auto consumer = make_consumer(after);
@@ -393,6 +407,37 @@ TEST_F(ConsumingInOrder, EndsAGapThoughEachProcessLivesShortly) {
 
   EXPECT_THAT(after_two_minutes, ElementsAre("parcel-1@1 order.shipped"));
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@3 order.shipped"));
+}
+
+TEST_F(ConsumingAfterAResize, ForgetsAStreamThatHasBeenGoneForItsRetention) {
+  read_stream_gone();
+  meet_a_gap();
+
+  clock.advance(167h);
+  meet_a_gap();
+  const auto meanwhile = known_streams();
+  clock.advance(1h);
+  meet_a_gap();
+
+  EXPECT_THAT(meanwhile, ElementsAre("GONE", "SHOP"));
+  EXPECT_THAT(known_streams(), ElementsAre("SHOP"));
+  EXPECT_EQ(total.gaps, 3);
+}
+
+TEST_F(ConsumingAfterAResize, KeepsAStreamInMindThatWasMadeAgainOrIsReadAgain) {
+  read_stream_gone();
+  meet_a_gap();
+  broker.make_stream("GONE", "gone.>");
+  meet_a_gap();
+  broker.delete_stream("GONE");
+  clock.advance(168h);
+  meet_a_gap();
+  EXPECT_THAT(known_streams(), ElementsAre("GONE", "SHOP"));
+
+  clock.advance(168h);
+  read_stream_gone();
+  meet_a_gap();
+  EXPECT_THAT(known_streams(), ElementsAre("GONE", "SHOP"));
 }
 
 TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {

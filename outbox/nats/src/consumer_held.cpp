@@ -19,6 +19,8 @@ constexpr milliseconds longest_read{100};
 constexpr milliseconds look_ahead_interval{30'000};
 /// How often the broker is asked what is on its way, at most, however much waits for that.
 constexpr milliseconds ask_interval{250};
+/// How often is noted which other streams are gone.
+constexpr milliseconds note_of_gone_interval{60'000};
 
 bool is_same(const HeldMessage& message, const ReceivedEvent& event) {
   const auto& bytes = event.id.bytes();
@@ -100,6 +102,7 @@ OnTheirWay Consumer::Worker::ask_what_is_on_its_way() {
   if (others.empty()) return found;
   try {
     found.others_settled_at = other_streams_.look(others, *pull_, now());
+    note_gone(others);
   } catch (const BrokerFailed& e) {
     // It may let this account ask for its own stream only.
     log(LogLevel::warning, "consumer.trouble", e.what());
@@ -107,6 +110,12 @@ OnTheirWay Consumer::Worker::ask_what_is_on_its_way() {
   }
   found.are_others_moving = now() < other_streams_.moved_at() + pull_->gap_patience();
   return found;
+}
+
+void Consumer::Worker::note_gone(const std::vector<std::string>& others) {
+  if (now() < next_note_of_gone_) return;
+  inbox_.note_gone(others, other_streams_.gone(), options_.retention);
+  next_note_of_gone_ = now() + note_of_gone_interval;
 }
 
 std::vector<Delivery> Consumer::Worker::read_held(const std::vector<HeldMessage>& claimed) {

@@ -76,6 +76,7 @@ class Consumer::Worker {
   std::vector<HeldMessage> claim();
   void claim_after_asking(Claiming rules, std::vector<HeldMessage>& claimed);
   OnTheirWay ask_what_is_on_its_way();
+  void note_gone(const std::vector<std::string>& others);
   std::vector<Delivery> read_held(const std::vector<HeldMessage>& claimed);
   void unclaim(const std::vector<HeldMessage>& claimed) noexcept;
   void lose(const HeldMessage& message);
@@ -113,6 +114,7 @@ class Consumer::Worker {
   /// What the broker said last of what is on its way, for as long as it isn't asked again.
   OnTheirWay asked_;
   Steady next_ask_{};
+  Steady next_note_of_gone_{};
   /// How many held messages are read in a row.
   int held_at_once_ = 1;
   int troubles_of_drain_ = 0;

@@ -393,6 +393,27 @@ std::vector<std::string> InboxStore::other_streams(const std::string& broker_str
   return streams;
 }
 
+void InboxStore::note_gone(const std::vector<std::string>& others,
+                           const std::set<std::string>& gone, std::chrono::microseconds retention) {
+  const auto note = [&](Connection& connection, std::string_view text, const std::string& stream,
+                        Timestamp time) {
+    Query query = connection.query(text);
+    query.bind(1, consumer_).bind(2, stream).bind(3, microseconds(time)).run();
+  };
+  store_.core().writer().run_statements(
+      [&](Connection& connection) {
+        for (const std::string& stream : others) {
+          if (gone.contains(stream)) {
+            note(connection, sql::note_gone_stream, stream, now());
+            note(connection, sql::forget_gone_stream, stream, now() - retention);
+          } else {
+            connection.query(sql::insert_broker_stream).bind(1, consumer_).bind(2, stream).run();
+          }
+        }
+      },
+      sqlite::Sync::none);
+}
+
 std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const {
   std::optional<Settled> settled;
   store_.core().reading().read([&](Connection& connection) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -112,6 +113,10 @@ class InboxStore {
   void note_stream(const std::string& broker_stream);
   /// Which others they have ever read.
   std::vector<std::string> other_streams(const std::string& broker_stream) const;
+  /// Those of `others` that are in `gone` aren't at the broker. One that hasn't been for longer
+  /// than `retention`, and of which nothing is held, is forgotten.
+  void note_gone(const std::vector<std::string>& others, const std::set<std::string>& gone,
+                 std::chrono::microseconds retention);
 
   /// Unset if no consumer with this filter and start is known to have settled anything.
   std::optional<Settled> settled(const ConsumerOptions& options) const;

@@ -1,6 +1,7 @@
 #include "other_streams.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace stela::nats {
 
@@ -17,13 +18,18 @@ OtherStreams::Steady OtherStreams::look(const std::vector<std::string>& streams,
   next_look_ = now + failure_interval;
   if (moved_at_ == Steady::min()) moved_at_ = now;
   Steady settled_at = now;
+  std::set<std::string> gone;
   for (const std::string& stream : streams) {
     const std::optional<Progress> progress = pull.progress_in(stream);
-    // Nothing can come from a stream that is gone.
-    if (!progress) continue;
+    if (!progress) {
+      // Nothing can come from it.
+      gone.insert(stream);
+      continue;
+    }
     look_at(stream, *progress, now);
     settled_at = std::min(settled_at, marks_.at(stream).settled_at);
   }
+  gone_ = std::move(gone);
   next_look_ = now + look_interval;
   return settled_at_ = settled_at;
 }

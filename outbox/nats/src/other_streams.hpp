@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +25,8 @@ class OtherStreams {
   /// When more of it was settled last, as far as anybody has looked; the first look itself if
   /// nothing was since: what came before isn't known.
   Steady moved_at() const noexcept { return moved_at_; }
+  /// Those that the broker didn't have when it was asked last.
+  const std::set<std::string>& gone() const noexcept { return gone_; }
 
  private:
   /// Where a stream ended at some time: once that is settled, so is all that was there then.
@@ -39,6 +41,7 @@ class OtherStreams {
   void look_at(const std::string& stream, const Progress& progress, Steady now);
 
   std::map<std::string, Mark> marks_;
+  std::set<std::string> gone_;
   Steady settled_at_ = Steady::min();
   Steady moved_at_ = Steady::min();
   Steady next_look_ = Steady::min();
