@@ -2,6 +2,7 @@
 
 #include "projections_sql.hpp"
 #include "sqlite/core.hpp"
+#include "sqlite/failure.hpp"
 #include "sqlite/transaction.hpp"
 
 #include <stela/framework/error.hpp>
@@ -29,19 +30,6 @@ constexpr std::size_t reaction_batch = 64;
 
 /// Thrown to roll back a transaction whose outcome is known.
 struct RollBack {};
-
-/// Failures that a handler only passes on.
-bool is_store_failure(const Error& error) noexcept {
-  switch (error.code()) {
-    case ErrorCode::store_full:
-    case ErrorCode::store_failed:
-    case ErrorCode::commit_in_doubt:
-    case ErrorCode::participant_missing:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::string text_of(const std::exception_ptr& error) {
   try {
@@ -209,6 +197,7 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
 std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,
                                             std::span<const StoredEvent> events) {
   for (const StoredEvent& event : events) {
+    const sqlite::FailureWatch watch{store_.core().writer().connection().handle()};
     try {
       const detail::Handling handling = seat.reaction->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
@@ -220,11 +209,10 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       sqlite::open_transaction(transaction).check_deferred_keys();
     } catch (const std::bad_alloc&) {
       throw;
-    } catch (const Error& e) {
-      if (is_store_failure(e)) throw;
-      return Failure{event.sequence.value(),
-                     event.describe() + ": " + text_of(std::current_exception())};
+    } catch (const ParticipantMissing&) {
+      throw;
     } catch (...) {
+      watch.rethrow_failure();
       return Failure{event.sequence.value(),
                      event.describe() + ": " + text_of(std::current_exception())};
     }

@@ -91,6 +91,50 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesADeferredKeyBroken) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
+/// What a handler throws that writes to another store than the consumer's.
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItThrowsTheFailureOfAnotherStore) {
+  const std::vector<std::function<void()>> failures{
+      [] { throw StoreFailed{"mine"}; }, [] { throw CommitInDoubt{"mine"}; },
+      [] { throw StoreBusy{"mine"}; }, [] { throw StoreFull{"mine"}; }};
+  std::size_t kind = 0;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    Ledger::note(transaction, placed);
+    if (placed.stream().key() != "3") failures.at(kind++ % failures.size())();
+  });
+
+  EXPECT_TRUE(test::eventually([&] {
+    total += consumer.poll();
+    return total.dead == 2;
+  }));
+
+  EXPECT_THAT(nats::Inbox{ledger.store}.dead_letters(), ::testing::SizeIs(2));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-3@1 order.placed"));
+}
+
+/// The disk of the consumer's own store, which no message is to blame for.
+TEST_F(MisusingHandler, IsNotChargedIfItMeetsAFullDisk) {
+  bool is_full = true;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    test::RawSqlite sql{sqlite::handle(transaction)};
+    sql.run(is_full ? "PRAGMA max_page_count = 1" : "PRAGMA max_page_count = 1000000");
+    if (placed.stream().key() == "2") {
+      sql.run("INSERT INTO ledger (line) VALUES (hex(zeroblob(100000)))");
+      sql.run("DELETE FROM ledger WHERE length(line) > 1000");
+    }
+    Ledger::note(transaction, placed);
+  });
+
+  for (int i = 0; i < 5; ++i) EXPECT_THROW(total += consumer.poll(), StoreFull);
+  EXPECT_THAT(nats::Inbox{ledger.store}.dead_letters(), ::testing::IsEmpty());
+  is_full = false;
+
+  EXPECT_TRUE(test::eventually([&] {
+    total += consumer.poll();
+    return ledger.lines().size() == 3;
+  }));
+  EXPECT_EQ(total.dead, 0);
+}
+
 TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
   consume([](sqlite3* database) { sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr); });
   nats::Inbox inbox{ledger.store};

@@ -1,8 +1,11 @@
 #include "projections/models.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/sqlite_handle.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
 namespace stela {
 namespace {
@@ -169,6 +172,59 @@ TEST(Reaction, TakesManyEventsInOrder) {
   }
   EXPECT_EQ(missing.size(), 298U);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{300 + 300 + 298});
+}
+
+/// Writes to a second store, which fails.
+class WritesElsewhere {
+ public:
+  static constexpr ReactionType reaction_type{"elsewhere"};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void react(UnitOfWork&, const Recorded<test::OrderPlaced>& placed) {
+    if (placed.stream().key() == "2") throw StoreFailed{"the other store's disk"};
+  }
+};
+
+TEST(Reaction, IsChargedWithTheFailureOfAnotherStore) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+  projections.add_reaction(WritesElsewhere{}, {.handling = {.max_attempts = 1}});
+  for (const char* const key : {"1", "2"}) place(store, key);
+
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(standing(store), ElementsAre("elsewhere@1 v1 living 1 halted at 2"));
+}
+
+/// Fills the disk in SQL of its own, and says so in its own words.
+class FillsTheDisk {
+ public:
+  static constexpr ReactionType reaction_type{"fills"};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>&) {
+    unit.in_transaction([](Transaction& transaction) {
+      auto* const database = sqlite::handle(transaction);
+      sqlite3_exec(database, "PRAGMA max_page_count = 1", nullptr, nullptr, nullptr);
+      const int code = sqlite3_exec(database, "INSERT INTO big VALUES (zeroblob(1000000))", nullptr,
+                                    nullptr, nullptr);
+      if (code != SQLITE_OK) throw std::runtime_error{"can't write"};
+    });
+  }
+};
+
+TEST(Reaction, IsNotChargedWithAFullDiskOfItsOwnStore) {
+  auto store = sqlite::open_in_memory();
+  store.transact([](Transaction& transaction) {
+    sqlite3_exec(sqlite::handle(transaction), "CREATE TABLE big (it)", nullptr, nullptr, nullptr);
+  });
+  Projections projections{store};
+  projections.add_reaction(FillsTheDisk{}, {.handling = {.max_attempts = 1}});
+  place(store, "1");
+
+  EXPECT_THROW(Runner{projections}.catch_up(), StoreFull);
+
+  EXPECT_THAT(standing(store), ElementsAre("fills@1 v1 living 0"));
 }
 
 }  // namespace

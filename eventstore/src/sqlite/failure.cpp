@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <utility>
 
 namespace stela::sqlite {
 namespace {
@@ -66,7 +67,63 @@ std::string system_reason(sqlite3* database) {
   return error != 0 ? std::string{": "} + std::strerror(error) : std::string{};
 }
 
+thread_local FailureWatch* innermost = nullptr;
+
+[[noreturn]] void raise(sqlite3* database, int code, std::string_view doing);
+
 }  // namespace
+
+bool is_store_failure(int code) noexcept {
+  switch (primary(code)) {
+    case SQLITE_ERROR:
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_RANGE:
+    case SQLITE_AUTH:
+    case SQLITE_TOOBIG:
+    case SQLITE_SCHEMA:
+      return false;
+    default:
+      return true;
+  }
+}
+
+FailureWatch::FailureWatch(sqlite3* database) noexcept
+    : database_{database}, outer_{std::exchange(innermost, this)} {}
+
+FailureWatch::~FailureWatch() {
+  innermost = outer_;
+}
+
+void FailureWatch::rethrow_failure() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+/// Also if it is another connection to the same file.
+bool FailureWatch::is_of(sqlite3* database) const noexcept {
+  if (database == nullptr || database == database_) return database != nullptr;
+  const char* const own = sqlite3_db_filename(database_, "main");
+  const char* const other = sqlite3_db_filename(database, "main");
+  return own != nullptr && other != nullptr && *own != '\0' && std::strcmp(own, other) == 0;
+}
+
+void FailureWatch::note(sqlite3* database) noexcept {
+  for (FailureWatch* watch = innermost; watch != nullptr; watch = watch->outer_) {
+    if (!watch->failure_ && watch->is_of(database)) watch->failure_ = std::current_exception();
+  }
+}
+
+void FailureWatch::note_last_error(sqlite3* database) noexcept {
+  if (innermost == nullptr) return;
+  const int code = sqlite3_extended_errcode(database);
+  // Others may be the handler's own doing: a misuse, a table that it locks itself.
+  if (primary(code) != SQLITE_FULL && primary(code) != SQLITE_IOERR) return;
+  try {
+    fail(database, code, "a statement of the handler's");
+  } catch (...) {
+    // It is noted.
+  }
+}
 
 bool leaves_commit_in_doubt(sqlite3* database, int code) noexcept {
   // The last frame of a commit makes it stand, and a write that ran out of space didn't finish it.
@@ -75,7 +132,16 @@ bool leaves_commit_in_doubt(sqlite3* database, int code) noexcept {
          primary(code) == SQLITE_NOMEM;
 }
 
-void fail(sqlite3* database, int code, std::string_view doing) {
+void fail(sqlite3* database, int code, std::string_view doing) try {
+  raise(database, code, doing);
+} catch (const Error&) {
+  if (is_store_failure(code)) FailureWatch::note(database);
+  throw;
+}
+
+namespace {
+
+void raise(sqlite3* database, int code, std::string_view doing) {
   if (code == SQLITE_IOERR_NOMEM) throw std::bad_alloc{};
   if (is_out_of_space(database, code)) {
     throw StoreFull{describe(database, code, doing) +
@@ -109,5 +175,7 @@ void fail(sqlite3* database, int code, std::string_view doing) {
       throw StoreFailed{describe(database, code, doing)};
   }
 }
+
+}  // namespace
 
 }  // namespace stela::sqlite

@@ -344,6 +344,7 @@ void Writer::undo_inside(const Mark& before) noexcept {
 }
 
 void Writer::note_failure() noexcept {
+  FailureWatch::note_last_error(connection_->handle());
   if (connection_->in_transaction() || failed_with_) return;
   const std::exception_ptr failure = std::current_exception();
   try {

@@ -1,6 +1,7 @@
 #include "consumer_worker.hpp"
 
 #include "connect.hpp"
+#include "sqlite/failure.hpp"
 #include "sqlite/transaction.hpp"
 
 #include <stela/framework/error.hpp>
@@ -33,11 +34,6 @@ bool is_trouble_of_store(const Error& error) noexcept {
     throw;
   } catch (const Error& e) {
     switch (e.code()) {
-      case ErrorCode::store_busy:
-      case ErrorCode::store_full:
-      case ErrorCode::store_failed:
-      case ErrorCode::commit_in_doubt:
-        throw;
       case ErrorCode::corrupt_event:
       case ErrorCode::unknown_event:
         throw HandlerFailed{e.what(), true};
@@ -375,6 +371,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     ++tick.ignored;
     return;
   }
+  const sqlite::FailureWatch watch{sqlite::open_transaction(transaction).connection().handle()};
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
@@ -382,6 +379,8 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     transaction.transact([&](Transaction& lent) { handler->handle(lent, stored, event.codec); });
     sqlite::open_transaction(transaction).check_deferred_keys();
   } catch (...) {
+    // What our own database fails with is nobody's fault; what another store does, the handler's.
+    watch.rethrow_failure();
     rethrow_as_handler_failure();
   }
   ++tick.handled;

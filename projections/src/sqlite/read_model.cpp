@@ -86,22 +86,6 @@ SqlCell cell_of(sqlite3_stmt* statement, int column) {
   }
 }
 
-/// Failures that the statement isn't to blame for.
-bool is_store_failure(int code) noexcept {
-  switch (code & 0xff) {
-    case SQLITE_ERROR:
-    case SQLITE_CONSTRAINT:
-    case SQLITE_MISMATCH:
-    case SQLITE_RANGE:
-    case SQLITE_AUTH:
-    case SQLITE_TOOBIG:
-    case SQLITE_SCHEMA:
-      return false;
-    default:
-      return true;
-  }
-}
-
 }  // namespace
 
 std::string_view first_word(std::string_view sql) noexcept {
@@ -276,7 +260,7 @@ bool SqliteReadModel::allows(int action, std::string_view object) noexcept {
 
 void SqliteReadModel::fail(int code, std::string_view sql) {
   sqlite3* const database = writer_.connection().handle();
-  if (is_store_failure(code)) {
+  if (sqlite::is_store_failure(code)) {
     try {
       sqlite::fail(database, code, who_ + ": \"" + std::string{sql} + '"');
     } catch (...) {
