@@ -27,6 +27,7 @@ using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class BadImport : public test::TransferTest {
  protected:
@@ -181,7 +182,8 @@ TEST_F(BadImport, RefusesAStoreThatSomebodyElseAppendsTo) {
       .progress = [&](const sqlite::Progress&) { append(copy, "stock-1"); }};
 
   EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, export_of(source), meanwhile); }),
-              HasSubstr("line 1002: somebody else appended to the store meanwhile"));
+              AllOf(HasSubstr("line 1002: somebody else appended to the store meanwhile"),
+                    HasSubstr("nothing is wrong with the line"), Not(HasSubstr("mend the line"))));
   EXPECT_EQ(copy.last_sequence(), GlobalSequence{1002});
   EXPECT_THAT(problems_of(copy), IsEmpty());
 }

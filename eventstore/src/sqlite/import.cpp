@@ -97,7 +97,8 @@ class Importer {
   void write(Connection& connection, const Line& line);
   std::int64_t progress() const noexcept { return result_.imported + result_.skipped; }
   /// The error of a line; what comes before it is imported first.
-  void stop_at(std::int64_t number, std::string problem);
+  void stop_at(std::int64_t number, std::string problem,
+               std::string_view advice = "mend the line and import again");
   [[noreturn]] void fail() const;
 
   Store& store_;
@@ -121,10 +122,12 @@ class Importer {
   std::optional<EventIds> ids_;
   std::int64_t bad_line_ = 0;
   std::string problem_;
+  std::string_view advice_;
 };
 
-void Importer::stop_at(std::int64_t number, std::string problem) {
+void Importer::stop_at(std::int64_t number, std::string problem, std::string_view advice) {
   bad_line_ = number;
+  advice_ = advice;
   problem_ = std::move(problem);
 }
 
@@ -133,7 +136,7 @@ void Importer::fail() const {
                    (last_.value() == 0 ? std::string{"nothing is imported"}
                                        : "the store holds what comes before it, up to event " +
                                              std::to_string(last_.value())) +
-                   "; mend the line and import again"};
+                   "; " + std::string{advice_}};
 }
 
 void Importer::read_header() {
@@ -231,7 +234,9 @@ void Importer::write_batch() {
     Query last = connection.query(sql::last_sequence);
     last.step();
     if (last.integer(0) != last_.value()) {
-      stop_at(batch_.front().number, "somebody else appended to the store meanwhile");
+      stop_at(batch_.front().number, "somebody else appended to the store meanwhile",
+              "nothing is wrong with the line: import again when nobody else imports or appends, "
+              "and what is there already is skipped");
       return;
     }
     try {
