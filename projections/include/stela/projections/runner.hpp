@@ -65,9 +65,11 @@ class STELA_PROJECTIONS_EXPORT Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Projects everything that is committed now, and hands everything back. What fails is tried once
-  /// and then left to the next call that comes after its back-off. What another runner has is left
-  /// to it, however far behind that is: `elsewhere` names it.
+  /// Projects everything that is committed now, and what is appended meanwhile, by reactions above
+  /// all; then hands everything back. It doesn't return while a reaction feeds itself, or others
+  /// append faster than it projects. What fails is tried once and then left to the next call that
+  /// comes after its back-off. What another runner has is left to it, however far behind that is:
+  /// `elsewhere` names it.
   RunnerTick catch_up();
 
   /// Projects until `stop` is requested; then hands everything over. A commit of this process wakes
