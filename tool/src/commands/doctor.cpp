@@ -11,6 +11,7 @@
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/nats/inbox.hpp>
+#include <stela/projections/operations.hpp>
 
 #include <sqlite3.h>
 #include <sys/statvfs.h>
@@ -368,6 +369,27 @@ void look_at_inbox(Examination& examination, sqlite::Store& store) {
   }
 }
 
+void look_at_projectors(Examination& examination, sqlite::Store& store) {
+  for (const projections::ProjectorStatus& one : projections::list(store)) {
+    const std::string who = one.name + " v" + std::to_string(one.version) + " (" + one.state + ") ";
+    const std::string retry = "'projections retry " + one.name + "'";
+    const std::string at = std::to_string(one.failing.value());
+    if (one.halted && one.failing.value() == 0) {
+      // No event is to blame, and none can be skipped.
+      examination.bad("projections", who + "is halted: " + one.error,
+                      "do what it says, or rename what has the name that it gives; then " + retry);
+    } else if (one.halted) {
+      examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
+                      "mend its handler, then " + retry + "; 'projections skip " + one.name + " " +
+                          at + "' goes on without the event");
+    }
+    if (one.parked > 0) {
+      examination.warn("projections", who + "parked " + counted(one.parked, "event"),
+                       "'projections parked " + one.name + "' says why");
+    }
+  }
+}
+
 int doctor(Invocation& call) {
   Examination examination{call.out};
   look_at_sqlite(examination);
@@ -388,6 +410,7 @@ int doctor(Invocation& call) {
     look_at_broker(examination, call, session, status);
   }
   look_at_inbox(examination, store);
+  look_at_projectors(examination, store);
   return examination.is_well() ? done : failed;
 }
 

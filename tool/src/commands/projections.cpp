@@ -44,7 +44,7 @@ std::string to_json(const ProjectorStatus& status) {
 }
 
 std::string problem_of(const ProjectorStatus& status) {
-  if (status.failing.value() == 0) return "-";
+  if (status.failing.value() == 0) return status.halted ? "halted: " + status.error : "-";
   return (status.halted ? "halted at " : "failing at ") + std::to_string(status.failing.value()) +
          ": " + status.error;
 }

@@ -1,0 +1,88 @@
+// What the tool says of projectors that are halted.
+#include "support/orders.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <stela/projections.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace stela::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+/// Version 2 has one more table; version 3 has a handler that fails.
+template <int version>
+class Tally {
+ public:
+  static constexpr ProjectorType projector_type{"tally", version};
+  using Events = EventSet<OrderPlaced>;
+
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {tally} (n)");
+    if (version == 2) model.execute("CREATE TABLE {extra} (n)");
+  }
+  void project(ReadModel& model, const Recorded<OrderPlaced>&) {
+    if (version == 3) throw std::runtime_error{"can't take it"};
+    model.execute("INSERT INTO {tally} VALUES (1)");
+  }
+};
+
+class HaltedProjector : public ::testing::Test {
+ protected:
+  HaltedProjector() {
+    Projections projections{store_};
+    projections.add(Tally<1>{});
+    auto order = Order::place(Id<Order>::from("1"), "jane", 100);
+    Repository<Order>{store_}.save(order);
+    Runner{projections}.catch_up();
+  }
+  Ran tool(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--db", db_});
+    return run(arguments);
+  }
+
+  TempDir dir_;
+  const std::string db_ = dir_.file("shop.db");
+  sqlite::Store store_ = sqlite::open(db_);
+};
+
+TEST_F(HaltedProjector, IsShownWithItsReasonAndResumesAsAdvised) {
+  Projections projections{store_};
+  projections.add(Tally<2>{});
+  RawSqlite{db_}.run("CREATE TABLE extra (other)");
+  Runner runner{projections};
+  EXPECT_EQ(runner.catch_up().halted, 1);
+
+  EXPECT_THAT(tool({"projections", "list"}).out, AllOf(HasSubstr("halted: "), HasSubstr("extra")));
+  const Ran doctor = tool({"doctor"});
+  EXPECT_EQ(doctor.code, 1);
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v2 (building) is halted: "), HasSubstr("extra"),
+                                HasSubstr("'projections retry tally'"), Not(HasSubstr("skip"))));
+
+  RawSqlite{db_}.run("DROP TABLE extra");
+  EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
+  EXPECT_EQ(runner.catch_up().taken_over, 1);
+  EXPECT_THAT(tool({"doctor"}).out, Not(HasSubstr("halted")));
+}
+
+TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
+  Projections projections{store_};
+  projections.add(Tally<3>{});
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(tool({"doctor"}).out,
+              AllOf(HasSubstr("tally v3 (building) is halted at event 1: "),
+                    HasSubstr("'projections skip tally 1' goes on without the event")));
+}
+
+}  // namespace
+}  // namespace stela::test
