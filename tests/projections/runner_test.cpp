@@ -400,6 +400,18 @@ TEST(Projections, RefuseATableWhoseNameAModuleOfStelasMayNeed) {
   projections.add(Maker{"CREATE TABLE {outboxes} (a)"});
 }
 
+TEST(Projections, RefuseATableWhoseNameSqliteKeepsForItself) {
+  auto store = sqlite::open_in_memory();
+  Projections projections{store};
+
+  for (const std::string name : {"sqlite_x", "SQLite_sequences"}) {
+    EXPECT_THAT(test::message_of<UsageError>(
+                    [&] { projections.add(Maker{"CREATE TABLE {" + name + "} (a)"}); }),
+                HasSubstr("names that begin in that way are SQLite's"))
+        << name;
+  }
+}
+
 TEST(Projections, RefuseATableThatGoesWithTheConnection) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};

@@ -58,11 +58,14 @@ std::string view_of(Connection& connection, const Build& build, const std::strin
   return view.insert(behind_star, ", rowid AS rowid" + hidden);
 }
 
-/// UsageError for a name that a module of Stela's may need, now or later.
+/// UsageError for a name that SQLite gives nobody, or that a module of Stela's may need, now or
+/// later.
 void refuse_reserved(const Build& build, const std::string& name) {
-  if (!sqlite::is_reserved_name(name)) return;
+  const bool is_sqlites = sqlite3_strnicmp(name.c_str(), "sqlite_", 7) == 0;
+  if (!is_sqlites && !sqlite::is_reserved_name(name)) return;
   throw UsageError{build.describe() + " has a table {" + name +
-                   "}, and names that begin in that way are Stela's; give the table another"};
+                   "}, and names that begin in that way are " +
+                   (is_sqlites ? "SQLite's" : "Stela's") + "; give the table another"};
 }
 
 /// True if the plain name stands for a build of this projector; UsageError if for something else.
