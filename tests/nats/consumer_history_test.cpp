@@ -78,6 +78,7 @@ class AnotherHistory : public ::testing::Test {
             .ack_wait = 1'000ms,
             .retry_backoff = 20ms,
             .retry_backoff_max = 50ms,
+            .max_attempts = 1'000'000,
             .gap_patience = 1'100ms};
   }
   std::vector<std::string> letters() {

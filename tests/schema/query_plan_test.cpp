@@ -18,7 +18,7 @@ namespace {
 const std::set<std::string> small_tables{
     "event_kinds",       "stela_facts",    "stela_participants", "outbox_generations",
     "outbox_partitions", "outbox_workers", "outbox_actions",     "projections",
-    "inbox_consumers",   "sqlite_schema",  "json_each"};
+    "inbox_consumers",   "sqlite_schema",  "sqlite_temp_schema", "json_each"};
 
 const std::map<std::string, std::string> exceptions{
     {"eventstore/count_events", "groups the events of a range on demand"},
@@ -48,7 +48,7 @@ std::string costly_step(RawSqlite& database, const SqlFile& query) {
   for (const std::string& row : database.rows("EXPLAIN QUERY PLAN " + query.text)) {
     if (row.find("USE TEMP B-TREE") != std::string::npos) return row;
     std::smatch found;
-    if (!std::regex_search(row, found, std::regex{"(SCAN|SEARCH) (\\w+)"})) continue;
+    if (!std::regex_search(row, found, std::regex{"(SCAN|SEARCH) (?:main\\.)?(\\w+)"})) continue;
     // A search without a term, for the sake of an order, is a walk too.
     const bool is_bounded = found[1] == "SEARCH" && row.find('(') != std::string::npos;
     if (is_bounded || found[2] == "CONSTANT") continue;
