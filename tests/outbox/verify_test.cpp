@@ -50,6 +50,18 @@ TEST_F(Verify, FindsNothingWrongWithASoundOutbox) {
   EXPECT_THAT(problems_of(shop.store), IsEmpty());
 }
 
+TEST_F(Verify, IsSatisfiedAgainAfterAnOlderVersionPurgedADiscardedMessage) {
+  EXPECT_THAT(problems_after("DELETE FROM outbox_discarded"), IsEmpty());
+  shop.too_large = {2};
+  EXPECT_EQ(shop.operations.reconcile(GlobalSequence{1}, Mode::dry_run).miscounted, 0);
+  EXPECT_EQ(shop.operations.reconcile().missing, 1);
+  shop.relay();
+
+  EXPECT_EQ(shop.totals(), "1 parked, 5 published");
+  EXPECT_THAT(problems_of(shop.store), IsEmpty());
+  EXPECT_EQ(shop.operations.reconcile().miscounted, 0);
+}
+
 TEST(VerifyWithoutOutbox, HasNothingToLookAt) {
   auto store = sqlite::open_in_memory();
   EXPECT_THAT(problems_of(store), IsEmpty());

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 #include <vector>
 
 namespace stela::outbox {
@@ -51,6 +52,27 @@ std::vector<Counts> wrong_counts(Connection& connection) {
                      .redeliveries = row.integer(8)});
   }
   return wrong;
+}
+
+/// Partitions, and how many messages each counts as discarded that were enqueued again since: their
+/// rows had been purged, and nothing told them from forgotten ones.
+std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& connection) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> purged;
+  {
+    Query row = connection.query(sql::inspect_purged);
+    while (row.step()) purged.emplace_back(row.integer(0), row.integer(1));
+  }
+  if (purged.empty()) return purged;
+  Query sums = connection.query(sql::inspect_sums);
+  sums.step();
+  std::int64_t excess = -sums.integer(0);
+  for (int column = 1; column <= 5; ++column) excess += sums.integer(column);
+  for (auto& [partition, count] : purged) {
+    count = std::clamp<std::int64_t>(excess, 0, count);
+    excess -= count;
+  }
+  std::erase_if(purged, [](const auto& each) { return each.second == 0; });
+  return purged;
 }
 
 }  // namespace
@@ -241,8 +263,14 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
 
 std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
   std::vector<Counts> wrong;
-  store_.core().reading().read([&](Connection& connection) { wrong = wrong_counts(connection); });
-  if (wrong.empty() || mode == Mode::dry_run) return static_cast<std::int64_t>(wrong.size());
+  std::vector<std::pair<std::int64_t, std::int64_t>> twice;
+  store_.core().reading().read([&](Connection& connection) {
+    wrong = wrong_counts(connection);
+    twice = counted_twice(connection);
+  });
+  if ((wrong.empty() && twice.empty()) || mode == Mode::dry_run) {
+    return static_cast<std::int64_t>(wrong.size() + twice.size());
+  }
   write([&](Connection& connection) {
     wrong = wrong_counts(connection);
     for (const Counts& counts : wrong) {
@@ -254,8 +282,13 @@ std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
           .run();
       note(connection, who, "count", PartitionId{static_cast<int>(counts.partition)}.label());
     }
+    twice = counted_twice(connection);
+    for (const auto& [partition, count] : twice) {
+      connection.query(sql::uncount_discarded).bind(1, partition).bind(2, count).run();
+      note(connection, who, "count", PartitionId{static_cast<int>(partition)}.label());
+    }
   });
-  return static_cast<std::int64_t>(wrong.size());
+  return static_cast<std::int64_t>(wrong.size() + twice.size());
 }
 
 void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {
