@@ -2,6 +2,7 @@
 #include <stela/outbox/relay.hpp>
 
 #include "driver/mailbox.hpp"
+#include "driver/repetition.hpp"
 #include "host.hpp"
 #include "relay/worker.hpp"
 #include "sqlite/claims_store.hpp"
@@ -254,6 +255,11 @@ class Relay::Driver final : public relay::Observer {
   }
 
   void on_incident(const relay::Incident& incident) override {
+    // A full disk is met again at every turn.
+    if (incident.kind == relay::Incident::Kind::store_trouble &&
+        !troubles_.lets_through(incident.text, now())) {
+      return;
+    }
     const std::array fields{LogEntry::Field{"worker", options_.worker},
                             LogEntry::Field{"partition", incident.partition.label()},
                             LogEntry::Field{"sequence", std::to_string(incident.sequence.value())},
@@ -272,6 +278,7 @@ class Relay::Driver final : public relay::Observer {
   const bool leasing_;
   const std::unique_ptr<outbox::RelayStore> store_;
   Mailbox mailbox_;
+  outbox::Repetition troubles_;
   relay::Worker worker_;
   std::function<void(const RelayTick&)> listener_;
   Counts reported_;
