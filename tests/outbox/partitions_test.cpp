@@ -98,6 +98,8 @@ TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
   shop.relay();
   const auto stopped = shop.operations.status().partitions.front();
   EXPECT_EQ(stopped.stopped, "broker_lost");
+  EXPECT_THAT(stopped.stopped_detail, HasSubstr("stood at broker sequence 2, and the broker has "
+                                                "nothing"));
 
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resume(all); }),
               HasSubstr("partition all is stopped by broker_lost"));

@@ -17,6 +17,11 @@ constexpr int most_reading = 64;
 /// However well all goes, the stream is looked at so often.
 constexpr auto look_interval = std::chrono::minutes{1};
 
+std::string extent_of(const Answer& answer) {
+  if (answer.last_sequence < answer.first_sequence || answer.last_sequence == 0) return "nothing";
+  return std::to_string(answer.first_sequence) + " to " + std::to_string(answer.last_sequence);
+}
+
 std::string_view event_id_in(std::string_view message_id) noexcept {
   return message_id.substr(0, event_id_size);
 }
@@ -121,8 +126,7 @@ void FencedLane::on_read_back(const Answer& answer) {
     doubt();
     return stop(reason, "the partition stood at broker sequence " +
                             std::to_string(broker_sequence_) + ", and the broker has " +
-                            std::to_string(answer.first_sequence) + " to " +
-                            std::to_string(answer.last_sequence));
+                            extent_of(answer));
   }
   if (core_.fence == Fence::subject && answer.last_sequence == 0) {
     // Nothing of the partition is left: the server compares with nothing, so do we.
