@@ -67,7 +67,7 @@ void FencedLane::send(int& budget) {
     const BatchLimit limit = wanted(budget);
     if (limit.messages <= 0) break;
     std::unique_ptr<PendingBatch> batch;
-    if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
+    if (!guarded_read([&] { batch = core_.store.next(partition(), cursor_, limit); })) break;
     if (batch->messages.empty()) break;
     if (gave_up_killer(batch->messages.front())) continue;
 

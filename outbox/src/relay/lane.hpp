@@ -80,10 +80,14 @@ class Lane {
   bool is_in_trouble() const noexcept { return attempts_ > 0; }
   Steady held_until() const noexcept { return held_until_; }
 
-  /// Runs a store call; what it throws holds the lane for a moment. False if it threw. That a newer
-  /// Stela migrated the database doesn't pass: SchemaMismatch ends the worker.
+  /// Runs a call that writes to the store; what it throws holds the lane, longer each time. False
+  /// if it threw. That a newer Stela migrated the database doesn't pass: SchemaMismatch ends the
+  /// worker.
   template <class Call>
   bool guarded(Call&& call);
+  /// The same for a call that only reads: its success doesn't say that the store can be written to.
+  template <class Call>
+  bool guarded_read(Call&& call);
 
   Core& core_;
 
@@ -103,9 +107,15 @@ class Lane {
 
 template <class Call>
 bool Lane::guarded(Call&& call) {
+  if (!guarded_read(call)) return false;
+  store_failures_ = 0;
+  return true;
+}
+
+template <class Call>
+bool Lane::guarded_read(Call&& call) {
   try {
     call();
-    store_failures_ = 0;
     return true;
   } catch (const SchemaMismatch&) {
     throw;

@@ -72,7 +72,7 @@ bool OpenLane::fetch(int budget) {
                                                static_cast<int>(most - entries_.size())}),
                          .bytes = core_.room_for(bytes_)};
   std::shared_ptr<const PendingBatch> batch;
-  if (!guarded([&] { batch = core_.store.next(partition(), cursor_, limit); })) return false;
+  if (!guarded_read([&] { batch = core_.store.next(partition(), cursor_, limit); })) return false;
   if (batch->messages.empty()) return false;
 
   std::list<Entry> fetched;

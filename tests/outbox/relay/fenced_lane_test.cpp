@@ -152,6 +152,21 @@ TEST(FencedLane, MarksAgainWhenTheStoreWasBusy) {
   EXPECT_EQ(bench.journal.read(), "mark 1");
 }
 
+TEST(FencedLane, WritesEverMoreRarelyToAStoreThatIsFull) {
+  Bench bench;
+  bench.begin_with({1});
+  bench.let_wait({2});
+  bench.store.is_full = true;
+
+  for (int step = 0; step < 80; ++step) {
+    bench.clock.advance(50ms);
+    bench.run();
+  }
+
+  EXPECT_GE(bench.store.refused, 2);
+  EXPECT_LE(bench.store.refused, 8) << "50 ms, 100 ms … 2 s apart";
+}
+
 // --- failures of a message
 
 TEST(FencedLane, WaitsForTheOtherAnswersBeforeItReadsBack) {

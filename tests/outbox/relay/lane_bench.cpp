@@ -110,6 +110,10 @@ std::vector<EventId> ScriptedStore::ids_of(std::span<const GlobalSequence> seque
 }
 
 bool ScriptedStore::change(const relay::Lease& lease) {
+  if (is_full) {
+    ++refused;
+    throw StoreFull{"the disk is full"};
+  }
   if (std::exchange(is_busy, false)) throw StoreBusy{"the store is busy"};
   epochs.push_back(lease.epoch);
   return !is_taken_over;

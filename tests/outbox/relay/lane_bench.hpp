@@ -51,6 +51,9 @@ class ScriptedStore final : public relay::Store {
   bool is_taken_over = false;
   /// The next change fails.
   bool is_busy = false;
+  /// Every change fails, and each is counted.
+  bool is_full = false;
+  int refused = 0;
   /// The epochs under which the partition was changed.
   std::vector<std::int64_t> epochs;
   relay::Trouble last_trouble;
