@@ -1,11 +1,19 @@
-# stela_embed_sql(target namespace directory): every *.sql below `directory` becomes a constant of a
-# generated header, so that SQL is written as SQL and found by its file's name.
-#   queries/<verb>.sql         -> stela::<namespace>::sql::<verb>
-#   migrations/NNNN_<what>.sql -> one entry of stela::<namespace>::sql::migrations, in order
+# The SQL of a module, written as SQL.
+#
+# stela_embed_sql(target namespace directory [AFTER directory...])
+#   <directory>/*.sql                 -> a type for each named statement, in the generated header
+#                                        "<namespace>_sql/<file>.hpp", stela::<namespace>::sql; each is
+#                                        compiled against the tables of the modules AFTER which this one
+#                                        comes, and its own
+#   <directory>/sqlite/migrations/    -> one entry of stela::<namespace>::sql::migrations each, in order,
+#     NNNN_<what>.sql                    in "<namespace>_sql.hpp"
+#   <directory>/sqlite/queries/*.sql  -> a constant each, in the same
 function(stela_embed_sql target namespace directory)
-  file(GLOB queries CONFIGURE_DEPENDS "${directory}/queries/*.sql")
-  file(GLOB migrations CONFIGURE_DEPENDS "${directory}/migrations/*.sql")
-  set(header "${CMAKE_CURRENT_BINARY_DIR}/sql/${namespace}_sql.hpp")
+  cmake_parse_arguments(arg "" "" "AFTER" ${ARGN})
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
+  file(GLOB queries CONFIGURE_DEPENDS "${directory}/sqlite/queries/*.sql")
+  file(GLOB migrations CONFIGURE_DEPENDS "${directory}/sqlite/migrations/*.sql")
+  set(header "${output}/${namespace}_sql.hpp")
   add_custom_command(OUTPUT "${header}"
     COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${header}" "-DNAMESPACE=${namespace}"
             "-DQUERIES=${queries}" "-DMIGRATIONS=${migrations}"
@@ -13,5 +21,23 @@ function(stela_embed_sql target namespace directory)
     DEPENDS ${queries} ${migrations} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
     COMMENT "Embedding the SQL of ${namespace}" VERBATIM)
   target_sources(${target} PRIVATE "${header}")
-  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/sql")
+
+  file(GLOB statements CONFIGURE_DEPENDS "${directory}/*.sql")
+  set(schema)
+  set(schema_files)
+  foreach(module IN LISTS arg_AFTER ITEMS "${directory}")
+    list(APPEND schema --schema "${module}/sqlite/migrations")
+    file(GLOB files CONFIGURE_DEPENDS "${module}/sqlite/migrations/*.sql")
+    list(APPEND schema_files ${files})
+  endforeach()
+  foreach(file IN LISTS statements)
+    cmake_path(GET file STEM subject)
+    set(header "${output}/${namespace}_sql/${subject}.hpp")
+    add_custom_command(OUTPUT "${header}"
+      COMMAND stela_sql_compiler ${namespace} "${output}/${namespace}_sql" ${schema} "${file}"
+      DEPENDS stela_sql_compiler "${file}" ${schema_files}
+      COMMENT "Compiling ${subject}.sql of ${namespace}" VERBATIM)
+    target_sources(${target} PRIVATE "${header}")
+  endforeach()
+  target_include_directories(${target} PRIVATE "${output}")
 endfunction()

@@ -57,7 +57,7 @@ folders=(framework eventstore outbox projections tool samples)
   function check_own(header,   folder, beside) {
     folder = folder_of(file); beside = file; sub(/[^\/]*$/, "", beside)
     if (file ~ /\/include\//) complain("a public header includes \"" header "\", which is not installed")
-    if (header ~ /_sql\.hpp$/ || (beside header) in exists || (folder "/src/" header) in exists) return
+    if (header ~ /_sql(\.hpp$|\/)/ || (beside header) in exists || (folder "/src/" header) in exists) return
     if (folder in shares && ("eventstore/src/" header) in exists) return
     complain("\"" header "\" is not a header of " folder)
   }

@@ -1,5 +1,6 @@
 #include "schema/modules.hpp"
 
+#include "statement_file.hpp"
 #include "support/histories.hpp"
 
 #include <algorithm>
@@ -14,9 +15,10 @@ const std::vector<std::string> modules{"eventstore", "outbox", "outbox/nats", "p
 
 std::vector<std::filesystem::path> sql_files(const std::string& module, const char* folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator{source / module / "sql" / "sqlite" / folder}) {
-    files.push_back(entry.path());
+  const std::filesystem::path where = source / module / "sql" / folder;
+  if (!exists(where)) return files;
+  for (const auto& entry : std::filesystem::directory_iterator{where}) {
+    if (entry.path().extension() == ".sql") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -32,8 +34,13 @@ std::string text_of(const std::filesystem::path& file) {
 std::vector<SqlFile> all_queries() {
   std::vector<SqlFile> all;
   for (const std::string& module : modules) {
-    for (const auto& file : sql_files(module, "queries")) {
+    for (const auto& file : sql_files(module, "sqlite/queries")) {
       all.push_back({module + '/' + file.stem().string(), text_of(file)});
+    }
+    for (const auto& file : sql_files(module, "")) {
+      for (const compiler::Statement& statement : compiler::parse(text_of(file)).statements) {
+        all.push_back({module + '/' + statement.name, statement.text});
+      }
     }
   }
   return all;
@@ -44,7 +51,7 @@ RawSqlite make_all_tables(const std::string& path) {
   RawSqlite database{path};
   for (const std::string& module : modules) {
     if (module == "eventstore") continue;
-    for (const auto& file : sql_files(module, "migrations")) database.run(text_of(file));
+    for (const auto& file : sql_files(module, "sqlite/migrations")) database.run(text_of(file));
   }
   return database;
 }

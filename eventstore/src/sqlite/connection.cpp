@@ -172,7 +172,7 @@ void Connection::refuse_changed() const {
                     "' while it was read without a log; open it again"};
 }
 
-Query Connection::query(std::string_view sql) {
+sqlite3_stmt* Connection::prepared(std::string_view sql) {
   owner_.check();
   check_immutable();
   auto [kept, is_new] = statements_.try_emplace(sql.data());
@@ -184,7 +184,7 @@ Query Connection::query(std::string_view sql) {
       throw;
     }
   }
-  return Query{handle(), kept->second.get()};
+  return kept->second.get();
 }
 
 void Connection::execute(const std::string& sql) {

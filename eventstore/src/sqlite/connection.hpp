@@ -6,6 +6,7 @@
 #include "sqlite/owner.hpp"
 
 #include <stela/eventstore/export.hpp>
+#include <stela/framework/clock.hpp>
 
 #include <sqlite3.h>
 
@@ -27,6 +28,12 @@ class STELA_EVENTSTORE_EXPORT Query {
  public:
   Query(sqlite3* database, sqlite3_stmt* statement) noexcept
       : database_{database}, statement_{statement} {}
+  /// A run of `statement`, one of those that the .sql files name, with its parameters bound.
+  template <class Named>
+  Query(sqlite3* database, sqlite3_stmt* prepared, const Named& statement)
+      : Query{database, prepared} {
+    statement.bind(*this);
+  }
   ~Query() { sqlite3_reset(statement_); }
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
@@ -35,6 +42,10 @@ class STELA_EVENTSTORE_EXPORT Query {
   Query& bind(int parameter, std::string_view text);
   Query& bind(int parameter, std::nullptr_t);
   Query& bind_blob(int parameter, std::string_view bytes);
+  Query& bind_bool(int parameter, bool value) { return bind(parameter, std::int64_t{value}); }
+  Query& bind_time(int parameter, Timestamp time) {
+    return bind(parameter, std::int64_t{time.time_since_epoch().count()});
+  }
   /// NULL if it is empty.
   Query& bind_optional(int parameter, std::string_view text);
 
@@ -45,6 +56,10 @@ class STELA_EVENTSTORE_EXPORT Query {
 
   std::int64_t integer(int column) const noexcept {
     return sqlite3_column_int64(statement_, column);
+  }
+  bool boolean(int column) const noexcept { return integer(column) != 0; }
+  Timestamp time(int column) const noexcept {
+    return Timestamp{std::chrono::microseconds{integer(column)}};
   }
   /// Empty for NULL. std::bad_alloc if SQLite has no memory to hand it out.
   std::string_view text(int column) const;
@@ -84,9 +99,22 @@ class STELA_EVENTSTORE_EXPORT Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
+  /// Runs one of the statements that the .sql files name, prepared once per connection, to its end.
+  /// How many rows it changed, if it is one that changes rows.
+  template <class Named>
+  std::int64_t run(const Named& statement) {
+    Query{handle(), prepared(Named::sql), statement}.run();
+    return sqlite3_changes(handle());
+  }
+  /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
+  template <class Named>
+  typename Named::Row rows(const Named& statement) {
+    return typename Named::Row{handle(), prepared(Named::sql), statement};
+  }
+
   /// A run of `sql`, prepared once per connection. `sql` must be a constant of the program: its
   /// address stands for it.
-  Query query(std::string_view sql);
+  Query query(std::string_view sql) { return Query{handle(), prepared(sql)}; }
 
   /// Runs statements that aren't worth keeping.
   void execute(const std::string& sql);
@@ -137,6 +165,8 @@ class STELA_EVENTSTORE_EXPORT Connection {
   };
 
   Statement prepare(std::string_view sql, unsigned flags);
+  /// The statement that is kept for the constant `sql`.
+  sqlite3_stmt* prepared(std::string_view sql);
   Trace trace() const noexcept;
   [[noreturn]] void refuse_changed() const;
   const OwningProcess owner_;

@@ -1,6 +1,6 @@
 #include "sqlite/builds.hpp"
 
-#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -10,7 +10,6 @@
 namespace stela::projections {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -26,39 +25,37 @@ Enum parse(const std::array<Enum, size>& all, std::string_view text) {
                        "', which this Stela doesn't know"};
 }
 
-Timestamp time_of(Query& row, int column) {
-  return Timestamp{std::chrono::microseconds{row.integer(column)}};
+Build read_build(const sql::builds::Row& row) {
+  return {.name = std::string{row.name()},
+          .number = row.build(),
+          .version = static_cast<int>(row.version()),
+          .kind = parse(kinds, row.kind()),
+          .state = parse(states, row.state()),
+          .position = row.position(),
+          .epoch = row.epoch(),
+          .owner = std::string{row.owner()},
+          .lease_until = row.lease_until(),
+          .attempts = static_cast<int>(row.attempts()),
+          .next_attempt_at = row.next_attempt_at(),
+          .failing = row.failing(),
+          .error = std::string{row.error()},
+          .halted = row.halted(),
+          .filter = std::string{row.filter()},
+          .upto = row.upto(),
+          .target = row.target(),
+          .definitions = row.definitions(),
+          .began_at = row.began_at(),
+          .changed_at = row.changed_at()};
 }
 
-std::int64_t micros(Timestamp time) {
-  return time.time_since_epoch().count();
-}
-
-Build read_build(Query& row) {
-  return {.name = std::string{row.text(0)},
-          .number = row.integer(1),
-          .version = static_cast<int>(row.integer(2)),
-          .kind = parse(kinds, row.text(3)),
-          .state = parse(states, row.text(4)),
-          .position = row.integer(5),
-          .epoch = row.integer(6),
-          .owner = std::string{row.text(7)},
-          .lease_until = time_of(row, 8),
-          .attempts = static_cast<int>(row.integer(9)),
-          .next_attempt_at = time_of(row, 10),
-          .failing = row.integer(11),
-          .error = std::string{row.text(12)},
-          .halted = row.integer(13) != 0,
-          .filter = std::string{row.text(17)},
-          .upto = row.integer(18),
-          .target = row.integer(19),
-          .definitions = row.integer(14),
-          .began_at = time_of(row, 15),
-          .changed_at = time_of(row, 16)};
-}
-
-bool changed_a_row(Connection& connection) {
-  return sqlite3_changes(connection.handle()) == 1;
+/// The build as who acquired it has it.
+template <class Row>
+void take_over(Build& build, Row& row, const Lease& lease) {
+  build.epoch = row.epoch();
+  build.position = row.position();
+  build.owner = lease.owner;
+  build.lease_until = lease.until();
+  row.run();
 }
 
 }  // namespace
@@ -98,8 +95,8 @@ std::string Build::describe() const {
 
 std::vector<Build> read_builds(Connection& connection) {
   std::vector<Build> all;
-  Query query = connection.query(sql::builds);
-  while (query.step()) all.push_back(read_build(query));
+  auto rows = connection.rows(sql::builds{});
+  while (rows.step()) all.push_back(read_build(rows));
   return all;
 }
 
@@ -118,33 +115,27 @@ const Build* find(const std::vector<Build>& builds, std::string_view name, State
 
 void insert(Connection& connection, Build& build, Timestamp now) {
   {
-    Query next = connection.query(sql::next_build);
-    next.bind(1, build.name).step();
-    build.number = next.integer(0);
+    auto next = connection.rows(sql::next_build{.name = build.name});
+    next.step();
+    build.number = next.last();
     next.run();
   }
   build.began_at = build.changed_at = now;
-  connection.query(sql::insert_build)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, std::int64_t{build.version})
-      .bind(4, to_string(build.kind))
-      .bind(5, to_string(build.state))
-      .bind(6, build.position)
-      .bind(7, micros(now))
-      .bind(8, build.filter)
-      .bind(9, build.upto)
-      .bind(10, build.target)
-      .run();
+  connection.run(sql::insert_build{.name = build.name,
+                                   .build = build.number,
+                                   .version = build.version,
+                                   .kind = to_string(build.kind),
+                                   .state = to_string(build.state),
+                                   .position = build.position,
+                                   .now = now,
+                                   .filter = build.filter,
+                                   .upto = build.upto,
+                                   .target = build.target});
 }
 
 void set_state(Connection& connection, const Build& build, State state, Timestamp now) {
-  connection.query(sql::set_state)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, to_string(state))
-      .bind(4, micros(now))
-      .run();
+  connection.run(sql::set_state{
+      .name = build.name, .build = build.number, .state = to_string(state), .now = now});
 }
 
 bool is_free(const Build& build, const Lease& lease) noexcept {
@@ -153,64 +144,41 @@ bool is_free(const Build& build, const Lease& lease) noexcept {
 }
 
 bool acquire(Connection& connection, Build& build, const Lease& lease) {
-  Query query = connection.query(sql::acquire);
-  query.bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, lease.owner)
-      .bind(4, micros(lease.now))
-      .bind(5, micros(lease.now + 2 * lease.ttl))
-      .bind(6, micros(lease.until()));
-  if (!query.step()) return false;
-  build.epoch = query.integer(0);
-  build.position = query.integer(1);
-  build.owner = lease.owner;
-  build.lease_until = lease.until();
-  query.run();
+  auto row = connection.rows(sql::acquire{.name = build.name,
+                                          .build = build.number,
+                                          .owner = lease.owner,
+                                          .now = lease.now,
+                                          .absurd = lease.now + 2 * lease.ttl,
+                                          .until = lease.until()});
+  if (!row.step()) return false;
+  take_over(build, row, lease);
   return true;
 }
 
 void seize(Connection& connection, Build& build, const Lease& lease) {
-  Query query = connection.query(sql::seize);
-  query.bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, lease.owner)
-      .bind(4, micros(lease.until()))
-      .step();
-  build.epoch = query.integer(0);
-  build.position = query.integer(1);
-  build.owner = lease.owner;
-  build.lease_until = lease.until();
-  query.run();
+  auto row = connection.rows(sql::seize{
+      .name = build.name, .build = build.number, .owner = lease.owner, .until = lease.until()});
+  row.step();
+  take_over(build, row, lease);
 }
 
 void renew(Connection& connection, const Build& build, const Lease& lease) {
-  connection.query(sql::renew)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, build.epoch)
-      .bind(4, micros(lease.until()))
-      .run();
+  connection.run(sql::renew{
+      .name = build.name, .build = build.number, .epoch = build.epoch, .until = lease.until()});
 }
 
 void release(Connection& connection, const Build& build) {
-  connection.query(sql::release)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, build.epoch)
-      .run();
+  connection.run(sql::release{.name = build.name, .build = build.number, .epoch = build.epoch});
 }
 
 bool advance(Connection& connection, const Build& build, std::int64_t position,
              Timestamp lease_until) {
-  connection.query(sql::advance)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, build.position)
-      .bind(4, build.epoch)
-      .bind(5, position)
-      .bind(6, micros(lease_until))
-      .run();
-  return changed_a_row(connection);
+  return connection.run(sql::advance{.name = build.name,
+                                     .build = build.number,
+                                     .from_position = build.position,
+                                     .epoch = build.epoch,
+                                     .to_position = position,
+                                     .until = lease_until}) == 1;
 }
 
 }  // namespace stela::projections

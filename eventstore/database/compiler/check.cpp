@@ -1,0 +1,88 @@
+#include "check.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace stela::compiler {
+namespace {
+
+struct Finalize {
+  void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
+};
+using Prepared = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+[[noreturn]] void fail(const Statement& statement, const std::string& what) {
+  throw Malformed{statement.line, "'" + statement.name + "': " + what};
+}
+
+bool fits(Type type, std::string_view declared) {
+  if (declared == "TEXT") return type == Type::text;
+  if (declared == "BLOB") return type == Type::blob;
+  if (declared == "INTEGER") return type != Type::text && type != Type::blob;
+  return true;
+}
+
+void check_columns(const Statement& statement, sqlite3_stmt* prepared) {
+  const auto actual = static_cast<std::size_t>(sqlite3_column_count(prepared));
+  if (actual != statement.columns.size()) {
+    fail(statement, "gives " + std::to_string(actual) + " columns, and declares " +
+                        std::to_string(statement.columns.size()));
+  }
+  for (std::size_t at = 0; at < actual; ++at) {
+    const Value& column = statement.columns[at];
+    const std::string name = sqlite3_column_name(prepared, static_cast<int>(at));
+    if (name != column.name) {
+      fail(statement, "column " + std::to_string(at + 1) + " is '" + name +
+                          "', and is declared as '" + column.name + "'; name it with AS");
+    }
+    const char* const declared = sqlite3_column_decltype(prepared, static_cast<int>(at));
+    if (declared != nullptr && !fits(column.type, declared)) {
+      fail(statement, "column '" + name + "' is " + declared + " in its table");
+    }
+  }
+}
+
+std::vector<int> number(const Statement& statement, sqlite3_stmt* prepared) {
+  std::vector<int> numbers;
+  for (const Value& parameter : statement.parameters) {
+    numbers.push_back(sqlite3_bind_parameter_index(prepared, (':' + parameter.name).c_str()));
+    if (numbers.back() == 0)
+      fail(statement, "doesn't use '" + parameter.name + "', which it takes");
+  }
+  const int count = sqlite3_bind_parameter_count(prepared);
+  for (int each = 1; each <= count; ++each) {
+    if (std::find(numbers.begin(), numbers.end(), each) != numbers.end()) continue;
+    const char* const name = sqlite3_bind_parameter_name(prepared, each);
+    fail(statement, std::string{"doesn't say that it takes "} + (name != nullptr ? name : "a '?'"));
+  }
+  return numbers;
+}
+
+}  // namespace
+
+Schema::Schema() {
+  sqlite3* database = nullptr;
+  const int code = sqlite3_open(":memory:", &database);
+  database_.reset(database);
+  if (code != SQLITE_OK) throw std::runtime_error{"no database in memory"};
+}
+
+void Schema::migrate(const std::string& text) {
+  if (sqlite3_exec(database_.get(), text.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK) {
+    throw std::runtime_error{sqlite3_errmsg(database_.get())};
+  }
+}
+
+void Schema::check(Statement& statement) const {
+  sqlite3_stmt* raw = nullptr;
+  const char* rest = nullptr;
+  const int code = sqlite3_prepare_v2(database_.get(), statement.text.c_str(),
+                                      static_cast<int>(statement.text.size()), &raw, &rest);
+  const Prepared prepared{raw};
+  if (code != SQLITE_OK) fail(statement, sqlite3_errmsg(database_.get()));
+  if (rest != nullptr && *rest != '\0') fail(statement, "there is more than one statement");
+  check_columns(statement, prepared.get());
+  statement.numbers = number(statement, prepared.get());
+}
+
+}  // namespace stela::compiler

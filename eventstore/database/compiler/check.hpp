@@ -1,0 +1,33 @@
+// Whether a statement is what its declaration says, in SQLite's eyes.
+#pragma once
+
+#include "statement_file.hpp"
+
+#include <sqlite3.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stela::compiler {
+
+/// A database in memory with the tables that the statements are about.
+class Schema {
+ public:
+  Schema();
+
+  /// Runs a migration; std::runtime_error with SQLite's words.
+  void migrate(const std::string& text);
+
+  /// Malformed unless `statement` is one statement that SQLite can prepare, with just the
+  /// parameters and columns that it declares, of types that fit. Numbers its parameters.
+  void check(Statement& statement) const;
+
+ private:
+  struct Close {
+    void operator()(sqlite3* database) const noexcept { sqlite3_close(database); }
+  };
+  std::unique_ptr<sqlite3, Close> database_;
+};
+
+}  // namespace stela::compiler

@@ -1,0 +1,148 @@
+#include "statement_file.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace stela::compiler {
+namespace {
+
+std::string trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t\n");
+  if (begin == std::string_view::npos) return {};
+  return std::string{text.substr(begin, text.find_last_not_of(" \t\n;") + 1 - begin)};
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::islower(static_cast<unsigned char>(text.front())) != 0 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) {
+           return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_';
+         });
+}
+
+/// One `-- name:` or `-- row:`, and what follows until the next.
+class Block {
+ public:
+  Block(bool is_row, std::string name, int line)
+      : is_row_{is_row}, name_{std::move(name)}, line_{line} {}
+
+  void add(std::string_view line) {
+    if (line.substr(0, 2) != "--" || !trimmed(text_).empty()) {
+      text_ += std::string{line} + '\n';
+      return;
+    }
+    line.remove_prefix(2);
+    if (take(line, " takes:", takes_) || take(line, " gives:", gives_)) return;
+    if (list_ != nullptr && line.substr(0, 3) == "   ") {
+      *list_ += line;
+      return;
+    }
+    list_ = nullptr;
+    comment_ += trimmed(line) + '\n';
+  }
+
+  void finish(StatementFile& file) const {
+    if (!is_name(name_)) fail('\'' + name_ + "' isn't a name: lower-case letters, digits and _");
+    if (is_row_) {
+      if (!trimmed(text_).empty() || takes_) fail("a row has no statement, it only gives columns");
+      file.rows.push_back({name_, values(gives_.value_or(""))});
+      return;
+    }
+    Statement statement{.name = name_,
+                        .comment = trimmed(comment_),
+                        .text = trimmed(text_),
+                        .parameters = values(takes_.value_or("")),
+                        .numbers = {},
+                        .columns = {},
+                        .row = {},
+                        .line = line_};
+    if (statement.text.empty()) fail("'" + name_ + "' has no statement");
+    give(statement, file.rows);
+    file.statements.push_back(std::move(statement));
+  }
+
+ private:
+  bool take(std::string_view line, std::string_view word, std::optional<std::string>& list) {
+    if (line.substr(0, word.size()) != word) return false;
+    list = line.substr(word.size());
+    list_ = &*list;
+    return true;
+  }
+
+  void give(Statement& statement, const std::vector<Row>& rows) const {
+    const std::string list = trimmed(gives_.value_or(""));
+    if (!is_name(list)) {
+      statement.columns = values(list);
+      return;
+    }
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.name == list; });
+    if (row == rows.end()) fail("no row '" + list + "' before it");
+    statement.row = list;
+    statement.columns = row->columns;
+  }
+
+  std::vector<Value> values(std::string_view list) const {
+    std::vector<Value> all;
+    while (!trimmed(list).empty()) {
+      const auto comma = std::min(list.find(','), list.size());
+      all.push_back(value(trimmed(list.substr(0, comma))));
+      list.remove_prefix(std::min(comma + 1, list.size()));
+    }
+    return all;
+  }
+
+  Value value(const std::string& text) const {
+    const auto space = std::min(text.find(' '), text.size());
+    const std::string name = text.substr(0, space);
+    std::string type = trimmed(text.substr(space));
+    if (!is_name(name)) fail('\'' + text + "' isn't a name and a type");
+    const bool is_optional = !type.empty() && type.back() == '?';
+    if (is_optional) type.pop_back();
+    if (type == "int") return {name, Type::integer, is_optional};
+    if (type == "bool") return {name, Type::boolean, is_optional};
+    if (type == "time") return {name, Type::time, is_optional};
+    if (type == "text") return {name, Type::text, is_optional};
+    if (type == "blob") return {name, Type::blob, is_optional};
+    fail("the type of '" + text + "' isn't int, bool, time, text or blob");
+  }
+
+  [[noreturn]] void fail(const std::string& what) const { throw Malformed{line_, what}; }
+
+  bool is_row_;
+  std::string name_;
+  int line_;
+  std::string comment_;
+  std::string text_;
+  std::optional<std::string> takes_;
+  std::optional<std::string> gives_;
+  /// The one that goes on in the next line.
+  std::string* list_ = nullptr;
+};
+
+}  // namespace
+
+StatementFile parse(std::string_view text) {
+  constexpr std::string_view name = "-- name:";
+  constexpr std::string_view row = "-- row:";
+  StatementFile file;
+  std::optional<Block> block;
+  for (int number = 1; !text.empty(); ++number) {
+    const auto end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const bool is_row = line.substr(0, row.size()) == row;
+    if (is_row || line.substr(0, name.size()) == name) {
+      if (block) block->finish(file);
+      block.emplace(is_row, trimmed(line.substr(is_row ? row.size() : name.size())), number);
+    } else if (block) {
+      block->add(line);
+    } else if (!line.empty() && line.substr(0, 2) != "--") {
+      throw Malformed{number, "a statement without '-- name:'"};
+    }
+  }
+  if (block) block->finish(file);
+  return file;
+}
+
+}  // namespace stela::compiler

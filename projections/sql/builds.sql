@@ -1,0 +1,62 @@
+-- Builds of projectors, and positions of reactions: the table projections.
+
+-- name: builds
+-- gives: name text, build int, version int, kind text, state text, position int, epoch int, owner text,
+--        lease_until time, attempts int, next_attempt_at time, failing int, error text, halted bool,
+--        definitions int, began_at time, changed_at time, filter text, upto int, target int
+SELECT name, build, version, kind, state, position, epoch, owner, lease_until, attempts,
+       next_attempt_at, failing, error, halted, definitions, began_at, changed_at, filter, upto, target
+FROM projections ORDER BY name, build;
+
+-- name: next_build
+-- takes: name text
+-- gives: last int
+INSERT INTO projection_builds (name, last) VALUES (:name, 1)
+ON CONFLICT (name) DO UPDATE SET last = last + 1
+RETURNING last;
+
+-- name: insert_build
+-- takes: name text, build int, version int, kind text, state text, position int, now time, filter text,
+--        upto int, target int
+INSERT INTO projections
+  (name, build, version, kind, state, position, began_at, changed_at, filter, upto, target)
+VALUES (:name, :build, :version, :kind, :state, :position, :now, :now, :filter, :upto, :target);
+
+-- name: set_state
+-- takes: name text, build int, state text, now time
+UPDATE projections SET state = :state, changed_at = :now WHERE name = :name AND build = :build;
+
+-- name: acquire
+-- Free, expired, or held until absurdly late by a clock that was wrong.
+-- takes: name text, build int, owner text, now time, absurd time, until time
+-- gives: epoch int, position int
+UPDATE projections SET owner = :owner, epoch = epoch + 1, lease_until = :until
+WHERE name = :name AND build = :build AND state <> 'retired'
+  AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd)
+RETURNING epoch, position;
+
+-- name: seize
+-- Whoever has it: it finds out by the epoch.
+-- takes: name text, build int, owner text, until time
+-- gives: epoch int, position int
+UPDATE projections SET owner = :owner, epoch = epoch + 1, lease_until = :until
+WHERE name = :name AND build = :build
+RETURNING epoch, position;
+
+-- name: renew
+-- takes: name text, build int, epoch int, until time
+UPDATE projections SET lease_until = :until
+WHERE name = :name AND build = :build AND epoch = :epoch;
+
+-- name: release
+-- takes: name text, build int, epoch int
+UPDATE projections SET owner = NULL, lease_until = 0
+WHERE name = :name AND build = :build AND epoch = :epoch;
+
+-- name: advance
+-- takes: name text, build int, from_position int, epoch int, to_position int, until time
+UPDATE projections
+SET position = :to_position, lease_until = :until, attempts = 0, next_attempt_at = 0, failing = 0,
+    error = ''
+WHERE name = :name AND build = :build AND position = :from_position AND epoch = :epoch
+  AND halted = 0 AND state <> 'retired';

@@ -1,0 +1,114 @@
+// What the compiler of named statements takes, refuses and makes.
+#include "statement_file.hpp"
+#include "check.hpp"
+#include "header.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stela::compiler {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+/// The statements of `text`, about a table of shelves.
+StatementFile compile(const std::string& text) {
+  Schema schema;
+  schema.migrate("CREATE TABLE shelves (shelf INTEGER PRIMARY KEY, label TEXT, cover BLOB)");
+  StatementFile file = parse(text);
+  for (Statement& statement : file.statements) schema.check(statement);
+  return file;
+}
+
+std::string problem_of(const std::string& text) {
+  try {
+    compile(text);
+    return "none";
+  } catch (const Malformed& e) {
+    return "line " + std::to_string(e.line) + ": " + e.what();
+  }
+}
+
+TEST(StatementFile, GivesEachStatementItsParametersAndColumns) {
+  const StatementFile file = compile(R"(-- Shelves.
+
+-- name: find
+-- By its label.
+-- takes: label text,
+--        least int
+-- gives: shelf int, cover blob?
+SELECT shelf, cover FROM shelves WHERE shelf >= :least AND label = :label;
+
+-- name: clear
+DELETE FROM shelves;
+)");
+
+  ASSERT_EQ(file.statements.size(), 2U);
+  const Statement& find = file.statements[0];
+  EXPECT_EQ(find.comment, "By its label.");
+  EXPECT_EQ(find.text, "SELECT shelf, cover FROM shelves WHERE shelf >= :least AND label = :label");
+  EXPECT_EQ(find.parameters[0].name, "label");
+  EXPECT_THAT(find.numbers, ElementsAre(2, 1));
+  EXPECT_EQ(find.columns[1].type, Type::blob);
+  EXPECT_TRUE(find.columns[1].is_optional);
+  EXPECT_EQ(file.statements[1].text, "DELETE FROM shelves");
+}
+
+TEST(StatementFile, MakesATypeWithFieldsAndAccessors) {
+  const StatementFile file = compile(R"(-- row: shelf
+-- gives: shelf int, label text?
+
+-- name: find
+-- takes: after int, label text?
+-- gives: shelf
+SELECT shelf, label FROM shelves WHERE shelf > :after AND label IS :label;
+)");
+
+  EXPECT_THAT(
+      header_of(file, "library", "shelves.sql"),
+      AllOf(HasSubstr("class shelf_row"), HasSubstr("std::int64_t shelf() const"),
+            HasSubstr("std::optional<std::string_view> label() const"),
+            HasSubstr("struct find {\n  std::int64_t after;"), HasSubstr("query.bind(1, after);"),
+            HasSubstr("label ? query.bind(2, *label) : query.bind(2, nullptr);"),
+            HasSubstr("using Row = shelf_row;")));
+}
+
+TEST(StatementFile, RefusesWhatItsTablesDontHave) {
+  EXPECT_EQ(problem_of("-- name: find\n-- gives: colour text\nSELECT colour FROM shelves"),
+            "line 1: 'find': no such column: colour");
+  EXPECT_EQ(problem_of("-- name: find\n-- gives: label int\nSELECT label FROM shelves"),
+            "line 1: 'find': column 'label' is TEXT in its table");
+}
+
+TEST(StatementFile, RefusesWhatIsDeclaredOtherwise) {
+  EXPECT_EQ(problem_of("-- name: find\n-- gives: shelf int\nSELECT label FROM shelves"),
+            "line 1: 'find': column 1 is 'label', and is declared as 'shelf'; name it with AS");
+  EXPECT_EQ(problem_of("-- name: find\nSELECT label FROM shelves"),
+            "line 1: 'find': gives 1 columns, and declares 0");
+  EXPECT_EQ(problem_of("-- name: drop\nDELETE FROM shelves WHERE shelf = :shelf"),
+            "line 1: 'drop': doesn't say that it takes :shelf");
+  EXPECT_EQ(problem_of("-- name: drop\nDELETE FROM shelves WHERE shelf = ?"),
+            "line 1: 'drop': doesn't say that it takes a '?'");
+  EXPECT_EQ(problem_of("-- name: drop\n-- takes: shelf int\nDELETE FROM shelves"),
+            "line 1: 'drop': doesn't use 'shelf', which it takes");
+}
+
+TEST(StatementFile, RefusesWhatIsntOneStatementByAName) {
+  EXPECT_EQ(problem_of("DELETE FROM shelves"), "line 1: a statement without '-- name:'");
+  EXPECT_EQ(problem_of("-- name: Drop\nDELETE FROM shelves"),
+            "line 1: 'Drop' isn't a name: lower-case letters, digits and _");
+  EXPECT_EQ(problem_of("\n-- name: drop\n"), "line 2: 'drop' has no statement");
+  EXPECT_EQ(problem_of("-- name: drop\nDELETE FROM shelves; DELETE FROM shelves"),
+            "line 1: 'drop': there is more than one statement");
+  EXPECT_EQ(problem_of("-- name: find\n-- takes: shelf number\nDELETE FROM shelves"),
+            "line 1: the type of 'shelf number' isn't int, bool, time, text or blob");
+  EXPECT_EQ(problem_of("-- name: find\n-- gives: book\nSELECT 1"),
+            "line 1: no row 'book' before it");
+}
+
+}  // namespace
+}  // namespace stela::compiler
