@@ -2,6 +2,7 @@
 
 #include "host.hpp"
 #include "outbox_sql.hpp"
+#include "outbox_sql/inspection.hpp"
 #include "sqlite/comparison.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/operations.hpp"
@@ -46,9 +47,9 @@ std::string who_we_are() {
 void require_outbox(sqlite::Store& store) {
   bool is_there = false;
   store.core().reading().read([&](Connection& connection) {
-    Query tables = connection.query(sql::has_outbox);
+    auto tables = connection.rows(sql::has_outbox{});
     tables.step();
-    is_there = tables.integer(0) != 0 && outbox::find_settings(connection).has_value();
+    is_there = tables.is_there() && outbox::find_settings(connection).has_value();
   });
   if (!is_there) {
     throw UsageError{"this database has no outbox; make one by opening it with a stela::Outbox"};

@@ -1,6 +1,7 @@
 #include "sqlite/operations.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/inspection.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/locator.hpp"
@@ -41,15 +42,16 @@ struct Counts {
 
 std::vector<Counts> wrong_counts(Connection& connection) {
   std::vector<Counts> wrong;
-  Query row = connection.query(sql::inspect_partitions);
+  auto row = connection.rows(sql::inspect_partitions{});
   while (row.step()) {
-    const bool is_right = row.integer(5) == row.integer(6) && row.integer(3) == row.integer(7) &&
-                          row.integer(4) == row.integer(8);
+    const bool is_right = row.pending() == row.actual_pending() &&
+                          row.parked() == row.actual_parked() &&
+                          row.redeliveries() == row.actual_redeliveries();
     if (is_right) continue;
-    wrong.push_back({.partition = row.integer(0),
-                     .too_many = row.integer(5) - row.integer(6),
-                     .parked = row.integer(7),
-                     .redeliveries = row.integer(8)});
+    wrong.push_back({.partition = row.partition(),
+                     .too_many = row.pending() - row.actual_pending(),
+                     .parked = row.actual_parked(),
+                     .redeliveries = row.actual_redeliveries()});
   }
   return wrong;
 }
@@ -59,14 +61,13 @@ std::vector<Counts> wrong_counts(Connection& connection) {
 std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& connection) {
   std::vector<std::pair<std::int64_t, std::int64_t>> purged;
   {
-    Query row = connection.query(sql::inspect_purged);
-    while (row.step()) purged.emplace_back(row.integer(0), row.integer(1));
+    auto row = connection.rows(sql::inspect_purged{});
+    while (row.step()) purged.emplace_back(row.partition(), row.purged());
   }
   if (purged.empty()) return purged;
-  Query sums = connection.query(sql::inspect_sums);
+  auto sums = connection.rows(sql::inspect_sums{});
   sums.step();
-  std::int64_t excess = -sums.integer(0);
-  for (int column = 1; column <= 5; ++column) excess += sums.integer(column);
+  std::int64_t excess = sums.in_a_state() - sums.publishable();
   for (auto& [partition, count] : purged) {
     count = std::clamp<std::int64_t>(excess, 0, count);
     excess -= count;
@@ -274,17 +275,15 @@ std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
   write([&](Connection& connection) {
     wrong = wrong_counts(connection);
     for (const Counts& counts : wrong) {
-      connection.query(sql::mend_counts)
-          .bind(1, counts.partition)
-          .bind(2, counts.too_many)
-          .bind(3, counts.parked)
-          .bind(4, counts.redeliveries)
-          .run();
+      connection.run(sql::mend_counts{.partition = counts.partition,
+                                      .too_many = counts.too_many,
+                                      .parked = counts.parked,
+                                      .redeliveries = counts.redeliveries});
       note(connection, who, "count", PartitionId{static_cast<int>(counts.partition)}.label());
     }
     twice = counted_twice(connection);
     for (const auto& [partition, count] : twice) {
-      connection.query(sql::uncount_discarded).bind(1, partition).bind(2, count).run();
+      connection.run(sql::uncount_discarded{.partition = partition, .count = count});
       note(connection, who, "count", PartitionId{static_cast<int>(partition)}.label());
     }
   });

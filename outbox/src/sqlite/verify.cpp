@@ -1,6 +1,7 @@
 #include <stela/outbox/verify.hpp>
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/inspection.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/inspection.hpp"
@@ -19,7 +20,6 @@ using outbox::Generation;
 using outbox::Placement;
 using sqlite::Connection;
 using sqlite::Inspection;
-using sqlite::Query;
 
 namespace {
 
@@ -49,8 +49,8 @@ class OutboxCheck final : public sqlite::Check {
   void run(Inspection& inspection) override {
     bool is_there = false;
     inspection.read([&](Connection& connection) {
-      Query query = connection.query(sql::has_outbox);
-      is_there = query.step() && query.integer(0) != 0;
+      auto tables = connection.rows(sql::has_outbox{});
+      is_there = tables.step() && tables.is_there();
     });
     if (!is_there) return;
     sqlite::check_schema(inspection, "outbox", sql::migrations);
@@ -91,14 +91,14 @@ class OutboxCheck final : public sqlite::Check {
 
   void check_partitions(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
-      Query last = connection.query(sql::last_event);
+      auto last = connection.rows(sql::last_event{});
       last.step();
-      const std::int64_t last_sequence = last.integer(0);
+      const std::int64_t last_sequence = last.sequence();
       std::int64_t current = 0;
       const Generation generation = outbox::current_generation(connection);
-      Query row = connection.query(sql::inspect_partitions);
+      auto row = connection.rows(sql::inspect_partitions{});
       while (row.step()) {
-        if (generation.has({static_cast<int>(row.integer(0))})) ++current;
+        if (generation.has({static_cast<int>(row.partition())})) ++current;
         check_partition(inspection, row, last_sequence);
       }
       if (current != generation.partition_count) {
@@ -111,24 +111,26 @@ class OutboxCheck final : public sqlite::Check {
     });
   }
 
-  static void check_partition(Inspection& inspection, Query& row, std::int64_t last_sequence) {
-    const std::string where = label(row.integer(0));
-    if (row.integer(1) < 0) inspection.report(where, "its epoch is negative");
-    if (row.integer(2) < 0 || row.integer(2) > last_sequence) {
-      inspection.report(where, "it is published through " + std::to_string(row.integer(2)) +
+  static void check_partition(Inspection& inspection, const sql::inspect_partitions::Row& row,
+                              std::int64_t last_sequence) {
+    const std::string where = label(row.partition());
+    if (row.epoch() < 0) inspection.report(where, "its epoch is negative");
+    if (row.published_through() < 0 || row.published_through() > last_sequence) {
+      inspection.report(where, "it is published through " +
+                                   std::to_string(row.published_through()) +
                                    ", and the last event is " + std::to_string(last_sequence));
     }
-    const auto compare = [&](std::string_view what, int kept, int counted) {
-      if (row.integer(kept) == row.integer(counted)) return;
-      std::string text = "it says that " + std::to_string(row.integer(kept)) + " messages ";
+    const auto compare = [&](std::string_view what, std::int64_t kept, std::int64_t counted) {
+      if (kept == counted) return;
+      std::string text = "it says that " + std::to_string(kept) + " messages ";
       text += what;
-      text += ", and there are " + std::to_string(row.integer(counted));
+      text += ", and there are " + std::to_string(counted);
       inspection.report(where, std::move(text),
                         "run outbox reconcile, which counts anew and enqueues what is missing");
     };
-    compare("wait", 5, 6);
-    compare("are parked", 3, 7);
-    compare("are to be sent again", 4, 8);
+    compare("wait", row.pending(), row.actual_pending());
+    compare("are parked", row.parked(), row.actual_parked());
+    compare("are to be sent again", row.redeliveries(), row.actual_redeliveries());
   }
 
   void check_messages(Inspection& inspection) {
@@ -140,13 +142,13 @@ class OutboxCheck final : public sqlite::Check {
       inspection.read([&](Connection& connection) {
         Placement placement{connection, inspection.store().core().kinds(), partitioner_};
         const bool compares = placement.knows_partitioner();
-        Query row = connection.query(sql::inspect_messages);
-        row.bind(1, partition).bind(2, sequence).bind(3, page_rows);
+        auto row = connection.rows(sql::inspect_messages{
+            .after_partition = partition, .after_sequence = sequence, .most = page_rows});
         std::int64_t rows = 0;
         while (row.step()) {
           ++rows;
-          partition = row.integer(0);
-          sequence = row.integer(1);
+          partition = row.partition();
+          sequence = row.sequence();
           const bool is_sound = check_message(inspection, row);
           if (is_sound && compares) check_place(inspection, connection, placement, row);
         }
@@ -158,42 +160,40 @@ class OutboxCheck final : public sqlite::Check {
   }
 
   /// False if it makes no sense to look for its place.
-  bool check_message(Inspection& inspection, Query& row) const {
-    const std::int64_t sequence = row.integer(1);
+  bool check_message(Inspection& inspection, const sql::inspect_messages::Row& row) const {
     const auto report = [&](std::string what) {
-      inspection.report(message_at(sequence), std::move(what), std::string{remove_advice});
+      inspection.report(message_at(row.sequence()), std::move(what), std::string{remove_advice});
     };
-    if (row.is_null(5)) {
-      report("it waits in " + label(row.integer(0)) + ", which doesn't exist");
+    if (!row.published_through()) {
+      report("it waits in " + label(row.partition()) + ", which doesn't exist");
       return false;
     }
-    if (row.is_null(3)) {
-      report("it waits in " + label(row.integer(0)) + ", and its event doesn't exist");
+    if (!row.event_stream()) {
+      report("it waits in " + label(row.partition()) + ", and its event doesn't exist");
       return false;
     }
-    if (row.integer(2) != row.integer(3)) report("its stream isn't that of its event");
-    if (row.integer(4) != 1) report("its event isn't one that is published");
-    if (is_ordered_ && sequence <= row.integer(5)) {
-      report("it waits, and " + label(row.integer(0)) + " is published through " +
-             std::to_string(row.integer(5)));
+    if (row.stream() != row.event_stream()) report("its stream isn't that of its event");
+    if (row.publishes() != 1) report("its event isn't one that is published");
+    if (is_ordered_ && row.sequence() <= *row.published_through()) {
+      report("it waits, and " + label(row.partition()) + " is published through " +
+             std::to_string(*row.published_through()));
     }
-    if (row.integer(6) != 0) report("it waits and is parked");
-    if (row.integer(7) != 0) report("it waits and is discarded");
-    if (row.integer(8) < 0) report("its number of attempts is negative");
-    return row.integer(2) == row.integer(3);
+    if (row.is_parked()) report("it waits and is parked");
+    if (row.is_discarded()) report("it waits and is discarded");
+    if (row.attempts() < 0) report("its number of attempts is negative");
+    return row.stream() == row.event_stream();
   }
 
   static void check_place(Inspection& inspection, Connection& connection, Placement& placement,
-                          Query& row) {
-    const GlobalSequence sequence{row.integer(1)};
+                          const sql::inspect_messages::Row& row) {
+    const GlobalSequence sequence{row.sequence()};
     const Generation generation = outbox::generation_of(connection, sequence);
     try {
-      const PartitionId place =
-          placement.find(sequence, row.integer(2), generation.partition_count);
-      if (place.number == row.integer(0)) return;
+      const PartitionId place = placement.find(sequence, row.stream(), generation.partition_count);
+      if (place.number == row.partition()) return;
       inspection.report(
           message_at(sequence.value()),
-          "it waits in " + label(row.integer(0)) + ", and belongs into " + label(place.number),
+          "it waits in " + label(row.partition()) + ", and belongs into " + label(place.number),
           std::string{remove_advice});
     } catch (const CorruptEvent&) {
       // The check of the events tells of it.
@@ -202,35 +202,34 @@ class OutboxCheck final : public sqlite::Check {
 
   static void check_set_aside(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
-      Query row = connection.query(sql::inspect_set_aside);
+      auto row = connection.rows(sql::inspect_set_aside{});
       while (row.step()) {
-        const std::string where = message_at(row.integer(1));
-        const std::string state{row.text(0)};
+        const std::string where = message_at(row.sequence());
+        const std::string state{row.state()};
         const auto report = [&](const std::string& what) {
           inspection.report(where, "it is " + state + ", and " + what, std::string{remove_advice});
         };
-        if (row.is_null(4)) {
+        if (!row.event_stream()) {
           report("its event doesn't exist");
           continue;
         }
-        if (row.integer(2) != row.integer(4)) report("its stream isn't that of its event");
-        if (row.integer(5) != 1) report("its event isn't one that is published");
-        if (row.is_null(6)) report(label(row.integer(3)) + " doesn't exist");
-        if (row.integer(7) != 0) report("discarded too");
+        if (row.stream() != row.event_stream()) report("its stream isn't that of its event");
+        if (row.publishes() != 1) report("its event isn't one that is published");
+        if (!row.has_partition()) report(label(row.partition()) + " doesn't exist");
+        if (row.is_discarded_too()) report("discarded too");
       }
     });
   }
 
   static void check_sums(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
-      Query row = connection.query(sql::inspect_sums);
-      row.step();
-      std::int64_t sum = 0;
-      for (int column = 1; column <= 5; ++column) sum += row.integer(column);
-      if (sum == row.integer(0)) return;
+      auto sums = connection.rows(sql::inspect_sums{});
+      sums.step();
+      if (sums.in_a_state() == sums.publishable()) return;
       inspection.report("table outbox_messages",
-                        std::to_string(row.integer(0)) + " events are to be published, and " +
-                            std::to_string(sum) + " wait or are parked, discarded or published",
+                        std::to_string(sums.publishable()) + " events are to be published, and " +
+                            std::to_string(sums.in_a_state()) +
+                            " wait or are parked, discarded or published",
                         std::string{reconcile_advice});
     });
   }

@@ -1,0 +1,93 @@
+-- What verify and reconcile look at: whether the rows agree with the events and with each other.
+
+-- name: has_outbox
+-- gives: is_there bool
+SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'outbox_settings')
+       AS is_there;
+
+-- name: last_event
+-- gives: sequence int
+SELECT coalesce(max(sequence), 0) AS sequence FROM events;
+
+-- name: inspect_partitions
+-- What each partition counts as pending, parked and to be sent again, and how many there are.
+-- gives: partition int, epoch int, published_through int, parked int, redeliveries int, pending int,
+--        actual_pending int, actual_parked int, actual_redeliveries int
+SELECT p.partition, p.epoch, p.published_through, p.parked, p.redeliveries,
+       max(p.last_position,
+           coalesce((SELECT m.position FROM outbox_messages AS m
+                     WHERE m.partition = p.partition ORDER BY m.sequence DESC LIMIT 1), 0))
+         - p.removed AS pending,
+       (SELECT count(*) FROM outbox_messages AS m WHERE m.partition = p.partition)
+         AS actual_pending,
+       (SELECT count(*) FROM outbox_parked AS a WHERE a.partition = p.partition)
+         AS actual_parked,
+       (SELECT count(*) FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
+         AS actual_redeliveries
+FROM outbox_partitions AS p ORDER BY p.partition;
+
+-- name: inspect_messages
+-- takes: after_partition int, after_sequence int, most int
+-- gives: partition int, sequence int, stream int, event_stream int?, publishes int,
+--        published_through int?, is_parked bool, is_discarded bool, attempts int
+SELECT m.partition, m.sequence, m.stream, e.stream AS event_stream, k.publishes,
+       p.published_through,
+       EXISTS (SELECT 1 FROM outbox_parked AS a WHERE a.sequence = m.sequence) AS is_parked,
+       EXISTS (SELECT 1 FROM outbox_discarded AS d WHERE d.sequence = m.sequence) AS is_discarded,
+       m.attempts
+FROM outbox_messages AS m
+LEFT JOIN events AS e ON e.sequence = m.sequence
+LEFT JOIN event_kinds AS k ON k.kind = e.kind
+LEFT JOIN outbox_partitions AS p ON p.partition = m.partition
+WHERE (m.partition, m.sequence) > (:after_partition, :after_sequence)
+ORDER BY m.partition, m.sequence LIMIT :most;
+
+-- name: inspect_set_aside
+-- What is parked, discarded, or to be sent again, with what its event says.
+-- gives: state text, sequence int, stream int, partition int, event_stream int?, publishes int,
+--        has_partition bool, is_discarded_too bool
+SELECT s.state, s.sequence, s.stream, s.partition, e.stream AS event_stream, k.publishes,
+       p.partition IS NOT NULL AS has_partition,
+       s.state = 'parked'
+         AND EXISTS (SELECT 1 FROM outbox_discarded AS d WHERE d.sequence = s.sequence)
+         AS is_discarded_too
+FROM (SELECT 'parked' AS state, sequence, stream, partition FROM outbox_parked
+      UNION ALL
+      SELECT 'discarded', sequence, stream, partition FROM outbox_discarded
+      UNION ALL
+      SELECT 'to be sent again', sequence, stream, partition FROM outbox_redeliveries) AS s
+LEFT JOIN events AS e ON e.sequence = s.sequence
+LEFT JOIN event_kinds AS k ON k.kind = e.kind
+LEFT JOIN outbox_partitions AS p ON p.partition = s.partition;
+
+-- name: inspect_sums
+-- How many events are to be published, and how many are in any state.
+-- gives: publishable int, in_a_state int
+SELECT (SELECT count(*) FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+        WHERE k.publishes = 1
+          AND e.sequence >= (SELECT min(first_sequence) FROM outbox_generations)) AS publishable,
+       (SELECT count(*) FROM outbox_messages)
+         + (SELECT count(*) FROM outbox_redeliveries WHERE kind = 'retry')
+         + (SELECT count(*) FROM outbox_parked)
+         + (SELECT coalesce(sum(discarded), 0) FROM outbox_partitions)
+         + (SELECT coalesce(sum(published), 0) FROM outbox_partitions) AS in_a_state;
+
+-- name: inspect_purged
+-- Partitions that count more discarded messages than there are: an older Stela purged the rows.
+-- gives: partition int, purged int
+SELECT p.partition,
+       p.discarded - (SELECT count(*) FROM outbox_discarded AS d WHERE d.partition = p.partition)
+         AS purged
+FROM outbox_partitions AS p
+WHERE p.discarded > (SELECT count(*) FROM outbox_discarded AS d WHERE d.partition = p.partition)
+ORDER BY p.partition;
+
+-- name: mend_counts
+-- takes: partition int, too_many int, parked int, redeliveries int
+UPDATE outbox_partitions
+SET removed = removed + :too_many, parked = :parked, redeliveries = :redeliveries
+WHERE partition = :partition;
+
+-- name: uncount_discarded
+-- takes: partition int, count int
+UPDATE outbox_partitions SET discarded = discarded - :count WHERE partition = :partition;
