@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
+#include "outbox_sql/logs.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/locator.hpp"
@@ -95,12 +96,8 @@ void SqliteOperations::write(const std::function<void(Connection&)>& work) {
 
 void SqliteOperations::note(Connection& connection, std::string_view who, std::string_view what,
                             const std::string& detail) {
-  connection.query(sql::insert_action)
-      .bind(1, now())
-      .bind(2, who)
-      .bind(3, what)
-      .bind(4, detail)
-      .run();
+  connection.run(
+      sql::insert_action{.at = store_.core().now(), .who = who, .what = what, .detail = detail});
 }
 
 // --- sending again

@@ -1,6 +1,7 @@
 #include "sqlite/outbox_view.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/logs.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
@@ -332,17 +333,16 @@ std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> parti
     while (!partition && all.step()) partitions.push_back(all.integer(0));
     if (partition) partitions.push_back(partition->number);
     for (const std::int64_t number : partitions) {
-      Query rows = connection.query(sql::list_batches);
-      rows.bind(1, number).bind(2, std::int64_t{limit});
+      auto rows = connection.rows(sql::list_batches{.partition = number, .most = limit});
       while (rows.step()) {
-        found.push_back({.partition = {static_cast<int>(rows.integer(0))},
-                         .first = GlobalSequence{rows.integer(1)},
-                         .last = GlobalSequence{rows.integer(2)},
-                         .count = rows.integer(3),
-                         .redelivery = rows.integer(4),
-                         .published_at = time_of(rows.integer(5)),
-                         .first_broker = static_cast<std::uint64_t>(rows.integer(6)),
-                         .last_broker = static_cast<std::uint64_t>(rows.integer(7))});
+        found.push_back({.partition = {static_cast<int>(rows.partition())},
+                         .first = GlobalSequence{rows.first_sequence()},
+                         .last = GlobalSequence{rows.last_sequence()},
+                         .count = rows.count(),
+                         .redelivery = rows.redelivery(),
+                         .published_at = rows.published_at(),
+                         .first_broker = static_cast<std::uint64_t>(rows.first_broker()),
+                         .last_broker = static_cast<std::uint64_t>(rows.last_broker())});
       }
     }
   });
@@ -356,12 +356,11 @@ std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> parti
 std::vector<OperatorAction> OutboxView::actions(int limit, std::int64_t before) {
   std::vector<OperatorAction> found;
   store_.core().reading().read([&](Connection& connection) {
-    Query rows = connection.query(sql::list_actions);
-    rows.bind(1, before > 0 ? before : std::numeric_limits<std::int64_t>::max())
-        .bind(2, std::int64_t{limit});
+    auto rows = connection.rows(sql::list_actions{
+        .before = before > 0 ? before : std::numeric_limits<std::int64_t>::max(), .most = limit});
     while (rows.step()) {
-      found.push_back({rows.integer(0), time_of(rows.integer(1)), std::string{rows.text(2)},
-                       std::string{rows.text(3)}, std::string{rows.text(4)}});
+      found.push_back({rows.action(), rows.at(), std::string{rows.who()}, std::string{rows.what()},
+                       std::string{rows.detail()}});
     }
   });
   return found;

@@ -1,6 +1,7 @@
 #include "sqlite/upkeep.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/logs.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 
@@ -44,7 +45,7 @@ class Purge {
       : store_{store},
         carry_out_{options.mode == Mode::carry_out},
         steps_left_{options.max_steps},
-        before_{(store.core().now() - options.older_than).time_since_epoch().count()} {}
+        before_{store.core().now() - options.older_than} {}
 
   Purged run() {
     for (const std::int64_t partition : partitions()) purge_batches(partition);
@@ -56,61 +57,52 @@ class Purge {
   std::vector<std::int64_t> partitions() {
     std::vector<std::int64_t> all;
     store_.core().reading().read([&](Connection& connection) {
-      Query rows = connection.query(sql::partition_numbers);
-      while (rows.step()) all.push_back(rows.integer(0));
+      auto rows = connection.rows(sql::partition_numbers{});
+      while (rows.step()) all.push_back(rows.partition());
     });
     return all;
   }
 
-  /// A short transaction; how many rows it changed.
-  template <class Work>
-  std::int64_t step(Work&& work) {
+  /// How many rows `statement` removes, in a short transaction.
+  template <class Statement>
+  std::int64_t remove(const Statement& statement) {
     std::int64_t rows = 0;
     --steps_left_;
     store_.core().writer().run_statements(
-        [&](Connection& connection) {
-          work(connection);
-          rows = sqlite3_changes(connection.handle());
-        },
-        Sync::none);
+        [&](Connection& connection) { rows = connection.run(statement); }, Sync::none);
     return rows;
   }
 
   void purge_batches(std::int64_t partition) {
     std::int64_t after = -1;
     while (steps_left_ > 0) {
-      std::int64_t end = 0;
+      std::int64_t last = 0;
       std::int64_t rows = 0;
       std::int64_t old = 0;
       store_.core().reading().read([&](Connection& connection) {
-        Query page = connection.query(sql::batch_page);
-        page.bind(1, partition).bind(2, after).bind(3, before_).bind(4, step_rows).step();
-        end = page.integer(0);
-        rows = page.integer(1);
-        old = page.integer(2);
+        auto page = connection.rows(sql::batch_page{
+            .partition = partition, .after = after, .old_before = before_, .most = step_rows});
+        page.step();
+        last = page.last();
+        rows = page.count();
+        old = page.old();
       });
       if (rows == 0) return;
       if (old > 0 && !carry_out_) purged_.batches += old;
       if (old > 0 && carry_out_) {
-        purged_.batches += step([&](Connection& connection) {
-          connection.query(sql::purge_batches)
-              .bind(1, partition)
-              .bind(2, after)
-              .bind(3, end)
-              .bind(4, before_)
-              .run();
-        });
+        purged_.batches += remove(sql::purge_batches{
+            .partition = partition, .after = after, .last = last, .old_before = before_});
       }
-      after = end;
+      after = last;
     }
   }
 
   void purge_actions() {
     if (!carry_out_) {
       store_.core().reading().read([&](Connection& connection) {
-        Query count = connection.query(sql::count_old_actions);
-        count.bind(1, before_).step();
-        purged_.actions = count.integer(0);
+        auto old = connection.rows(sql::count_old_actions{.old_before = before_});
+        old.step();
+        purged_.actions = old.count();
       });
       return;
     }
@@ -118,20 +110,18 @@ class Purge {
     bool more = true;
     while (more && steps_left_ > 0) {
       store_.core().reading().read([&](Connection& connection) {
-        Query oldest = connection.query(sql::oldest_action);
-        more = oldest.step() && oldest.integer(0) < before_;
+        auto oldest = connection.rows(sql::oldest_action{});
+        more = oldest.step() && oldest.at() < before_;
       });
       if (!more) return;
-      purged_.actions += step([&](Connection& connection) {
-        connection.query(sql::purge_actions).bind(1, before_).bind(2, step_rows).run();
-      });
+      purged_.actions += remove(sql::purge_actions{.old_before = before_, .most = step_rows});
     }
   }
 
   sqlite::Store& store_;
   const bool carry_out_;
   int steps_left_;
-  const std::int64_t before_;
+  const Timestamp before_;
   Purged purged_;
 };
 
@@ -265,14 +255,8 @@ std::string labels(const std::vector<PartitionId>& partitions) {
   return text;
 }
 
-void note(Connection& connection, std::int64_t now, std::string_view who,
-          const std::string& detail) {
-  connection.query(sql::insert_action)
-      .bind(1, now)
-      .bind(2, who)
-      .bind(3, "sync")
-      .bind(4, detail)
-      .run();
+void note(Connection& connection, Timestamp now, std::string_view who, const std::string& detail) {
+  connection.run(sql::insert_action{.at = now, .who = who, .what = "sync", .detail = detail});
 }
 
 /// Those with a loss at the broker that nobody has settled.
@@ -290,7 +274,7 @@ struct DryRun {};
 
 Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
   Synced result;
-  const std::int64_t now = store.core().now().time_since_epoch().count();
+  const Timestamp now = store.core().now();
   const auto work = [&](Connection& connection) {
     const Generation current = current_generation(connection);
     const std::set<std::int64_t> unsettled = lost_partitions(connection);
@@ -312,7 +296,7 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
         result.unsettled.push_back(partition);
         continue;
       }
-      connection.query(sql::retire).bind(1, number).bind(2, now).run();
+      connection.query(sql::retire).bind(1, number).bind_time(2, now).run();
       if (sqlite3_changes(connection.handle()) == 1) result.retired.push_back(partition);
     }
     if (!result.added.empty()) note(connection, now, who, "added " + labels(result.added));

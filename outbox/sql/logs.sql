@@ -1,0 +1,52 @@
+-- The logs of batches and of operators' actions, and their purge.
+
+-- name: insert_action
+-- takes: at time, who text, what text, detail text
+INSERT INTO outbox_actions (at, who, what, detail) VALUES (:at, :who, :what, :detail);
+
+-- name: list_actions
+-- takes: before int, most int
+-- gives: action int, at time, who text, what text, detail text
+SELECT action, at, who, what, detail FROM outbox_actions WHERE action < :before
+ORDER BY action DESC LIMIT :most;
+
+-- name: list_batches
+-- takes: partition int, most int
+-- gives: partition int, first_sequence int, last_sequence int, count int, redelivery int,
+--        published_at time, first_broker int, last_broker int
+SELECT partition, first_sequence, last_sequence, count, redelivery, published_at, first_broker,
+       last_broker
+FROM outbox_batches WHERE partition = :partition
+ORDER BY last_sequence DESC, redelivery DESC LIMIT :most;
+
+-- name: partition_numbers
+-- gives: partition int
+SELECT partition FROM outbox_partitions ORDER BY partition;
+
+-- name: batch_page
+-- The last sequence of the next page of the log, and how many of its rows are old.
+-- takes: partition int, after int, old_before time, most int
+-- gives: last int, count int, old int
+SELECT max(last_sequence) AS last, count(*) AS count, sum(published_at < :old_before) AS old
+FROM (SELECT last_sequence, published_at FROM outbox_batches
+      WHERE partition = :partition AND last_sequence > :after ORDER BY last_sequence LIMIT :most);
+
+-- name: purge_batches
+-- takes: partition int, after int, last int, old_before time
+DELETE FROM outbox_batches
+WHERE partition = :partition AND last_sequence > :after AND last_sequence <= :last
+  AND published_at < :old_before;
+
+-- name: count_old_actions
+-- takes: old_before time
+-- gives: count int
+SELECT count(*) AS count FROM outbox_actions WHERE at < :old_before;
+
+-- name: oldest_action
+-- gives: at time
+SELECT at FROM outbox_actions ORDER BY action LIMIT 1;
+
+-- name: purge_actions
+-- takes: old_before time, most int
+DELETE FROM outbox_actions WHERE action IN
+  (SELECT action FROM outbox_actions WHERE at < :old_before ORDER BY action LIMIT :most);

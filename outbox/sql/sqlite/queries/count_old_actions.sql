@@ -1,1 +1,0 @@
-SELECT count(*) FROM outbox_actions WHERE at < ?1

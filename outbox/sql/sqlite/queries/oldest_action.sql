@@ -1,1 +1,0 @@
-SELECT at FROM outbox_actions ORDER BY action LIMIT 1

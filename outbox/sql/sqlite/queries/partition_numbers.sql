@@ -1,1 +1,0 @@
-SELECT partition FROM outbox_partitions ORDER BY partition
