@@ -60,3 +60,39 @@ SET position = :to_position, lease_until = :until, attempts = 0, next_attempt_at
     error = ''
 WHERE name = :name AND build = :build AND position = :from_position AND epoch = :epoch
   AND halted = 0 AND state <> 'retired';
+
+-- name: advance_inline
+-- takes: name text, build int, from_position int, to_position int
+UPDATE projections SET position = :to_position
+WHERE name = :name AND build = :build AND position = :from_position AND state = 'living';
+
+-- name: note_failure
+-- takes: name text, build int, position int, epoch int, attempts int, next_attempt_at time, failing int,
+--        error text, halted bool
+UPDATE projections
+SET attempts = :attempts, next_attempt_at = :next_attempt_at, failing = :failing, error = :error,
+    halted = :halted
+WHERE name = :name AND build = :build AND position = :position AND epoch = :epoch AND halted = 0;
+
+-- name: skip_failing
+-- takes: name text, build int, failing int
+UPDATE projections
+SET position = failing, failing = 0, attempts = 0, next_attempt_at = 0, error = '', halted = 0
+WHERE name = :name AND build = :build AND failing = :failing;
+
+-- name: resume_halted
+-- takes: name text, build int
+UPDATE projections SET halted = 0, attempts = 0, next_attempt_at = 0
+WHERE name = :name AND build = :build AND (halted = 1 OR failing > 0);
+
+-- name: set_definitions
+-- takes: name text, build int, definitions int
+UPDATE projections SET definitions = :definitions WHERE name = :name AND build = :build;
+
+-- name: delete_build
+-- takes: name text, build int
+DELETE FROM projections WHERE name = :name AND build = :build;
+
+-- name: forget_participant
+-- takes: name text
+DELETE FROM stela_participants WHERE name = :name;

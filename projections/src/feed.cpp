@@ -1,6 +1,7 @@
 #include "feed.hpp"
 
-#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
+#include "projections_sql/parked.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/failure.hpp"
 #include "sqlite/transaction.hpp"
@@ -14,7 +15,6 @@
 namespace stela::projections {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -266,29 +266,24 @@ void Feed::note(Seat& seat, const Failure& failure) {
         if (parks) {
           lost = !advance(connection, build, failure.sequence, lease_until());
           if (lost) return;
-          connection.query(sql::park)
-              .bind(1, build.name)
-              .bind(2, build.number)
-              .bind(3, failure.sequence)
-              .bind(4, "parked")
-              .bind(5, now.time_since_epoch().count())
-              .bind(6, std::int64_t{attempts})
-              .bind(7, failure.error)
-              .run();
+          connection.run(sql::park{.name = build.name,
+                                   .build = build.number,
+                                   .sequence = failure.sequence,
+                                   .state = "parked",
+                                   .parked_at = now,
+                                   .attempts = attempts,
+                                   .error = failure.error});
           return;
         }
-        connection.query(sql::note_failure)
-            .bind(1, build.name)
-            .bind(2, build.number)
-            .bind(3, build.position)
-            .bind(4, build.epoch)
-            .bind(5, std::int64_t{attempts})
-            .bind(6, next.time_since_epoch().count())
-            .bind(7, failure.sequence)
-            .bind(8, failure.error)
-            .bind(9, std::int64_t{is_last ? 1 : 0})
-            .run();
-        lost = sqlite3_changes(connection.handle()) != 1;
+        lost = connection.run(sql::note_failure{.name = build.name,
+                                                .build = build.number,
+                                                .position = build.position,
+                                                .epoch = build.epoch,
+                                                .attempts = attempts,
+                                                .next_attempt_at = next,
+                                                .failing = failure.sequence,
+                                                .error = failure.error,
+                                                .halted = is_last}) != 1;
       },
       sqlite::Sync::none);
   if (lost) {
@@ -315,17 +310,15 @@ void Feed::note(Seat& seat, const Failure& failure) {
 void Feed::halt(Seat& seat, const std::string& error) {
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        connection.query(sql::note_failure)
-            .bind(1, seat.build.name)
-            .bind(2, seat.build.number)
-            .bind(3, seat.build.position)
-            .bind(4, seat.build.epoch)
-            .bind(5, std::int64_t{0})
-            .bind(6, std::int64_t{0})
-            .bind(7, std::int64_t{0})
-            .bind(8, error)
-            .bind(9, std::int64_t{1})
-            .run();
+        connection.run(sql::note_failure{.name = seat.build.name,
+                                         .build = seat.build.number,
+                                         .position = seat.build.position,
+                                         .epoch = seat.build.epoch,
+                                         .attempts = 0,
+                                         .next_attempt_at = Timestamp{},
+                                         .failing = 0,
+                                         .error = error,
+                                         .halted = true});
       },
       sqlite::Sync::none);
   seat.build.halted = true;
@@ -350,11 +343,8 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   std::optional<Failure> failure;
   const auto settle_row = [&](Connection& connection) {
     if (!advance(connection, seat.build, seat.build.position, lease_until())) throw RollBack{};
-    connection.query(sql::unpark)
-        .bind(1, seat.build.name)
-        .bind(2, seat.build.number)
-        .bind(3, sequence)
-        .run();
+    connection.run(
+        sql::unpark{.name = seat.build.name, .build = seat.build.number, .sequence = sequence});
   };
   try {
     if (seat.projector) {
@@ -380,15 +370,13 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   ++counts_.failed;
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        connection.query(sql::park)
-            .bind(1, seat.build.name)
-            .bind(2, seat.build.number)
-            .bind(3, sequence)
-            .bind(4, "parked")
-            .bind(5, store_.core().now().time_since_epoch().count())
-            .bind(6, std::int64_t{attempts + 1})
-            .bind(7, failure->error)
-            .run();
+        connection.run(sql::park{.name = seat.build.name,
+                                 .build = seat.build.number,
+                                 .sequence = sequence,
+                                 .state = "parked",
+                                 .parked_at = store_.core().now(),
+                                 .attempts = attempts + 1,
+                                 .error = failure->error});
       },
       sqlite::Sync::none);
   log_failure(seat, *failure, "projection.parked");

@@ -1,7 +1,7 @@
 #include "inline_projector.hpp"
 
 #include "host.hpp"
-#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
 #include "sqlite/commit_watch.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
@@ -186,19 +186,16 @@ void Projections::InlineProjector::prepare(Connection& connection) {
   if (seat_->build.state != State::building) return;
   projections::put_in_place(connection, seat_->build, store_.core().now());
   // Whoever appends with an older version is refused from here on.
-  connection.query(projections::sql::forget_participant).bind(1, name_).run();
+  connection.run(projections::sql::forget_participant{.name = name_});
   seat_->build.state = State::living;
 }
 
 bool Projections::InlineProjector::advance(Connection& connection, std::int64_t from,
                                            std::int64_t to) {
-  connection.query(projections::sql::advance_inline)
-      .bind(1, seat_->build.name)
-      .bind(2, seat_->build.number)
-      .bind(3, from)
-      .bind(4, to)
-      .run();
-  return sqlite3_changes(connection.handle()) == 1;
+  return connection.run(projections::sql::advance_inline{.name = seat_->build.name,
+                                                         .build = seat_->build.number,
+                                                         .from_position = from,
+                                                         .to_position = to}) == 1;
 }
 
 void Projections::InlineProjector::switch_build(Connection& connection, std::int64_t position) {

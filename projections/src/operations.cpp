@@ -1,7 +1,10 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/operations.hpp>
 
-#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
+#include "projections_sql/events.hpp"
+#include "projections_sql/parked.hpp"
+#include "projections_sql/tables.hpp"
 #include "sqlite/builds.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
@@ -12,13 +15,11 @@
 namespace stela::projections {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
 bool has_projections(Connection& connection) {
-  Query query = connection.query(sql::find_object);
-  return query.bind(1, "projections").step();
+  return connection.rows(sql::find_object{.name = "projections"}).step();
 }
 
 [[noreturn]] void refuse(std::string_view projector, std::string_view why) {
@@ -43,10 +44,6 @@ const Build& living_of(const std::vector<Build>& builds, std::string_view projec
   return *living;
 }
 
-bool changed(Connection& connection) {
-  return sqlite3_changes(connection.handle()) > 0;
-}
-
 ProjectorStatus status_of(Connection& connection, const Build& build, std::int64_t last,
                           Timestamp now) {
   ProjectorStatus status{.name = build.name,
@@ -63,37 +60,31 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
                          .next_attempt_at = build.next_attempt_at,
                          .halted = build.halted};
   {
-    Query parked = connection.query(sql::count_parked);
-    parked.bind(1, build.name).bind(2, build.number).step();
-    status.parked = parked.integer(0);
-    status.skipped = parked.integer(1);
+    auto count = connection.rows(sql::count_parked{.name = build.name, .build = build.number});
+    count.step();
+    status.parked = count.parked();
+    status.skipped = count.skipped();
   }
   if (build.state == State::retired) return status;
   status.lag_events = std::max<std::int64_t>(last - build.position, 0);
-  Query waiting = connection.query(sql::recorded_at);
-  if (waiting.bind(1, build.position + 1).step()) {
-    const Timestamp since{std::chrono::microseconds{waiting.integer(0)}};
-    status.lag = std::max(now - since, std::chrono::microseconds{0});
+  auto waiting = connection.rows(sql::recorded_at{.sequence = build.position + 1});
+  if (waiting.step()) {
+    status.lag = std::max(now - waiting.recorded_at(), std::chrono::microseconds{0});
   }
   return status;
 }
 
 /// The build goes on behind the event that it fails at, and remembers it.
 void skip_failing(Connection& connection, const Build& build, Timestamp now) {
-  connection.query(sql::skip_failing)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, build.failing)
-      .run();
-  connection.query(sql::park)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, build.failing)
-      .bind(4, "skipped")
-      .bind(5, now.time_since_epoch().count())
-      .bind(6, std::int64_t{build.attempts})
-      .bind(7, build.error)
-      .run();
+  connection.run(
+      sql::skip_failing{.name = build.name, .build = build.number, .failing = build.failing});
+  connection.run(sql::park{.name = build.name,
+                           .build = build.number,
+                           .sequence = build.failing,
+                           .state = "skipped",
+                           .parked_at = now,
+                           .attempts = build.attempts,
+                           .error = build.error});
 }
 
 }  // namespace
@@ -118,14 +109,13 @@ std::vector<ParkedEvent> parked(sqlite::Store& store, std::string_view projector
     std::vector<Build> builds;
     if (has_projections(connection)) builds = read_builds(connection, projector);
     const Build& living = living_of(builds, projector);
-    Query query = connection.query(sql::parked);
-    query.bind(1, living.name).bind(2, living.number);
-    while (query.step()) {
-      all.push_back({.sequence = GlobalSequence{query.integer(0)},
-                     .state = std::string{query.text(1)},
-                     .parked_at = Timestamp{std::chrono::microseconds{query.integer(2)}},
-                     .attempts = static_cast<int>(query.integer(3)),
-                     .error = std::string{query.text(4)}});
+    auto rows = connection.rows(sql::parked{.name = living.name, .build = living.number});
+    while (rows.step()) {
+      all.push_back({.sequence = GlobalSequence{rows.sequence()},
+                     .state = std::string{rows.state()},
+                     .parked_at = rows.parked_at(),
+                     .attempts = static_cast<int>(rows.attempts()),
+                     .error = std::string{rows.error()}});
     }
   });
   return all;
@@ -135,8 +125,8 @@ void retry(sqlite::Store& store, std::string_view projector) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     bool any = false;
     for (const Build& build : builds) {
-      connection.query(sql::resume_halted).bind(1, build.name).bind(2, build.number).run();
-      any = any || changed(connection);
+      const sql::resume_halted resume{.name = build.name, .build = build.number};
+      any = connection.run(resume) > 0 || any;
     }
     if (!any) refuse(projector, "neither is halted nor waits to try an event again");
   });
@@ -145,12 +135,9 @@ void retry(sqlite::Store& store, std::string_view projector) {
 void retry_parked(sqlite::Store& store, std::string_view projector, GlobalSequence sequence) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build& living = living_of(builds, projector);
-    connection.query(sql::want_again)
-        .bind(1, living.name)
-        .bind(2, living.number)
-        .bind(3, sequence.value())
-        .run();
-    if (!changed(connection)) {
+    const sql::want_again again{
+        .name = living.name, .build = living.number, .sequence = sequence.value()};
+    if (connection.run(again) == 0) {
       refuse(projector, "hasn't parked event " + std::to_string(sequence.value()));
     }
   });
@@ -159,12 +146,9 @@ void retry_parked(sqlite::Store& store, std::string_view projector, GlobalSequen
 void skip(sqlite::Store& store, std::string_view projector, GlobalSequence sequence) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build& living = living_of(builds, projector);
-    connection.query(sql::drop_parked)
-        .bind(1, living.name)
-        .bind(2, living.number)
-        .bind(3, sequence.value())
-        .run();
-    if (changed(connection)) return;
+    const sql::drop_parked parked{
+        .name = living.name, .build = living.number, .sequence = sequence.value()};
+    if (connection.run(parked) > 0) return;
     bool any = false;
     for (const Build& build : builds) {
       if (sequence.value() == 0 || build.failing != sequence.value()) continue;

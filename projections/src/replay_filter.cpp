@@ -2,7 +2,6 @@
 
 #include <stela/framework/codec/json_writer.hpp>
 
-#include <limits>
 #include <vector>
 
 namespace stela::projections {
@@ -24,10 +23,8 @@ FilterValues::FilterValues(const ReplayFilter& filter)
     : streams{json_array(filter.streams)},
       categories{json_array(filter.categories)},
       types{json_array(filter.event_types)},
-      since{filter.since ? filter.since->time_since_epoch().count()
-                         : std::numeric_limits<std::int64_t>::min()},
-      until{filter.until ? filter.until->time_since_epoch().count()
-                         : std::numeric_limits<std::int64_t>::max()} {}
+      since{filter.since.value_or(Timestamp::min())},
+      until{filter.until.value_or(Timestamp::max())} {}
 
 std::string describe(const ReplayFilter& filter) {
   if (filter.is_empty()) return {};

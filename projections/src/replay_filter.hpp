@@ -18,8 +18,8 @@ struct FilterValues {
   std::string streams;
   std::string categories;
   std::string types;
-  std::int64_t since;
-  std::int64_t until;
+  Timestamp since;
+  Timestamp until;
 };
 
 }  // namespace stela::projections

@@ -4,7 +4,8 @@
 #include "feed.hpp"
 #include "groups.hpp"
 #include "host.hpp"
-#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
+#include "projections_sql/events.hpp"
 #include "replay_filter.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
@@ -23,7 +24,6 @@ using projections::Lease;
 using projections::Seat;
 using projections::State;
 using sqlite::Connection;
-using sqlite::Query;
 using std::chrono::steady_clock;
 
 namespace {
@@ -139,10 +139,7 @@ class Replay {
     if (there != nullptr && can_resume(*there, registration)) {
       build = *there;
       was_resumed_ = was_resumed_ || build.position > 0;
-      connection.query(projections::sql::resume_halted)
-          .bind(1, build.name)
-          .bind(2, build.number)
-          .run();
+      connection.run(projections::sql::resume_halted{.name = build.name, .build = build.number});
       build.halted = false;
       build.failing = 0;
     } else {
@@ -352,15 +349,15 @@ std::vector<EventTypeCount> Replayer::dry_run(const ReplayFilter& filter) {
   for (std::int64_t from = std::max<std::int64_t>(filter.from.value(), 1); from <= last;
        from += count_window) {
     store.core().reading().read([&](Connection& connection) {
-      Query query = connection.query(projections::sql::count_types);
-      query.bind(1, from)
-          .bind(2, std::min(last, from + count_window - 1))
-          .bind_optional(3, values.categories)
-          .bind_optional(4, values.types)
-          .bind_optional(5, values.streams)
-          .bind(6, values.since)
-          .bind(7, values.until);
-      while (query.step()) counts[std::string{query.text(0)}] += query.integer(1);
+      auto rows = connection.rows(
+          projections::sql::count_types{.first = from,
+                                        .last = std::min(last, from + count_window - 1),
+                                        .categories = sqlite::or_null(values.categories),
+                                        .types = sqlite::or_null(values.types),
+                                        .streams = sqlite::or_null(values.streams),
+                                        .since = values.since,
+                                        .until = values.until});
+      while (rows.step()) counts[std::string{rows.type()}] += rows.events();
     });
   }
   std::vector<EventTypeCount> all;

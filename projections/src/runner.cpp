@@ -4,7 +4,7 @@
 #include "feed.hpp"
 #include "groups.hpp"
 #include "host.hpp"
-#include "projections_sql.hpp"
+#include "projections_sql/parked.hpp"
 #include "sqlite/commit_watch.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
@@ -26,7 +26,6 @@ using projections::Lease;
 using projections::Seat;
 using projections::State;
 using sqlite::Connection;
-using sqlite::Query;
 using std::chrono::steady_clock;
 
 namespace {
@@ -149,8 +148,8 @@ class Runner::Driver {
     std::vector<Build> builds;
     store_.core().reading().read([&](Connection& connection) {
       builds = projections::read_builds(connection);
-      wants_again_ =
-          connection.integer(std::string{projections::sql::has_wanted_again}).value_or(0);
+      auto parked = connection.rows(projections::sql::has_wanted_again{});
+      wants_again_ = parked.step() && parked.wanted();
     });
     std::map<Key, std::unique_ptr<Seat>> before = std::exchange(seats_, {});
     has_retired_ = false;
@@ -221,7 +220,7 @@ class Runner::Driver {
   bool pass(const std::stop_token& stop) {
     const FeedCounts before = feed_.counts();
     const std::int64_t taken_before = taken_over_;
-    if (wants_again_ != 0) project_parked();
+    if (wants_again_) project_parked();
     const std::int64_t last = projections::last_sequence(store_);
     std::vector<Seat*> behind;
     for (const auto& [key, seat] : seats_) {
@@ -255,10 +254,11 @@ class Runner::Driver {
         std::int64_t sequence = 0;
         int attempts = 0;
         store_.core().reading().read([&](Connection& connection) {
-          Query wanted = connection.query(projections::sql::wanted_again);
-          if (!wanted.bind(1, seat->build.name).bind(2, seat->build.number).step()) return;
-          sequence = wanted.integer(0);
-          attempts = static_cast<int>(wanted.integer(1));
+          auto wanted = connection.rows(projections::sql::wanted_again{
+              .name = seat->build.name, .build = seat->build.number});
+          if (!wanted.step()) return;
+          sequence = wanted.sequence();
+          attempts = static_cast<int>(wanted.attempts());
         });
         if (sequence == 0 || !seat->held) break;
         feed_.project_parked(*seat, sequence, attempts);
@@ -340,7 +340,7 @@ class Runner::Driver {
   FeedCounts reported_;
   Timestamp renewed_at_{};
   std::int64_t taken_over_ = 0;
-  std::int64_t wants_again_ = 0;
+  bool wants_again_ = false;
   bool has_retired_ = false;
 };
 

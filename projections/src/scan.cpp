@@ -1,6 +1,6 @@
 #include "scan.hpp"
 
-#include "projections_sql.hpp"
+#include "projections_sql/events.hpp"
 #include "sqlite/core.hpp"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ std::vector<std::string> types_to_read(sqlite::Store& store, std::vector<std::st
   std::sort(wanted.begin(), wanted.end());
   bool all = true;
   store.core().reading().read([&](sqlite::Connection& connection) {
-    sqlite::Query known = connection.query(sql::event_kind_types);
+    auto known = connection.rows(sql::event_kind_types{});
     while (all && known.step()) {
-      all = std::binary_search(wanted.begin(), wanted.end(), known.text(0));
+      all = std::binary_search(wanted.begin(), wanted.end(), known.type());
     }
   });
   return all ? std::vector<std::string>{} : wanted;

@@ -79,6 +79,11 @@ class STELA_EVENTSTORE_EXPORT Query {
   sqlite3_stmt* statement_;
 };
 
+/// The value of a parameter that is NULL where there is no text.
+inline std::optional<std::string_view> or_null(std::string_view text) noexcept {
+  return text.empty() ? std::nullopt : std::optional{text};
+}
+
 struct ConnectionOptions {
   int flags = SQLITE_OPEN_READWRITE;
   std::chrono::milliseconds busy_timeout{5000};

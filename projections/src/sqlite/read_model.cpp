@@ -1,6 +1,6 @@
 #include "sqlite/read_model.hpp"
 
-#include "projections_sql.hpp"
+#include "projections_sql/tables.hpp"
 #include "sqlite/failure.hpp"
 #include "sqlite/violation.hpp"
 
@@ -284,9 +284,10 @@ void SqliteReadModel::fail(int code, std::string_view sql) {
 }
 
 std::string SqliteReadModel::table_of_index(std::string_view name) {
-  sqlite::Query query = writer_.connection().query(sql::table_of_index);
-  if (!query.bind(1, table(name)).step()) return {};
-  return std::string{query.text(0).substr(prefix_.size())};
+  const std::string index = table(name);
+  auto row = writer_.connection().rows(sql::table_of_index{.name = index});
+  if (!row.step()) return {};
+  return std::string{row.table_name().substr(prefix_.size())};
 }
 
 }  // namespace stela::projections

@@ -1,6 +1,8 @@
 #include "sqlite/tables.hpp"
 
-#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
+#include "projections_sql/parked.hpp"
+#include "projections_sql/tables.hpp"
 #include "sqlite/checksum.hpp"
 #include "sqlite/schema.hpp"
 
@@ -11,7 +13,6 @@
 namespace stela::projections {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -19,11 +20,9 @@ namespace {
 std::vector<std::string> plain_names(Connection& connection, const Build& build) {
   const std::string prefix = build.prefix();
   std::vector<std::string> names;
-  Query query = connection.query(sql::tables);
-  query.bind(1, prefix);
-  while (query.step()) {
-    if (query.text(0) != "table") continue;
-    names.emplace_back(query.text(1).substr(prefix.size()));
+  auto rows = connection.rows(sql::tables{.prefix = prefix});
+  while (rows.step()) {
+    if (rows.type() == "table") names.emplace_back(rows.name().substr(prefix.size()));
   }
   return names;
 }
@@ -46,10 +45,9 @@ std::string plain_view_of(const Build& build, const std::string& name) {
 std::string view_of(Connection& connection, const Build& build, const std::string& name) {
   const std::string table = build.prefix() + name;
   std::string hidden;
-  Query query = connection.query(sql::hidden_columns);
-  query.bind(1, table);
-  while (query.step()) {
-    const std::string column{query.text(0)};
+  auto rows = connection.rows(sql::hidden_columns{.table_name = table});
+  while (rows.step()) {
+    const std::string column{rows.name()};
     hidden += ", " + in_quotes(column) + " AS " + in_quotes(column == table ? name : column);
   }
   std::string view = plain_view_of(build, name);
@@ -70,24 +68,32 @@ void refuse_reserved(const Build& build, const std::string& name) {
 
 /// True if the plain name stands for a build of this projector; UsageError if for something else.
 bool is_shown(Connection& connection, const Build& build, const std::string& name) {
-  Query query = connection.query(sql::find_object);
-  if (!query.bind(1, name).step()) return false;
+  auto object = connection.rows(sql::find_object{.name = name});
+  if (!object.step()) return false;
   const std::string begin = "CREATE VIEW " + in_quotes(name) + std::string{every_column};
   const std::string from = " FROM \"" + build.name + '@';
-  if (query.text(1).starts_with(begin) && query.text(1).find(from) != std::string_view::npos) {
+  const std::string_view definition = object.definition();
+  if (definition.starts_with(begin) && definition.find(from) != std::string_view::npos) {
     return true;
   }
   throw UsageError{build.describe() + " has a table {" + name +
                    "}, and the database has something else of that name; give the table another"};
 }
 
+/// Whether the plain name shows this build, just as it was made to. Earlier versions showed no
+/// hidden columns.
+bool is_own_view(Connection& connection, const Build& build, const std::string& name) {
+  auto object = connection.rows(sql::find_object{.name = name});
+  return object.step() && (object.definition() == view_of(connection, build, name) ||
+                           object.definition() == plain_view_of(build, name));
+}
+
 std::int64_t definitions_of(Connection& connection, const Build& build) {
   std::int64_t sum = 0;
   const std::string prefix = build.prefix();
-  Query query = connection.query(sql::tables);
-  query.bind(1, prefix);
-  while (query.step()) {
-    sum = sqlite::checksum_of({sum}, {query.text(0), query.text(1), query.text(2)});
+  auto rows = connection.rows(sql::tables{.prefix = prefix});
+  while (rows.step()) {
+    sum = sqlite::checksum_of({sum}, {rows.type(), rows.name(), rows.definition()});
   }
   return sum;
 }
@@ -112,11 +118,8 @@ void make_tables(Connection& connection, const Build& build, detail::AnyProjecto
     refuse_reserved(build, name);
     (void)is_shown(connection, build, name);
   }
-  connection.query(sql::set_definitions)
-      .bind(1, build.name)
-      .bind(2, build.number)
-      .bind(3, definitions_of(connection, build))
-      .run();
+  connection.run(sql::set_definitions{
+      .name = build.name, .build = build.number, .definitions = definitions_of(connection, build)});
 }
 
 std::string find_alteration(Connection& connection, const Build& build) {
@@ -127,10 +130,7 @@ std::string find_alteration(Connection& connection, const Build& build) {
   }
   if (build.state != State::living) return {};
   for (const std::string& name : plain_names(connection, build)) {
-    Query query = connection.query(sql::find_object);
-    // Earlier versions showed no hidden columns.
-    if (!query.bind(1, name).step() || (query.text(1) != view_of(connection, build, name) &&
-                                        query.text(1) != plain_view_of(build, name))) {
+    if (!is_own_view(connection, build, name)) {
       return "the view '" + name + "' of " + build.describe() +
              " was altered or dropped by hand; rebuild it";
     }
@@ -147,19 +147,14 @@ void show(Connection& connection, const Build& build) {
 
 void hide(Connection& connection, const Build& build) {
   for (const std::string& name : plain_names(connection, build)) {
-    const auto is_ours = [&] {
-      Query query = connection.query(sql::find_object);
-      return query.bind(1, name).step() && (query.text(1) == view_of(connection, build, name) ||
-                                            query.text(1) == plain_view_of(build, name));
-    };
-    if (is_ours()) connection.execute("DROP VIEW " + in_quotes(name));
+    if (is_own_view(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
   }
 }
 
 void drop(Connection& connection, const Build& build) {
   if (build.target == 0) drop_tables(connection, build);
-  connection.query(sql::delete_parked_of_build).bind(1, build.name).bind(2, build.number).run();
-  connection.query(sql::delete_build).bind(1, build.name).bind(2, build.number).run();
+  connection.run(sql::delete_parked_of_build{.name = build.name, .build = build.number});
+  connection.run(sql::delete_build{.name = build.name, .build = build.number});
 }
 
 }  // namespace stela::projections

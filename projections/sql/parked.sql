@@ -1,0 +1,49 @@
+-- Events that a build passed over: the table projection_parked.
+
+-- name: parked
+-- takes: name text, build int
+-- gives: sequence int, state text, parked_at time, attempts int, error text
+SELECT sequence, state, parked_at, attempts, error
+FROM projection_parked WHERE name = :name AND build = :build ORDER BY sequence;
+
+-- name: count_parked
+-- takes: name text, build int
+-- gives: parked int, skipped int
+SELECT count(*) FILTER (WHERE state <> 'skipped') AS parked,
+       count(*) FILTER (WHERE state = 'skipped') AS skipped
+FROM projection_parked WHERE name = :name AND build = :build;
+
+-- name: park
+-- takes: name text, build int, sequence int, state text, parked_at time, attempts int, error text
+INSERT INTO projection_parked (name, build, sequence, state, parked_at, attempts, error)
+VALUES (:name, :build, :sequence, :state, :parked_at, :attempts, :error)
+ON CONFLICT (name, build, sequence)
+DO UPDATE SET state = excluded.state, attempts = excluded.attempts, error = excluded.error;
+
+-- name: unpark
+-- takes: name text, build int, sequence int
+DELETE FROM projection_parked WHERE name = :name AND build = :build AND sequence = :sequence;
+
+-- name: drop_parked
+-- takes: name text, build int, sequence int
+UPDATE projection_parked SET state = 'skipped'
+WHERE name = :name AND build = :build AND sequence = :sequence AND state <> 'skipped';
+
+-- name: want_again
+-- takes: name text, build int, sequence int
+UPDATE projection_parked SET state = 'retry'
+WHERE name = :name AND build = :build AND sequence = :sequence AND state = 'parked';
+
+-- name: wanted_again
+-- takes: name text, build int
+-- gives: sequence int, attempts int
+SELECT sequence, attempts FROM projection_parked
+WHERE name = :name AND build = :build AND state = 'retry' ORDER BY sequence LIMIT 1;
+
+-- name: has_wanted_again
+-- gives: wanted bool
+SELECT EXISTS (SELECT 1 FROM projection_parked WHERE state = 'retry') AS wanted;
+
+-- name: delete_parked_of_build
+-- takes: name text, build int
+DELETE FROM projection_parked WHERE name = :name AND build = :build;

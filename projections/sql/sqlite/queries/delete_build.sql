@@ -1,1 +1,0 @@
-DELETE FROM projections WHERE name = ?1 AND build = ?2

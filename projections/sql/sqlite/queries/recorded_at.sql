@@ -1,1 +1,0 @@
-SELECT recorded_at FROM events WHERE sequence = ?1

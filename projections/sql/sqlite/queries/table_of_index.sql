@@ -1,1 +1,0 @@
-SELECT tbl_name FROM sqlite_schema WHERE type = 'index' AND name = ?1

@@ -1,1 +1,0 @@
-DELETE FROM projection_parked WHERE name = ?1 AND build = ?2 AND sequence = ?3
