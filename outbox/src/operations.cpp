@@ -3,6 +3,7 @@
 #include "host.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
+#include "outbox_sql/messages.hpp"
 #include "sqlite/comparison.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/operations.hpp"
@@ -113,11 +114,11 @@ class OutboxOperations::Impl {
     Parked found;
     store.core().reading().read([&](Connection& connection) {
       if (!selection.stream.empty()) {
-        Query number = connection.query(sql::stream_number);
-        if (!number.bind(1, selection.stream).step()) {
+        auto number = connection.rows(sql::stream_number{.name = selection.stream});
+        if (!number.step()) {
           throw UsageError{"there is no stream '" + selection.stream + "'"};
         }
-        add_parked(connection, number.integer(0), found);
+        add_parked(connection, number.stream(), found);
         return;
       }
       std::int64_t last = 0;

@@ -1,6 +1,7 @@
 #include "sqlite/advance.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/messages.hpp"
 #include "sqlite/generations.hpp"
 
 #include <algorithm>
@@ -34,7 +35,7 @@ class Application {
  public:
   /// `claim` is empty for the owner of the partition.
   Application(Connection& connection, PartitionId partition, std::string_view claim,
-              std::int64_t now) noexcept
+              Timestamp now) noexcept
       : connection_{connection}, partition_{partition.number}, claim_{claim}, now_{now} {}
 
   void apply(const relay::Advance& advance) {
@@ -63,7 +64,7 @@ class Application {
         .bind(3, run.redelivery)
         .bind(4, run.first.value())
         .bind(5, run.count)
-        .bind(6, now_)
+        .bind_time(6, now_)
         .bind(7, static_cast<std::int64_t>(run.first_broker))
         .bind(8, static_cast<std::int64_t>(run.last_broker))
         .run();
@@ -82,7 +83,7 @@ class Application {
         .bind(1, taken->stream)
         .bind(2, message.sequence.value())
         .bind(3, partition_)
-        .bind(4, now_)
+        .bind_time(4, now_)
         .bind(5, std::int64_t{message.attempts})
         .bind(6, in_words(message.reason))
         .bind(7, message.error)
@@ -97,14 +98,12 @@ class Application {
     }
     const auto taken = take(message);
     if (!taken) return;
-    connection_.query(sql::insert_discarded)
-        .bind(1, message.sequence.value())
-        .bind(2, taken->stream)
-        .bind(3, partition_)
-        .bind(4, now_)
-        .bind(5, "skipped")
-        .bind(6, message.error)
-        .run();
+    connection_.run(sql::insert_discarded{.sequence = message.sequence.value(),
+                                          .stream = taken->stream,
+                                          .partition = partition_,
+                                          .now = now_,
+                                          .reason = "skipped",
+                                          .error = message.error});
   }
 
   std::int64_t removed() const noexcept { return removed_; }
@@ -122,18 +121,19 @@ class Application {
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
     // The last message's position is only in its own row: the partition's has to know it from now.
     if (last_position_ == 0) last_position_ = outbox::last_position(connection_, partition_);
-    Query remove = connection_.query(claim_.empty() ? sql::delete_messages : sql::delete_claimed);
-    remove.bind(1, partition_).bind(2, first.value()).bind(3, last.value());
-    if (!claim_.empty()) remove.bind(4, claim_);
-    remove.run();
-    const std::int64_t removed = sqlite3_changes(connection_.handle());
+    const std::int64_t removed =
+        claim_.empty() ? connection_.run(sql::delete_messages{
+                             .partition = partition_, .first = first.value(), .last = last.value()})
+                       : connection_.run(sql::delete_claimed{.partition = partition_,
+                                                             .first = first.value(),
+                                                             .last = last.value(),
+                                                             .claim = claim_});
     removed_ += removed;
     return removed;
   }
 
   std::int64_t remove_parked(GlobalSequence sequence) {
-    connection_.query(sql::delete_parked).bind(1, sequence.value()).run();
-    return sqlite3_changes(connection_.handle());
+    return connection_.run(sql::delete_parked{.sequence = sequence.value()});
   }
 
   /// Empty if it isn't there any more, or not ours.
@@ -150,7 +150,7 @@ class Application {
   std::string remove_redelivery(std::int64_t redelivery) {
     std::string kind = kind_of(redelivery);
     if (kind.empty()) return kind;
-    connection_.query(sql::delete_redelivery).bind(1, redelivery).run();
+    connection_.run(sql::delete_redelivery{.redelivery = redelivery});
     return kind;
   }
 
@@ -184,21 +184,19 @@ class Application {
   void send_again(GlobalSequence sequence, const Taken& taken) {
     // Under the generation that it belongs to: a later one waits until it is through.
     const Generation generation = generation_of(connection_, sequence);
-    connection_.query(sql::insert_redelivery)
-        .bind(1, partition_)
-        .bind(2, generation.number)
-        .bind(3, sequence.value())
-        .bind(4, taken.stream)
-        .bind(5, "retry")
-        .bind(6, now_)
-        .bind(7, std::int64_t{taken.was_lost})
-        .run();
+    connection_.run(sql::insert_redelivery{.partition = partition_,
+                                           .generation = generation.number,
+                                           .sequence = sequence.value(),
+                                           .stream = taken.stream,
+                                           .kind = "retry",
+                                           .now = now_,
+                                           .was_lost = taken.was_lost});
   }
 
   Connection& connection_;
   std::int64_t partition_;
   std::string_view claim_;
-  std::int64_t now_;
+  Timestamp now_;
   std::int64_t removed_ = 0;
   std::int64_t published_ = 0;
   std::int64_t through_ = 0;
@@ -208,7 +206,7 @@ class Application {
 }  // namespace
 
 bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
-           std::int64_t now) {
+           Timestamp now) {
   Application application{connection, lease.partition, {}, now};
   application.apply(advance);
 
@@ -227,14 +225,14 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
       .bind(9, application.removed())
       .bind(10, application.published())
       .bind(11, application.last_position())
-      .bind(12, now)
+      .bind_time(12, now)
       .bind(13, static_cast<std::int64_t>(advance.lost))
       .run();
   return sqlite3_changes(connection.handle()) == 1;
 }
 
 void apply_claimed(Connection& connection, PartitionId partition, std::string_view claim,
-                   const relay::Advance& advance, std::int64_t now) {
+                   const relay::Advance& advance, Timestamp now) {
   Application application{connection, partition, claim, now};
   application.apply(advance);
   connection.query(sql::count_claimed)

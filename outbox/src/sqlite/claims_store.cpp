@@ -1,6 +1,7 @@
 #include "sqlite/claims_store.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
@@ -128,9 +129,8 @@ bool ClaimsStore::can_claim(PartitionId partition) {
   const std::int64_t at = now();
   store_.core().reading().read([&](Connection& connection) {
     {
-      Query row = connection.query(sql::partition_row);
-      row.bind(1, std::int64_t{partition.number});
-      if (!row.step() || !row.is_null(1)) return;
+      auto row = connection.rows(sql::stopped_by{.partition = partition.number});
+      if (!row.step() || row.stopped()) return;
     }
     Query query = connection.query(sql::can_claim);
     query.bind(1, std::int64_t{partition.number})
@@ -203,7 +203,7 @@ std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, co
 // --- under the claim
 
 bool ClaimsStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
-  const std::int64_t at = now();
+  const Timestamp at = store_.core().now();
   return write(durable, [&](Connection& connection) {
     apply_claimed(connection, lease.partition, claim_, advance, at);
     return true;

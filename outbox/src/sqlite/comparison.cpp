@@ -1,6 +1,8 @@
 #include "sqlite/comparison.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 #include "sqlite/settings.hpp"
@@ -49,17 +51,17 @@ bool counts_as_published(const std::optional<Located>& located) {
 bool keeps_all_in_one_place(sqlite::Store& store) {
   bool shared = false;
   store.core().reading().read([&](Connection& connection) {
-    Query settings = connection.query(sql::settings);
-    shared = settings.step() && settings.text(0) == to_string(Fence::none);
+    auto settings = connection.rows(sql::settings{});
+    shared = settings.step() && settings.fence() == to_string(Fence::none);
   });
   return shared;
 }
 
 bool has_event(Connection& connection, std::int64_t sequence, std::string_view id) {
-  Query row = connection.query(sql::event_id);
-  if (!row.bind(1, sequence).step()) return false;
+  auto row = connection.rows(sql::event_id{.sequence = sequence});
+  if (!row.step()) return false;
   EventId::Bytes bytes{};
-  const std::string_view stored = row.blob(0);
+  const std::string_view stored = row.event_id();
   if (stored.size() != bytes.size()) return false;
   std::memcpy(bytes.data(), stored.data(), bytes.size());
   return EventId{bytes}.to_string() == id.substr(0, event_id_size);

@@ -1,6 +1,7 @@
 #include "sqlite/generations.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/partitions.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -49,10 +50,10 @@ std::int64_t open_end(Connection& connection, std::int64_t& known_open) {
   const Generation current = current_generation(connection);
   if (current.number <= 1 || known_open == current.number) return everything;
 
-  Query waiting = connection.query(sql::first_waiting);
+  auto waiting = connection.rows(sql::first_waiting{});
   waiting.step();
-  const std::int64_t first = waiting.is_null(0) ? everything : waiting.integer(0);
-  const std::int64_t again = waiting.is_null(1) ? everything : waiting.integer(1);
+  const std::int64_t first = waiting.sequence().value_or(everything);
+  const std::int64_t again = waiting.generation().value_or(everything);
   for (const Generation& generation : all_generations(connection)) {
     // The first that has a predecessor which isn't drained ends what may be published.
     if (generation.number == 1) continue;
@@ -86,7 +87,7 @@ void make_generation(Connection& connection, int partition_count, std::int64_t f
       .run();
   for (int index = 0; index < partition_count; ++index) {
     const PartitionId partition = PartitionId::at(index, partition_count);
-    connection.query(sql::insert_partition).bind(1, std::int64_t{partition.number}).run();
+    connection.run(sql::insert_partition{.partition = partition.number});
   }
 }
 

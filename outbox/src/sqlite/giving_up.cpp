@@ -1,5 +1,7 @@
 // What operators give up.
 #include "outbox_sql.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/operations.hpp"
@@ -19,17 +21,14 @@ constexpr std::int64_t step = 500;
 
 void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
   const std::int64_t last = last_position(connection, partition);
-  connection.query(sql::delete_messages)
-      .bind(1, partition)
-      .bind(2, sequence.value())
-      .bind(3, sequence.value())
-      .run();
+  connection.run(sql::delete_messages{
+      .partition = partition, .first = sequence.value(), .last = sequence.value()});
   connection.query(sql::count_removed).bind(1, partition).bind(2, last).run();
 }
 
 bool is_stopped(Connection& connection, std::int64_t partition) {
-  Query row = connection.query(sql::partition_row);
-  return row.bind(1, partition).step() && !row.is_null(1);
+  auto row = connection.rows(sql::stopped_by{.partition = partition});
+  return row.step() && row.stopped();
 }
 
 }  // namespace
@@ -92,14 +91,12 @@ std::int64_t SqliteOperations::send_followers(Connection& connection, const BySt
 }
 
 void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
-  connection.query(sql::insert_discarded)
-      .bind(1, discarded.sequence.value())
-      .bind(2, discarded.stream)
-      .bind(3, discarded.partition)
-      .bind(4, now())
-      .bind(5, "discarded")
-      .bind(6, discarded.error)
-      .run();
+  connection.run(sql::insert_discarded{.sequence = discarded.sequence.value(),
+                                       .stream = discarded.stream,
+                                       .partition = discarded.partition,
+                                       .now = store_.core().now(),
+                                       .reason = "discarded",
+                                       .error = discarded.error});
 }
 
 std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connection,
@@ -112,7 +109,7 @@ std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connect
     discarded.partition = row.integer(1);
     discarded.error = row.text(5);
   }
-  connection.query(sql::delete_parked).bind(1, sequence.value()).run();
+  connection.run(sql::delete_parked{.sequence = sequence.value()});
   keep_discarded(connection, discarded);
   return discarded.stream;
 }
@@ -156,7 +153,7 @@ bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded di
   }
   if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;
   for (const std::int64_t redelivery : redeliveries) {
-    connection.query(sql::delete_redelivery).bind(1, redelivery).run();
+    connection.run(sql::delete_redelivery{.redelivery = redelivery});
   }
   if (never_published) keep_discarded(connection, discarded);
   return true;

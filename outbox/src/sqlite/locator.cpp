@@ -1,6 +1,7 @@
 #include "sqlite/locator.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/partitions.hpp"
 
 #include <cstring>
 #include <utility>
@@ -30,8 +31,8 @@ Locator::Locator(Connection& connection, Placement& placement, Timestamp now)
       now_{now},
       generations_{all_generations(connection)},
       knows_partitioner_{placement.knows_partitioner()} {
-  Query settings = connection.query(sql::settings);
-  is_fenced_ = settings.step() && settings.text(0) != to_string(Fence::none);
+  auto settings = connection.rows(sql::settings{});
+  is_fenced_ = settings.step() && settings.fence() != to_string(Fence::none);
 }
 
 std::optional<Located> Locator::find(GlobalSequence sequence) {

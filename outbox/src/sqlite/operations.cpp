@@ -3,6 +3,8 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/locator.hpp"
@@ -106,15 +108,13 @@ void SqliteOperations::send_again(Connection& connection, Placement& placement, 
                                   std::string_view kind) {
   const PartitionId partition =
       placement.find(place.sequence, place.stream, place.generation.partition_count);
-  connection.query(sql::insert_redelivery)
-      .bind(1, std::int64_t{partition.number})
-      .bind(2, place.generation.number)
-      .bind(3, place.sequence.value())
-      .bind(4, place.stream)
-      .bind(5, kind)
-      .bind(6, now())
-      .bind(7, std::int64_t{place.was_lost})
-      .run();
+  connection.run(sql::insert_redelivery{.partition = partition.number,
+                                        .generation = place.generation.number,
+                                        .sequence = place.sequence.value(),
+                                        .stream = place.stream,
+                                        .kind = kind,
+                                        .now = store_.core().now(),
+                                        .was_lost = place.was_lost});
 }
 
 std::int64_t SqliteOperations::retry(std::int64_t stream, GlobalSequence through,
@@ -150,7 +150,7 @@ std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& plac
   // Under the generation that is being drained: later messages of the stream wait there or behind.
   const Generation generation = open_generation(connection);
   for (const std::int64_t sequence : parked) {
-    connection.query(sql::delete_parked).bind(1, sequence).run();
+    connection.run(sql::delete_parked{.sequence = sequence});
   }
   add_later(connection, prefix.stream, all);
   for (const auto& [sequence, was_lost] : all) {
@@ -172,7 +172,7 @@ void SqliteOperations::add_later(Connection& connection, std::int64_t stream, Se
     }
   }
   for (const std::int64_t redelivery : moved) {
-    connection.query(sql::delete_redelivery).bind(1, redelivery).run();
+    connection.run(sql::delete_redelivery{.redelivery = redelivery});
   }
 }
 
@@ -242,11 +242,8 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
     }
     const Generation generation = open_generation(connection);
     for (const auto& [sequence, stream] : lost) {
-      connection.query(sql::delete_messages)
-          .bind(1, unknown.front())
-          .bind(2, sequence)
-          .bind(3, sequence)
-          .run();
+      connection.run(
+          sql::delete_messages{.partition = unknown.front(), .first = sequence, .last = sequence});
       send_again(connection, placement, {GlobalSequence{sequence}, stream, generation}, "retry");
       sent.push_back(sequence);
     }
@@ -353,15 +350,16 @@ void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const s
   write([&](Connection& connection) {
     std::string why;
     {
-      Query row = connection.query(sql::partition_row);
-      if (!row.bind(1, std::int64_t{how.partition.number}).step()) {
+      auto row = connection.rows(sql::stopped_by{.partition = how.partition.number});
+      if (!row.step()) {
         throw UsageError{"there is no partition " + how.partition.label()};
       }
-      if (row.is_null(1)) {
+      const auto stopped = row.stopped();
+      if (!stopped) {
         throw UsageError{"partition " + how.partition.label() +
                          " isn't stopped: there is nothing to " + std::string{what}};
       }
-      why = row.text(1);
+      why = *stopped;
     }
     if (!how.anew && why != "poison") {
       throw UsageError{"partition " + how.partition.label() + " is stopped by " + why +

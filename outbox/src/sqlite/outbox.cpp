@@ -2,6 +2,7 @@
 #include <stela/outbox/outbox.hpp>
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/messages.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
@@ -16,8 +17,6 @@ namespace stela {
 namespace sql = outbox::sql;
 using outbox::Settings;
 using sqlite::Connection;
-
-using sqlite::Query;
 
 namespace {
 
@@ -95,9 +94,9 @@ void backfill(Connection& connection, sqlite::KindTable& kinds, Enqueuer& enqueu
   for (auto page = history->next_page(); !page.empty(); page = history->next_page()) {
     for (const StoredEvent& event : page) {
       if (!event.publishes()) continue;
-      Query stream = connection.query(sql::stream_number);
-      stream.bind(1, event.stream.name()).step();
-      enqueuer.enqueue(event, stream.integer(0), connection);
+      auto row = connection.rows(sql::stream_number{.name = event.stream.name()});
+      row.step();
+      enqueuer.enqueue(event, row.stream(), connection);
     }
   }
 }

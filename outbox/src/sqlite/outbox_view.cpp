@@ -2,6 +2,8 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/logs.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
@@ -85,9 +87,9 @@ void add_up(OutboxStatus& status) {
 
 void read_generations(Connection& connection, OutboxStatus& status) {
   const std::int64_t open = open_generation(connection).number;
-  Query waiting = connection.query(sql::first_waiting);
+  auto waiting = connection.rows(sql::first_waiting{});
   waiting.step();
-  const bool anything = !waiting.is_null(0) || !waiting.is_null(1);
+  const bool anything = waiting.sequence() || waiting.generation();
   for (const Generation& generation : all_generations(connection)) {
     status.generations.push_back({generation.number, GlobalSequence{generation.first_sequence},
                                   generation.partition_count,
@@ -112,10 +114,10 @@ std::vector<GlobalSequence> events_after(Connection& connection, const std::stri
     while (rows.step()) found.emplace_back(rows.integer(0));
     return found;
   }
-  Query number = connection.query(sql::stream_number);
-  if (!number.bind(1, stream).step()) throw UsageError{"there is no stream '" + stream + "'"};
+  auto number = connection.rows(sql::stream_number{.name = stream});
+  if (!number.step()) throw UsageError{"there is no stream '" + stream + "'"};
   Query rows = connection.query(sql::publishable_of_stream);
-  rows.bind(1, number.integer(0)).bind(2, after).bind(3, page);
+  rows.bind(1, number.stream()).bind(2, after).bind(3, page);
   while (rows.step()) found.emplace_back(rows.integer(0));
   return found;
 }
@@ -131,12 +133,12 @@ OutboxStatus OutboxView::status() {
   store_.core().reading().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
     status.partition_count = current.partition_count;
-    Query settings = connection.query(sql::settings);
+    auto settings = connection.rows(sql::settings{});
     settings.step();
-    status.fence = parse_fence(settings.text(0));
-    status.leasing = settings.integer(1) != 0;
-    Query partitioner = connection.query(sql::partitioner_name);
-    if (partitioner.step()) status.partitioner = partitioner.text(0);
+    status.fence = parse_fence(settings.fence());
+    status.leasing = settings.leasing();
+    auto partitioner = connection.rows(sql::partitioner_name{});
+    if (partitioner.step()) status.partitioner = partitioner.detail();
     Query partitions = connection.query(sql::status_of_partitions);
     partitions.bind(1, now);
     while (partitions.step()) {
@@ -206,8 +208,8 @@ class OutboxView::Listing {
   std::vector<PartitionId> partitions() {
     if (query_.partition) return {*query_.partition};
     std::vector<PartitionId> all;
-    Query rows = connection_.query(sql::partitions);
-    while (rows.step()) all.push_back({static_cast<int>(rows.integer(0))});
+    auto rows = connection_.rows(sql::partitions{});
+    while (rows.step()) all.push_back({static_cast<int>(rows.partition())});
     return all;
   }
 
@@ -329,8 +331,8 @@ std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> parti
   std::vector<PublishedBatch> found;
   store_.core().reading().read([&](Connection& connection) {
     std::vector<std::int64_t> partitions;
-    Query all = connection.query(sql::partitions);
-    while (!partition && all.step()) partitions.push_back(all.integer(0));
+    auto all = connection.rows(sql::partitions{});
+    while (!partition && all.step()) partitions.push_back(all.partition());
     if (partition) partitions.push_back(partition->number);
     for (const std::int64_t number : partitions) {
       auto rows = connection.rows(sql::list_batches{.partition = number, .most = limit});

@@ -1,6 +1,7 @@
 #include "sqlite/placement.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/partitions.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -11,8 +12,8 @@ using sqlite::Query;
 namespace {
 
 std::string registered_name(sqlite::Connection& connection) {
-  Query query = connection.query(sql::partitioner_name);
-  return query.step() ? std::string{query.text(0)} : std::string{};
+  auto row = connection.rows(sql::partitioner_name{});
+  return row.step() ? std::string{row.detail()} : std::string{};
 }
 
 }  // namespace

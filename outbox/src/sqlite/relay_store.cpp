@@ -2,6 +2,8 @@
 
 #include "host.hpp"
 #include "outbox_sql.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
@@ -152,27 +154,27 @@ void RelayStore::leave(std::string_view worker) noexcept try {
 Overview RelayStore::look(std::chrono::microseconds lease_ttl,
                           std::chrono::microseconds heartbeat_ttl) {
   Overview overview;
-  const std::int64_t at = now();
-  const std::int64_t absurd = at + 2 * lease_ttl.count();
+  const Timestamp at = store_.core().now();
+  const Timestamp absurd = at + 2 * lease_ttl;
   store_.core().reading().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
-    Query partitions = connection.query(sql::partitions);
-    while (partitions.step()) {
-      const std::int64_t until = partitions.integer(3);
-      const bool has_owner = !partitions.is_null(1);
-      const PartitionId id{static_cast<int>(partitions.integer(0))};
+    auto row = connection.rows(sql::partitions{});
+    while (row.step()) {
+      const auto owner = row.owner();
+      const bool is_over = row.lease_until() <= at || row.lease_until() > absurd;
+      const PartitionId id{static_cast<int>(row.partition())};
       overview.partitions.push_back(
           {.id = id,
-           .owner = std::string{partitions.text(1)},
-           .is_free = !has_owner || until <= at || until > absurd,
-           .is_expired = has_owner && (until <= at || until > absurd),
-           .is_stopped = !partitions.is_null(4),
-           .is_needed = current.has(id) || !partitions.is_null(5) || partitions.integer(6) != 0});
+           .owner = std::string{owner.value_or("")},
+           .is_free = !owner || is_over,
+           .is_expired = owner && is_over,
+           .is_stopped = row.stopped().has_value(),
+           .is_needed = current.has(id) || row.first_waiting() || row.has_redeliveries()});
     }
     Query workers = connection.query(sql::workers);
     while (workers.step()) {
-      const std::int64_t until = workers.integer(1);
-      if (until > at && until <= at + 2 * heartbeat_ttl.count()) {
+      const Timestamp until = workers.time(1);
+      if (until > at && until <= at + 2 * heartbeat_ttl) {
         overview.workers.emplace_back(workers.text(0));
         if (workers.integer(2) != 0) overview.cut_off.emplace_back(workers.text(0));
       }
@@ -279,10 +281,10 @@ std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequence
   std::vector<EventId> ids;
   store_.core().reading().read([&](Connection& connection) {
     for (const GlobalSequence sequence : sequences) {
-      Query query = connection.query(sql::event_id);
+      auto row = connection.rows(sql::event_id{.sequence = sequence.value()});
       EventId::Bytes bytes{};
-      if (query.bind(1, sequence.value()).step() && query.blob(0).size() == bytes.size()) {
-        std::memcpy(bytes.data(), query.blob(0).data(), bytes.size());
+      if (row.step() && row.event_id().size() == bytes.size()) {
+        std::memcpy(bytes.data(), row.event_id().data(), bytes.size());
       }
       ids.emplace_back(bytes);
     }
@@ -308,7 +310,7 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
 }
 
 bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
-  const std::int64_t at = now();
+  const Timestamp at = store_.core().now();
   return write(durable,
                [&](Connection& connection) { return apply(connection, lease, advance, at); });
 }

@@ -1,6 +1,6 @@
 #include "sqlite/settings.hpp"
 
-#include "outbox_sql.hpp"
+#include "outbox_sql/partitions.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -17,9 +17,9 @@ Fence parse_fence(std::string_view text) {
 }
 
 std::optional<Settings> find_settings(sqlite::Connection& connection) {
-  sqlite::Query query = connection.query(sql::settings);
-  if (!query.step()) return std::nullopt;
-  return Settings{parse_fence(query.text(0)), query.integer(1) != 0};
+  auto row = connection.rows(sql::settings{});
+  if (!row.step()) return std::nullopt;
+  return Settings{parse_fence(row.fence()), row.leasing()};
 }
 
 }  // namespace stela::outbox

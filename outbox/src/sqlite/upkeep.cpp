@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/logs.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 
@@ -280,13 +281,13 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
     const std::set<std::int64_t> unsettled = lost_partitions(connection);
     std::vector<std::int64_t> known;
     {
-      Query rows = connection.query(sql::partitions);
-      while (rows.step()) known.push_back(rows.integer(0));
+      auto rows = connection.rows(sql::partitions{});
+      while (rows.step()) known.push_back(rows.partition());
     }
     for (int index = 0; index < current.partition_count; ++index) {
       const PartitionId partition = PartitionId::at(index, current.partition_count);
       if (std::find(known.begin(), known.end(), partition.number) != known.end()) continue;
-      connection.query(sql::insert_partition).bind(1, std::int64_t{partition.number}).run();
+      connection.run(sql::insert_partition{.partition = partition.number});
       result.added.push_back(partition);
     }
     for (const std::int64_t number : known) {

@@ -1,1 +1,0 @@
-DELETE FROM outbox_messages WHERE partition = ?1 AND sequence BETWEEN ?2 AND ?3

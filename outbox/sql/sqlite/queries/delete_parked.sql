@@ -1,1 +1,0 @@
-DELETE FROM outbox_parked WHERE sequence = ?1

@@ -1,1 +1,0 @@
-DELETE FROM outbox_redeliveries WHERE redelivery = ?1

@@ -1,1 +1,0 @@
-SELECT event_id FROM events WHERE sequence = ?1

@@ -1,1 +1,0 @@
-SELECT detail FROM stela_participants WHERE name = 'outbox'

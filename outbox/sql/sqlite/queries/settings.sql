@@ -1,1 +1,0 @@
-SELECT fence, leasing FROM outbox_settings WHERE one = 1

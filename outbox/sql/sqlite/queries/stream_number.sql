@@ -1,1 +1,0 @@
-SELECT stream FROM streams WHERE name = ?1
