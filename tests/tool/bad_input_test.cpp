@@ -84,7 +84,7 @@ TEST_F(ToolBadInput, GetsOneSentenceAndItsExitCode) {
       {{"outbox", "work", "--db", db_, "--workers", "99999999999999999999"}, 2, "--workers is"},
       {{"outbox", "work", "--db", db_, "--once", "--until-empty"}, 2, "contradict each other"},
       {{"outbox", "work", "--db", db_, "--silent", "--json"}, 2, "contradict each other"},
-      {{"outbox", "work", "--db", db_, "--no-leasing", "--once"}, 2, "made with leasing"},
+      {{"outbox", "work", "--db", db_, "--no-leasing", "--once"}, 2, "created with leasing"},
       {{"outbox", "work", "--db", db_, "--interval-ms", "60000"}, 2, "outbox.lease_renew"},
       {{"outbox", "work", "--db", db_, "--set", "outbox.lease_renew=20s", "--once"},
        2,

@@ -81,7 +81,7 @@ TEST_F(ToolCheckpoint, TellsOfAConnectionThatUsesTheEmptyLog) {
   const Ran ran = checkpoint();
   EXPECT_EQ(ran.code, 1);
   EXPECT_EQ(ran.out,
-            "Everything is in the database, but another connection still uses the write-ahead "
+            "Everything is in the database; another connection still uses the write-ahead "
             "log.\n");
   EXPECT_EQ(checkpoint({"--json"}).out, "{\"complete\":false,\"pages_left\":0}\n");
 }

@@ -30,8 +30,8 @@ TEST_F(ToolOutbox, DoctorAdvisesNoWorkerWhereAllThatWaitsIsStopped) {
 
   RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
 
-  EXPECT_THAT(run(doctor).out,
-              AllOf(HasSubstr("what waits is stopped"), Not(HasSubstr("run 'outbox work'"))));
+  EXPECT_THAT(run(doctor).out, AllOf(HasSubstr("pending messages are in stopped partitions"),
+                                     Not(HasSubstr("run 'outbox work'"))));
 }
 
 TEST_F(ToolOutbox, DoctorSaysWhatToChangeAtTheBroker) {

@@ -78,7 +78,7 @@ TEST_F(ToolEmbedded, AnInlineProjectorIsLeftBehindOnlyWhenAskedTo) {
   words.emplace_back("--leave-behind");
   const Ran left = shop(words);
   EXPECT_EQ(left.code, 0) << left.err;
-  EXPECT_THAT(left.err, HasSubstr("'tally' is left behind"));
+  EXPECT_THAT(left.err, HasSubstr("'tally' is detached"));
   EXPECT_EQ(tallied(), 3);
 
   // Whoever knows it catches it up first.

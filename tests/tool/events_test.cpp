@@ -114,7 +114,7 @@ TEST_F(ToolEvents, ListFiltersAndSaysWhenThereIsMore) {
   const Ran first =
       run({"events", "list", "--db", db_, "--json", "--limit", "1", "--newest-first"});
   EXPECT_EQ(member(first.out, "sequence"), "3");
-  EXPECT_THAT(first.err, HasSubstr("There are more"));
+  EXPECT_THAT(first.err, HasSubstr("More results: use --limit"));
   EXPECT_THAT(run_well({"events", "list", "--db", db_}), HasSubstr("bill-1"));
 }
 
@@ -234,9 +234,10 @@ TEST_F(ToolEvents, DoctorSaysWhatToDo) {
   append("order-1", "{}", {"--publish"});
   const Ran ran = run({"doctor", "--db", db_, "--nats", "nats://127.0.0.1:1"});
   EXPECT_EQ(ran.code, 1);
-  EXPECT_THAT(ran.out, HasSubstr("bad      workers: messages wait, and no worker is alive"));
+  EXPECT_THAT(ran.out,
+              HasSubstr("bad      workers: messages are pending, and there is no live worker"));
   EXPECT_THAT(ran.out, HasSubstr("bad      broker: "));
-  EXPECT_THAT(ran.out, HasSubstr("meanwhile messages wait, and none is lost"));
+  EXPECT_THAT(ran.out, HasSubstr("messages stay pending, none is lost"));
 }
 
 TEST_F(ToolEvents, AFullStdoutIsAnError) {

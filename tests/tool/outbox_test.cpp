@@ -25,7 +25,7 @@ TEST_F(ToolOutbox, StatusCountsAndSaysWhatToDo) {
   EXPECT_EQ(seen.code, 0);
   EXPECT_THAT(seen.out, HasSubstr("pending    2"));
   EXPECT_THAT(seen.out, HasSubstr("outbox list --state parked"));
-  EXPECT_THAT(seen.out, HasSubstr("no worker is alive"));
+  EXPECT_THAT(seen.out, HasSubstr("there is no live worker"));
   const std::string json = outbox({"status", "--json"}).out;
   EXPECT_EQ(member(json, "pending"), "2");
   EXPECT_EQ(member(json, "parked"), "1");
@@ -74,7 +74,7 @@ TEST_F(ToolOutbox, ResizesAndSyncs) {
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "partition_count"), "16");
   EXPECT_THAT(outbox({"partitions", "list"}).out, HasSubstr("p15"));
   EXPECT_THAT(outbox({"partitions", "sync", "--prune", "--dry-run"}).out,
-              HasSubstr("No partition is missing."));
+              HasSubstr("No partitions are missing."));
   EXPECT_EQ(outbox({"partitions", "resize", "0"}).code, 2);
   EXPECT_EQ(outbox({"partitions", "resize", "99999999999"}).code, 2);
 }
@@ -138,7 +138,7 @@ TEST_F(ToolOutbox, ReconcilesWithABrokerThatForgot) {
   ASSERT_EQ(with_broker({"work", "--until-empty", "--ensure-stream", "--silent"}).code, 0);
   const Ran fine = with_broker({"reconcile", "--against-broker"});
   EXPECT_EQ(fine.out,
-            "3 published events compared with 3 messages at the broker.\nNone is missing there.\n");
+            "3 published events compared with 3 messages at the broker.\nNone is missing.\n");
 
   // A new server, with none of what the old one acknowledged.
   nats.emplace();
@@ -156,7 +156,7 @@ TEST_F(ToolOutbox, ReconcilesWithABrokerThatForgot) {
   EXPECT_EQ(unasked.code, 2);
   EXPECT_THAT(unasked.err, HasSubstr("--yes"));
   EXPECT_THAT(with_broker({"reconcile", "--against-broker", "--yes"}).out,
-              HasSubstr("3 are missing there, and are to be sent again: 1, 2, 3\n"));
+              HasSubstr("3 are missing at the broker and will be published again: 1, 2, 3\n"));
   EXPECT_EQ(outbox({"partitions", "adopt", "all", "--yes"}).code, 0);
   ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
   EXPECT_EQ(member(with_broker({"reconcile", "--against-broker", "--json"}).out, "found"), "3");
@@ -176,7 +176,7 @@ TEST_F(ToolOutbox, ReachesABrokerInAnotherJetStreamDomain) {
 
   EXPECT_EQ(in_domain("leaf", {"reconcile", "--against-broker"}).code, 4);
   EXPECT_EQ(in_domain("hub", {"reconcile", "--against-broker"}).out,
-            "3 published events compared with 3 messages at the broker.\nNone is missing there.\n");
+            "3 published events compared with 3 messages at the broker.\nNone is missing.\n");
 }
 
 TEST_F(ToolOutbox, SaysWhatABrokerLostUntilItIsSettled) {
@@ -202,7 +202,7 @@ TEST_F(ToolOutbox, SaysWhatABrokerLostUntilItIsSettled) {
   EXPECT_EQ(outbox({"check"}).out, "CRITICAL: lost is 3, more than 0\n");
 
   EXPECT_THAT(with_broker({"reconcile", "--against-broker", "--yes"}).out,
-              HasSubstr("3 are missing there, and are to be sent again"));
+              HasSubstr("3 are missing at the broker and will be published again"));
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
   ASSERT_EQ(with_broker({"work", "--until-empty", "--silent"}).code, 0);
   EXPECT_EQ(outbox({"check"}).code, 0);
@@ -215,15 +215,15 @@ TEST_F(ToolOutbox, AcceptsWhatABrokerLost) {
   EXPECT_EQ(unasked.code, 2);
   EXPECT_THAT(unasked.err, HasSubstr("--yes"));
   EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--dry-run"}).out,
-            "Up to 3 published messages are missing at the broker; that would be accepted.\n");
+            "Up to 3 published messages are missing at the broker; would be accepted.\n");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "1");
 
-  EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).out,
-            "Up to 3 published messages are missing at the broker; that is accepted, and nothing "
-            "is sent.\n");
+  EXPECT_EQ(
+      outbox({"reconcile", "--accept-loss", "--yes"}).out,
+      "Up to 3 published messages are missing at the broker; accepted, nothing is published.\n");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
   EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--yes"}).out,
-            "No loss at the broker is unsettled.\n");
+            "No unsettled loss at the broker.\n");
 }
 
 TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
@@ -231,9 +231,9 @@ TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
             "--publish", "--data", "{}"});
   park(2);
   park(4);
-  EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("outbox retry 2' sends it again; '"));
-  EXPECT_THAT(outbox({"show", "4"}).out, HasSubstr("outbox retry --stream order-2' sends it again, "
-                                                   "with what is parked before it"));
+  EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("outbox retry 2' retries it; '"));
+  EXPECT_THAT(outbox({"show", "4"}).out, HasSubstr("outbox retry --stream order-2' retries it, "
+                                                   "with the messages parked before it"));
   EXPECT_EQ(outbox({"retry", "4"}).code, 2);
   EXPECT_EQ(outbox({"retry", "--stream", "order-2"}).code, 0);
 }
@@ -245,16 +245,18 @@ TEST_F(ToolOutbox, SendsWhatIsParkedBehindADiscardedMessage) {
   park(4);
   RawSqlite{db_}.run("UPDATE outbox_parked SET reason = 'behind' WHERE sequence = 4");
   for (const std::string& seen : {outbox({"status"}).out, run({"doctor", "--db", db_}).out}) {
-    EXPECT_THAT(seen, HasSubstr("outbox discard SEQUENCE' for what can never be sent"));
+    EXPECT_THAT(seen,
+                HasSubstr("outbox discard SEQUENCE' for messages that can never be published"));
     EXPECT_THAT(seen, Not(HasSubstr("discard --all")));
   }
   EXPECT_EQ(outbox({"discard", "2", "--dry-run"}).out,
             "1 message of 1 stream would be discarded.\n"
-            "1 message parked behind would be sent again.\n");
+            "1 message parked after it in its stream would be retried.\n");
   EXPECT_THAT(outbox({"discard", "2"}).err,
-              HasSubstr("1 message parked behind will be sent again"));
+              HasSubstr("1 message parked after it in its stream will be retried"));
   EXPECT_EQ(outbox({"discard", "2", "--yes"}).out,
-            "1 message of 1 stream is discarded.\n1 message parked behind will be sent again.\n");
+            "1 message of 1 stream discarded.\n1 message parked after it in its stream will be "
+            "retried.\n");
   const std::string status = outbox({"status", "--json"}).out;
   EXPECT_EQ(member(status, "parked"), "0");
   EXPECT_EQ(member(status, "redeliveries"), "1");
@@ -274,10 +276,11 @@ TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
       "UPDATE outbox_partitions SET stopped = 'store_went_back', stopped_detail = ''");
   const Ran asked = outbox({"partitions", "adopt", "all"});
   EXPECT_EQ(asked.code, 2);
-  EXPECT_THAT(asked.err, HasSubstr("If this is a copy of a database that still runs"));
+  EXPECT_THAT(asked.err, HasSubstr("If this is a copy of a database that is still in use"));
   for (const std::string& seen : {outbox({"status"}).out, run({"doctor", "--db", db_}).out}) {
-    EXPECT_THAT(seen, HasSubstr("a copy of a database that still runs needs a stream of its own"));
-    EXPECT_THAT(seen, HasSubstr("its consumers a name of their own"));
+    EXPECT_THAT(seen,
+                HasSubstr("if this is a copy of a database that is still in use, don't adopt"));
+    EXPECT_THAT(seen, HasSubstr("its consumers other names"));
     EXPECT_THAT(seen, HasSubstr("outbox reconcile --against-broker --dry-run'"));
     EXPECT_THAT(seen, HasSubstr("then '"));
   }
@@ -292,7 +295,7 @@ TEST_F(ToolOutbox, TellsASilentWorkerFromADeadOne) {
       std::string{host.data()} + "', " + std::to_string(getpid()) + ", 0, 1), ('gone', '" +
       host.data() + "', 2147483647, 0, 1), ('far', 'elsewhere.invalid', 1, 0, 1)");
   const std::string seen = outbox({"workers"}).out;
-  EXPECT_THAT(seen, HasSubstr("silent, its process runs"));
+  EXPECT_THAT(seen, HasSubstr("silent, its process is running"));
   EXPECT_THAT(seen, HasSubstr("no, its process has ended"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               HasSubstr("it can't write to the database, or hangs: see its log"));
@@ -312,10 +315,12 @@ TEST_F(ToolOutbox, TellsOfWorkersThatAreCutOffFromTheirBroker) {
   raw.run("UPDATE outbox_workers SET is_cut_off = 1");
   EXPECT_THAT(outbox({"check"}).out, HasSubstr("workers is 0, fewer than 1"));
   raw.run("UPDATE outbox_workers SET broker = 'down: no server answers'");
-  EXPECT_THAT(run({"doctor", "--db", db_}).out,
-              HasSubstr("bad      workers: messages wait, and none of 2 alive reaches its broker: "
-                        "down: no server answers"));
-  EXPECT_THAT(outbox({"status"}).out, HasSubstr("Messages wait and no worker reaches its broker"));
+  EXPECT_THAT(
+      run({"doctor", "--db", db_}).out,
+      HasSubstr("bad      workers: messages are pending, and none of 2 alive reaches its broker: "
+                "down: no server answers"));
+  EXPECT_THAT(outbox({"status"}).out,
+              HasSubstr("Messages are pending and no worker reaches its broker"));
 }
 
 TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {

@@ -79,9 +79,8 @@ TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
   projections.add(Tally<3>{});
   Runner{projections}.catch_up();
 
-  EXPECT_THAT(tool({"doctor"}).out,
-              AllOf(HasSubstr("tally v3 (building) is halted at event 1: "),
-                    HasSubstr("'projections skip tally 1' goes on without the event")));
+  EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("tally v3 (building) is halted at event 1: "),
+                                          HasSubstr("'projections skip tally 1' skips the event")));
 }
 
 }  // namespace

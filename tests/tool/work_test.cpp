@@ -50,10 +50,12 @@ TEST_F(ToolWork, UntilEmptyWaitsForNoOperator) {
   RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
   const Ran lost = run(work({"--until-empty", "--silent"}));
   EXPECT_EQ(lost.code, 1);
-  EXPECT_THAT(lost.err, HasSubstr("what waits is stopped (broker_lost, partition p0"));
+  EXPECT_THAT(
+      lost.err,
+      HasSubstr("all pending messages are in stopped partitions (broker_lost, partition p0"));
   const std::vector<std::string> look{"outbox", "status", "--db", db_};
   EXPECT_THAT(run_well(look),
-              HasSubstr("look at the broker, then 'stela outbox partitions adopt p0"));
+              HasSubstr("check the broker, then 'stela outbox partitions adopt p0"));
 
   RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'poison'");
   EXPECT_THAT(run_well(look), HasSubstr("then 'stela outbox partitions resume p0"));
@@ -75,7 +77,9 @@ TEST_F(ToolWork, UntilEmptyWaitsForNothingBehindAStoppedGeneration) {
   const Ran ran = run(work({"--until-empty", "--silent"}));
 
   EXPECT_EQ(ran.code, 1);
-  EXPECT_THAT(ran.err, HasSubstr("what waits is stopped (broker_lost, partition p0"));
+  EXPECT_THAT(
+      ran.err,
+      HasSubstr("all pending messages are in stopped partitions (broker_lost, partition p0"));
 }
 
 TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
@@ -174,7 +178,7 @@ TEST_F(ToolWork, HandsOverWhenAskedToStop) {
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.wait(), 0) << worker.err();
   EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
-  EXPECT_THAT(worker.err(), HasSubstr("Finishing what is in flight"));
+  EXPECT_THAT(worker.err(), HasSubstr("Finishing messages in flight"));
 }
 
 TEST_F(ToolWork, HandsOverWhenItsTerminalHangsUp) {

@@ -27,7 +27,7 @@ std::string Invocation::database() {
 bool Invocation::confirm(std::string_view question) {
   if (arguments.has("--yes")) return true;
   if (arguments.has("--no-input") || isatty(STDIN_FILENO) != 1 || !out.errors_are_terminal()) {
-    throw Misuse{std::string{question}.append(" Say --yes, as there is nobody to ask")};
+    throw Misuse{std::string{question}.append(" Not a terminal; pass --yes to confirm")};
   }
   out.flush();
   out.draw(in_one_line(question).append(" [y/N] "));

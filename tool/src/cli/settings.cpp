@@ -99,7 +99,7 @@ std::vector<Setting> make_settings() {  // NOLINT(readability-function-size): a 
       time("outbox.retention", relay.retention, "how long the log of batches is kept"),
       {"nats.url", Kind::text, "nats://127.0.0.1:4222", "the broker's servers", {}, {}},
       {"nats.stream", Kind::text, "STELA", "the JetStream stream", {}, {}},
-      {"nats.prefix", Kind::text, "stela", "the first part of subjects", {}, {}},
+      {"nats.prefix", Kind::text, "stela", "the subject prefix", {}, {}},
       {"nats.subject", Kind::text, "{event}", "what follows the prefix", {}, {}},
       {"nats.source", Kind::text, "", "ce-source, if it isn't the store's id", {}, {}},
       {"nats.ensure_stream", Kind::boolean, "false", "make the stream if it isn't there", {}, {}},

@@ -229,7 +229,7 @@ int append(Invocation& call) {
   if (given.has("--leave-behind")) {
     for (const std::string& name : session.leave_unknown_behind()) {
       call.out.note("The projector '" + in_one_line(name) +
-                    "' is left behind; the next process that registers it catches it up first.");
+                    "' is detached; the next process that registers it catches up first.");
     }
   }
   Appender appender{session, call.out};
@@ -250,34 +250,30 @@ int append(Invocation& call) {
 Command append_command() {
   return {
       .path = "events append",
-      .summary = "appends events, and says their sequence once they are committed",
+      .summary = "Append events and print their sequences",
       .about =
-          "With --stdin each line is one event: {\"stream\":…,\"type\":…,\"data\":{…}}, and if "
-          "need "
-          "be \"version\", \"expected\", \"publish\", \"correlation\", \"causation\", \"actor\"; "
-          "flags hold for lines that don't say. Each line is a transaction of its own, or --batch "
-          "N "
-          "of them together. Inline projectors that this tool doesn't know refuse appends; with "
-          "--leave-behind they are no longer asked: processes that have them must be started "
-          "again, and catch up.",
+          "With --stdin, each line is one event: {\"stream\":…,\"type\":…,\"data\":{…}}, and "
+          "optionally \"version\", \"expected\", \"publish\", \"correlation\", \"causation\" and "
+          "\"actor\"; flags are defaults for lines without them. Each line is a transaction, or "
+          "each --batch N lines. Inline projectors that this tool doesn't know refuse appends; "
+          "--leave-behind detaches them: restart the processes that have them, and they catch up.",
       .options = {db_option,
                   {"--stream", "ID", "the stream: category-key"},
-                  {"--type", "NAME", "the event's name"},
-                  {"--version", "N", "the version of its payload (default 1)"},
-                  {"--expected", "N", "refuse unless the stream is at this version; 0: it is new"},
-                  {"--publish", "", "the event is to be published"},
-                  {"--data", "JSON", "the payload: an object"},
-                  {"--stdin", "", "read events from stdin, a JSON object a line"},
-                  {"--batch", "N", "with --stdin: so many events a transaction"},
-                  {"--correlation", "ID", "what the event belongs to"},
-                  {"--causation", "ID", "the event that led to this one"},
-                  {"--actor", "NAME", "who did it"},
-                  {"--leave-behind", "",
-                   "append without the inline projectors that only the application knows"}},
+                  {"--type", "NAME", "the event type"},
+                  {"--version", "N", "its payload's version (default 1)"},
+                  {"--expected", "N", "expected version of the stream; 0: a new stream"},
+                  {"--publish", "", "mark the event to be published"},
+                  {"--data", "JSON", "the payload, a JSON object"},
+                  {"--stdin", "", "read events from stdin, one JSON object per line"},
+                  {"--batch", "N", "with --stdin: events per transaction"},
+                  {"--correlation", "ID", "correlation id"},
+                  {"--causation", "ID", "causation id"},
+                  {"--actor", "NAME", "the user or service that caused it"},
+                  {"--leave-behind", "", "skip inline projectors that only the application knows"}},
       .examples = {{"one event, to be published",
                     "events append --stream order-1001 --type order.placed --publish --data "
                     "'{\"total_cents\":4200}'"},
-                   {"many, a thousand a transaction",
+                   {"many events, 1000 per transaction",
                     "events append --stdin --batch 1000 < events.jsonl"}},
       .run = append};
 }

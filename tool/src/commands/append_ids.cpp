@@ -60,14 +60,14 @@ int purge(Invocation& call) {
 std::vector<Command> append_id_commands() {
   return {
       {.path = "append-ids purge",
-       .summary = "removes old append ids, under which appends can be repeated",
-       .about = "They are kept for ever otherwise. An append that repeats a removed id appends its "
-                "events again, so remove what is older than anybody's last attempt can be.",
+       .summary = "Delete old append ids, which make appends repeatable",
+       .about = "Append ids are kept for ever otherwise. An append that repeats a deleted id "
+                "appends its events again, so delete only ids older than any client's last retry.",
        .options = {db_option,
                    {"--older-than", "TIME", "a time such as 90d; must be given"},
                    dry_run_option,
                    yes_option},
-       .examples = {{"those that nobody repeats any more",
+       .examples = {{"ids that no client repeats any more",
                      "append-ids purge --older-than 90d --yes"}},
        .run = purge},
   };

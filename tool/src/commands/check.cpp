@@ -74,24 +74,25 @@ int check(Invocation& call) {
 Command check_command() {
   return {
       .path = "outbox check",
-      .summary = "says whether the outbox is well, for monitoring systems",
+      .summary = "Check the outbox, for monitoring systems",
       .about =
-          "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong usage. "
-          "A stopped partition is critical, and so are a database that can't be written to, losses "
-          "at the broker that nobody has looked into, and messages that wait while no worker is "
-          "alive and reaches its broker. A worker that is cut off from its broker is a warning, "
-          "and so is a broker that isn't set up for all that is to be published. "
-          "What is beyond a --warn limit is a warning, what is beyond a --max limit is critical.",
-      .options = {db_option,
-                  {"--warn-lag", "TIME", "the oldest message may wait so long (default 60s)"},
-                  {"--max-lag", "TIME", "the oldest message may wait so long (default 5m)"},
-                  {"--warn-parked", "N", "so many may be parked (default 0)"},
-                  {"--max-parked", "N", "so many may be parked (default: no limit)"},
-                  {"--warn-pending", "N", "so many may wait (default 10000)"},
-                  {"--max-pending", "N", "so many may wait (default 100000)"},
-                  {"--min-workers", "N",
-                   "so many must be alive while messages wait (default 1; 0 where cron runs them)"},
-                  format_option},
+          "Exit codes follow Nagios: 0 OK, 1 warning, 2 critical, 3 unknown or wrong usage. "
+          "Critical: a stopped partition, a database that can't be written to, unsettled losses at "
+          "the broker, and pending messages while no live worker reaches its broker. Warning: a "
+          "worker cut off from its broker, and a broker that isn't set up for everything to be "
+          "published. Above a --warn limit is a warning, above a --max limit is critical.",
+      .options =
+          {db_option,
+           {"--warn-lag", "TIME", "warning if the oldest message is older (default 60s)"},
+           {"--max-lag", "TIME", "critical if the oldest message is older (default 5m)"},
+           {"--warn-parked", "N", "warning above this many parked messages (default 0)"},
+           {"--max-parked", "N", "critical above this many parked messages (default: no limit)"},
+           {"--warn-pending", "N", "warning above this many pending messages (default 10000)"},
+           {"--max-pending", "N", "critical above this many pending messages (default 100000)"},
+           {"--min-workers", "N",
+            "critical below this many live workers while messages are pending (default 1; 0 if "
+            "cron runs them)"},
+           format_option},
       .examples = {{"every minute", "outbox check --max-lag 10s --max-parked 0 --format nagios"}},
       .checks = "outbox",
       .run = check};

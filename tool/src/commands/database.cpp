@@ -103,9 +103,9 @@ int verify(Invocation& call) {
         .close();
     call.out.json(text);
   } else {
-    call.out.line(counted(result.events, "event") + " looked at, " +
+    call.out.line(counted(result.events, "event") + " checked, " +
                   (result.problems == 0 ? "no problem" : counted(result.problems, "problem")) +
-                  (result.finished ? "." : "; it wasn't finished."));
+                  (result.finished ? "." : "; interrupted: inconclusive."));
   }
   if (signals.stopped()) return interrupted;
   return result.is_sound() ? done : failed;
@@ -140,7 +140,7 @@ int backup(Invocation& call) {
 std::string in_words(const sqlite::CheckpointResult& result) {
   if (result.complete) return "The write-ahead log is empty.";
   if (result.pages_left == 0) {
-    return "Everything is in the database, but another connection still uses the write-ahead log.";
+    return "Everything is in the database; another connection still uses the write-ahead log.";
   }
   return counted(result.pages_left, "page") +
          " of the write-ahead log can't move to the database yet: another connection reads an "
@@ -168,32 +168,31 @@ int checkpoint(Invocation& call) {
 std::vector<Command> database_commands() {
   return {
       {.path = "migrate",
-       .summary = "makes a database, or brings an older one up to date",
+       .summary = "Create or migrate a database",
        .options = {db_option,
-                   {"--codec", "NAME", "for a new one: json (default) or portable_binary"},
-                   {"--durability", "NAME", "for a new one: full (default) or relaxed"},
-                   {"--share-file", "", "put Stela's tables beside those of an application"}},
+                   {"--codec", "NAME", "for a new database: json (default) or portable_binary"},
+                   {"--durability", "NAME", "for a new database: full (default) or relaxed"},
+                   {"--share-file", "", "add Stela's tables to an application's database"}},
        .examples = {{"a new database", "migrate --db shop.db"}},
        .run = migrate},
       {.path = "verify",
-       .summary = "looks whether a database is whole, while it is in use",
+       .summary = "Check a database's integrity while it is in use",
        .about = "Prints each problem with what to do about it; exit code 1 if there is one.",
        .options = {db_option, {"--thorough", "", "also compare every index with its table"}},
        .examples = {{"every night", "verify --db shop.db --json"}},
        .run = verify},
       doctor_command(),
       {.path = "backup",
-       .summary = "copies a database while it is in use",
-       .operands = {{"FILE", "where the copy goes; nothing may be there yet"}},
+       .summary = "Copy a database while it is in use",
+       .operands = {{"FILE", "the copy; must not exist yet"}},
        .options = {db_option},
        .examples = {{"to another disk", "backup /mnt/backup/shop.db"}},
        .run = backup},
       {.path = "checkpoint",
        .summary = "Move the write-ahead log into the database",
-       .about =
-           "Stela does so by itself as the log grows; this is for a quiet hour, and gives the disk "
-           "its space back. Waits for other connections for up to store.busy_timeout, and appends "
-           "wait meanwhile. Exit code 1 if one of them keeps the log from being emptied.",
+       .about = "Stela does so by itself as the log grows. This command also frees the log's disk "
+                "space. It waits for other connections for up to store.busy_timeout, and appends "
+                "wait for it. Exit code 1 if a connection keeps the log from being emptied.",
        .options = {db_option},
        .examples = {{"in a quiet hour", "checkpoint --db shop.db"}},
        .run = checkpoint},

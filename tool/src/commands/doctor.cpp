@@ -35,8 +35,8 @@ void look_at_sqlite(Examination& examination) {
   // https://sqlite.org/wal.html: a reset of the log beside a commit could lose that commit.
   if (version < 3'051'003) {
     examination.warn("SQLite", text + " can lose a commit when the log is reset beside it",
-                     "Stela's own writers exclude that with a lock; let nobody else write to this "
-                     "file, or use SQLite 3.51.3 or newer");
+                     "Stela's own writers prevent that with a lock; let no other program write to "
+                     "this file, or use SQLite 3.51.3 or newer");
   } else {
     examination.fine("SQLite", text);
   }
@@ -49,10 +49,10 @@ void look_at_file(Examination& examination, const std::string& path) {
     const bool is_remote =
         std::find(remote.begin(), remote.end(), static_cast<long>(system.f_type)) != remote.end();
     if (is_remote) {
-      examination.bad("file locks", "the file lies on a network file system",
-                      "move it to a local disk: locks over the network can't be relied on");
+      examination.bad("file locks", "the database is on a network file system",
+                      "move it to a local disk: locks over the network are unreliable");
     } else {
-      examination.fine("file locks", "the file lies on a local file system");
+      examination.fine("file locks", "the database is on a local file system");
     }
   }
   std::error_code error;
@@ -60,7 +60,7 @@ void look_at_file(Examination& examination, const std::string& path) {
   if (!error && log_size > 256U * 1024 * 1024) {
     examination.warn("write-ahead log",
                      "it has grown to " + in_bytes(static_cast<std::int64_t>(log_size)),
-                     "some reader holds a transaction open for long: end it");
+                     "a reader keeps a transaction open: end it");
   } else {
     examination.fine("write-ahead log",
                      error ? "empty" : in_bytes(static_cast<std::int64_t>(log_size)));
@@ -71,7 +71,7 @@ void look_at_file(Examination& examination, const std::string& path) {
       static_cast<std::int64_t>(space.f_bavail) * static_cast<std::int64_t>(space.f_frsize);
   if (free < std::int64_t{256} * 1024 * 1024) {
     examination.bad("space", in_bytes(free) + " left on the disk",
-                    "make room: appends fail when it is full, and nothing is lost");
+                    "free some space: appends fail when the disk is full; nothing is lost");
   } else {
     examination.fine("space", in_bytes(free) + " left on the disk");
   }
@@ -85,8 +85,10 @@ void look_at_pragmas(Examination& examination, const std::string& path) {
     const char* advice;
   };
   constexpr std::array wanted{
-      Wanted{"journal_mode", "wal", "say PRAGMA journal_mode = wal while nobody uses it"},
-      Wanted{"page_size", "4096", "export it, and import it into a new database: it is slow so"},
+      Wanted{"journal_mode", "wal",
+             "run PRAGMA journal_mode = wal while no process uses the database"},
+      Wanted{"page_size", "4096",
+             "this page size is slow: export it, and import it into a new database"},
       Wanted{"encoding", "UTF-8", "export it, and import it into a new database"}};
   sqlite3* raw = nullptr;
   const int opened = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY, nullptr);
@@ -115,36 +117,37 @@ void look_at_pragmas(Examination& examination, const std::string& path) {
 bool look_at_writing(Examination& examination, sqlite::Store& store) try {
   if (const auto problem = find_write_problem(store.path())) {
     if (problem->is_of_this_user) {
-      examination.warn("writing", "the database " + problem->what,
-                       "ask a user who has it: how the workers fare isn't seen from here");
+      examination.warn(
+          "writing", "the database " + problem->what,
+          "run this as a user with write permission; the state of the workers is unknown");
     } else {
       examination.bad("writing", "the database " + problem->what,
-                      "nothing is lost; give room or permission, and it goes on");
+                      "free space or grant permission, and workers continue; nothing is lost");
     }
     return false;
   }
   // Begins a transaction and ends it, without a change.
   store.transact([](Transaction&) {});
-  examination.fine("writing", "a transaction can be begun");
+  examination.fine("writing", "the database can be written to");
   return true;
 } catch (const Error& e) {
-  examination.bad("writing", e.what(), "appends and workers wait for the same");
+  examination.bad("writing", e.what(), "appends and workers are blocked by the same problem");
   return true;
 }
 
 void look_at_clock(Examination& examination, sqlite::Store& store) {
   timex clock{};
   if (adjtimex(&clock) == TIME_ERROR) {
-    examination.warn("clock", "the host's clock isn't kept in time", "run chrony or timesyncd");
+    examination.warn("clock", "the host's clock isn't synchronised", "run chrony or timesyncd");
   } else {
-    examination.fine("clock", "it is kept in time");
+    examination.fine("clock", "the host's clock is synchronised");
   }
   const GlobalSequence last = store.last_sequence();
   for (const StoredEvent& event : store.read_at({{last}})) {
     const auto ahead = event.recorded_at - system_clock().now();
     if (ahead <= std::chrono::seconds{5}) continue;
-    examination.bad("clock", "the last event was recorded " + in_words(ahead) + " from now",
-                    "set the clock of this host, or of the one that appended it");
+    examination.bad("clock", "the last event was recorded " + in_words(ahead) + " in the future",
+                    "correct the clock of this host, or of the host that appended the event");
   }
 }
 
@@ -158,7 +161,7 @@ void look_at_participants(Examination& examination, const App& app, sqlite::Stor
       examination.fine("participants", text);
     } else {
       examination.warn("participants", text + ", and this tool doesn't know it",
-                       "append with the application itself, or with the tool built into it");
+                       "append with the application, or with the tool built into it");
     }
   }
 }
@@ -166,14 +169,14 @@ void look_at_participants(Examination& examination, const App& app, sqlite::Stor
 void look_at_workers(Examination& examination, const OutboxStatus& status) {
   for (const WorkerStatus& worker : status.workers) {
     if (!worker.is_alive) {
-      examination.warn("workers",
-                       worker.name + " is silent, with " + counted(worker.partitions, "partition") +
-                           "; alive: " + life_of(worker),
-                       worker.process == WorkerProcess::runs
-                           ? "it can't write to the database, or hangs: see its log, and the space "
-                             "on the disk; others take its partitions over when its leases end"
-                           : "others take them over when its leases end; start it again if it was "
-                             "meant to run");
+      examination.warn(
+          "workers",
+          worker.name + " is silent, with " + counted(worker.partitions, "partition") +
+              "; alive: " + life_of(worker),
+          worker.process == WorkerProcess::runs
+              ? "it can't write to the database, or hangs: see its log and the free disk space; "
+                "other workers take its partitions over when its leases expire"
+              : "other workers take them over when its leases expire; restart it if it should run");
     }
   }
   const LivingWorkers living = living_workers(status);
@@ -181,7 +184,8 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
   const std::string alive = std::to_string(living.all) + " alive";
   if (living.all > 0 && living.all == living.cut_off && waits) {
     examination.bad(
-        "workers", "messages wait, and none of " + alive + " reaches its broker: " + living.trouble,
+        "workers",
+        "messages are pending, and none of " + alive + " reaches its broker: " + living.trouble,
         way_to_the_broker);
   } else if (living.cut_off > 0) {
     examination.warn("workers",
@@ -190,15 +194,17 @@ void look_at_workers(Examination& examination, const OutboxStatus& status) {
                      way_to_the_broker);
   } else if (living.misconfigured > 0) {
     examination.warn("workers", alive + "; broker " + living.trouble,
-                     "set the broker up as it says; messages wait, and none is lost");
+                     "configure the broker as it says; messages stay pending, none is lost");
   } else if (living.all > 0) {
     examination.fine("workers", alive);
   } else if (held_up_by(status) != nullptr) {
-    examination.fine("workers", "none is alive; what waits is stopped, see the partitions");
+    examination.fine("workers",
+                     "no live worker; pending messages are in stopped partitions, see below");
   } else if (waits) {
-    examination.bad("workers", "messages wait, and no worker is alive", "run 'outbox work'");
+    examination.bad("workers", "messages are pending, and there is no live worker",
+                    "run 'outbox work'");
   } else {
-    examination.fine("workers", "none is alive, and nothing waits");
+    examination.fine("workers", "no live worker, and nothing pending");
   }
 }
 
@@ -216,11 +222,12 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
     }
     if (partition.attempts > 0) {
       examination.warn("partitions", label + " is backing off: " + partition.last_error,
-                       "it goes on by itself once the cause is gone");
+                       "continues by itself once the cause is fixed");
     }
     if (!partition.owner.empty() && partition.lease_left.count() <= 0) {
-      examination.warn("leases", label + " is held by " + partition.owner + ", whose lease ran out",
-                       "a living worker takes it over");
+      examination.warn("leases",
+                       label + " is held by " + partition.owner + ", whose lease has expired",
+                       "a live worker takes it over");
     }
     owned += partition.owner.empty() ? 0 : 1;
     needed += partition.is_current || !partition.owner.empty() || partition.pending > 0 ? 1 : 0;
@@ -228,8 +235,8 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   examination.fine("leases",
                    std::to_string(owned) + " of " + counted(needed, "partition") + " held");
   if (status.lag && *status.lag > max_lag) {
-    examination.bad("lag", "the oldest message has waited for " + in_words(*status.lag),
-                    "see the partitions and the broker above and below");
+    examination.bad("lag", "the oldest message has been pending for " + in_words(*status.lag),
+                    "see the partitions and the broker");
   } else {
     examination.fine("lag", lag_in_words(status));
   }
@@ -267,14 +274,14 @@ class Answers final : public AnswerSink {
 std::string way_to_a_stream(const std::string& why) {
   const auto says = [&](const char* what) { return why.find(what) != std::string::npos; };
   if (says("there is no JetStream stream")) {
-    return "correct nats.stream, or let 'outbox work --ensure-stream' make it";
+    return "correct nats.stream, or create the stream with 'outbox work --ensure-stream'";
   }
-  if (says("is sealed")) return "a sealed stream stays so: name another one (nats.stream)";
+  if (says("is sealed")) return "a sealed stream can't be changed: use another one (nats.stream)";
   if (says("the JetStream stream '")) {
-    return "change the stream as it says with the broker's own tool, or name another one "
+    return "change the stream as it says with the broker's own tool, or use another one "
            "(nats.stream)";
   }
-  return "look at the broker's log, and at what this user may do there";
+  return "check the broker's log, and this user's permissions there";
 }
 
 /// Whether each partition's stream is there, fit for it, and no shorter than it was.
@@ -297,8 +304,8 @@ void look_at_streams(Examination& examination, Publisher& broker, Answers& answe
           "broker streams",
           label + " ends at " + std::to_string(answer->last_sequence) +
               ", before what was published: " + std::to_string(partition.broker_sequence),
-          "the stream was made anew or restored: once the partition is stopped, 'outbox partitions "
-          "adopt " +
+          "the stream was re-created or restored: once the partition is stopped, 'outbox "
+          "partitions adopt " +
               partition.id.label() + "', then " + way_to_settle(""));
     } else {
       ++sound;
@@ -317,7 +324,7 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
                     const OutboxStatus& status) {
   const Settings& settings = call.settings();
   if (!settings.is_set("nats.url")) {
-    return examination.fine("broker", "not looked at; --nats URL includes it");
+    return examination.fine("broker", "not checked; use --nats URL");
   }
   const std::chrono::milliseconds limit =
       settings.duration("nats.connect_timeout") + std::chrono::seconds{1};
@@ -331,10 +338,10 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   if (!connected || connected->kind != Answer::Kind::connected) {
     const bool is_refused = connected && connected->kind == Answer::Kind::misconfigured;
     examination.bad("broker", connected ? connected->detail : "no answer",
-                    is_refused ? "it answers and refuses: correct the credentials (nats.user, "
-                                 "nats.password_file and the like), or the TLS settings"
-                               : "start it, or correct nats.url; meanwhile messages wait, and none "
-                                 "is lost");
+                    is_refused
+                        ? "it answers and refuses: correct the credentials (nats.user, "
+                          "nats.password_file and the like), or the TLS settings"
+                        : "start it, or correct nats.url; messages stay pending, none is lost");
   } else {
     examination.fine("broker", settings.text("nats.url") + " is connected");
     look_at_streams(examination, broker, answers, status, limit);
@@ -351,8 +358,8 @@ void look_at_inbox(Examination& examination, sqlite::Store& store) {
                        who + "holds " + counted(one.held_streams, "stream") + ", the first for " +
                            in_words(std::max(system_clock().now() - *one.held_since,
                                              std::chrono::microseconds{0})),
-                       "'inbox held' says why; a failing message is tried again, or 'inbox release "
-                       "HELD --skip' goes on without it");
+                       "'inbox held' says why; a failing message is retried, or 'inbox release "
+                       "HELD --skip' skips it");
     }
     if (one.dead_letters > 0) {
       examination.warn("inbox", who + "gave up " + counted(one.dead_letters, "message"),
@@ -377,11 +384,11 @@ void look_at_projectors(Examination& examination, sqlite::Store& store) {
     if (one.halted && one.failing.value() == 0) {
       // No event is to blame, and none can be skipped.
       examination.bad("projections", who + "is halted: " + one.error,
-                      "do what it says, or rename what has the name that it gives; then " + retry);
+                      "do what it says, or rename the table that it names; then " + retry);
     } else if (one.halted) {
       examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
-                      "mend its handler, then " + retry + "; 'projections skip " + one.name + " " +
-                          at + "' goes on without the event");
+                      "fix its handler, then " + retry + "; 'projections skip " + one.name + " " +
+                          at + "' skips the event");
     }
     if (one.parked > 0) {
       examination.warn("projections", who + "parked " + counted(one.parked, "event"),
@@ -418,13 +425,13 @@ int doctor(Invocation& call) {
 
 Command doctor_command() {
   return {.path = "doctor",
-          .summary = "looks for what may be wrong, and says what to do",
+          .summary = "Find problems and say how to fix them",
           .about = "Exit code 1 if something is bad.",
           .options = {db_option,
-                      {"--nats", "URL", "look at this broker too", "nats.url"},
+                      {"--nats", "URL", "also check this broker", "nats.url"},
                       {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                      {"--prefix", "P", "the first part of subjects", "nats.prefix"}},
-          .examples = {{"when something is odd",
+                      {"--prefix", "P", "the subject prefix", "nats.prefix"}},
+          .examples = {{"when something looks wrong",
                         "doctor --db shop.db --nats nats://127.0.0.1:4222 --stream SHOP"}},
           .run = doctor};
 }

@@ -39,7 +39,7 @@ int enable(Invocation& call) {
   if (call.out.is_json()) {
     call.out.json(to_json(session.operations().status()));
   } else {
-    std::string text{"The outbox is there: fence "};
+    std::string text{"Outbox ready: fence "};
     text.append(to_string(outbox.fence())).append(", ");
     call.out.line(text + counted(outbox.partition_count(), "partition") + ".");
   }
@@ -50,17 +50,18 @@ int enable(Invocation& call) {
 
 Command enable_command() {
   return {.path = "outbox enable",
-          .summary = "makes an outbox: from then on publishable events are enqueued",
+          .summary = "Create the outbox; publishable events are enqueued from then on",
           .options = {db_option,
                       {"--partitions", "N", "1 (default) to 1024", "outbox.partition_count"},
                       {"--fence", "MODE", "stream (default), subject or none", "outbox.fence"},
-                      {"--no-leasing", "", "workers claim messages one by one; needs --fence none",
+                      {"--no-leasing", "",
+                       "no leases: workers claim single messages; needs --fence none",
                        "outbox.leasing"},
-                      {"--partitioner", "NAME", "what events are kept in order by"},
-                      {"--from-now", "", "leave publishable events alone that are there already"},
-                      {"--backfill", "", "enqueue them too, oldest first"}},
+                      {"--partitioner", "NAME", "partition key: what events keep their order by"},
+                      {"--from-now", "", "don't enqueue existing publishable events"},
+                      {"--backfill", "", "enqueue existing publishable events too, oldest first"}},
           .examples = {{"for a new database", "outbox enable --db shop.db"},
-                       {"with history that is to be published", "outbox enable --backfill"}},
+                       {"publish existing events too", "outbox enable --backfill"}},
           .run = enable};
 }
 

@@ -21,7 +21,7 @@ inline constexpr Option stream_option{"--stream", "ID", "only this stream"};
 inline constexpr Option category_option{"--category", "NAME", "only streams of this category", "",
                                         true};
 inline constexpr Option type_option{"--type", "NAME", "only events of this type", "", true};
-inline constexpr Option limit_option{"--limit", "N", "at most so many (default 100)"};
+inline constexpr Option limit_option{"--limit", "N", "at most this many (default 100)"};
 
 /// What --from, --to, --since, --until, --category, --type and --stream select, one event at a
 /// time. Threads: one at a time.

@@ -51,7 +51,7 @@ int list(Invocation& call) {
   });
   if (!call.out.is_json()) table.print(call.out);
   if (count > limit) {
-    call.out.note("There are more; --limit N shows more, --from and --to choose others.");
+    call.out.note("More results: use --limit, --from or --to.");
   }
   return done;
 }
@@ -209,7 +209,7 @@ std::vector<Command> event_commands() {
   return {
       append_command(),
       {.path = "events list",
-       .summary = "lists events in the order of their sequence",
+       .summary = "List events by sequence",
        .options = {db_option,
                    from_option,
                    to_option,
@@ -219,29 +219,29 @@ std::vector<Command> event_commands() {
                    category_option,
                    type_option,
                    limit_option,
-                   {"--newest-first", "", "the newest first"}},
+                   {"--newest-first", "", "newest first"}},
        .examples = {{"what happened in the last hour", "events list --since 1h"},
                     {"one order's, as JSON", "events list --stream order-1001 --json"}},
        .run = list},
       {.path = "events show",
-       .summary = "shows one event with its payload, metadata, cause and effects",
+       .summary = "Show one event with payload, metadata, cause and effects",
        .operands = {{"EVENT", "its sequence, or its id"}},
        .options = {db_option},
        .examples = {{"by its sequence", "events show 17"}},
        .run = show},
       {.path = "events tail",
-       .summary = "follows events as they are committed",
-       .about = "Begins with the last ten, or where --from says. Ctrl-C ends it.",
+       .summary = "Follow events as they are committed",
+       .about = "Starts with the last ten events, or at --from. Ctrl-C ends it.",
        .options = {db_option,
                    from_option,
                    stream_option,
                    category_option,
                    type_option,
-                   {"--limit", "N", "end after so many"}},
+                   {"--limit", "N", "stop after this many events"}},
        .examples = {{"every order that is placed", "events tail --type order.placed"}},
        .run = tail},
       {.path = "events stats",
-       .summary = "counts events by category and type",
+       .summary = "Count events by category and type",
        .options = {db_option},
        .examples = {{"as JSON, for a script", "events stats --json"}},
        .run = stats},

@@ -100,7 +100,7 @@ int retry(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
   Session session{call};
   if (!nats::Inbox{session.store()}.retry(letter)) refuse(letter);
-  call.out.note("Its consumer tries it once more.");
+  call.out.note("Its consumer retries it.");
   return done;
 }
 
@@ -108,7 +108,7 @@ int discard(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
   Session session{call};
   if (!call.confirm("Dead letter " + std::to_string(letter) +
-                    " will be removed for good. Go on?")) {
+                    " will be removed for good. Continue?")) {
     return failed;
   }
   if (!nats::Inbox{session.store()}.discard(letter)) refuse(letter);
@@ -173,14 +173,15 @@ int release(Invocation& call) {
   const bool skips = call.arguments.has("--skip");
   Session session{call};
   if (skips && !call.confirm("The first message of held stream " + std::to_string(number) +
-                             " will become a dead letter. Go on?")) {
+                             " will become a dead letter. Continue?")) {
     return failed;
   }
   const auto how = skips ? nats::Release::skip : nats::Release::retry;
   if (!nats::Inbox{session.store()}.release(number, how)) {
     throw Exit{not_found, "there is no held stream " + std::to_string(number)};
   }
-  call.out.note(skips ? "Its consumer skips the message." : "Its consumer tries the message now.");
+  call.out.note(skips ? "Its consumer skips the message."
+                      : "Its consumer retries the message now.");
   return done;
 }
 
@@ -216,57 +217,57 @@ int status(Invocation& call) {
   return done;
 }
 
-const Operand held_operand{"HELD", "its number, as 'inbox held' shows it"};
-const Operand letter_operand{"LETTER", "its number, as 'inbox list' shows it"};
-constexpr Option consumer_option{"--consumer", "NAME", "of this consumer"};
-constexpr Option after_option{"--after", "N", "behind this number"};
+const Operand held_operand{"HELD", "its number, from 'inbox held'"};
+const Operand letter_operand{"LETTER", "its number, from 'inbox list'"};
+constexpr Option consumer_option{"--consumer", "NAME", "only this consumer"};
+constexpr Option after_option{"--after", "N", "only numbers after this one"};
 
 }  // namespace
 
 std::vector<Command> inbox_commands() {
   return {
       {.path = "inbox status",
-       .summary = "Show what waits, died and is missing, by consumer",
+       .summary = "Show backlog, dead letters and gaps by consumer",
        .options = {db_option},
        .examples = {{"all consumers", "inbox status"}},
        .run = status},
       inbox_check_command(),
       {.path = "inbox held",
-       .summary = "List streams that wait for a failing or missing message",
+       .summary = "List streams that a failing or missing message holds",
        .options = {db_option, consumer_option, after_option, limit_option},
        .examples = {{"of one consumer", "inbox held --consumer billing"}},
        .run = held},
       {.path = "inbox release",
-       .summary = "Have a consumer try a held stream's first message now, or skip it",
-       .about = "Without --skip a message that failed is tried at once, and one that waits for a "
-                "missing one waits no longer. With --skip it becomes a dead letter, and the "
-                "messages behind it are handled.",
+       .summary = "Retry a held stream's first message now, or skip it",
+       .about = "Without --skip, a failed message is retried at once, and a message behind a gap "
+                "stops waiting for it. With --skip, the message becomes a dead letter, and later "
+                "messages of its stream are handled.",
        .operands = {held_operand},
-       .options = {db_option, {"--skip", "", "make a dead letter of the message"}, yes_option},
-       .examples = {{"after the handler was mended", "inbox release 7"},
-                    {"go on without the message", "inbox release 7 --skip --yes"}},
+       .options = {db_option, {"--skip", "", "move the message to the dead letters"}, yes_option},
+       .examples = {{"after fixing the handler", "inbox release 7"},
+                    {"continue without the message", "inbox release 7 --skip --yes"}},
        .run = release},
       {.path = "inbox list",
-       .summary = "lists messages that their consumers couldn't handle",
+       .summary = "List dead letters",
        .options = {db_option, consumer_option, after_option, limit_option},
        .examples = {{"of one consumer", "inbox list --consumer billing"}},
        .run = list},
       {.path = "inbox gaps",
-       .summary = "lists messages that consumers missed",
+       .summary = "List messages that consumers missed",
        .options = {db_option, consumer_option, after_option, limit_option},
        .examples = {{"all of them", "inbox gaps --json"}},
        .run = gaps},
       {.path = "inbox retry",
-       .summary = "has a consumer try a dead letter once more",
+       .summary = "Retry a dead letter",
        .operands = {letter_operand},
        .options = {db_option},
-       .examples = {{"after the handler was mended", "inbox retry 3"}},
+       .examples = {{"after fixing the handler", "inbox retry 3"}},
        .run = retry},
       {.path = "inbox discard",
-       .summary = "removes a dead letter for good",
+       .summary = "Delete a dead letter",
        .operands = {letter_operand},
        .options = {db_option, yes_option},
-       .examples = {{"one that nobody wants", "inbox discard 3 --yes"}},
+       .examples = {{"delete one", "inbox discard 3 --yes"}},
        .run = discard},
   };
 }

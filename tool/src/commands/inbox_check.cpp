@@ -92,25 +92,27 @@ std::string consumer_of(const Arguments& arguments, nats::Inbox& inbox) {
 }
 
 Command inbox_check_command() {
-  return {.path = "inbox check",
-          .summary = "Check consumers for held streams and dead letters, for monitoring systems",
-          .about =
-              "Exit codes as Nagios has them: 0 fine, 1 warning, 2 critical, 3 unknown or wrong "
-              "usage. A database that can't be written to is critical. What is beyond a --warn "
-              "limit is a warning, what is beyond a --max limit is critical.",
-          .options = {db_option,
-                      {"--consumer", "NAME", "of this consumer"},
-                      {"--warn-held", "TIME", "a stream may be held so long (default 60s)"},
-                      {"--max-held", "TIME", "a stream may be held so long (default 5m)"},
-                      {"--max-streams", "N", "so many streams may be held (default: no limit)"},
-                      {"--warn-dead", "N", "so many dead letters may wait (default 0)"},
-                      {"--max-dead", "N", "so many dead letters may wait (default: no limit)"},
-                      {"--warn-gaps", "N", "so many gaps may be noted (default: no limit)"},
-                      {"--max-gaps", "N", "so many gaps may be noted (default: no limit)"},
-                      format_option},
-          .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
-          .checks = "inbox",
-          .run = check};
+  return {
+      .path = "inbox check",
+      .summary = "Check consumers, for monitoring systems",
+      .about =
+          "Exit codes follow Nagios: 0 OK, 1 warning, 2 critical, 3 unknown or wrong usage. A "
+          "database that can't be written to is critical. Above a --warn limit is a warning, above "
+          "a --max limit is critical.",
+      .options = {db_option,
+                  {"--consumer", "NAME", "only this consumer"},
+                  {"--warn-held", "TIME", "warning if a stream is held for longer (default 60s)"},
+                  {"--max-held", "TIME", "critical if a stream is held for longer (default 5m)"},
+                  {"--max-streams", "N",
+                   "warning above this many held streams (default: no limit)"},
+                  {"--warn-dead", "N", "warning above this many dead letters (default 0)"},
+                  {"--max-dead", "N", "critical above this many dead letters (default: no limit)"},
+                  {"--warn-gaps", "N", "so many gaps may be noted (default: no limit)"},
+                  {"--max-gaps", "N", "so many gaps may be noted (default: no limit)"},
+                  format_option},
+      .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
+      .checks = "inbox",
+      .run = check};
 }
 
 }  // namespace stela::tool

@@ -105,7 +105,7 @@ int list(Invocation& call) {
   }
   if (!call.out.is_json()) table.print(call.out);
   if (messages.size() == static_cast<std::size_t>(query.limit)) {
-    call.out.note("There may be more; --after " + std::to_string(messages.back().sequence.value()) +
+    call.out.note("More results: use --after " + std::to_string(messages.back().sequence.value()) +
                   " goes on.");
   }
   return done;
@@ -139,9 +139,10 @@ void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_ret
     const std::string tool = call.app.name + " outbox ";
     const std::string one = std::to_string(message.sequence.value());
     const std::string which = can_be_retried_alone ? one : "--stream " + message.stream;
-    call.out.line("→ '" + tool + "retry " + which + "' sends it again" +
-                  (can_be_retried_alone ? "" : ", with what is parked before it in its stream") +
-                  "; '" + tool + "discard " + one + "' gives it up");
+    call.out.line(
+        "→ '" + tool + "retry " + which + "' retries it" +
+        (can_be_retried_alone ? "" : ", with the messages parked before it in its stream") + "; '" +
+        tool + "discard " + one + "' discards it");
   }
 }
 
@@ -170,62 +171,67 @@ ParkedSelection parked_of(const Arguments& arguments) {
   }
   const int ways =
       int{!selection.sequences.empty()} + int{!selection.stream.empty()} + int{selection.all};
-  if (ways != 1) throw Misuse{"which messages? One of SEQUENCE…, --stream ID and --all"};
+  if (ways != 1) throw Misuse{"which messages? Pass SEQUENCE…, --stream ID or --all"};
   return selection;
 }
 
+/// What happens to messages: "6 messages of 3 streams " and one of them.
+struct Deed {
+  std::string_view planned;
+  std::string_view done;
+};
+constexpr Deed retrying{"would be retried", "will be retried"};
+constexpr Deed discarding{"would be discarded", "discarded"};
+constexpr Deed republishing{"would be published again", "will be published again"};
+
 /// Says what was done, or would be.
-int report(Invocation& call, const Affected& affected, std::string_view verb) {
+int report(Invocation& call, const Affected& affected, const Deed& deed) {
+  const bool dry = mode_of(call.arguments) == Mode::dry_run;
   if (call.out.is_json()) {
     std::string text;
     json::ObjectWriter{text}
         .add("messages", affected.messages)
         .add("streams", affected.streams)
         .add("followers", affected.followers)
-        .add("dry_run", call.arguments.has("--dry-run"))
+        .add("dry_run", dry)
         .close();
     call.out.json(text);
     return done;
   }
   std::string text =
       counted(affected.messages, "message") + " of " + counted(affected.streams, "stream") + ' ';
-  const bool one = affected.messages == 1;
-  text.append(call.arguments.has("--dry-run") ? "would be " : one ? "is " : "are ");
-  text.append(verb).append(".");
-  call.out.line(text);
+  call.out.line(text.append(dry ? deed.planned : deed.done).append("."));
   if (affected.followers > 0) {
-    call.out.line(counted(affected.followers, "message") +
-                  (call.arguments.has("--dry-run") ? " parked behind would be sent again."
-                                                   : " parked behind will be sent again."));
+    text = counted(affected.followers, "message") + " parked after it in its stream ";
+    call.out.line(text.append(dry ? retrying.planned : retrying.done).append("."));
   }
   return done;
 }
 
 /// What a selection would change, asked about, then changed.
 template <class Operate>
-int asked(Invocation& call, std::string_view verb, Operate operate) {
+int asked(Invocation& call, const Deed& deed, std::string_view question, Operate operate) {
   const Affected planned = operate(Mode::dry_run);
-  if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, verb);
-  std::string question = counted(planned.messages, "message") + " will be ";
-  question.append(verb).append(". ");
+  if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, deed);
+  std::string text = std::string{question} + ' ' + counted(planned.messages, "message") + '?';
   if (planned.followers > 0) {
-    question += counted(planned.followers, "message") + " parked behind will be sent again. ";
+    text += ' ' + counted(planned.followers, "message") +
+            " parked after it in its stream will be retried.";
   }
-  if (!call.confirm(question.append("Go on?"))) return failed;
-  return report(call, operate(Mode::carry_out), verb);
+  if (!call.confirm(text)) return failed;
+  return report(call, operate(Mode::carry_out), deed);
 }
 
 int retry(Invocation& call) {
   const ParkedSelection selection = parked_of(call.arguments);
   Session session{call};
-  return report(call, session.operations().retry(selection, mode_of(call.arguments)),
-                "to be sent again");
+  return report(call, session.operations().retry(selection, mode_of(call.arguments)), retrying);
 }
 
 int discard(Invocation& call) {
   const ParkedSelection selection = parked_of(call.arguments);
   Session session{call};
-  return asked(call, "discarded",
+  return asked(call, discarding, "Discard",
                [&](Mode mode) { return session.operations().discard(selection, mode); });
 }
 
@@ -239,14 +245,14 @@ int republish(Invocation& call) {
   if (const auto until = given.text("--until")) selection.until = to_time(*until, "--until");
   const bool bounded = given.has("--from") || given.has("--to") || selection.since ||
                        selection.until || !selection.stream.empty();
-  if (!bounded) throw Misuse{"which events? Say --from, --to, --since, --until or --stream"};
+  if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
   Session session{call};
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress(
       [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
-  return asked(call, "sent again", [&](Mode mode) {
+  return asked(call, republishing, "Publish again", [&](Mode mode) {
     const Affected affected = session.operations().republish(selection, mode);
     bar.clear();
     return affected;
@@ -269,7 +275,7 @@ int purge(Invocation& call) {
     const std::string question =
         counted(planned.batches + planned.actions, "row") + " of the log older than " +
         in_words(std::chrono::duration_cast<std::chrono::microseconds>(hours)) +
-        " will be removed. Go on?";
+        " will be removed. Continue?";
     if (!call.confirm(question)) return failed;
     purged = session.operations().purge(hours);
   }
@@ -299,51 +305,52 @@ std::vector<Command> outbox_commands() {
       work_command(),
       enable_command(),
       {.path = "outbox status",
-       .summary = "shows what waits, how long, and who is at it",
+       .summary = "Show backlog, lag and workers",
        .options = {db_option},
        .examples = {{"for a script", "outbox status --json"}},
        .run = status},
       check_command(),
       {.path = "outbox list",
-       .summary = "lists messages: those that wait or are parked, or of one state",
+       .summary = "List pending and parked messages, or those of one state",
        .options = {db_option,
                    {"--state", "NAME",
                     "pending, in_flight, retrying, parked, discarded or published"},
                    {"--partition", "P", "of this partition"},
                    stream_option,
-                   {"--after", "SEQUENCE", "behind this one"},
+                   {"--after", "SEQUENCE", "only messages after this sequence"},
                    limit_option},
-       .examples = {{"what is stuck, and why", "outbox list --state parked"}},
+       .examples = {{"parked messages and their errors", "outbox list --state parked"}},
        .run = list},
       {.path = "outbox show",
-       .summary = "shows one message: where it is, and what went wrong",
+       .summary = "Show one message, with its state and last error",
        .operands = {{"SEQUENCE", "its event's sequence"}},
        .options = {db_option},
        .examples = {{"by its sequence", "outbox show 17"}},
        .run = show},
       {.path = "outbox retry",
-       .summary = "sends parked messages again, in order",
+       .summary = "Retry parked messages, in order",
        .operands = selected_messages,
        .options = {db_option, sequence_stream_option, all_option, dry_run_option},
        .examples = {{"one", "outbox retry 17"},
                     {"what would be sent", "outbox retry --all --dry-run"}},
        .run = retry},
       {.path = "outbox discard",
-       .summary = "gives parked messages up for good",
-       .about = "What is parked behind one in its stream is sent again.",
+       .summary = "Discard parked messages",
+       .about = "Messages parked after it in its stream are retried.",
        .operands = selected_messages,
        .options = {db_option, sequence_stream_option, all_option, dry_run_option, yes_option},
        .examples = {{"one", "outbox discard 17 --yes"}},
        .run = discard},
       {.path = "outbox republish",
-       .summary = "sends published events again, as messages of their own",
+       .summary = "Publish events again, as new messages",
        .options = {db_option, from_option, to_option, since_option, until_option, stream_option,
                    dry_run_option, yes_option},
-       .examples = {{"what the broker lost", "outbox republish --since 2h --dry-run"}},
+       .examples = {{"publish again what the broker lost",
+                     "outbox republish --since 2h --dry-run"}},
        .run = republish},
       reconcile_command(),
       {.path = "outbox purge",
-       .summary = "removes what is old from the log of batches and actions",
+       .summary = "Delete old entries of the batch and action log",
        .options = {db_option,
                    {"--older-than", "TIME", "a time such as 7d (default: outbox.retention)"},
                    dry_run_option,
@@ -351,9 +358,9 @@ std::vector<Command> outbox_commands() {
        .examples = {{"what is older than a week", "outbox purge --older-than 7d --yes"}},
        .run = purge},
       {.path = "outbox workers",
-       .summary = "lists workers, and whether they are alive",
+       .summary = "List workers and whether they are alive",
        .options = {db_option},
-       .examples = {{"who is at it", "outbox workers"}},
+       .examples = {{"list the workers", "outbox workers"}},
        .run = workers},
   };
 }

@@ -135,10 +135,10 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
   if (waiting_in(status) == 0 || held_up_by(status) != nullptr) return;
   const LivingWorkers living = living_workers(status);
   if (living.all == 0) {
-    out.line("Messages wait and no worker is alive → '" + call + " outbox work'");
+    out.line("Messages are pending and there is no live worker → '" + call + " outbox work'");
   } else if (living.all == living.cut_off) {
-    out.line("Messages wait and no worker reaches its broker: " + in_one_line(living.trouble) +
-             " → " + way_to_the_broker);
+    out.line("Messages are pending and no worker reaches its broker: " +
+             in_one_line(living.trouble) + " → " + way_to_the_broker);
   }
 }
 
@@ -148,25 +148,26 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   const std::string partition = stopped.id.label();
   const std::string adopt = "'" + call + "outbox partitions adopt " + partition + "'";
   if (stopped.stopped == "poison") {
-    return "mend the cause, or '" + call + "outbox discard' the message, then '" + call +
+    return "fix the cause, or '" + call + "outbox discard' the message, then '" + call +
            "outbox partitions resume " + partition + "'";
   }
   if (stopped.stopped == "foreign_writer") {
     return "find the other program that writes to this stream (another database with the same "
-           "nats.stream?), and stop it or give it a stream of its own; only then " +
-           adopt + ": two that adopt one stream stop each other again and again";
+           "nats.stream?), and stop it or give it another stream; only then " +
+           adopt + ": two databases that adopt one stream stop each other again and again";
   }
   if (stopped.stopped == "store_went_back") {
-    return "a copy of a database that still runs needs a stream of its own (nats.stream), and its "
-           "consumers a name of their own: don't adopt, or it publishes into the other's stream; "
-           "of a restored backup, '" +
-           call + "outbox reconcile --against-broker --dry-run' says what the stream lacks, then " +
+    return "if this is a copy of a database that is still in use, don't adopt: give it its own "
+           "stream (nats.stream), and its consumers other names, or it publishes into the "
+           "original's stream; if this is a restored backup, '" +
+           call +
+           "outbox reconcile --against-broker --dry-run' says what the stream is missing, then " +
            adopt;
   }
   if (stopped.stopped == "broker_lost") {
-    return "look at the broker, then " + adopt + ", and " + way_to_settle(call);
+    return "check the broker, then " + adopt + ", and " + way_to_settle(call);
   }
-  return "look at the broker, then " + adopt;
+  return "check the broker, then " + adopt;
 }
 
 std::string loss_in_words(const OutboxStatus& status) {
@@ -177,20 +178,20 @@ std::string loss_in_words(const OutboxStatus& status) {
 
 std::string way_to_settle(const std::string& call) {
   return "'" + call +
-         "outbox reconcile --against-broker' counts what is missing there, and sends it again; "
-         "with "
-         "--accept-loss it stays missing";
+         "outbox reconcile --against-broker' counts what is missing there and publishes it again; "
+         "--accept-loss leaves it missing";
 }
 
 std::string way_to_unpark(const std::string& call) {
   return "'" + call + "outbox list --state parked' says why; then '" + call +
          "outbox retry --all', or '" + call +
-         "outbox discard SEQUENCE' for what can never be sent: what is parked behind it is sent";
+         "outbox discard SEQUENCE' for messages that can never be published; messages parked after "
+         "them are retried";
 }
 
 std::string life_of(const WorkerStatus& worker) {
   if (worker.is_alive) return "yes";
-  if (worker.process == WorkerProcess::runs) return "silent, its process runs";
+  if (worker.process == WorkerProcess::runs) return "silent, its process is running";
   return worker.process == WorkerProcess::ended ? "no, its process has ended" : "no";
 }
 

@@ -46,10 +46,10 @@ int sync(Invocation& call) {
     return done;
   }
   const std::string would = dry ? "would be " : "";
-  call.out.line(synced.added.empty() ? "No partition is missing."
+  call.out.line(synced.added.empty() ? "No partitions are missing."
                                      : would + "added: " + labels_of(synced.added));
   if (call.arguments.has("--prune")) {
-    call.out.line(synced.retired.empty() ? "None is to be retired."
+    call.out.line(synced.retired.empty() ? "No partitions to retire."
                                          : would + "retired: " + labels_of(synced.retired));
   }
   if (!synced.unsettled.empty()) {
@@ -74,24 +74,26 @@ int resize(Invocation& call) {
     if (!dry) object.add("generation", resized.generation);
     object.close();
     call.out.json(text);
+  } else if (resized.before == resized.after) {
+    call.out.line("Already " + counted(count, "partition") + "; nothing to do.");
   } else if (dry) {
     call.out.line("Would go from " + std::to_string(resized.before) + " to " +
                   counted(count, "partition") + ".");
   } else {
     call.out.line("From " + std::to_string(resized.before) + " to " +
                   counted(resized.after, "partition") +
-                  ": what is appended from now on is published once what waits is.");
+                  ": new events are published after those already pending.");
   }
   return done;
 }
 
 std::string_view warning_of(const PartitionStatus& stopped) {
   if (stopped.stopped == "foreign_writer") {
-    return "The other writer must have been stopped, or both stop again. ";
+    return "Stop the other writer first, or both stop again. ";
   }
   if (stopped.stopped == "store_went_back") {
-    return "If this is a copy of a database that still runs, it publishes into that one's stream: "
-           "give it a stream of its own instead. ";
+    return "If this is a copy of a database that is still in use, it would publish into the "
+           "original's stream: give it its own stream instead. ";
   }
   return "";
 }
@@ -104,15 +106,15 @@ int adopt(Invocation& call) {
   }
   Session session{call};
   std::string question =
-      "Partition " + partition.label() + " will go on from where the broker stands. ";
+      "Partition " + partition.label() + " will resume from the broker's position. ";
   for (const PartitionStatus& each : session.operations().status().partitions) {
     if (each.id == partition) question += warning_of(each);
   }
-  if (!call.confirm(question + "Go on?")) {
+  if (!call.confirm(question + "Continue?")) {
     return failed;
   }
   session.operations().adopt(partition, at);
-  call.out.note("Partition " + partition.label() + " goes on.");
+  call.out.note("Partition " + partition.label() + " resumes.");
   const OutboxStatus status = session.operations().status();
   if (status.losses > 0) {
     call.out.note(loss_in_words(status) + " → " + way_to_settle(call.app.name + ' '));
@@ -124,7 +126,7 @@ int resume(Invocation& call) {
   const PartitionId partition = to_partition(call.arguments.operands().front());
   Session session{call};
   session.operations().resume(partition);
-  call.out.note("Partition " + partition.label() + " goes on.");
+  call.out.note("Partition " + partition.label() + " resumes.");
   return done;
 }
 
@@ -135,38 +137,40 @@ const std::vector<Operand> one_partition{{"PARTITION", "its label: all, p00, p01
 std::vector<Command> partition_commands() {
   return {
       {.path = "outbox partitions list",
-       .summary = "lists partitions with their owners and what waits in them",
+       .summary = "List partitions with owner and backlog",
        .options = {db_option},
-       .examples = {{"who has which", "outbox partitions list"}},
+       .examples = {{"list partitions and owners", "outbox partitions list"}},
        .run = list},
       {.path = "outbox partitions resize",
-       .summary = "spreads what is appended from now on over another number of partitions",
-       .about = "Online: nothing is stranded, and the order of each key is kept.",
+       .summary = "Change the number of partitions for new events",
+       .about = "Works online: no message is lost, and each key keeps its order.",
        .operands = {{"COUNT", "1 to 1024"}},
        .options = {db_option, dry_run_option},
-       .examples = {{"for more than one stream's worth", "outbox partitions resize 16"}},
+       .examples = {{"to spread the load", "outbox partitions resize 16"}},
        .run = resize},
       {.path = "outbox partitions sync",
-       .summary = "adds partitions that are missing; --prune retires drained ones",
+       .summary = "Create missing partitions; --prune retires drained ones",
        .options = {db_option,
-                   {"--prune", "", "retire drained ones of older generations without open losses"},
+                   {"--prune", "",
+                    "retire drained partitions of older generations without open losses"},
                    dry_run_option},
        .examples = {{"what it would do", "outbox partitions sync --prune --dry-run"}},
        .run = sync},
       {.path = "outbox partitions adopt",
-       .summary = "lets a stopped partition go on from where the broker stands",
+       .summary = "Resume a stopped partition from the broker's position",
        .operands = one_partition,
        .options = {db_option,
-                   {"--broker-sequence", "N", "the sequence of the partition's last message there"},
+                   {"--broker-sequence", "N",
+                    "the broker sequence of the partition's last message"},
                    yes_option},
-       .examples = {{"after a JetStream stream was made anew",
+       .examples = {{"after a JetStream stream was re-created",
                      "outbox partitions adopt p03 --broker-sequence 0 --yes"}},
        .run = adopt},
       {.path = "outbox partitions resume",
-       .summary = "lets a partition go on that a poisoned message halted",
+       .summary = "Resume a partition that a failing message stopped",
        .operands = one_partition,
        .options = {db_option},
-       .examples = {{"once the cause is gone", "outbox partitions resume p03"}},
+       .examples = {{"after fixing the cause", "outbox partitions resume p03"}},
        .run = resume},
   };
 }

@@ -74,7 +74,7 @@ int print(Invocation& call, bool only_halted) {
   }
   if (!call.out.is_json()) {
     if (table.is_empty()) {
-      call.out.note(only_halted ? "No projector is halted, and none has parked events."
+      call.out.note(only_halted ? "No projector is halted or has parked events."
                                 : "This database has no projectors.");
     } else {
       table.print(call.out);
@@ -105,7 +105,7 @@ int retry(Invocation& call) {
   } else {
     projections::retry(session.store(), name);
   }
-  call.out.note("Its runner tries again now.");
+  call.out.note("Its runner retries now.");
   return done;
 }
 
@@ -114,18 +114,18 @@ int skip(Invocation& call) {
   const GlobalSequence sequence = *sequence_of(call.arguments);
   Session session{call};
   if (!call.confirm("'" + name + "' will never see event " + std::to_string(sequence.value()) +
-                    ". Go on?")) {
+                    ". Continue?")) {
     return failed;
   }
   projections::skip(session.store(), name, sequence);
-  call.out.note("Skipped, and recorded.");
+  call.out.note("Skipped and recorded.");
   return done;
 }
 
 int remove(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   Session session{call};
-  if (!call.confirm("'" + name + "' and its tables will be removed. Go on?")) return failed;
+  if (!call.confirm("'" + name + "' and its tables will be removed. Continue?")) return failed;
   projections::remove(session.store(), name);
   call.out.note("Removed.");
   return done;
@@ -134,7 +134,7 @@ int remove(Invocation& call) {
 int cancel(Invocation& call) {
   Session session{call};
   projections::cancel_rebuild(session.store(), call.arguments.operands().front());
-  call.out.note("The rebuild is given up.");
+  call.out.note("Rebuild cancelled.");
   return done;
 }
 
@@ -158,8 +158,7 @@ HttpResponse answer(std::string_view path, sqlite::Store& store, const Signals& 
 }
 
 int run(Invocation& call) {
-  const Signals signals{
-      [&call] { call.out.note("Handing over; a second signal leaves at once."); }};
+  const Signals signals{[&call] { call.out.note("Handing over; a second signal exits at once."); }};
   PrometheusMetrics reported;
   Session session{call, {.metrics = &reported}};
   std::optional<HttpServer> metrics;
@@ -199,23 +198,23 @@ const Operand projector_operand{"NAME", "the projector, or reaction"};
 std::vector<Command> projection_commands() {
   return {
       {.path = "projections list",
-       .summary = "lists projectors and reactions: how far they are, and what ails them",
+       .summary = "List projectors and reactions with lag and errors",
        .options = {db_option},
-       .examples = {{"how far behind they are", "projections list"}},
+       .examples = {{"show the lag of each", "projections list"}},
        .run = list},
       {.path = "projections halted",
-       .summary = "lists those that are halted or have parked events",
+       .summary = "List projectors that are halted or have parked events",
        .options = {db_option},
-       .examples = {{"what needs a hand", "projections halted --json"}},
+       .examples = {{"as JSON", "projections halted --json"}},
        .run = halted},
       {.path = "projections retry",
-       .summary = "has a halted projector try its event again, or a parked one",
+       .summary = "Retry a halted projector, or a parked event",
        .operands = {projector_operand, {"SEQUENCE", "a parked event", false}},
        .options = {db_option},
-       .examples = {{"after the cause is gone", "projections retry order_summary"}},
+       .examples = {{"after fixing the cause", "projections retry order_summary"}},
        .run = retry},
       {.path = "projections skip",
-       .summary = "goes on behind an event that fails, or gives a parked one up",
+       .summary = "Skip a failing event, or discard a parked one",
        .operands = {projector_operand, {"SEQUENCE", "the event"}},
        .options = {db_option, yes_option},
        .examples = {{"for good", "projections skip order_summary 17 --yes"}},
@@ -223,26 +222,26 @@ std::vector<Command> projection_commands() {
       replay_command(),
       rebuild_command(),
       {.path = "projections run",
-       .summary = "drives projectors and reactions until it is stopped",
-       .about = "Needs the types, so it is there in an application's own tool.",
+       .summary = "Run projectors and reactions",
+       .about = "Available in tools built with an application's types.",
        .options = {db_option,
-                   {"--once", "", "catch up, then leave"},
+                   {"--once", "", "catch up, then exit"},
                    {"--metrics", "ADDR",
-                    "serve /metrics, /healthz and /readyz: a port on loopback, or HOST:PORT"},
+                    "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
                    {"--id", "NAME", "the runner's name"}},
-       .examples = {{"what is committed now", "projections run --once"}},
+       .examples = {{"process what is committed, then exit", "projections run --once"}},
        .run = run},
       {.path = "projections cancel",
-       .summary = "gives up a rebuild that is under way",
+       .summary = "Cancel a rebuild",
        .operands = {projector_operand},
        .options = {db_option},
        .examples = {{"one", "projections cancel order_summary"}},
        .run = cancel},
       {.path = "projections remove",
-       .summary = "forgets a projector or reaction, with its tables",
+       .summary = "Remove a projector or reaction with its tables",
        .operands = {projector_operand},
        .options = {db_option, yes_option},
-       .examples = {{"one that nobody reads any more", "projections remove order_summary --yes"}},
+       .examples = {{"remove an unused projector", "projections remove order_summary --yes"}},
        .run = remove},
   };
 }

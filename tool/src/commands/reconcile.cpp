@@ -47,26 +47,25 @@ void print_compared(Invocation& call, const Compared& compared) {
   call.out.line(counted(compared.checked, "published event") + " compared with " +
                 counted(compared.found, "message") + " at the broker.");
   if (compared.missing == 0) {
-    call.out.line("None is missing there.");
+    call.out.line("None is missing.");
   } else {
-    std::string text = in_digits(compared.missing) + " are missing there, and ";
-    text += dry_run ? "would be sent again: " : "are to be sent again: ";
+    std::string text = in_digits(compared.missing) + " are missing at the broker and ";
+    text += dry_run ? "would be published again: " : "will be published again: ";
     for (std::size_t i = 0; i < compared.examples.size() && i < 5; ++i) {
       text.append(i > 0 ? ", " : "").append(std::to_string(compared.examples[i].value()));
     }
     call.out.line(text.append(compared.missing > 5 ? ", …" : ""));
   }
   if (compared.dropped > 0) {
-    call.out.line(in_digits(compared.dropped) + " are older than what the broker keeps.");
+    call.out.line(in_digits(compared.dropped) + " are older than the broker's first message.");
   }
   if (compared.unknown > 0) {
-    call.out.line(
-        counted(compared.unknown, "message") +
-        " at the broker of events that this database doesn't have: was it restored from a "
-        "backup?");
+    call.out.line(counted(compared.unknown, "message") +
+                  " at the broker are of events that this database doesn't have: was it restored "
+                  "from a backup?");
   }
   if (compared.foreign > 0) {
-    call.out.line(counted(compared.foreign, "message") + " of others.");
+    call.out.line(counted(compared.foreign, "message") + " of other databases.");
   }
 }
 
@@ -76,7 +75,7 @@ void require_named_stream(Invocation& call, const nats::StreamReader& broker,
   const auto name = call.arguments.text("--stream");
   if (!name || planned.checked == 0 || broker.has_found_a_stream()) return;
   throw Exit{failed, "there is no JetStream stream '" + *name +
-                         "' to compare with. If it was deleted, let a worker make it first"};
+                         "' to compare with. If it was deleted, let a worker create it first"};
 }
 
 int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence from) {
@@ -91,8 +90,9 @@ int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence
   }
   // What was lost is settled also when nothing is missing.
   if (planned.missing > 0 &&
-      !call.confirm(in_digits(planned.missing) +
-                    " published events aren't at the broker, and will be sent again. Go on?")) {
+      !call.confirm(
+          in_digits(planned.missing) +
+          " published events are missing at the broker and will be published again. Continue?")) {
     return failed;
   }
   const Compared compared = session.operations().compare(broker, from, Mode::carry_out);
@@ -111,21 +111,22 @@ void print_losses(Invocation& call, const OutboxStatus& status) {
         .close();
     return call.out.json(text);
   }
-  if (status.losses == 0) return call.out.line("No loss at the broker is unsettled.");
+  if (status.losses == 0) return call.out.line("No unsettled loss at the broker.");
   call.out.line(loss_in_words(status) + (call.arguments.has("--dry-run")
-                                             ? "; that would be accepted."
-                                             : "; that is accepted, and nothing is sent."));
+                                             ? "; would be accepted."
+                                             : "; accepted, nothing is published."));
 }
 
 int accept_loss(Invocation& call) {
   if (call.arguments.has("--against-broker") || call.arguments.has("--from")) {
-    throw Misuse{"--accept-loss sends nothing, so --against-broker and --from aren't for it"};
+    throw Misuse{
+        "--accept-loss publishes nothing; don't combine it with --against-broker or --from"};
   }
   Session session{call};
   const OutboxStatus status = session.operations().status();
   const Mode mode = mode_of(call.arguments);
   if (mode == Mode::carry_out && status.losses > 0 &&
-      !call.confirm(loss_in_words(status) + ", and won't be sent again. Accept that?")) {
+      !call.confirm(loss_in_words(status) + ", and won't be published again. Accept that?")) {
     return failed;
   }
   session.operations().accept_losses(mode);
@@ -152,18 +153,18 @@ int reconcile(Invocation& call) {
     call.out.json(text);
     return done;
   }
-  std::string text = in_digits(found.checked) + " publishable events looked at; ";
+  std::string text = in_digits(found.checked) + " publishable events checked; ";
   if (found.missing == 0) {
-    text += "each is waiting, parked, discarded or published.";
+    text += "each is pending, parked, discarded or published.";
   } else {
-    text += in_digits(found.missing) + " were in no state, and ";
-    text += call.arguments.has("--dry-run") ? "would be enqueued." : "are enqueued now.";
+    text += in_digits(found.missing) + " were missing in the outbox and ";
+    text += call.arguments.has("--dry-run") ? "would be enqueued." : "are now enqueued.";
   }
   call.out.line(text);
   if (found.miscounted > 0) {
     call.out.line(
         "The counts of " + counted(found.miscounted, "partition") +
-        (call.arguments.has("--dry-run") ? " are wrong." : " were wrong and are mended."));
+        (call.arguments.has("--dry-run") ? " are wrong." : " were wrong and are corrected."));
   }
   return done;
 }
@@ -172,25 +173,24 @@ int reconcile(Invocation& call) {
 
 Command reconcile_command() {
   return {.path = "outbox reconcile",
-          .summary = "enqueues publishable events that are in no state, or aren't at the broker",
+          .summary = "Enqueue events that the outbox or the broker is missing",
           .about =
-              "It also counts anew what partitions have, where their counts are wrong. "
-              "With --against-broker it compares what counts as published with what JetStream "
-              "holds, and sends again what is missing there, behind what waits: after a broker "
-              "lost what it had acknowledged. What the stream's limits dropped isn't missed. "
-              "--accept-loss settles instead what adopted partitions have lost: it stays missing "
-              "there, and that is recorded.",
+              "Also corrects the counts of partitions. --against-broker compares published events "
+              "with the messages in JetStream and publishes missing ones again, after those "
+              "already pending; use it after a broker lost acknowledged messages. Messages that "
+              "the stream's limits removed don't count as missing. --accept-loss settles the "
+              "losses of adopted partitions without publishing anything, and records that.",
           .options = {db_option,
                       from_option,
-                      {"--against-broker", "", "compare with what the broker holds"},
-                      {"--accept-loss", "", "let what the broker lost be, and send nothing"},
+                      {"--against-broker", "", "compare with the broker's stream"},
+                      {"--accept-loss", "", "accept what the broker lost, and publish nothing"},
                       {"--nats", "URL", "the broker", "nats.url"},
                       {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                      {"--prefix", "P", "the first part of subjects", "nats.prefix"},
+                      {"--prefix", "P", "the subject prefix", "nats.prefix"},
                       dry_run_option,
                       yes_option},
-          .examples = {{"whether there are any", "outbox reconcile --dry-run"},
-                       {"what the broker lost",
+          .examples = {{"only report them", "outbox reconcile --dry-run"},
+                       {"publish again what the broker lost",
                         "outbox reconcile --against-broker --stream SHOP --dry-run"}},
           .run = reconcile};
 }

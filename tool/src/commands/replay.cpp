@@ -57,7 +57,7 @@ int report(Invocation& call, const ReplayResult& result) {
                     std::to_string(model.position.value()) + ".");
     }
   }
-  if (!result.is_complete) call.out.note("It was stopped; the same command goes on from there.");
+  if (!result.is_complete) call.out.note("Interrupted; the same command continues from there.");
   return result.is_complete ? done : interrupted;
 }
 
@@ -67,7 +67,7 @@ int replay_with(Invocation& call, const ReplayFilter& filter) {
   Replayer replayer{session.projections()};
   if (call.arguments.has("--dry-run")) return dry_run(call, replayer, filter);
   const bool living = call.arguments.has("--into-living");
-  if (living && !call.confirm("The living tables will be gone over. Go on?")) return failed;
+  if (living && !call.confirm("The live tables will be changed. Continue?")) return failed;
   ProgressBar bar{call.out, "events"};
   const ReplayResult result = replayer.run(
       {.projectors = call.arguments.all("--projector"),
@@ -85,7 +85,7 @@ int replay(Invocation& call) {
   const ReplayFilter filter = filter_of(call.arguments);
   if (filter.is_empty() && !call.arguments.has("--dry-run")) {
     throw Misuse{
-        "which events? Say --stream, --category, --type, --from, --to, --since or "
+        "which events? Pass --stream, --category, --type, --from, --to, --since or "
         "--until; 'projections rebuild' takes all of them"};
   }
   return replay_with(call, filter);
@@ -95,18 +95,20 @@ int rebuild(Invocation& call) {
   return replay_with(call, {});
 }
 
-constexpr Option projector_option{"--projector", "NAME", "only this one (default: all)", "", true};
-constexpr Option restart_option{"--restart", "", "begin anew, not where an earlier run stopped"};
-constexpr Option ahead_option{"--decode-ahead", "", "read and decode on a thread of its own"};
+constexpr Option projector_option{"--projector", "NAME", "only this projector (default: all)", "",
+                                  true};
+constexpr Option restart_option{"--restart", "",
+                                "start from the beginning, not where an earlier run stopped"};
+constexpr Option ahead_option{"--decode-ahead", "", "read and decode on a separate thread"};
 
 }  // namespace
 
 Command replay_command() {
   return {.path = "projections replay",
-          .summary = "feeds projectors with a part of history, into tables of their own",
+          .summary = "Replay part of the history into separate tables",
           .about =
-              "Nothing is published and nothing is recorded. Needs the types, so it is there "
-              "in an application's own tool.",
+              "Publishes nothing and records nothing. Available in tools built with an "
+              "application's types.",
           .options = {db_option,
                       projector_option,
                       from_option,
@@ -116,21 +118,21 @@ Command replay_command() {
                       stream_option,
                       category_option,
                       type_option,
-                      {"--into-living", "", "go over the living tables, of idempotent projectors"},
+                      {"--into-living", "", "apply to the live tables of idempotent projectors"},
                       restart_option,
                       ahead_option,
                       dry_run_option,
                       yes_option},
-          .examples = {{"how much it would be", "projections replay --category order --dry-run"}},
+          .examples = {{"count the events", "projections replay --category order --dry-run"}},
           .run = replay};
 }
 
 Command rebuild_command() {
   return {.path = "projections rebuild",
-          .summary = "fills new tables beside the living ones, and puts them in their place",
+          .summary = "Rebuild projectors into new tables, then swap them in",
           .about =
-              "Readers never see a half-built model; what was stopped is gone on with. Needs "
-              "the types, so it is there in an application's own tool.",
+              "Readers never see a half-built model; interrupted rebuilds resume. Available in "
+              "tools built with an application's types.",
           .options = {db_option, projector_option, restart_option, ahead_option, dry_run_option},
           .examples = {{"one projector", "projections rebuild --projector order_summary"}},
           .run = rebuild};

@@ -46,7 +46,7 @@ int list(Invocation& call) {
   }
   if (!call.out.is_json()) table.print(call.out);
   if (static_cast<std::int64_t>(streams.size()) == which.limit) {
-    call.out.note("There may be more; --after " + in_one_line(streams.back().stream.name()) +
+    call.out.note("More results: use --after " + in_one_line(streams.back().stream.name()) +
                   " goes on.");
   }
   return done;
@@ -155,7 +155,7 @@ std::vector<StreamId> snapshots_to_drop(Invocation& call, sqlite::Store& store) 
   const auto category = call.arguments.text("--category");
   const auto stream = call.arguments.text("--stream");
   if (int{category.has_value()} + int{stream.has_value()} + int{call.arguments.has("--all")} != 1) {
-    throw Misuse{"which snapshots? One of --stream ID, --category NAME and --all"};
+    throw Misuse{"which snapshots? Pass --stream ID, --category NAME or --all"};
   }
   for (const auto& entry : sqlite::list_snapshots(store, {.category = category.value_or("")})) {
     if (!stream || entry.stream == StreamId::parse(*stream)) streams.push_back(entry.stream);
@@ -171,7 +171,7 @@ int drop_snapshots(Invocation& call) {
   if (streams.empty() && call.arguments.has("--stream")) {
     throw Exit{not_found, "that stream has no snapshot"};
   }
-  if (!dry && !call.confirm("Drop " + count + "? The events have all that is in them.")) {
+  if (!dry && !call.confirm("Drop " + count + "? They can be rebuilt from the events.")) {
     return failed;
   }
   if (!dry) {
@@ -195,25 +195,25 @@ int drop_snapshots(Invocation& call) {
 std::vector<Command> stream_commands() {
   return {
       {.path = "streams list",
-       .summary = "lists streams by name, with their versions",
+       .summary = "List streams with their versions",
        .options = {db_option,
                    {"--category", "NAME", "only this category"},
-                   {"--after", "ID", "only those behind this name"},
+                   {"--after", "ID", "only names after this one"},
                    limit_option},
        .examples = {{"all orders", "streams list --category order"}},
        .run = list},
       {.path = "streams show",
-       .summary = "shows a stream's events as a timeline",
+       .summary = "Show a stream's events as a timeline",
        .operands = {{"STREAM", "its name: category-key"}},
        .options = {db_option,
-                   {"--from", "VERSION", "from this version on"},
-                   {"--to", "VERSION", "up to this version"},
-                   {"--limit", "N", "at most so many"}},
+                   {"--from", "VERSION", "first version"},
+                   {"--to", "VERSION", "last version"},
+                   {"--limit", "N", "at most this many"}},
        .examples = {{"what happened to an order", "streams show order-1001"}},
        .run = show},
       {.path = "streams state",
-       .summary = "shows an aggregate's state, now or at an earlier moment",
-       .about = "Needs the types, so it is there in an application's own tool.",
+       .summary = "Show an aggregate's state, now or at an earlier time",
+       .about = "Available in tools built with an application's types.",
        .operands = {{"STREAM", "its name: category-key"}},
        .options = {db_option, {"--at", "MOMENT", "a version, a time, or how long ago"}},
        .examples = {{"as it was after its third event", "streams state order-1001 --at 3"}},
@@ -224,22 +224,22 @@ std::vector<Command> stream_commands() {
 std::vector<Command> snapshot_commands() {
   return {
       {.path = "snapshots list",
-       .summary = "lists snapshots by stream",
+       .summary = "List snapshots by stream",
        .options = {db_option,
                    {"--category", "NAME", "only this category"},
-                   {"--after", "ID", "only those behind this name"},
+                   {"--after", "ID", "only names after this one"},
                    limit_option},
        .examples = {{"those of orders", "snapshots list --category order"}},
        .run = list_snapshots},
       {.path = "snapshots drop",
-       .summary = "removes snapshots; they are rebuilt from the events",
+       .summary = "Delete snapshots; they are rebuilt from the events",
        .options = {db_option,
                    {"--stream", "ID", "of this stream"},
                    {"--category", "NAME", "of this category"},
                    {"--all", "", "all of them"},
                    dry_run_option,
                    yes_option},
-       .examples = {{"after the state's layout was changed by hand",
+       .examples = {{"after changing the layout of a state",
                      "snapshots drop --category order --yes"}},
        .run = drop_snapshots},
   };

@@ -29,7 +29,7 @@ sqlite::TransferOptions options_of(ProgressBar& bar, const Signals& signals) {
 /// `write` returns whether it came to its end.
 bool write_to_file(const std::string& path, FunctionRef<bool(std::ostream&)> write) {
   if (std::filesystem::exists(path)) {
-    throw Exit{failed, "'" + path + "' is there already; choose another name, or remove it"};
+    throw Exit{failed, "'" + path + "' already exists; choose another name, or remove it"};
   }
   const std::string partial = path + ".partial";
   std::ofstream file{partial, std::ios::binary | std::ios::trunc};
@@ -137,11 +137,10 @@ int import_events(Invocation& call) {
 std::vector<Command> transfer_commands() {
   return {
       {.path = "export",
-       .summary = "writes events as JSON Lines",
-       .about =
-           "With --skip-damaged events that can't be read are named on stderr, and exit code 1 "
-           "says that there are any.",
-       .operands = {{"FILE", "where they go (default: stdout)", false}},
+       .summary = "Export events as JSON Lines",
+       .about = "With --skip-damaged, damaged events are named on stderr, and the exit code is 1 "
+                "if there were any.",
+       .operands = {{"FILE", "the output file (default: stdout)", false}},
        .options = {db_option,
                    from_option,
                    to_option,
@@ -149,15 +148,15 @@ std::vector<Command> transfer_commands() {
                    until_option,
                    category_option,
                    type_option,
-                   {"--skip-damaged", "", "of a damaged store: what can still be read"}},
-       .examples = {{"all of a store", "export --db shop.db shop.jsonl"}},
+                   {"--skip-damaged", "", "skip damaged events of a damaged store"}},
+       .examples = {{"export a whole store", "export --db shop.db shop.jsonl"}},
        .run = export_events},
       {.path = "import",
-       .summary = "appends exported events as they were",
-       .about = "What is there already is compared and skipped, so it can be repeated.",
-       .operands = {{"FILE", "an export (default: stdin)", false}},
+       .summary = "Import exported events unchanged",
+       .about = "Existing events are compared and skipped, so an import can be repeated.",
+       .operands = {{"FILE", "the exported file (default: stdin)", false}},
        .options = {db_option},
-       .examples = {{"into a new store", "import --db copy.db shop.jsonl"}},
+       .examples = {{"import into a new store", "import --db copy.db shop.jsonl"}},
        .run = import_events},
   };
 }

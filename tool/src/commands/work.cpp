@@ -68,12 +68,12 @@ Crew::Options crew_options(Invocation& call, const Plan& plan, const Outbox& out
   }
   if (options.interval >= options.relay.lease_renew) {
     throw Misuse{
-        "worker.interval_ms must be shorter than outbox.lease_renew: a worker that pauses "
-        "doesn't renew its leases"};
+        "worker.interval_ms must be shorter than outbox.lease_renew: a pausing worker doesn't "
+        "renew its leases"};
   }
   if (settings.is_set("outbox.leasing") && settings.boolean("outbox.leasing") != outbox.leasing()) {
     throw Misuse{outbox.leasing()
-                     ? "this outbox was made with leasing, so --no-leasing isn't for it"
+                     ? "this outbox was created with leasing; leave --no-leasing out"
                      : "this outbox was made without leasing; leave outbox.leasing out"};
   }
   return options;
@@ -172,7 +172,7 @@ class Work {
   void ask_to_stop() {
     const std::lock_guard lock{mutex_};
     if (!plan_.dashboard && !plan_.silent && !call_.out.is_json()) {
-      call_.out.note("Finishing what is in flight; a second signal leaves at once.");
+      call_.out.note("Finishing messages in flight; a second signal exits at once.");
     }
     service_.stopping();
     if (ready_ != nullptr) ready_->request_stop();
@@ -248,8 +248,9 @@ class Work {
     const PartitionStatus* stopped = held_up_by(status);
     if (stopped == nullptr) return;
     crew_.hand_over();
-    throw Exit{failed, "what waits is stopped (" + stopped->stopped + ", partition " +
-                           stopped->id.label() + "); 'outbox status' says what to do"};
+    throw Exit{failed, "all pending messages are in stopped partitions (" + stopped->stopped +
+                           ", partition " + stopped->id.label() +
+                           "); 'outbox status' says what to do"};
   }
 
   template <class IsDone>
@@ -300,38 +301,37 @@ int work(Invocation& call) {
 }  // namespace
 
 Command work_command() {
-  return {
-      .path = "outbox work",
-      .summary = "runs a worker: relays what waits to NATS JetStream",
-      .about =
-          "On a terminal it shows a dashboard; elsewhere a line a tick, or with --json an object. "
-          "SIGTERM or Ctrl-C: what is in flight is finished and partitions are handed over; a "
-          "second one leaves at once.",
-      .options = {db_option,
-                  {"--nats", "URL", "the broker", "nats.url"},
-                  {"--id", "NAME", "the worker's name; made if it isn't given", "worker.id"},
-                  {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                  {"--prefix", "P", "the first part of subjects", "nats.prefix"},
-                  {"--ensure-stream", "", "make the stream if it isn't there",
-                   "nats.ensure_stream"},
-                  {"--workers", "N", "so many workers in this process (default 1)"},
-                  {"--no-leasing", "", "for an outbox without leasing", "outbox.leasing"},
-                  {"--once", "", "one tick, then leave"},
-                  {"--until-empty", "", "leave once nothing waits"},
-                  {"--max", "N", "leave once N messages are published"},
-                  {"--silent", "", "print nothing but errors"},
-                  {"--metrics", "ADDR",
-                   "serve /metrics, /healthz and /readyz: a port on loopback, or HOST:PORT"},
-                  {"--metrics-file", "FILE",
-                   "write the metrics there every few seconds, for a textfile collector"},
-                  {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
-                  {"--window", "N", "show sums of the last N seconds", "worker.window"}},
-      .examples = {{"in the foreground",
-                    "outbox work --db shop.db --nats nats://127.0.0.1:4222 "
-                    "--stream SHOP --ensure-stream"},
-                   {"what waits now, from cron", "outbox work --until-empty --silent"},
-                   {"as a service", "outbox work --config /etc/stela/shop.toml --log json"}},
-      .run = work};
+  return {.path = "outbox work",
+          .summary = "Run a relay worker",
+          .about =
+              "Shows a dashboard on a terminal; elsewhere prints one line per tick, or a JSON "
+              "object with --json. SIGTERM or Ctrl-C finishes messages in flight and hands "
+              "partitions over; a second one exits at once.",
+          .options = {db_option,
+                      {"--nats", "URL", "the broker", "nats.url"},
+                      {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},
+                      {"--stream", "NAME", "the JetStream stream", "nats.stream"},
+                      {"--prefix", "P", "the subject prefix", "nats.prefix"},
+                      {"--ensure-stream", "", "create the stream if it is missing",
+                       "nats.ensure_stream"},
+                      {"--workers", "N", "number of workers in this process (default 1)"},
+                      {"--no-leasing", "", "for an outbox without leasing", "outbox.leasing"},
+                      {"--once", "", "one tick, then exit"},
+                      {"--until-empty", "", "exit once nothing is pending"},
+                      {"--max", "N", "exit once N messages are published"},
+                      {"--silent", "", "print nothing but errors"},
+                      {"--metrics", "ADDR",
+                       "serve /metrics, /healthz and /readyz on a loopback port, or HOST:PORT"},
+                      {"--metrics-file", "FILE",
+                       "write the metrics there every few seconds, for a textfile collector"},
+                      {"--interval-ms", "N", "a pause after each tick", "worker.interval_ms"},
+                      {"--window", "N", "show sums of the last N seconds", "worker.window"}},
+          .examples = {{"in the foreground",
+                        "outbox work --db shop.db --nats nats://127.0.0.1:4222 "
+                        "--stream SHOP --ensure-stream"},
+                       {"publish what is pending, from cron", "outbox work --until-empty --silent"},
+                       {"as a service", "outbox work --config /etc/stela/shop.toml --log json"}},
+          .run = work};
 }
 
 }  // namespace stela::tool
