@@ -1,6 +1,7 @@
 #include "sqlite/comparison.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
@@ -102,8 +103,8 @@ void Comparison::read(BrokerContents& broker, GlobalSequence from) {
   note_published(from.value(), store_.last_sequence().value());
   std::vector<PartitionId> partitions;
   store_.core().reading().read([&](Connection& connection) {
-    Query rows = connection.query(sql::published_partitions);
-    while (rows.step()) partitions.push_back({static_cast<int>(rows.integer(0))});
+    auto rows = connection.rows(sql::published_partitions{});
+    while (rows.step()) partitions.push_back({static_cast<int>(rows.partition())});
   });
   if (is_shared_ && !partitions.empty()) partitions = {PartitionId{}};
   for (const PartitionId partition : partitions) read(broker, partition);

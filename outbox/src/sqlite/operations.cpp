@@ -3,6 +3,7 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
+#include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
@@ -13,7 +14,6 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -86,10 +86,6 @@ std::string in_words(std::span<const std::int64_t> sequences) {
   text += ", " + std::to_string(sequences.front());
   if (sequences.size() > 1) text += " to " + std::to_string(sequences.back());
   return text;
-}
-
-std::int64_t SqliteOperations::now() const {
-  return store_.core().now().time_since_epoch().count();
 }
 
 void SqliteOperations::write(const std::function<void(Connection&)>& work) {
@@ -207,7 +203,9 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
       const bool was_lost = why == Why::lost;
       // What is to be sent again already needn't be so twice.
       if (was_lost && located->message.redelivery > 0) continue;
-      if (was_lost) uncount_published(connection, located->message.partition);
+      if (was_lost) {
+        connection.run(sql::uncount_published{.partition = located->message.partition.number});
+      }
       // What isn't at the broker is no repetition: it keeps its place behind what is parked, and is
       // parked or discarded itself if the broker refuses it.
       send_again(connection, placement, {sequence, located->stream, generation, was_lost},
@@ -219,10 +217,6 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
     }
   });
   return static_cast<std::int64_t>(sent.size());
-}
-
-void SqliteOperations::uncount_published(Connection& connection, PartitionId partition) {
-  connection.query(sql::uncount_published).bind(1, std::int64_t{partition.number}).run();
 }
 
 std::int64_t SqliteOperations::rescue(std::string_view who) {
@@ -286,8 +280,7 @@ std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
 
 void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {
   write([&](Connection& connection) {
-    connection.query(sql::settle_losses).bind(1, until.time_since_epoch().count()).run();
-    const int settled = sqlite3_changes(connection.handle());
+    const std::int64_t settled = connection.run(sql::settle_losses{.until = until});
     if (settled > 0) note(connection, who, "settle", std::to_string(settled) + " partitions");
   });
 }
@@ -298,16 +291,16 @@ std::int64_t SqliteOperations::accept_losses(std::string_view who) {
     accepted = 0;
     std::string detail;
     {
-      Query rows = connection.query(sql::lost_partitions);
+      auto rows = connection.rows(sql::lost_partitions{});
       for (; rows.step(); ++accepted) {
         if (accepted > 0) detail += ", ";
-        detail += PartitionId{static_cast<int>(rows.integer(0))}.label();
+        detail += PartitionId{static_cast<int>(rows.partition())}.label();
         // Nobody may have counted them yet.
-        if (rows.integer(1) > 0) detail += ": " + in_words(rows.integer(1));
+        if (rows.lost() > 0) detail += ": " + in_words(rows.lost());
       }
     }
     if (accepted == 0) return;
-    connection.query(sql::settle_losses).bind(1, std::numeric_limits<std::int64_t>::max()).run();
+    connection.run(sql::settle_losses{.until = Timestamp::max()});
     note(connection, who, "accept loss", detail);
   });
   return accepted;
@@ -365,14 +358,10 @@ void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const s
       throw UsageError{"partition " + how.partition.label() + " is stopped by " + why +
                        ": look what stands at the broker, and adopt it"};
     }
-    Query query = connection.query(sql::adopt);
-    query.bind(1, std::int64_t{how.partition.number});
-    if (how.broker_sequence) {
-      query.bind(2, static_cast<std::int64_t>(*how.broker_sequence));
-    } else {
-      query.bind(2, nullptr);
-    }
-    query.bind(3, std::int64_t{how.anew ? 1 : 0}).bind(4, now()).run();
+    connection.run(sql::adopt{.partition = how.partition.number,
+                              .broker_sequence = how.broker_sequence,
+                              .anew = how.anew,
+                              .now = store_.core().now()});
     note(connection, who, what, detail + ", stopped by " + why);
   });
 }

@@ -109,7 +109,6 @@ class SqliteOperations final : public relay::Operations {
     bool anew = false;
   };
 
-  std::int64_t now() const;
   std::int64_t retry_one(sqlite::Connection& connection, Placement& placement,
                          const ParkedPrefix& prefix, std::string_view who);
   void write(const std::function<void(sqlite::Connection&)>& work);
@@ -122,7 +121,6 @@ class SqliteOperations final : public relay::Operations {
   static void add_later(sqlite::Connection& connection, std::int64_t stream, SentAgain& all);
   std::int64_t send_all_again(std::span<const GlobalSequence> sequences, Why why,
                               std::string_view who);
-  static void uncount_published(sqlite::Connection& connection, PartitionId partition);
   /// The stream that it was parked in; nothing if it isn't parked.
   std::optional<std::int64_t> discard_parked(sqlite::Connection& connection,
                                              GlobalSequence sequence);

@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/logs.hpp"
+#include "outbox_sql/losses.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
@@ -263,8 +264,8 @@ void note(Connection& connection, Timestamp now, std::string_view who, const std
 /// Those with a loss at the broker that nobody has settled.
 std::set<std::int64_t> lost_partitions(Connection& connection) {
   std::set<std::int64_t> lost;
-  Query rows = connection.query(sql::lost_partitions);
-  while (rows.step()) lost.insert(rows.integer(0));
+  auto rows = connection.rows(sql::lost_partitions{});
+  while (rows.step()) lost.insert(rows.partition());
   return lost;
 }
 

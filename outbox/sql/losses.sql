@@ -1,0 +1,47 @@
+-- What the broker lost, from the adoption of what stands there to the comparison that settles it.
+
+-- name: adopt
+-- lost_at: the broker lost messages, or stands before what the partition knows, or a fenced owner
+-- is still to look where it stands.
+-- takes: partition int, broker_sequence int?, anew bool, now time
+UPDATE outbox_partitions
+SET stopped = NULL, stopped_detail = NULL, attempts = 0, next_attempt_at = 0, last_error = NULL,
+    lost_at = CASE WHEN stopped = 'broker_lost' OR :broker_sequence < broker_sequence
+                     OR (:broker_sequence IS NULL
+                         AND stopped IN ('foreign_writer', 'unreadable', 'store_went_back'))
+                   THEN :now ELSE lost_at END,
+    -- Without a number, the owner that adopts counts what is gone.
+    lost = lost + CASE WHEN :broker_sequence < broker_sequence
+                       THEN broker_sequence - :broker_sequence ELSE 0 END,
+    -- 2: that owner takes lost_at back if nothing is gone.
+    adopted = CASE WHEN NOT :anew THEN adopted
+                   WHEN stopped = 'broker_lost' OR lost_at IS NOT NULL
+                     OR :broker_sequence IS NOT NULL THEN 1
+                   ELSE 2 END,
+    broker_id = CASE WHEN :broker_sequence IS NULL THEN broker_id ELSE '' END,
+    broker_sequence = coalesce(:broker_sequence, broker_sequence)
+WHERE partition = :partition;
+
+-- name: lost_partitions
+-- gives: partition int, lost int
+SELECT partition, lost FROM outbox_partitions WHERE lost_at IS NOT NULL ORDER BY partition;
+
+-- name: settle_losses
+-- takes: until time
+UPDATE outbox_partitions SET lost_at = NULL, lost = 0 WHERE lost_at <= :until;
+
+-- name: published_partitions
+-- Retired ones too: what they published stands where it stood. One that published may count nothing
+-- any more, after losses.
+-- gives: partition int
+SELECT partition FROM outbox_partitions WHERE published > 0 OR published_through > 0
+ORDER BY partition;
+
+-- name: uncount_published
+-- A partition that sent messages of others again may have counted it instead.
+-- takes: partition int
+UPDATE outbox_partitions SET published = published - 1
+WHERE partition =
+  coalesce((SELECT p.partition FROM outbox_partitions AS p
+            WHERE p.partition = :partition AND p.published > 0),
+           (SELECT p.partition FROM outbox_partitions AS p WHERE p.published > 0 LIMIT 1));

@@ -1,1 +1,0 @@
-SELECT partition, lost FROM outbox_partitions WHERE lost_at IS NOT NULL ORDER BY partition
