@@ -2,7 +2,9 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
+#include "sqlite/backoff.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/pending_batch.hpp"
@@ -67,9 +69,9 @@ relay::Overview ClaimsStore::look(std::chrono::microseconds lease_ttl,
 std::int64_t ClaimsStore::live_workers() {
   std::int64_t count = 0;
   store_.core().reading().read([&](Connection& connection) {
-    Query query = connection.query(sql::live_workers);
-    query.bind(1, now()).step();
-    count = query.integer(0);
+    auto row = connection.rows(sql::live_workers{.now = now()});
+    row.step();
+    count = row.count();
   });
   return count;
 }
@@ -79,7 +81,7 @@ std::int64_t ClaimsStore::live_workers() {
 std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::string_view worker,
                                                     std::chrono::microseconds ttl) {
   std::optional<relay::Standing> standing;
-  const std::int64_t at = now();
+  const Timestamp at = now();
   const auto begun = steady_now();
   store_.core().writer().run_statements(
       [&](Connection& connection) {
@@ -87,8 +89,7 @@ std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::
         if (!query.bind(1, std::int64_t{partition.number}).step()) return;
         standing = relay::Standing{.epoch = query.integer(0),
                                    .attempts = static_cast<int>(query.integer(1)),
-                                   .backoff_left = std::chrono::microseconds{
-                                       std::max<std::int64_t>(query.integer(2) - at, 0)}};
+                                   .backoff_left = time_left(query.time(2), at)};
       },
       Sync::none);
   if (!standing) return standing;
@@ -102,11 +103,11 @@ bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
   // After a pause some claims may be somebody else's now, and we don't know which.
   const auto begun = steady_now();
   if (begun >= claimed_until_) return false;
-  const std::int64_t until = now() + ttl.count();
+  const Timestamp until = now() + ttl;
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        connection.query(sql::renew_claims).bind(1, claim_).bind(2, until).run();
-        connection.query(sql::renew_claimed_redeliveries).bind(1, claim_).bind(2, until).run();
+        connection.query(sql::renew_claims).bind(1, claim_).bind_time(2, until).run();
+        connection.query(sql::renew_claimed_redeliveries).bind(1, claim_).bind_time(2, until).run();
       },
       Sync::none);
   claimed_until_ = begun + ttl;
@@ -126,7 +127,7 @@ void ClaimsStore::release(const Lease&) {
 
 bool ClaimsStore::can_claim(PartitionId partition) {
   bool can = false;
-  const std::int64_t at = now();
+  const Timestamp at = now();
   store_.core().reading().read([&](Connection& connection) {
     {
       auto row = connection.rows(sql::stopped_by{.partition = partition.number});
@@ -134,8 +135,8 @@ bool ClaimsStore::can_claim(PartitionId partition) {
     }
     Query query = connection.query(sql::can_claim);
     query.bind(1, std::int64_t{partition.number})
-        .bind(2, at)
-        .bind(3, at + 2 * ttl_.count())
+        .bind_time(2, at)
+        .bind_time(3, at + 2 * ttl_)
         .bind(4, claim_)
         .step();
     can = query.integer(0) != 0;
@@ -146,11 +147,11 @@ bool ClaimsStore::can_claim(PartitionId partition) {
 std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
                                                const relay::BatchLimit& limit) {
   std::vector<PendingMessage> claimed;
-  const std::int64_t at = now();
+  const Timestamp at = now();
   const auto of_claimable = [&](Query& query) -> Query& {
     return query.bind(1, std::int64_t{partition.number})
-        .bind(2, at)
-        .bind(3, at + 2 * ttl_.count())
+        .bind_time(2, at)
+        .bind_time(3, at + 2 * ttl_)
         .bind(4, claim_);
   };
   store_.core().writer().run_statements(
@@ -159,7 +160,7 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
         Query sizes_again = connection.query(sql::size_claimable_redeliveries);
         std::int64_t most = room.count(of_claimable(sizes_again));
         Query again = connection.query(sql::claim_redeliveries);
-        of_claimable(again).bind(5, at + ttl_.count()).bind(6, most);
+        of_claimable(again).bind_time(5, at + ttl_).bind(6, most);
         while (again.step()) {
           claimed.push_back({.sequence = GlobalSequence{again.integer(0)},
                              .stream = again.integer(1),
@@ -171,13 +172,12 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
         Query sizes = connection.query(sql::size_claimable_messages);
         most = room.count(of_claimable(sizes));
         Query waiting = connection.query(sql::claim_messages);
-        of_claimable(waiting).bind(5, at + ttl_.count()).bind(6, most);
+        of_claimable(waiting).bind_time(5, at + ttl_).bind(6, most);
         while (waiting.step()) {
           claimed.push_back({.sequence = GlobalSequence{waiting.integer(0)},
                              .stream = waiting.integer(1),
                              .attempts = static_cast<int>(waiting.integer(2)),
-                             .backoff_left = std::chrono::microseconds{
-                                 std::max<std::int64_t>(waiting.integer(3) - at, 0)}});
+                             .backoff_left = time_left(waiting.time(3), at)});
         }
       },
       Sync::none);
@@ -203,7 +203,7 @@ std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, co
 // --- under the claim
 
 bool ClaimsStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
-  const Timestamp at = store_.core().now();
+  const Timestamp at = now();
   return write(durable, [&](Connection& connection) {
     apply_claimed(connection, lease.partition, claim_, advance, at);
     return true;
@@ -211,15 +211,12 @@ bool ClaimsStore::advance(const Lease& lease, const relay::Advance& advance, boo
 }
 
 bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
-  const std::int64_t at = now();
-  const auto until = [&](std::chrono::microseconds wait) {
-    return wait.count() > 0 ? at + wait.count() : 0;
-  };
+  const Timestamp at = now();
   return write(false, [&](Connection& connection) {
     connection.query(sql::note_shared_partition)
         .bind(1, std::int64_t{lease.partition.number})
         .bind(2, std::int64_t{trouble.attempts})
-        .bind(3, until(trouble.backoff))
+        .bind_time(3, end_of(trouble.backoff, at))
         .bind_optional(4, trouble.error)
         .run();
     if (!trouble.message) return true;
@@ -236,7 +233,7 @@ bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
         .bind(1, std::int64_t{lease.partition.number})
         .bind(2, trouble.message->sequence.value())
         .bind(3, std::int64_t{trouble.message_attempts})
-        .bind(4, until(trouble.message_backoff))
+        .bind_time(4, end_of(trouble.message_backoff, at))
         .bind(5, trouble.error)
         .bind(6, claim_)
         .run();

@@ -1,6 +1,7 @@
 #include "sqlite/pending_batch.hpp"
 
 #include "outbox_sql.hpp"
+#include "sqlite/backoff.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -31,7 +32,7 @@ bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequenc
 
 void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
                        const relay::Cursor& cursor, std::int64_t end,
-                       const relay::BatchLimit& limit, std::int64_t now) {
+                       const relay::BatchLimit& limit, Timestamp now) {
   {
     Query parked = connection.query(sql::has_parked);
     parked.step();
@@ -92,7 +93,7 @@ void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partitio
 }
 
 void SqliteBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
-                                std::int64_t end, int limit, std::int64_t now) {
+                                std::int64_t end, int limit, Timestamp now) {
   messages.reserve(messages.size() + static_cast<std::size_t>(limit));
   Query query = connection.query(sql::next_messages);
   query.bind(1, std::int64_t{partition.number})
@@ -105,8 +106,7 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
         {.sequence = GlobalSequence{query.integer(0)},
          .stream = stream,
          .attempts = static_cast<int>(query.integer(2)),
-         .backoff_left =
-             std::chrono::microseconds{std::max<std::int64_t>(query.integer(3) - now, 0)},
+         .backoff_left = time_left(query.time(3), now),
          .is_behind_parked = anything_parked_ && is_parked(connection, stream, query.integer(0))});
   }
 }

@@ -7,6 +7,8 @@
 #include "sqlite/event_rows.hpp"
 #include "sqlite/kinds.hpp"
 
+#include <stela/framework/clock.hpp>
+
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -34,7 +36,7 @@ class SqliteBatch final : public relay::PendingBatch {
   /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
   void read(sqlite::Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
             const relay::Cursor& cursor, std::int64_t end, const relay::BatchLimit& limit,
-            std::int64_t now);
+            Timestamp now);
 
   /// Adds these messages, redeliveries first and each part in order, with their events.
   void take(sqlite::Connection& connection, sqlite::KindTable& kinds,
@@ -45,7 +47,7 @@ class SqliteBatch final : public relay::PendingBatch {
   void read_redeliveries(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
                          int limit);
   void read_messages(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
-                     std::int64_t end, int limit, std::int64_t now);
+                     std::int64_t end, int limit, Timestamp now);
   void read_events(sqlite::Connection& connection, sqlite::KindTable& kinds,
                    std::span<relay::PendingMessage> messages);
   void read_run(sqlite::EventRows& rows, std::span<relay::PendingMessage> run);

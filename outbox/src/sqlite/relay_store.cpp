@@ -4,7 +4,9 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
+#include "sqlite/backoff.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/worker_process.hpp"
@@ -13,7 +15,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -88,8 +89,8 @@ void stop_damaged(Connection& connection, PartitionId partition, const std::stri
 
 RelayStore::RelayStore(sqlite::Store& store) : store_{store}, presence_{store.path()} {}
 
-std::int64_t RelayStore::now() const {
-  return store_.core().now().time_since_epoch().count();
+Timestamp RelayStore::now() const {
+  return store_.core().now();
 }
 
 std::string RelayStore::store_id() const {
@@ -98,14 +99,13 @@ std::string RelayStore::store_id() const {
 
 // --- workers
 
-void RelayStore::require_free_name(Connection& connection, std::string_view worker, std::int64_t at,
+void RelayStore::require_free_name(Connection& connection, std::string_view worker, Timestamp at,
                                    std::chrono::microseconds ttl) const {
-  Query row = connection.query(sql::find_worker);
-  if (!row.bind(1, worker).step()) return;
-  WorkerIdentity other{.host = row.text(0), .pid = row.integer(1)};
-  if (!row.is_null(2)) other.presence = row.integer(2);
-  const std::int64_t until = row.integer(3);
-  if (other.presence == presence_.number() || until <= at || until > at + 2 * ttl.count()) return;
+  auto row = connection.rows(sql::find_worker{.worker = worker});
+  if (!row.step()) return;
+  const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
+  const Timestamp until = row.heartbeat_until();
+  if (other.presence == presence_.number() || until <= at || until > at + 2 * ttl) return;
   if (find_process(store_.path(), other) == WorkerProcess::ended) return;
   throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
                    std::string{other.host} + ", process " + std::to_string(other.pid) +
@@ -114,28 +114,23 @@ void RelayStore::require_free_name(Connection& connection, std::string_view work
 
 int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                           const relay::BrokerView& broker) {
-  const std::int64_t at = now();
+  const Timestamp at = now();
   const std::string host = host::name();
   int purged = 0;
   presence_.renew();
   store_.core().writer().run_along(
       [&](Connection& connection) {
         require_free_name(connection, worker, at, ttl);
-        connection.query(sql::upsert_worker)
-            .bind(1, worker)
-            .bind(2, host)
-            .bind(3, std::int64_t{getpid()})
-            .bind(4, presence_.number())
-            .bind(5, at)
-            .bind(6, at + ttl.count())
-            .bind(7, broker.text)
-            .bind(8, std::int64_t{broker.is_cut_off})
-            .run();
-        connection.query(sql::purge_workers)
-            .bind(1, at - forgotten_after * ttl.count())
-            .bind(2, at + 2 * ttl.count())
-            .run();
-        purged = sqlite3_changes(connection.handle());
+        connection.run(sql::upsert_worker{.worker = worker,
+                                          .host = host,
+                                          .pid = getpid(),
+                                          .presence = presence_.number(),
+                                          .now = at,
+                                          .until = at + ttl,
+                                          .broker = broker.text,
+                                          .is_cut_off = broker.is_cut_off});
+        purged = static_cast<int>(connection.run(sql::purge_workers{
+            .silent_since = at - forgotten_after * ttl, .absurd = at + 2 * ttl}));
       },
       Sync::none);
   return purged;
@@ -144,7 +139,7 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
 void RelayStore::leave(std::string_view worker) noexcept try {
   store_.core().writer().run_along(
       [&](Connection& connection) {
-        connection.query(sql::delete_worker).bind(1, worker).bind(2, presence_.number()).run();
+        connection.run(sql::delete_worker{.worker = worker, .presence = presence_.number()});
       },
       Sync::none);
 } catch (const std::exception&) {
@@ -154,7 +149,7 @@ void RelayStore::leave(std::string_view worker) noexcept try {
 Overview RelayStore::look(std::chrono::microseconds lease_ttl,
                           std::chrono::microseconds heartbeat_ttl) {
   Overview overview;
-  const Timestamp at = store_.core().now();
+  const Timestamp at = now();
   const Timestamp absurd = at + 2 * lease_ttl;
   store_.core().reading().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
@@ -171,13 +166,12 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
            .is_stopped = row.stopped().has_value(),
            .is_needed = current.has(id) || row.first_waiting() || row.has_redeliveries()});
     }
-    Query workers = connection.query(sql::workers);
-    while (workers.step()) {
-      const Timestamp until = workers.time(1);
-      if (until > at && until <= at + 2 * heartbeat_ttl) {
-        overview.workers.emplace_back(workers.text(0));
-        if (workers.integer(2) != 0) overview.cut_off.emplace_back(workers.text(0));
-      }
+    auto worker = connection.rows(sql::workers{});
+    while (worker.step()) {
+      const Timestamp until = worker.heartbeat_until();
+      if (until <= at || until > at + 2 * heartbeat_ttl) continue;
+      overview.workers.emplace_back(worker.worker());
+      if (worker.is_cut_off()) overview.cut_off.emplace_back(worker.worker());
     }
   });
   return overview;
@@ -188,7 +182,7 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
 std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_view worker,
                                             std::chrono::microseconds ttl) {
   std::optional<Standing> standing;
-  const std::int64_t at = now();
+  const Timestamp at = now();
   store_.core().writer().run_along(
       [&](Connection& connection) {
         bool unclean = false;
@@ -203,9 +197,9 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
         connection.query(sql::acquire)
             .bind(1, std::int64_t{partition.number})
             .bind(2, worker)
-            .bind(3, at)
-            .bind(4, at + 2 * ttl.count())
-            .bind(5, at + ttl.count())
+            .bind_time(3, at)
+            .bind_time(4, at + 2 * ttl)
+            .bind_time(5, at + ttl)
             .run();
         if (!changed(connection)) return;
         Query now_held = connection.query(sql::standing);
@@ -218,8 +212,7 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
                             .flight_count = now_held.integer(6),
                             .flight_through = GlobalSequence{now_held.integer(7)},
                             .attempts = static_cast<int>(now_held.integer(8)),
-                            .backoff_left = std::chrono::microseconds{std::max<std::int64_t>(
-                                now_held.integer(9) - at, 0)},
+                            .backoff_left = time_left(now_held.time(9), at),
                             .adopted = now_held.integer(10) != 0};
       },
       Sync::none);
@@ -228,11 +221,11 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
 
 bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   bool renewed = false;
-  const std::int64_t at = now();
+  const Timestamp at = now();
   store_.core().writer().run_along(
       [&](Connection& connection) {
         Query query = connection.query(sql::renew);
-        bind_lease(query, lease).bind(4, at).bind(5, at + ttl.count()).run();
+        bind_lease(query, lease).bind_time(4, at).bind_time(5, at + ttl).run();
         renewed = changed(connection);
       },
       Sync::none);
@@ -310,19 +303,18 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
 }
 
 bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
-  const Timestamp at = store_.core().now();
+  const Timestamp at = now();
   return write(durable,
                [&](Connection& connection) { return apply(connection, lease, advance, at); });
 }
 
 bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
-  const std::int64_t at = now();
+  const Timestamp at = now();
   return write(false, [&](Connection& connection) {
-    const std::int64_t until = trouble.backoff.count() > 0 ? at + trouble.backoff.count() : 0;
     Query partition = connection.query(sql::note_partition);
     bind_lease(partition, lease)
         .bind(4, std::int64_t{trouble.attempts})
-        .bind(5, until)
+        .bind_time(5, end_of(trouble.backoff, at))
         .bind_optional(6, trouble.error)
         .run();
     if (!changed(connection)) return false;
@@ -339,7 +331,7 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
         .bind(1, std::int64_t{lease.partition.number})
         .bind(2, trouble.message->sequence.value())
         .bind(3, std::int64_t{trouble.message_attempts})
-        .bind(4, trouble.message_backoff.count() > 0 ? at + trouble.message_backoff.count() : 0)
+        .bind_time(4, end_of(trouble.message_backoff, at))
         .bind(5, trouble.error)
         .run();
     return true;

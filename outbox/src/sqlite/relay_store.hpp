@@ -41,7 +41,7 @@ class RelayStore : public relay::Store {
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
 
  protected:
-  std::int64_t now() const;
+  Timestamp now() const;
   /// Runs `work` in a transaction, rolled back if it returns false.
   bool write(bool durable, const std::function<bool(sqlite::Connection&)>& work);
   std::unique_ptr<SqliteBatch> make_batch();
@@ -49,7 +49,7 @@ class RelayStore : public relay::Store {
   sqlite::Store& store_;
 
  private:
-  void require_free_name(sqlite::Connection& connection, std::string_view worker, std::int64_t at,
+  void require_free_name(sqlite::Connection& connection, std::string_view worker, Timestamp at,
                          std::chrono::microseconds ttl) const;
 
   /// Others see by it whether the workers that are told of here still run.

@@ -1,1 +1,0 @@
-SELECT host, pid, presence, heartbeat_until FROM outbox_workers WHERE worker = ?1

@@ -1,1 +1,0 @@
-SELECT count(*) FROM outbox_workers WHERE heartbeat_until > ?1

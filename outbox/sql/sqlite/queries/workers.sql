@@ -1,1 +1,0 @@
-SELECT worker, heartbeat_until, is_cut_off FROM outbox_workers ORDER BY worker

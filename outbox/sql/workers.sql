@@ -1,0 +1,38 @@
+-- Relay workers: the table outbox_workers.
+
+-- name: find_worker
+-- takes: worker text
+-- gives: host text, pid int, presence int?, heartbeat_until time
+SELECT host, pid, presence, heartbeat_until FROM outbox_workers WHERE worker = :worker;
+
+-- name: upsert_worker
+-- takes: worker text, host text, pid int, presence int, now time, until time, broker text,
+--        is_cut_off bool
+INSERT INTO outbox_workers
+  (worker, host, pid, presence, started_at, heartbeat_until, broker, is_cut_off)
+VALUES (:worker, :host, :pid, :presence, :now, :until, :broker, :is_cut_off)
+ON CONFLICT (worker) DO UPDATE SET
+  host = excluded.host, pid = excluded.pid, presence = excluded.presence,
+  started_at = CASE WHEN presence IS excluded.presence THEN started_at
+                    ELSE excluded.started_at END,
+  heartbeat_until = excluded.heartbeat_until, broker = excluded.broker,
+  is_cut_off = excluded.is_cut_off;
+
+-- name: purge_workers
+-- Silent for long, or alive until absurdly late by a clock that was wrong: whoever lives comes again.
+-- takes: silent_since time, absurd time
+DELETE FROM outbox_workers WHERE heartbeat_until < :silent_since OR heartbeat_until > :absurd;
+
+-- name: delete_worker
+-- Unless its name is another's by now.
+-- takes: worker text, presence int
+DELETE FROM outbox_workers WHERE worker = :worker AND presence = :presence;
+
+-- name: workers
+-- gives: worker text, heartbeat_until time, is_cut_off bool
+SELECT worker, heartbeat_until, is_cut_off FROM outbox_workers ORDER BY worker;
+
+-- name: live_workers
+-- takes: now time
+-- gives: count int
+SELECT count(*) AS count FROM outbox_workers WHERE heartbeat_until > :now;
