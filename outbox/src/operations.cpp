@@ -4,6 +4,7 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/states.hpp"
 #include "sqlite/comparison.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/operations.hpp"
@@ -147,11 +148,9 @@ class OutboxOperations::Impl {
     Parked found;
     store.core().reading().read([&](Connection& connection) {
       for (const GlobalSequence sequence : sequences) {
-        Query row = connection.query(sql::find_parked);
-        if (!row.bind(1, sequence.value()).step()) {
-          throw UsageError{in_words(sequence) + " isn't parked"};
-        }
-        found[row.integer(0)].push_back(sequence);
+        auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
+        if (!row.step()) throw UsageError{in_words(sequence) + " isn't parked"};
+        found[row.stream()].push_back(sequence);
       }
       for (const auto& [stream, meant] : found) require_prefix(connection, stream, meant);
     });
@@ -187,8 +186,8 @@ class OutboxOperations::Impl {
     store.core().reading().read([&](Connection& connection) {
       Parked gone;
       for (const GlobalSequence sequence : sequences) {
-        Query row = connection.query(sql::find_parked);
-        if (row.bind(1, sequence.value()).step()) gone[row.integer(0)].push_back(sequence);
+        auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
+        if (row.step()) gone[row.stream()].push_back(sequence);
       }
       for (const auto& [stream, those] : gone) {
         count += outbox::find_followers(connection, stream, those,

@@ -1,9 +1,9 @@
 #include "sqlite/comparison.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 #include "sqlite/settings.hpp"
@@ -13,7 +13,6 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -37,9 +36,9 @@ void set(std::vector<bool>& bits, std::int64_t sequence) {
 /// The next publishable events, in order.
 std::vector<std::int64_t> page_of(Connection& connection, std::int64_t from, std::int64_t end) {
   std::vector<std::int64_t> page;
-  Query events = connection.query(sql::publishable_events);
-  events.bind(1, from).bind(2, end).bind(3, static_cast<std::int64_t>(page_rows));
-  while (events.step()) page.push_back(events.integer(0));
+  auto events =
+      connection.rows(sql::publishable_events{.first = from, .last = end, .most = page_rows});
+  while (events.step()) page.push_back(events.sequence());
   return page;
 }
 

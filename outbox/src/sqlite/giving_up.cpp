@@ -2,6 +2,7 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/operations.hpp"
@@ -103,11 +104,11 @@ std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connect
                                                              GlobalSequence sequence) {
   Discarded discarded{.sequence = sequence};
   {
-    Query row = connection.query(sql::find_parked);
-    if (!row.bind(1, sequence.value()).step()) return std::nullopt;
-    discarded.stream = row.integer(0);
-    discarded.partition = row.integer(1);
-    discarded.error = row.text(5);
+    auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
+    if (!row.step()) return std::nullopt;
+    discarded.stream = row.stream();
+    discarded.partition = row.partition();
+    discarded.error = row.error();
   }
   connection.run(sql::delete_parked{.sequence = sequence.value()});
   keep_discarded(connection, discarded);
@@ -117,11 +118,11 @@ std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connect
 bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
   Discarded discarded{.sequence = sequence};
   {
-    Query row = connection.query(sql::find_waiting);
-    if (row.bind(1, sequence.value()).step()) {
-      discarded.stream = row.integer(1);
-      discarded.partition = row.integer(2);
-      discarded.error = row.text(5);
+    auto row = connection.rows(sql::find_waiting{.sequence = sequence.value()});
+    if (row.step()) {
+      discarded.stream = row.stream();
+      discarded.partition = row.partition();
+      discarded.error = row.last_error();
     }
   }
   if (discarded.stream != 0) {
@@ -135,20 +136,20 @@ bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence se
 
 bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
   {
-    Query event = connection.query(sql::find_event);
-    if (!event.bind(1, discarded.sequence.value()).step()) return false;
-    discarded.stream = event.integer(0);
+    auto event = connection.rows(sql::find_event{.sequence = discarded.sequence.value()});
+    if (!event.step()) return false;
+    discarded.stream = event.stream();
   }
   std::vector<std::int64_t> redeliveries;
   bool never_published = false;
   {
-    Query row = connection.query(sql::find_redelivery);
-    row.bind(1, discarded.stream).bind(2, discarded.sequence.value());
+    auto row = connection.rows(
+        sql::find_redelivery{.stream = discarded.stream, .sequence = discarded.sequence.value()});
     while (row.step()) {
-      redeliveries.push_back(row.integer(0));
-      never_published = never_published || row.text(1) == "retry";
-      discarded.partition = row.integer(2);
-      discarded.error = row.text(4);
+      redeliveries.push_back(row.redelivery());
+      never_published = never_published || row.kind() == "retry";
+      discarded.partition = row.partition();
+      discarded.error = row.last_error();
     }
   }
   if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;

@@ -1,7 +1,7 @@
 #include "sqlite/locator.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
 
 #include <cstring>
 #include <utility>
@@ -9,13 +9,8 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
-
-Timestamp time_of(std::int64_t value) noexcept {
-  return Timestamp{std::chrono::microseconds{value}};
-}
 
 EventId id_of(std::string_view blob) noexcept {
   EventId::Bytes bytes{};
@@ -24,6 +19,16 @@ EventId id_of(std::string_view blob) noexcept {
 }
 
 }  // namespace
+
+OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state) {
+  return {.sequence = GlobalSequence{row.sequence()},
+          .state = state,
+          .partition = {static_cast<int>(row.partition())},
+          .attempts = static_cast<int>(row.attempts()),
+          .reason = std::string{row.reason()},
+          .last_error = std::string{row.error()},
+          .since = row.since()};
+}
 
 Locator::Locator(Connection& connection, Placement& placement, Timestamp now)
     : connection_{connection},
@@ -39,10 +44,10 @@ std::optional<Located> Locator::find(GlobalSequence sequence) {
   Located located;
   bool publishes = false;
   {
-    Query event = connection_.query(sql::find_event);
-    if (event.bind(1, sequence.value()).step()) {
-      located.stream = event.integer(0);
-      publishes = event.integer(5) != 0;
+    auto event = connection_.rows(sql::find_event{.sequence = sequence.value()});
+    if (event.step()) {
+      located.stream = event.stream();
+      publishes = event.publishes();
     }
   }
   auto message = find_waiting(sequence);
@@ -62,45 +67,34 @@ std::optional<Located> Locator::find(GlobalSequence sequence) {
 }
 
 std::optional<OutboxMessage> Locator::find_waiting(GlobalSequence sequence) {
-  Query row = connection_.query(sql::find_waiting);
-  if (!row.bind(1, sequence.value()).step()) return std::nullopt;
-  return waiting(row);
+  auto row = connection_.rows(sql::find_waiting{.sequence = sequence.value()});
+  if (!row.step()) return std::nullopt;
+  return read_waiting(row);
 }
 
 std::optional<OutboxMessage> Locator::find_set_aside(GlobalSequence sequence) {
-  for (const auto& [query, state] : {std::pair{sql::find_parked, MessageState::parked},
-                                     std::pair{sql::find_discarded, MessageState::discarded}}) {
-    Query row = connection_.query(query);
-    if (!row.bind(1, sequence.value()).step()) continue;
-    return OutboxMessage{.sequence = sequence,
-                         .state = state,
-                         .partition = {static_cast<int>(row.integer(1))},
-                         .attempts = static_cast<int>(row.integer(3)),
-                         .reason = std::string{row.text(4)},
-                         .last_error = std::string{row.text(5)},
-                         .since = time_of(row.integer(2))};
-  }
+  auto parked = connection_.rows(sql::find_parked{.sequence = sequence.value()});
+  if (parked.step()) return read_set_aside(parked, MessageState::parked);
+  auto discarded = connection_.rows(sql::find_discarded{.sequence = sequence.value()});
+  if (discarded.step()) return read_set_aside(discarded, MessageState::discarded);
   return std::nullopt;
 }
 
 std::optional<OutboxMessage> Locator::find_redelivery(GlobalSequence sequence,
                                                       std::int64_t stream) {
-  Query row = connection_.query(sql::find_redelivery);
-  row.bind(1, stream).bind(2, sequence.value());
-  if (row.step()) {
-    const auto attempts = static_cast<int>(row.integer(3));
-    // What is republished was published before, and still is.
-    const MessageState state = row.text(1) == "republish" ? MessageState::published
-                               : attempts > 0             ? MessageState::retrying
-                                                          : MessageState::pending;
-    return OutboxMessage{.sequence = sequence,
-                         .state = state,
-                         .partition = {static_cast<int>(row.integer(2))},
-                         .redelivery = row.integer(0),
-                         .attempts = attempts,
-                         .last_error = std::string{row.text(4)}};
-  }
-  return std::nullopt;
+  auto row = connection_.rows(sql::find_redelivery{.stream = stream, .sequence = sequence.value()});
+  if (!row.step()) return std::nullopt;
+  const auto attempts = static_cast<int>(row.attempts());
+  // What is republished was published before, and still is.
+  const MessageState state = row.kind() == "republish" ? MessageState::published
+                             : attempts > 0            ? MessageState::retrying
+                                                       : MessageState::pending;
+  return OutboxMessage{.sequence = sequence,
+                       .state = state,
+                       .partition = {static_cast<int>(row.partition())},
+                       .redelivery = row.redelivery(),
+                       .attempts = attempts,
+                       .last_error = std::string{row.last_error()}};
 }
 
 void Locator::find_published(Located& located) {
@@ -116,37 +110,37 @@ void Locator::find_published(Located& located) {
   const std::int64_t partition = message.partition.number;
   located.is_missing = progress_of(message.partition).through < sequence;
   {
-    Query again = connection_.query(sql::redelivered_batch_of);
-    if (again.bind(1, sequence).step() && !again.is_null(0)) {
-      message.since = time_of(again.integer(0));
+    auto again = connection_.rows(sql::redelivered_batch_of{.sequence = sequence});
+    if (again.step() && again.published_at()) {
+      message.since = again.published_at();
       located.is_missing = false;
     }
   }
-  Query batch = connection_.query(sql::batch_of);
-  if (!batch.bind(1, partition).bind(2, sequence).step()) return;
-  if (batch.integer(0) <= sequence) {
-    message.since = time_of(batch.integer(1));
+  auto batch = connection_.rows(sql::batch_of{.partition = partition, .sequence = sequence});
+  if (!batch.step()) return;
+  if (batch.first_sequence() <= sequence) {
+    message.since = batch.published_at();
     located.is_missing = false;
     return;
   }
   if (message.since || !is_fenced_) return;
   // With a fence the log has no gaps but for what was set aside.
-  Query oldest = connection_.query(sql::oldest_batch);
-  oldest.bind(1, partition).step();
-  located.is_missing = oldest.integer(0) < sequence;
+  auto oldest = connection_.rows(sql::oldest_batch{.partition = partition});
+  oldest.step();
+  located.is_missing = oldest.first_sequence() < sequence;
 }
 
-OutboxMessage Locator::waiting(const Query& row) {
-  OutboxMessage message{.sequence = GlobalSequence{row.integer(0)},
-                        .partition = {static_cast<int>(row.integer(2))},
-                        .attempts = static_cast<int>(row.integer(3)),
-                        .last_error = std::string{row.text(5)}};
-  const std::int64_t now = now_.time_since_epoch().count();
+OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
+  OutboxMessage message{.sequence = GlobalSequence{row.sequence()},
+                        .partition = {static_cast<int>(row.partition())},
+                        .redelivery = row.redelivery(),
+                        .attempts = static_cast<int>(row.attempts()),
+                        .last_error = std::string{row.last_error()}};
   const std::int64_t through = progress_of(message.partition).flight_through;
-  if (row.integer(4) > now) {
+  if (row.next_attempt_at() > now_) {
     message.state = MessageState::retrying;
-    message.next_attempt_at = time_of(row.integer(4));
-  } else if (row.integer(0) <= through || row.integer(6) > now) {
+    message.next_attempt_at = row.next_attempt_at();
+  } else if (row.sequence() <= through || row.claimed_until() > now_) {
     message.state = MessageState::in_flight;
   } else {
     message.state = message.attempts > 0 ? MessageState::retrying : MessageState::pending;
@@ -155,23 +149,22 @@ OutboxMessage Locator::waiting(const Query& row) {
 }
 
 void Locator::complete(OutboxMessage& message) {
-  Query event = connection_.query(sql::find_event);
-  if (!event.bind(1, message.sequence.value()).step()) return;
-  message.stream = event.text(1);
-  message.version = StreamVersion{event.integer(2)};
-  message.event_id = id_of(event.blob(3));
-  message.type = event.text(4);
-  message.recorded_at = time_of(event.integer(6));
+  auto event = connection_.rows(sql::find_event{.sequence = message.sequence.value()});
+  if (!event.step()) return;
+  message.stream = event.name();
+  message.version = StreamVersion{event.version()};
+  message.event_id = id_of(event.event_id());
+  message.type = event.type();
+  message.recorded_at = event.recorded_at();
 }
 
 const Locator::Progress& Locator::progress_of(PartitionId partition) {
   for (const auto& [id, progress] : progress_) {
     if (id == partition) return progress;
   }
-  Query row = connection_.query(sql::progress);
-  row.bind(1, std::int64_t{partition.number}).bind(2, now_.time_since_epoch().count());
+  auto row = connection_.rows(sql::progress{.partition = partition.number, .now = now_});
   Progress progress;
-  if (row.step()) progress = {row.integer(0), row.integer(1)};
+  if (row.step()) progress = {row.through(), row.flight_through()};
   return progress_.emplace_back(partition, progress).second;
 }
 

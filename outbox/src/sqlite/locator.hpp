@@ -13,6 +13,11 @@
 
 namespace stela::outbox {
 
+namespace sql {
+class waiting_row;
+class set_aside_row;
+}  // namespace sql
+
 struct Located {
   OutboxMessage message = {};
   /// The number of its stream.
@@ -20,6 +25,9 @@ struct Located {
   /// It is in none of the states, though it should be.
   bool is_missing = false;
 };
+
+/// A message that is parked or discarded, as `state` says.
+OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state);
 
 /// Threads: one at a time, for one transaction.
 class Locator {
@@ -29,8 +37,8 @@ class Locator {
   /// Nothing if the event isn't to be published and has no message either.
   std::optional<Located> find(GlobalSequence sequence);
 
-  /// A row of list_waiting.sql, list_retrying.sql or find_waiting.sql.
-  OutboxMessage waiting(const sqlite::Query& row);
+  /// A message that is to be published or sent again.
+  OutboxMessage read_waiting(const sql::waiting_row& row);
   /// Adds what is known of the message's event.
   void complete(OutboxMessage& message);
 

@@ -4,6 +4,7 @@
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
@@ -99,9 +100,9 @@ void read_generations(Connection& connection, OutboxStatus& status) {
 
 /// The end of what can be published.
 std::int64_t last_published(Connection& connection) {
-  Query row = connection.query(sql::last_published);
-  row.step();
-  return row.integer(0);
+  auto last = connection.rows(sql::last_published{});
+  last.step();
+  return last.sequence();
 }
 
 std::vector<GlobalSequence> events_after(Connection& connection, const std::string& stream,
@@ -109,16 +110,16 @@ std::vector<GlobalSequence> events_after(Connection& connection, const std::stri
   constexpr std::int64_t page = 256;
   std::vector<GlobalSequence> found;
   if (stream.empty()) {
-    Query rows = connection.query(sql::publishable_events);
-    rows.bind(1, after + 1).bind(2, end).bind(3, page);
-    while (rows.step()) found.emplace_back(rows.integer(0));
+    auto rows =
+        connection.rows(sql::publishable_events{.first = after + 1, .last = end, .most = page});
+    while (rows.step()) found.emplace_back(rows.sequence());
     return found;
   }
   auto number = connection.rows(sql::stream_number{.name = stream});
   if (!number.step()) throw UsageError{"there is no stream '" + stream + "'"};
-  Query rows = connection.query(sql::publishable_of_stream);
-  rows.bind(1, number.stream()).bind(2, after).bind(3, page);
-  while (rows.step()) found.emplace_back(rows.integer(0));
+  auto rows = connection.rows(
+      sql::publishable_of_stream{.stream = number.stream(), .after = after, .most = page});
+  while (rows.step()) found.emplace_back(rows.sequence());
   return found;
 }
 
@@ -194,8 +195,8 @@ class OutboxView::Listing {
     if (waits) {
       for (const PartitionId partition : partitions()) read_waiting(partition);
     }
-    if (!state || *state == MessageState::parked) read_set_aside(sql::list_parked);
-    if (state == MessageState::discarded) read_set_aside(sql::list_discarded);
+    if (!state || *state == MessageState::parked) read_list<sql::list_parked>(MessageState::parked);
+    if (state == MessageState::discarded) read_list<sql::list_discarded>(MessageState::discarded);
     std::sort(found_.begin(), found_.end(),
               [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
     const auto most = static_cast<std::size_t>(std::max(query_.limit, 0));
@@ -214,24 +215,27 @@ class OutboxView::Listing {
   }
 
   void read_waiting(PartitionId partition) {
-    read_rows(query_.state == MessageState::retrying ? sql::list_retrying : sql::list_waiting,
-              partition);
-    read_rows(sql::list_redeliveries, partition);
+    if (query_.state == MessageState::retrying) {
+      read_pages<sql::list_retrying>(partition);
+    } else {
+      read_pages<sql::list_waiting>(partition);
+    }
+    read_pages<sql::list_redeliveries>(partition);
   }
 
   /// Page by page, until enough are of the state that is asked for.
-  void read_rows(std::string_view sql, PartitionId partition) {
+  template <class List>
+  void read_pages(PartitionId partition) {
     std::int64_t after = query_.after.value();
     int wanted = query_.limit;
     for (bool more = true; more && wanted > 0;) {
-      Query rows = connection_.query(sql);
-      rows.bind(1, std::int64_t{partition.number}).bind(2, after).bind(3, std::int64_t{page});
+      auto rows =
+          connection_.rows(List{.partition = partition.number, .after = after, .most = page});
       int seen = 0;
       while (rows.step()) {
         ++seen;
-        after = rows.integer(0);
-        OutboxMessage message = locator_.waiting(rows);
-        if (rows.columns() > 7) message.redelivery = rows.integer(7);
+        after = rows.sequence();
+        OutboxMessage message = locator_.read_waiting(rows);
         if (query_.state && message.state != *query_.state) continue;
         if (wanted-- <= 0) return;
         found_.push_back(std::move(message));
@@ -240,25 +244,13 @@ class OutboxView::Listing {
     }
   }
 
-  void read_set_aside(std::string_view sql) {
-    Query rows = connection_.query(sql);
-    rows.bind(1, query_.after.value());
-    if (query_.partition) {
-      rows.bind(2, std::int64_t{query_.partition->number});
-    } else {
-      rows.bind(2, nullptr);
-    }
-    rows.bind(3, std::int64_t{query_.limit});
-    const bool parked = sql.data() == sql::list_parked.data();
-    while (rows.step()) {
-      found_.push_back({.sequence = GlobalSequence{rows.integer(0)},
-                        .state = parked ? MessageState::parked : MessageState::discarded,
-                        .partition = {static_cast<int>(rows.integer(2))},
-                        .attempts = static_cast<int>(rows.integer(4)),
-                        .reason = std::string{rows.text(5)},
-                        .last_error = std::string{rows.text(6)},
-                        .since = time_of(rows.integer(3))});
-    }
+  template <class List>
+  void read_list(MessageState state) {
+    std::optional<std::int64_t> partition;
+    if (query_.partition) partition = query_.partition->number;
+    auto rows = connection_.rows(
+        List{.after = query_.after.value(), .partition = partition, .most = query_.limit});
+    while (rows.step()) found_.push_back(read_set_aside(rows, state));
   }
 
   static constexpr int page = 256;

@@ -4,6 +4,7 @@
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 
@@ -206,9 +207,9 @@ bool look_for_missing(sqlite::Store& store, const Partitioner& partitioner, Span
     Locator locator{connection, placement, store.core().now()};
     std::vector<std::int64_t> page;
     {
-      Query events = connection.query(sql::publishable_events);
-      events.bind(1, left.first.value()).bind(2, left.last.value()).bind(3, step_rows);
-      while (events.step()) page.push_back(events.integer(0));
+      auto events = connection.rows(sql::publishable_events{
+          .first = left.first.value(), .last = left.last.value(), .most = step_rows});
+      while (events.step()) page.push_back(events.sequence());
     }
     for (const std::int64_t sequence : page) {
       const auto located = locator.find(GlobalSequence{sequence});

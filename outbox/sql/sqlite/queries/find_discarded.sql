@@ -1,1 +1,0 @@
-SELECT stream, partition, discarded_at, 0, reason, error FROM outbox_discarded WHERE sequence = ?1

@@ -1,0 +1,148 @@
+-- In which state the message of an event is, and the messages in a state.
+
+-- row: waiting
+-- A message that is to be sent again isn't claimed or put off here.
+-- gives: sequence int, stream int, partition int, attempts int, next_attempt_at time,
+--        last_error text, claimed_until time, redelivery int
+
+-- row: set_aside
+-- gives: sequence int, stream int, partition int, since time, attempts int, reason text, error text
+
+-- name: find_event
+-- takes: sequence int
+-- gives: stream int, name text, version int, event_id blob, type text, publishes bool,
+--        recorded_at time
+SELECT e.stream, s.name, e.version, e.event_id, k.type, k.publishes, e.recorded_at
+FROM events AS e
+LEFT JOIN streams AS s ON s.stream = e.stream
+LEFT JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.sequence = :sequence;
+
+-- name: find_waiting
+-- Looked for in every partition: its own may not be known, and a lost one is to be found too.
+-- CROSS JOIN holds the order: the other way round walks through all pending messages.
+-- takes: sequence int
+-- gives: waiting
+SELECT m.sequence, m.stream, m.partition, m.attempts, m.next_attempt_at, m.last_error,
+       m.claimed_until, 0 AS redelivery
+FROM outbox_partitions AS p
+CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :sequence;
+
+-- name: list_waiting
+-- takes: partition int, after int, most int
+-- gives: waiting
+SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
+       0 AS redelivery
+FROM outbox_messages WHERE partition = :partition AND sequence > :after
+ORDER BY sequence LIMIT :most;
+
+-- name: list_retrying
+-- takes: partition int, after int, most int
+-- gives: waiting
+SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
+       0 AS redelivery
+FROM outbox_messages INDEXED BY outbox_messages_retrying
+WHERE partition = :partition AND sequence > :after AND attempts > 0
+ORDER BY sequence LIMIT :most;
+
+-- name: list_redeliveries
+-- takes: partition int, after int, most int
+-- gives: waiting
+SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
+       0 AS claimed_until, redelivery
+FROM outbox_redeliveries WHERE partition = :partition AND sequence > :after
+ORDER BY sequence LIMIT :most;
+
+-- name: find_redelivery
+-- What was never published comes first.
+-- takes: stream int, sequence int
+-- gives: redelivery int, kind text, partition int, attempts int, last_error text
+SELECT redelivery, kind, partition, attempts, last_error FROM outbox_redeliveries
+WHERE stream = :stream AND sequence = :sequence ORDER BY kind = 'republish', redelivery;
+
+-- name: find_parked
+-- takes: sequence int
+-- gives: set_aside
+SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
+FROM outbox_parked WHERE sequence = :sequence;
+
+-- name: find_discarded
+-- takes: sequence int
+-- gives: set_aside
+SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
+FROM outbox_discarded WHERE sequence = :sequence;
+
+-- name: list_parked
+-- takes: after int, partition int?, most int
+-- gives: set_aside
+SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
+FROM outbox_parked
+WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
+ORDER BY sequence LIMIT :most;
+
+-- name: list_discarded
+-- takes: after int, partition int?, most int
+-- gives: set_aside
+SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
+FROM outbox_discarded
+WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
+ORDER BY sequence LIMIT :most;
+
+-- name: publishable_events
+-- takes: first int, last int, most int
+-- gives: sequence int
+SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.sequence BETWEEN :first AND :last AND k.publishes = 1
+ORDER BY e.sequence LIMIT :most;
+
+-- name: publishable_of_stream
+-- takes: stream int, after int, most int
+-- gives: sequence int
+SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.stream = :stream AND e.sequence > :after AND k.publishes = 1
+ORDER BY e.version LIMIT :most;
+
+-- name: last_published
+-- gives: sequence int
+SELECT max(max(p.published_through,
+               coalesce((SELECT b.last_sequence FROM outbox_batches AS b
+                         WHERE b.partition = p.partition ORDER BY b.last_sequence DESC LIMIT 1),
+                        0))) AS sequence
+FROM outbox_partitions AS p;
+
+-- name: progress
+-- The end of what is published, and up to where the owner, if there is one now, has messages in
+-- flight.
+-- takes: partition int, now time
+-- gives: through int, flight_through int
+SELECT max(p.published_through,
+           coalesce((SELECT b.last_sequence FROM outbox_batches AS b
+                     WHERE b.partition = :partition AND b.redelivery = 0
+                     ORDER BY b.last_sequence DESC LIMIT 1), 0)) AS through,
+       CASE WHEN p.owner IS NOT NULL AND p.lease_until > :now AND p.flight_count > 0
+             AND p.next_attempt_at <= :now
+            THEN p.flight_through ELSE 0 END AS flight_through
+FROM outbox_partitions AS p WHERE p.partition = :partition;
+
+-- name: batch_of
+-- The run of the partition that ends first behind the sequence: it holds it if it begins before.
+-- takes: partition int, sequence int
+-- gives: first_sequence int, published_at time
+SELECT first_sequence, published_at FROM outbox_batches
+WHERE partition = :partition AND last_sequence >= :sequence AND redelivery = 0
+ORDER BY last_sequence LIMIT 1;
+
+-- name: redelivered_batch_of
+-- Wherever it was sent again: that may have been under another generation.
+-- CROSS JOIN holds the order: the other way round walks through all batches.
+-- takes: sequence int
+-- gives: published_at time?
+SELECT max(b.published_at) AS published_at FROM outbox_partitions AS p
+CROSS JOIN outbox_batches AS b
+  ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery > 0;
+
+-- name: oldest_batch
+-- takes: partition int
+-- gives: first_sequence int
+SELECT first_sequence FROM outbox_batches WHERE partition = :partition AND redelivery = 0
+ORDER BY last_sequence LIMIT 1;
