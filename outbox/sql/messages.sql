@@ -1,5 +1,10 @@
 -- Messages: pending (outbox_messages), parked, discarded, sent again, and published ones (batches).
 
+-- name: insert_message
+-- takes: partition int, sequence int, stream int, position int
+INSERT INTO outbox_messages (partition, sequence, stream, position)
+VALUES (:partition, :sequence, :stream, :position);
+
 -- name: delete_messages
 -- takes: partition int, first int, last int
 DELETE FROM outbox_messages WHERE partition = :partition AND sequence BETWEEN :first AND :last;
@@ -38,3 +43,8 @@ SELECT stream FROM streams WHERE name = :name;
 -- takes: partition int, first int, last int, claim text
 DELETE FROM outbox_messages
 WHERE partition = :partition AND sequence BETWEEN :first AND :last AND claim = :claim;
+
+-- name: has_publishable
+-- gives: is_there bool
+SELECT EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+               WHERE k.publishes = 1) AS is_there;

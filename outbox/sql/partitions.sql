@@ -1,12 +1,38 @@
 -- Partitions, their generations, and the facts of the outbox.
 
+-- row: generation
+-- gives: generation int, first_sequence int, partition_count int
+
 -- name: settings
 -- gives: fence text, leasing bool
 SELECT fence, leasing FROM outbox_settings WHERE one = 1;
 
+-- name: insert_settings
+-- takes: fence text, leasing bool
+INSERT INTO outbox_settings (one, fence, leasing) VALUES (1, :fence, :leasing);
+
 -- name: partitioner_name
 -- gives: detail text
 SELECT detail FROM stela_participants WHERE name = 'outbox';
+
+-- name: generations
+-- gives: generation
+SELECT generation, first_sequence, partition_count FROM outbox_generations ORDER BY generation;
+
+-- name: current_generation
+-- gives: generation
+SELECT generation, first_sequence, partition_count FROM outbox_generations
+ORDER BY generation DESC LIMIT 1;
+
+-- name: insert_generation
+-- takes: generation int, first_sequence int, partition_count int
+INSERT INTO outbox_generations (generation, first_sequence, partition_count)
+VALUES (:generation, :first_sequence, :partition_count);
+
+-- name: first_published
+-- What is older was there before the outbox.
+-- gives: sequence int
+SELECT coalesce(min(first_sequence), 1) AS sequence FROM outbox_generations;
 
 -- name: insert_partition
 -- takes: partition int
@@ -23,6 +49,27 @@ SELECT p.partition, p.owner, p.lease_until, p.stopped,
        EXISTS (SELECT 1 FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
          AS has_redeliveries
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
+
+-- name: partition_exists
+-- takes: partition int
+-- gives: is_there bool
+SELECT EXISTS (SELECT 1 FROM outbox_partitions WHERE partition = :partition) AS is_there;
+
+-- name: next_partition_of_messages
+-- The next partition that any message waits in, whether or not it exists.
+-- takes: after int
+-- gives: partition int
+SELECT partition FROM outbox_messages WHERE partition > :after ORDER BY partition LIMIT 1;
+
+-- name: last_position
+-- The position of the last message that the partition ever got. Its row knows that of what was
+-- removed.
+-- takes: partition int
+-- gives: position int
+SELECT max(coalesce((SELECT m.position FROM outbox_messages AS m
+                     WHERE m.partition = :partition ORDER BY m.sequence DESC LIMIT 1), 0),
+           coalesce((SELECT p.last_position FROM outbox_partitions AS p
+                     WHERE p.partition = :partition), 0)) AS position;
 
 -- name: stopped_by
 -- takes: partition int

@@ -1,6 +1,5 @@
 #include "sqlite/generations.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
 
 #include <stela/framework/error.hpp>
@@ -13,29 +12,30 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
 constexpr int max_partitions = 1024;
 constexpr std::int64_t everything = std::numeric_limits<std::int64_t>::max();
 
-Generation read(const Query& query) {
-  return {query.integer(0), query.integer(1), static_cast<int>(query.integer(2))};
+Generation read(const sql::generation_row& row) {
+  return {.number = row.generation(),
+          .first_sequence = row.first_sequence(),
+          .partition_count = static_cast<int>(row.partition_count())};
 }
 
 }  // namespace
 
 std::vector<Generation> all_generations(Connection& connection) {
   std::vector<Generation> all;
-  Query query = connection.query(sql::generations);
-  while (query.step()) all.push_back(read(query));
+  auto row = connection.rows(sql::generations{});
+  while (row.step()) all.push_back(read(row));
   return all;
 }
 
 Generation current_generation(Connection& connection) {
-  Query query = connection.query(sql::current_generation);
-  return query.step() ? read(query) : Generation{};
+  auto row = connection.rows(sql::current_generation{});
+  return row.step() ? read(row) : Generation{};
 }
 
 Generation generation_of(Connection& connection, GlobalSequence sequence) {
@@ -80,11 +80,9 @@ void make_generation(Connection& connection, int partition_count, std::int64_t f
   if (partition_count < 1 || partition_count > max_partitions) {
     throw UsageError{"partition_count is 1 to 1024, not " + std::to_string(partition_count)};
   }
-  connection.query(sql::insert_generation)
-      .bind(1, current_generation(connection).number + 1)
-      .bind(2, first_sequence)
-      .bind(3, std::int64_t{partition_count})
-      .run();
+  connection.run(sql::insert_generation{.generation = current_generation(connection).number + 1,
+                                        .first_sequence = first_sequence,
+                                        .partition_count = partition_count});
   for (int index = 0; index < partition_count; ++index) {
     const PartitionId partition = PartitionId::at(index, partition_count);
     connection.run(sql::insert_partition{.partition = partition.number});
@@ -92,9 +90,9 @@ void make_generation(Connection& connection, int partition_count, std::int64_t f
 }
 
 std::int64_t last_position(Connection& connection, std::int64_t partition) {
-  Query query = connection.query(sql::last_position);
-  query.bind(1, partition).step();
-  return query.integer(0);
+  auto row = connection.rows(sql::last_position{.partition = partition});
+  row.step();
+  return row.position();
 }
 
 std::vector<std::int64_t> unknown_partitions(Connection& connection) {
@@ -102,13 +100,13 @@ std::vector<std::int64_t> unknown_partitions(Connection& connection) {
   std::int64_t last = std::numeric_limits<std::int64_t>::min();
   for (;;) {
     {
-      Query next = connection.query(sql::next_partition_of_messages);
-      if (!next.bind(1, last).step()) return unknown;
-      last = next.integer(0);
+      auto next = connection.rows(sql::next_partition_of_messages{.after = last});
+      if (!next.step()) return unknown;
+      last = next.partition();
     }
-    Query known = connection.query(sql::partition_exists);
-    known.bind(1, last).step();
-    if (known.integer(0) == 0) unknown.push_back(last);
+    auto known = connection.rows(sql::partition_exists{.partition = last});
+    known.step();
+    if (!known.is_there()) unknown.push_back(last);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
@@ -39,12 +40,10 @@ class Enqueuer {
         PartitionId::of(partitioner_.key(event, scratch_), partition_count_);
     const auto [position, is_new] = positions_.try_emplace(partition, 0);
     if (is_new) position->second = outbox::last_position(connection, partition.number);
-    connection.query(sql::insert_message)
-        .bind(1, std::int64_t{partition.number})
-        .bind(2, event.sequence.value())
-        .bind(3, stream)
-        .bind(4, ++position->second)
-        .run();
+    connection.run(sql::insert_message{.partition = partition.number,
+                                       .sequence = event.sequence.value(),
+                                       .stream = stream,
+                                       .position = ++position->second});
   }
 
   void forget() noexcept {
@@ -87,6 +86,12 @@ class InTransaction final : public sqlite::Reading {
   Connection& connection_;
 };
 
+bool has_publishable(Connection& connection) {
+  auto row = connection.rows(sql::has_publishable{});
+  row.step();
+  return row.is_there();
+}
+
 /// Enqueues everything publishable that is in the store.
 void backfill(Connection& connection, sqlite::KindTable& kinds, Enqueuer& enqueuer) {
   InTransaction reading{connection};
@@ -118,17 +123,15 @@ Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const Out
         "partitions are shared by leases: without leasing there is one, so leave partition_count "
         "out, or leave leasing on"};
   }
-  const bool has_history = connection.integer(std::string{sql::has_publishable}).value_or(0) != 0;
+  const bool has_history = has_publishable(connection);
   if (has_history && !options.enable) {
     throw UsageError{
         "this database has publishable events from before it had an outbox; say what becomes of "
         "them: Enable::backfill (--backfill) publishes them, Enable::from_now (--from-now) "
         "doesn't"};
   }
-  connection.query(sql::insert_settings)
-      .bind(1, to_string(settings.fence))
-      .bind(2, std::int64_t{settings.leasing ? 1 : 0})
-      .run();
+  connection.run(
+      sql::insert_settings{.fence = to_string(settings.fence), .leasing = settings.leasing});
   const bool from_now = options.enable == Enable::from_now;
   const std::int64_t last =
       connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);

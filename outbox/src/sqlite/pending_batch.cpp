@@ -1,6 +1,7 @@
 #include "sqlite/pending_batch.hpp"
 
 #include "outbox_sql.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "sqlite/backoff.hpp"
 
 #include <stela/framework/error.hpp>
@@ -60,9 +61,9 @@ void SqliteBatch::take(Connection& connection, sqlite::KindTable& kinds,
 
 void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, std::size_t again) {
   {
-    Query first = connection.query(sql::first_published);
+    auto first = connection.rows(sql::first_published{});
     first.step();
-    first_published_ = first.integer(0);
+    first_published_ = first.sequence();
   }
   const std::span all{messages};
   kept_.reserve(all.size());

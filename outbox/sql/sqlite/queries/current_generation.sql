@@ -1,2 +1,0 @@
-SELECT generation, first_sequence, partition_count FROM outbox_generations
-ORDER BY generation DESC LIMIT 1

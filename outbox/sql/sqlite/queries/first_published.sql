@@ -1,1 +1,0 @@
-SELECT coalesce(min(first_sequence), 1) FROM outbox_generations

@@ -1,1 +1,0 @@
-SELECT generation, first_sequence, partition_count FROM outbox_generations ORDER BY generation

@@ -1,1 +1,0 @@
-INSERT INTO outbox_settings (one, fence, leasing) VALUES (1, ?1, ?2)
