@@ -6,6 +6,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +47,7 @@ constexpr std::int64_t envelope_bytes{64 * 1024};
 /// A server's payloads are smaller.
 constexpr std::int64_t most_bytes{256 * 1024 * 1024};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
+constexpr std::string_view batch_completed = "Batch Completed";
 /// How often the consumer at the broker is looked at, and how often at most.
 constexpr std::chrono::seconds look_interval{30};
 constexpr std::chrono::seconds shortest_look_interval{2};
@@ -195,26 +197,39 @@ MessageHandle Pull::take_silence() {
   return nullptr;
 }
 
-/// What the broker says of a request: nothing more comes for it.
+/// What the broker says of a request: it sends nothing more for it.
 void Pull::take_status(natsMsg* message) {
   const std::string_view status = MessageHeaders{message}.get("Status");
   if (status == "100") return;
   const bool is_of_last = natsMsg_GetSubject(message) == inbox_ + std::to_string(request_);
   if (!is_of_last) return;
   is_unheard_ = false;
-  owed_ = 0;
+  owed_ = still_owed(message);
   const std::string_view reason = MessageHeaders{message}.get("Description");
   if (reason == no_room) return take_lack_of_room();
-  const bool is_well = status == "404" || status == "408" || reason == "Batch Completed";
-  // Even a status that means well would be a loop without a pause if it came at once each time.
-  const bool is_early = is_unanswered_ && std::chrono::steady_clock::now() < early_until_;
+  const bool is_well = status == "404" || status == "408" || reason == batch_completed;
+  // Even a status that means well would be a loop without a pause if it came at once each time, and
+  // no message.
+  const bool is_early =
+      is_unanswered_ && owed_ == 0 && std::chrono::steady_clock::now() < early_until_;
   if (is_well && !is_early) return;
   refusal_ = asking().append(status).append(" ").append(reason);
 }
 
+/// How many messages come behind the status that ends their request. Newer servers send a message
+/// once all copies of the consumer know that they do, and the status at once; it says how many they
+/// won't send.
+int Pull::still_owed(natsMsg* status) const {
+  const MessageHeaders headers{status};
+  int unsent = headers.get("Description") == batch_completed ? 0 : owed_;
+  const std::string_view told = headers.get("Nats-Pending-Messages");
+  std::from_chars(told.data(), told.data() + told.size(), unsent);
+  return std::clamp(owed_ - unsent, 0, std::max(owed_, 0));
+}
+
 void Pull::take_lack_of_room() {
   is_full_of_bytes_ = true;
-  if (!is_unanswered_) return;
+  if (!is_unanswered_ || owed_ > 0) return;
   // Stored when the server's max_payload was more.
   request_bytes_ *= 2;
   if (request_bytes_ > 2 * most_bytes)

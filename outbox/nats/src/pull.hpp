@@ -101,6 +101,7 @@ class Pull {
   bool is_status(natsMsg* message) const;
   MessageHandle take_silence();
   void take_status(natsMsg* message);
+  int still_owed(natsMsg* status) const;
   void take_lack_of_room();
   std::string asking() const;
   void fail_if_refused();

@@ -1,0 +1,84 @@
+// Requests for messages that the broker ends before it sends what it owes to them.
+#include "nats/early_statuses.hpp"
+#include "nats/shop_at_broker.hpp"
+#include "support/recording_sinks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ledger;
+using test::OrderPlaced;
+using ::testing::Contains;
+using ::testing::Each;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class EndedEarly : public test::ShopAtBroker {
+ protected:
+  nats::ConsumerOptions options() const {
+    auto with = defaults();
+    with.api.prefix = test::EarlyStatuses::prefix;
+    with.batch_size = 10;
+    // What is thrown away comes again too late.
+    with.ack_wait = 10min;
+    return with;
+  }
+  void place(int count) {
+    for (int i = 0; i < count; ++i) shop.place(std::to_string(i));
+    shop.publish();
+  }
+  /// Until so many orders are handled; how many requests for messages that took.
+  std::size_t consume(std::size_t orders) {
+    nats::Consumer consumer{ledger.store, options()};
+    consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    EXPECT_TRUE(test::eventually([&] {
+      consumer.poll();
+      return ledger.lines().size() == orders;
+    }));
+    return early.requests().size();
+  }
+
+  test::EarlyStatuses early{server.url()};
+  test::RecordingLog log;
+  Ledger ledger{dir.file("billing.db"), {.log = &log}};
+};
+
+TEST_F(EndedEarly, AsCompletedGivesAllOfTheBatch) {
+  place(100);
+  early.say("409", "Batch Completed", 0, 10);
+
+  EXPECT_LE(consume(100), 12U);
+}
+
+TEST_F(EndedEarly, ForLackOfRoomGivesWhatHadRoomAndAsksForNoMore) {
+  place(30);
+  early.say("409", "Message Size Exceeds MaxBytes", 0, 3);
+
+  consume(30);
+
+  const auto requests = early.requests();
+  EXPECT_THAT(requests, Each(HasSubstr("\"max_bytes\":16777216,")));
+}
+
+TEST_F(EndedEarly, ByItsTimeGivesWhatWasSentBefore) {
+  place(7);
+  early.say("408", "Request Timeout", 3, 1);
+
+  EXPECT_LE(consume(7), 2U);
+}
+
+TEST_F(EndedEarly, WithNothingToComeIsTrouble) {
+  early.say("409", "Batch Completed", 10, 1);
+  nats::Consumer consumer{ledger.store, options()};
+
+  EXPECT_THROW(consumer.poll(), BrokerFailed);
+}
+
+}  // namespace
+}  // namespace stela
