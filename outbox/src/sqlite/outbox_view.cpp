@@ -1,10 +1,10 @@
 #include "sqlite/outbox_view.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
+#include "outbox_sql/status.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
@@ -19,52 +19,47 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
-
-Timestamp time_of(std::int64_t value) noexcept {
-  return Timestamp{std::chrono::microseconds{value}};
-}
 
 /// To the earlier one.
 void lower(std::optional<Timestamp>& earliest, Timestamp time) {
   earliest = std::min(earliest.value_or(time), time);
 }
 
-/// In the columns of status_of_partitions.sql.
-PartitionStatus read_partition(const Query& row, std::int64_t now, const Generation& current) {
-  const PartitionId id{static_cast<int>(row.integer(0))};
-  const bool is_sending = !row.is_null(1) && row.integer(3) > now && row.integer(12) <= now;
+PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timestamp now,
+                               const Generation& current) {
+  const PartitionId id{static_cast<int>(row.partition())};
+  const auto owner = row.owner();
+  const bool is_sending = owner && row.lease_until() > now && row.next_attempt_at() <= now;
   PartitionStatus partition{.id = id,
-                            .owner = std::string{row.text(1)},
-                            .epoch = row.integer(2),
+                            .owner = std::string{owner.value_or("")},
+                            .epoch = row.epoch(),
                             .is_current = current.has(id),
-                            .pending = row.integer(16),
-                            .in_flight = is_sending ? row.integer(6) : row.integer(20),
-                            .retrying = row.integer(19),
-                            .redeliveries = row.integer(8),
-                            .parked = row.integer(9),
-                            .discarded = row.integer(10),
-                            .published = row.integer(7),
-                            .published_through = GlobalSequence{row.integer(4)},
-                            .broker_sequence = static_cast<std::uint64_t>(row.integer(5)),
-                            .attempts = static_cast<int>(row.integer(11)),
-                            .last_error = std::string{row.text(13)},
-                            .stopped = std::string{row.text(14)},
-                            .stopped_detail = std::string{row.text(15)}};
-  if (!row.is_null(1)) partition.lease_left = std::chrono::microseconds{row.integer(3) - now};
-  if (!row.is_null(21)) partition.lost_at = time_of(row.integer(21));
-  partition.lost = row.integer(22);
-  if (is_sending && row.integer(6) > 0 && row.integer(23) > 0) {
-    partition.flight_age =
-        std::chrono::microseconds{std::max<std::int64_t>(now - row.integer(23), 0)};
+                            .pending = row.pending(),
+                            .in_flight = is_sending ? row.flight_count() : row.claimed(),
+                            .retrying = row.retrying(),
+                            .redeliveries = row.redeliveries(),
+                            .parked = row.parked(),
+                            .discarded = row.discarded(),
+                            .published = row.published(),
+                            .published_through = GlobalSequence{row.published_through()},
+                            .broker_sequence = static_cast<std::uint64_t>(row.broker_sequence()),
+                            .attempts = static_cast<int>(row.attempts()),
+                            .last_error = std::string{row.last_error()},
+                            .stopped = std::string{row.stopped()},
+                            .stopped_detail = std::string{row.stopped_detail()}};
+  if (owner) partition.lease_left = row.lease_until() - now;
+  partition.lost_at = row.lost_at();
+  partition.lost = row.lost();
+  if (is_sending && row.flight_count() > 0 && row.moved_at() > Timestamp{}) {
+    partition.flight_age = std::max(now - row.moved_at(), std::chrono::microseconds{0});
   }
-  if (row.integer(12) > now) partition.next_attempt_at = time_of(row.integer(12));
-  if (!row.is_null(17)) partition.oldest = GlobalSequence{row.integer(17)};
-  if (!row.is_null(18)) partition.oldest_recorded_at = time_of(row.integer(18));
+  if (row.next_attempt_at() > now) partition.next_attempt_at = row.next_attempt_at();
+  if (const auto oldest = row.oldest()) partition.oldest = GlobalSequence{*oldest};
+  partition.oldest_recorded_at = row.oldest_recorded_at();
   partition.waiting_since = partition.oldest_recorded_at;
-  if (!row.is_null(24)) lower(partition.waiting_since, time_of(row.integer(24)));
+  if (const auto since = row.redelivery_requested_at()) lower(partition.waiting_since, *since);
   return partition;
 }
 
@@ -130,7 +125,6 @@ std::vector<GlobalSequence> events_after(Connection& connection, const std::stri
 OutboxStatus OutboxView::status() {
   OutboxStatus status;
   status.at = store_.core().now();
-  const std::int64_t now = status.at.time_since_epoch().count();
   store_.core().reading().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
     status.partition_count = current.partition_count;
@@ -140,36 +134,35 @@ OutboxStatus OutboxView::status() {
     status.leasing = settings.leasing();
     auto partitioner = connection.rows(sql::partitioner_name{});
     if (partitioner.step()) status.partitioner = partitioner.detail();
-    Query partitions = connection.query(sql::status_of_partitions);
-    partitions.bind(1, now);
+    auto partitions = connection.rows(sql::status_of_partitions{.now = status.at});
     while (partitions.step()) {
-      status.partitions.push_back(read_partition(partitions, now, current));
+      status.partitions.push_back(read_partition(partitions, status.at, current));
     }
     for (const std::int64_t number : unknown_partitions(connection)) {
-      Query count = connection.query(sql::count_waiting);
-      count.bind(1, number).step();
+      auto waiting = connection.rows(sql::count_waiting{.partition = number});
+      waiting.step();
       status.partitions.push_back(
           {.id = {static_cast<int>(number)},
            .is_current = false,
-           .pending = count.integer(0),
+           .pending = waiting.count(),
            .stopped = "unknown",
            .stopped_detail = "messages wait in a partition that doesn't exist; a sync of the "
                              "partitions puts them where they belong"});
     }
-    Query workers = connection.query(sql::status_of_workers);
+    auto workers = connection.rows(sql::status_of_workers{});
     while (workers.step()) {
-      WorkerIdentity identity{.host = workers.text(1), .pid = workers.integer(2)};
-      if (!workers.is_null(8)) identity.presence = workers.integer(8);
-      status.workers.push_back({.name = std::string{workers.text(0)},
+      const WorkerIdentity identity{
+          .host = workers.host(), .pid = workers.pid(), .presence = workers.presence()};
+      status.workers.push_back({.name = std::string{workers.worker()},
                                 .host = std::string{identity.host},
                                 .pid = identity.pid,
-                                .started_at = time_of(workers.integer(3)),
-                                .heartbeat_until = time_of(workers.integer(4)),
-                                .is_alive = workers.integer(4) > now,
+                                .started_at = workers.started_at(),
+                                .heartbeat_until = workers.heartbeat_until(),
+                                .is_alive = workers.heartbeat_until() > status.at,
                                 .process = find_process(store_.path(), identity),
-                                .partitions = static_cast<int>(workers.integer(5)),
-                                .broker = std::string{workers.text(6)},
-                                .is_cut_off = workers.integer(7) != 0});
+                                .partitions = static_cast<int>(workers.partitions()),
+                                .broker = std::string{workers.broker()},
+                                .is_cut_off = workers.is_cut_off()});
     }
     read_generations(connection, status);
   });

@@ -1,1 +1,0 @@
-SELECT count(*) FROM outbox_messages WHERE partition = ?1

@@ -1,0 +1,49 @@
+-- The status of an outbox: its partitions and workers.
+
+-- name: status_of_partitions
+-- One row a partition: what is counted is kept, and what is looked for is the first or last row.
+-- takes: now time
+-- gives: partition int, owner text?, epoch int, lease_until time, published_through int,
+--        broker_sequence int, flight_count int, published int, redeliveries int, parked int,
+--        discarded int, attempts int, next_attempt_at time, last_error text, stopped text,
+--        stopped_detail text, pending int, oldest int?, oldest_recorded_at time?, retrying int,
+--        claimed int, lost_at time?, lost int, moved_at time, redelivery_requested_at time?
+SELECT p.partition, p.owner, p.epoch, p.lease_until, p.published_through, p.broker_sequence,
+       p.flight_count, p.published, p.redeliveries, p.parked, p.discarded, p.attempts,
+       p.next_attempt_at, p.last_error, p.stopped, p.stopped_detail,
+       max(p.last_position,
+           coalesce((SELECT m.position FROM outbox_messages AS m
+                     WHERE m.partition = p.partition ORDER BY m.sequence DESC LIMIT 1), 0))
+         - p.removed AS pending,
+       f.sequence AS oldest,
+       (SELECT e.recorded_at FROM events AS e WHERE e.sequence = f.sequence)
+         AS oldest_recorded_at,
+       (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_retrying
+        WHERE m.partition = p.partition AND m.attempts > 0) AS retrying,
+       (SELECT count(*) FROM outbox_messages AS m INDEXED BY outbox_messages_claimed
+        WHERE m.claim IS NOT NULL AND m.partition = p.partition AND m.claimed_until > :now)
+         AS claimed,
+       p.lost_at, p.lost, p.moved_at,
+       (SELECT r.requested_at FROM outbox_redeliveries AS r
+        WHERE r.partition = p.partition ORDER BY r.redelivery LIMIT 1)
+         AS redelivery_requested_at
+FROM outbox_partitions AS p
+LEFT JOIN outbox_messages AS f
+  ON f.partition = p.partition
+ AND f.sequence = (SELECT m.sequence FROM outbox_messages AS m
+                   WHERE m.partition = p.partition ORDER BY m.sequence LIMIT 1)
+WHERE p.retired_at IS NULL
+ORDER BY p.partition;
+
+-- name: count_waiting
+-- takes: partition int
+-- gives: count int
+SELECT count(*) AS count FROM outbox_messages WHERE partition = :partition;
+
+-- name: status_of_workers
+-- gives: worker text, host text, pid int, started_at time, heartbeat_until time, partitions int,
+--        broker text, is_cut_off bool, presence int?
+SELECT w.worker, w.host, w.pid, w.started_at, w.heartbeat_until,
+       (SELECT count(*) FROM outbox_partitions AS p WHERE p.owner = w.worker) AS partitions,
+       w.broker, w.is_cut_off, w.presence
+FROM outbox_workers AS w ORDER BY w.worker;
