@@ -102,8 +102,11 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
     for (Tracked* const tracked : changed) tracked->set_in_doubt();
     throw;
   }
+  std::int64_t next = result.first.value();
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    changed[i]->note_commit(log_, appends[i], result.versions[i], result);
+    next += static_cast<std::int64_t>(changed[i]->encoded);
+    changed[i]->note_commit(log_, appends[i],
+                            {result.versions[i], GlobalSequence{next - 1}, result.repeated});
   }
   begin_anew();
   return result;

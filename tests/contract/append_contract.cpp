@@ -92,6 +92,8 @@ TEST_P(EventStoreContract, AppendsToSeveralStreamsOrToNone) {
       {stock, ExpectedVersion::exactly(StreamVersion{1}), {&event, 1}}};
   const AppendResult result = store->append({.streams = won});
   EXPECT_THAT(result.versions, ElementsAre(StreamVersion{1}, StreamVersion{2}));
+  EXPECT_EQ(result.first, GlobalSequence{2});
+  EXPECT_EQ(result.last, GlobalSequence{3});
   EXPECT_THAT(lines(store->read_all()),
               ElementsAre("1 stock-1@1 s", "2 order-1@1 a", "3 stock-1@2 a"));
 }

@@ -1,5 +1,6 @@
 // What a unit of work needs of every event store: a check of the aggregates that it only read.
 #include "contract/event_store.hpp"
+#include "support/counters.hpp"
 #include "support/messages.hpp"
 #include "support/orders.hpp"
 
@@ -7,6 +8,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace stela {
 namespace {
@@ -134,6 +136,46 @@ TEST_P(EventStoreContract, TakesBackAUnitInATransactionIfWhatItRequiredHasChange
   EXPECT_THAT(lines(store->read_all()),
               ElementsAre("1 order-ann@1 order.noted", "2 order-bob@1 order.noted",
                           "3 order-ann@2 order.noted", "4 order-bob@2 order.noted"));
+}
+
+/// One unit with two aggregates, events of other streams after theirs.
+void count(EventLog& log) {
+  using Counter = test::SnapshotCounter<2>;
+  UnitOfWork unit{log};
+  for (const char* const id : {"a", "b"}) {
+    Counter& counter = unit.add(Counter{Id<Counter>::from(id)});
+    counter.add(1);
+    counter.add(1);
+  }
+  unit.append(StreamId::parse("loose-1"), ExpectedVersion::any(), test::Added{});
+  unit.in_transaction([](Transaction& transaction) { note(transaction, ann); });
+  unit.commit();
+}
+
+/// "counter-a@2 is event 2": what the snapshots of those streams say that they stand on.
+std::vector<std::string> snapshots(EventStore& store) {
+  std::vector<std::string> all;
+  for (const char* const name : {"counter-a", "counter-b"}) {
+    const auto snapshot =
+        store.find_snapshot(StreamId::parse(name), StreamVersion::max(), GlobalSequence::max());
+    if (!snapshot) continue;
+    all.push_back(name + std::string{'@'} + std::to_string(snapshot->version.value()) +
+                  " is event " + std::to_string(snapshot->sequence.value()));
+  }
+  return all;
+}
+
+TEST_P(EventStoreContract, GivesEachSnapshotOfAUnitTheSequenceOfItsOwnEvent) {
+  count(*store);
+  EXPECT_THAT(snapshots(*store), ElementsAre("counter-a@2 is event 2", "counter-b@2 is event 4"));
+}
+
+TEST_P(EventStoreContract, GivesEachSnapshotOfAUnitInATransactionTheSequenceOfItsOwnEvent) {
+  store->transact([&](Transaction& transaction) {
+    note(transaction, ann);
+    transaction.transact([](Transaction& inner) { count(inner); });
+  });
+  EXPECT_THAT(snapshots(*store), ElementsAre("counter-a@2 is event 3", "counter-b@2 is event 5"));
 }
 
 TEST_P(EventStoreContract, RefusesAUnitThatRequiresWhatASavepointTookBack) {

@@ -1,5 +1,6 @@
 #include "sqlite/inspection.hpp"
 #include "support/bystander.hpp"
+#include "support/counters.hpp"
 #include "support/histories.hpp"
 #include "support/peak_memory.hpp"
 #include "support/process.hpp"
@@ -294,6 +295,36 @@ TEST_F(Verify, FindsASnapshotOfAnotherEvent) {
   EXPECT_THAT(problems_of(*store),
               ElementsAre("snapshots: the snapshot of 'order-1': event 2 isn't version 1 of its "
                           "stream"));
+}
+
+/// Adds to two counters, each of which takes a snapshot.
+void add_to_both(sqlite::Store& store) {
+  using Counter = test::SnapshotCounter<2>;
+  UnitOfWork unit{store};
+  for (const char* const name : {"a", "b"}) {
+    const auto id = Id<Counter>::from(name);
+    Counter* const found = unit.find(id);
+    Counter& counter = found != nullptr ? *found : unit.add(Counter{id});
+    counter.add(1);
+    counter.add(1);
+  }
+  unit.commit();
+}
+
+TEST_F(Verify, FindsNothingOnceASnapshotOnAnEventOfAnotherStreamIsDroppedAndTakenAgain) {
+  add_to_both(*store);
+  EXPECT_THAT(problems_of(*store), IsEmpty());
+  // As 0.1.0 kept it of a unit of work.
+  EXPECT_THAT(problems_behind("DELETE FROM snapshots"), IsEmpty());
+  const StreamId first = StreamId::parse("counter-a");
+  store->save_snapshot(first, {StreamVersion{2}, GlobalSequence{4}, 1, R"({"sum":2})"});
+  EXPECT_THAT(problems_of(*store), SizeIs(1));
+  EXPECT_THAT(advice(), ElementsAre(HasSubstr("drop the snapshot")));
+
+  store->drop_snapshot(first);
+  add_to_both(*store);
+  EXPECT_EQ(sqlite::list_snapshots(*store).size(), 2U);
+  EXPECT_THAT(problems_of(*store), IsEmpty());
 }
 
 TEST_F(Verify, FindsNothingOnceItsAdviceIsFollowed) {

@@ -55,6 +55,7 @@ struct AppendRequest {
 };
 
 struct AppendResult {
+  /// The events have these sequences and all between, in the order of the request.
   GlobalSequence first = {};
   GlobalSequence last = {};
   /// The version of each stream of the request behind its events. In a repeated append 0 for a

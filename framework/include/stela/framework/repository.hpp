@@ -51,6 +51,15 @@ STELA_FRAMEWORK_EXPORT void log_snapshot_failure(const Conventions& conventions,
                                                  const StreamId& stream,
                                                  std::string_view problem) noexcept;
 
+/// What an append made of one stream.
+struct AppendedStream {
+  StreamVersion version = {};
+  /// Of the event of that version.
+  GlobalSequence sequence = {};
+  /// As in AppendResult.
+  bool repeated = false;
+};
+
 /// Takes and restores snapshots of `A`.
 template <class A>
 class Snapshots {
@@ -104,10 +113,12 @@ class Snapshots {
   /// What follows a save of events after `before`: a snapshot, if one is due. None of what was
   /// saved before, under the same append id: somebody may have gone on from there.
   static void after_save(EventLog& log, const A& aggregate, StreamVersion before,
-                         StreamVersion version, const AppendResult& result) noexcept {
+                         const AppendedStream& after) noexcept {
     if constexpr (policy.uses_snapshots()) {
-      if (result.repeated || !policy.is_due_after_saving(before.value(), version.value())) return;
-      try_take(log, aggregate, version, result.last);
+      if (after.repeated || !policy.is_due_after_saving(before.value(), after.version.value())) {
+        return;
+      }
+      try_take(log, aggregate, after.version, after.sequence);
     }
   }
 
@@ -222,24 +233,24 @@ void set_trouble(A& aggregate, const BegunSave& save, Trouble trouble) noexcept 
   AggregateAccess::set_trouble(aggregate, trouble);
 }
 
-/// After an append of what the aggregate recorded, which made it version `after`: it is saved, or
-/// it isn't what is stored; and a snapshot is taken if one is due. An aggregate that a listener put
-/// in its place is left alone: nothing of that was saved.
+/// After an append of what the aggregate recorded, which led to `after`: it is saved, or it isn't
+/// what is stored; and a snapshot is taken if one is due. An aggregate that a listener put in its
+/// place is left alone: nothing of that was saved.
 template <class A>
 void note_save(EventLog& log, A& aggregate, const StreamAppend& append, const BegunSave& save,
-               StreamVersion after, const AppendResult& result) {
+               const AppendedStream& after) {
   if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
   try {
-    if (result.repeated && !are_stored(log, append, save.before, after)) {
+    if (after.repeated && !are_stored(log, append, save.before, after.version)) {
       return AggregateAccess::set_trouble(aggregate, Trouble::append_id_repeated);
     }
-    AggregateAccess::mark_saved(aggregate, append.events.size(), after,
-                                log.outcome_of(result.last));
+    AggregateAccess::mark_saved(aggregate, append.events.size(), after.version,
+                                log.outcome_of(after.sequence));
   } catch (...) {
     AggregateAccess::set_trouble(aggregate, Trouble::not_noted);
     throw;
   }
-  Snapshots<A>::after_save(log, aggregate, save.before, after, result);
+  Snapshots<A>::after_save(log, aggregate, save.before, after);
 }
 
 }  // namespace detail
@@ -307,7 +318,8 @@ class Repository {
       detail::set_trouble(aggregate, begun, detail::Trouble::commit_in_doubt);
       throw;
     }
-    detail::note_save(*log_, aggregate, append, begun, result.versions.front(), result);
+    detail::note_save(*log_, aggregate, append, begun,
+                      {result.versions.front(), result.last, result.repeated});
     return result;
   }
 

@@ -118,9 +118,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual const StreamId& stream() const noexcept = 0;
     virtual std::size_t recorded() const = 0;
     virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
-    /// What it recorded was appended, which made it version `after`.
-    virtual void note_commit(EventLog& log, const StreamAppend& append, StreamVersion after,
-                             const AppendResult& result) noexcept = 0;
+    /// What it recorded was appended, which led to `after`.
+    virtual void note_commit(EventLog& log, const StreamAppend& append,
+                             const detail::AppendedStream& after) noexcept = 0;
     virtual void set_in_doubt() noexcept = 0;
     /// Nothing can be recorded on it while the unit commits.
     virtual void begin_commit() noexcept = 0;
@@ -152,10 +152,10 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
       save = {unsaved.version, unsaved.identity};
       detail::encode_changes(encoder, unsaved.changes);
     }
-    void note_commit(EventLog& log, const StreamAppend& append, StreamVersion after,
-                     const AppendResult& result) noexcept override {
+    void note_commit(EventLog& log, const StreamAppend& append,
+                     const detail::AppendedStream& after) noexcept override {
       try {
-        detail::note_save(log, aggregate, append, save, after, result);
+        detail::note_save(log, aggregate, append, save, after);
         if (!aggregate.changes().empty()) {
           detail::log_lost_changes(log.conventions(), aggregate.stream());
         }
