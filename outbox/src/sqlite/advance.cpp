@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/relay.hpp"
 #include "sqlite/generations.hpp"
 
 #include <algorithm>
@@ -210,25 +211,25 @@ bool apply(Connection& connection, const relay::Lease& lease, const relay::Advan
   Application application{connection, lease.partition, {}, now};
   application.apply(advance);
 
-  Query query = connection.query(sql::advance);
-  query.bind(1, std::int64_t{lease.partition.number})
-      .bind(2, lease.owner)
-      .bind(3, lease.epoch)
-      .bind(4, application.through());
+  std::optional<std::int64_t> broker_sequence;
+  std::optional<std::string_view> broker_id;
   if (advance.broker_sequence) {
-    query.bind(5, static_cast<std::int64_t>(*advance.broker_sequence)).bind(6, advance.broker_id);
-  } else {
-    query.bind(5, nullptr).bind(6, nullptr);
+    broker_sequence = static_cast<std::int64_t>(*advance.broker_sequence);
+    broker_id = advance.broker_id;
   }
-  query.bind(7, advance.flight_count)
-      .bind(8, advance.flight_through.value())
-      .bind(9, application.removed())
-      .bind(10, application.published())
-      .bind(11, application.last_position())
-      .bind_time(12, now)
-      .bind(13, static_cast<std::int64_t>(advance.lost))
-      .run();
-  return sqlite3_changes(connection.handle()) == 1;
+  return connection.run(sql::advance{.partition = lease.partition.number,
+                                     .owner = lease.owner,
+                                     .epoch = lease.epoch,
+                                     .through = application.through(),
+                                     .broker_sequence = broker_sequence,
+                                     .broker_id = broker_id,
+                                     .flight_count = advance.flight_count,
+                                     .flight_through = advance.flight_through.value(),
+                                     .removed = application.removed(),
+                                     .published = application.published(),
+                                     .last_position = application.last_position(),
+                                     .now = now,
+                                     .lost = static_cast<std::int64_t>(advance.lost)}) == 1;
 }
 
 void apply_claimed(Connection& connection, PartitionId partition, std::string_view claim,

@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/relay.hpp"
 #include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/backoff.hpp"
@@ -243,11 +244,8 @@ bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
 
 bool ClaimsStore::stop(const Lease& lease, std::string_view reason, std::string_view detail) {
   return write(false, [&](Connection& connection) {
-    connection.query(sql::stop_shared)
-        .bind(1, std::int64_t{lease.partition.number})
-        .bind(2, reason)
-        .bind(3, detail)
-        .run();
+    connection.run(
+        sql::stop_shared{.partition = lease.partition.number, .reason = reason, .detail = detail});
     return true;
   });
 }

@@ -4,6 +4,7 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/relay.hpp"
 #include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/backoff.hpp"
@@ -54,35 +55,39 @@ class Snapshot {
 /// Workers are forgotten when they were silent for this many heartbeats.
 constexpr std::int64_t forgotten_after = 20;
 
-bool changed(Connection& connection) {
-  return sqlite3_changes(connection.handle()) == 1;
-}
-
-Query& bind_lease(Query& query, const Lease& lease) {
-  return query.bind(1, std::int64_t{lease.partition.number})
-      .bind(2, lease.owner)
-      .bind(3, lease.epoch);
-}
-
-/// What can't be in a row of standing.sql, in words.
-std::string problem_of(const Query& row) {
-  static constexpr std::pair<int, const char*> never_negative[] = {
-      {1, "epoch"}, {3, "published_through"}, {4, "broker_sequence"}, {6, "flight_count"}};
-  for (const auto& [column, name] : never_negative) {
-    if (row.integer(column) >= 0) continue;
+/// What can't be in a row, in words.
+std::string problem_of(const sql::standing::Row& row) {
+  const std::pair<const char*, std::int64_t> never_negative[] = {
+      {"epoch", row.epoch()},
+      {"published_through", row.published_through()},
+      {"broker_sequence", row.broker_sequence()},
+      {"flight_count", row.flight_count()}};
+  for (const auto& [name, value] : never_negative) {
+    if (value >= 0) continue;
     return "its row in outbox_partitions has the " + std::string{name} + ' ' +
-           std::to_string(row.integer(column));
+           std::to_string(value);
   }
   return {};
 }
 
+Standing read(const sql::standing::Row& row, Timestamp now) {
+  return {.epoch = row.epoch(),
+          .published_through = GlobalSequence{row.published_through()},
+          .broker_sequence = static_cast<std::uint64_t>(row.broker_sequence()),
+          .broker_id = std::string{row.broker_id()},
+          .flight_count = row.flight_count(),
+          .flight_through = GlobalSequence{row.flight_through()},
+          .attempts = static_cast<int>(row.attempts()),
+          .backoff_left = time_left(row.next_attempt_at(), now),
+          .adopted = row.adopted()};
+}
+
 /// Nobody works on a row that can't be.
 void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem) {
-  connection.query(sql::stop_shared)
-      .bind(1, std::int64_t{partition.number})
-      .bind(2, "damaged")
-      .bind(3, problem + "; restore a backup, or repair the row and adopt the partition")
-      .run();
+  connection.run(sql::stop_shared{
+      .partition = partition.number,
+      .reason = "damaged",
+      .detail = problem + "; restore a backup, or repair the row and adopt the partition"});
 }
 
 }  // namespace
@@ -188,32 +193,22 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
         bool unclean = false;
         std::string problem;
         {
-          Query before = connection.query(sql::standing);
-          if (!before.bind(1, std::int64_t{partition.number}).step()) return;
-          unclean = !before.is_null(0);
+          auto before = connection.rows(sql::standing{.partition = partition.number});
+          if (!before.step()) return;
+          unclean = before.owner().has_value();
           problem = problem_of(before);
         }
         if (!problem.empty()) return stop_damaged(connection, partition, problem);
-        connection.query(sql::acquire)
-            .bind(1, std::int64_t{partition.number})
-            .bind(2, worker)
-            .bind_time(3, at)
-            .bind_time(4, at + 2 * ttl)
-            .bind_time(5, at + ttl)
-            .run();
-        if (!changed(connection)) return;
-        Query now_held = connection.query(sql::standing);
-        now_held.bind(1, std::int64_t{partition.number}).step();
-        standing = Standing{.epoch = now_held.integer(1),
-                            .published_through = GlobalSequence{now_held.integer(3)},
-                            .broker_sequence = static_cast<std::uint64_t>(now_held.integer(4)),
-                            .broker_id = std::string{now_held.text(5)},
-                            .unclean = unclean,
-                            .flight_count = now_held.integer(6),
-                            .flight_through = GlobalSequence{now_held.integer(7)},
-                            .attempts = static_cast<int>(now_held.integer(8)),
-                            .backoff_left = time_left(now_held.time(9), at),
-                            .adopted = now_held.integer(10) != 0};
+        const bool acquired = connection.run(sql::acquire{.partition = partition.number,
+                                                          .worker = worker,
+                                                          .now = at,
+                                                          .absurd = at + 2 * ttl,
+                                                          .until = at + ttl}) == 1;
+        if (!acquired) return;
+        auto now_held = connection.rows(sql::standing{.partition = partition.number});
+        now_held.step();
+        standing = read(now_held, at);
+        standing->unclean = unclean;
       },
       Sync::none);
   return standing;
@@ -224,9 +219,11 @@ bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   const Timestamp at = now();
   store_.core().writer().run_along(
       [&](Connection& connection) {
-        Query query = connection.query(sql::renew);
-        bind_lease(query, lease).bind_time(4, at).bind_time(5, at + ttl).run();
-        renewed = changed(connection);
+        renewed = connection.run(sql::renew{.partition = lease.partition.number,
+                                            .owner = lease.owner,
+                                            .epoch = lease.epoch,
+                                            .now = at,
+                                            .until = at + ttl}) == 1;
       },
       Sync::none);
   return renewed;
@@ -235,8 +232,8 @@ bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
 void RelayStore::release(const Lease& lease) {
   store_.core().writer().run_along(
       [&](Connection& connection) {
-        Query query = connection.query(sql::release);
-        bind_lease(query, lease).run();
+        connection.run(sql::release{
+            .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
       },
       Sync::none);
 }
@@ -311,13 +308,14 @@ bool RelayStore::advance(const Lease& lease, const relay::Advance& advance, bool
 bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
   const Timestamp at = now();
   return write(false, [&](Connection& connection) {
-    Query partition = connection.query(sql::note_partition);
-    bind_lease(partition, lease)
-        .bind(4, std::int64_t{trouble.attempts})
-        .bind_time(5, end_of(trouble.backoff, at))
-        .bind_optional(6, trouble.error)
-        .run();
-    if (!changed(connection)) return false;
+    const bool is_ours =
+        connection.run(sql::note_partition{.partition = lease.partition.number,
+                                           .owner = lease.owner,
+                                           .epoch = lease.epoch,
+                                           .attempts = trouble.attempts,
+                                           .next_attempt_at = end_of(trouble.backoff, at),
+                                           .error = sqlite::or_null(trouble.error)}) == 1;
+    if (!is_ours) return false;
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {
       connection.query(sql::note_redelivery)
@@ -340,9 +338,11 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
 
 bool RelayStore::stop(const Lease& lease, std::string_view reason, std::string_view detail) {
   return write(false, [&](Connection& connection) {
-    Query query = connection.query(sql::stop);
-    bind_lease(query, lease).bind(4, reason).bind(5, detail).run();
-    return changed(connection);
+    return connection.run(sql::stop{.partition = lease.partition.number,
+                                    .owner = lease.owner,
+                                    .epoch = lease.epoch,
+                                    .reason = reason,
+                                    .detail = detail}) == 1;
   });
 }
 

@@ -1,0 +1,62 @@
+-- How the relay holds a partition, and what it notes of it. A lease is an owner and an epoch; without
+-- leasing there are claims on messages instead.
+
+-- name: standing
+-- takes: partition int
+-- gives: owner text?, epoch int, published_through int, broker_sequence int, broker_id text,
+--        flight_count int, flight_through int, attempts int, next_attempt_at time, adopted bool
+SELECT owner, epoch, published_through, broker_sequence, broker_id,
+       flight_count, flight_through, attempts, next_attempt_at, adopted
+FROM outbox_partitions WHERE partition = :partition;
+
+-- name: acquire
+-- Free, expired, or held until absurdly late by a clock that was wrong.
+-- takes: partition int, worker text, now time, absurd time, until time
+UPDATE outbox_partitions
+SET owner = :worker, epoch = epoch + 1, lease_until = :until
+WHERE partition = :partition AND stopped IS NULL
+  AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd);
+
+-- name: renew
+-- takes: partition int, owner text, epoch int, now time, until time
+UPDATE outbox_partitions SET lease_until = :until
+WHERE partition = :partition AND owner = :owner AND epoch = :epoch AND lease_until > :now;
+
+-- name: release
+-- takes: partition int, owner text, epoch int
+UPDATE outbox_partitions SET owner = NULL, lease_until = 0
+WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
+
+-- name: advance
+-- takes: partition int, owner text, epoch int, through int, broker_sequence int?, broker_id text?,
+--        flight_count int, flight_through int, removed int, published int, last_position int,
+--        now time, lost int
+UPDATE outbox_partitions
+SET published_through = max(published_through, :through),
+    lost = lost + CASE WHEN adopted AND lost_at IS NOT NULL THEN :lost ELSE 0 END,
+    lost_at = CASE WHEN adopted = 2 AND :broker_sequence IS NOT NULL AND :lost = 0 THEN NULL
+                   ELSE lost_at END,
+    moved_at = CASE WHEN :published > 0 OR flight_count = 0 THEN :now ELSE moved_at END,
+    broker_sequence = coalesce(:broker_sequence, broker_sequence),
+    broker_id = coalesce(:broker_id, broker_id),
+    adopted = CASE WHEN :broker_sequence IS NULL THEN adopted ELSE 0 END,
+    flight_count = :flight_count, flight_through = :flight_through,
+    removed = removed + :removed, published = published + :published,
+    last_position = max(last_position, :last_position)
+WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
+
+-- name: note_partition
+-- takes: partition int, owner text, epoch int, attempts int, next_attempt_at time, error text?
+UPDATE outbox_partitions
+SET attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
+WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
+
+-- name: stop
+-- takes: partition int, owner text, epoch int, reason text, detail text
+UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
+WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
+
+-- name: stop_shared
+-- takes: partition int, reason text, detail text
+UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
+WHERE partition = :partition AND stopped IS NULL;
