@@ -4,6 +4,7 @@
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
 #include "outbox_sql/states.hpp"
 #include "sqlite/comparison.hpp"
 #include "sqlite/core.hpp"
@@ -30,7 +31,6 @@ namespace stela {
 namespace sql = outbox::sql;
 using outbox::ParkedPrefix;
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -125,9 +125,9 @@ class OutboxOperations::Impl {
       std::int64_t last = 0;
       for (bool more = true; more;) {
         {
-          Query next = connection.query(sql::parked_streams);
-          more = next.bind(1, last).step();
-          if (more) last = next.integer(0);
+          auto next = connection.rows(sql::parked_streams{.after = last});
+          more = next.step();
+          if (more) last = next.stream();
         }
         if (more) add_parked(connection, last, found);
       }
@@ -136,9 +136,9 @@ class OutboxOperations::Impl {
   }
 
   static void add_parked(Connection& connection, std::int64_t stream, Parked& found) {
-    Query rows = connection.query(sql::parked_prefix);
-    rows.bind(1, stream).bind(2, GlobalSequence::max().value());
-    while (rows.step()) found[stream].emplace_back(rows.integer(0));
+    auto rows = connection.rows(
+        sql::parked_prefix{.stream = stream, .through = GlobalSequence::max().value()});
+    while (rows.step()) found[stream].emplace_back(rows.sequence());
   }
 
   /// By their sequences: each has to be parked.
@@ -160,10 +160,10 @@ class OutboxOperations::Impl {
   /// Nothing that is parked before the last of `meant` may stay behind.
   static void require_prefix(Connection& connection, std::int64_t stream,
                              const std::vector<GlobalSequence>& meant) {
-    Query rows = connection.query(sql::parked_prefix);
-    rows.bind(1, stream).bind(2, meant.back().value());
+    auto rows =
+        connection.rows(sql::parked_prefix{.stream = stream, .through = meant.back().value()});
     while (rows.step()) {
-      const GlobalSequence sequence{rows.integer(0)};
+      const GlobalSequence sequence{rows.sequence()};
       if (std::binary_search(meant.begin(), meant.end(), sequence)) continue;
       const auto behind = std::upper_bound(meant.begin(), meant.end(), sequence);
       throw UsageError{in_words(*behind) + " comes after " + in_words(sequence) +

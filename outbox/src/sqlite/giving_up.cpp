@@ -1,6 +1,6 @@
 // What operators give up.
-#include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
 #include "sqlite/core.hpp"
@@ -13,7 +13,6 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -24,7 +23,7 @@ void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequen
   const std::int64_t last = last_position(connection, partition);
   connection.run(sql::delete_messages{
       .partition = partition, .first = sequence.value(), .last = sequence.value()});
-  connection.query(sql::count_removed).bind(1, partition).bind(2, last).run();
+  connection.run(sql::count_removed{.partition = partition, .last_position = last});
 }
 
 bool is_stopped(Connection& connection, std::int64_t partition) {
@@ -37,12 +36,11 @@ bool is_stopped(Connection& connection, std::int64_t partition) {
 Followers find_followers(Connection& connection, std::int64_t stream,
                          std::span<const GlobalSequence> gone, std::int64_t limit) {
   Followers found;
-  Query rows = connection.query(sql::parked_of_stream);
-  rows.bind(1, stream);
+  auto rows = connection.rows(sql::parked_of_stream{.stream = stream});
   while (found.count < limit && rows.step()) {
-    const GlobalSequence sequence{rows.integer(0)};
+    const GlobalSequence sequence{rows.sequence()};
     if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
-    if (sequence < gone.front() || rows.text(1) != "behind") break;
+    if (sequence < gone.front() || rows.reason() != "behind") break;
     found.last = sequence;
     ++found.count;
   }

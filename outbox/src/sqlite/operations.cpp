@@ -1,10 +1,10 @@
 #include "sqlite/operations.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
@@ -20,7 +20,6 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -29,8 +28,8 @@ std::string in_words(std::int64_t count) {
 }
 
 std::string stream_name(Connection& connection, std::int64_t stream) {
-  Query query = connection.query(sql::stream_text);
-  if (query.bind(1, stream).step()) return std::string{query.text(0)};
+  auto text = connection.rows(sql::stream_text{.stream = stream});
+  if (text.step()) return std::string{text.name()};
   return "stream number " + std::to_string(stream);
 }
 
@@ -135,11 +134,11 @@ std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& plac
   std::vector<std::int64_t> parked;
   SentAgain all;
   {
-    Query rows = connection.query(sql::parked_prefix);
-    rows.bind(1, prefix.stream).bind(2, prefix.through.value());
+    auto rows = connection.rows(
+        sql::parked_prefix{.stream = prefix.stream, .through = prefix.through.value()});
     while (rows.step()) {
-      parked.push_back(rows.integer(0));
-      all.emplace(rows.integer(0), rows.integer(1) != 0);
+      parked.push_back(rows.sequence());
+      all.emplace(rows.sequence(), rows.was_lost());
     }
   }
   if (parked.empty()) return 0;
@@ -160,11 +159,11 @@ std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& plac
 void SqliteOperations::add_later(Connection& connection, std::int64_t stream, SentAgain& all) {
   std::vector<std::int64_t> moved;
   {
-    Query later = connection.query(sql::later_redeliveries);
-    later.bind(1, stream).bind(2, all.begin()->first);
+    auto later =
+        connection.rows(sql::later_redeliveries{.stream = stream, .first = all.begin()->first});
     while (later.step()) {
-      moved.push_back(later.integer(0));
-      all.emplace(later.integer(1), later.integer(2) != 0);
+      moved.push_back(later.redelivery());
+      all.emplace(later.sequence(), later.was_lost());
     }
   }
   for (const std::int64_t redelivery : moved) {
@@ -230,9 +229,9 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
     placement.require_partitioner();
     std::vector<std::pair<std::int64_t, std::int64_t>> lost;
     {
-      Query rows = connection.query(sql::messages_of_partition);
-      rows.bind(1, unknown.front()).bind(2, step);
-      while (rows.step()) lost.emplace_back(rows.integer(0), rows.integer(1));
+      auto rows =
+          connection.rows(sql::messages_of_partition{.partition = unknown.front(), .most = step});
+      while (rows.step()) lost.emplace_back(rows.sequence(), rows.stream());
     }
     const Generation generation = open_generation(connection);
     for (const auto& [sequence, stream] : lost) {

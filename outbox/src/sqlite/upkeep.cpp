@@ -1,8 +1,8 @@
 #include "sqlite/upkeep.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
+#include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
 #include "sqlite/core.hpp"
@@ -20,7 +20,6 @@
 namespace stela::outbox {
 
 using sqlite::Connection;
-using sqlite::Query;
 using sqlite::Sync;
 
 namespace {
@@ -299,8 +298,9 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
         result.unsettled.push_back(partition);
         continue;
       }
-      connection.query(sql::retire).bind(1, number).bind_time(2, now).run();
-      if (sqlite3_changes(connection.handle()) == 1) result.retired.push_back(partition);
+      if (connection.run(sql::retire{.partition = number, .now = now}) == 1) {
+        result.retired.push_back(partition);
+      }
     }
     if (!result.added.empty()) note(connection, now, who, "added " + labels(result.added));
     if (!result.retired.empty()) note(connection, now, who, "retired " + labels(result.retired));

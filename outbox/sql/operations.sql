@@ -1,0 +1,50 @@
+-- What operators ask for: retries, discards, retired partitions.
+
+-- name: stream_text
+-- takes: stream int
+-- gives: name text
+SELECT name FROM streams WHERE stream = :stream;
+
+-- name: parked_streams
+-- The streams that have parked messages, one after the other.
+-- takes: after int
+-- gives: stream int
+SELECT stream FROM outbox_parked WHERE stream > :after ORDER BY stream LIMIT 1;
+
+-- name: parked_prefix
+-- takes: stream int, through int
+-- gives: sequence int, was_lost bool
+SELECT sequence, was_lost FROM outbox_parked
+WHERE stream = :stream AND sequence <= :through ORDER BY sequence;
+
+-- name: parked_of_stream
+-- takes: stream int
+-- gives: sequence int, reason text
+SELECT sequence, reason FROM outbox_parked WHERE stream = :stream ORDER BY sequence;
+
+-- name: later_redeliveries
+-- What of the stream was to be sent again already, and comes later in it.
+-- takes: stream int, first int
+-- gives: redelivery int, sequence int, was_lost bool
+SELECT redelivery, sequence, was_lost FROM outbox_redeliveries
+WHERE stream = :stream AND sequence >= :first AND kind = 'retry';
+
+-- name: messages_of_partition
+-- takes: partition int, most int
+-- gives: sequence int, stream int
+SELECT sequence, stream FROM outbox_messages WHERE partition = :partition
+ORDER BY sequence LIMIT :most;
+
+-- name: count_removed
+-- takes: partition int, last_position int
+UPDATE outbox_partitions
+SET removed = removed + 1, last_position = max(last_position, :last_position)
+WHERE partition = :partition;
+
+-- name: retire
+-- Unless something waits in it, or somebody has it, or nobody has settled what it lost.
+-- takes: partition int, now time
+UPDATE outbox_partitions SET retired_at = :now, owner = NULL, lease_until = 0
+WHERE partition = :partition AND retired_at IS NULL AND stopped IS NULL AND lost_at IS NULL
+  AND (owner IS NULL OR lease_until <= :now) AND redeliveries = 0
+  AND NOT EXISTS (SELECT 1 FROM outbox_messages AS m WHERE m.partition = :partition);

@@ -1,1 +1,0 @@
-SELECT sequence, stream FROM outbox_messages WHERE partition = ?1 ORDER BY sequence LIMIT ?2

@@ -1,1 +1,0 @@
-SELECT sequence, reason FROM outbox_parked WHERE stream = ?1 ORDER BY sequence
