@@ -1,24 +1,22 @@
 #include <stela/nats/inbox.hpp>
 
-#include "inbox_sql.hpp"
+#include "inbox_sql/consumers.hpp"
+#include "inbox_sql/gaps.hpp"
+#include "inbox_sql/held.hpp"
+#include "inbox_sql/letters.hpp"
 #include "inbox_store.hpp"
 
 namespace stela::nats {
 
 namespace sql = inbox::sql;
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
-Timestamp time_of(std::int64_t microseconds) {
-  return Timestamp{std::chrono::microseconds{microseconds}};
-}
-
 bool has_inbox(Connection& connection) {
-  Query query = connection.query(sql::has_inbox);
-  query.step();
-  return query.integer(0) != 0;
+  auto inbox = connection.rows(sql::has_inbox{});
+  inbox.step();
+  return inbox.present();
 }
 
 /// Where there is no inbox, there is nothing to read.
@@ -29,12 +27,12 @@ void read(sqlite::Store& store, Work&& work) {
   });
 }
 
-bool change_letter(sqlite::Store& store, std::string_view statement, std::int64_t letter) {
+/// Whether `statement` changed what it is about.
+template <class Statement>
+bool change(sqlite::Store& store, const Statement& statement) {
   bool found = false;
   store.core().writer().run_statements([&](Connection& connection) {
-    if (!has_inbox(connection)) return;
-    connection.query(statement).bind(1, letter).run();
-    found = sqlite3_changes(connection.handle()) == 1;
+    found = has_inbox(connection) && connection.run(statement) == 1;
   });
   return found;
 }
@@ -50,46 +48,46 @@ Inbox::Inbox(sqlite::Store& store) : store_{store} {
 std::vector<DeadLetter> Inbox::dead_letters(const InboxQuery& query) {
   std::vector<DeadLetter> letters;
   read(store_, [&](Connection& connection) {
-    Query rows = connection.query(sql::list_dead_letters);
-    rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
+    auto rows = connection.rows(sql::list_dead_letters{
+        .consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
-      letters.push_back({.number = rows.integer(0),
-                         .consumer = std::string{rows.text(1)},
-                         .broker_stream = std::string{rows.text(2)},
-                         .broker_sequence = static_cast<std::uint64_t>(rows.integer(3)),
-                         .subject = std::string{rows.text(5)},
-                         .headers = KeptHeaders::from_json(rows.text(6)),
-                         .payload = std::string{rows.blob(7)},
-                         .dead_at = time_of(rows.integer(8)),
-                         .attempts = static_cast<int>(rows.integer(9)),
-                         .error = std::string{rows.text(10)},
-                         .is_to_retry = rows.integer(11) != 0});
+      letters.push_back({.number = rows.letter(),
+                         .consumer = std::string{rows.consumer()},
+                         .broker_stream = std::string{rows.broker_stream()},
+                         .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
+                         .subject = std::string{rows.subject()},
+                         .headers = KeptHeaders::from_json(rows.headers()),
+                         .payload = std::string{rows.payload()},
+                         .dead_at = rows.dead_at(),
+                         .attempts = static_cast<int>(rows.attempts()),
+                         .error = std::string{rows.error()},
+                         .is_to_retry = rows.retry()});
     }
   });
   return letters;
 }
 
 bool Inbox::retry(std::int64_t letter) {
-  return change_letter(store_, sql::retry_dead_letter, letter);
+  return change(store_, sql::retry_dead_letter{.letter = letter});
 }
 
 bool Inbox::discard(std::int64_t letter) {
-  return change_letter(store_, sql::delete_dead_letter, letter);
+  return change(store_, sql::delete_dead_letter{.letter = letter});
 }
 
 std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
   std::vector<Gap> gaps;
   read(store_, [&](Connection& connection) {
-    Query rows = connection.query(sql::list_gaps);
-    rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
+    auto rows = connection.rows(
+        sql::list_gaps{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
-      gaps.push_back({.number = rows.integer(0),
-                      .consumer = std::string{rows.text(1)},
-                      .source = std::string{rows.text(2)},
-                      .stream = std::string{rows.text(3)},
-                      .after = StreamVersion{rows.integer(4)},
-                      .missing = StreamVersion{rows.integer(5)},
-                      .seen_at = time_of(rows.integer(7))});
+      gaps.push_back({.number = rows.gap(),
+                      .consumer = std::string{rows.consumer()},
+                      .source = std::string{rows.source()},
+                      .stream = std::string{rows.stream()},
+                      .after = StreamVersion{rows.after()},
+                      .missing = StreamVersion{rows.missing()},
+                      .seen_at = rows.seen_at()});
     }
   });
   return gaps;
@@ -98,53 +96,44 @@ std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
 std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
   std::vector<HeldStream> streams;
   read(store_, [&](Connection& connection) {
-    Query rows = connection.query(sql::list_held);
-    rows.bind(1, query.consumer).bind(2, query.after).bind(3, std::int64_t{query.limit});
+    auto rows = connection.rows(
+        sql::list_held{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
-      streams.push_back({.number = rows.integer(0),
-                         .consumer = std::string{rows.text(1)},
-                         .source = std::string{rows.text(2)},
-                         .stream = std::string{rows.text(3)},
-                         .version = StreamVersion{rows.integer(4)},
-                         .broker_stream = std::string{rows.text(5)},
-                         .broker_sequence = static_cast<std::uint64_t>(rows.integer(6)),
-                         .held_at = time_of(rows.integer(7)),
-                         .due_at = time_of(rows.integer(8)),
-                         .attempts = static_cast<int>(rows.integer(10)),
-                         .error = std::string{rows.text(11)},
-                         .behind = rows.integer(12),
-                         .is_released = !rows.is_null(9)});
+      streams.push_back({.number = rows.held(),
+                         .consumer = std::string{rows.consumer()},
+                         .source = std::string{rows.source()},
+                         .stream = std::string{rows.stream()},
+                         .version = StreamVersion{rows.version()},
+                         .broker_stream = std::string{rows.broker_stream()},
+                         .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
+                         .held_at = rows.held_at(),
+                         .due_at = rows.due_at(),
+                         .attempts = static_cast<int>(rows.attempts()),
+                         .error = std::string{rows.error()},
+                         .behind = rows.behind(),
+                         .is_released = rows.wish().has_value()});
     }
   });
   return streams;
 }
 
 bool Inbox::release(std::int64_t held, Release how) {
-  bool found = false;
-  store_.core().writer().run_statements([&](Connection& connection) {
-    if (!has_inbox(connection)) return;
-    connection.query(sql::release_held)
-        .bind(1, held)
-        .bind(2, how == Release::skip ? "skip" : "retry")
-        .bind(3, store_.core().now().time_since_epoch().count())
-        .run();
-    found = sqlite3_changes(connection.handle()) == 1;
-  });
-  return found;
+  const std::string_view wish = how == Release::skip ? "skip" : "retry";
+  return change(store_,
+                sql::release_held{.held = held, .wish = wish, .due_at = store_.core().now()});
 }
 
 std::vector<ConsumerStatus> Inbox::status() {
   std::vector<ConsumerStatus> all;
   read(store_, [&](Connection& connection) {
-    Query rows = connection.query(sql::count_inbox);
+    auto rows = connection.rows(sql::count_inbox{});
     while (rows.step()) {
-      ConsumerStatus status{.consumer = std::string{rows.text(0)},
-                            .held_streams = rows.integer(1),
-                            .held_messages = rows.integer(2),
-                            .dead_letters = rows.integer(4),
-                            .gaps = rows.integer(5)};
-      if (!rows.is_null(3)) status.held_since = time_of(rows.integer(3));
-      all.push_back(std::move(status));
+      all.push_back({.consumer = std::string{rows.consumer()},
+                     .held_streams = rows.held_streams(),
+                     .held_messages = rows.held_messages(),
+                     .held_since = rows.held_since(),
+                     .dead_letters = rows.dead_letters(),
+                     .gaps = rows.gaps()});
     }
   });
   return all;

@@ -1,6 +1,7 @@
 #include "inbox_held.hpp"
 
-#include "inbox_sql.hpp"
+#include "inbox_sql/failures.hpp"
+#include "inbox_sql/held.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +11,6 @@ namespace stela::nats {
 
 namespace sql = inbox::sql;
 using sqlite::Connection;
-using sqlite::Query;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
@@ -23,26 +23,19 @@ constexpr std::size_t most_watched = 100'000;
 /// count what was deleted before it was acknowledged.
 constexpr int longest_patience = 10;
 
-std::int64_t microseconds(Timestamp time) {
-  return time.time_since_epoch().count();
-}
-
-Timestamp time_of(std::int64_t count) {
-  return Timestamp{std::chrono::microseconds{count}};
-}
-
-/// The columns that due_held and held_after have in common.
-HeldMessage read_message(const Query& row) {
-  return {.number = row.integer(0),
-          .source = std::string{row.text(1)},
-          .stream = std::string{row.text(2)},
-          .version = StreamVersion{row.integer(3)},
-          .previous = StreamVersion{row.integer(4)},
-          .event_id = std::string{row.blob(5)},
-          .broker_sequence = static_cast<std::uint64_t>(row.integer(6)),
-          .size = row.integer(7),
-          .is_released = !row.is_null(8),
-          .is_to_skip = row.text(8) == "skip"};
+/// A row of due_held or held_after.
+template <class Row>
+HeldMessage read_message(const Row& row) {
+  return {.number = row.held(),
+          .source = std::string{row.source()},
+          .stream = std::string{row.stream()},
+          .version = StreamVersion{row.version()},
+          .previous = StreamVersion{row.previous()},
+          .event_id = std::string{row.event_id()},
+          .broker_sequence = static_cast<std::uint64_t>(row.broker_sequence()),
+          .size = row.size(),
+          .is_released = row.wish().has_value(),
+          .is_to_skip = row.wish() == "skip"};
 }
 
 /// Whether nothing before the message is on its way, or nobody waits for that any longer.
@@ -53,10 +46,7 @@ bool is_over(const HeldMessage& message, OnTheirWay::Steady since, bool is_too_l
 }
 
 void schedule(Connection& connection, std::int64_t message, std::optional<Timestamp> due) {
-  Query query = connection.query(sql::schedule_held);
-  query.bind(1, message);
-  due ? query.bind(2, microseconds(*due)) : query.bind(2, nullptr);
-  query.run();
+  connection.run(sql::schedule_held{.held = message, .due_at = due});
 }
 
 }  // namespace
@@ -73,8 +63,9 @@ struct HeldStore::Head {
 std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) const {
   std::optional<Timestamp> due;
   store_.core().reading().read([&](Connection& connection) {
-    Query next = connection.query(sql::next_due_held);
-    if (next.bind(1, consumer_).bind(2, broker_stream).step()) due = time_of(next.integer(0));
+    auto next =
+        connection.rows(sql::next_due_held{.consumer = consumer_, .broker_stream = broker_stream});
+    if (next.step()) due = next.due_at();
   });
   return due;
 }
@@ -82,9 +73,9 @@ std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) con
 std::int64_t HeldStore::count_streams() const {
   std::int64_t count = 0;
   store_.core().reading().read([&](Connection& connection) {
-    Query streams = connection.query(sql::count_held_streams);
-    streams.bind(1, consumer_).step();
-    count = streams.integer(0);
+    auto held = connection.rows(sql::count_held_streams{.consumer = consumer_});
+    held.step();
+    count = held.streams();
   });
   return count;
 }
@@ -111,16 +102,16 @@ Claimed HeldStore::claim(const Claiming& rules) {
 std::vector<HeldStore::Head> HeldStore::due_heads(Connection& connection, const Claiming& rules,
                                                   Timestamp now) const {
   std::vector<Head> heads;
-  Query due = connection.query(sql::due_held);
-  due.bind(1, consumer_).bind(2, rules.broker_stream).bind(3, microseconds(now));
-  due.bind(4, rules.most);
+  auto due = connection.rows(sql::due_held{
+      .consumer = consumer_, .broker_stream = rules.broker_stream, .now = now, .most = rules.most});
   while (due.step()) {
     Head head{.message = read_message(due)};
-    head.is_behind_another = due.integer(9) != 0;
-    head.is_behind_failure = due.integer(10) != 0;
-    const bool is_met = !due.is_null(11);
-    const bool is_after_more = rules.is_whole && head.message.previous.value() > due.integer(11);
-    head.is_behind_gap = is_after_more && (is_met || rules.has_whole_history);
+    head.is_behind_another = due.is_behind_another();
+    head.is_behind_failure = due.is_behind_failure();
+    const std::optional<std::int64_t> position = due.position();
+    const bool is_after_more =
+        rules.is_whole && head.message.previous.value() > position.value_or(0);
+    head.is_behind_gap = is_after_more && (position || rules.has_whole_history);
     head.is_first_of_many = is_after_more && !head.is_behind_gap;
     heads.push_back(std::move(head));
   }
@@ -155,13 +146,14 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
 /// They were going to come from the broker again, and didn't.
 void HeldStore::drop_failures(Connection& connection, const Head& head, Claimed& claimed) const {
   if (!head.is_behind_failure) return;
-  Query dropped = connection.query(sql::delete_failures_before);
-  dropped.bind(1, consumer_).bind(2, head.message.source).bind(3, head.message.stream);
-  dropped.bind(4, head.message.version.value());
+  const HeldMessage& message = head.message;
+  auto dropped = connection.rows(sql::delete_failures_before{.consumer = consumer_,
+                                                             .source = message.source,
+                                                             .stream = message.stream,
+                                                             .version = message.version.value()});
   while (dropped.step()) {
-    claimed.lost.push_back({head.message.source, head.message.stream,
-                            StreamVersion{dropped.integer(0)}, std::string{dropped.text(1)},
-                            head.is_behind_gap});
+    claimed.lost.push_back({message.source, message.stream, StreamVersion{dropped.version()},
+                            std::string{dropped.error()}, head.is_behind_gap});
   }
 }
 
@@ -172,10 +164,12 @@ void HeldStore::claim_run(Connection& connection, const Head& head, const Claimi
   if (!claim_one(connection, std::move(first), rules, now, claimed) || most == 1) return;
   std::vector<HeldMessage> run;
   {
-    Query after = connection.query(sql::held_after);
-    after.bind(1, consumer_).bind(2, head.message.source).bind(3, head.message.stream);
-    after.bind(4, head.message.version.value()).bind(5, most - 1);
-    while (after.step() && after.text(9) == rules.broker_stream) {
+    auto after = connection.rows(sql::held_after{.consumer = consumer_,
+                                                 .source = head.message.source,
+                                                 .stream = head.message.stream,
+                                                 .version = head.message.version.value(),
+                                                 .most = most - 1});
+    while (after.step() && after.broker_stream() == rules.broker_stream) {
       run.push_back(read_message(after));
     }
   }
@@ -192,10 +186,11 @@ bool HeldStore::claim_one(Connection& connection, HeldMessage message, const Cla
                       [](std::int64_t sum, const HeldMessage& each) { return sum + each.size; });
   if (!claimed.messages.empty() && bytes > rules.most_bytes) return false;
   if (std::ssize(claimed.messages) >= rules.most) return false;
-  Query claim = connection.query(sql::claim_held);
-  claim.bind(1, message.number).bind(2, microseconds(now + rules.lease)).step();
-  message.claims = claim.integer(0);
+  auto claim =
+      connection.rows(sql::claim_held{.held = message.number, .due_at = now + rules.lease});
   claim.step();
+  message.claims = claim.claims();
+  claim.run();
   claimed.messages.push_back(std::move(message));
   return true;
 }
@@ -221,20 +216,22 @@ HeldStore::Watch HeldStore::look_at(Connection& connection, const HeldMessage& m
   watch.waited += std::chrono::floor<milliseconds>(watch.looked - looked);
   // Nobody knows better than the wall clock how long nobody looked.
   const milliseconds unseen = is_new ? std::min(rules.patience / 4, look_meanwhile) : 0ms;
-  Query noted = connection.query(sql::note_wait);
-  noted.bind(1, message.number).bind(2, microseconds(now));
-  noted.bind(3, watch.waited.count()).bind(4, unseen.count()).step();
-  watch.waited = milliseconds{noted.integer(0)};
+  auto noted = connection.rows(sql::note_wait{.held = message.number,
+                                              .now = now,
+                                              .waited = watch.waited.count(),
+                                              .unseen = unseen.count()});
   noted.step();
+  watch.waited = milliseconds{noted.waited()};
+  noted.run();
   return watch;
 }
 
 void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longest) {
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        Query far = connection.query(sql::bring_held_forward);
-        far.bind(1, consumer_).bind(2, broker_stream);
-        far.bind(3, microseconds(store_.core().now() + longest)).run();
+        connection.run(sql::bring_held_forward{.consumer = consumer_,
+                                               .broker_stream = broker_stream,
+                                               .latest = store_.core().now() + longest});
       },
       sqlite::Sync::none);
 }
@@ -243,7 +240,7 @@ void HeldStore::unclaim(const std::vector<std::int64_t>& messages, Timestamp due
   store_.core().writer().run_statements(
       [&](Connection& connection) {
         for (const std::int64_t message : messages) {
-          connection.query(sql::unclaim_held).bind(1, message).bind(2, microseconds(due)).run();
+          connection.run(sql::unclaim_held{.held = message, .due_at = due});
         }
       },
       sqlite::Sync::none);

@@ -4,6 +4,7 @@
 #include "delivery.hpp"
 #include "durable.hpp"
 #include "inbox_held.hpp"
+#include "inbox_key.hpp"
 #include "sqlite/core.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
@@ -126,8 +127,8 @@ class InboxStore {
   Timestamp now() const { return store_.core().now(); }
 
  private:
-  /// Parameters 1 to 3: the consumer, and the event's stream in its store.
-  sqlite::Query& bind_stream(sqlite::Query& query, const ReceivedEvent& event) const;
+  InboxKey key_of(const ReceivedEvent& event) const;
+  InboxKey key_of(const HeldMessage& message) const;
   /// The first message of the event's stream that is held, up to this one.
   std::optional<StreamVersion> first_held(sqlite::Connection& connection,
                                           const ReceivedEvent& event) const;
@@ -135,9 +136,10 @@ class InboxStore {
   Standing look_again(sqlite::Connection& connection, const ReceivedEvent& event) const;
   /// The event was missing, and isn't any longer.
   void split_gaps(sqlite::Connection& connection, const ReceivedEvent& event);
-  void insert_gap(sqlite::Connection& connection, const ReceivedEvent& event, std::int64_t after,
-                  bool expected);
-  void insert_loss(sqlite::Connection& connection, const LostMessage& message, std::int64_t after);
+  void insert_gap(sqlite::Connection& connection, const InboxKey& before, std::int64_t after,
+                  std::optional<std::int64_t> missing);
+  /// A gap behind `after` that ends with the lost message.
+  void insert_loss(sqlite::Connection& connection, const InboxKey& lost, std::int64_t after);
 
   sqlite::Store& store_;
   std::int64_t consumer_ = 0;

@@ -1,0 +1,56 @@
+-- Messages that failed and are going to be tried again: the table inbox_failures.
+
+-- name: has_failures
+-- Whether the consumer has any, and whether it holds any message.
+-- takes: consumer int
+-- gives: failures bool, held bool
+SELECT EXISTS (SELECT 1 FROM inbox_failures WHERE consumer = :consumer) AS failures,
+       EXISTS (SELECT 1 FROM inbox_held WHERE consumer = :consumer) AS held;
+
+-- name: has_failure_before
+-- takes: consumer int, source text, stream text, version int
+-- gives: found int
+SELECT 1 AS found FROM inbox_failures
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version < :version;
+
+-- name: find_failure
+-- takes: consumer int, source text, stream text, version int
+-- gives: attempts int, error text
+SELECT attempts, error FROM inbox_failures
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version;
+
+-- name: upsert_failure
+-- takes: consumer int, source text, stream text, version int, error text
+-- gives: attempts int
+INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error)
+VALUES (:consumer, :source, :stream, :version, 1, :error)
+ON CONFLICT DO UPDATE SET attempts = attempts + 1, error = excluded.error
+RETURNING attempts;
+
+-- name: explain_failure
+-- takes: consumer int, source text, stream text, version int, error text
+UPDATE inbox_failures SET error = :error
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version;
+
+-- name: take_back_failure
+-- takes: consumer int, source text, stream text, version int
+UPDATE inbox_failures SET attempts = attempts - 1
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version;
+
+-- name: delete_untried
+-- takes: consumer int, source text, stream text, version int
+DELETE FROM inbox_failures
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version
+  AND attempts <= 0;
+
+-- name: delete_failure
+-- takes: consumer int, source text, stream text, version int
+DELETE FROM inbox_failures
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version = :version;
+
+-- name: delete_failures_before
+-- takes: consumer int, source text, stream text, version int
+-- gives: version int, error text
+DELETE FROM inbox_failures
+WHERE consumer = :consumer AND source = :source AND stream = :stream AND version < :version
+RETURNING version, error;

@@ -1,0 +1,46 @@
+-- Where messages should have been and weren't: the table inbox_gaps.
+
+-- name: find_gap
+-- takes: consumer int, source text, stream text, version int
+-- gives: found int
+SELECT 1 AS found FROM inbox_gaps
+WHERE consumer = :consumer AND source = :source AND stream = :stream
+  AND after < :version AND :version < before;
+
+-- name: insert_gap
+-- takes: consumer int, source text, stream text, after int, before int, missing int?, seen_at time
+INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at)
+VALUES (:consumer, :source, :stream, :after, :before, :missing, :seen_at);
+
+-- name: split_gap_before
+-- What is still missing of a gap before one of its messages, if anything.
+-- takes: consumer int, source text, stream text, version int, previous int
+INSERT INTO inbox_gaps (consumer, source, stream, after, before, missing, seen_at)
+SELECT consumer, source, stream, after, :version,
+       CASE WHEN missing IS NULL THEN NULL ELSE :previous END, seen_at
+FROM inbox_gaps
+WHERE consumer = :consumer AND source = :source AND stream = :stream
+  AND after < :previous AND :version < before;
+
+-- name: split_gap_after
+-- takes: consumer int, source text, stream text, version int
+UPDATE inbox_gaps SET after = :version
+WHERE consumer = :consumer AND source = :source AND stream = :stream
+  AND after < :version AND :version < before;
+
+-- name: delete_full_gaps
+-- Their last message, the one before version `before`, has come.
+-- takes: consumer int, source text, stream text
+DELETE FROM inbox_gaps
+WHERE consumer = :consumer AND source = :source AND stream = :stream
+  AND (missing <= after OR after + 1 >= before);
+
+-- name: list_gaps
+-- Of all consumers if `consumer` is empty.
+-- takes: consumer text, after int, most int
+-- gives: gap int, consumer text, source text, stream text, after int, missing int, seen_at time
+SELECT g.gap AS gap, c.name AS consumer, g.source AS source, g.stream AS stream, g.after AS after,
+       g.missing AS missing, g.seen_at AS seen_at
+FROM inbox_gaps g JOIN inbox_consumers c USING (consumer)
+WHERE (:consumer = '' OR c.name = :consumer) AND g.missing IS NOT NULL AND g.gap > :after
+ORDER BY g.gap LIMIT :most;

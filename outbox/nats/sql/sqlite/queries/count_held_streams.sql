@@ -1,1 +1,0 @@
-SELECT count(*) FROM inbox_held WHERE consumer = ?1 AND due_at IS NOT NULL

@@ -1,1 +1,0 @@
-DELETE FROM inbox_dead_letters WHERE letter = ?1

@@ -1,2 +1,0 @@
-DELETE FROM inbox_failures
-WHERE consumer = ?1 AND source = ?2 AND stream = ?3 AND version = ?4 AND attempts <= 0

@@ -1,1 +1,0 @@
-SELECT consumer FROM inbox_consumers WHERE name = ?1

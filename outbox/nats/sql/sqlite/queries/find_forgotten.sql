@@ -1,1 +1,0 @@
-SELECT forgotten_through FROM inbox_consumers WHERE consumer = ?1

@@ -1,2 +1,0 @@
-SELECT 1 FROM inbox_gaps
-WHERE consumer = ?1 AND source = ?2 AND stream = ?3 AND after < ?4 AND ?4 < before

@@ -1,2 +1,0 @@
-SELECT EXISTS (SELECT 1 FROM inbox_failures WHERE consumer = ?1),
-       EXISTS (SELECT 1 FROM inbox_held WHERE consumer = ?1)

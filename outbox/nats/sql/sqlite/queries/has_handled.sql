@@ -1,1 +1,0 @@
-SELECT 1 FROM inbox_handled WHERE consumer = ?1 AND event_id = ?2

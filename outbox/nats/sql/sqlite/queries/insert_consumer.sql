@@ -1,1 +1,0 @@
-INSERT INTO inbox_consumers (name, created_at) VALUES (?1, ?2) ON CONFLICT DO NOTHING

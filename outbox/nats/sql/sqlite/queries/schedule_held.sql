@@ -1,1 +1,0 @@
-UPDATE inbox_held SET due_at = ?2 WHERE held = ?1

@@ -1,2 +1,0 @@
-UPDATE inbox_held SET claims = 0, due_at = CASE WHEN due_at IS NULL THEN NULL ELSE ?2 END
-WHERE held = ?1 AND claims > 0

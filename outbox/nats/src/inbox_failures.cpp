@@ -1,0 +1,99 @@
+// Messages that failed, and those that were given up.
+#include "inbox_sql/failures.hpp"
+#include "inbox_sql/letters.hpp"
+#include "inbox_store.hpp"
+
+namespace stela::nats {
+
+namespace sql = inbox::sql;
+using sqlite::Connection;
+
+std::pair<int, std::string> InboxStore::failure_of(const HeldMessage& message) const {
+  std::pair<int, std::string> failure;
+  store_.core().reading().read([&](Connection& connection) {
+    auto found = connection.rows(of_version<sql::find_failure>(key_of(message)));
+    if (!found.step()) return;
+    failure = {static_cast<int>(found.attempts()), std::string{found.error()}};
+  });
+  return failure;
+}
+
+int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
+                             const std::string& error) {
+  auto failure = connection.rows(sql::upsert_failure{.consumer = consumer_,
+                                                     .source = event.store_id,
+                                                     .stream = event.stream.name(),
+                                                     .version = event.version.value(),
+                                                     .error = error});
+  failure.step();
+  const auto attempts = static_cast<int>(failure.attempts());
+  failure.run();
+  has_failures_ = true;
+  return attempts;
+}
+
+void InboxStore::explain_failure(Connection& connection, const ReceivedEvent& event,
+                                 const std::string& error) {
+  connection.run(sql::explain_failure{.consumer = consumer_,
+                                      .source = event.store_id,
+                                      .stream = event.stream.name(),
+                                      .version = event.version.value(),
+                                      .error = error});
+}
+
+void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& event) {
+  const InboxKey key = key_of(event);
+  connection.run(of_version<sql::take_back_failure>(key));
+  connection.run(of_version<sql::delete_untried>(key));
+}
+
+void InboxStore::bury(Connection& connection, const Delivery& delivery, int attempts,
+                      const std::string& error, bool whole) {
+  if (delivery.event) {
+    const Standing standing = look(connection, delivery, whole);
+    if (!take(connection, *delivery.event, standing, whole)) return;
+  }
+  const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
+  connection.run(
+      sql::insert_dead_letter{.consumer = consumer_,
+                              .broker_stream = delivery.place.stream,
+                              .broker_sequence = static_cast<std::int64_t>(delivery.place.sequence),
+                              .broker_time = delivery.place.time,
+                              .subject = delivery.subject(),
+                              .headers = headers,
+                              .payload = delivery.payload(),
+                              .dead_at = now(),
+                              .attempts = attempts,
+                              .error = error});
+}
+
+std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
+  std::optional<Letter> letter;
+  store_.core().reading().read([&](Connection& connection) {
+    auto next = connection.rows(sql::next_to_retry{.consumer = consumer_});
+    if (!next.step()) return;
+    letter = Letter{next.letter(), std::string{next.broker_stream()},
+                    KeptHeaders::from_json(next.headers()), std::string{next.payload()}};
+  });
+  return letter;
+}
+
+bool InboxStore::take_letter(std::int64_t letter, const std::string& error) {
+  bool taken = false;
+  store_.core().writer().run_statements([&](Connection& connection) {
+    taken = connection.run(sql::take_dead_letter{.letter = letter, .error = error}) > 0;
+  });
+  return taken;
+}
+
+bool InboxStore::remove_letter(Connection& connection, std::int64_t letter) {
+  return connection.run(sql::delete_dead_letter{.letter = letter}) > 0;
+}
+
+void InboxStore::explain_letter(std::int64_t letter, const std::string& error) {
+  store_.core().writer().run_statements([&](Connection& connection) {
+    connection.run(sql::explain_dead_letter{.letter = letter, .error = error});
+  });
+}
+
+}  // namespace stela::nats
