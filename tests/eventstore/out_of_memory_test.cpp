@@ -7,10 +7,13 @@
 #include "support/orders.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/testing/memory_store.hpp>
 
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 
+#include <chrono>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -22,13 +25,15 @@ namespace {
 using test::FailNthAllocation;
 using test::Memory;
 using test::Order;
+using test::Shortage;
 using Counter = test::SnapshotCounter<1>;
 
 /// True if the nth allocation of `write` was made, and failed.
 template <class Write>
-bool strikes(int nth, Write&& write, Memory memory = Memory::ours) {
+bool strikes(int nth, Write&& write, Memory memory = Memory::ours,
+             Shortage shortage = Shortage::of_one) {
   {
-    const FailNthAllocation failing{nth, memory};
+    const FailNthAllocation failing{nth, memory, shortage};
     try {
       write();
     } catch (const std::bad_alloc&) {
@@ -96,6 +101,100 @@ TEST(OutOfMemory, InATransactionOfAStoreInMemoryRefusesNobodyAfterwards) {
     EXPECT_EQ(store.last_sequence().value(), returned ? 1 : 0);
     EXPECT_NO_THROW(test::append(store, "order-2"));
   }
+}
+
+/// Two stores of one file, the first of which runs short of SQLite's memory until a write has
+/// ended.
+class LastingShortage : public ::testing::Test {
+ protected:
+  struct Stores {
+    explicit Stores(const std::string& path)
+        : first{sqlite::open(path, {.busy_timeout = std::chrono::milliseconds{1}})},
+          other{sqlite::open(path, {.busy_timeout = std::chrono::milliseconds{1}})},
+          before{other.last_sequence().value()} {}
+    std::int64_t appended() { return other.last_sequence().value() - before; }
+
+    sqlite::Store first;
+    sqlite::Store other;
+    std::int64_t before;
+  };
+
+  /// From its nth allocation on; true if it made that many.
+  template <class Write>
+  static bool strikes_from(int nth, Write&& write) {
+    return strikes(nth, write, Memory::sqlites, Shortage::of_all_from_there);
+  }
+  /// `test(nth, stores)` with new ones until it gives false.
+  template <class Test>
+  void try_each(Test&& test) {
+    bool struck = true;
+    for (int nth = 1; struck; ++nth) {
+      SCOPED_TRACE(nth);
+      Stores stores{dir_.file("store.db")};
+      struck = test(nth, stores);
+    }
+  }
+
+ private:
+  const test::TempDir dir_ = test::TempDir::in_memory();
+};
+
+TEST_F(LastingShortage, InTheFirstAppendOfAStoreKeepsNobodyFromWriting) {
+  try_each([](int nth, Stores& stores) {
+    const bool struck = strikes_from(nth, [&] { test::append(stores.first, "order-1"); });
+    EXPECT_NO_THROW(test::append(stores.other, "order-2"));
+    EXPECT_NO_THROW(test::append(stores.first, "order-3"));
+    EXPECT_EQ(stores.appended(), struck ? 2 : 3);
+    return struck;
+  });
+}
+
+TEST_F(LastingShortage, InATransactionWithASavepointKeepsNobodyFromWriting) {
+  try_each([](int nth, Stores& stores) {
+    const auto append = [](Transaction& transaction) { test::append(transaction, "order-1"); };
+    const bool struck = strikes_from(nth, [&] {
+      stores.first.transact([&](Transaction& transaction) { transaction.transact(append); });
+    });
+    EXPECT_NO_THROW(test::append(stores.other, "order-2"));
+    EXPECT_NO_THROW(test::append(stores.first, "order-3"));
+    return struck;
+  });
+}
+
+TEST_F(LastingShortage, InASavepointLeavesNothingOfItInWhatIsCommitted) {
+  try_each([](int nth, Stores& stores) {
+    const auto append = [](Transaction& transaction) { test::append(transaction, "order-1", 3); };
+    bool struck = true;
+    bool committed = false;
+    try {
+      stores.first.transact([&](Transaction& transaction) {
+        struck = strikes_from(nth, [&] { transaction.transact(append); });
+        test::append(transaction, "order-2");
+      });
+      committed = true;
+    } catch (const std::bad_alloc&) {
+      // What couldn't be undone ended all of it.
+    }
+    EXPECT_EQ(stores.appended(), (committed ? 1 : 0) + (struck ? 0 : 3));
+    EXPECT_NO_THROW(test::append(stores.other, "order-3"));
+    return struck;
+  });
+}
+
+TEST_F(LastingShortage, WhenEvenTheRollbackNeedsMemoryIsMendedByTheNextWrite) {
+  const auto fail_with_a_table = [](Transaction& transaction) {
+    // Such an end makes SQLite prepare every statement again.
+    sqlite3_exec(sqlite::handle(transaction), "CREATE TABLE t (x)", nullptr, nullptr, nullptr);
+    throw std::runtime_error{"no"};
+  };
+  try_each([&](int nth, Stores& stores) {
+    EXPECT_THROW(stores.first.transact(fail_with_a_table), std::runtime_error);
+    const bool struck = strikes_from(nth, [&] { test::append(stores.first, "order-1"); });
+    EXPECT_NO_THROW(test::append(stores.first, "order-2"));
+    EXPECT_NO_THROW(test::append(stores.other, "order-3"));
+    EXPECT_EQ(stores.appended(), struck ? 2 : 3);
+    return struck;
+  });
 }
 
 TEST(OutOfMemory, InTheLineOfWritersLeavesNobodyInIt) {

@@ -10,12 +10,16 @@
 namespace {
 
 using stela::test::Memory;
+using stela::test::Shortage;
 
 thread_local std::optional<Memory> armed;
 thread_local int until_failure = 0;
+thread_local Shortage short_of = Shortage::of_one;
 
 bool is_struck(Memory memory) noexcept {
-  return armed == memory && until_failure > 0 && --until_failure == 0;
+  if (armed != memory) return false;
+  if (until_failure == 0) return short_of == Shortage::of_all_from_there;
+  return --until_failure == 0;
 }
 
 sqlite3_mem_methods platform;
@@ -56,8 +60,9 @@ void operator delete(void* memory, std::size_t) noexcept {
 
 namespace stela::test {
 
-FailNthAllocation::FailNthAllocation(int nth, Memory memory) noexcept {
+FailNthAllocation::FailNthAllocation(int nth, Memory memory, Shortage shortage) noexcept {
   until_failure = nth;
+  short_of = shortage;
   armed = memory;
 }
 

@@ -126,7 +126,7 @@ class Snapshot {
     }
     connection_.execute("BEGIN");
   }
-  ~Snapshot() { sqlite3_exec(connection_.handle(), "ROLLBACK", nullptr, nullptr, nullptr); }
+  ~Snapshot() { connection_.roll_back(); }
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 

@@ -124,6 +124,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
   sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   execute(own_settings);
+  roll_back_ = prepare("ROLLBACK", SQLITE_PREPARE_PERSISTENT);
   if (!options.immutable) return;
   immutable_ = trace();
   if (immutable_->log_size > 0) refuse_changed();
@@ -138,6 +139,7 @@ Connection::~Connection() {
   if (!owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0) {
     // To close it would roll back, in files shared with the parent, what that may commit.
     for (auto& [sql, statement] : statements_) (void)statement.release();
+    (void)roll_back_.release();
     (void)database_.release();
     open_->stay();
   }
@@ -198,6 +200,12 @@ std::optional<std::int64_t> Connection::integer(const std::string& sql) {
   Query query{handle(), statement.get()};
   if (!query.step()) return std::nullopt;
   return query.integer(0);
+}
+
+void Connection::roll_back() noexcept {
+  if (!in_transaction()) return;
+  sqlite3_step(roll_back_.get());
+  sqlite3_reset(roll_back_.get());
 }
 
 void Connection::sync_log() {

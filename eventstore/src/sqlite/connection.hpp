@@ -130,6 +130,9 @@ class STELA_EVENTSTORE_EXPORT Connection {
   bool in_transaction() const noexcept {
     return owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0;
   }
+  /// Ends the transaction, if it is in one, with a statement that was prepared before: memory may
+  /// have run out. Only if that has to be prepared again can it fail, and `in_transaction` tells.
+  void roll_back() noexcept;
   /// True while the open transaction breaks a foreign key that is checked when it ends: it couldn't
   /// be committed.
   bool breaks_deferred_key() const noexcept;
@@ -178,6 +181,7 @@ class STELA_EVENTSTORE_EXPORT Connection {
   const int busy_timeout_ms_;
   std::optional<OpenDatabase> open_;
   std::unique_ptr<sqlite3, Close> database_;
+  Statement roll_back_;
   std::unordered_map<const char*, Statement> statements_;
   /// Of a file that nobody writes to, when it was opened.
   std::optional<Trace> immutable_;

@@ -68,9 +68,7 @@ void Inspection::read_now(Connection& connection, FunctionRef<void(Connection&)>
     work(connection);
     connection.execute("COMMIT");
   } catch (...) {
-    if (connection.in_transaction()) {
-      sqlite3_exec(connection.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    }
+    connection.roll_back();
     throw;
   }
 }

@@ -37,9 +37,7 @@ void in_transaction(Connection& connection, Work&& work) {
     work();
     connection.execute("COMMIT");
   } catch (...) {
-    if (connection.in_transaction()) {
-      sqlite3_exec(connection.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    }
+    connection.roll_back();
     throw;
   }
 }
@@ -50,7 +48,7 @@ class ReadTransaction {
   explicit ReadTransaction(Connection& connection) : connection_{connection} {
     connection_.execute("BEGIN");
   }
-  ~ReadTransaction() { sqlite3_exec(connection_.handle(), "COMMIT", nullptr, nullptr, nullptr); }
+  ~ReadTransaction() { connection_.roll_back(); }
   ReadTransaction(const ReadTransaction&) = delete;
   ReadTransaction& operator=(const ReadTransaction&) = delete;
 

@@ -147,6 +147,7 @@ void Writer::run_along(FunctionRef<void(Connection&)> statements, Sync sync) {
 
 void Writer::execute_outside(WriteWork& work) noexcept {
   try {
+    end_left_open();
     drop_stand_ins();
     (*work.outside)(*connection_);
   } catch (...) {
@@ -158,6 +159,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   if (work_of(group.front()).outside != nullptr) return execute_outside(work_of(group.front()));
   try {
     if (!failure_.empty()) throw StoreFailed{failure_};
+    end_left_open();
     drop_stand_ins();
     const auto began = settings_.clock->steady_now();
     {
@@ -265,8 +267,8 @@ bool Writer::is_transaction_over() const noexcept {
 
 void Writer::check_transaction() {
   owner_.check();
+  if (failed_with_) std::rethrow_exception(failed_with_);
   if (is_transaction_over()) {
-    if (failed_with_) std::rethrow_exception(failed_with_);
     throw UsageError{
         "the work ended the transaction that it was called in; what it did before is committed "
         "or rolled back as it chose"};
@@ -293,6 +295,13 @@ void Writer::end_distrust() noexcept {
   has_lent_ = true;
 }
 
+void Writer::end_left_open() {
+  connection_->roll_back();
+  if (!connection_->in_transaction()) return;
+  sqlite3* const database = connection_->handle();
+  fail(database, sqlite3_extended_errcode(database), "ending an earlier transaction");
+}
+
 void Writer::drop_stand_ins() {
   if (!has_lent_) return;
   if (find_stand_in(*connection_)) drop_temporary(*connection_);
@@ -311,7 +320,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
   const std::size_t depth = work.outcomes.depth();
   const std::size_t events = work.events.size();
   const std::size_t snapshots = work.snapshots.size();
-  connection_->query(savepoint_sql).run();
+  open_savepoint();
   try {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
@@ -328,6 +337,15 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
   }
 }
 
+void Writer::open_savepoint() {
+  try {
+    connection_->query(savepoint_sql).run();
+  } catch (...) {
+    note_failure();
+    throw;
+  }
+}
+
 void Writer::undo_inside(const Mark& before) noexcept {
   // Some errors have ended the transaction already.
   if (connection_->in_transaction()) {
@@ -337,7 +355,7 @@ void Writer::undo_inside(const Mark& before) noexcept {
     } catch (...) {
       // Nothing may stand that couldn't be undone: whoever goes on is told that it has ended.
       failed_with_ = std::current_exception();
-      sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+      connection_->roll_back();
     }
   }
   go_back_to(before);
@@ -443,9 +461,7 @@ void Writer::commit() {
 }
 
 void Writer::roll_back() noexcept {
-  if (connection_->in_transaction()) {
-    sqlite3_exec(connection_->handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-  }
+  connection_->roll_back();
   go_back_to(begin_);
   heads_.trim();
   end_distrust();

@@ -191,6 +191,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void roll_back() noexcept;
   Mark mark() const noexcept { return {heads_.mark(), kinds_.mark(), last_sequence_}; }
   void go_back_to(const Mark& mark) noexcept;
+  void open_savepoint();
   void undo_inside(const Mark& before) noexcept;
   /// The failure that is being handled, if it is the store's and has ended the transaction.
   void note_failure() noexcept;
@@ -205,6 +206,8 @@ class STELA_EVENTSTORE_EXPORT Writer {
   void check_transaction();
   /// At the end of a transaction: ends what the caller's work left running.
   void end_distrust() noexcept;
+  /// A transaction that there was no memory to roll back.
+  void end_left_open();
   /// Work that was lent the connection and ended its transaction may have committed temporary
   /// tables in the place of the database's.
   void drop_stand_ins();
