@@ -259,7 +259,7 @@ class Loss : public ::testing::Test {
     shop.relay();
     shop.broker.database().run("DELETE FROM stored");
     shop.append("order-4");
-    shop.relay();
+    shop.relay_until_stopped();
   }
   std::string seen() {
     const OutboxStatus status = shop.operations.status();

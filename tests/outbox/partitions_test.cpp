@@ -95,7 +95,7 @@ TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
   shop.broker.database().run("DELETE FROM stored");
   shop.lose_relay();
   shop.append("order-3");
-  shop.relay();
+  shop.relay_until_stopped();
   const auto stopped = shop.operations.status().partitions.front();
   EXPECT_EQ(stopped.stopped, "broker_lost");
   EXPECT_THAT(stopped.stopped_detail, HasSubstr("stood at broker sequence 2, and the broker has "

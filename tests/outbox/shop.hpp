@@ -55,6 +55,15 @@ class Shop {
     clock.advance(relay_options_.idle_backoff);
     return relay_->tick();
   }
+  /// Relays until its one partition is stopped. A loss is looked at again before it is believed.
+  void relay_until_stopped() {
+    relay();
+    for (int look = 0; look < 4; ++look) {
+      if (!operations.status().partitions.front().stopped.empty()) return;
+      clock.advance(relay_options_.publish_timeout);
+      relay();
+    }
+  }
   /// The relay ends, and is forgotten.
   void lose_relay() {
     relay_.reset();

@@ -22,6 +22,7 @@ void FencedLane::begin(const Standing& standing) {
   broker_id_ = standing.broker_id;
   adopted_ = standing.adopted;
   adopting_ = false;
+  lost_since_.reset();
   if (standing.unclean && standing.flight_count > 0) {
     suspects_ = standing.flight_count;
     suspects_window_ = static_cast<std::size_t>(std::max<std::int64_t>(suspects_ / narrowing, 1));

@@ -102,6 +102,8 @@ class FencedLane final : public Lane {
   std::uint64_t lost_before(const Answer& answer) const;
   /// The reason to stop the partition that the answer gives; empty if there is none.
   std::string_view contradiction(const Answer& answer) const;
+  /// Stops the partition; messages that seem lost are looked for again first.
+  void on_contradiction(std::string_view reason, const Answer& answer);
   bool accept(const Answer& answer);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
@@ -124,6 +126,8 @@ class FencedLane final : public Lane {
   bool adopted_ = false;
   /// A part of what stands there is marked.
   bool adopting_ = false;
+  /// Since then the broker has said that messages are gone.
+  std::optional<Steady> lost_since_;
   /// What was sent last: the next message has to follow it.
   std::uint64_t tail_position_ = 0;
   std::string tail_id_;

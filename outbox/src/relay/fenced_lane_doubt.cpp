@@ -122,18 +122,28 @@ void FencedLane::on_read_back(const Answer& answer) {
     return;
   }
   const std::string_view reason = contradiction(answer);
-  if (!reason.empty()) {
-    doubt();
-    return stop(reason, "the partition stood at broker sequence " +
-                            std::to_string(broker_sequence_) + ", and the broker has " +
-                            extent_of(answer));
-  }
+  if (!reason.empty()) return on_contradiction(reason, answer);
+  if (std::exchange(lost_since_, std::nullopt)) recover();
   if (core_.fence == Fence::subject && answer.last_sequence == 0) {
     // Nothing of the partition is left: the server compares with nothing, so do we.
     broker_sequence_ = 0;
     broker_id_.clear();
   }
   if (accept(answer)) resume();
+}
+
+void FencedLane::on_contradiction(std::string_view reason, const Answer& answer) {
+  doubt();
+  std::string what = "the partition stood at broker sequence " + std::to_string(broker_sequence_) +
+                     ", and the broker has " + extent_of(answer);
+  if (reason != "broker_lost") return stop(reason, std::move(what));
+  // A replica that was restarted and leads may tell what it had before it caught up.
+  if (!lost_since_) lost_since_ = core_.now();
+  if (core_.now() >= *lost_since_ + core_.options.publish_timeout) {
+    return stop(reason, std::move(what));
+  }
+  wait_with_failure();
+  back_off(std::move(what));
 }
 
 bool FencedLane::accept(const Answer& answer) {
