@@ -25,12 +25,12 @@ struct Appended {
 std::unordered_map<std::int64_t, Appended> appended_versions(Connection& connection,
                                                              const AppendResult& append) {
   std::unordered_map<std::int64_t, Appended> streams;
-  Query query = connection.query(sql::appended_versions);
-  query.bind(1, append.first.value()).bind(2, append.last.value());
-  while (query.step()) {
-    Appended& appended = streams[query.integer(0)];
+  auto rows = connection.rows(
+      sql::appended_versions{.first = append.first.value(), .last = append.last.value()});
+  while (rows.step()) {
+    Appended& appended = streams[rows.stream()];
     ++appended.events;
-    appended.version = std::max(appended.version, query.integer(1));
+    appended.version = std::max(appended.version, rows.version());
   }
   return streams;
 }

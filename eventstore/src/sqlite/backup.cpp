@@ -1,6 +1,6 @@
 #include "sqlite/core.hpp"
+#include "sqlite/event_rows.hpp"
 #include "sqlite/failure.hpp"
-#include "sqlite_sql.hpp"
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/framework/error.hpp>
@@ -130,11 +130,7 @@ class Snapshot {
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;
 
-  GlobalSequence last_sequence() {
-    Query query = connection_.query(sql::last_sequence);
-    query.step();
-    return GlobalSequence{query.integer(0)};
-  }
+  GlobalSequence last_sequence() { return GlobalSequence{sqlite::last_sequence(connection_)}; }
 
  private:
   Connection& connection_;

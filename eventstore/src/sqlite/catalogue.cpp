@@ -3,6 +3,7 @@
 
 #include "sqlite/core.hpp"
 #include "sqlite_sql.hpp"
+#include "sqlite_sql/events.hpp"
 
 #include <algorithm>
 #include <map>
@@ -71,14 +72,14 @@ std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
   for (std::int64_t from = 1; from <= last; from += step_size) {
     if (options.stop.stop_requested()) return {};
     store.core().reading().read([&](Connection& connection) {
-      Query query = connection.query(sql::count_events);
-      query.bind(1, from).bind(2, std::min(last, from + step_size - 1));
-      while (query.step()) {
-        KindCount& count = counts[query.integer(0)];
-        if (count.events == 0) count.first = GlobalSequence{query.integer(3)};
-        count.events += query.integer(1);
-        count.payload_bytes += query.integer(2);
-        count.last = GlobalSequence{query.integer(4)};
+      auto rows = connection.rows(
+          sql::count_events{.from = from, .to = std::min(last, from + step_size - 1)});
+      while (rows.step()) {
+        KindCount& count = counts[rows.kind()];
+        if (count.events == 0) count.first = GlobalSequence{rows.first()};
+        count.events += rows.events();
+        count.payload_bytes += rows.payload_bytes();
+        count.last = GlobalSequence{rows.last()};
       }
     });
     if (options.progress) {
@@ -107,9 +108,9 @@ std::optional<GlobalSequence> find_event(Store& store, const EventId& id) {
   std::optional<GlobalSequence> found;
   for (std::int64_t to = store.last_sequence().value(); to > 0 && !found; to -= step_size) {
     store.core().reading().read([&](Connection& connection) {
-      Query query = connection.query(sql::find_event);
-      query.bind(1, to - step_size + 1).bind(2, to).bind_blob(3, bytes);
-      if (query.step()) found = GlobalSequence{query.integer(0)};
+      auto row =
+          connection.rows(sql::find_event{.from = to - step_size + 1, .to = to, .id = bytes});
+      if (row.step()) found = GlobalSequence{row.sequence()};
     });
   }
   return found;
@@ -125,9 +126,9 @@ std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, Globa
     const std::int64_t left = limit - static_cast<std::int64_t>(effects.size());
     if (left <= 0) break;
     store.core().reading().read([&](Connection& connection) {
-      Query query = connection.query(sql::effects_of);
-      query.bind(1, from).bind(2, from + step_size - 1).bind_blob(3, bytes).bind(4, left);
-      while (query.step()) effects.emplace_back(query.integer(0));
+      auto rows = connection.rows(
+          sql::effects_of{.from = from, .to = from + step_size - 1, .cause = bytes, .limit = left});
+      while (rows.step()) effects.emplace_back(rows.sequence());
     });
   }
   return effects;

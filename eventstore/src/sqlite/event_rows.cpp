@@ -12,22 +12,6 @@
 namespace stela::sqlite {
 namespace {
 
-/// Columns of the queries read_*.sql.
-enum Column : int {
-  sequence,
-  stream_number,
-  version,
-  kind,
-  recorded_at,
-  event_id,
-  correlation_id,
-  causation_id,
-  published_before,
-  metadata,
-  checksum,
-  payload,
-};
-
 [[noreturn]] void corrupt(std::int64_t sequence, const std::string& problem) {
   throw CorruptRow{sequence, problem};
 }
@@ -48,6 +32,12 @@ CorruptRow::CorruptRow(std::int64_t sequence, const std::string& problem)
     : CorruptEvent{"event " + std::to_string(sequence) + " is corrupt: " + problem +
                    "; restore it from a backup"},
       problem_{problem} {}
+
+std::int64_t last_sequence(Connection& connection) {
+  auto row = connection.rows(sql::last_sequence{});
+  row.step();
+  return row.last();
+}
 
 StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream) {
   StreamHead head;
@@ -70,24 +60,20 @@ std::int64_t insert_stream(Connection& connection, const StreamId& stream) {
 }
 
 void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& event) {
-  Query query = connection.query(sql::insert_event);
-  query.bind(1, event.sequence.value())
-      .bind(2, stream)
-      .bind(3, event.version.value())
-      .bind(4, std::int64_t{event.kind.number})
-      .bind(5, event.recorded_at.time_since_epoch().count())
-      .bind_blob(6, bytes_of(event.id))
-      .bind_optional(7, event.correlation);
-  if (event.causation_id.is_nil()) {
-    query.bind(8, nullptr);
-  } else {
-    query.bind_blob(8, bytes_of(event.causation_id));
-  }
-  query.bind(9, event.published_before.value())
-      .bind_optional(10, event.metadata)
-      .bind(11, event_checksum(event))
-      .bind_blob(12, event.payload)
-      .run();
+  const bool has_cause = !event.causation_id.is_nil();
+  connection.run(sql::insert_event{
+      .sequence = event.sequence.value(),
+      .stream = stream,
+      .version = event.version.value(),
+      .kind = event.kind.number,
+      .recorded_at = event.recorded_at,
+      .event_id = bytes_of(event.id),
+      .correlation_id = or_null(event.correlation),
+      .causation_id = or_null(has_cause ? bytes_of(event.causation_id) : std::string_view{}),
+      .published_before = event.published_before.value(),
+      .metadata = or_null(event.metadata),
+      .checksum = event_checksum(event),
+      .payload = event.payload});
 }
 
 const StreamId& StreamNames::find(std::int64_t number, Connection& connection) {
@@ -127,10 +113,10 @@ void Succession::fail_at_end(const StreamId* stream) const {
   throw CorruptEvent{name + " is missing; restore it from a backup"};
 }
 
-bool EventRows::fill(EventPage& page, Query& query) {
+bool EventRows::fill(EventPage& page, sql::event_row& rows) {
   try {
-    while (query.step()) {
-      const StoredEvent event = read(query);
+    while (rows.step()) {
+      const StoredEvent event = read(rows);
       if (succession != nullptr) succession->check(event);
       if (!page.add(event)) return false;
       if (succession != nullptr) succession->pass(event);
@@ -143,48 +129,46 @@ bool EventRows::fill(EventPage& page, Query& query) {
   }
 }
 
-const StreamId& EventRows::stream_of(Query& row, std::int64_t at) {
+const StreamId& EventRows::stream_of(const sql::event_row& row) {
   if (stream != nullptr) return *stream;
-  const std::int64_t number = row.integer(stream_number);
   try {
-    return names.find(number, connection);
+    return names.find(row.stream(), connection);
   } catch (const CorruptEvent& e) {
-    corrupt(at, e.what());
+    corrupt(row.sequence(), e.what());
   } catch (const UsageError& e) {
-    corrupt(at, e.what());
+    corrupt(row.sequence(), e.what());
   }
 }
 
-const EventKind& EventRows::kind_of(Query& row, std::int64_t at) {
-  const std::int64_t number = row.integer(kind);
+const EventKind& EventRows::kind_of(const sql::event_row& row) {
+  const std::int64_t number = row.kind();
   const EventKind*& met = met_kinds[static_cast<std::uint64_t>(number) % met_kinds.size()];
   if (met != nullptr && met->number == number) return *met;
   const EventKind* const known = kinds.find(number, connection);
   if (known == nullptr) {
-    corrupt(at, "it is of kind " + std::to_string(number) + ", which doesn't exist");
+    corrupt(row.sequence(), "it is of kind " + std::to_string(number) + ", which doesn't exist");
   }
   met = known;
   return *known;
 }
 
-StoredEvent EventRows::read(Query& row) {
-  const std::int64_t at = row.integer(sequence);
-  const StoredEvent event{
-      .sequence = GlobalSequence{at},
-      .stream = stream_of(row, at),
-      .version = StreamVersion{row.integer(version)},
-      .kind = kind_of(row, at),
-      .id = to_uuid(row.blob(event_id)),
-      .recorded_at = Timestamp{std::chrono::microseconds{row.integer(recorded_at)}},
-      .correlation = row.text(correlation_id),
-      .causation_id = to_uuid(row.blob(causation_id)),
-      .metadata = row.text(metadata),
-      .published_before = StreamVersion{row.integer(published_before)},
-      .payload = row.blob(payload)};
-  if (event.version.value() < 1 || event.id.is_nil()) corrupt(at, "its version or id is invalid");
-  if (row.integer(checksum) != event_checksum(event)) {
-    corrupt(at, "it doesn't match its checksum");
+StoredEvent EventRows::read(const sql::event_row& row) {
+  const StoredEvent event{.sequence = GlobalSequence{row.sequence()},
+                          .stream = stream_of(row),
+                          .version = StreamVersion{row.version()},
+                          .kind = kind_of(row),
+                          .id = to_uuid(row.event_id()),
+                          .recorded_at = row.recorded_at(),
+                          .correlation = row.correlation_id(),
+                          .causation_id = to_uuid(row.causation_id()),
+                          .metadata = row.metadata(),
+                          .published_before = StreamVersion{row.published_before()},
+                          .payload = row.payload()};
+  const std::int64_t sequence = event.sequence.value();
+  if (event.version.value() < 1 || event.id.is_nil()) {
+    corrupt(sequence, "its version or id is invalid");
   }
+  if (row.checksum() != event_checksum(event)) corrupt(sequence, "it doesn't match its checksum");
   return event;
 }
 

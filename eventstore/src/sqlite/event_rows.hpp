@@ -5,6 +5,7 @@
 #include "sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
 #include "sqlite/stream_heads.hpp"
+#include "sqlite_sql/events.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/error.hpp>
@@ -28,6 +29,9 @@ class STELA_EVENTSTORE_EXPORT CorruptRow final : public CorruptEvent {
  private:
   std::string problem_;
 };
+
+/// Of the last event; 0 if there is none.
+STELA_EVENTSTORE_EXPORT std::int64_t last_sequence(Connection& connection);
 
 /// Where a stream stands, asked of the database inside a write transaction; zeros if it has no
 /// events. CorruptEvent if its last event is damaged.
@@ -75,7 +79,7 @@ struct Succession {
   [[noreturn]] void fail_at_end(const StreamId* stream) const;
 };
 
-/// Turns rows of the queries read_*.sql into events.
+/// Turns rows of the events table into events.
 struct STELA_EVENTSTORE_EXPORT EventRows {
   Connection& connection;
   KindTable& kinds;
@@ -86,18 +90,18 @@ struct STELA_EVENTSTORE_EXPORT EventRows {
   /// The kind table is shared with other threads; what this page met of it needn't be locked again.
   std::array<const EventKind*, 16> met_kinds = {};
 
-  /// Appends the rows of `query` to `page`; false if the page was full before they ended. A row
+  /// Appends `rows` to `page`; false if the page was full before they ended. A row
   /// that is damaged, or can't be read, ends the page before it; as the first of a page it is a
   /// CorruptEvent that names it, or what SQLite said.
-  bool fill(EventPage& page, Query& query);
+  bool fill(EventPage& page, sql::event_row& rows);
 
   /// The event of the row that `row` stands on, valid until its next step. CorruptEvent that names
   /// it if it isn't what was stored.
-  StoredEvent read(Query& row);
+  StoredEvent read(const sql::event_row& row);
 
  private:
-  const StreamId& stream_of(Query& row, std::int64_t sequence);
-  const EventKind& kind_of(Query& row, std::int64_t sequence);
+  const StreamId& stream_of(const sql::event_row& row);
+  const EventKind& kind_of(const sql::event_row& row);
 };
 
 }  // namespace stela::sqlite

@@ -2,7 +2,6 @@
 #include "sqlite/core.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/kind_blocks.hpp"
-#include "sqlite_sql.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
@@ -127,9 +126,8 @@ class Salvage {
     std::int64_t found = next_;
     try {
       store_.core().reading().read([&](Connection& connection) {
-        Query row = connection.query(sql::read_all);
-        row.bind(1, next_).bind(2, end_ - 1).bind(3, std::int64_t{1});
-        found = row.step() ? row.integer(0) : end_;
+        auto row = connection.rows(sql::read_all{.from = next_, .to = end_ - 1, .limit = 1});
+        found = row.step() ? row.sequence() : end_;
       });
     } catch (const Error& e) {
       if (e.is_retryable()) throw;

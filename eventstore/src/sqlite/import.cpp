@@ -231,9 +231,7 @@ void Importer::write_batch() {
                        "' to take part in every append, and an import tells it nothing; import "
                        "into a database that nothing is attached to yet"};
     }
-    Query last = connection.query(sql::last_sequence);
-    last.step();
-    if (last.integer(0) != last_.value()) {
+    if (last_sequence(connection) != last_.value()) {
       stop_at(batch_.front().number, "somebody else appended to the store meanwhile",
               "nothing is wrong with the line: import again when nobody else imports or appends, "
               "and what is there already is skipped");

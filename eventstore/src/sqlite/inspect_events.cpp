@@ -49,7 +49,7 @@ class EventsCheck {
   bool begin();
   void walk_sequence();
   void read_page(Connection& connection);
-  void look_at(EventRows& rows, Query& row);
+  void look_at(EventRows& rows, const sql::event_row& row);
   void check_block(Connection& connection, const StoredEvent& event);
   void report_missing(std::int64_t first, std::int64_t last);
   bool can_read(std::int64_t sequence);
@@ -85,9 +85,7 @@ bool EventsCheck::begin() {
     if (connection.integer("SELECT 1 FROM events NOT INDEXED WHERE sequence < 1 LIMIT 1")) {
       inspection_.report("table events", "there is an event before the first one");
     }
-    Query last = connection.query(sql::last_sequence);
-    last.step();
-    bound_ = last.integer(0);
+    bound_ = last_sequence(connection);
     if (bound_ == std::numeric_limits<std::int64_t>::max()) {
       inspection_.report(event_number(bound_), "no event can have this sequence");
       --bound_;
@@ -124,23 +122,22 @@ void EventsCheck::walk_sequence() {
 void EventsCheck::read_page(Connection& connection) {
   names_.trim();
   EventRows rows{connection, kinds_, names_};
-  Query query = connection.query(sql::read_all);
-  query.bind(1, next_).bind(2, bound_).bind(3, page_rows);
+  auto row = connection.rows(sql::read_all{.from = next_, .to = bound_, .limit = page_rows});
   std::int64_t seen = 0;
   std::size_t bytes = 0;
-  while (query.step()) {
-    const std::int64_t sequence = query.integer(0);
+  while (row.step()) {
+    const std::int64_t sequence = row.sequence();
     if (sequence < next_) {
       inspection_.report("table events", "rows are out of order near " + event_number(next_));
       in_order_ = false;
       return;
     }
     if (sequence > next_) report_missing(next_, sequence - 1);
-    look_at(rows, query);
+    look_at(rows, row);
     ++seen;
     ++found_;
     next_ = sequence + 1;
-    bytes += query.blob(11).size();
+    bytes += row.payload().size();
     if (bytes > page_bytes) return;
   }
   if (seen == page_rows) return;
@@ -148,8 +145,8 @@ void EventsCheck::read_page(Connection& connection) {
   next_ = bound_ + 1;
 }
 
-void EventsCheck::look_at(EventRows& rows, Query& row) {
-  const std::int64_t sequence = row.integer(0);
+void EventsCheck::look_at(EventRows& rows, const sql::event_row& row) {
+  const std::int64_t sequence = row.sequence();
   try {
     const StoredEvent event = rows.read(row);
     const auto other = ids_.add(event.id, sequence);
@@ -187,9 +184,8 @@ void EventsCheck::check_block(Connection& connection, const StoredEvent& event) 
 
 bool EventsCheck::can_read(std::int64_t sequence) {
   return !inspection_.try_read([&](Connection& connection) {
-    Query query = connection.query(sql::read_all);
-    query.bind(1, sequence).bind(2, bound_).bind(3, std::int64_t{1});
-    if (query.step()) (void)query.blob(11);
+    auto row = connection.rows(sql::read_all{.from = sequence, .to = bound_, .limit = 1});
+    if (row.step()) (void)row.payload();
   });
 }
 

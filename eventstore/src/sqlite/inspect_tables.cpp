@@ -1,6 +1,7 @@
 // The checks of what events hang on and what hangs on events: streams, kinds, append ids,
 // snapshots.
 #include "sqlite/checksum.hpp"
+#include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite_sql.hpp"
 
@@ -81,7 +82,7 @@ void check_kind(Inspection& inspection, Query& row, std::int64_t expected) {
   }
 }
 
-void check_append_id(Inspection& inspection, Query& row, std::int64_t last_sequence) {
+void check_append_id(Inspection& inspection, Query& row, std::int64_t last_event) {
   const std::string_view id = row.text(0);
   const std::int64_t first = row.integer(1);
   const std::int64_t last = row.integer(2);
@@ -91,7 +92,7 @@ void check_append_id(Inspection& inspection, Query& row, std::int64_t last_seque
     return;
   }
   const bool is_empty = first == 0 && last == 0;
-  if (!is_empty && (first < 1 || first > last || last > last_sequence)) {
+  if (!is_empty && (first < 1 || first > last || last > last_event)) {
     inspection.report(where, "it stands for events that aren't there");
   }
 }
@@ -175,9 +176,7 @@ void check_append_ids(Inspection& inspection) {
   while (more) {
     more = false;
     inspection.read([&](Connection& connection) {
-      Query end = connection.query(sql::last_sequence);
-      end.step();
-      const std::int64_t last_sequence = end.integer(0);
+      const std::int64_t last_event = last_sequence(connection);
       const std::string begin = last;
       Query query = connection.query(sql::inspect_append_ids);
       query.bind(1, begin).bind(2, page_rows + 1);
@@ -192,7 +191,7 @@ void check_append_ids(Inspection& inspection) {
         }
         last = query.text(0);
         last_bytes = query.blob(4);
-        check_append_id(inspection, query, last_sequence);
+        check_append_id(inspection, query, last_event);
         ++found;
       }
       more = rows > page_rows;

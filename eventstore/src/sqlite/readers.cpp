@@ -3,7 +3,6 @@
 #include "event_page.hpp"
 #include "sqlite/candidates.hpp"
 #include "sqlite/event_rows.hpp"
-#include "sqlite_sql.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -74,16 +73,12 @@ class StreamCursor final : public Cursor {
   void fill(Connection& connection) override {
     const bool forward = is_forward();
     const std::int64_t wanted = rows_wanted(query_.limit);
-    Query query = connection.query(forward ? sql::read_stream : sql::read_stream_backward);
-    query.bind(1, stream_.name())
-        .bind(2, query_.from.value())
-        .bind(3, forward ? last_of_page(wanted) : query_.to.value())
-        .bind(4, query_.up_to.value())
-        .bind(5, wanted);
+    auto found = forward ? find<sql::read_stream>(connection, last_of_page(wanted), wanted)
+                         : find<sql::read_stream_backward>(connection, query_.to.value(), wanted);
     EventRows reader = rows(connection);
     reader.stream = &stream_;
     reader.succession = &succession_;
-    const bool ended = reader.fill(page_, query) && rows_read() < wanted;
+    const bool ended = reader.fill(page_, found) && rows_read() < wanted;
     query_.limit -= rows_read();
     done_ = ended || query_.limit <= 0;
     // Forward, nobody knows where the stream ends; backward, it ends where it began.
@@ -94,6 +89,15 @@ class StreamCursor final : public Cursor {
     if (page_.empty()) return;
     (forward ? query_.from : query_.to) = StreamVersion{succession_.next};
     done_ = done_ || succession_.next == 0;
+  }
+
+  template <class Statement>
+  sql::event_row find(Connection& connection, std::int64_t to, std::int64_t limit) const {
+    return connection.rows(Statement{.name = stream_.name(),
+                                     .from = query_.from.value(),
+                                     .to = to,
+                                     .up_to = query_.up_to.value(),
+                                     .limit = limit});
   }
 
   /// Versions have no gaps, so that a page of events lies in as many versions. Up to a sequence the
@@ -126,12 +130,12 @@ class AllCursor final : public Cursor {
         from_{std::max<std::int64_t>(query.from.value(), 1)},
         to_{query.to.value()},
         limit_{query.limit},
-        forward_{query.direction == Direction::forward} {
+        forward_{query.direction == Direction::forward},
+        since_{query.since.value_or(Timestamp::min())},
+        until_{query.until.value_or(Timestamp::max())} {
     if (!query.streams.empty()) streams_ = json_array(query.streams);
     if (!query.categories.empty()) categories_ = json_array(query.categories);
     if (!query.event_types.empty()) types_ = json_array(query.event_types);
-    if (query.since) since_ = query.since->time_since_epoch().count();
-    if (query.until) until_ = query.until->time_since_epoch().count();
     if (!streams_.empty() || !categories_.empty() || !types_.empty() || query.since ||
         query.until) {
       candidates_ = find_candidates(query, categories_, types_);
@@ -184,9 +188,7 @@ class AllCursor final : public Cursor {
   }
 
   void bound(Connection& connection) {
-    Query last = connection.query(sql::last_sequence);
-    last.step();
-    to_ = std::min(to_, last.integer(0));
+    to_ = std::min(to_, last_sequence(connection));
     done_ = from_ > to_;
     bounded_ = true;
   }
@@ -194,13 +196,15 @@ class AllCursor final : public Cursor {
   bool read_plain(Connection& connection, const SequenceRange& range, std::int64_t wanted) {
     const std::int64_t begin = range.begin;
     const std::int64_t end = range.end;
-    Query query = connection.query(forward_ ? sql::read_all : sql::read_all_backward);
-    query.bind(1, begin).bind(2, end).bind(3, wanted);
+    auto found =
+        forward_
+            ? connection.rows(sql::read_all{.from = begin, .to = end, .limit = wanted})
+            : connection.rows(sql::read_all_backward{.from = begin, .to = end, .limit = wanted});
     Succession succession{
         .of = Succession::Of::sequences, .next = forward_ ? begin : end, .step = forward_ ? 1 : -1};
     EventRows reader = rows(connection);
     reader.succession = &succession;
-    if (!reader.fill(page_, query)) return false;
+    if (!reader.fill(page_, found)) return false;
     const bool complete = rows_read() == std::min(wanted, end - begin + 1);
     if (!complete && page_.empty()) succession.fail_at_end(nullptr);
     // The next page begins with what is missing, and reports it.
@@ -208,17 +212,23 @@ class AllCursor final : public Cursor {
   }
 
   bool read_filtered(Connection& connection, const SequenceRange& range, std::int64_t wanted) {
-    Query query =
-        connection.query(forward_ ? sql::read_all_filtered : sql::read_all_filtered_backward);
-    query.bind(1, range.begin)
-        .bind(2, range.end)
-        .bind(3, wanted)
-        .bind_optional(4, categories_)
-        .bind_optional(8, range.is_of_streams ? std::string_view{} : streams_)
-        .bind_optional(5, types_)
-        .bind(6, since_)
-        .bind(7, until_);
-    return rows(connection).fill(page_, query);
+    auto found = forward_ ? filter<sql::read_all_filtered>(connection, range, wanted)
+                          : filter<sql::read_all_filtered_backward>(connection, range, wanted);
+    return rows(connection).fill(page_, found);
+  }
+
+  template <class Statement>
+  sql::event_row filter(Connection& connection, const SequenceRange& range,
+                        std::int64_t wanted) const {
+    return connection.rows(
+        Statement{.from = range.begin,
+                  .to = range.end,
+                  .limit = wanted,
+                  .categories = or_null(categories_),
+                  .types = or_null(types_),
+                  .since = since_,
+                  .until = until_,
+                  .streams = or_null(range.is_of_streams ? std::string_view{} : streams_)});
   }
 
   std::int64_t from_;
@@ -233,8 +243,8 @@ class AllCursor final : public Cursor {
   std::string streams_;
   std::string categories_;
   std::string types_;
-  std::int64_t since_ = std::numeric_limits<std::int64_t>::min();
-  std::int64_t until_ = std::numeric_limits<std::int64_t>::max();
+  Timestamp since_;
+  Timestamp until_;
 };
 
 /// Reads given sequences as the ranges that they form.
@@ -252,11 +262,10 @@ class AtCursor final : public Cursor {
     while (next_ < sequences_.size() && rows_read() < page_rows) {
       std::size_t end = next_ + 1;
       while (end < sequences_.size() && sequences_[end] == sequences_[end - 1].next()) ++end;
-      Query query = connection.query(sql::read_all);
-      query.bind(1, sequences_[next_].value())
-          .bind(2, sequences_[end - 1].value())
-          .bind(3, page_rows);
-      if (!rows(connection).fill(page_, query)) {
+      auto found = connection.rows(sql::read_all{.from = sequences_[next_].value(),
+                                                 .to = sequences_[end - 1].value(),
+                                                 .limit = page_rows});
+      if (!rows(connection).fill(page_, found)) {
         // The page is full: the next one goes on behind its last event.
         const GlobalSequence last = page_.events().back().sequence;
         next_ = static_cast<std::size_t>(

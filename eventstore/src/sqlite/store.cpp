@@ -1,4 +1,5 @@
 #include "sqlite/core.hpp"
+#include "sqlite/event_rows.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite_sql.hpp"
 
@@ -86,11 +87,8 @@ EventRange Store::read_at(std::span<const GlobalSequence> sequences) {
 
 GlobalSequence Store::last_sequence() {
   GlobalSequence last;
-  core_->reading().read([&](Connection& connection) {
-    Query query = connection.query(sql::last_sequence);
-    query.step();
-    last = GlobalSequence{query.integer(0)};
-  });
+  core_->reading().read(
+      [&](Connection& connection) { last = GlobalSequence{sqlite::last_sequence(connection)}; });
   return last;
 }
 

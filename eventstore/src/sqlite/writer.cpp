@@ -1,5 +1,6 @@
 #include "sqlite/writer.hpp"
 
+#include "sqlite/event_rows.hpp"
 #include "sqlite/failure.hpp"
 #include "sqlite/left_running.hpp"
 #include "sqlite/schema.hpp"
@@ -275,9 +276,7 @@ void Writer::check_transaction() {
   }
   if (!distrusted_) return;
   if (lent_.is_watching()) refuse_stand_ins(*connection_);
-  Query last = connection_->query(sql::last_sequence);
-  last.step();
-  if (last.integer(0) != last_sequence_) {
+  if (last_sequence(*connection_) != last_sequence_) {
     throw UsageError{
         "the work wrote to the events table itself, or rolled back to a savepoint from before an "
         "append; all of it is rolled back"};
@@ -423,9 +422,7 @@ void Writer::refresh() {
   kind_blocks_.clear();
   for (TransactionParticipant* const participant : participants_) participant->forget();
   kinds_.refresh(*connection_);
-  Query last = connection_->query(sql::last_sequence);
-  last.step();
-  last_sequence_ = last.integer(0);
+  last_sequence_ = last_sequence(*connection_);
   required_.clear();
   Query participants = connection_->query(sql::participants);
   while (participants.step()) {

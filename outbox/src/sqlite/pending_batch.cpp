@@ -127,17 +127,19 @@ void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
 }
 
 void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
-  Query query = rows.connection.query(sql::read_event);
-  query.bind(1, run.front().sequence.value()).bind(2, run.back().sequence.value());
+  const std::int64_t first = run.front().sequence.value();
+  const std::int64_t last = run.back().sequence.value();
+  auto row = rows.connection.rows(
+      sqlite::sql::read_all{.from = first, .to = last, .limit = last - first + 1});
   std::size_t at = 0;
-  while (query.step()) {
-    const std::int64_t sequence = query.integer(0);
+  while (row.step()) {
+    const std::int64_t sequence = row.sequence();
     while (at < run.size() && run[at].sequence.value() < sequence) ++at;
     if (at == run.size()) break;
     if (run[at].sequence.value() != sequence) continue;
     try {
-      StoredEvent event = rows.read(query);
-      if (!was_published(rows.connection, query.integer(1), event.published_before)) {
+      StoredEvent event = rows.read(row);
+      if (!was_published(rows.connection, row.stream(), event.published_before)) {
         event.published_before = {};
       }
       if (keep(run[at], event)) continue;

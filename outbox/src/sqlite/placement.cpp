@@ -36,13 +36,13 @@ PartitionId Placement::find(GlobalSequence sequence, std::int64_t stream, int pa
   if (&partitioner_ == &by_stream()) {
     return PartitionId::of(names_.find(stream, connection_).name(), partition_count);
   }
-  Query query = connection_.query(sql::read_event);
-  query.bind(1, sequence.value()).bind(2, sequence.value());
-  if (!query.step()) {
+  auto row = connection_.rows(
+      sqlite::sql::read_all{.from = sequence.value(), .to = sequence.value(), .limit = 1});
+  if (!row.step()) {
     throw CorruptEvent{"event " + std::to_string(sequence.value()) + " doesn't exist"};
   }
   sqlite::EventRows rows{connection_, kinds_, names_};
-  return PartitionId::of(partitioner_.key(rows.read(query), scratch_), partition_count);
+  return PartitionId::of(partitioner_.key(rows.read(row), scratch_), partition_count);
 }
 
 }  // namespace stela::outbox

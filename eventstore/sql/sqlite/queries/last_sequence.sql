@@ -1,1 +1,0 @@
-SELECT coalesce(max(sequence), 0) FROM events
