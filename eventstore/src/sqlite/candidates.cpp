@@ -1,7 +1,8 @@
 #include "sqlite/candidates.hpp"
 
 #include "sqlite/kind_blocks.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/kinds.hpp"
+#include "sqlite_sql/streams.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -67,9 +68,9 @@ class KindEvents final : public Candidates {
 
   void find_kinds(Connection& connection) {
     kinds_.emplace();
-    Query query = connection.query(sql::kinds_matching);
-    query.bind_optional(1, categories_).bind_optional(2, types_);
-    while (query.step()) kinds_->push_back(query.integer(0));
+    auto rows = connection.rows(
+        sql::kinds_matching{.categories = or_null(categories_), .types = or_null(types_)});
+    while (rows.step()) kinds_->push_back(rows.kind());
   }
 
   /// The next blocks of each kind, as far as those of all kinds are known.
@@ -78,10 +79,13 @@ class KindEvents final : public Candidates {
     at_ = 0;
     std::optional<std::int64_t> known_to;
     for (const std::int64_t kind : *kinds_) {
-      Query query = connection.query(forward_ ? sql::kind_blocks : sql::kind_blocks_backward);
-      query.bind(1, kind).bind(2, from).bind(3, static_cast<std::int64_t>(max_blocks));
+      constexpr auto limit = static_cast<std::int64_t>(max_blocks);
+      auto rows =
+          forward_ ? connection.rows(sql::kind_blocks{.kind = kind, .from = from, .limit = limit})
+                   : connection.rows(
+                         sql::kind_blocks_backward{.kind = kind, .from = from, .limit = limit});
       std::size_t found = 0;
-      for (; query.step(); ++found) blocks_.push_back(query.integer(0));
+      for (; rows.step(); ++found) blocks_.push_back(rows.block());
       if (found < max_blocks) continue;
       if (!known_to || distance(blocks_.back(), *known_to) < 0) known_to = blocks_.back();
     }
@@ -145,9 +149,9 @@ class StreamEvents final : public Candidates {
   void begin(Connection& connection, SequenceRange left) {
     begun_ = true;
     for (const std::string& name : names_) {
-      Query query = connection.query(sql::stream_last_version);
-      if (!query.bind(1, name).step()) continue;
-      streams_.push_back({query.integer(0), query.integer(1)});
+      auto row = connection.rows(sql::stream_last_version{.name = name});
+      if (!row.step()) continue;
+      streams_.push_back({row.stream(), row.version()});
       seek(connection, streams_.back(), left);
     }
   }
@@ -168,10 +172,10 @@ class StreamEvents final : public Candidates {
   }
 
   std::int64_t sequence_of(Connection& connection, std::int64_t stream, std::int64_t version) {
-    Query query = connection.query(sql::stream_sequences);
-    query.bind(1, stream).bind(2, version).bind(3, std::int64_t{1});
-    if (!query.step() || query.integer(0) != version) fail(stream, version);
-    return query.integer(1);
+    auto row =
+        connection.rows(sql::stream_sequences{.stream = stream, .from = version, .limit = 1});
+    if (!row.step() || row.version() != version) fail(stream, version);
+    return row.sequence();
   }
 
   [[noreturn]] static void fail(std::int64_t stream, std::int64_t version) {
@@ -209,19 +213,23 @@ class StreamEvents final : public Candidates {
   /// Moves on to its first event behind `range`, or stops where there are too many.
   void collect(Connection& connection, Stream& stream, SequenceRange range) {
     if (stream.version == 0 || !is_within(stream.sequence, range)) return;
-    Query query =
-        connection.query(forward_ ? sql::stream_sequences : sql::stream_sequences_backward);
-    query.bind(1, stream.number)
-        .bind(2, stream.version)
-        .bind(3, static_cast<std::int64_t>(max_single_events) + 2);
-    while (query.step()) {
-      if (query.integer(0) != stream.version) fail(stream.number, stream.version);
-      stream.sequence = query.integer(1);
+    auto rows = forward_ ? find<sql::stream_sequences>(connection, stream)
+                         : find<sql::stream_sequences_backward>(connection, stream);
+    while (rows.step()) {
+      if (rows.version() != stream.version) fail(stream.number, stream.version);
+      stream.sequence = rows.sequence();
       if (!is_within(stream.sequence, range)) return;
       found_.push_back(stream.sequence);
       stream.version += step();
     }
     stream.version = 0;
+  }
+
+  template <class Statement>
+  static sql::stream_place_row find(Connection& connection, const Stream& stream) {
+    return connection.rows(Statement{.stream = stream.number,
+                                     .from = stream.version,
+                                     .limit = static_cast<std::int64_t>(max_single_events) + 2});
   }
 
   bool forward_;

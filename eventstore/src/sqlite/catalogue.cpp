@@ -4,6 +4,9 @@
 #include "sqlite/core.hpp"
 #include "sqlite_sql.hpp"
 #include "sqlite_sql/events.hpp"
+#include "sqlite_sql/kinds.hpp"
+#include "sqlite_sql/snapshots.hpp"
+#include "sqlite_sql/streams.hpp"
 
 #include <algorithm>
 #include <map>
@@ -25,9 +28,9 @@ StreamId name_of(std::string_view name) try {
   throw CorruptEvent{std::string{"the table of streams has a name that isn't one: "} + e.what()};
 }
 
-/// Runs a query over names with its bounds and hands `take` each row.
-template <class Take>
-void for_each_name(Store& store, std::string_view sql, const StreamListing& which, Take take) {
+/// Runs a statement over names with its bounds and hands `take` each row.
+template <class Statement, class Take>
+void for_each_name(Store& store, const StreamListing& which, Take take) {
   if (!which.category.empty() && !is_valid_category(which.category)) {
     throw UsageError{"'" + which.category +
                      "' isn't a category: a-z, 0-9 and _, the first a letter"};
@@ -36,12 +39,9 @@ void for_each_name(Store& store, std::string_view sql, const StreamListing& whic
   const std::string begin = which.category.empty() ? "" : which.category + "-";
   const std::string end = which.category.empty() ? "\x7f" : which.category + ".";
   store.core().reading().read([&](Connection& connection) {
-    Query query = connection.query(sql);
-    query.bind(1, std::string_view{begin})
-        .bind(2, std::string_view{end})
-        .bind(3, std::string_view{which.after})
-        .bind(4, which.limit);
-    while (query.step()) take(query);
+    auto rows = connection.rows(
+        Statement{.begin = begin, .end = end, .after = which.after, .limit = which.limit});
+    while (rows.step()) take(rows);
   });
 }
 
@@ -49,19 +49,19 @@ void for_each_name(Store& store, std::string_view sql, const StreamListing& whic
 
 std::vector<StreamEntry> list_streams(Store& store, const StreamListing& which) {
   std::vector<StreamEntry> entries;
-  for_each_name(store, sql::list_streams, which, [&](const Query& row) {
-    entries.push_back({name_of(row.text(0)), StreamVersion{row.integer(1)},
-                       GlobalSequence{row.integer(2)}, time_of(row.integer(3))});
+  for_each_name<sql::list_streams>(store, which, [&](const auto& row) {
+    entries.push_back({name_of(row.name()), StreamVersion{row.version()},
+                       GlobalSequence{row.sequence()}, row.recorded_at()});
   });
   return entries;
 }
 
 std::vector<SnapshotEntry> list_snapshots(Store& store, const StreamListing& which) {
   std::vector<SnapshotEntry> entries;
-  for_each_name(store, sql::list_snapshots, which, [&](const Query& row) {
-    entries.push_back({name_of(row.text(0)), StreamVersion{row.integer(1)},
-                       GlobalSequence{row.integer(2)}, static_cast<int>(row.integer(3)),
-                       time_of(row.integer(4)), row.integer(5)});
+  for_each_name<sql::list_snapshots>(store, which, [&](const auto& row) {
+    entries.push_back({name_of(row.name()), StreamVersion{row.version()},
+                       GlobalSequence{row.sequence()}, static_cast<int>(row.state_version()),
+                       row.taken_at(), row.payload_bytes()});
   });
   return entries;
 }
@@ -88,15 +88,14 @@ std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
   }
   std::vector<KindCount> kinds;
   store.core().reading().read([&](Connection& connection) {
-    Query query = connection.query(sql::event_kinds);
-    query.bind(1, std::int64_t{0});
-    while (query.step()) {
-      const auto at = counts.find(query.integer(0));
+    auto rows = connection.rows(sql::event_kinds{.after = 0});
+    while (rows.step()) {
+      const auto at = counts.find(rows.kind());
       if (at == counts.end()) continue;
-      at->second.category = query.text(1);
-      at->second.type = query.text(2);
-      at->second.version = static_cast<int>(query.integer(3));
-      at->second.publishes = query.integer(4) != 0;
+      at->second.category = rows.category();
+      at->second.type = rows.type();
+      at->second.version = static_cast<int>(rows.version());
+      at->second.publishes = rows.publishes();
       kinds.push_back(std::move(at->second));
     }
   });

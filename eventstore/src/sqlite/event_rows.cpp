@@ -1,7 +1,7 @@
 #include "sqlite/event_rows.hpp"
 
 #include "sqlite/checksum.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/streams.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -41,21 +41,22 @@ std::int64_t last_sequence(Connection& connection) {
 
 StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream) {
   StreamHead head;
-  Query query = connection.query(sql::stream_head);
-  if (!query.bind(1, stream.name()).step()) return head;
-  head.stream = query.integer(0);
-  if (query.is_null(1)) return head;
-  head.version = query.integer(1);
-  const EventKind* const kind = kinds.find(query.integer(2), connection);
+  auto row = connection.rows(sql::stream_head{.name = stream.name()});
+  if (!row.step()) return head;
+  head.stream = row.stream();
+  const std::optional<std::int64_t> version = row.version();
+  if (!version) return head;
+  head.version = *version;
+  const EventKind* const kind = kinds.find(row.kind(), connection);
   if (kind == nullptr) {
     throw CorruptEvent{"the last event of '" + stream.name() + "' is of an unknown kind"};
   }
-  head.published = kind->publishes ? head.version : query.integer(3);
+  head.published = kind->publishes ? head.version : row.published_before();
   return head;
 }
 
 std::int64_t insert_stream(Connection& connection, const StreamId& stream) {
-  connection.query(sql::insert_stream).bind(1, stream.name()).run();
+  connection.run(sql::insert_stream{.name = stream.name()});
   return sqlite3_last_insert_rowid(connection.handle());
 }
 
@@ -79,11 +80,11 @@ void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& 
 const StreamId& StreamNames::find(std::int64_t number, Connection& connection) {
   const auto known = names_.find(number);
   if (known != names_.end()) return known->second;
-  Query query = connection.query(sql::stream_name);
-  if (!query.bind(1, number).step()) {
+  auto row = connection.rows(sql::stream_name{.stream = number});
+  if (!row.step()) {
     throw CorruptEvent{"its stream, number " + std::to_string(number) + ", has no name"};
   }
-  return names_.emplace(number, StreamId::parse(query.text(0))).first->second;
+  return names_.emplace(number, StreamId::parse(row.name())).first->second;
 }
 
 void Succession::check(const StoredEvent& event) const {

@@ -4,6 +4,7 @@
 #include "sqlite/inspection.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite_sql.hpp"
+#include "sqlite_sql/kinds.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -90,10 +91,9 @@ bool EventsCheck::begin() {
       inspection_.report(event_number(bound_), "no event can have this sequence");
       --bound_;
     }
-    Query kinds = connection.query(sql::event_kinds);
-    kinds.bind(1, std::int64_t{0});
-    while (kinds.step() && kinds.integer(0) == static_cast<std::int64_t>(categories_.size()) + 1) {
-      categories_.emplace_back(kinds.text(1));
+    auto kinds = connection.rows(sql::event_kinds{.after = 0});
+    while (kinds.step() && kinds.kind() == static_cast<std::int64_t>(categories_.size()) + 1) {
+      categories_.emplace_back(kinds.category());
     }
   });
 }

@@ -1,6 +1,6 @@
 #include "sqlite/kinds.hpp"
 
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/kinds.hpp"
 
 #include <mutex>
 #include <new>
@@ -36,13 +36,11 @@ const EventKind& KindTable::intern(const Key& key, Connection& writer) {
 
 const EventKind& KindTable::add_new(const Key& key, Connection& writer) {
   const auto number = static_cast<std::int32_t>(entries_.size() + added_.size() + 1);
-  writer.query(sql::insert_event_kind)
-      .bind(1, std::int64_t{number})
-      .bind(2, key.category)
-      .bind(3, key.type)
-      .bind(4, std::int64_t{key.version})
-      .bind(5, std::int64_t{key.publishes ? 1 : 0})
-      .run();
+  writer.run(sql::insert_event_kind{.kind = number,
+                                    .category = key.category,
+                                    .type = key.type,
+                                    .version = key.version,
+                                    .publishes = key.publishes});
   added_.push_back(std::make_unique<Entry>(Entry{
       std::string{key.category}, {number, std::string{key.type}, key.version, key.publishes}}));
   return added_.back()->kind;
@@ -92,15 +90,15 @@ const KindTable::Entry* KindTable::find_key(const Key& key) {
 
 void KindTable::load(Connection& connection) {
   const std::unique_lock lock{mutex_};
-  Query query = connection.query(sql::event_kinds);
-  query.bind(1, static_cast<std::int64_t>(entries_.size()));
-  while (query.step()) {
+  auto rows =
+      connection.rows(sql::event_kinds{.after = static_cast<std::int64_t>(entries_.size())});
+  while (rows.step()) {
     // Numbers are dense; what stands behind a gap was tampered with, and stays unknown.
-    if (query.integer(0) != static_cast<std::int64_t>(entries_.size()) + 1) break;
+    if (rows.kind() != static_cast<std::int64_t>(entries_.size()) + 1) break;
     auto entry = std::make_unique<Entry>(
-        Entry{std::string{query.text(1)},
-              {static_cast<std::int32_t>(query.integer(0)), std::string{query.text(2)},
-               static_cast<int>(query.integer(3)), query.integer(4) != 0}});
+        Entry{std::string{rows.category()},
+              {static_cast<std::int32_t>(rows.kind()), std::string{rows.type()},
+               static_cast<int>(rows.version()), rows.publishes()}});
     add(entry);
   }
 }

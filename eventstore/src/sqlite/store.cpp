@@ -1,7 +1,7 @@
 #include "sqlite/core.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/transaction.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/snapshots.hpp"
 
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/framework/append_check.hpp>
@@ -111,9 +111,7 @@ void Store::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot
 
 void Store::drop_snapshot(const StreamId& stream) {
   core_->writer().run_statements(
-      [&](Connection& connection) {
-        connection.query(sql::drop_snapshot).bind(1, stream.name()).run();
-      },
+      [&](Connection& connection) { connection.run(sql::drop_snapshot{.name = stream.name()}); },
       Sync::none);
 }
 

@@ -1,7 +1,7 @@
 #include "sqlite/transaction.hpp"
 
 #include "sqlite/checksum.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/snapshots.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/framework/append_check.hpp>
@@ -48,17 +48,18 @@ sqlite3* handle(Transaction& transaction) {
 std::optional<StoredSnapshot> find_snapshot(Connection& connection, const Conventions& conventions,
                                             const StreamId& stream, StreamVersion to,
                                             GlobalSequence up_to) {
-  Query query = connection.query(sql::find_snapshot);
-  query.bind(1, stream.name()).bind(2, to.value()).bind(3, up_to.value());
-  if (!query.step()) return std::nullopt;
-  StoredSnapshot snapshot{.version = StreamVersion{query.integer(0)},
-                          .sequence = GlobalSequence{query.integer(1)},
-                          .state_version = static_cast<int>(query.integer(2)),
-                          .payload = std::string{query.blob(5)}};
+  auto row = connection.rows(
+      sql::find_snapshot{.name = stream.name(), .to = to.value(), .up_to = up_to.value()});
+  if (!row.step()) return std::nullopt;
+  StoredSnapshot snapshot{.version = StreamVersion{row.version()},
+                          .sequence = GlobalSequence{row.sequence()},
+                          .state_version = static_cast<int>(row.state_version()),
+                          .payload = std::string{row.payload()}};
+  const std::int64_t taken_at = row.taken_at().time_since_epoch().count();
   const std::int64_t expected =
-      checksum_of({query.integer(0), query.integer(1), query.integer(2), query.integer(3)},
+      checksum_of({row.version(), row.sequence(), row.state_version(), taken_at},
                   {stream.name(), snapshot.payload});
-  if (query.integer(4) == expected) return snapshot;
+  if (row.checksum() == expected) return snapshot;
   const std::array fields{LogEntry::Field{"stream", stream.name()}};
   conventions.log->write({.level = LogLevel::warning,
                           .name = "snapshot.skipped",
@@ -72,16 +73,15 @@ void save_snapshot(Connection& connection, const StreamId& stream, const StoredS
   const std::int64_t version = snapshot.version.value();
   const std::int64_t sequence = snapshot.sequence.value();
   const std::int64_t taken_at = now.time_since_epoch().count();
-  connection.query(sql::save_snapshot)
-      .bind(1, stream.name())
-      .bind(2, version)
-      .bind(3, sequence)
-      .bind(4, std::int64_t{snapshot.state_version})
-      .bind(5, taken_at)
-      .bind(6, checksum_of({version, sequence, snapshot.state_version, taken_at},
-                           {stream.name(), snapshot.payload}))
-      .bind_blob(7, snapshot.payload)
-      .run();
+  connection.run(sql::save_snapshot{
+      .name = stream.name(),
+      .version = version,
+      .sequence = sequence,
+      .state_version = snapshot.state_version,
+      .taken_at = now,
+      .checksum = checksum_of({version, sequence, snapshot.state_version, taken_at},
+                              {stream.name(), snapshot.payload}),
+      .payload = snapshot.payload});
 }
 
 }  // namespace stela::sqlite

@@ -1,1 +1,0 @@
-INSERT INTO event_kinds (kind, category, type, version, publishes) VALUES (?1, ?2, ?3, ?4, ?5)

@@ -1,1 +1,0 @@
-INSERT INTO kind_blocks (kind, block) VALUES (?1, ?2) ON CONFLICT DO NOTHING

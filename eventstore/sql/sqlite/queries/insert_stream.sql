@@ -1,1 +1,0 @@
-INSERT INTO streams (stream, name) VALUES ((SELECT coalesce(max(stream), 0) + 1 FROM streams), ?1)

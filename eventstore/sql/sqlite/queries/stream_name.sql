@@ -1,1 +1,0 @@
-SELECT name FROM streams WHERE stream = ?1

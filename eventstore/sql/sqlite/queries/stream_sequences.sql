@@ -1,1 +1,0 @@
-SELECT version, sequence FROM events WHERE stream = ?1 AND version >= ?2 ORDER BY version LIMIT ?3

@@ -1,0 +1,54 @@
+-- Streams: the table streams, and where its streams stand.
+
+-- name: insert_stream
+-- takes: name text
+INSERT INTO streams (stream, name)
+VALUES ((SELECT coalesce(max(stream), 0) + 1 FROM streams), :name);
+
+-- name: stream_name
+-- takes: stream int
+-- gives: name text
+SELECT name FROM streams WHERE stream = :stream;
+
+-- name: stream_head
+-- The stream's number, and what its last event says; NULLs if it has none.
+-- takes: name text
+-- gives: stream int, version int?, kind int, published_before int
+SELECT s.stream, e.version, e.kind, e.published_before
+FROM streams AS s LEFT JOIN events AS e ON e.stream = s.stream
+WHERE s.name = :name
+ORDER BY e.version DESC LIMIT 1;
+
+-- name: stream_last_version
+-- takes: name text
+-- gives: stream int, version int
+SELECT s.stream, e.version
+FROM streams AS s JOIN events AS e ON e.stream = s.stream
+WHERE s.name = :name
+ORDER BY e.version DESC LIMIT 1;
+
+-- row: stream_place
+-- gives: version int, sequence int
+
+-- name: stream_sequences
+-- takes: stream int, from int, limit int
+-- gives: stream_place
+SELECT version, sequence FROM events WHERE stream = :stream AND version >= :from
+ORDER BY version LIMIT :limit;
+
+-- name: stream_sequences_backward
+-- takes: stream int, from int, limit int
+-- gives: stream_place
+SELECT version, sequence FROM events WHERE stream = :stream AND version <= :from
+ORDER BY version DESC LIMIT :limit;
+
+-- name: list_streams
+-- Names from `begin` up to, not including, `end`, and after `after`.
+-- takes: begin text, end text, after text, limit int
+-- gives: name text, version int, sequence int, recorded_at time
+SELECT s.name, e.version, e.sequence, e.recorded_at
+FROM streams AS s JOIN events AS e
+  ON e.stream = s.stream
+ AND e.version = (SELECT max(l.version) FROM events AS l WHERE l.stream = s.stream)
+WHERE s.name >= :begin AND s.name < :end AND s.name > :after
+ORDER BY s.name LIMIT :limit;
