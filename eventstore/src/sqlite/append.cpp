@@ -3,7 +3,7 @@
 #include "sqlite/event_rows.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite/writer.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/append_ids.hpp"
 
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
@@ -77,24 +77,26 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     if (work.wants_events) keep_events(work);
   }
   if (!request.append_id.empty()) {
-    connection_->query(sql::insert_append_id)
-        .bind(1, request.append_id)
-        .bind(2, result.first.value())
-        .bind(3, result.last.value())
-        .bind(4, checksum_of({result.first.value(), result.last.value()}, {request.append_id}))
-        .bind(5, now_.time_since_epoch().count())
-        .run();
+    const std::int64_t first = result.first.value();
+    const std::int64_t last = result.last.value();
+    connection_->run(
+        sql::insert_append_id{.append_id = request.append_id,
+                              .first_sequence = first,
+                              .last_sequence = last,
+                              .checksum = checksum_of({first, last}, {request.append_id}),
+                              .used_at = now_});
   }
   return result;
 }
 
 bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
-  Query found = connection_->query(sql::find_append_id);
-  if (!found.bind(1, request.append_id).step()) return false;
+  auto found = connection_->rows(sql::find_append_id{.append_id = request.append_id});
+  if (!found.step()) return false;
   result.repeated = true;
-  result.first = GlobalSequence{found.integer(0)};
-  result.last = GlobalSequence{found.integer(1)};
-  if (found.integer(2) != checksum_of({found.integer(0), found.integer(1)}, {request.append_id})) {
+  result.first = GlobalSequence{found.first_sequence()};
+  result.last = GlobalSequence{found.last_sequence()};
+  if (found.checksum() !=
+      checksum_of({found.first_sequence(), found.last_sequence()}, {request.append_id})) {
     throw CorruptEvent{"append id '" + std::string{request.append_id} +
                        "' doesn't match its checksum; restore it from a backup"};
   }

@@ -1,7 +1,7 @@
 #include <stela/eventstore/append_ids.hpp>
 
 #include "sqlite/core.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/append_ids.hpp"
 
 #include <optional>
 #include <string>
@@ -14,8 +14,7 @@ constexpr std::int64_t batch_rows = 1000;
 
 class Purge {
  public:
-  Purge(Store& store, Timestamp before) noexcept
-      : store_{store}, before_{before.time_since_epoch().count()} {}
+  Purge(Store& store, Timestamp before) noexcept : store_{store}, before_{before} {}
 
   /// Looks at the next ids; false at the end.
   bool look();
@@ -28,11 +27,11 @@ class Purge {
  private:
   struct Id {
     std::string text;
-    std::optional<std::int64_t> used_at;
+    std::optional<Timestamp> used_at;
   };
 
   Store& store_;
-  std::int64_t before_;
+  Timestamp before_;
   std::string last_;
   std::int64_t looked_ = 0;
   std::vector<Id> old_;
@@ -44,14 +43,13 @@ bool Purge::look() {
     old_.clear();
     rows = 0;
     const std::string after = last_;
-    Query query = connection.query(sql::list_append_ids);
-    query.bind(1, after).bind(2, batch_rows);
-    while (query.step()) {
+    auto ids = connection.rows(sql::list_append_ids{.after = after, .limit = batch_rows});
+    while (ids.step()) {
       ++rows;
-      last_ = query.text(0);
+      last_ = ids.append_id();
       // An append without events from before times were noted has none, and is kept.
-      if (query.is_null(2) || query.integer(2) >= before_) continue;
-      old_.push_back({last_, query.is_null(1) ? std::nullopt : std::optional{query.integer(1)}});
+      const std::optional<Timestamp> last_use = ids.last_use();
+      if (last_use && *last_use < before_) old_.push_back({last_, ids.used_at()});
     }
   });
   looked_ += rows;
@@ -63,15 +61,7 @@ std::int64_t Purge::remove() {
   std::int64_t removed = 0;
   const auto remove_all = [&](Connection& connection) {
     for (const Id& id : old_) {
-      Query query = connection.query(sql::delete_append_id);
-      query.bind(1, id.text);
-      if (id.used_at) {
-        query.bind(2, *id.used_at);
-      } else {
-        query.bind(2, nullptr);
-      }
-      query.run();
-      removed += sqlite3_changes(connection.handle());
+      removed += connection.run(sql::delete_append_id{.append_id = id.text, .used_at = id.used_at});
     }
   };
   store_.core().writer().run_along(remove_all, Sync::none);

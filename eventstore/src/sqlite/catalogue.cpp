@@ -2,9 +2,9 @@
 #include <stela/framework/error.hpp>
 
 #include "sqlite/core.hpp"
-#include "sqlite_sql.hpp"
 #include "sqlite_sql/events.hpp"
 #include "sqlite_sql/kinds.hpp"
+#include "sqlite_sql/participants.hpp"
 #include "sqlite_sql/snapshots.hpp"
 #include "sqlite_sql/streams.hpp"
 
@@ -17,10 +17,6 @@ namespace {
 
 /// How many events one statement looks at: a few milliseconds' worth.
 constexpr std::int64_t step_size = 50'000;
-
-Timestamp time_of(std::int64_t microseconds) {
-  return Timestamp{std::chrono::microseconds{microseconds}};
-}
 
 StreamId name_of(std::string_view name) try {
   return StreamId::parse(name);
@@ -136,11 +132,11 @@ std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, Globa
 std::vector<RequiredParticipant> required_participants(Store& store) {
   std::vector<RequiredParticipant> required;
   store.core().reading().read([&](Connection& connection) {
-    Query query = connection.query(sql::participants);
-    while (query.step()) {
-      if (SchemaRequirement::parse(query.text(0))) continue;
+    auto rows = connection.rows(sql::participants{});
+    while (rows.step()) {
+      if (SchemaRequirement::parse(rows.name())) continue;
       required.push_back(
-          {std::string{query.text(0)}, std::string{query.text(1)}, time_of(query.integer(2))});
+          {std::string{rows.name()}, std::string{rows.detail()}, rows.registered_at()});
     }
   });
   return required;

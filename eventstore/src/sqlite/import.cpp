@@ -2,7 +2,7 @@
 #include "sqlite/core.hpp"
 #include "sqlite/event_ids.hpp"
 #include "sqlite/event_rows.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/participants.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
@@ -224,10 +224,10 @@ void Importer::write_batch() {
   const auto write_all = [&](Connection& connection) {
     store_.core().writer().distrust();
     written = 0;
-    Query participants = connection.query(sql::participants);
+    auto participants = connection.rows(sql::participants{});
     while (participants.step()) {
-      if (SchemaRequirement::parse(participants.text(0))) continue;
-      throw UsageError{"this database requires '" + std::string{participants.text(0)} +
+      if (SchemaRequirement::parse(participants.name())) continue;
+      throw UsageError{"this database requires '" + std::string{participants.name()} +
                        "' to take part in every append, and an import tells it nothing; import "
                        "into a database that nothing is attached to yet"};
     }

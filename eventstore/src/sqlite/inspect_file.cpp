@@ -3,6 +3,7 @@
 #include "sqlite/inspection.hpp"
 #include "sqlite/objects.hpp"
 #include "sqlite_sql.hpp"
+#include "sqlite_sql/participants.hpp"
 
 #include <algorithm>
 #include <map>
@@ -84,11 +85,11 @@ void check_ledger(Inspection& inspection, Connection& connection, std::string_vi
 
 void check_facts_in(Inspection& inspection, Connection& connection) {
   std::map<std::string, std::string> facts;
-  Query query = connection.query(sql::facts);
-  while (query.step()) {
-    const std::string_view name = query.text(0);
-    const std::string_view value = query.text(1);
-    if (query.integer(2) != checksum_of({}, {name, value})) {
+  auto rows = connection.rows(sql::facts{});
+  while (rows.step()) {
+    const std::string_view name = rows.name();
+    const std::string_view value = rows.value();
+    if (rows.checksum() != checksum_of({}, {name, value})) {
       inspection.report("fact '" + std::string{name} + "'", "it doesn't match its checksum");
     }
     facts.emplace(name, value);

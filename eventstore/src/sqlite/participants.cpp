@@ -1,8 +1,7 @@
 // Who takes part in appends: what the writer knows of its participants.
-#include "sqlite/checksum.hpp"
+#include "sqlite_sql/participants.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/writer.hpp"
-#include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -12,12 +11,12 @@ namespace stela::sqlite {
 
 void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare) {
   const auto is_registered = [&](Connection& connection) {
-    Query known = connection.query(sql::participants);
+    auto known = connection.rows(sql::participants{});
     while (known.step()) {
-      if (known.text(0) != participant.name()) continue;
-      if (participant.accepts(known.text(1))) return true;
+      if (known.name() != participant.name()) continue;
+      if (participant.accepts(known.detail())) return true;
       throw UsageError{"participant '" + std::string{participant.name()} +
-                       "' is registered in this database as '" + std::string{known.text(1)} +
+                       "' is registered in this database as '" + std::string{known.detail()} +
                        "', and this process brings '" + std::string{participant.detail()} + "'"};
     }
     return false;
@@ -28,13 +27,7 @@ void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connec
     refuse_second(participant.name());
     prepare(connection);
     if (!is_registered(connection)) {
-      const std::int64_t now = now_.time_since_epoch().count();
-      connection.query(sql::insert_participant)
-          .bind(1, participant.name())
-          .bind(2, participant.detail())
-          .bind(3, now)
-          .bind(4, checksum_of({now}, {participant.name(), participant.detail()}))
-          .run();
+      insert_participant(connection, participant.name(), participant.detail(), now_);
     }
     participants_.push_back(&participant);
     is_listed = true;
@@ -65,7 +58,7 @@ void Writer::detach(TransactionParticipant& participant) {
 
 void Writer::forget_participant(std::string_view name) {
   run_statements([&](Connection& connection) {
-    connection.query(sql::delete_participant).bind(1, name).run();
+    connection.run(sql::delete_participant{.name = name});
     distrusted_ = true;
   });
 }

@@ -3,6 +3,7 @@
 #include "sqlite/checksum.hpp"
 #include "sqlite/objects.hpp"
 #include "sqlite_sql.hpp"
+#include "sqlite_sql/participants.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -203,18 +204,16 @@ void recognise(Connection& connection, const std::string& path, const Options& o
                : "")};
 }
 
-namespace {
-
-void require_newer_writers(Connection& connection, std::string_view module, int number,
-                           std::int64_t now) {
-  const std::string name = SchemaRequirement{module, number}.participant();
-  connection.query(sql::insert_participant)
-      .bind(1, name)
-      .bind(2, requirement_detail)
-      .bind(3, now)
-      .bind(4, checksum_of({now}, {name, requirement_detail}))
-      .run();
+void insert_participant(Connection& connection, std::string_view name, std::string_view detail,
+                        Timestamp now) {
+  connection.run(sql::insert_participant{
+      .name = name,
+      .detail = detail,
+      .registered_at = now,
+      .checksum = checksum_of({now.time_since_epoch().count()}, {name, detail})});
 }
+
+namespace {
 
 void make_ledger(Connection& connection) {
   connection.execute(std::string{ledger_sql});
@@ -247,8 +246,8 @@ void migrate(Connection& connection, std::string_view module, std::span<const Mi
         apply(connection, module, migration, now);
         // Nobody older has written to tables that are just being made.
         if (applied > 0 && shuts_out_older_writers(migration)) {
-          require_newer_writers(connection, module, migration.number,
-                                now.time_since_epoch().count());
+          const SchemaRequirement required{module, migration.number};
+          insert_participant(connection, required.participant(), requirement_detail, now);
         }
       }
     });
@@ -275,21 +274,23 @@ void check_migrated(Connection& connection, std::string_view module,
 std::optional<Facts> find_facts(Connection& connection) {
   Facts facts;
   bool found = false;
-  Query query = connection.query(sql::facts);
-  while (query.step()) {
-    if (query.integer(2) != checksum_of({}, {query.text(0), query.text(1)})) {
-      throw SchemaMismatch{"the fact '" + std::string{query.text(0)} +
+  auto rows = connection.rows(sql::facts{});
+  while (rows.step()) {
+    const std::string_view name = rows.name();
+    const std::string_view value = rows.value();
+    if (rows.checksum() != checksum_of({}, {name, value})) {
+      throw SchemaMismatch{"the fact '" + std::string{name} +
                            "' of this database doesn't match its checksum: it is damaged or was "
                            "changed by hand; restore a backup"};
     }
-    if (query.text(0) == "store_id") {
-      const auto id = Uuid::parse(query.text(1));
+    if (name == "store_id") {
+      const auto id = Uuid::parse(value);
       if (!id) throw SchemaMismatch{"the database's store id isn't a UUID"};
       facts.store_id = *id;
       found = true;
     }
-    if (query.text(0) == "codec") facts.codec = parse_codec(query.text(1));
-    if (query.text(0) == "durability") facts.durability = parse_durability(query.text(1));
+    if (name == "codec") facts.codec = parse_codec(value);
+    if (name == "durability") facts.durability = parse_durability(value);
   }
   return found ? std::optional{facts} : std::nullopt;
 }
@@ -302,11 +303,8 @@ Facts set_facts(Connection& connection, const Options& options) {
                     .durability = options.durability.value_or(Durability::full)};
   in_transaction(connection, [&] {
     const auto set = [&](std::string_view name, std::string_view value) {
-      connection.query(sql::insert_fact)
-          .bind(1, name)
-          .bind(2, value)
-          .bind(3, checksum_of({}, {name, value}))
-          .run();
+      connection.run(sql::insert_fact{
+          .name = name, .value = value, .checksum = checksum_of({}, {name, value})});
     };
     set("store_id", facts.store_id.to_string());
     set("codec", to_string(facts.codec));

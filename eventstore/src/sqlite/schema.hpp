@@ -65,6 +65,10 @@ bool is_migrated(Connection& connection, std::string_view module,
 void check_migrated(Connection& connection, std::string_view module,
                     std::span<const Migration> migrations, std::size_t least);
 
+/// Appends require `name` from now on.
+void insert_participant(Connection& connection, std::string_view name, std::string_view detail,
+                        Timestamp now);
+
 /// Nothing in a new database. SchemaMismatch if they are damaged, or not of this Stela.
 std::optional<Facts> find_facts(Connection& connection);
 /// Reads the facts, or sets them in a new database; UsageError if `options` asks for others.

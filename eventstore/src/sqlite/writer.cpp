@@ -6,7 +6,7 @@
 #include "sqlite/schema.hpp"
 #include "sqlite/stand_ins.hpp"
 #include "sqlite/transaction.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/participants.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/framework/transaction_scope.hpp>
@@ -424,13 +424,13 @@ void Writer::refresh() {
   kinds_.refresh(*connection_);
   last_sequence_ = last_sequence(*connection_);
   required_.clear();
-  Query participants = connection_->query(sql::participants);
+  auto participants = connection_->rows(sql::participants{});
   while (participants.step()) {
-    if (SchemaRequirement::parse(participants.text(0))) {
-      check_schema(participants.text(0));
+    if (SchemaRequirement::parse(participants.name())) {
+      check_schema(participants.name());
       continue;
     }
-    required_.push_back({std::string{participants.text(0)}, std::string{participants.text(1)}});
+    required_.push_back({std::string{participants.name()}, std::string{participants.detail()}});
   }
 }
 

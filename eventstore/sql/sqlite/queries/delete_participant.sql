@@ -1,1 +1,0 @@
-DELETE FROM stela_participants WHERE name = ?1

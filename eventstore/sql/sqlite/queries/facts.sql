@@ -1,1 +1,0 @@
-SELECT name, value, checksum FROM stela_facts ORDER BY name

@@ -1,1 +1,0 @@
-SELECT first_sequence, last_sequence, checksum FROM append_ids WHERE append_id = ?1

@@ -1,1 +1,0 @@
-INSERT INTO stela_facts (name, value, checksum) VALUES (?1, ?2, ?3)

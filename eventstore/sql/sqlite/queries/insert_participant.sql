@@ -1,1 +1,0 @@
-INSERT INTO stela_participants (name, detail, registered_at, checksum) VALUES (?1, ?2, ?3, ?4)
