@@ -3,7 +3,7 @@
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/kind_blocks.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/inspection.hpp"
 #include "sqlite_sql/kinds.hpp"
 
 #include <stela/framework/error.hpp>
@@ -57,7 +57,7 @@ class EventsCheck {
   std::int64_t find_readable();
   void walk_versions();
   bool read_index_page(Connection& connection);
-  void look_at_entry(Query& row, Connection& connection);
+  void look_at_entry(const sql::inspect_versions::Row& row, Connection& connection);
 
   Inspection& inspection_;
   /// Its own, so that they come from the disk.
@@ -175,8 +175,9 @@ void EventsCheck::check_block(Connection& connection, const StoredEvent& event) 
   const std::int64_t block = block_of(event.sequence.value());
   if (blocks_.size() <= kind) blocks_.resize(kind + 1, -1);
   if (std::exchange(blocks_[kind], block) == block) return;
-  Query query = connection.query(sql::inspect_kind_block);
-  if (query.bind(1, std::int64_t{event.kind.number}).bind(2, block).step()) return;
+  if (connection.rows(sql::inspect_kind_block{.kind = event.kind.number, .block = block}).step()) {
+    return;
+  }
   inspection_.report(event_number(event.sequence.value()),
                      "the table kind_blocks doesn't say that events of its kind are there",
                      std::string{blocks_advice});
@@ -223,25 +224,25 @@ void EventsCheck::walk_versions() {
 
 /// False at the end of the index, or when it makes no sense to go on.
 bool EventsCheck::read_index_page(Connection& connection) {
-  Query query = connection.query(sql::inspect_versions);
-  query.bind(1, stream_).bind(2, version_).bind(3, page_rows);
+  auto entry = connection.rows(
+      sql::inspect_versions{.stream = stream_, .version = version_, .limit = page_rows});
   std::int64_t rows = 0;
-  while (query.step()) {
-    if (std::pair{query.integer(0), query.integer(1)} <= std::pair{stream_, version_}) {
+  while (entry.step()) {
+    if (std::pair{entry.stream(), entry.version()} <= std::pair{stream_, version_}) {
       inspection_.report("table events", "its index of streams and versions is out of order",
                          std::string{reindex_advice});
       return false;
     }
-    look_at_entry(query, connection);
+    look_at_entry(entry, connection);
     ++rows;
   }
   return rows == page_rows;
 }
 
-void EventsCheck::look_at_entry(Query& row, Connection& connection) {
-  const std::int64_t stream = row.integer(0);
-  const std::int64_t version = row.integer(1);
-  const std::int64_t sequence = row.integer(2);
+void EventsCheck::look_at_entry(const sql::inspect_versions::Row& row, Connection& connection) {
+  const std::int64_t stream = row.stream();
+  const std::int64_t version = row.version();
+  const std::int64_t sequence = row.sequence();
   const std::string where =
       "stream number " + std::to_string(stream) + ", version " + std::to_string(version);
   const bool is_first = stream != stream_;
@@ -254,19 +255,19 @@ void EventsCheck::look_at_entry(Query& row, Connection& connection) {
   version_ = version;
   if (sequence <= bound_) ++entries_;
 
-  if (row.is_null(3) || row.integer(3) != stream || row.integer(4) != version) {
+  if (row.event_stream() != stream || row.event_version() != version) {
     inspection_.report(where,
                        "its index entry leads to " + event_number(sequence) + ", which isn't it",
                        std::string{reindex_advice});
     return;
   }
-  if (row.integer(6) != published_) {
+  if (row.published_before() != published_) {
     inspection_.report(event_number(sequence),
-                       "it names version " + std::to_string(row.integer(6)) +
+                       "it names version " + std::to_string(row.published_before()) +
                            " as the last that was to be published before it, which is " +
                            std::to_string(published_));
   }
-  const EventKind* const kind = kinds_.find(row.integer(5), connection);
+  const EventKind* const kind = kinds_.find(row.kind(), connection);
   if (kind != nullptr && kind->publishes) published_ = version;
 }
 

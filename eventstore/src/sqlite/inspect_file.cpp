@@ -2,7 +2,8 @@
 #include "sqlite/checksum.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/objects.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite/schema.hpp"
+#include "sqlite_sql/inspection.hpp"
 #include "sqlite_sql/participants.hpp"
 
 #include <algorithm>
@@ -51,25 +52,20 @@ std::string advice_for(const std::string& name, const Object& object, bool is_th
 /// and another module's tables may wait for the application to migrate them.
 std::span<const Migration> applied_to(Connection& connection, std::string_view module,
                                       std::span<const Migration> migrations) {
-  std::size_t noted = 0;
-  Query query = connection.query(sql::inspect_migrations);
-  query.bind(1, module);
-  while (query.step()) ++noted;
+  const std::size_t noted = noted_migrations(connection, module).size();
   return noted == 0 || noted > migrations.size() ? migrations : migrations.first(noted);
 }
 
 void check_ledger(Inspection& inspection, Connection& connection, std::string_view module,
                   std::span<const Migration> migrations) {
   std::size_t found = 0;
-  Query query = connection.query(sql::inspect_migrations);
-  query.bind(1, module);
-  while (query.step()) {
-    const bool is_known =
-        found < migrations.size() && query.integer(0) == migrations[found].number &&
-        query.text(1) == migrations[found].name && query.text(2) == checksum_of(migrations[found]);
+  for (const NotedMigration& noted : noted_migrations(connection, module)) {
+    const bool is_known = found < migrations.size() && noted.number == migrations[found].number &&
+                          noted.name == migrations[found].name &&
+                          noted.checksum == checksum_of(migrations[found]);
     if (!is_known) {
       inspection.report("the migration ledger",
-                        "migration " + std::to_string(query.integer(0)) + " of '" +
+                        "migration " + std::to_string(noted.number) + " of '" +
                             std::string{module} + "' isn't one that this Stela knows",
                         std::string{hand_advice});
     }
@@ -100,12 +96,11 @@ void check_facts_in(Inspection& inspection, Connection& connection) {
 }
 
 void check_participants_in(Inspection& inspection, Connection& connection) {
-  Query query = connection.query(sql::inspect_participants);
-  while (query.step()) {
-    if (query.integer(3) == checksum_of({query.integer(2)}, {query.text(0), query.text(1)})) {
-      continue;
-    }
-    inspection.report("participant '" + std::string{query.text(0)} + "'",
+  auto rows = connection.rows(sql::inspect_participants{});
+  while (rows.step()) {
+    const std::int64_t registered_at = rows.registered_at().time_since_epoch().count();
+    if (rows.checksum() == checksum_of({registered_at}, {rows.name(), rows.detail()})) continue;
+    inspection.report("participant '" + std::string{rows.name()} + "'",
                       "it doesn't match its checksum",
                       "forget it and attach it again, or restore a backup");
   }

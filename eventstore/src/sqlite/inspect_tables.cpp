@@ -3,7 +3,7 @@
 #include "sqlite/checksum.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/inspection.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_type.hpp>
@@ -25,25 +25,24 @@ std::string stream_number(std::int64_t number) {
   return "stream number " + std::to_string(number);
 }
 
-/// Goes through a table whose integer key is column 0 of `sql`, page by page: `look` sees each row,
-/// `turn` is called behind each page.
-void walk(Inspection& inspection, std::string_view sql, FunctionRef<void(Query&)> look,
-          FunctionRef<void()> turn) {
+/// Goes through a table by the numbers of streams, page by page: `look` sees each row, `turn` is
+/// called after each page.
+template <class Statement, class Look>
+void walk(Inspection& inspection, Look look, FunctionRef<void()> turn) {
   std::int64_t last = smallest;
   bool more = true;
   while (more) {
     more = false;
     inspection.read([&](Connection& connection) {
-      Query query = connection.query(sql);
-      query.bind(1, last).bind(2, page_rows);
+      auto row = connection.rows(Statement{.after = last, .limit = page_rows});
       std::int64_t rows = 0;
-      while (query.step()) {
-        if (query.integer(0) <= last) {
+      while (row.step()) {
+        if (row.stream() <= last) {
           inspection.report("the file", "rows are out of order");
           return;
         }
-        last = query.integer(0);
-        look(query);
+        last = row.stream();
+        look(row);
         ++rows;
       }
       more = rows == page_rows && last < largest;
@@ -52,42 +51,44 @@ void walk(Inspection& inspection, std::string_view sql, FunctionRef<void(Query&)
   }
 }
 
-void check_stream(Inspection& inspection, Query& row) {
-  const std::int64_t number = row.integer(0);
+void check_stream(Inspection& inspection, const sql::inspect_streams::Row& row) {
+  const std::int64_t number = row.stream();
   try {
-    (void)StreamId::parse(row.text(1));
+    (void)StreamId::parse(row.name());
   } catch (const UsageError& e) {
     inspection.report(stream_number(number), e.what());
   }
-  if (row.is_null(2) || row.integer(2) != number) {
+  if (row.in_index() != number) {
     inspection.report(
         stream_number(number),
-        "the index of names doesn't lead from '" + std::string{row.text(1)} + "' to it",
+        "the index of names doesn't lead from '" + std::string{row.name()} + "' to it",
         std::string{reindex_advice});
   }
 }
 
-void check_kind(Inspection& inspection, Query& row, std::int64_t expected) {
-  const std::string where = "event kind " + std::to_string(row.integer(0));
-  if (row.integer(0) != expected) {
+void check_kind(Inspection& inspection, const sql::inspect_event_kinds::Row& row,
+                std::int64_t expected) {
+  const std::string where = "event kind " + std::to_string(row.kind());
+  if (row.kind() != expected) {
     inspection.report(where, "event kind " + std::to_string(expected) + " is missing before it");
   }
-  const bool is_valid = is_valid_category(row.text(1)) && is_valid_event_name(row.text(2)) &&
-                        row.integer(3) >= 1 &&
-                        row.integer(3) <= std::numeric_limits<std::int32_t>::max() &&
-                        (row.integer(4) == 0 || row.integer(4) == 1);
+  const bool is_valid = is_valid_category(row.category()) && is_valid_event_name(row.type()) &&
+                        row.version() >= 1 &&
+                        row.version() <= std::numeric_limits<std::int32_t>::max() &&
+                        (row.publishes() == 0 || row.publishes() == 1);
   if (!is_valid) inspection.report(where, "its category, type, version or flag can't be");
-  if (row.is_null(5) || row.integer(5) != row.integer(0)) {
+  if (row.in_index() != row.kind()) {
     inspection.report(where, "the index of kinds doesn't lead to it", std::string{reindex_advice});
   }
 }
 
-void check_append_id(Inspection& inspection, Query& row, std::int64_t last_event) {
-  const std::string_view id = row.text(0);
-  const std::int64_t first = row.integer(1);
-  const std::int64_t last = row.integer(2);
+void check_append_id(Inspection& inspection, const sql::inspect_append_ids::Row& row,
+                     std::int64_t last_event) {
+  const std::string_view id = row.append_id();
+  const std::int64_t first = row.first_sequence();
+  const std::int64_t last = row.last_sequence();
   const std::string where = "append id '" + std::string{id} + "'";
-  if (row.integer(3) != checksum_of({first, last}, {id})) {
+  if (row.checksum() != checksum_of({first, last}, {id})) {
     inspection.report(where, "it doesn't match its checksum");
     return;
   }
@@ -97,24 +98,25 @@ void check_append_id(Inspection& inspection, Query& row, std::int64_t last_event
   }
 }
 
-void check_snapshot(Inspection& inspection, Query& row) {
+void check_snapshot(Inspection& inspection, const sql::inspect_snapshots::Row& row) {
   constexpr std::string_view advice =
       "nothing is lost: drop the snapshot, and it is taken again from the events";
-  const std::string where = row.is_null(1) ? "the snapshot of " + stream_number(row.integer(0))
-                                           : "the snapshot of '" + std::string{row.text(1)} + "'";
-  if (row.is_null(1)) {
+  const std::optional<std::string_view> name = row.name();
+  const std::string where =
+      "the snapshot of " + (name ? "'" + std::string{*name} + "'" : stream_number(row.stream()));
+  const std::int64_t taken_at = row.taken_at().time_since_epoch().count();
+  if (!name) {
     inspection.report(where, "there is no such stream",
                       "nothing is lost: remove it by DELETE FROM snapshots WHERE stream = " +
-                          std::to_string(row.integer(0)));
-  } else if (row.integer(6) !=
-             checksum_of({row.integer(2), row.integer(3), row.integer(4), row.integer(5)},
-                         {row.text(1), row.blob(7)})) {
+                          std::to_string(row.stream()));
+  } else if (row.checksum() !=
+             checksum_of({row.version(), row.sequence(), row.state_version(), taken_at},
+                         {*name, row.payload()})) {
     inspection.report(where, "it doesn't match its checksum", std::string{advice});
-  } else if (row.is_null(8) || row.integer(8) != row.integer(0) ||
-             row.integer(9) != row.integer(2)) {
+  } else if (row.event_stream() != row.stream() || row.event_version() != row.version()) {
     inspection.report(where,
-                      "event " + std::to_string(row.integer(3)) + " isn't version " +
-                          std::to_string(row.integer(2)) + " of its stream",
+                      "event " + std::to_string(row.sequence()) + " isn't version " +
+                          std::to_string(row.version()) + " of its stream",
                       std::string{advice});
   }
 }
@@ -127,19 +129,19 @@ void check_streams(Inspection& inspection) {
     bound = connection.integer("SELECT coalesce(max(stream), 0) FROM streams").value_or(0);
   });
   std::int64_t found = 0;
-  walk(
-      inspection, sql::inspect_streams,
-      [&](Query& row) {
-        if (row.integer(0) <= bound) ++found;
+  walk<sql::inspect_streams>(
+      inspection,
+      [&](const auto& row) {
+        if (row.stream() <= bound) ++found;
         check_stream(inspection, row);
       },
       [&] { inspection.progress(found, bound); });
   inspection.read([&](Connection& connection) {
-    Query query = connection.query(sql::inspect_stream_index);
-    query.bind(1, bound).step();
-    if (query.integer(0) != found) {
+    auto index = connection.rows(sql::inspect_stream_index{.to = bound});
+    index.step();
+    if (index.entries() != found) {
       inspection.report("table streams",
-                        "its index of names has " + std::to_string(query.integer(0)) +
+                        "its index of names has " + std::to_string(index.entries()) +
                             " entries for " + std::to_string(found) + " streams",
                         std::string{reindex_advice});
     }
@@ -150,17 +152,17 @@ void check_kinds(Inspection& inspection) {
   std::int64_t found = 0;
   inspection.read([&](Connection& connection) {
     std::int64_t expected = 1;
-    Query query = connection.query(sql::inspect_event_kinds);
-    while (query.step()) {
-      check_kind(inspection, query, expected);
-      expected = query.integer(0) < largest ? query.integer(0) + 1 : largest;
+    auto kinds = connection.rows(sql::inspect_event_kinds{});
+    while (kinds.step()) {
+      check_kind(inspection, kinds, expected);
+      expected = kinds.kind() < largest ? kinds.kind() + 1 : largest;
       ++found;
     }
-    Query index = connection.query(sql::inspect_event_kind_index);
+    auto index = connection.rows(sql::inspect_event_kind_index{});
     index.step();
-    if (index.integer(0) != found) {
+    if (index.entries() != found) {
       inspection.report("table event_kinds",
-                        "its index has " + std::to_string(index.integer(0)) + " entries for " +
+                        "its index has " + std::to_string(index.entries()) + " entries for " +
                             std::to_string(found) + " kinds",
                         std::string{reindex_advice});
     }
@@ -178,20 +180,19 @@ void check_append_ids(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
       const std::int64_t last_event = last_sequence(connection);
       const std::string begin = last;
-      Query query = connection.query(sql::inspect_append_ids);
-      query.bind(1, begin).bind(2, page_rows + 1);
+      auto ids = connection.rows(sql::inspect_append_ids{.from = begin, .limit = page_rows + 1});
       std::int64_t rows = 0;
-      while (query.step()) {
+      while (ids.step()) {
         ++rows;
         // Each page but the first begins with the row that ended the one before.
-        if (found > 0 && query.text(0) == last) continue;
-        if (found > 0 && query.blob(4) < last_bytes) {
+        if (found > 0 && ids.append_id() == last) continue;
+        if (found > 0 && ids.bytes() < last_bytes) {
           inspection.report("table append_ids", "rows are out of order");
           return;
         }
-        last = query.text(0);
-        last_bytes = query.blob(4);
-        check_append_id(inspection, query, last_event);
+        last = ids.append_id();
+        last_bytes = ids.bytes();
+        check_append_id(inspection, ids, last_event);
         ++found;
       }
       more = rows > page_rows;
@@ -202,9 +203,9 @@ void check_append_ids(Inspection& inspection) {
 
 void check_snapshots(Inspection& inspection) {
   std::int64_t found = 0;
-  walk(
-      inspection, sql::inspect_snapshots,
-      [&](Query& row) {
+  walk<sql::inspect_snapshots>(
+      inspection,
+      [&](const auto& row) {
         check_snapshot(inspection, row);
         ++found;
       },

@@ -2,6 +2,7 @@
 
 #include "sqlite/schema.hpp"
 #include "sqlite_sql.hpp"
+#include "sqlite_sql/objects.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,13 +20,13 @@ bool is_in_the_way(const Objects::value_type& one, const Objects::value_type& ot
 
 Objects objects_of(Connection& connection) {
   Objects objects;
-  Query query = connection.query(sql::inspect_schema);
-  while (query.step()) {
-    std::string sql{query.text(3)};
-    std::replace(sql.begin(), sql.end(), '\n', ' ');
-    objects.emplace(query.text(1), Object{.type = std::string{query.text(0)},
-                                          .table = std::string{query.text(2)},
-                                          .sql = std::move(sql)});
+  auto rows = connection.rows(sql::inspect_schema{});
+  while (rows.step()) {
+    std::string definition{rows.definition()};
+    std::replace(definition.begin(), definition.end(), '\n', ' ');
+    objects.emplace(rows.name(), Object{.type = std::string{rows.type()},
+                                        .table = std::string{rows.table_name()},
+                                        .sql = std::move(definition)});
   }
   return objects;
 }

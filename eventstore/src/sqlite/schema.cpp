@@ -15,6 +15,8 @@
 namespace stela::sqlite {
 namespace {
 
+// No migration makes the ledger, so that its statements can't be checked against the migrations'
+// tables while Stela is built.
 constexpr std::string_view ledger_sql =
     "CREATE TABLE stela_migrations (\n"
     "  module     TEXT NOT NULL,\n"
@@ -24,7 +26,7 @@ constexpr std::string_view ledger_sql =
     "  applied_at INTEGER NOT NULL,\n"
     "  PRIMARY KEY (module, number)\n"
     ") STRICT, WITHOUT ROWID";
-constexpr std::string_view applied_sql =
+constexpr std::string_view noted_sql =
     "SELECT number, name, checksum FROM stela_migrations WHERE module = ?1 ORDER BY number";
 constexpr std::string_view note_sql =
     "INSERT INTO stela_migrations (module, number, name, checksum, applied_at) "
@@ -71,20 +73,17 @@ bool has_ledger(Connection& connection) {
 std::size_t count_applied(Connection& connection, std::string_view module,
                           std::span<const Migration> migrations) {
   std::size_t applied = 0;
-  Query query = connection.query(applied_sql);
-  query.bind(1, module);
-  while (query.step()) {
+  for (const NotedMigration& noted : noted_migrations(connection, module)) {
     if (applied == migrations.size()) {
       throw SchemaMismatch{"the tables of '" + std::string{module} +
-                           "' are of a newer Stela (migration " + std::to_string(query.integer(0)) +
-                           ", '" + std::string{query.text(1)} + "'; this one knows " +
-                           std::to_string(applied) +
+                           "' are of a newer Stela (migration " + std::to_string(noted.number) +
+                           ", '" + noted.name + "'; this one knows " + std::to_string(applied) +
                            "); use that one, this one leaves the database as it is"};
     }
     const Migration& expected = migrations[applied];
-    if (query.integer(0) != expected.number || query.text(2) != checksum_of(expected)) {
-      throw SchemaMismatch{"migration " + std::to_string(query.integer(0)) + " of '" +
-                           std::string{module} + "', '" + std::string{query.text(1)} +
+    if (noted.number != expected.number || noted.checksum != checksum_of(expected)) {
+      throw SchemaMismatch{"migration " + std::to_string(noted.number) + " of '" +
+                           std::string{module} + "', '" + noted.name +
                            "', isn't the one that this Stela has under that number; the database "
                            "is left as it is"};
     }
@@ -161,6 +160,16 @@ std::optional<SchemaRequirement> SchemaRequirement::parse(std::string_view parti
       std::from_chars(participant.data() + colon + 1, end, requirement.number);
   if (error != std::errc{} || last != end) return std::nullopt;
   return requirement;
+}
+
+std::vector<NotedMigration> noted_migrations(Connection& connection, std::string_view module) {
+  std::vector<NotedMigration> noted;
+  Query query = connection.query(noted_sql);
+  query.bind(1, module);
+  while (query.step()) {
+    noted.push_back({query.integer(0), std::string{query.text(1)}, std::string{query.text(2)}});
+  }
+  return noted;
 }
 
 std::string checksum_of(const Migration& migration) {

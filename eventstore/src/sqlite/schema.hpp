@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::sqlite {
 
@@ -23,6 +24,16 @@ struct Facts {
   Codec codec = Codec::json;
   Durability durability = Durability::full;
 };
+
+/// What the ledger says of a migration that the database has had.
+struct NotedMigration {
+  std::int64_t number;
+  std::string name;
+  std::string checksum;
+};
+
+/// Those of `module`, in their order. The database must have a ledger.
+std::vector<NotedMigration> noted_migrations(Connection& connection, std::string_view module);
 
 /// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
 std::string checksum_of(const Migration& migration);

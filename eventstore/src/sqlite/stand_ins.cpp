@@ -1,7 +1,7 @@
 #include "sqlite/stand_ins.hpp"
 
 #include "sqlite/schema.hpp"
-#include "sqlite_sql.hpp"
+#include "sqlite_sql/objects.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -11,16 +11,16 @@ namespace stela::sqlite {
 namespace {
 
 bool is_of_database(Connection& connection, std::string_view table) {
-  return is_reserved_name(table) || connection.query(sql::has_table).bind(1, table).step();
+  return is_reserved_name(table) || connection.rows(sql::has_table{.name = table}).step();
 }
 
 }  // namespace
 
 std::optional<StandIn> find_stand_in(Connection& connection) {
-  Query temporary = connection.query(sql::temporary_objects);
+  auto temporary = connection.rows(sql::temporary_objects{});
   while (temporary.step()) {
-    if (!is_of_database(connection, temporary.text(2))) continue;
-    return StandIn{std::string{temporary.text(0)}, std::string{temporary.text(1)}};
+    if (!is_of_database(connection, temporary.table_name())) continue;
+    return StandIn{std::string{temporary.type()}, std::string{temporary.name()}};
   }
   return std::nullopt;
 }

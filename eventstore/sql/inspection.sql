@@ -1,0 +1,76 @@
+-- What verify reads: tables and indexes each for themselves, so that neither hides what is wrong with
+-- the other.
+
+-- name: inspect_participants
+-- gives: name text, detail text, registered_at time, checksum int
+SELECT name, detail, registered_at, checksum FROM stela_participants ORDER BY name;
+
+-- name: inspect_streams
+-- Each stream from the table, and what the index of names says of it.
+-- takes: after int, limit int
+-- gives: stream int, name text, in_index int?
+SELECT s.stream, s.name,
+       (SELECT i.stream FROM streams AS i INDEXED BY sqlite_autoindex_streams_1
+        WHERE i.name = s.name) AS in_index
+FROM streams AS s NOT INDEXED
+WHERE s.stream > :after
+ORDER BY s.stream LIMIT :limit;
+
+-- name: inspect_stream_index
+-- takes: to int
+-- gives: entries int
+SELECT count(*) AS entries FROM streams INDEXED BY sqlite_autoindex_streams_1 WHERE stream <= :to;
+
+-- name: inspect_event_kinds
+-- Each kind from the table, and what the index of keys says of it.
+-- gives: kind int, category text, type text, version int, publishes int, in_index int?
+SELECT k.kind, k.category, k.type, k.version, k.publishes,
+       (SELECT i.kind FROM event_kinds AS i INDEXED BY sqlite_autoindex_event_kinds_1
+        WHERE i.category = k.category AND i.type = k.type AND i.version = k.version
+          AND i.publishes = k.publishes) AS in_index
+FROM event_kinds AS k NOT INDEXED
+ORDER BY k.kind;
+
+-- name: inspect_event_kind_index
+-- gives: entries int
+SELECT count(*) AS entries FROM event_kinds INDEXED BY sqlite_autoindex_event_kinds_1;
+
+-- name: inspect_kind_block
+-- takes: kind int, block int
+-- gives: found int
+SELECT 1 AS found FROM kind_blocks WHERE kind = :kind AND block = :block;
+
+-- name: inspect_versions
+-- The index of streams and versions as it stands, and the rows that it points to. The order is that
+-- of the index: an ORDER BY out here would hide what is wrong with it.
+-- takes: stream int, version int, limit int
+-- gives: stream int, version int, sequence int, event_stream int?, event_version int, kind int,
+--        published_before int
+SELECT i.stream, i.version, i.sequence, e.stream AS event_stream, e.version AS event_version,
+       e.kind, e.published_before
+FROM (SELECT x.stream, x.version, x.sequence
+      FROM events AS x INDEXED BY sqlite_autoindex_events_1
+      WHERE (x.stream, x.version) > (:stream, :version)
+      ORDER BY x.stream, x.version LIMIT :limit) AS i
+     LEFT JOIN events AS e NOT INDEXED ON e.sequence = i.sequence;
+
+-- name: inspect_append_ids
+-- `bytes` are those that the database holds, whose order is that of the table.
+-- takes: from text, limit int
+-- gives: append_id text, first_sequence int, last_sequence int, checksum int, bytes blob
+SELECT append_id, first_sequence, last_sequence, checksum, CAST(append_id AS BLOB) AS bytes
+FROM append_ids
+WHERE append_id >= :from
+ORDER BY append_id LIMIT :limit;
+
+-- name: inspect_snapshots
+-- takes: after int, limit int
+-- gives: stream int, name text?, version int, sequence int, state_version int, taken_at time,
+--        checksum int, payload blob, event_stream int?, event_version int
+SELECT n.stream, s.name, n.version, n.sequence, n.state_version, n.taken_at, n.checksum, n.payload,
+       e.stream AS event_stream, e.version AS event_version
+FROM snapshots AS n
+     LEFT JOIN streams AS s ON s.stream = n.stream
+     LEFT JOIN events AS e NOT INDEXED ON e.sequence = n.sequence
+WHERE n.stream > :after
+ORDER BY n.stream LIMIT :limit;

@@ -1,1 +1,0 @@
-SELECT count(*) FROM event_kinds INDEXED BY sqlite_autoindex_event_kinds_1

@@ -1,1 +1,0 @@
-SELECT name, detail, registered_at, checksum FROM stela_participants ORDER BY name

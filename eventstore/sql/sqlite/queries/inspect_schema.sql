@@ -1,1 +1,0 @@
-SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name
