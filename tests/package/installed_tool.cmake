@@ -32,4 +32,4 @@ run("partitions" outbox enable --db shop.db --partitions 4)
 run("\"sequence\":1" events append --db shop.db --stream order-1 --type order.placed --publish
   --data "{}")
 run("\"pending\":1" outbox status --db shop.db --json)
-run("1 event looked at, no problem" verify --db shop.db)
+run("1 event checked, no problem" verify --db shop.db)
