@@ -7,8 +7,6 @@
 
 namespace stela::outbox {
 
-using sqlite::Query;
-
 namespace {
 
 std::string registered_name(sqlite::Connection& connection) {
