@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
 #include "sqlite/generations.hpp"
 
@@ -177,9 +178,10 @@ class Application {
   }
 
   bool is_behind_parked(std::int64_t stream, GlobalSequence sequence) {
-    Query query = connection_.query(sql::is_parked_stream);
-    query.bind(1, stream).bind(2, sequence.value()).step();
-    return query.integer(0) != 0;
+    auto row =
+        connection_.rows(sql::is_parked_stream{.stream = stream, .before = sequence.value()});
+    row.step();
+    return row.is_parked();
   }
 
   void send_again(GlobalSequence sequence, const Taken& taken) {
@@ -236,12 +238,10 @@ void apply_claimed(Connection& connection, PartitionId partition, std::string_vi
                    const relay::Advance& advance, Timestamp now) {
   Application application{connection, partition, claim, now};
   application.apply(advance);
-  connection.query(sql::count_claimed)
-      .bind(1, std::int64_t{partition.number})
-      .bind(2, application.removed())
-      .bind(3, application.published())
-      .bind(4, application.last_position())
-      .run();
+  connection.run(sql::count_claimed{.partition = partition.number,
+                                    .removed = application.removed(),
+                                    .published = application.published(),
+                                    .last_position = application.last_position()});
 }
 
 }  // namespace stela::outbox

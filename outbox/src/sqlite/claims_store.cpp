@@ -1,7 +1,7 @@
 #include "sqlite/claims_store.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
@@ -18,7 +18,6 @@ namespace stela::outbox {
 using relay::Lease;
 using relay::PendingMessage;
 using sqlite::Connection;
-using sqlite::Query;
 using sqlite::Sync;
 
 namespace {
@@ -28,13 +27,13 @@ class Room {
  public:
   explicit Room(const relay::BatchLimit& limit) : messages_{limit.messages}, bytes_{limit.bytes} {}
 
-  /// How many messages fit, the first of the batch at least, whose sizes `sizes` has: all of its
-  /// parameters but the fifth, how many are looked at, are bound.
-  std::int64_t count(Query& sizes) {
-    sizes.bind(5, messages_);
+  std::int64_t messages() const noexcept { return messages_; }
+
+  /// How many of the messages of these sizes fit, the first of the batch at least.
+  std::int64_t count(sql::size_row sizes) {
     std::int64_t count = 0;
     while (sizes.step()) {
-      bytes_ -= sizes.integer(0);
+      bytes_ -= sizes.size();
       if (bytes_ < 0 && !is_empty_) break;
       is_empty_ = false;
       ++count;
@@ -86,11 +85,11 @@ std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::
   const auto begun = steady_now();
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        Query query = connection.query(sql::begin_claims);
-        if (!query.bind(1, std::int64_t{partition.number}).step()) return;
-        standing = relay::Standing{.epoch = query.integer(0),
-                                   .attempts = static_cast<int>(query.integer(1)),
-                                   .backoff_left = time_left(query.time(2), at)};
+        auto row = connection.rows(sql::begin_claims{.partition = partition.number});
+        if (!row.step()) return;
+        standing = relay::Standing{.epoch = row.epoch(),
+                                   .attempts = static_cast<int>(row.attempts()),
+                                   .backoff_left = time_left(row.next_attempt_at(), at)};
       },
       Sync::none);
   if (!standing) return standing;
@@ -107,8 +106,8 @@ bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
   const Timestamp until = now() + ttl;
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        connection.query(sql::renew_claims).bind(1, claim_).bind_time(2, until).run();
-        connection.query(sql::renew_claimed_redeliveries).bind(1, claim_).bind_time(2, until).run();
+        connection.run(sql::renew_claims{.claim = claim_, .until = until});
+        connection.run(sql::renew_claimed_redeliveries{.claim = claim_, .until = until});
       },
       Sync::none);
   claimed_until_ = begun + ttl;
@@ -118,8 +117,8 @@ bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
 void ClaimsStore::release(const Lease&) {
   store_.core().writer().run_statements(
       [&](Connection& connection) {
-        connection.query(sql::release_claims).bind(1, claim_).run();
-        connection.query(sql::release_claimed_redeliveries).bind(1, claim_).run();
+        connection.run(sql::release_claims{.claim = claim_});
+        connection.run(sql::release_claimed_redeliveries{.claim = claim_});
       },
       Sync::none);
 }
@@ -134,13 +133,10 @@ bool ClaimsStore::can_claim(PartitionId partition) {
       auto row = connection.rows(sql::stopped_by{.partition = partition.number});
       if (!row.step() || row.stopped()) return;
     }
-    Query query = connection.query(sql::can_claim);
-    query.bind(1, std::int64_t{partition.number})
-        .bind_time(2, at)
-        .bind_time(3, at + 2 * ttl_)
-        .bind(4, claim_)
-        .step();
-    can = query.integer(0) != 0;
+    auto row = connection.rows(sql::can_claim{
+        .partition = partition.number, .now = at, .absurd = at + 2 * ttl_, .claim = claim_});
+    row.step();
+    can = row.can_claim();
   });
   return can;
 }
@@ -149,37 +145,43 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
                                                const relay::BatchLimit& limit) {
   std::vector<PendingMessage> claimed;
   const Timestamp at = now();
-  const auto of_claimable = [&](Query& query) -> Query& {
-    return query.bind(1, std::int64_t{partition.number})
-        .bind_time(2, at)
-        .bind_time(3, at + 2 * ttl_)
-        .bind(4, claim_);
-  };
+  const Timestamp absurd = at + 2 * ttl_;
   store_.core().writer().run_statements(
       [&](Connection& connection) {
         Room room{limit};
-        Query sizes_again = connection.query(sql::size_claimable_redeliveries);
-        std::int64_t most = room.count(of_claimable(sizes_again));
-        Query again = connection.query(sql::claim_redeliveries);
-        of_claimable(again).bind_time(5, at + ttl_).bind(6, most);
+        const std::int64_t redeliveries = room.count(
+            connection.rows(sql::size_claimable_redeliveries{.partition = partition.number,
+                                                             .now = at,
+                                                             .absurd = absurd,
+                                                             .claim = claim_,
+                                                             .limit = room.messages()}));
+        auto again = connection.rows(sql::claim_redeliveries{.partition = partition.number,
+                                                             .now = at,
+                                                             .absurd = absurd,
+                                                             .claim = claim_,
+                                                             .until = at + ttl_,
+                                                             .limit = redeliveries});
         while (again.step()) {
-          claimed.push_back({.sequence = GlobalSequence{again.integer(0)},
-                             .stream = again.integer(1),
-                             .redelivery = again.integer(3),
-                             .attempts = static_cast<int>(again.integer(2)),
-                             .is_republished = again.text(4) == "republish",
-                             .was_lost = again.integer(5) != 0});
+          claimed.push_back({.sequence = GlobalSequence{again.sequence()},
+                             .stream = again.stream(),
+                             .redelivery = again.redelivery(),
+                             .attempts = static_cast<int>(again.attempts()),
+                             .is_republished = again.kind() == "republish",
+                             .was_lost = again.was_lost()});
         }
-        Query sizes = connection.query(sql::size_claimable_messages);
-        most = room.count(of_claimable(sizes));
-        Query waiting = connection.query(sql::claim_messages);
-        of_claimable(waiting).bind_time(5, at + ttl_).bind(6, most);
-        while (waiting.step()) {
-          claimed.push_back({.sequence = GlobalSequence{waiting.integer(0)},
-                             .stream = waiting.integer(1),
-                             .attempts = static_cast<int>(waiting.integer(2)),
-                             .backoff_left = time_left(waiting.time(3), at)});
-        }
+        const std::int64_t messages =
+            room.count(connection.rows(sql::size_claimable_messages{.partition = partition.number,
+                                                                    .now = at,
+                                                                    .absurd = absurd,
+                                                                    .claim = claim_,
+                                                                    .limit = room.messages()}));
+        auto waiting = connection.rows(sql::claim_messages{.partition = partition.number,
+                                                           .now = at,
+                                                           .absurd = absurd,
+                                                           .claim = claim_,
+                                                           .until = at + ttl_,
+                                                           .limit = messages});
+        while (waiting.step()) claimed.push_back(to_message(waiting, at));
       },
       Sync::none);
   std::sort(claimed.begin(), claimed.end(), [](const auto& a, const auto& b) {
@@ -214,30 +216,24 @@ bool ClaimsStore::advance(const Lease& lease, const relay::Advance& advance, boo
 bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
   const Timestamp at = now();
   return write(false, [&](Connection& connection) {
-    connection.query(sql::note_shared_partition)
-        .bind(1, std::int64_t{lease.partition.number})
-        .bind(2, std::int64_t{trouble.attempts})
-        .bind_time(3, end_of(trouble.backoff, at))
-        .bind_optional(4, trouble.error)
-        .run();
+    connection.run(sql::note_shared_partition{.partition = lease.partition.number,
+                                              .attempts = trouble.attempts,
+                                              .next_attempt_at = end_of(trouble.backoff, at),
+                                              .error = sqlite::or_null(trouble.error)});
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {
-      connection.query(sql::note_claimed_redelivery)
-          .bind(1, trouble.message->redelivery)
-          .bind(2, std::int64_t{trouble.message_attempts})
-          .bind(3, trouble.error)
-          .bind(4, claim_)
-          .run();
+      connection.run(sql::note_claimed_redelivery{.redelivery = trouble.message->redelivery,
+                                                  .attempts = trouble.message_attempts,
+                                                  .error = trouble.error,
+                                                  .claim = claim_});
       return true;
     }
-    connection.query(sql::note_claimed_message)
-        .bind(1, std::int64_t{lease.partition.number})
-        .bind(2, trouble.message->sequence.value())
-        .bind(3, std::int64_t{trouble.message_attempts})
-        .bind_time(4, end_of(trouble.message_backoff, at))
-        .bind(5, trouble.error)
-        .bind(6, claim_)
-        .run();
+    connection.run(sql::note_claimed_message{.partition = lease.partition.number,
+                                             .sequence = trouble.message->sequence.value(),
+                                             .attempts = trouble.message_attempts,
+                                             .next_attempt_at = end_of(trouble.message_backoff, at),
+                                             .error = trouble.error,
+                                             .claim = claim_});
     return true;
   });
 }

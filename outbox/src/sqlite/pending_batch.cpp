@@ -2,6 +2,7 @@
 
 #include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
+#include "outbox_sql/pending.hpp"
 #include "sqlite/backoff.hpp"
 
 #include <stela/framework/error.hpp>
@@ -24,20 +25,27 @@ constexpr std::int64_t widest_gap = 3;
 
 /// Something of the stream that comes before `sequence` is parked.
 bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequence) {
-  Query query = connection.query(sql::is_parked_stream);
-  query.bind(1, stream).bind(2, sequence).step();
-  return query.integer(0) != 0;
+  auto row = connection.rows(sql::is_parked_stream{.stream = stream, .before = sequence});
+  row.step();
+  return row.is_parked();
 }
 
 }  // namespace
+
+PendingMessage to_message(const sql::pending_row& row, Timestamp now) {
+  return {.sequence = GlobalSequence{row.sequence()},
+          .stream = row.stream(),
+          .attempts = static_cast<int>(row.attempts()),
+          .backoff_left = time_left(row.next_attempt_at(), now)};
+}
 
 void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
                        const relay::Cursor& cursor, std::int64_t end,
                        const relay::BatchLimit& limit, Timestamp now) {
   {
-    Query parked = connection.query(sql::has_parked);
+    auto parked = connection.rows(sql::has_parked{});
     parked.step();
-    anything_parked_ = parked.integer(0) != 0;
+    anything_parked_ = parked.is_there();
   }
   bytes_left_ = limit.bytes;
   read_redeliveries(connection, partition, cursor.redelivery, limit.messages);
@@ -80,35 +88,28 @@ void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, st
 
 void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partition,
                                     std::int64_t behind, int limit) {
-  Query query = connection.query(sql::next_redeliveries);
-  query.bind(1, std::int64_t{partition.number}).bind(2, behind).bind(3, std::int64_t{limit});
-  while (query.step()) {
-    messages.push_back({.sequence = GlobalSequence{query.integer(1)},
-                        .stream = query.integer(2),
-                        .redelivery = query.integer(0),
-                        .attempts = static_cast<int>(query.integer(3)),
-                        .is_behind_parked = query.integer(5) != 0,
-                        .is_republished = query.text(4) == "republish",
-                        .was_lost = query.integer(6) != 0});
+  auto row = connection.rows(
+      sql::next_redeliveries{.partition = partition.number, .after = behind, .limit = limit});
+  while (row.step()) {
+    messages.push_back({.sequence = GlobalSequence{row.sequence()},
+                        .stream = row.stream(),
+                        .redelivery = row.redelivery(),
+                        .attempts = static_cast<int>(row.attempts()),
+                        .is_behind_parked = row.is_behind_parked(),
+                        .is_republished = row.kind() == "republish",
+                        .was_lost = row.was_lost()});
   }
 }
 
 void SqliteBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
                                 std::int64_t end, int limit, Timestamp now) {
   messages.reserve(messages.size() + static_cast<std::size_t>(limit));
-  Query query = connection.query(sql::next_messages);
-  query.bind(1, std::int64_t{partition.number})
-      .bind(2, behind)
-      .bind(3, end)
-      .bind(4, std::int64_t{limit});
-  while (query.step()) {
-    const std::int64_t stream = query.integer(1);
-    messages.push_back(
-        {.sequence = GlobalSequence{query.integer(0)},
-         .stream = stream,
-         .attempts = static_cast<int>(query.integer(2)),
-         .backoff_left = time_left(query.time(3), now),
-         .is_behind_parked = anything_parked_ && is_parked(connection, stream, query.integer(0))});
+  auto row = connection.rows(sql::next_messages{
+      .partition = partition.number, .after = behind, .before = end, .limit = limit});
+  while (row.step()) {
+    messages.push_back(to_message(row, now));
+    messages.back().is_behind_parked =
+        anything_parked_ && is_parked(connection, row.stream(), row.sequence());
   }
 }
 
@@ -155,9 +156,10 @@ void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
 bool SqliteBatch::was_published(Connection& connection, std::int64_t stream,
                                 StreamVersion version) const {
   if (first_published_ <= 1 || version.value() == 0) return true;
-  Query query = connection.query(sql::is_published);
-  query.bind(1, stream).bind(2, version.value()).bind(3, first_published_).step();
-  return query.integer(0) != 0;
+  auto row = connection.rows(sql::is_published{
+      .stream = stream, .version = version.value(), .first_published = first_published_});
+  row.step();
+  return row.is_published();
 }
 
 bool SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {

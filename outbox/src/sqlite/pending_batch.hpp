@@ -17,6 +17,13 @@
 
 namespace stela::outbox {
 
+namespace sql {
+class pending_row;
+}
+
+/// A message that waits, but for its event.
+relay::PendingMessage to_message(const sql::pending_row& row, Timestamp now);
+
 /// What a batch leaves to the next one: names of streams, and memory for events.
 struct BatchMemory {
   static constexpr std::size_t max_pages = 8;

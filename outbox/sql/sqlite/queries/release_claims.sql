@@ -1,1 +1,0 @@
-UPDATE outbox_messages SET claim = NULL, claimed_until = 0 WHERE claim = ?1

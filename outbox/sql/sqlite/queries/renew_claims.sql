@@ -1,1 +1,0 @@
-UPDATE outbox_messages SET claimed_until = ?2 WHERE claim = ?1
