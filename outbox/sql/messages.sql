@@ -48,3 +48,40 @@ WHERE partition = :partition AND sequence BETWEEN :first AND :last AND claim = :
 -- gives: is_there bool
 SELECT EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                WHERE k.publishes = 1) AS is_there;
+
+-- name: message_stream
+-- takes: partition int, sequence int
+-- gives: stream int, claim text
+SELECT stream, claim FROM outbox_messages WHERE partition = :partition AND sequence = :sequence;
+
+-- name: redelivery_stream
+-- takes: redelivery int
+-- gives: stream int, kind text, claim text, was_lost bool
+SELECT stream, kind, claim, was_lost FROM outbox_redeliveries WHERE redelivery = :redelivery;
+
+-- name: note_message
+-- takes: partition int, sequence int, attempts int, next_attempt_at time, error text
+UPDATE outbox_messages
+SET attempts = :attempts, next_attempt_at = :next_attempt_at, last_error = :error
+WHERE partition = :partition AND sequence = :sequence;
+
+-- name: note_redelivery
+-- takes: redelivery int, attempts int, error text
+UPDATE outbox_redeliveries SET attempts = :attempts, last_error = :error
+WHERE redelivery = :redelivery;
+
+-- name: insert_parked
+-- takes: stream int, sequence int, partition int, now time, attempts int, reason text, error text,
+--        was_lost bool
+INSERT INTO outbox_parked (stream, sequence, partition, parked_at, attempts, reason, error,
+                           was_lost)
+VALUES (:stream, :sequence, :partition, :now, :attempts, :reason, :error, :was_lost);
+
+-- name: insert_batch
+-- takes: partition int, last_sequence int, redelivery int, first_sequence int, count int, now time,
+--        first_broker int, last_broker int
+INSERT INTO outbox_batches (partition, last_sequence, redelivery, first_sequence, count,
+                            published_at, first_broker, last_broker)
+VALUES (:partition, :last_sequence, :redelivery, :first_sequence, :count, :now, :first_broker,
+        :last_broker)
+ON CONFLICT DO NOTHING;

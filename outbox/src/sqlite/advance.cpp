@@ -1,6 +1,5 @@
 #include "sqlite/advance.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
@@ -16,7 +15,6 @@ namespace stela::outbox {
 using relay::ParkedMessage;
 using relay::PublishedRun;
 using sqlite::Connection;
-using sqlite::Query;
 
 namespace {
 
@@ -60,16 +58,14 @@ class Application {
       if (removed == 0) published_ += remove_parked(run.first);
       through_ = std::max(through_, run.last.value());
     }
-    connection_.query(sql::insert_batch)
-        .bind(1, partition_)
-        .bind(2, run.last.value())
-        .bind(3, run.redelivery)
-        .bind(4, run.first.value())
-        .bind(5, run.count)
-        .bind_time(6, now_)
-        .bind(7, static_cast<std::int64_t>(run.first_broker))
-        .bind(8, static_cast<std::int64_t>(run.last_broker))
-        .run();
+    connection_.run(sql::insert_batch{.partition = partition_,
+                                      .last_sequence = run.last.value(),
+                                      .redelivery = run.redelivery,
+                                      .first_sequence = run.first.value(),
+                                      .count = run.count,
+                                      .now = now_,
+                                      .first_broker = static_cast<std::int64_t>(run.first_broker),
+                                      .last_broker = static_cast<std::int64_t>(run.last_broker)});
   }
 
   void park(const ParkedMessage& message) {
@@ -81,16 +77,14 @@ class Application {
       send_again(message.sequence, *taken);
       return;
     }
-    connection_.query(sql::insert_parked)
-        .bind(1, taken->stream)
-        .bind(2, message.sequence.value())
-        .bind(3, partition_)
-        .bind_time(4, now_)
-        .bind(5, std::int64_t{message.attempts})
-        .bind(6, in_words(message.reason))
-        .bind(7, message.error)
-        .bind(8, std::int64_t{taken->was_lost})
-        .run();
+    connection_.run(sql::insert_parked{.stream = taken->stream,
+                                       .sequence = message.sequence.value(),
+                                       .partition = partition_,
+                                       .now = now_,
+                                       .attempts = message.attempts,
+                                       .reason = in_words(message.reason),
+                                       .error = message.error,
+                                       .was_lost = taken->was_lost});
   }
 
   void skip(const ParkedMessage& message) {
@@ -140,14 +134,12 @@ class Application {
 
   /// Empty if it isn't there any more, or not ours.
   std::string kind_of(std::int64_t redelivery) {
-    Query query = connection_.query(sql::redelivery_stream);
-    if (!query.bind(1, redelivery).step() || !is_ours(query, 2)) return {};
-    return std::string{query.text(1)};
+    auto row = connection_.rows(sql::redelivery_stream{.redelivery = redelivery});
+    if (!row.step() || !is_ours(row.claim())) return {};
+    return std::string{row.kind()};
   }
 
-  bool is_ours(const Query& row, int column) const {
-    return claim_.empty() || row.text(column) == claim_;
-  }
+  bool is_ours(std::string_view claim) const { return claim_.empty() || claim == claim_; }
 
   std::string remove_redelivery(std::int64_t redelivery) {
     std::string kind = kind_of(redelivery);
@@ -161,17 +153,16 @@ class Application {
     std::optional<Taken> taken;
     if (message.redelivery > 0) {
       {
-        Query query = connection_.query(sql::redelivery_stream);
-        query.bind(1, message.redelivery);
-        if (query.step() && is_ours(query, 2)) taken = {query.integer(0), query.integer(3) != 0};
+        auto row = connection_.rows(sql::redelivery_stream{.redelivery = message.redelivery});
+        if (row.step() && is_ours(row.claim())) taken = {row.stream(), row.was_lost()};
       }
       remove_redelivery(message.redelivery);
       return taken;
     }
     {
-      Query query = connection_.query(sql::message_stream);
-      query.bind(1, partition_).bind(2, message.sequence.value());
-      if (query.step() && is_ours(query, 1)) taken = {.stream = query.integer(0)};
+      auto row = connection_.rows(
+          sql::message_stream{.partition = partition_, .sequence = message.sequence.value()});
+      if (row.step() && is_ours(row.claim())) taken = {.stream = row.stream()};
     }
     remove_messages(message.sequence, message.sequence);
     return taken;

@@ -1,7 +1,6 @@
 #include "sqlite/relay_store.hpp"
 
 #include "host.hpp"
-#include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/relay.hpp"
@@ -318,20 +317,16 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
     if (!is_ours) return false;
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {
-      connection.query(sql::note_redelivery)
-          .bind(1, trouble.message->redelivery)
-          .bind(2, std::int64_t{trouble.message_attempts})
-          .bind(3, trouble.error)
-          .run();
+      connection.run(sql::note_redelivery{.redelivery = trouble.message->redelivery,
+                                          .attempts = trouble.message_attempts,
+                                          .error = trouble.error});
       return true;
     }
-    connection.query(sql::note_message)
-        .bind(1, std::int64_t{lease.partition.number})
-        .bind(2, trouble.message->sequence.value())
-        .bind(3, std::int64_t{trouble.message_attempts})
-        .bind_time(4, end_of(trouble.message_backoff, at))
-        .bind(5, trouble.error)
-        .run();
+    connection.run(sql::note_message{.partition = lease.partition.number,
+                                     .sequence = trouble.message->sequence.value(),
+                                     .attempts = trouble.message_attempts,
+                                     .next_attempt_at = end_of(trouble.message_backoff, at),
+                                     .error = trouble.error});
     return true;
   });
 }

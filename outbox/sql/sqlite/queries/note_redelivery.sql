@@ -1,1 +1,0 @@
-UPDATE outbox_redeliveries SET attempts = ?2, last_error = ?3 WHERE redelivery = ?1

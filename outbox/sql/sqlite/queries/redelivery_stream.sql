@@ -1,1 +1,0 @@
-SELECT stream, kind, claim, was_lost FROM outbox_redeliveries WHERE redelivery = ?1
