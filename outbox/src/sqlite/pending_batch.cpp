@@ -1,6 +1,5 @@
 #include "sqlite/pending_batch.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/pending.hpp"
 #include "sqlite/backoff.hpp"
@@ -16,7 +15,6 @@ namespace stela::outbox {
 using relay::PendingMessage;
 using sqlite::Connection;
 using sqlite::EventRows;
-using sqlite::Query;
 
 namespace {
 

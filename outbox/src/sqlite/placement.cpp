@@ -1,6 +1,5 @@
 #include "sqlite/placement.hpp"
 
-#include "outbox_sql.hpp"
 #include "outbox_sql/partitions.hpp"
 
 #include <stela/framework/error.hpp>
