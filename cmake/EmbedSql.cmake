@@ -1,11 +1,6 @@
 # Writes the header that stela_embed_sql promises. Run as a script, see StelaSql.cmake.
-set(text "// Generated from the .sql files of this module.\n#pragma once\n\n#include \"sqlite/migration.hpp\"\n\n#include <array>\n#include <string_view>\n\n")
+set(text "// Generated from the .sql files of this module.\n#pragma once\n\n#include \"sqlite/migration.hpp\"\n\n#include <array>\n\n")
 string(APPEND text "namespace stela::${NAMESPACE}::sql {\n\n")
-foreach(file IN LISTS QUERIES)
-  get_filename_component(name "${file}" NAME_WE)
-  file(READ "${file}" body)
-  string(APPEND text "inline constexpr std::string_view ${name} = R\"sql(${body})sql\";\n\n")
-endforeach()
 list(LENGTH MIGRATIONS count)
 string(APPEND text "inline constexpr std::array<sqlite::Migration, ${count}> migrations{{\n")
 list(SORT MIGRATIONS)

@@ -7,18 +7,15 @@
 #                                        comes, and its own
 #   <directory>/sqlite/migrations/    -> one entry of stela::<namespace>::sql::migrations each, in order,
 #     NNNN_<what>.sql                    in "<namespace>_sql.hpp"
-#   <directory>/sqlite/queries/*.sql  -> a constant each, in the same
 function(stela_embed_sql target namespace directory)
   cmake_parse_arguments(arg "" "" "AFTER" ${ARGN})
   set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
-  file(GLOB queries CONFIGURE_DEPENDS "${directory}/sqlite/queries/*.sql")
   file(GLOB migrations CONFIGURE_DEPENDS "${directory}/sqlite/migrations/*.sql")
   set(header "${output}/${namespace}_sql.hpp")
   add_custom_command(OUTPUT "${header}"
     COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${header}" "-DNAMESPACE=${namespace}"
-            "-DQUERIES=${queries}" "-DMIGRATIONS=${migrations}"
-            -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
-    DEPENDS ${queries} ${migrations} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
+            "-DMIGRATIONS=${migrations}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
+    DEPENDS ${migrations} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
     COMMENT "Embedding the SQL of ${namespace}" VERBATIM)
   target_sources(${target} PRIVATE "${header}")
 

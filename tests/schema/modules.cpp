@@ -34,9 +34,6 @@ std::string text_of(const std::filesystem::path& file) {
 std::vector<SqlFile> all_queries() {
   std::vector<SqlFile> all;
   for (const std::string& module : modules) {
-    for (const auto& file : sql_files(module, "sqlite/queries")) {
-      all.push_back({module + '/' + file.stem().string(), text_of(file)});
-    }
     for (const auto& file : sql_files(module, "")) {
       for (const compiler::Statement& statement : compiler::parse(text_of(file)).statements) {
         all.push_back({module + '/' + statement.name, statement.text});
