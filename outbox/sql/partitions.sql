@@ -50,6 +50,11 @@ SELECT p.partition, p.owner, p.lease_until, p.stopped,
          AS has_redeliveries
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
 
+-- name: parked_partitions
+-- Those that have parked messages.
+-- gives: partition int
+SELECT partition FROM outbox_partitions WHERE parked > 0 ORDER BY partition;
+
 -- name: partition_exists
 -- takes: partition int
 -- gives: is_there bool

@@ -32,7 +32,7 @@ LEFT JOIN outbox_messages AS f
   ON f.partition = p.partition
  AND f.sequence = (SELECT m.sequence FROM outbox_messages AS m
                    WHERE m.partition = p.partition ORDER BY m.sequence LIMIT 1)
-WHERE p.retired_at IS NULL
+WHERE p.retired_at IS NULL OR p.parked > 0
 ORDER BY p.partition;
 
 -- name: count_waiting

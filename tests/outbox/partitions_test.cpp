@@ -88,6 +88,41 @@ TEST(OutboxSync, RetiresWhatIsDrainedAndBringsItBack) {
   EXPECT_EQ(shop.operations.status().pending, 0);
 }
 
+TEST(OutboxSync, KeepsAPartitionWithParkedMessages) {
+  Shop shop;
+  shop.too_large = {1};
+  shop.append("order-1");
+  shop.relay();
+  shop.operations.resize(2);
+  shop.lose_relay();
+
+  const Synced synced = shop.operations.sync(true);
+  EXPECT_THAT(synced.parked, ElementsAre(all));
+  EXPECT_THAT(synced.retired, IsEmpty());
+  EXPECT_EQ(shop.totals(), "1 parked");
+
+  shop.operations.discard({.all = true});
+  EXPECT_THAT(shop.operations.sync(true).retired, ElementsAre(all));
+}
+
+TEST(OutboxSync, CountsWhatIsParkedInAPartitionThatAnOlderVersionRetired) {
+  Shop shop;
+  shop.too_large = {1};
+  shop.append("order-1");
+  shop.relay();
+  shop.operations.resize(2);
+  shop.lose_relay();
+  shop.raw().run("UPDATE outbox_partitions SET retired_at = 1 WHERE partition = 0");
+
+  EXPECT_EQ(shop.totals(), "1 parked");
+  shop.operations.retry({.all = true});
+  shop.too_large.clear();
+  shop.relay();
+  shop.relay();
+  EXPECT_EQ(shop.totals(), "1 published");
+  EXPECT_THAT(shop.operations.status().partitions, SizeIs(2));
+}
+
 TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
   Shop shop;
   shop.append_all({"order-1", "order-2"});

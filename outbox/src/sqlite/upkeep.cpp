@@ -269,6 +269,13 @@ std::set<std::int64_t> lost_partitions(Connection& connection) {
   return lost;
 }
 
+std::set<std::int64_t> parked_partitions(Connection& connection) {
+  std::set<std::int64_t> parked;
+  auto rows = connection.rows(sql::parked_partitions{});
+  while (rows.step()) parked.insert(rows.partition());
+  return parked;
+}
+
 /// Thrown to roll back what was only tried.
 struct DryRun {};
 
@@ -280,6 +287,7 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
   const auto work = [&](Connection& connection) {
     const Generation current = current_generation(connection);
     const std::set<std::int64_t> unsettled = lost_partitions(connection);
+    const std::set<std::int64_t> parked = parked_partitions(connection);
     std::vector<std::int64_t> known;
     {
       auto rows = connection.rows(sql::partitions{});
@@ -296,6 +304,10 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
       if (!prune || current.has(partition)) continue;
       if (unsettled.contains(number)) {
         result.unsettled.push_back(partition);
+        continue;
+      }
+      if (parked.contains(number)) {
+        result.parked.push_back(partition);
         continue;
       }
       if (connection.run(sql::retire{.partition = number, .now = now}) == 1) {

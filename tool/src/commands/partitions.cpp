@@ -40,6 +40,7 @@ int sync(Invocation& call) {
         .add("added", labels_of(synced.added))
         .add("retired", labels_of(synced.retired))
         .add("unsettled", labels_of(synced.unsettled))
+        .add("parked", labels_of(synced.parked))
         .add("dry_run", dry)
         .close();
     call.out.json(text);
@@ -56,6 +57,10 @@ int sync(Invocation& call) {
     call.out.line("Not retired: " + labels_of(synced.unsettled) + ". " +
                   loss_in_words(session.operations().status()) + " → " +
                   way_to_settle(call.app.name + ' '));
+  }
+  if (!synced.parked.empty()) {
+    call.out.line("Not retired: " + labels_of(synced.parked) + ". Messages are parked there → " +
+                  way_to_unpark(call.app.name + ' '));
   }
   return done;
 }

@@ -80,6 +80,8 @@ struct Synced {
   std::vector<PartitionId> retired = {};
   /// Those that aren't retired as long as what they lost at the broker isn't settled.
   std::vector<PartitionId> unsettled = {};
+  /// Those that aren't retired as long as they have parked messages.
+  std::vector<PartitionId> parked = {};
   /// Messages in partitions that don't exist, which are sent again from where they belong.
   std::int64_t rescued = 0;
 };
