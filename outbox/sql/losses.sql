@@ -23,8 +23,9 @@ SET stopped = NULL, stopped_detail = NULL, attempts = 0, next_attempt_at = 0, la
 WHERE partition = :partition;
 
 -- name: lost_partitions
--- gives: partition int, lost int
-SELECT partition, lost FROM outbox_partitions WHERE lost_at IS NOT NULL ORDER BY partition;
+-- gives: partition int, lost int, lost_at time
+SELECT partition, lost, lost_at FROM outbox_partitions
+WHERE lost_at IS NOT NULL ORDER BY partition;
 
 -- name: settle_losses
 -- takes: until time

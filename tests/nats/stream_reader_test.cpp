@@ -67,6 +67,8 @@ TEST_P(StreamReading, FindsWhatARelayPublishedAndOthersDid) {
   EXPECT_FALSE(whole.dropped);
 
   raw.erase("SHOP", 1);
+  EXPECT_FALSE(read(reader, PartitionId{}).dropped) << "somebody has deleted it";
+  raw.update_stream("SHOP", [](auto& config) { config.MaxAge = 3'600'000'000'000; });
   const Read rest = read(reader, PartitionId{});
   EXPECT_THAT(rest.found, ElementsAre("2@2", "4@4", "5@5", "?@6"));
   EXPECT_TRUE(rest.dropped);

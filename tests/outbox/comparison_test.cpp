@@ -300,6 +300,36 @@ TEST_F(Loss, IsSettledByAComparisonBeforeAnybodyHasCounted) {
   EXPECT_EQ(seen(), "0 losses, 0 lost");
 }
 
+TEST_F(Loss, IsNotTakenForWhatTheBrokerDropped) {
+  shop.operations.adopt(all);
+  shop.relay();
+  shop.append_all({"order-5", "order-6"});
+  shop.relay();
+  EXPECT_EQ(seen(), "1 losses, 4 lost");
+  // Of the new stream, the limits dropped 5.
+  shop.broker.database().run("DELETE FROM stored WHERE event = 5");
+  broker.drops = true;
+
+  EXPECT_EQ(in_words(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run)),
+            "4 of 7, 2 found, 1 dropped 1 2 3 4");
+  EXPECT_EQ(shop.operations.compare(broker).missing, 4);
+  EXPECT_EQ(seen(), "0 losses, 0 lost");
+}
+
+TEST_F(Loss, IsOfTheLastThatWerePublishedBeforeIt) {
+  shop.operations.adopt(all);
+  shop.relay();
+  shop.append("order-5");
+  shop.relay();
+  // Two of the four had been dropped before the stream was lost.
+  shop.raw().run("UPDATE outbox_partitions SET lost = 2");
+  broker.drops = true;
+  shop.broker.database().run("DELETE FROM stored WHERE event = 5");
+
+  EXPECT_EQ(in_words(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run)),
+            "2 of 6, 1 found, 3 dropped 3 4");
+}
+
 TEST_F(Loss, IsSettledByWhoAcceptsItAndNothingIsSent) {
   shop.operations.adopt(all);
   shop.relay();

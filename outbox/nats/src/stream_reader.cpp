@@ -20,6 +20,13 @@ constexpr int batch = 1'000;
 /// A consumer that nobody asks is forgotten.
 constexpr std::chrono::seconds forgotten_after{60};
 
+/// Of other streams, what is gone was removed by somebody.
+bool drops_what_is_old(const jsStreamConfig& config) noexcept {
+  const bool is_bounded = config.MaxMsgs > 0 || config.MaxBytes > 0;
+  return config.MaxAge > 0 || config.MaxMsgsPerSubject > 0 ||
+         (is_bounded && config.Discard == js_DiscardOld);
+}
+
 }  // namespace
 
 class StreamReader::Impl {
@@ -44,7 +51,7 @@ class StreamReader::Impl {
     if (!info) return false;
     found_ = true;
     if (info->State.Msgs > 0) read_up_to(info->State.LastSeq, partition, take);
-    return info->State.FirstSeq > 1;
+    return info->State.FirstSeq > 1 && drops_what_is_old(*info->Config);
   }
 
   bool has_found_a_stream() const noexcept { return found_; }

@@ -102,6 +102,11 @@ void Comparison::read(BrokerContents& broker, GlobalSequence from) {
   note_published(from.value(), store_.last_sequence().value());
   std::vector<PartitionId> partitions;
   store_.core().reading().read([&](Connection& connection) {
+    auto lost = connection.rows(sql::lost_partitions{});
+    while (lost.step()) {
+      if (lost.lost() == 0) continue;
+      losses_[{static_cast<int>(lost.partition())}] = {lost.lost_at(), lost.lost()};
+    }
     auto rows = connection.rows(sql::published_partitions{});
     while (rows.step()) partitions.push_back({static_cast<int>(rows.partition())});
   });
@@ -146,9 +151,31 @@ void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t 
   if (progress_) progress_({.stage = stage, .done = done, .total = total});
 }
 
-bool Comparison::may_be_dropped(PartitionId partition, std::int64_t sequence) const {
-  const auto at = first_kept_.find(is_shared_ ? PartitionId{} : partition);
-  return at != first_kept_.end() && (!at->second || sequence < *at->second);
+bool Comparison::may_be_dropped(const OutboxMessage& message) const {
+  const auto at = first_kept_.find(is_shared_ ? PartitionId{} : message.partition);
+  if (at == first_kept_.end()) return false;
+  return !at->second || message.sequence.value() < *at->second;
+}
+
+bool Comparison::is_noted_loss(const OutboxMessage& message) {
+  const auto loss = losses_.find(message.partition);
+  // Without a time it was published so long ago that nothing tells of it any more.
+  if (loss == losses_.end() || message.since.value_or(loss->second.at) > loss->second.at) {
+    return false;
+  }
+  return loss->second.candidates-- <= loss->second.count;
+}
+
+void Comparison::count_before_losses(std::int64_t from, std::int64_t end) {
+  if (losses_.empty() || first_kept_.empty()) return;
+  for (bool more = true; more;) {
+    for (const OutboxMessage& message : look(from, end, more)) {
+      const auto loss = losses_.find(message.partition);
+      if (loss == losses_.end() || !may_be_dropped(message)) continue;
+      if (message.since.value_or(loss->second.at) <= loss->second.at) ++loss->second.candidates;
+    }
+  }
+  compared_.checked = 0;
 }
 
 // --- the events
@@ -156,8 +183,9 @@ bool Comparison::may_be_dropped(PartitionId partition, std::int64_t sequence) co
 Compared Comparison::carry_out(SqliteOperations& operations, const CompareRequest& request) {
   const std::int64_t end = store_.last_sequence().value();
   std::int64_t next = request.from.value();
+  count_before_losses(next, end);
   for (bool more = true; more;) {
-    const std::vector<GlobalSequence> missing = look(next, end, more);
+    const std::vector<GlobalSequence> missing = missing_of(look(next, end, more));
     if (more) report("comparing", next - request.from.value(), end - request.from.value() + 1);
     for (const GlobalSequence sequence : missing) {
       if (compared_.examples.size() < most_examples) compared_.examples.push_back(sequence);
@@ -176,8 +204,20 @@ Compared Comparison::carry_out(SqliteOperations& operations, const CompareReques
   return compared_;
 }
 
-std::vector<GlobalSequence> Comparison::look(std::int64_t& next, std::int64_t end, bool& more) {
+std::vector<GlobalSequence> Comparison::missing_of(const std::vector<OutboxMessage>& absent) {
   std::vector<GlobalSequence> missing;
+  for (const OutboxMessage& message : absent) {
+    if (may_be_dropped(message) && !is_noted_loss(message)) {
+      ++compared_.dropped;
+    } else {
+      missing.push_back(message.sequence);
+    }
+  }
+  return missing;
+}
+
+std::vector<OutboxMessage> Comparison::look(std::int64_t& next, std::int64_t end, bool& more) {
+  std::vector<OutboxMessage> absent;
   store_.core().reading().read([&](Connection& connection) {
     Placement placement{connection, store_.core().kinds(), partitioner_};
     placement.require_partitioner();
@@ -187,18 +227,13 @@ std::vector<GlobalSequence> Comparison::look(std::int64_t& next, std::int64_t en
       if (!is_set(published_, sequence)) continue;
       ++compared_.checked;
       if (is_set(at_broker_, sequence)) continue;
-      const auto located = locator.find(GlobalSequence{sequence});
-      if (!counts_as_published(located)) continue;
-      if (may_be_dropped(located->message.partition, sequence)) {
-        ++compared_.dropped;
-      } else {
-        missing.emplace_back(sequence);
-      }
+      auto located = locator.find(GlobalSequence{sequence});
+      if (counts_as_published(located)) absent.push_back(std::move(located->message));
     }
     if (!page.empty()) next = page.back() + 1;
     more = page.size() == page_rows;
   });
-  return missing;
+  return absent;
 }
 
 }  // namespace stela::outbox

@@ -19,8 +19,9 @@ class STELA_OUTBOX_EXPORT BrokerContents {
   virtual ~BrokerContents() = default;
 
   /// Calls `take` for everything that the partition's stream holds now, in its order; with the
-  /// fence `none` for what the one stream holds, whatever the partition. True if the broker has
-  /// dropped what was before. BrokerFailed if it can't be read to its end.
+  /// fence `none` for what the one stream holds, whatever the partition. True if the broker,
+  /// by limits of its own, has dropped what was before. BrokerFailed if it can't be read to its
+  /// end.
   virtual bool read(PartitionId partition, Take take) = 0;
 };
 
