@@ -225,6 +225,18 @@ TEST_F(ToolEvents, VerifyFindsDamageAndSaysWhatToDo) {
   EXPECT_THAT(ran.out, HasSubstr("backup"));
 }
 
+TEST_F(ToolEvents, VerifyNamesTheTablesOfAnApplicationThatItCantCheck) {
+  append("order-1", "{}");
+  RawSqlite{db_}.run(
+      "CREATE TABLE parents (id INTEGER);"
+      "CREATE TABLE children (parent INTEGER REFERENCES parents (id))");
+  EXPECT_EQ(run_well({"verify", "--db", db_}),
+            "table children not checked: foreign key mismatch - \"children\" referencing "
+            "\"parents\"\n1 event checked, no problem.\n");
+  EXPECT_THAT(run_well({"verify", "--db", db_, "--json"}),
+              HasSubstr(R"("sound":true,"unchecked":[{"table":"children","why":"foreign key )"));
+}
+
 TEST_F(ToolEvents, DoctorSaysWhatToDo) {
   const std::string report = run_well({"doctor", "--db", db_, "--json"});
   EXPECT_THAT(report, HasSubstr(R"({"check":"SQLite","state":)"));

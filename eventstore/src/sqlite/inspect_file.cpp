@@ -1,21 +1,30 @@
 // The checks of the file as SQLite sees it, and of the schema in it.
 #include "sqlite/checksum.hpp"
+#include "sqlite/failure.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/objects.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite_sql/inspection.hpp"
 #include "sqlite_sql/participants.hpp"
 
+#include <stela/framework/error.hpp>
+
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <utility>
 #include <vector>
 
 namespace stela::sqlite {
 namespace {
 
-constexpr std::string_view quick_check_sql = "PRAGMA quick_check(100)";
-constexpr std::string_view integrity_check_sql = "PRAGMA integrity_check(100)";
-constexpr std::string_view foreign_key_check_sql = "PRAGMA foreign_key_check";
+// Of the table ?1, or of the whole file where it is NULL.
+constexpr std::string_view quick_check_sql = "SELECT * FROM pragma_quick_check(?1)";
+constexpr std::string_view integrity_check_sql = "SELECT * FROM pragma_integrity_check(?1)";
+constexpr std::string_view foreign_key_check_sql = "SELECT * FROM pragma_foreign_key_check(?1)";
+
+constexpr std::string_view tables_sql =
+    "SELECT 'sqlite_schema' UNION ALL SELECT name FROM sqlite_schema WHERE type = 'table'";
 
 constexpr std::string_view hand_advice =
     "somebody changed it by hand: restore a backup, or put it back as docs/schema.md has it";
@@ -106,27 +115,87 @@ void check_participants_in(Inspection& inspection, Connection& connection) {
   }
 }
 
+/// One of SQLite's own checks, of a table; of the whole file if there is none.
+using FileCheck = std::vector<Problem> (*)(const Inspection&, Connection&, std::string_view table);
+
+std::vector<Problem> find_damage(const Inspection& inspection, Connection& connection,
+                                 std::string_view table) {
+  std::vector<Problem> found;
+  Query query =
+      connection.query(inspection.options().thorough ? integrity_check_sql : quick_check_sql);
+  query.bind_optional(1, table);
+  while (query.step()) {
+    if (query.text(0) == "ok") continue;
+    found.push_back({.check = {},
+                     .where = "the file",
+                     .what = in_one_line(query.text(0)),
+                     .advice = std::string{restore_advice}});
+  }
+  return found;
+}
+
+std::vector<Problem> find_broken_references(const Inspection& inspection, Connection& connection,
+                                            std::string_view table) {
+  std::vector<Problem> found;
+  Query query = connection.query(foreign_key_check_sql);
+  query.bind_optional(1, table);
+  while (std::ssize(found) < inspection.options().max_problems && query.step()) {
+    found.push_back(
+        {.check = {},
+         .where = "table " + std::string{query.text(0)} + ", row " + std::string{query.text(1)},
+         .what = "it refers to a row of " + std::string{query.text(2)} + " that isn't there",
+         .advice = "mend the row, or restore a backup"});
+  }
+  return found;
+}
+
+/// Reports what `check` finds, if it can be made. Otherwise what it lacks, for another reason than
+/// damage.
+std::optional<std::string> try_check(Inspection& inspection, Connection& connection,
+                                     FileCheck check, std::string_view table) {
+  std::vector<Problem> found;
+  try {
+    found = check(inspection, connection, table);
+  } catch (const StoreFailed&) {
+    if (is_store_failure(sqlite3_errcode(connection.handle()))) throw;
+    return sqlite3_errmsg(connection.handle());
+  }
+  for (Problem& problem : found) {
+    inspection.report(std::move(problem.where), std::move(problem.what), std::move(problem.advice));
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> names_of_tables(Connection& connection) {
+  std::vector<std::string> names;
+  Query query = connection.query(tables_sql);
+  while (query.step()) names.emplace_back(query.text(0));
+  return names;
+}
+
+/// A function or a collation that an index needs may be the application's own, whose file this is
+/// too. SQLite then checks nothing, rather than all but that: each table is checked alone.
+void look_at_file(Inspection& inspection, FileCheck check) {
+  std::vector<std::string> tables;
+  inspection.read([&](Connection& connection) {
+    if (try_check(inspection, connection, check, {})) tables = names_of_tables(connection);
+  });
+  for (const std::string& table : tables) {
+    inspection.read([&](Connection& connection) {
+      if (auto why = try_check(inspection, connection, check, table)) {
+        inspection.leave_unchecked(table, std::move(*why));
+      }
+    });
+  }
+}
+
 }  // namespace
 
 void check_file(Inspection& inspection) {
   inspection.progress(0, 2);
-  inspection.read([&](Connection& connection) {
-    Query query =
-        connection.query(inspection.options().thorough ? integrity_check_sql : quick_check_sql);
-    while (query.step()) {
-      if (query.text(0) != "ok") inspection.report("the file", in_one_line(query.text(0)));
-    }
-  });
+  look_at_file(inspection, find_damage);
   inspection.progress(1, 2);
-  inspection.read([&](Connection& connection) {
-    Query query = connection.query(foreign_key_check_sql);
-    while (query.step()) {
-      inspection.report(
-          "table " + std::string{query.text(0)} + ", row " + std::string{query.text(1)},
-          "it refers to a row of " + std::string{query.text(2)} + " that isn't there",
-          "mend the row, or restore a backup");
-    }
-  });
+  look_at_file(inspection, find_broken_references);
   inspection.progress(2, 2);
 }
 

@@ -4,6 +4,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -101,6 +102,13 @@ void Inspection::report(std::string where, std::string what, std::string advice)
   found_.push_back({check_, std::move(where), std::move(what), std::move(advice)});
   ++result_.problems;
   if (++problems_of_check_ >= options_.max_problems) throw EndOfCheck{};
+}
+
+void Inspection::leave_unchecked(std::string table, std::string why) {
+  std::vector<Unchecked>& all = result_.unchecked;
+  const auto is_same = [&](const Unchecked& other) { return other.table == table; };
+  if (std::any_of(all.begin(), all.end(), is_same)) return;
+  all.push_back({std::move(table), std::move(why)});
 }
 
 void Inspection::progress(std::int64_t done, std::int64_t total) {

@@ -35,6 +35,8 @@ class STELA_EVENTSTORE_EXPORT Inspection {
   /// The caller hears of it when the page that is being read is over.
   void report(std::string where, std::string what,
               std::string advice = std::string{restore_advice});
+  /// It isn't a problem: the caller finds it in the result, once for each table.
+  void leave_unchecked(std::string table, std::string why);
   /// Between pages.
   void progress(std::int64_t done, std::int64_t total);
 

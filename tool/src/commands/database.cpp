@@ -76,6 +76,32 @@ void print_problem(Invocation& call, const sqlite::Problem& problem) {
   call.out.json(text);
 }
 
+void print_result(Invocation& call, const sqlite::VerifyResult& result) {
+  for (const auto& [table, why] : result.unchecked) {
+    call.out.line("table " + in_one_line(table) + " not checked: " + in_one_line(why));
+  }
+  call.out.line(counted(result.events, "event") + " checked, " +
+                (result.problems == 0 ? "no problem" : counted(result.problems, "problem")) +
+                (result.finished ? "." : "; interrupted: inconclusive."));
+}
+
+void print_result_as_json(Invocation& call, const sqlite::VerifyResult& result) {
+  std::string text;
+  json::ObjectWriter object{text};
+  object.add("events", result.events)
+      .add("problems", result.problems)
+      .add("finished", result.finished)
+      .add("sound", result.is_sound());
+  std::string& list = object.key("unchecked") += '[';
+  for (const auto& [table, why] : result.unchecked) {
+    if (list.back() != '[') list += ',';
+    json::ObjectWriter{list}.add("table", in_one_line(table)).add("why", in_one_line(why)).close();
+  }
+  list += ']';
+  object.close();
+  call.out.json(text);
+}
+
 int verify(Invocation& call) {
   const Signals signals;
   Session session{call, {.only_reads = true}};
@@ -94,18 +120,9 @@ int verify(Invocation& call) {
        .stop = signals.token()});
   bar.clear();
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("events", result.events)
-        .add("problems", result.problems)
-        .add("finished", result.finished)
-        .add("sound", result.is_sound())
-        .close();
-    call.out.json(text);
+    print_result_as_json(call, result);
   } else {
-    call.out.line(counted(result.events, "event") + " checked, " +
-                  (result.problems == 0 ? "no problem" : counted(result.problems, "problem")) +
-                  (result.finished ? "." : "; interrupted: inconclusive."));
+    print_result(call, result);
   }
   if (signals.stopped()) return interrupted;
   return result.is_sound() ? done : failed;
@@ -177,7 +194,10 @@ std::vector<Command> database_commands() {
        .run = migrate},
       {.path = "verify",
        .summary = "Check a database's integrity while it is in use",
-       .about = "Prints each problem with what to do about it; exit code 1 if there is one.",
+       .about =
+           "Prints each problem with what to do about it; exit code 1 if there is one. A table "
+           "of an application's own that only the application can check, as an index of it "
+           "uses its own function or collation, is named as not checked.",
        .options = {db_option, {"--thorough", "", "also compare every index with its table"}},
        .examples = {{"every night", "verify --db shop.db --json"}},
        .run = verify},

@@ -13,6 +13,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::sqlite {
 
@@ -53,12 +54,24 @@ struct VerifyOptions {
   std::stop_token stop = {};
 };
 
+/// A table of an application's own, in a file that it shares, which SQLite can't check here: an
+/// index or a constraint of it uses a function or collation that only the application has, say.
+/// Stela's own tables need none.
+struct Unchecked {
+  std::string table;
+  /// "unknown function: norm()".
+  std::string why;
+};
+
 struct VerifyResult {
   /// How many events were looked at.
   std::int64_t events = 0;
   std::int64_t problems = 0;
   /// False if it was stopped, or a check found too much to go on.
   bool finished = true;
+  /// Of these tables SQLite's own check is missing, wholly or in part. They aren't problems: what
+  /// could be checked is sound without them.
+  std::vector<Unchecked> unchecked = {};
 
   bool is_sound() const noexcept { return finished && problems == 0; }
 };

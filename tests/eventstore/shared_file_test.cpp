@@ -1,0 +1,133 @@
+// Stela's tables beside those of an application, in the application's own file.
+#include "support/histories.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/soundness.hpp"
+#include "support/temp_dir.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::append;
+using test::problems_of;
+using ::testing::Contains;
+using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+
+class SharedFile : public ::testing::Test {
+ protected:
+  SharedFile() { std::ofstream{path}; }
+
+  /// As the application does, which knows a function and a collation that Stela doesn't.
+  void as_application(const std::string& sql) {
+    test::RawSqlite application{path};
+    const auto first = [](sqlite3_context* context, int, sqlite3_value** values) {
+      sqlite3_result_value(context, values[0]);
+    };
+    const auto compare = [](void*, int size, const void* text, int other_size, const void* other) {
+      return std::string_view{static_cast<const char*>(text), static_cast<std::size_t>(size)}
+          .compare({static_cast<const char*>(other), static_cast<std::size_t>(other_size)});
+    };
+    sqlite3_create_function(application.handle(), "norm", 1, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
+                            nullptr, first, nullptr, nullptr);
+    sqlite3_create_collation(application.handle(), "GERMAN", SQLITE_UTF8, nullptr, compare);
+    application.run(sql);
+  }
+
+  /// "table customers: unknown function: norm()".
+  std::vector<std::string> unchecked(const sqlite::VerifyOptions& how = {}) {
+    auto store = test::open_store(path);
+    std::vector<std::string> all;
+    const auto result = sqlite::verify(
+        *store, [](const sqlite::Problem&) {}, how);
+    for (const auto& [table, why] : result.unchecked) {
+      all.push_back("table ");
+      all.back().append(table).append(": ").append(why);
+    }
+    return all;
+  }
+
+  test::TempDir dir;
+  const std::string path = dir.file("app.db");
+};
+
+class SharedFileWithIndexes : public SharedFile {
+ protected:
+  SharedFileWithIndexes() {
+    as_application(
+        "CREATE TABLE customers (name TEXT, city TEXT);"
+        "CREATE INDEX by_norm ON customers (norm(name));"
+        "INSERT INTO customers VALUES ('a', 'x'), ('b', 'y');"
+        "CREATE TABLE prices (price INTEGER CHECK (norm(price) > 0));"
+        "INSERT INTO prices VALUES (3);"
+        "CREATE TABLE orders (number INTEGER PRIMARY KEY, note TEXT NOT NULL);"
+        "INSERT INTO orders VALUES (1, 'first')");
+    auto store = sqlite::open(path, {.share_file = true});
+    append(store, "order-1", 3);
+  }
+};
+
+TEST_F(SharedFileWithIndexes, VerifyNamesTheTablesThatOnlyTheApplicationCanCheck) {
+  EXPECT_THAT(problems_of(*test::open_store(path)), IsEmpty());
+  EXPECT_THAT(unchecked(), ElementsAre("table prices: unknown function: norm()"));
+
+  EXPECT_THAT(problems_of(*test::open_store(path), {.thorough = true}), IsEmpty());
+  EXPECT_THAT(unchecked({.thorough = true}),
+              UnorderedElementsAre("table customers: unknown function: norm()",
+                                   "table prices: unknown function: norm()"));
+}
+
+TEST_F(SharedFileWithIndexes, VerifyFindsWhatIsWrongWithTheOtherTables) {
+  test::RawSqlite{path}.run(
+      "PRAGMA writable_schema = ON;"
+      "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', 'NOT NULL CHECK (note = 1)')"
+      "  WHERE name = 'orders'");
+
+  EXPECT_THAT(problems_of(*test::open_store(path)),
+              ElementsAre("file: the file: CHECK constraint failed in orders"));
+}
+
+TEST_F(SharedFileWithIndexes, VerifyFindsADamagedPageOfAnotherTable) {
+  const std::int64_t page =
+      test::RawSqlite{path}.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'orders'");
+  test::RawSqlite{path}.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  constexpr int fragmented_bytes = 7;
+  std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+  file.seekp((page - 1) * 4096 + fragmented_bytes);
+  file.put('\x7f').flush();
+
+  EXPECT_THAT(problems_of(*test::open_store(path)),
+              Contains(ContainsRegex("[Pp]age " + std::to_string(page))));
+}
+
+TEST_F(SharedFile, VerifyNamesAForeignKeyThatOnlyTheApplicationCanCheck) {
+  as_application(
+      "CREATE TABLE cities (name TEXT COLLATE GERMAN PRIMARY KEY);"
+      "CREATE TABLE streets (city TEXT REFERENCES cities (name));"
+      "CREATE TABLE parents (id INTEGER);"
+      "CREATE TABLE children (parent INTEGER REFERENCES parents (id));"
+      "CREATE TABLE a (id INTEGER PRIMARY KEY);"
+      "CREATE TABLE b (a INTEGER REFERENCES a (id));"
+      "INSERT INTO streets VALUES (NULL);"
+      "INSERT INTO b VALUES (5)");
+  append(*test::open_store(path, {.share_file = true}), "order-1");
+
+  EXPECT_THAT(problems_of(*test::open_store(path)),
+              ElementsAre("file: table b, row 1: it refers to a row of a that isn't there"));
+  EXPECT_THAT(unchecked(),
+              UnorderedElementsAre(
+                  "table cities: no such collation sequence: GERMAN",
+                  "table streets: no such collation sequence: GERMAN",
+                  R"(table children: foreign key mismatch - "children" referencing "parents")"));
+}
+
+}  // namespace
+}  // namespace stela
