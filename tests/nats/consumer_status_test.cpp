@@ -62,8 +62,7 @@ TEST_F(EndedEarly, ForLackOfRoomGivesWhatHadRoomAndAsksForNoMore) {
 
   consume(30);
 
-  const auto requests = early.requests();
-  EXPECT_THAT(requests, Each(HasSubstr("\"max_bytes\":16777216,")));
+  EXPECT_THAT(early.requests(), Each(HasSubstr("\"max_bytes\":1048576,")));
 }
 
 TEST_F(EndedEarly, ByItsTimeGivesWhatWasSentBefore) {

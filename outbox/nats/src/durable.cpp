@@ -297,14 +297,14 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
   }
 }
 
-std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options) {
+std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options,
+                                    milliseconds patience) {
   const std::string subject =
       api_prefix(options.api) + "CONSUMER.INFO." + options.stream + '.' + options.name;
   const std::string doing =
       "looking for the consumer '" + options.name + "' of the stream '" + options.stream + "'";
   natsMsg* raw = nullptr;
-  check(natsConnection_RequestString(&raw, connection, subject.c_str(), "",
-                                     options.connect_timeout.count()),
+  check(natsConnection_RequestString(&raw, connection, subject.c_str(), "", patience.count()),
         doing);
   const MessageHandle answer{raw};
   return read_durable({natsMsg_GetData(raw), static_cast<std::size_t>(natsMsg_GetDataLength(raw))},

@@ -65,8 +65,9 @@ struct Settled {
 /// consumer.
 std::optional<Durable> read_durable(std::string_view answer, const std::string& doing);
 
-/// Asks the broker.
-std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options);
+/// Asks the broker, and waits for so long; BrokerSilent after that.
+std::optional<Durable> find_durable(natsConnection* connection, const ConsumerOptions& options,
+                                    std::chrono::milliseconds patience);
 
 /// Behind `settled_through`, if that isn't 0. BrokerFailed if the broker doesn't make it.
 void make_durable(jsCtx* context, const ConsumerOptions& options, std::uint64_t settled_through);

@@ -40,9 +40,17 @@ using MetaDataHandle =
 using SubscriptionHandle =
     std::unique_ptr<natsSubscription, Destroyer<natsSubscription, natsSubscription_Destroy>>;
 
+/// No answer has come in time: the broker may be silent, or the line slow.
+class BrokerSilent : public BrokerFailed {
+ public:
+  using BrokerFailed::BrokerFailed;
+};
+
 inline void check(natsStatus status, const std::string& doing) {
   if (status == NATS_OK) return;
-  throw BrokerFailed{doing + " failed: " + natsStatus_GetText(status)};
+  const std::string problem = doing + " failed: " + natsStatus_GetText(status);
+  if (status == NATS_TIMEOUT) throw BrokerSilent{problem};
+  throw BrokerFailed{problem};
 }
 
 }  // namespace stela::nats

@@ -46,6 +46,9 @@ constexpr milliseconds gather_for{1};
 constexpr std::int64_t envelope_bytes{64 * 1024};
 /// A server's payloads are smaller.
 constexpr std::int64_t most_bytes{256 * 1024 * 1024};
+/// What is asked for at once comes in much less. Whoever doesn't read for longer is thrown out by
+/// servers, and nobody sees their pings.
+constexpr milliseconds longest_on_line{8'000};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
 constexpr std::string_view batch_completed = "Batch Completed";
 /// How often the consumer at the broker is looked at, and how often at most.
@@ -91,14 +94,15 @@ void Pull::fail_to_find_stream(natsStatus status, jsErrCode code) const {
   const bool is_missing = status == NATS_NO_RESPONDERS ||
                           kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured;
   if (is_missing) throw Misconfigured{problem};
+  if (status == NATS_TIMEOUT) throw BrokerSilent{problem};
   throw BrokerFailed{problem};
 }
 
 void Pull::check_durable_of(const jsStreamInfo& stream) {
-  std::optional<Durable> durable = find_durable(connection_.get(), options_);
+  std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
   if (!durable) {
     make_durable(context_.get(), options_, recall_settled(stream));
-    durable = find_durable(connection_.get(), options_);
+    durable = find_durable(connection_.get(), options_, patience());
   }
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
   accept(*durable, stream);
@@ -130,7 +134,7 @@ std::uint64_t Pull::recall_settled(const jsStreamInfo& stream) const {
 
 void Pull::look_again() {
   const StreamInfoHandle stream = find_stream();
-  const std::optional<Durable> durable = find_durable(connection_.get(), options_);
+  const std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
   if (!durable) {
     throw BrokerFailed{"the stream '" + options_.stream + "' has no consumer '" + options_.name +
                        "' any more"};
@@ -138,10 +142,26 @@ void Pull::look_again() {
   accept(*durable, *stream);
 }
 
+bool Pull::is_look_due() const {
+  return std::chrono::steady_clock::now() >=
+         looked_ + (is_unheard_ ? shortest_look_interval : look_interval);
+}
+
+/// While no request is open: on a slow line the answer would come behind all its messages.
 void Pull::look_again_if_due() {
-  const Steady now = std::chrono::steady_clock::now();
-  const bool is_silent = is_unheard_ && (owed_ <= 0 || now >= owed_until_);
-  if (now >= looked_ + (is_silent ? shortest_look_interval : look_interval)) look_again();
+  if (!is_look_due()) return;
+  const Steady begun = std::chrono::steady_clock::now();
+  try {
+    look_again();
+  } catch (const BrokerSilent&) {
+    // Messages come: the line is slow, or others have it, too.
+    if (came_ + longest_on_line < begun && !is_anything_here()) throw;
+    looked_ = std::chrono::steady_clock::now();
+  }
+}
+
+milliseconds Pull::patience() const noexcept {
+  return options_.connect_timeout + (owed_ > 0 ? longest_on_line : milliseconds{0});
 }
 
 void Pull::subscribe() {
@@ -154,22 +174,48 @@ void Pull::subscribe() {
   check(natsSubscription_SetPendingLimits(subscription, -1, -1), "taking messages without a limit");
 }
 
+/// As much as the line carried in some seconds, and at least one message.
+std::int64_t Pull::bytes_to_ask() const noexcept {
+  return std::max(std::min(window_.size(), request_bytes_), room_);
+}
+
 void Pull::ask(int limit, milliseconds wait) {
+  // What needs more room than the line has comes alone.
+  owed_ = room_ > 0 ? 1 : limit;
   const std::string subject = api_ + "CONSUMER.MSG.NEXT." + options_.stream + '.' + options_.name;
-  const std::string request = "{\"batch\":" + std::to_string(limit) +
-                              ",\"max_bytes\":" + std::to_string(request_bytes_) +
+  const std::string request = "{\"batch\":" + std::to_string(owed_) +
+                              ",\"max_bytes\":" + std::to_string(bytes_to_ask()) +
                               ",\"expires\":" + std::to_string(nanoseconds{wait}.count()) + '}';
   const std::string reply = inbox_ + std::to_string(++request_);
   check(natsConnection_PublishRequestString(connection_.get(), subject.c_str(), reply.c_str(),
                                             request.c_str()),
         "asking for messages");
-  owed_ = limit;
   is_unanswered_ = true;
   is_unheard_ = true;
   is_full_of_bytes_ = false;
+  asked_ = std::chrono::steady_clock::now();
+  early_until_ = asked_ + wait / 2;
+  owed_until_ = asked_ + wait + slack;
+}
+
+/// The broker sends nothing more for the last request, or says nothing at all.
+bool Pull::is_request_over() {
+  if (owed_ <= 0) return true;
   const Steady now = std::chrono::steady_clock::now();
-  early_until_ = now + wait / 2;
-  owed_until_ = now + wait + slack;
+  if (now < owed_until_) return false;
+  if (now > owed_until_ + longest_on_line) {
+    looked_ = {};
+    return true;
+  }
+  // Its end wasn't told. What was sent for it comes before the answer to a ping, on a slow line
+  // long before.
+  for (const int part : {8, 4, 2}) {
+    const milliseconds wait = std::max(options_.connect_timeout / part, milliseconds{1});
+    const natsStatus status = natsConnection_FlushTimeout(connection_.get(), wait.count());
+    if (is_anything_here()) return false;
+    if (status != NATS_TIMEOUT) return true;
+  }
+  return false;
 }
 
 MessageHandle Pull::next(milliseconds wait) {
@@ -230,9 +276,9 @@ int Pull::still_owed(natsMsg* status) const {
 void Pull::take_lack_of_room() {
   is_full_of_bytes_ = true;
   if (!is_unanswered_ || owed_ > 0) return;
-  // Stored when the server's max_payload was more.
-  request_bytes_ *= 2;
-  if (request_bytes_ > 2 * most_bytes)
+  // Twice as much if it was stored when the server's max_payload was more.
+  room_ = std::max(2 * room_, natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
+  if (room_ > 2 * most_bytes)
     refusal_ = "the next message of the stream '" + options_.stream + "' is too large";
 }
 
@@ -249,28 +295,33 @@ void Pull::fail_if_refused() {
 
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   fail_if_refused();
-  look_again_if_due();
   const auto now = std::chrono::steady_clock::now();
   if (!subscription_) subscribe();
   const bool is_quick = now - fetched_ < ack_wait_ / 10;
+  std::vector<Delivery> deliveries;
   const auto request = [&] {
-    if ((owed_ <= 0 || now >= owed_until_) && !is_anything_here()) ask(limit, options_.idle_wait);
-    return gather(limit, now + wait);
+    if (!is_anything_here() && is_request_over()) {
+      look_again_if_due();
+      ask(limit, options_.idle_wait);
+    }
+    deliveries = gather(limit, now + wait);
+    return deliveries.empty() && owed_ <= 0 && refusal_.empty();
   };
-  std::vector<Delivery> deliveries = request();
-  // What was here may be no more than the end of the last request: newer servers tell it.
-  if (deliveries.empty() && owed_ <= 0 && refusal_.empty()) deliveries = request();
+  // What was here may be no more than the end of the last request: newer servers tell it. And the
+  // next message may be larger than what was asked for.
+  if (request() && request() && room_ > 0) request();
   // What came before the refusal is handled first.
   if (deliveries.empty()) fail_if_refused();
   const bool is_full = static_cast<int>(deliveries.size()) == limit || is_full_of_bytes_;
-  if (is_quick && is_full && !deliveries.empty() && owed_ <= 0) ask(limit, options_.idle_wait);
+  const bool is_steady = is_quick && is_full && !deliveries.empty() && !is_look_due();
+  if (is_steady && owed_ <= 0) ask(limit, options_.idle_wait);
   fetched_ = std::chrono::steady_clock::now();
   return deliveries;
 }
 
 std::vector<Delivery> Pull::gather(int limit, Steady until) {
   std::vector<Delivery> deliveries;
-  while (static_cast<int>(deliveries.size()) < limit && (owed_ > 0 || is_anything_here())) {
+  while (static_cast<int>(deliveries.size()) < limit && (is_anything_here() || owed_ > 0)) {
     const auto left = std::chrono::ceil<milliseconds>(until - std::chrono::steady_clock::now());
     if (deliveries.empty() && left.count() <= 0) break;
     MessageHandle message = next(deliveries.empty() ? left : gather_for);
@@ -279,7 +330,9 @@ std::vector<Delivery> Pull::gather(int limit, Steady until) {
       take_status(message.get());
       continue;
     }
+    measure(message.get());
     --owed_;
+    room_ = 0;
     is_unanswered_ = is_unheard_ = false;
     BrokerPlace place = place_in_reply(text_of(natsMsg_GetReply(message.get())));
     place.stream = options_.stream;
@@ -288,9 +341,22 @@ std::vector<Delivery> Pull::gather(int limit, Steady until) {
   return deliveries;
 }
 
+/// What came while another was handled, or was published meanwhile, took less time than since it
+/// was asked for; and more than until nothing was here yet, without the time in which the broker
+/// sends.
+void Pull::measure(natsMsg* message) {
+  constexpr nanoseconds says_nothing = longest_on_line / 8;
+  came_ = std::chrono::steady_clock::now();
+  const nanoseconds most = came_ - asked_;
+  const nanoseconds least = empty_ - asked_ - options_.idle_wait;
+  window_.on_stored(natsMsg_GetDataLength(message),
+                    most < says_nothing ? most : std::max(least, says_nothing), longest_on_line);
+}
+
 bool Pull::is_anything_here() {
   int messages = 0;
   natsSubscription_GetPending(subscription_.get(), &messages, nullptr);
+  if (messages == 0) empty_ = std::chrono::steady_clock::now();
   return messages > 0;
 }
 
@@ -326,7 +392,7 @@ bool Pull::has_left(std::uint64_t sequence) {
 }
 
 std::uint64_t Pull::settled_through() {
-  const std::optional<Durable> durable = find_durable(connection_.get(), options_);
+  const std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
   if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
   seen_settled_.through = std::max(seen_settled_.through, durable->settled_through());
   return seen_settled_.through;
@@ -348,7 +414,7 @@ std::optional<Progress> Pull::progress_in(const std::string& stream) {
   if (info->State.Msgs == 0) return progress;
   ConsumerOptions there = options_;
   there.stream = stream;
-  const std::optional<Durable> durable = find_durable(connection_.get(), there);
+  const std::optional<Durable> durable = find_durable(connection_.get(), there, patience());
   const bool is_done = durable && durable->undelivered == 0 && durable->ack_pending == 0;
   // A consumer that is started there makes a deleted one again.
   if (!is_done) progress.settled_through = durable ? durable->settled_through() : 0;
@@ -373,7 +439,7 @@ void Pull::hand_back() {
 /// until the next ack_wait, and sends the last message of the stream again instead. It drops
 /// requests that nobody waits for when it is asked about its consumer.
 void Pull::drop_request() try {
-  find_durable(connection_.get(), options_);
+  find_durable(connection_.get(), options_, patience());
 } catch (const BrokerFailed&) {
   // The request is over when it expires.
 }

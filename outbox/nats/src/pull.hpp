@@ -1,6 +1,7 @@
 // One connection of a consumer: a durable pull consumer at the broker.
 #pragma once
 
+#include "byte_window.hpp"
 #include "delivery.hpp"
 #include "durable.hpp"
 #include "handles.hpp"
@@ -92,10 +93,16 @@ class Pull {
   bool wants_place() const noexcept;
   bool has_left(std::uint64_t sequence);
   void look_again();
+  bool is_look_due() const;
   void look_again_if_due();
+  /// How long an answer may take: it comes behind what was asked for.
+  std::chrono::milliseconds patience() const noexcept;
   void subscribe();
+  std::int64_t bytes_to_ask() const noexcept;
   void ask(int limit, std::chrono::milliseconds wait);
+  bool is_request_over();
   std::vector<Delivery> gather(int limit, Steady until);
+  void measure(natsMsg* message);
   bool is_anything_here();
   MessageHandle next(std::chrono::milliseconds wait);
   bool is_status(natsMsg* message) const;
@@ -120,18 +127,26 @@ class Pull {
   /// The last request: how many messages the broker still owes to it, whether none has come, when
   /// its end would be early, and when it is over.
   std::int64_t request_ = 0;
-  std::int64_t request_bytes_ = 0;
   int owed_ = 0;
   bool is_unanswered_ = false;
   /// Neither a message nor a status has come for it.
   bool is_unheard_ = false;
+  Steady asked_{};
   Steady early_until_{};
   Steady owed_until_{};
   Steady fetched_{};
+  /// When nothing was here last, and when a message was.
+  Steady empty_{};
+  Steady came_{};
   /// When the consumer at the broker was looked at last.
   Steady looked_{};
   /// The last request ended because the next message had no room in it.
   bool is_full_of_bytes_ = false;
+  /// The most that is asked for at once, what the line carries, and what the next message needs; 0
+  /// as long as nobody knows better.
+  std::int64_t request_bytes_ = 0;
+  ByteWindow window_;
+  std::int64_t room_ = 0;
   /// Why the last request was refused.
   std::string refusal_;
   bool has_whole_history_ = false;

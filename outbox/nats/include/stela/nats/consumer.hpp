@@ -48,8 +48,8 @@ struct ConsumerOptions {
 
   /// How many messages are fetched, and handled in one transaction.
   int batch_size = 100;
-  /// How many bytes are asked for at once; as much again may wait while a batch is handled. One
-  /// message may be larger.
+  /// How many bytes are asked for at once, at most; as much again may wait while a batch is
+  /// handled. On a slow line it is as much as comes within some seconds. One message may be larger.
   std::int64_t prefetch_bytes = 16 * 1024 * 1024;
   /// How many may be with consumers of this name, all together, without an answer. Unset: what the
   /// consumer at the broker has, and 1,000 (or batch_size, if that is more) for a new one.

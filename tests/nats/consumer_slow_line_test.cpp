@@ -1,0 +1,79 @@
+// Consumers at the end of a slow line.
+#include "nats/early_statuses.hpp"
+#include "nats/shop_at_broker.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Ledger;
+using test::OrderPlaced;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class FarConsumer : public test::ShopAtBroker {
+ protected:
+  nats::ConsumerOptions options() const {
+    auto with = defaults();
+    with.url = proxy.url();
+    with.api.prefix = test::EarlyStatuses::prefix;
+    return with;
+  }
+  /// A consumer runs meanwhile.
+  void consume(const std::function<void()>& test) {
+    nats::Consumer consumer{ledger.store, options()};
+    consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+    consumer.on_tick([&](const nats::ConsumerTick& tick) {
+      if (tick.broker.starts_with("down")) is_down = true;
+    });
+    const std::jthread running{[&](const std::stop_token& stop) { consumer.run(stop); }};
+    test();
+  }
+  bool handles(std::size_t orders) {
+    return test::eventually([&] { return ledger.lines().size() == orders; });
+  }
+
+  test::TcpProxy proxy{server.port()};
+  /// Sees the requests.
+  test::EarlyStatuses api{server.url()};
+  std::atomic<bool> is_down{false};
+  Ledger ledger{dir.file("billing.db")};
+};
+
+TEST_F(FarConsumer, OfLargePayloadsAsksForWhatTheLineCarries) {
+  constexpr int orders = 3;
+  for (int i = 0; i < orders; ++i) {
+    shop.place(std::to_string(i), 100, std::string(900'000, 'x'));
+  }
+  shop.publish();
+  proxy.limit(200'000);
+
+  consume([&] { EXPECT_TRUE(handles(orders)); });
+
+  EXPECT_FALSE(is_down);
+  EXPECT_THAT(api.requests(), Contains(HasSubstr("\"max_bytes\":524288,")));
+}
+
+TEST_F(FarConsumer, LeavesALineThatNothingPassesAnyMore) {
+  shop.place("1");
+  shop.publish();
+
+  consume([&] {
+    EXPECT_TRUE(handles(1));
+    proxy.half_open();
+    EXPECT_TRUE(test::eventually([&] { return is_down.load(); }, 25s))
+        << "nats.c's own pings need 30 s";
+  });
+}
+
+}  // namespace
+}  // namespace stela
