@@ -57,6 +57,16 @@ KeptHeaders::Map KeptHeaders::from_json(std::string_view text) {
   return headers;
 }
 
+Delivery deliver(MessageHandle message, const BrokerPlace& place) {
+  Delivery delivery{.message = std::move(message), .place = place};
+  try {
+    delivery.event = read_envelope(MessageHeaders{delivery.message.get()}, delivery.payload());
+  } catch (const CorruptEvent& e) {
+    delivery.problem = e.what();
+  }
+  return delivery;
+}
+
 std::string_view Delivery::payload() const noexcept {
   return {natsMsg_GetData(message.get()),
           static_cast<std::size_t>(natsMsg_GetDataLength(message.get()))};

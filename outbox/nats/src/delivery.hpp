@@ -80,4 +80,7 @@ struct Delivery {
   std::string_view subject() const noexcept;
 };
 
+/// A message that can't be read as an event of Stela's has a problem.
+Delivery deliver(MessageHandle message, const BrokerPlace& place);
+
 }  // namespace stela::nats

@@ -20,40 +20,14 @@ std::string_view text_of(const char* text) noexcept {
   return text == nullptr ? std::string_view{} : std::string_view{text};
 }
 
-Delivery deliver(MessageHandle message, const BrokerPlace& place) {
-  Delivery delivery{.message = std::move(message), .place = place};
-  try {
-    delivery.event = read_envelope(MessageHeaders{delivery.message.get()}, delivery.payload());
-  } catch (const CorruptEvent& e) {
-    delivery.problem = e.what();
-  }
-  return delivery;
-}
-
-jsOptions within(milliseconds timeout) {
-  jsOptions asking;
-  jsOptions_Init(&asking);
-  asking.Wait = timeout.count();
-  return asking;
-}
-
-constexpr int no_message_found = 10037;
-constexpr int stream_not_found = 10059;
-
 /// What comes close behind the first message belongs to the same batch.
 constexpr milliseconds gather_for{1};
 /// What a message takes besides its headers and its payload.
 constexpr std::int64_t envelope_bytes{64 * 1024};
 /// A server's payloads are smaller.
 constexpr std::int64_t most_bytes{256 * 1024 * 1024};
-/// What is asked for at once comes in much less. Whoever doesn't read for longer is thrown out by
-/// servers, and nobody sees their pings.
-constexpr milliseconds longest_on_line{8'000};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
 constexpr std::string_view batch_completed = "Batch Completed";
-/// How often the consumer at the broker is looked at, and how often at most.
-constexpr std::chrono::seconds look_interval{30};
-constexpr std::chrono::seconds shortest_look_interval{2};
 /// How much later than promised the broker may say that there is nothing.
 constexpr milliseconds slack{200};
 
@@ -72,97 +46,6 @@ Pull::Pull(const ConsumerOptions& options, Recall recall)
 }
 
 Pull::~Pull() = default;
-
-StreamInfoHandle Pull::find_stream(jsOptions* asking) {
-  jsStreamInfo* raw = nullptr;
-  jsErrCode code{};
-  const natsStatus status =
-      js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), asking, &code);
-  if (status != NATS_OK) fail_to_find_stream(status, code);
-  StreamInfoHandle info{raw};
-  if (info->Config->Retention == js_LimitsPolicy) return info;
-  throw UsageError{"the JetStream stream '" + options_.stream + "' has " +
-                   (info->Config->Retention == js_InterestPolicy ? "interest" : "workqueue") +
-                   " retention: a message that has to wait for another would be removed while it "
-                   "waits; make a stream with limits retention that sources this one, and consume "
-                   "that"};
-}
-
-void Pull::fail_to_find_stream(natsStatus status, jsErrCode code) const {
-  const std::string problem =
-      "reading the JetStream stream '" + options_.stream + "' failed: " + in_words(status, code);
-  const bool is_missing = status == NATS_NO_RESPONDERS ||
-                          kind_of({.code = static_cast<int>(code)}) == Answer::Kind::misconfigured;
-  if (is_missing) throw Misconfigured{problem};
-  if (status == NATS_TIMEOUT) throw BrokerSilent{problem};
-  throw BrokerFailed{problem};
-}
-
-void Pull::check_durable_of(const jsStreamInfo& stream) {
-  std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
-  if (!durable) {
-    make_durable(context_.get(), options_, recall_settled(stream));
-    durable = find_durable(connection_.get(), options_, patience());
-  }
-  if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
-  accept(*durable, stream);
-  has_whole_history_ = durable->deliver_policy == "all" && stream.State.FirstSeq <= 1;
-}
-
-void Pull::accept(const Durable& durable, const jsStreamInfo& stream) {
-  check_durable(durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
-                {stream.Config->Replicas, recall_settled(stream)});
-  ack_wait_ = std::chrono::ceil<milliseconds>(durable.ack_wait);
-  if (seen_settled_.stream_made_at != stream.Created) seen_settled_ = {stream.Created, 0};
-  seen_settled_.through = std::max(seen_settled_.through, durable.settled_through());
-  if (wants_place()) settled_ = Settled{stream.Created, durable.settled_through()};
-  looked_ = std::chrono::steady_clock::now();
-}
-
-bool Pull::wants_place() const noexcept {
-  return !options_.filter_subject.empty() || options_.start == Start::now;
-}
-
-/// 0 if nobody knows, or it was of another stream.
-std::uint64_t Pull::recall_settled(const jsStreamInfo& stream) const {
-  if (!wants_place()) return 0;
-  const std::optional<Settled> settled = recall_();
-  const bool is_of_this = settled && settled->stream_made_at == stream.Created &&
-                          settled->through <= stream.State.LastSeq;
-  return is_of_this ? settled->through : 0;
-}
-
-void Pull::look_again() {
-  const StreamInfoHandle stream = find_stream();
-  const std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
-  if (!durable) {
-    throw BrokerFailed{"the stream '" + options_.stream + "' has no consumer '" + options_.name +
-                       "' any more"};
-  }
-  accept(*durable, *stream);
-}
-
-bool Pull::is_look_due() const {
-  return std::chrono::steady_clock::now() >=
-         looked_ + (is_unheard_ ? shortest_look_interval : look_interval);
-}
-
-/// While no request is open: on a slow line the answer would come behind all its messages.
-void Pull::look_again_if_due() {
-  if (!is_look_due()) return;
-  const Steady begun = std::chrono::steady_clock::now();
-  try {
-    look_again();
-  } catch (const BrokerSilent&) {
-    // Messages come: the line is slow, or others have it, too.
-    if (came_ + longest_on_line < begun && !is_anything_here()) throw;
-    looked_ = std::chrono::steady_clock::now();
-  }
-}
-
-milliseconds Pull::patience() const noexcept {
-  return options_.connect_timeout + (owed_ > 0 ? longest_on_line : milliseconds{0});
-}
 
 void Pull::subscribe() {
   inbox_ = make_inbox() + '.';
@@ -358,67 +241,6 @@ bool Pull::is_anything_here() {
   natsSubscription_GetPending(subscription_.get(), &messages, nullptr);
   if (messages == 0) empty_ = std::chrono::steady_clock::now();
   return messages > 0;
-}
-
-std::optional<Delivery> Pull::read(std::uint64_t sequence) {
-  jsOptions asking = within(options_.connect_timeout);
-  natsMsg* raw = nullptr;
-  jsErrCode code{};
-  const natsStatus status =
-      js_GetMsg(&raw, context_.get(), options_.stream.c_str(), sequence, &asking, &code);
-  if (static_cast<int>(code) == no_message_found && has_left(sequence)) return {};
-  const std::string doing =
-      "reading message " + std::to_string(sequence) + " of the stream '" + options_.stream + "'";
-  if (status != NATS_OK) throw BrokerFailed{doing + " failed: " + in_words(status, code)};
-  MessageHandle message{raw};
-  // Another client may have the same inbox: nats.c's are the same in forked children.
-  if (const std::uint64_t is = natsMsg_GetSequence(raw); is != sequence) {
-    throw BrokerFailed{doing + " failed: the answer is message " + std::to_string(is)};
-  }
-  const std::int64_t time = natsMsg_GetTime(raw);
-  return deliver(std::move(message),
-                 {.stream = options_.stream, .sequence = sequence, .time = time});
-}
-
-bool Pull::has_left(std::uint64_t sequence) {
-  jsOptions asking;
-  jsOptions_Init(&asking);
-  asking.Stream.Info.DeletedDetails = true;
-  const StreamInfoHandle info = find_stream(&asking);
-  const jsStreamState& state = info->State;
-  return sequence < state.FirstSeq || sequence > state.LastSeq ||
-         std::find(state.Deleted, state.Deleted + state.DeletedLen, sequence) !=
-             state.Deleted + state.DeletedLen;
-}
-
-std::uint64_t Pull::settled_through() {
-  const std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
-  if (!durable) throw BrokerFailed{"the consumer '" + options_.name + "' was deleted"};
-  seen_settled_.through = std::max(seen_settled_.through, durable->settled_through());
-  return seen_settled_.through;
-}
-
-std::optional<Progress> Pull::progress_in(const std::string& stream) {
-  jsStreamInfo* raw = nullptr;
-  jsErrCode code{};
-  jsOptions asking = within(options_.connect_timeout);
-  const natsStatus status = js_GetStreamInfo(&raw, context_.get(), stream.c_str(), &asking, &code);
-  const StreamInfoHandle info{raw};
-  if (static_cast<int>(code) == stream_not_found) return {};
-  if (status != NATS_OK) {
-    throw BrokerFailed{"reading the JetStream stream '" + stream +
-                       "' failed: " + in_words(status, code)};
-  }
-  Progress progress{.stream_made_at = info->Created, .end = info->State.LastSeq};
-  progress.settled_through = progress.end;
-  if (info->State.Msgs == 0) return progress;
-  ConsumerOptions there = options_;
-  there.stream = stream;
-  const std::optional<Durable> durable = find_durable(connection_.get(), there, patience());
-  const bool is_done = durable && durable->undelivered == 0 && durable->ack_pending == 0;
-  // A consumer that is started there makes a deleted one again.
-  if (!is_done) progress.settled_through = durable ? durable->settled_through() : 0;
-  return progress;
 }
 
 void Pull::hand_back() {

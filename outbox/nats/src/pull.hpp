@@ -84,7 +84,11 @@ class Pull {
 
  private:
   using Steady = std::chrono::steady_clock::time_point;
+  /// What is asked for at once comes in much less. Whoever doesn't read for longer is thrown out by
+  /// servers, and nobody sees their pings.
+  static constexpr std::chrono::milliseconds longest_on_line{8'000};
 
+  // How the stream and the consumer stand at the broker: pull_looks.cpp.
   StreamInfoHandle find_stream(jsOptions* asking = nullptr);
   [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
   void check_durable_of(const jsStreamInfo& stream);
@@ -97,6 +101,8 @@ class Pull {
   void look_again_if_due();
   /// How long an answer may take: it comes behind what was asked for.
   std::chrono::milliseconds patience() const noexcept;
+
+  // Requests for messages, and what comes of them.
   void subscribe();
   std::int64_t bytes_to_ask() const noexcept;
   void ask(int limit, std::chrono::milliseconds wait);
