@@ -296,7 +296,7 @@ TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {
   EXPECT_THAT(asked.err, HasSubstr("If this is a copy of a database that is still in use"));
   for (const std::string& seen : {outbox({"status"}).out, run({"doctor", "--db", db_}).out}) {
     EXPECT_THAT(seen,
-                HasSubstr("if this is a copy of a database that is still in use, don't adopt"));
+                HasSubstr("first give it its own stream and prefix (nats.stream, nats.prefix)"));
     EXPECT_THAT(seen, HasSubstr("its consumers other names"));
     EXPECT_THAT(seen, HasSubstr("outbox reconcile --against-broker --dry-run'"));
     EXPECT_THAT(seen, HasSubstr("then '"));

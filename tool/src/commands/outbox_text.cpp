@@ -157,12 +157,11 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
            adopt + ": two databases that adopt one stream stop each other again and again";
   }
   if (stopped.stopped == "store_went_back") {
-    return "if this is a copy of a database that is still in use, don't adopt: give it its own "
-           "stream (nats.stream), and its consumers other names, or it publishes into the "
-           "original's stream; if this is a restored backup, '" +
-           call +
-           "outbox reconcile --against-broker --dry-run' says what the stream is missing, then " +
-           adopt;
+    return "if this is a copy of a database that is still in use, first give it its own stream and "
+           "prefix (nats.stream, nats.prefix), and its consumers other names, or it publishes into "
+           "the original's stream; if this is a restored backup, '" +
+           call + "outbox reconcile --against-broker --dry-run' says what the stream is missing; " +
+           "then " + adopt;
   }
   if (stopped.stopped == "broker_lost") {
     return "check the broker, then " + adopt + ", and " + way_to_settle(call);

@@ -97,8 +97,8 @@ std::string_view warning_of(const PartitionStatus& stopped) {
     return "Stop the other writer first, or both stop again. ";
   }
   if (stopped.stopped == "store_went_back") {
-    return "If this is a copy of a database that is still in use, it would publish into the "
-           "original's stream: give it its own stream instead. ";
+    return "If this is a copy of a database that is still in use, it must have its own stream by "
+           "now (nats.stream), or it publishes into the original's. ";
   }
   return "";
 }
