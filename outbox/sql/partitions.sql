@@ -61,10 +61,27 @@ SELECT partition FROM outbox_partitions WHERE parked > 0 ORDER BY partition;
 SELECT EXISTS (SELECT 1 FROM outbox_partitions WHERE partition = :partition) AS is_there;
 
 -- name: next_partition_of_messages
--- The next partition that any message waits in, whether or not it exists.
+-- The next partition that any message waits in, or is to be sent again from, whether or not it
+-- exists.
 -- takes: after int
--- gives: partition int
-SELECT partition FROM outbox_messages WHERE partition > :after ORDER BY partition LIMIT 1;
+-- gives: partition int?
+SELECT min(partition) AS partition
+FROM (SELECT * FROM (SELECT partition FROM outbox_messages
+                     WHERE partition > :after ORDER BY partition LIMIT 1)
+      UNION ALL
+      SELECT * FROM (SELECT partition FROM outbox_redeliveries
+                     WHERE partition > :after ORDER BY partition LIMIT 1));
+
+-- name: count_redeliveries
+-- takes: partition int
+-- gives: count int
+SELECT count(*) AS count FROM outbox_redeliveries WHERE partition = :partition;
+
+-- name: redeliveries_of_partition
+-- takes: partition int, most int
+-- gives: redelivery int, sequence int, stream int, kind text, was_lost bool
+SELECT redelivery, sequence, stream, kind, was_lost FROM outbox_redeliveries
+WHERE partition = :partition ORDER BY redelivery LIMIT :most;
 
 -- name: last_position
 -- The position of the last message that the partition ever got. Its row knows that of what was

@@ -367,10 +367,15 @@ Synced OutboxOperations::sync(bool prune, Mode mode) {
   if (mode == Mode::dry_run) {
     const OutboxStatus status = impl_->view.status();
     for (const PartitionStatus& partition : status.partitions) {
-      if (partition.stopped == "unknown") synced.rescued += partition.pending;
+      const auto& added = synced.added;
+      const bool is_added = std::find(added.begin(), added.end(), partition.id) != added.end();
+      if (partition.stopped != "unknown" || is_added) continue;
+      synced.rescued += partition.pending + partition.redeliveries;
     }
     return synced;
   }
+  // A row that was gone knows nothing of what waits in its partition.
+  if (!synced.added.empty()) impl_->port.mend_counts(mode, impl_->who);
   while (const std::int64_t rescued = impl_->port.rescue(impl_->who)) synced.rescued += rescued;
   return synced;
 }

@@ -196,6 +196,36 @@ TEST(DamagedRows, InAnUnknownPartitionAreNamedAndRescued) {
               ElementsAre("ann sync took out of unknown partition 7: 1 message, 2"));
 }
 
+TEST(DamagedRows, OfAPartitionThatIsGoneAreFoundAndCountedAnew) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2"});
+  shop.relay();
+  shop.append("order-3");
+  shop.lose_relay();
+  shop.raw().run("DELETE FROM outbox_messages; DELETE FROM outbox_partitions");
+  shop.operations.reconcile();
+
+  const PartitionStatus gone = shop.operations.status().partitions.back();
+  EXPECT_EQ(gone.stopped, "unknown");
+  EXPECT_EQ(gone.redeliveries, 1);
+  EXPECT_THAT(shop.operations.sync(false).added, ElementsAre(PartitionId{0}));
+  EXPECT_EQ(shop.totals(), "1 to be sent again");
+}
+
+TEST(DamagedRows, OfARedeliveryInAnUnknownPartitionAreRescued) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2"});
+  shop.relay();
+  shop.operations.republish({.first = GlobalSequence{2}});
+  shop.raw().run("UPDATE outbox_redeliveries SET partition = 7");
+
+  EXPECT_EQ(shop.operations.status().partitions.back().stopped, "unknown");
+  EXPECT_EQ(shop.operations.sync(false, Mode::dry_run).rescued, 1);
+  EXPECT_EQ(shop.operations.sync(false).rescued, 1);
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "1 2 2r2");
+}
+
 TEST(DamagedRows, OfAPartitionStopItAlone) {
   Shop shop{{.partition_count = 2}};
   for (int i = 0; i < 8; ++i) shop.append("order-" + std::to_string(i));

@@ -101,8 +101,9 @@ std::vector<std::int64_t> unknown_partitions(Connection& connection) {
   for (;;) {
     {
       auto next = connection.rows(sql::next_partition_of_messages{.after = last});
-      if (!next.step()) return unknown;
-      last = next.partition();
+      next.step();
+      if (!next.partition()) return unknown;
+      last = *next.partition();
     }
     auto known = connection.rows(sql::partition_exists{.partition = last});
     known.step();

@@ -78,6 +78,31 @@ std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& con
   return purged;
 }
 
+/// What waits in a partition that doesn't exist, or is to be sent again from there.
+struct Stranded {
+  std::int64_t redelivery = 0;
+  std::int64_t sequence = 0;
+  std::int64_t stream = 0;
+  std::string kind = "retry";
+  bool was_lost = false;
+};
+
+std::vector<Stranded> stranded_in(Connection& connection, std::int64_t partition,
+                                  std::int64_t most) {
+  std::vector<Stranded> found;
+  {
+    auto again =
+        connection.rows(sql::redeliveries_of_partition{.partition = partition, .most = most});
+    while (again.step()) {
+      found.push_back({again.redelivery(), again.sequence(), again.stream(),
+                       std::string{again.kind()}, again.was_lost()});
+    }
+  }
+  auto rows = connection.rows(sql::messages_of_partition{.partition = partition, .most = most});
+  while (rows.step()) found.push_back({.sequence = rows.sequence(), .stream = rows.stream()});
+  return found;
+}
+
 }  // namespace
 
 std::string in_words(std::span<const std::int64_t> sequences) {
@@ -227,18 +252,19 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
     if (unknown.empty()) return;
     Placement placement{connection, store_.core().kinds(), partitioner_};
     placement.require_partitioner();
-    std::vector<std::pair<std::int64_t, std::int64_t>> lost;
-    {
-      auto rows =
-          connection.rows(sql::messages_of_partition{.partition = unknown.front(), .most = step});
-      while (rows.step()) lost.emplace_back(rows.sequence(), rows.stream());
-    }
+    const std::vector<Stranded> stranded = stranded_in(connection, unknown.front(), step);
     const Generation generation = open_generation(connection);
-    for (const auto& [sequence, stream] : lost) {
-      connection.run(
-          sql::delete_messages{.partition = unknown.front(), .first = sequence, .last = sequence});
-      send_again(connection, placement, {GlobalSequence{sequence}, stream, generation}, "retry");
-      sent.push_back(sequence);
+    for (const Stranded& each : stranded) {
+      if (each.redelivery > 0) {
+        connection.run(sql::delete_redelivery{.redelivery = each.redelivery});
+      } else {
+        connection.run(sql::delete_messages{
+            .partition = unknown.front(), .first = each.sequence, .last = each.sequence});
+      }
+      send_again(connection, placement,
+                 {GlobalSequence{each.sequence}, each.stream, generation, each.was_lost},
+                 each.kind);
+      sent.push_back(each.sequence);
     }
     note(
         connection, who, "sync",

@@ -141,10 +141,13 @@ OutboxStatus OutboxView::status() {
     for (const std::int64_t number : unknown_partitions(connection)) {
       auto waiting = connection.rows(sql::count_waiting{.partition = number});
       waiting.step();
+      auto again = connection.rows(sql::count_redeliveries{.partition = number});
+      again.step();
       status.partitions.push_back(
           {.id = {static_cast<int>(number)},
            .is_current = false,
            .pending = waiting.count(),
+           .redeliveries = again.count(),
            .stopped = "unknown",
            .stopped_detail = "messages wait in a partition that doesn't exist; a sync of the "
                              "partitions puts them where they belong"});

@@ -30,6 +30,8 @@ constexpr std::string_view remove_advice =
     "missing";
 constexpr std::string_view reconcile_advice =
     "run outbox reconcile, which enqueues what is missing";
+constexpr std::string_view move_advice =
+    "run outbox partitions sync, which puts it where it belongs";
 constexpr std::string_view sync_advice = "run outbox partitions sync, which adds what is missing";
 
 std::string message_at(std::int64_t sequence) {
@@ -165,7 +167,9 @@ class OutboxCheck final : public sqlite::Check {
       inspection.report(message_at(row.sequence()), std::move(what), std::string{remove_advice});
     };
     if (!row.published_through()) {
-      report("it waits in " + label(row.partition()) + ", which doesn't exist");
+      inspection.report(message_at(row.sequence()),
+                        "it waits in " + label(row.partition()) + ", which doesn't exist",
+                        std::string{move_advice});
       return false;
     }
     if (!row.event_stream()) {
@@ -215,7 +219,11 @@ class OutboxCheck final : public sqlite::Check {
         }
         if (row.stream() != row.event_stream()) report("its stream isn't that of its event");
         if (row.publishes() != 1) report("its event isn't one that is published");
-        if (!row.has_partition()) report(label(row.partition()) + " doesn't exist");
+        if (!row.has_partition()) {
+          inspection.report(
+              where, "it is " + state + ", and " + label(row.partition()) + " doesn't exist",
+              std::string{row.state() == "to be sent again" ? move_advice : remove_advice});
+        }
         if (row.is_discarded_too()) report("discarded too");
       }
     });

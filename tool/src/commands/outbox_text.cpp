@@ -163,6 +163,7 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
            call + "outbox reconcile --against-broker --dry-run' says what the stream is missing; " +
            "then " + adopt;
   }
+  if (stopped.stopped == "unknown") return "'" + call + "outbox partitions sync'";
   if (stopped.stopped == "broker_lost") {
     return "check the broker, then " + adopt + ", and " + way_to_settle(call);
   }
