@@ -33,9 +33,12 @@ UPDATE outbox_partitions SET lost_at = NULL, lost = 0 WHERE lost_at <= :until;
 
 -- name: published_partitions
 -- Retired ones too: what they published stands where it stood. One that published may count nothing
--- any more, after losses.
+-- any more, after losses; and one that knows of nothing yet, in a restored backup, may have met it
+-- at the broker.
 -- gives: partition int
-SELECT partition FROM outbox_partitions WHERE published > 0 OR published_through > 0
+SELECT partition FROM outbox_partitions
+WHERE published > 0 OR published_through > 0 OR broker_sequence > 0
+   OR stopped IN ('store_went_back', 'foreign_writer', 'unreadable')
 ORDER BY partition;
 
 -- name: uncount_published

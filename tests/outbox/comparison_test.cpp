@@ -252,6 +252,23 @@ TEST(Comparisons, RecordThatALossIsSkipped) {
 
 // --- what was lost
 
+TEST(Comparisons, CountWhatARestoredBackupDoesNotKnowThoughItPublishedNothing) {
+  Shop shop;
+  FileContents broker{shop};
+  shop.append("order-1");
+  shop.relay();
+  shop.lose_relay();
+  shop.broker.database().run("UPDATE stored SET id = '01a1fde2-7840-7402-9112-131415161718'");
+  shop.raw().run(
+      "UPDATE outbox_partitions SET published = 0, published_through = 0, broker_sequence = 0, "
+      "broker_id = ''; DELETE FROM outbox_batches; "
+      "INSERT INTO outbox_messages (partition, sequence, stream, position) VALUES (0, 1, 1, 2)");
+  shop.relay();
+  ASSERT_EQ(shop.operations.status().partitions.front().stopped, "store_went_back");
+
+  EXPECT_EQ(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run).unknown, 1);
+}
+
 class Loss : public ::testing::Test {
  protected:
   Loss() {
