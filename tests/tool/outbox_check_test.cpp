@@ -52,6 +52,10 @@ TEST_F(ToolOutbox, ChecksSayUnknownWhereTheyAreMisused) {
   }
   unknown({"outbox", "check", "--db", db_, "--max-lag", "7"}, "500ms, 7s, 7m, 7h or 7d, not '7'");
   unknown({"inbox", "check", "--db", db_, "--max-dead", "-1"}, "--max-dead");
+  unknown({"outbox", "check", "--db", db_, "--warn-lag", "2m", "--max-lag", "1m"},
+          "--warn-lag is above --max-lag");
+  unknown({"outbox", "check", "--db", db_, "--warn-pending", "2", "--max-pending", "1"},
+          "--warn-pending is above --max-pending");
   const Ran json = outbox({"check", "--max-lag", "soon", "--json"});
   EXPECT_EQ(json.code, 3);
   EXPECT_EQ(member(json.out, "state"), "UNKNOWN");

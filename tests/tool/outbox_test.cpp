@@ -101,6 +101,12 @@ TEST_F(ToolOutbox, RepublishesFromTheFirstEventOn) {
 
 TEST_F(ToolOutbox, RepublishWantsBounds) {
   EXPECT_EQ(outbox({"republish"}).code, 2);
+  const Ran turned = outbox({"republish", "--from", "3", "--to", "1", "--dry-run"});
+  EXPECT_EQ(turned.code, 2);
+  EXPECT_THAT(turned.err, HasSubstr("--from is after --to"));
+  const Ran nobody = outbox({"republish", "--stream", "order-99", "--dry-run"});
+  EXPECT_EQ(nobody.code, 2);
+  EXPECT_THAT(nobody.err, HasSubstr("there is no stream 'order-99'"));
   const Ran none = outbox({"republish", "--to", "3", "--dry-run", "--json"});
   EXPECT_EQ(member(none.out, "messages"), "0") << none.err;
 }
@@ -286,6 +292,18 @@ TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
               HasSubstr("find the other program that writes to this stream"));
   EXPECT_THAT(run({"doctor", "--db", db_}).out,
               HasSubstr("only then 'outbox partitions adopt all'"));
+}
+
+TEST_F(ToolOutbox, TakesNoBrokerToReconcileWithoutOne) {
+  const Ran ran = outbox({"reconcile", "--stream", "SHOP"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--stream is for --against-broker"));
+}
+
+TEST_F(ToolOutbox, AdvisesToSyncWhereAPartitionIsGone) {
+  RawSqlite{db_}.run("DELETE FROM outbox_partitions");
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("outbox partitions sync'"));
+  EXPECT_THAT(outbox({"check"}).out, HasSubstr("stopped is 1"));
 }
 
 TEST_F(ToolOutbox, AdvisesACopyToTakeAStreamOfItsOwn) {

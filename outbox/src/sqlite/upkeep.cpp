@@ -2,6 +2,7 @@
 
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
+#include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
@@ -152,8 +153,18 @@ std::int64_t count_published(sqlite::Store& store, const Partitioner& partitione
   return count;
 }
 
+void require_stream(sqlite::Store& store, const std::string& name) {
+  store.core().reading().read([&](Connection& connection) {
+    auto stream = connection.rows(sql::stream_number{.name = name});
+    if (!stream.step()) throw UsageError{"there is no stream '" + name + "'"};
+  });
+}
+
 EventRange events_of(sqlite::Store& store, const RepublishSelection& selection) {
-  if (!selection.stream.empty()) return store.read_stream(StreamId::parse(selection.stream));
+  if (!selection.stream.empty()) {
+    require_stream(store, selection.stream);
+    return store.read_stream(StreamId::parse(selection.stream));
+  }
   return store.read_all({.from = selection.first,
                          .to = std::min(selection.last, store.last_sequence()),
                          .since = selection.since,

@@ -1,5 +1,6 @@
 #include "commands/check.hpp"
 
+#include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
@@ -53,9 +54,19 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
            .is_least = true}};
 }
 
+void require_order(const Measure& measure, const Arguments& given) {
+  const std::string warn = "--warn-" + std::string{measure.name};
+  const std::string most = "--max-" + std::string{measure.name};
+  // One of them alone may well pass the other one's default.
+  if (!given.has(warn) || !given.has(most) || *measure.warning <= *measure.critical) return;
+  throw Misuse{warn + " is above " + most + ": the warning would come after the alarm"};
+}
+
 Checked look(Invocation& call) {
   // A mistake in the limits is told even if there is no database.
-  measures_of({}, call.arguments);
+  for (const Measure& measure : measures_of({}, call.arguments)) {
+    require_order(measure, call.arguments);
+  }
   Session session{call, {.only_reads = true}};
   const OutboxStatus status = session.operations().status();
   auto measures = measures_of(status, call.arguments);

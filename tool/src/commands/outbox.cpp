@@ -246,6 +246,7 @@ int republish(Invocation& call) {
   const bool bounded = given.has("--from") || given.has("--to") || selection.since ||
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
+  if (selection.first > selection.last) throw Misuse{"--from is after --to"};
   Session session{call};
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();

@@ -136,6 +136,10 @@ int accept_loss(Invocation& call) {
 
 int reconcile(Invocation& call) {
   if (call.arguments.has("--accept-loss")) return accept_loss(call);
+  for (const char* const option : {"--nats", "--stream", "--prefix"}) {
+    if (call.arguments.has("--against-broker") || !call.arguments.has(option)) continue;
+    throw Misuse{std::string{option} + " is for --against-broker"};
+  }
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   Session session{call};
   ProgressBar bar{call.out, "events"};
