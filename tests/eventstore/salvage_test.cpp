@@ -131,6 +131,30 @@ TEST_F(Salvage, PassesOverPagesThatSqliteCannotRead) {
   EXPECT_THAT(saved, ::testing::Contains(HasSubstr(marker(120))));
 }
 
+TEST_F(Salvage, IsAdvisedWhereAnEventCantBeRead) {
+  make(200);
+  ruin_page_of(50);
+  store = test::open_store(path);
+  try {
+    export_of(*store);
+    FAIL() << "it was read";
+  } catch (const StoreFailed& e) {
+    EXPECT_THAT(e.what(), HasSubstr("damaged: keep a copy, and restore a backup; 'export "
+                                    "--skip-damaged' saves what can still be read"));
+  }
+}
+
+TEST_F(Salvage, IsNotAdvisedWhereNoStoreCanBeOpened) {
+  make(200);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 2 / 4096 * 4096);
+  try {
+    test::open_store(path);
+    FAIL() << "it was opened";
+  } catch (const StoreFailed& e) {
+    EXPECT_THAT(e.what(), ::testing::EndsWith("damaged: keep a copy, and restore a backup"));
+  }
+}
+
 TEST_F(Salvage, GoesFromOneEventToAnother) {
   make(20);
   change("DELETE FROM events WHERE sequence IN (4, 9)");

@@ -67,11 +67,33 @@ std::string system_reason(sqlite3* database) {
   return error != 0 ? std::string{": "} + std::strerror(error) : std::string{};
 }
 
+constexpr std::string_view before_advice = ": keep a copy, and ";
+
+/// `text` is of SQLite's last error, before this asks SQLite anything.
+std::string with_advice(std::string text, sqlite3* database) {
+  return text.append(before_advice).append(advice_on_damage(database));
+}
+
 thread_local FailureWatch* innermost = nullptr;
 
 [[noreturn]] void raise(sqlite3* database, int code, std::string_view doing);
 
 }  // namespace
+
+std::string_view advice_on_damage(sqlite3* database) noexcept {
+  const bool can_be_opened =
+      database != nullptr &&
+      sqlite3_exec(database,
+                   "SELECT * FROM sqlite_schema; SELECT * FROM stela_migrations; "
+                   "SELECT * FROM stela_facts",
+                   nullptr, nullptr, nullptr) == SQLITE_OK;
+  return can_be_opened ? "restore a backup; 'export --skip-damaged' saves what can still be read"
+                       : "restore a backup";
+}
+
+std::string_view without_advice(std::string_view error) noexcept {
+  return error.substr(0, error.find(before_advice));
+}
 
 bool is_store_failure(int code) noexcept {
   switch (primary(code)) {
@@ -164,11 +186,13 @@ void raise(sqlite3* database, int code, std::string_view doing) {
           "; give this user write permission to the file, to its log and lock beside it, "
           "and to the folder"};
     case SQLITE_CORRUPT:
-      throw StoreFailed{describe(database, code, doing) +
-                        "; the file is damaged: keep a copy, and restore a backup; 'export "
-                        "--skip-damaged' saves what can still be read"};
+      throw StoreFailed{
+          with_advice(describe(database, code, doing) + "; the file is damaged", database)};
     case SQLITE_NOTADB:
-      throw SchemaMismatch{describe(database, code, doing) + "; this isn't an SQLite database"};
+      throw SchemaMismatch{
+          with_advice(describe(database, code, doing) +
+                          "; this isn't an SQLite database; if it was one, it is damaged",
+                      database)};
     case SQLITE_TOOBIG:
       throw UsageError{describe(database, code, doing)};
     default:

@@ -13,6 +13,12 @@ namespace stela::sqlite {
 /// Throws the error that `code` stands for. `doing` says what failed: "appending", "opening".
 [[noreturn]] STELA_EVENTSTORE_EXPORT void fail(sqlite3* database, int code, std::string_view doing);
 
+/// What to do about a damaged file. 'export --skip-damaged' only if a store of it can be opened:
+/// the schema, the ledger and the facts can be read.
+STELA_EVENTSTORE_EXPORT std::string_view advice_on_damage(sqlite3* database) noexcept;
+/// What `fail` says of a damaged file, without the advice.
+std::string_view without_advice(std::string_view error) noexcept;
+
 /// True for failures that the statement isn't to blame for: the disk's, or a lock's.
 STELA_EVENTSTORE_EXPORT bool is_store_failure(int code) noexcept;
 

@@ -95,12 +95,14 @@ void check_facts_in(Inspection& inspection, Connection& connection) {
     const std::string_view name = rows.name();
     const std::string_view value = rows.value();
     if (rows.checksum() != checksum_of({}, {name, value})) {
-      inspection.report("fact '" + std::string{name} + "'", "it doesn't match its checksum");
+      inspection.report("fact '" + std::string{name} + "'", "it doesn't match its checksum",
+                        "restore a backup");
     }
     facts.emplace(name, value);
   }
   for (const char* const name : {"store_id", "codec", "durability"}) {
-    if (!facts.contains(name)) inspection.report(std::string{"fact '"} + name + "'", "it's gone");
+    if (facts.contains(name)) continue;
+    inspection.report(std::string{"fact '"} + name + "'", "it's gone", "restore a backup");
   }
 }
 
@@ -129,7 +131,7 @@ std::vector<Problem> find_damage(const Inspection& inspection, Connection& conne
     found.push_back({.check = {},
                      .where = "the file",
                      .what = in_one_line(query.text(0)),
-                     .advice = std::string{restore_advice}});
+                     .advice = std::string{advice_on_damage(connection.handle())}});
   }
   return found;
 }

@@ -1,5 +1,6 @@
 #include "sqlite/inspection.hpp"
 
+#include "sqlite/failure.hpp"
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
@@ -99,9 +100,15 @@ bool Inspection::read(FunctionRef<void(Connection&)> work) {
 }
 
 void Inspection::report(std::string where, std::string what, std::string advice) {
+  what.resize(without_advice(what).size());
   found_.push_back({check_, std::move(where), std::move(what), std::move(advice)});
   ++result_.problems;
   if (++problems_of_check_ >= options_.max_problems) throw EndOfCheck{};
+}
+
+void Inspection::report(std::string where, std::string what) {
+  sqlite3* const database = connection_ ? connection_->handle() : nullptr;
+  report(std::move(where), std::move(what), std::string{advice_on_damage(database)});
 }
 
 void Inspection::leave_unchecked(std::string table, std::string why) {

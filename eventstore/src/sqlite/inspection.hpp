@@ -15,9 +15,6 @@
 
 namespace stela::sqlite {
 
-inline constexpr std::string_view restore_advice =
-    "restore a backup; 'export --skip-damaged' saves what can still be read";
-
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Inspection {
  public:
@@ -33,8 +30,9 @@ class STELA_EVENTSTORE_EXPORT Inspection {
   std::optional<std::string> try_read(FunctionRef<void(Connection&)> work);
 
   /// The caller hears of it when the page that is being read is over.
-  void report(std::string where, std::string what,
-              std::string advice = std::string{restore_advice});
+  void report(std::string where, std::string what, std::string advice);
+  /// The advice is that on a damaged file.
+  void report(std::string where, std::string what);
   /// It isn't a problem: the caller finds it in the result, once for each table.
   void leave_unchecked(std::string table, std::string why);
   /// Between pages.
