@@ -1,4 +1,5 @@
 // A stream that can't move is held in the inbox, and keeps nobody else back.
+#include "nats/middleman.hpp"
 #include "nats/shop_at_broker.hpp"
 #include "support/recording_sinks.hpp"
 
@@ -23,6 +24,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::ThrowsMessage;
 
@@ -227,6 +229,25 @@ TEST_F(Holding, HandlesWhatWaitedInOrderWhenTheFailingMessageSucceeds) {
   }
   EXPECT_THAT(inbox.held(), IsEmpty());
   EXPECT_EQ(count("inbox_held"), 0);
+}
+
+TEST_F(Holding, IsReadTogetherWhateverARoundTripTakes) {
+  test::Middleman api{server.url()};
+  auto with = defaults();
+  with.api.prefix = test::Middleman::prefix;
+  shop.place("1");
+  ship_again(9);
+  shop.publish();
+  const auto consumer = make_consumer(with);
+  total += consumer->poll();
+  ASSERT_EQ(count("inbox_held"), 10);
+
+  fails = false;
+  api.gather_reads(10);
+  const bool handled = reaches(*consumer, 10);
+
+  EXPECT_TRUE(handled);
+  EXPECT_THAT(log.entries(), Not(Contains(HasSubstr("consumer.trouble"))));
 }
 
 TEST_F(Holding, TriesAFailingMessageAfterGrowingPausesAndThenBuriesIt) {

@@ -1,5 +1,5 @@
 // Consumers at the end of a slow line.
-#include "nats/early_statuses.hpp"
+#include "nats/middleman.hpp"
 #include "nats/shop_at_broker.hpp"
 #include "support/tcp_proxy.hpp"
 
@@ -25,7 +25,7 @@ class FarConsumer : public test::ShopAtBroker {
   nats::ConsumerOptions options() const {
     auto with = defaults();
     with.url = proxy.url();
-    with.api.prefix = test::EarlyStatuses::prefix;
+    with.api.prefix = test::Middleman::prefix;
     return with;
   }
   /// A consumer runs meanwhile.
@@ -44,7 +44,7 @@ class FarConsumer : public test::ShopAtBroker {
 
   test::TcpProxy proxy{server.port()};
   /// Sees the requests.
-  test::EarlyStatuses api{server.url()};
+  test::Middleman api{server.url()};
   std::atomic<bool> is_down{false};
   Ledger ledger{dir.file("billing.db")};
 };

@@ -1,5 +1,5 @@
 // Requests for messages that the broker ends before it sends what it owes to them.
-#include "nats/early_statuses.hpp"
+#include "nats/middleman.hpp"
 #include "nats/shop_at_broker.hpp"
 #include "support/recording_sinks.hpp"
 
@@ -23,7 +23,7 @@ class EndedEarly : public test::ShopAtBroker {
  protected:
   nats::ConsumerOptions options() const {
     auto with = defaults();
-    with.api.prefix = test::EarlyStatuses::prefix;
+    with.api.prefix = test::Middleman::prefix;
     with.batch_size = 10;
     // What is thrown away comes again too late.
     with.ack_wait = 10min;
@@ -44,7 +44,7 @@ class EndedEarly : public test::ShopAtBroker {
     return early.requests().size();
   }
 
-  test::EarlyStatuses early{server.url()};
+  test::Middleman early{server.url()};
   test::RecordingLog log;
   Ledger ledger{dir.file("billing.db"), {.log = &log}};
 };

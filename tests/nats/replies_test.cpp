@@ -2,6 +2,8 @@
 #include "replies.hpp"
 #include "nats/answers.hpp"
 
+#include <stela/framework/codec/codec_error.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace stela::nats {
@@ -117,6 +120,33 @@ TEST(BrokersErrors, AreDocumented) {
 
   EXPECT_THAT(rows, SizeIs(kinds.size()));
   for (const auto& [kind, codes] : kinds) EXPECT_THAT(rows, Contains(codes)) << kind;
+}
+
+TEST(Replies, GiveAMessageAsTheStreamHasIt) {
+  const auto read = read_whole_message(
+      R"({"message":{"subject":"shop.a","seq":7,)"
+      R"("hdrs":"TkFUUy8xLjANCmNlLWlkOiBhDQpjZS10eXBlOiAgb3JkZXIucGxhY2VkDQpjZS1pZDogYg0KDQo=",)"
+      R"("data":"eyJuIjoAMX0=","time":"2026-11-23T10:20:30.000000456Z"}})");
+
+  ASSERT_TRUE(std::holds_alternative<StoredMessage>(read));
+  const auto& message = std::get<StoredMessage>(read);
+  EXPECT_EQ(message.sequence, 7U);
+  EXPECT_EQ(message.subject, "shop.a");
+  EXPECT_EQ(message.headers, (KeptHeaders::Map{{"ce-id", "a"}, {"ce-type", "order.placed"}}));
+  EXPECT_EQ(message.payload, (std::string{"{\"n\":\0"
+                                          "1}",
+                                          8}));
+  EXPECT_EQ(message.time, 1'795'429'230'000'000'456);
+}
+
+TEST(Replies, OfAMessageThatCannotBeReadAreToldApart) {
+  EXPECT_THROW(read_whole_message(R"({"message":{"seq":7,"data":"e30="}})"), codec::DecodeError);
+  EXPECT_THROW(
+      read_whole_message(R"({"message":{"seq":7,"data":"?","time":"2026-11-23T00:00:00Z"}})"),
+      codec::DecodeError);
+  const auto read = read_whole_message(R"({"error":{"code":404,"err_code":10037}})");
+  ASSERT_TRUE(std::holds_alternative<ApiError>(read));
+  EXPECT_EQ(std::get<ApiError>(read).code, 10037);
 }
 
 }  // namespace

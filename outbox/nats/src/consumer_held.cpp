@@ -13,8 +13,6 @@ using std::chrono::milliseconds;
 
 namespace {
 
-/// What is read of held messages in a row, while others wait.
-constexpr milliseconds longest_read{100};
 /// How often is asked what a clock that was ahead has put off for too long.
 constexpr milliseconds look_ahead_interval{30'000};
 /// How often the broker is asked what is on its way, at most, however much waits for that.
@@ -47,6 +45,7 @@ void Consumer::Worker::drain() {
   const std::optional<Timestamp> due = inbox_.held().next_due(options_.stream);
   if (!due || *due > inbox_.now() || now() < next_drain_) return;
   const std::vector<HeldMessage> claimed = claim();
+  if (claimed.empty()) return;
   std::vector<Delivery> batch;
   try {
     batch = read_held(claimed);
@@ -69,8 +68,8 @@ void Consumer::Worker::bring_forward_if_due() {
 
 std::vector<HeldMessage> Consumer::Worker::claim() {
   Claiming rules{.broker_stream = options_.stream,
-                 .most = held_at_once_,
-                 .most_bytes = options_.prefetch_bytes,
+                 .most = std::min(options_.batch_size, Pull::most_to_read),
+                 .most_bytes = std::min(options_.prefetch_bytes, pull_->bytes_to_ask()),
                  .is_whole = is_whole_,
                  .has_whole_history = pull_->has_whole_history(),
                  .lease = pull_->ack_wait(),
@@ -119,10 +118,17 @@ void Consumer::Worker::note_gone(const std::vector<std::string>& others) {
 }
 
 std::vector<Delivery> Consumer::Worker::read_held(const std::vector<HeldMessage>& claimed) {
-  const Steady begun = now();
-  std::vector<Delivery> batch;
+  std::vector<std::uint64_t> places;
+  std::int64_t bytes = 0;
   for (const HeldMessage& message : claimed) {
-    std::optional<Delivery> delivery = pull_->read(message.broker_sequence);
+    places.push_back(message.broker_sequence);
+    bytes += message.size;
+  }
+  std::vector<std::optional<Delivery>> found = pull_->read(places, bytes);
+  std::vector<Delivery> batch;
+  for (std::size_t i = 0; i < claimed.size(); ++i) {
+    const HeldMessage& message = claimed[i];
+    std::optional<Delivery>& delivery = found[i];
     if (!delivery || !delivery->event || !is_same(message, *delivery->event)) {
       lose(message);
       continue;
@@ -136,9 +142,6 @@ std::vector<Delivery> Consumer::Worker::read_held(const std::vector<HeldMessage>
     }
     batch.push_back(std::move(*delivery));
   }
-  const bool was_quick = now() - begun < longest_read / 2;
-  held_at_once_ =
-      std::clamp(was_quick ? held_at_once_ * 2 : held_at_once_ / 2, 1, options_.batch_size);
   return batch;
 }
 

@@ -115,8 +115,6 @@ class Consumer::Worker {
   OnTheirWay asked_;
   Steady next_ask_{};
   Steady next_note_of_gone_{};
-  /// How many held messages are read in a row.
-  int held_at_once_ = 1;
   int troubles_of_drain_ = 0;
   Steady next_drain_{};
   Steady next_look_ahead_{};

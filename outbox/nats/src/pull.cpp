@@ -47,14 +47,14 @@ Pull::Pull(const ConsumerOptions& options, Recall recall)
 
 Pull::~Pull() = default;
 
-void Pull::subscribe() {
-  inbox_ = make_inbox() + '.';
-  natsSubscription* subscription = nullptr;
-  check(natsConnection_SubscribeSync(&subscription, connection_.get(), (inbox_ + '*').c_str()),
+SubscriptionHandle Pull::subscribe(const std::string& inbox) const {
+  natsSubscription* raw = nullptr;
+  check(natsConnection_SubscribeSync(&raw, connection_.get(), (inbox + '*').c_str()),
         "subscribing as '" + options_.name + "'");
-  subscription_.reset(subscription);
+  SubscriptionHandle subscription{raw};
   // No limit of the client's: what is asked for is one, and nothing of it is dropped.
-  check(natsSubscription_SetPendingLimits(subscription, -1, -1), "taking messages without a limit");
+  check(natsSubscription_SetPendingLimits(raw, -1, -1), "taking messages without a limit");
+  return subscription;
 }
 
 /// As much as the line carried in some seconds, and at least one message.
@@ -179,7 +179,7 @@ void Pull::fail_if_refused() {
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   fail_if_refused();
   const auto now = std::chrono::steady_clock::now();
-  if (!subscription_) subscribe();
+  if (!subscription_) subscription_ = subscribe(inbox_ = make_inbox() + '.');
   const bool is_quick = now - fetched_ < ack_wait_ / 10;
   std::vector<Delivery> deliveries;
   const auto request = [&] {

@@ -50,9 +50,16 @@ class Pull {
   /// Puts back what was asked for and not fetched.
   void hand_back();
 
-  /// The message that stands there in the stream; nothing if it doesn't any more, and the stream's
-  /// state says so, too: a server that can't read a message for the moment says that there is none.
-  std::optional<Delivery> read(std::uint64_t sequence);
+  /// The messages that stand there in the stream, all asked for together, and what they weigh;
+  /// nothing for one that doesn't stand there any more, and the stream's state says so, too: a
+  /// server that can't read a message for the moment says that there is none. BrokerFailed if one
+  /// can't be read.
+  std::vector<std::optional<Delivery>> read(const std::vector<std::uint64_t>& sequences,
+                                            std::int64_t bytes);
+  /// So many messages, and so many bytes, should be read at once: what the server answers, and the
+  /// line carries.
+  static constexpr int most_to_read = 256;
+  std::int64_t bytes_to_ask() const noexcept;
   /// Nothing up to this place in the stream is on its way to a consumer of this name: it is
   /// acknowledged, or gone.
   std::uint64_t settled_through();
@@ -95,7 +102,6 @@ class Pull {
   void accept(const Durable& durable, const jsStreamInfo& stream);
   std::uint64_t recall_settled(const jsStreamInfo& stream) const;
   bool wants_place() const noexcept;
-  bool has_left(std::uint64_t sequence);
   void look_again();
   bool is_look_due() const;
   void look_again_if_due();
@@ -103,8 +109,7 @@ class Pull {
   std::chrono::milliseconds patience() const noexcept;
 
   // Requests for messages, and what comes of them.
-  void subscribe();
-  std::int64_t bytes_to_ask() const noexcept;
+  SubscriptionHandle subscribe(const std::string& inbox) const;
   void ask(int limit, std::chrono::milliseconds wait);
   bool is_request_over();
   std::vector<Delivery> gather(int limit, Steady until);
@@ -120,6 +125,12 @@ class Pull {
   void fail_if_refused();
   void drop_request();
   void answer(const Delivery& delivery, const std::string& text);
+
+  // Messages that are read where they stand: pull_reads.cpp.
+  void ask_to_read(std::uint64_t sequence, const std::string& reply);
+  std::optional<Delivery> read_answer(natsMsg* answer, std::uint64_t sequence) const;
+  void fail_unless_left(const std::vector<std::uint64_t>& missing);
+  std::string doing_read(std::uint64_t sequence) const;
 
   const ConsumerOptions& options_;
   const Recall recall_;

@@ -1,4 +1,4 @@
-// How the stream and the consumer stand at the broker, and what the stream has.
+// How the stream and the consumer stand at the broker.
 #include "pull.hpp"
 
 #include "connect.hpp"
@@ -13,7 +13,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr int no_message_found = 10037;
 constexpr int stream_not_found = 10059;
 
 /// How often the consumer at the broker is looked at, and how often at most.
@@ -118,37 +117,6 @@ void Pull::look_again_if_due() {
 
 milliseconds Pull::patience() const noexcept {
   return options_.connect_timeout + (owed_ > 0 ? longest_on_line : milliseconds{0});
-}
-
-std::optional<Delivery> Pull::read(std::uint64_t sequence) {
-  jsOptions asking = within(options_.connect_timeout);
-  natsMsg* raw = nullptr;
-  jsErrCode code{};
-  const natsStatus status =
-      js_GetMsg(&raw, context_.get(), options_.stream.c_str(), sequence, &asking, &code);
-  if (static_cast<int>(code) == no_message_found && has_left(sequence)) return {};
-  const std::string doing =
-      "reading message " + std::to_string(sequence) + " of the stream '" + options_.stream + "'";
-  if (status != NATS_OK) throw BrokerFailed{doing + " failed: " + in_words(status, code)};
-  MessageHandle message{raw};
-  // Another client may have the same inbox: nats.c's are the same in forked children.
-  if (const std::uint64_t is = natsMsg_GetSequence(raw); is != sequence) {
-    throw BrokerFailed{doing + " failed: the answer is message " + std::to_string(is)};
-  }
-  const std::int64_t time = natsMsg_GetTime(raw);
-  return deliver(std::move(message),
-                 {.stream = options_.stream, .sequence = sequence, .time = time});
-}
-
-bool Pull::has_left(std::uint64_t sequence) {
-  jsOptions asking;
-  jsOptions_Init(&asking);
-  asking.Stream.Info.DeletedDetails = true;
-  const StreamInfoHandle info = find_stream(&asking);
-  const jsStreamState& state = info->State;
-  return sequence < state.FirstSeq || sequence > state.LastSeq ||
-         std::find(state.Deleted, state.Deleted + state.DeletedLen, sequence) !=
-             state.Deleted + state.DeletedLen;
 }
 
 std::uint64_t Pull::settled_through() {

@@ -4,8 +4,10 @@
 #include "delivery.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/rfc3339.hpp>
 
 #include <charconv>
+#include <chrono>
 
 namespace stela::nats {
 namespace {
@@ -55,6 +57,29 @@ Answer parse(std::string_view text) {
   // A staged message of a server that was just started: it isn't known whether it will stay.
   if (answer.broker_sequence == 0) answer.kind = Answer::Kind::unknown;
   return answer;
+}
+
+/// Opens the message in a reply to STREAM.MSG.GET, unless the reply is an error.
+std::optional<ApiError> open_message(json::Reader& reader) {
+  reader.open_object();
+  if (auto error = error_in(reader)) return error;
+  if (!reader.select("message")) reader.fail("has no message");
+  reader.open_object();
+  return std::nullopt;
+}
+
+std::uint64_t sequence_in(json::Reader& message) {
+  if (!message.select("seq")) message.fail("has no sequence");
+  return message.get_uint64();
+}
+
+/// Empty if there is no such member.
+std::string decoded_in(json::Reader& message, std::string_view name) {
+  std::string bytes;
+  if (message.select(name) && !base64::decode(message.get_string(), bytes)) {
+    message.fail("isn't base64");
+  }
+  return bytes;
 }
 
 /// What a stream's files can't hold, whatever its limits: 2.9 has it with a typing error.
@@ -151,18 +176,24 @@ Answer read_reply(natsMsg* reply) {
 
 std::variant<FoundMessage, ApiError> read_message(std::string_view reply) {
   json::Reader reader{reply};
-  reader.open_object();
-  if (auto error = error_in(reader)) return *std::move(error);
-  if (!reader.select("message")) reader.fail("has no message");
-  reader.open_object();
-  if (!reader.select("seq")) reader.fail("has no sequence");
-  const std::uint64_t sequence = reader.get_uint64();
-  std::string headers;
-  if (reader.select("hdrs") && !base64::decode(reader.get_string(), headers)) {
-    reader.fail("isn't base64");
-  }
-  const KeptHeaders::Map kept = parse_headers(headers);
-  return describe(KeptHeaders{kept}, sequence);
+  if (auto error = open_message(reader)) return *std::move(error);
+  const std::uint64_t sequence = sequence_in(reader);
+  const KeptHeaders::Map headers = parse_headers(decoded_in(reader, "hdrs"));
+  return describe(KeptHeaders{headers}, sequence);
+}
+
+std::variant<StoredMessage, ApiError> read_whole_message(std::string_view reply) {
+  json::Reader reader{reply};
+  if (auto error = open_message(reader)) return *std::move(error);
+  StoredMessage message{.sequence = sequence_in(reader)};
+  if (reader.select("subject")) message.subject = reader.get_string();
+  message.headers = parse_headers(decoded_in(reader, "hdrs"));
+  message.payload = decoded_in(reader, "data");
+  if (!reader.select("time")) reader.fail("has no time");
+  const auto time = codec::parse_time<std::chrono::nanoseconds>(reader.get_string());
+  if (!time) reader.fail("isn't a time");
+  message.time = time->time_since_epoch().count();
+  return message;
 }
 
 FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {

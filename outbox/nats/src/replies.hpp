@@ -1,12 +1,14 @@
 // What the server says, as answers of the outbox's port.
 #pragma once
 
+#include "delivery.hpp"
 #include "envelope.hpp"
 #include "handles.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/outbox/publisher.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -36,8 +38,22 @@ std::optional<ApiError> error_in(json::Reader& reply);
 /// The answer in a reply to a publish.
 Answer read_reply(natsMsg* reply);
 
-/// The message in a reply to STREAM.MSG.GET. DecodeError if it can't be read.
+/// What the relay has to know of the message in a reply to STREAM.MSG.GET. DecodeError if it can't
+/// be read.
 std::variant<FoundMessage, ApiError> read_message(std::string_view reply);
+
+/// A message as a stream has it.
+struct StoredMessage {
+  std::uint64_t sequence = 0;
+  std::string subject = {};
+  KeptHeaders::Map headers = {};
+  std::string payload = {};
+  /// Nanoseconds, as the broker counts them.
+  std::int64_t time = 0;
+};
+
+/// As `read_message`, with all that the message has.
+std::variant<StoredMessage, ApiError> read_whole_message(std::string_view reply);
 
 /// A message as it stands in a stream.
 FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence);
