@@ -108,6 +108,43 @@ TEST_F(SharedFileWithIndexes, VerifyFindsADamagedPageOfAnotherTable) {
               Contains(ContainsRegex("[Pp]age " + std::to_string(page))));
 }
 
+/// What the messages tell to do, up to the end of the statement.
+std::string cure_in(const std::string& text) {
+  const std::size_t at = text.find("PRAGMA application_id = ");
+  return at == std::string::npos ? "" : text.substr(at, text.find_first_of(";,", at) - at);
+}
+
+TEST_F(SharedFile, SaysHowTheApplicationIdIsPutBack) {
+  as_application("CREATE TABLE orders (number INTEGER PRIMARY KEY)");
+  append(*test::open_store(path, {.share_file = true}), "order-1");
+  for (const char* const id : {"77", "0"}) {
+    for (const sqlite::Options& how :
+         {sqlite::Options{}, sqlite::Options{.share_file = true}, {.read_only = true}}) {
+      as_application(std::string{"PRAGMA application_id = "} + id);
+      std::string error;
+      try {
+        test::open_store(path, how);
+      } catch (const SchemaMismatch& e) {
+        error = e.what();
+      }
+      ASSERT_EQ(cure_in(error), "PRAGMA application_id = 1398031692") << error;
+      as_application(cure_in(error));
+      EXPECT_EQ(test::lines(test::open_store(path, how)->read_all()),
+                (std::vector<std::string>{"1 order-1@1 noted {}"}));
+    }
+  }
+}
+
+TEST_F(SharedFile, VerifySaysHowTheApplicationIdIsPutBack) {
+  auto store = test::open_store(path, {.share_file = true});
+  as_application("PRAGMA application_id = 77");
+  std::vector<std::string> advice;
+  sqlite::verify(*store, [&](const sqlite::Problem& problem) { advice.push_back(problem.advice); });
+  ASSERT_EQ(advice.size(), 1U);
+  as_application(cure_in(advice.front()));
+  EXPECT_THAT(problems_of(*store), IsEmpty());
+}
+
 TEST_F(SharedFile, VerifyNamesAForeignKeyThatOnlyTheApplicationCanCheck) {
   as_application(
       "CREATE TABLE cities (name TEXT COLLATE GERMAN PRIMARY KEY);"

@@ -204,7 +204,8 @@ void check_file(Inspection& inspection) {
 void check_header(Inspection& inspection) {
   inspection.read([&](Connection& connection) {
     if (connection.integer("PRAGMA application_id") != application_id) {
-      inspection.report("the file's header", "the application id isn't Stela's");
+      inspection.report("the file's header", "somebody changed the application id",
+                        application_id_advice());
     }
     if (!inspection.store().path().empty() && !has_log(connection)) {
       inspection.report("the file's header", "it has no write-ahead log any more",

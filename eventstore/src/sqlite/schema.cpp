@@ -190,7 +190,17 @@ void refuse_utf16(Connection& connection, const std::string& path) {
                        "it is"};
 }
 
+bool has_tables_of_stela(Connection& connection) {
+  return connection.integer(
+             "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND "
+             "name IN ('stela_migrations', 'stela_facts')") == 2;
+}
+
 }  // namespace
+
+std::string application_id_advice() {
+  return "put it back by PRAGMA application_id = " + std::to_string(application_id);
+}
 
 void recognise(Connection& connection, const std::string& path, const Options& options) {
   // Somebody may be making the database right now.
@@ -198,6 +208,10 @@ void recognise(Connection& connection, const std::string& path, const Options& o
   const std::int64_t tables = connection.integer("SELECT count(*) FROM sqlite_schema").value_or(0);
   const std::int64_t id = connection.integer("PRAGMA application_id").value_or(0);
   if (id == application_id) return;
+  if (has_tables_of_stela(connection)) {
+    throw SchemaMismatch{"'" + path + "' has Stela's tables, and another application id, " +
+                         std::to_string(id) + "; " + application_id_advice() + ", and leave it so"};
+  }
   if (id == 0 && tables == 0 && !options.create) {
     throw SchemaMismatch{"'" + path + "' is empty: no database has been made in it yet"};
   }

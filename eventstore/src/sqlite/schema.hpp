@@ -18,6 +18,8 @@ namespace stela::sqlite {
 
 /// "STEL", in the header of every database of Stela's.
 inline constexpr std::int64_t application_id = 0x5354454c;
+/// To whoever set another one: "put it back by PRAGMA application_id = 1398031692".
+std::string application_id_advice();
 
 struct Facts {
   Uuid store_id = {};

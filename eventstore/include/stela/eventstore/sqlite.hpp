@@ -33,7 +33,8 @@ struct Options {
   /// system has no way to read what isn't in the file yet: a log without its `-shm`.
   bool read_only = false;
   /// Put Stela's tables into an SQLite file that holds tables of the application's. The file then
-  /// has a write-ahead log and Stela's application id; `user_version` stays the application's.
+  /// has a write-ahead log and Stela's application id, which must stay: no store opens without it,
+  /// and the error says how it is put back. `user_version` stays the application's.
   /// SchemaMismatch if it has another application id, stores text as UTF-16, or has a table, view
   /// or index by a name that Stela needs (`events`, `streams` …): it is left as it is.
   bool share_file = false;
