@@ -27,7 +27,8 @@ void check(Trouble trouble, const StreamId& stream) {
                    "was saved under an append id that had stored something else, and isn't what "
                    "is stored");
     case Trouble::not_noted:
-      refuse_using(stream, "was saved, but an error after the commit kept it from noting that");
+      refuse_using(
+          stream, "met an error after its events were appended, and can't tell whether they stand");
     case Trouble::half_applied:
       refuse_using(stream, "recorded an event that its state failed to apply");
   }

@@ -34,7 +34,8 @@ enum class Trouble : std::uint8_t {
   none,
   commit_in_doubt,
   append_id_repeated,
-  /// It was saved, and what went wrong after that kept it from knowing.
+  /// Its events were appended, and what went wrong after that kept it from knowing; inside a
+  /// transaction, whether they stand is that one's to say.
   not_noted,
   /// Its state threw while it applied an event: it may be half changed.
   half_applied,

@@ -287,9 +287,10 @@ class Repository {
   /// Appends what the aggregate recorded since it was loaded or saved. ConcurrencyConflict if
   /// somebody else did so meanwhile: load it again. On an error nothing is stored and the aggregate
   /// is as before, with two exceptions. After a CommitInDoubt it can only be saved again, under an
-  /// append id, or loaded. An error after the commit (no memory to note the save; under an append
-  /// id that was used before, the stored events can't be read) leaves the events stored and the
-  /// aggregate unusable: load it again. Inside a transaction the aggregate follows that.
+  /// append id, or loaded. An error after the append (no memory to note the save; under an append
+  /// id that was used before, the stored events can't be read) leaves the events stored, or the
+  /// transaction to decide about them, and the aggregate unusable: load it again. Otherwise the
+  /// aggregate follows the transaction that it is inside of.
   ///
   /// What a listener records on the aggregate while it is being saved is unsaved afterwards. A
   /// listener may assign to it too, `load` for instance: it then stays what it was given. It must
