@@ -20,7 +20,8 @@
 namespace stela {
 
 /// Gathers changes and commits them together. Loading the same aggregate twice gives the same
-/// object.
+/// object. The unit keeps all aggregates, those of earlier commits too, until it is destroyed: a
+/// loop makes a new unit for each round.
 ///
 ///     UnitOfWork unit{store};
 ///     Order& order = unit.load<Order>(order_id);
