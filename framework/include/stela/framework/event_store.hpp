@@ -276,7 +276,9 @@ class STELA_FRAMEWORK_EXPORT EventStore : public EventLog {
   /// requires it of every process. It must outlive the store or be detached. UsageError if one of
   /// its name is attached already.
   virtual void attach(TransactionParticipant& participant) = 0;
-  /// This process stops appending with it; the database still requires it.
+  /// This process stops appending with it; the database still requires it. Waits for the open
+  /// transaction of another thread, however long that takes: don't wait in a transaction for a
+  /// thread that detaches, or that destroys an Outbox or Projections.
   virtual void detach(TransactionParticipant& participant) = 0;
   /// The database no longer requires a participant of this name.
   virtual void forget_participant(std::string_view name) = 0;
