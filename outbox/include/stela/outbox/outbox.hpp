@@ -43,6 +43,8 @@ class STELA_OUTBOX_EXPORT Outbox {
   /// Makes the tables if need be, and takes part in the store's appends from now on. UsageError if
   /// an option contradicts what the database says. `store` and the partitioner must outlive it.
   explicit Outbox(sqlite::Store& store, const OutboxOptions& options = {});
+  /// Detaches from the store: waits for the open transaction of another thread, however long that
+  /// takes. A transaction that waits for the thread that is here hangs.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;

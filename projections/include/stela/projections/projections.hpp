@@ -74,6 +74,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
  public:
   /// Makes or migrates the tables that it keeps its books in. `store` must outlive it.
   explicit Projections(sqlite::Store& store);
+  /// Detaches its inline projectors: waits for the open transaction of another thread, however long
+  /// that takes. A transaction that waits for the thread that is here hangs.
   ~Projections();
   Projections(const Projections&) = delete;
   Projections& operator=(const Projections&) = delete;
