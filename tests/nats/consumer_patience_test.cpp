@@ -72,6 +72,24 @@ TEST_F(PatienceAmongOthers, EndsThoughOthersAreDueAtEachTurn) {
   EXPECT_EQ(total.gaps, 1);
 }
 
+TEST_F(PatienceAmongOthers, EndsOnceForAllThatIsMissingInAStream) {
+  nats::Consumer consumer{ledger.store, defaults()};
+  consumer.on<OrderShipped>(Ledger::note<OrderShipped>);
+  for (int i = 0; i < 7; ++i) shop.send_parcel();
+  publish(7);
+  for (const int sequence : {2, 4, 6}) broker.erase("SHOP", sequence);
+
+  // The patience is 60 s.
+  poll_for(consumer, 60s);
+  const auto meanwhile = ledger.lines();
+  poll_for(consumer, 30s);
+
+  EXPECT_THAT(meanwhile, ElementsAre("parcel-1@1 order.shipped"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@3 order.shipped",
+                                          "parcel-1@5 order.shipped", "parcel-1@7 order.shipped"));
+  EXPECT_EQ(total.gaps, 3);
+}
+
 /// nats.c alone would wait for 5 s.
 TEST_F(PatienceAmongOthers, WaitsForAnAnswerOfAnotherStreamNoLongerThanForAConnection) {
   const test::NatsServer strict{

@@ -5,32 +5,42 @@
 
 #include <stela/testing/manual_clock.hpp>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::ElementsAre;
 
 /// The inbox's bookkeeping of messages that wait for an earlier one.
 class WaitingForAGap : public test::ShopAtBroker {
  protected:
   WaitingForAGap() { const nats::Consumer makes_the_inbox{ledger.store, defaults()}; }
+  /// Of so many streams the second message, each without the first.
   void hold(int streams) {
     test::RawSqlite{ledger.store.path()}.run(
         "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
-        std::to_string(streams) +
-        ") INSERT INTO inbox_held (consumer, source, stream, version, previous, event_id, "
-        "broker_stream, broker_sequence, size, held_at, due_at) SELECT 1, 'shop', 'order-' || i, "
-        "2, 1, CAST(printf('%016d', i) AS BLOB), 'SHOP', i, 2, " +
-        std::to_string(clock.now().time_since_epoch().count()) + ", 0 FROM n");
+        std::to_string(streams) + ") " + insert + "SELECT 1, 'shop', 'order-' || i, 2, 1, " +
+        "CAST(printf('%016d', i) AS BLOB), 'SHOP', i, 2, " + now() + ", 0 FROM n");
   }
-  /// How many of them wait no longer.
-  std::size_t look(nats::HeldStore& held, std::chrono::seconds patience = 60s) {
+  /// Of one stream.
+  void hold(int version, int previous) {
+    const std::string number = std::to_string(version);
+    test::RawSqlite{ledger.store.path()}.run(
+        insert + "VALUES (1, 'shop', 'order-1', " + number + ", " + std::to_string(previous) +
+        ", CAST(printf('%016d', " + number + ") AS BLOB), 'SHOP', " + number + ", 2, " + now() +
+        ", CASE " + number + " WHEN 2 THEN 0 END)");
+  }
+  std::vector<nats::HeldMessage> claim(nats::HeldStore& held, std::chrono::seconds patience = 60s,
+                                       std::uint64_t settled_through = 1'000'000) {
     return held
         .claim({.broker_stream = "SHOP",
                 .most = 1'000,
@@ -39,9 +49,33 @@ class WaitingForAGap : public test::ShopAtBroker {
                 .has_whole_history = true,
                 .lease = 1h,
                 .patience = patience,
-                .on_their_way = nats::OnTheirWay{.settled_through = 1'000'000}})
-        .messages.size();
+                .on_their_way = nats::OnTheirWay{.settled_through = settled_through}})
+        .messages;
   }
+  /// How many of them wait no longer.
+  std::size_t look(nats::HeldStore& held, std::chrono::seconds patience = 60s) {
+    return claim(held, patience).size();
+  }
+  /// As `claim`, after the patience: their versions, with '!' if nobody waits for what is missing
+  /// before them.
+  std::vector<std::string> claim_after_a_minute(nats::HeldStore& held,
+                                                std::uint64_t settled_through = 1'000'000) {
+    for (auto time = 0s; time < 60s; time += 5s) {
+      EXPECT_EQ(look(held), 0U);
+      clock.advance(5s);
+    }
+    std::vector<std::string> versions;
+    for (const nats::HeldMessage& message : claim(held, 60s, settled_through)) {
+      versions.push_back(std::to_string(message.version.value()) +
+                         (message.is_released ? "!" : ""));
+    }
+    return versions;
+  }
+  std::string now() const { return std::to_string(clock.now().time_since_epoch().count()); }
+
+  static inline const std::string insert =
+      "INSERT INTO inbox_held (consumer, source, stream, version, previous, event_id, "
+      "broker_stream, broker_sequence, size, held_at, due_at) ";
 
   testing::ManualClock clock;
   test::Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
@@ -94,6 +128,35 @@ TEST_F(WaitingForAGap, CountsFiveSecondsOfAProcessThatHasNotSeenIt) {
   EXPECT_EQ(too_early, 0U);
   nats::HeldStore twelfth{ledger.store, 1};
   EXPECT_EQ(look(twelfth), 1U);
+}
+
+TEST_F(WaitingForAGap, EndsForAllGapsOfAStreamAtOnce) {
+  hold(2, 1);
+  hold(3, 2);
+  hold(5, 4);
+  hold(7, 6);
+  nats::HeldStore held{ledger.store, 1};
+
+  EXPECT_THAT(claim_after_a_minute(held), ElementsAre("2!", "3", "5!", "7!"));
+}
+
+TEST_F(WaitingForAGap, GoesOnForTheGapBeforeAMessageThatCameLater) {
+  hold(2, 1);
+  nats::HeldStore held{ledger.store, 1};
+  EXPECT_EQ(look(held), 0U);
+  clock.advance(30s);
+  hold(4, 3);
+
+  EXPECT_EQ(look(held, 30s), 1U);
+}
+
+TEST_F(WaitingForAGap, GoesOnForWhatMayBeOnItsWay) {
+  hold(2, 1);
+  hold(4, 3);
+  hold(6, 5);
+  nats::HeldStore held{ledger.store, 1};
+
+  EXPECT_THAT(claim_after_a_minute(held, 4), ElementsAre("2!", "4!"));
 }
 
 }  // namespace

@@ -19,6 +19,8 @@ namespace {
 /// What waits for what is on its way, beyond its patience, is looked at so often.
 constexpr milliseconds look_again{1'000};
 constexpr std::size_t most_watched = 100'000;
+/// So many messages behind the first of a stream are looked at with it.
+constexpr std::int64_t most_looked_behind = 1'000;
 /// After so many times its patience it doesn't wait for what the broker says is on its way: servers
 /// count what was deleted before it was acknowledged.
 constexpr int longest_patience = 10;
@@ -127,20 +129,52 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
   }
   const bool waits = head.is_behind_failure || head.is_behind_gap;
   if ((!waits && !head.is_first_of_many) || message.is_released) return true;
-  const auto [since, looked, waited] = look_at(connection, message, rules, now);
-  if (waits && waited < rules.patience) {
-    // Another process may have watched for longer: it has its turn before the patience is over.
-    schedule(connection, message.number, now + std::min(rules.patience - waited, look_meanwhile));
-    return false;
-  }
-  if (!rules.on_their_way) {
-    claimed.wants_to_ask = true;
-    return false;
-  }
-  const bool is_too_long = waited >= longest_patience * rules.patience;
-  if (is_over(message, since, is_too_long, *rules.on_their_way)) return true;
-  schedule(connection, message.number, now + look_again);
+  const milliseconds patience = waits ? rules.patience : 0ms;
+  const std::optional<Timestamp> again = waits_until(connection, message, patience, rules, now);
+  if (!again) return true;
+  if (*again == now) claimed.wants_to_ask = true;
+  schedule(connection, message.number, again);
+  look_behind(connection, message, rules, now);
   return false;
+}
+
+/// When it should be looked at again: at `now`, once the broker was asked. Unset: what is missing
+/// before it isn't waited for any longer.
+std::optional<Timestamp> HeldStore::waits_until(Connection& connection, const HeldMessage& message,
+                                                milliseconds patience, const Claiming& rules,
+                                                Timestamp now) {
+  const auto [since, looked, waited] = look_at(connection, message, rules, now);
+  // Another process may have watched for longer: it has its turn before the patience is over.
+  if (waited < patience) return now + std::min(patience - waited, look_meanwhile);
+  if (!rules.on_their_way) return now;
+  const bool is_too_long = waited >= longest_patience * rules.patience;
+  if (is_over(message, since, is_too_long, *rules.on_their_way)) return {};
+  return now + look_again;
+}
+
+/// What is missing further on in the stream is waited for at the same time.
+void HeldStore::look_behind(Connection& connection, const HeldMessage& first, const Claiming& rules,
+                            Timestamp now) {
+  StreamVersion last = first.version;
+  for (const HeldMessage& message : held_behind(connection, first, rules, most_looked_behind)) {
+    if (message.previous > last) look_at(connection, message, rules, now);
+    last = message.version;
+  }
+}
+
+/// Those of another stream at the broker are others' to take up.
+std::vector<HeldMessage> HeldStore::held_behind(Connection& connection, const HeldMessage& first,
+                                                const Claiming& rules, std::int64_t most) const {
+  std::vector<HeldMessage> held;
+  auto after = connection.rows(sql::held_after{.consumer = consumer_,
+                                               .source = first.source,
+                                               .stream = first.stream,
+                                               .version = first.version.value(),
+                                               .most = most});
+  while (after.step() && after.broker_stream() == rules.broker_stream) {
+    held.push_back(read_message(after));
+  }
+  return held;
 }
 
 /// They were going to come from the broker again, and didn't.
@@ -157,23 +191,19 @@ void HeldStore::drop_failures(Connection& connection, const Head& head, Claimed&
   }
 }
 
+/// Up to one that still waits for what is missing before it.
 void HeldStore::claim_run(Connection& connection, const Head& head, const Claiming& rules,
-                          std::int64_t most, Timestamp now, Claimed& claimed) const {
+                          std::int64_t most, Timestamp now, Claimed& claimed) {
   HeldMessage first = head.message;
   first.is_released = first.is_released || head.is_behind_gap || head.is_first_of_many;
   if (!claim_one(connection, std::move(first), rules, now, claimed) || most == 1) return;
-  std::vector<HeldMessage> run;
-  {
-    auto after = connection.rows(sql::held_after{.consumer = consumer_,
-                                                 .source = head.message.source,
-                                                 .stream = head.message.stream,
-                                                 .version = head.message.version.value(),
-                                                 .most = most - 1});
-    while (after.step() && after.broker_stream() == rules.broker_stream) {
-      run.push_back(read_message(after));
+  StreamVersion last = head.message.version;
+  for (HeldMessage& message : held_behind(connection, head.message, rules, most - 1)) {
+    if (rules.is_whole && message.previous > last) {
+      if (waits_until(connection, message, rules.patience, rules, now)) return;
+      message.is_released = true;
     }
-  }
-  for (HeldMessage& message : run) {
+    last = message.version;
     if (!claim_one(connection, std::move(message), rules, now, claimed)) return;
   }
 }

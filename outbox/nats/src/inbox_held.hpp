@@ -122,9 +122,16 @@ class HeldStore {
   /// False if it has to wait, until a time that is noted.
   bool is_ready(sqlite::Connection& connection, const Head& head, const Claiming& rules,
                 Timestamp now, Claimed& claimed);
+  std::optional<Timestamp> waits_until(sqlite::Connection& connection, const HeldMessage& message,
+                                       std::chrono::milliseconds patience, const Claiming& rules,
+                                       Timestamp now);
+  void look_behind(sqlite::Connection& connection, const HeldMessage& first, const Claiming& rules,
+                   Timestamp now);
+  std::vector<HeldMessage> held_behind(sqlite::Connection& connection, const HeldMessage& first,
+                                       const Claiming& rules, std::int64_t most) const;
   void drop_failures(sqlite::Connection& connection, const Head& head, Claimed& claimed) const;
   void claim_run(sqlite::Connection& connection, const Head& head, const Claiming& rules,
-                 std::int64_t most, Timestamp now, Claimed& claimed) const;
+                 std::int64_t most, Timestamp now, Claimed& claimed);
   bool claim_one(sqlite::Connection& connection, HeldMessage message, const Claiming& rules,
                  Timestamp now, Claimed& claimed) const;
 
