@@ -172,7 +172,7 @@ TEST_F(Publishing, KeepsASubjectsOrderInAStreamOfMany) {
 
   const Answer zombie = sender->publish(3, 0);
   const Answer second = sender->publish(4, first.broker_sequence);
-  const Answer standing = sender->read_back();
+  const Answer standing = sender->read_back(second.broker_sequence);
 
   EXPECT_EQ(first.kind, Kind::stored);
   EXPECT_EQ(other.kind, Kind::stored);
@@ -182,6 +182,21 @@ TEST_F(Publishing, KeepsASubjectsOrderInAStreamOfMany) {
   ASSERT_THAT(standing.found, SizeIs(1));
   EXPECT_EQ(standing.last_sequence, 3U);
   EXPECT_EQ(standing.found[0].message_id, Sender::id_of(4));
+}
+
+TEST_F(Publishing, ReadsASubjectBackFromWhereItIsAsked) {
+  const auto sender = connected(Fence::subject);
+  sender->partition = PartitionId{1};
+  const std::uint64_t first = sender->publish(1, 0).broker_sequence;
+  sender->partition = PartitionId{2};
+  sender->publish(2, 0);
+  sender->partition = PartitionId{1};
+  sender->publish(3, first);
+  EXPECT_THAT(sender->read_back(1).found, SizeIs(2));
+
+  // A server of 2.9 says then that the subject has no last message.
+  broker.erase("SHOP", 3);
+  EXPECT_THAT(sender->read_back(1).found, SizeIs(1));
 }
 
 TEST_F(Publishing, LetsTheBrokersWindowDropDuplicatesWithoutAFence) {

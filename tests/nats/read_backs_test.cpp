@@ -335,12 +335,13 @@ struct ReadingSubjects : Reading {
 };
 
 TEST_F(ReadingSubjects, AsksForTheLastMessageAlone) {
-  begin(PartitionId{1}, 3);
+  begin(PartitionId{1}, 42);
   reply(stream_of(2, 70));
   EXPECT_THAT(asked(), ElementsAre(R"($JS.API.STREAM.MSG.GET.SHOP {"last_by_subj":"shop.p00"})"));
   reply(message_of(42));
   begin(PartitionId{1}, 3);
   reply(stream_of(2, 70));
+  reply(error_of(10'037, 404));
   reply(error_of(10'037, 404));
 
   ASSERT_THAT(answers, SizeIs(2));
@@ -350,6 +351,64 @@ TEST_F(ReadingSubjects, AsksForTheLastMessageAlone) {
   EXPECT_EQ(answers[1].first_sequence, 2U);
   EXPECT_EQ(answers[1].last_sequence, 0U);
   EXPECT_THAT(answers[1].found, IsEmpty());
+}
+
+TEST_F(ReadingSubjects, GoesFromMessageToMessageUpToTheLast) {
+  begin(PartitionId{1}, 3);
+  reply(stream_of(2, 70));
+  reply(message_of(42));
+  EXPECT_THAT(asked(),
+              ElementsAre(R"($JS.API.STREAM.MSG.GET.SHOP {"seq":3,"next_by_subj":"shop.p00"})"));
+  reply(message_of(17));
+  EXPECT_THAT(asked(),
+              ElementsAre(R"($JS.API.STREAM.MSG.GET.SHOP {"seq":18,"next_by_subj":"shop.p00"})"));
+  reply(message_of(42));
+
+  EXPECT_THAT(requests, IsEmpty());
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].last_sequence, 42U);
+  ASSERT_THAT(answers[0].found, SizeIs(2));
+  EXPECT_EQ(answers[0].found[0].broker_sequence, 17U);
+  EXPECT_EQ(answers[0].found[1].broker_sequence, 42U);
+}
+
+// nats-server 2.9 says so once the last message of a subject is deleted.
+TEST_F(ReadingSubjects, FindsWhatStandsThereThoughTheServerKnowsOfNoLastMessage) {
+  begin(PartitionId{1}, 3);
+  reply(stream_of(2, 70));
+  reply(error_of(10'037, 404));
+  reply(message_of(17));
+  reply(error_of(10'037, 404));
+
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].last_sequence, 0U);
+  ASSERT_THAT(answers[0].found, SizeIs(1));
+  EXPECT_EQ(answers[0].found[0].broker_sequence, 17U);
+}
+
+TEST_F(ReadingSubjects, EndsInTimeAndLetsTheNextOneGoOn) {
+  begin(PartitionId{1}, 3);
+  reply(stream_of(2, 70));
+  reply(message_of(42));
+  reply(message_of(3));
+  reply(message_of(17));
+  now += options.publish_timeout / 2;
+  reply(message_of(18));
+
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].last_sequence, 18U);
+  EXPECT_THAT(answers[0].found, SizeIs(3));
+}
+
+TEST_F(ReadingSubjects, SaysSoIfTheLastMessageIsRemovedMeanwhile) {
+  begin(PartitionId{1}, 3);
+  reply(stream_of(2, 70));
+  reply(message_of(42));
+  reply(error_of(10'037, 404));
+
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].kind, Kind::full);
+  EXPECT_EQ(answers[0].detail, "the last message of 'shop.p00' was removed meanwhile");
 }
 
 struct OpeningASession : Reading {

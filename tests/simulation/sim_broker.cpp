@@ -34,13 +34,6 @@ std::int64_t SimBroker::last_event(PartitionId partition) {
   return last;
 }
 
-std::uint64_t SimBroker::last_sequence(PartitionId partition) {
-  const JetStreamModel& stream = this->stream(partition);
-  if (fence_ != Fence::subject) return stream.last_sequence();
-  const Stored* const last = stream.last_of(subject(partition));
-  return last != nullptr ? last->sequence : 0;
-}
-
 Time SimBroker::answer_questions(std::size_t count) noexcept {
   questions_until_ =
       std::max(questions_until_, world_.now()) + static_cast<Time>(count) * line_.question;
@@ -151,9 +144,14 @@ Answer SimBroker::find(PartitionId partition, std::uint64_t request, std::uint64
   };
   answer.first_sequence = stream.first_sequence();
   if (fence_ == Fence::subject) {
-    if (const Stored* const last = stream.last_of(subject(partition))) {
-      answer.last_sequence = last->sequence;
-      answer.found.push_back(found(*last));
+    const Stored* const last = stream.last_of(subject(partition));
+    if (last == nullptr) return answer;
+    answer.last_sequence = last->sequence;
+    for (std::uint64_t at = std::min(from, last->sequence); at <= last->sequence; ++at) {
+      const Stored* const stored = stream.find(at);
+      if (stored != nullptr && stored->message.subject == last->message.subject) {
+        answer.found.push_back(found(*stored));
+      }
     }
     return answer;
   }

@@ -96,8 +96,6 @@ class SimBroker {
   void write_foreign(PartitionId partition);
   /// The last of our events that stands there; 0 for none.
   std::int64_t last_event(PartitionId partition);
-  /// Where the last message of the partition stands; 0 if there is none.
-  std::uint64_t last_sequence(PartitionId partition);
   static PartitionId partition_of(std::string_view subject);
   World& world() noexcept { return world_; }
   Truth& truth() noexcept { return truth_; }

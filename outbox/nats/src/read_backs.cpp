@@ -88,7 +88,8 @@ void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
     if (slot.message) answer.found.push_back(*std::move(slot.message));
   }
   if (options_.fence == Fence::subject) {
-    answer.last_sequence = answer.found.empty() ? 0 : answer.found.back().broker_sequence;
+    // As if the subject ended there, too.
+    if (count < read_back.slots.size()) answer.last_sequence = answer.found.back().broker_sequence;
   } else if (count > 0 && read_back.begin + count <= answer.last_sequence) {
     // As if the stream ended here: who marks this much asks again.
     answer.last_sequence = read_back.begin + count - 1;
@@ -118,7 +119,8 @@ std::string ReadBacks::doing(const Asked& asked) const {
   if (asked.step == Step::look) return "reading " + stream;
   if (asked.step == Step::make) return "making " + stream;
   if (options_.fence == Fence::subject) {
-    return "reading the last message of '" + layout_.subject_of(asked.partition) + "' in " + stream;
+    const std::string what = open_.at(asked.partition).walks ? "messages" : "last message";
+    return "reading the " + what + " of '" + layout_.subject_of(asked.partition) + "' in " + stream;
   }
   const std::uint64_t sequence = open_.at(asked.partition).begin + asked.slot;
   return "reading message " + std::to_string(sequence) + " of " + stream;
@@ -174,7 +176,12 @@ std::string ReadBacks::body_for(const ReadBack& read_back, std::size_t slot,
                                 PartitionId partition) const {
   std::string body;
   json::ObjectWriter request{body};
-  if (options_.fence == Fence::subject) {
+  if (read_back.walks) {
+    const bool begins = slot == 0;
+    request.add("seq",
+                begins ? read_back.begin : read_back.slots[slot - 1].message->broker_sequence + 1);
+    request.add("next_by_subj", layout_.subject_of(partition));
+  } else if (options_.fence == Fence::subject) {
     request.add("last_by_subj", layout_.subject_of(partition));
   } else {
     request.add("seq", read_back.begin + slot);
@@ -272,7 +279,8 @@ void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info
   }
   ReadBack& read_back = open_.at(partition);
   read_back.answer.first_sequence = info.first_sequence;
-  read_back.answer.last_sequence = info.last_sequence;
+  // Of a subject, its last message tells.
+  read_back.answer.last_sequence = options_.fence == Fence::subject ? 0 : info.last_sequence;
   read_back.begin = std::max(read_back.from, info.first_sequence);
   if (info.messages > 0) read_back.message_bytes = in_reply(info.bytes / info.messages);
   if (read_back.opens_session || info.messages == 0) return finish(steps, partition, 0);
@@ -302,7 +310,41 @@ void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view re
   while (read_back.read < read_back.slots.size() && read_back.slots[read_back.read].is_read) {
     ++read_back.read;
   }
+  if (read_back.walks) return on_next_of_subject(steps, asked.partition);
+  if (options_.fence == Fence::subject) return on_last_of_subject(steps, asked.partition);
   if (read_back.read == read_back.slots.size()) finish(steps, asked.partition, read_back.read);
+}
+
+/// Mostly it is the known one. A server may lose sight of it once a message is deleted, and then
+/// compares with nothing, though others stand there.
+void ReadBacks::on_last_of_subject(Steps& steps, PartitionId partition) {
+  ReadBack& read_back = open_.at(partition);
+  if (const auto& last = read_back.slots.front().message) {
+    read_back.answer.last_sequence = last->broker_sequence;
+    if (last->broker_sequence <= read_back.from) return finish(steps, partition, 1);
+  }
+  read_back.walks = true;
+  read_back.slots.assign(1, {});
+  read_back.asked = read_back.read = 0;
+  turns_.push_back(partition);
+}
+
+void ReadBacks::on_next_of_subject(Steps& steps, PartitionId partition) {
+  ReadBack& read_back = open_.at(partition);
+  const std::uint64_t last = read_back.answer.last_sequence;
+  if (const auto& next = read_back.slots.back().message) {
+    if (next->broker_sequence == last) return finish(steps, partition, read_back.read);
+    read_back.slots.emplace_back();
+    if (read_back.slots.size() > most_slots) return finish(steps, partition, read_back.read);
+    return turns_.push_back(partition);
+  }
+  if (last > 0) {
+    return fail(
+        steps, partition, Answer::Kind::full,
+        "the last message of '" + layout_.subject_of(partition) + "' was removed meanwhile");
+  }
+  read_back.slots.pop_back();
+  finish(steps, partition, read_back.slots.size());
 }
 
 /// The first message is known already: with one more, the next read-back begins further on.

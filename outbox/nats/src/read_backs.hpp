@@ -73,7 +73,7 @@ class ReadBacks {
     bool is_dropped = false;
   };
 
-  /// A sequence of the stream, or the last message of a subject.
+  /// A sequence of the stream, or a message of a subject.
   struct Slot {
     bool is_read = false;
     std::optional<FoundMessage> message = {};
@@ -85,6 +85,8 @@ class ReadBacks {
     bool opens_session = false;
     /// The sequence of the first slot.
     std::uint64_t begin = 0;
+    /// Of a subject, more than its last message: goes from one to the next.
+    bool walks = false;
     std::vector<Slot> slots = {};
     std::size_t asked = 0;
     /// So many slots have been read without a gap.
@@ -111,6 +113,8 @@ class ReadBacks {
   void on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error, Time now);
   void plan(Steps& steps, PartitionId partition, const StreamInfo& info);
   void on_message(Steps& steps, const Asked& asked, std::string_view reply);
+  void on_last_of_subject(Steps& steps, PartitionId partition);
+  void on_next_of_subject(Steps& steps, PartitionId partition);
 
   /// With the first `count` slots.
   void finish(Steps& steps, PartitionId partition, std::size_t count);

@@ -105,11 +105,13 @@ class FencedLane final : public Lane {
   /// Stops the partition; messages that seem lost are looked for again first.
   void on_contradiction(std::string_view reason, const Answer& answer);
   bool accept(const Answer& answer);
+  /// Something waits that comes before what was found, and wasn't found.
+  bool passes_what_waits(const Answer& answer);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
   void drop_stored_failure(const Answer& answer);
   void wait_with_failure() noexcept;
-  void resume();
+  void resume(const Answer& answer);
   void act_on(const Failure& failure);
   void give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
                const std::string& error);

@@ -3,6 +3,7 @@
 #include "relay/fenced_lane.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace stela::relay {
@@ -17,9 +18,17 @@ constexpr int most_reading = 64;
 /// However well all goes, the stream is looked at so often.
 constexpr auto look_interval = std::chrono::minutes{1};
 
+/// The last message of the partition; 0 if there is none. A server that lost sight of a subject's
+/// last message says that there is none, and has those before it.
+std::uint64_t end_of(const Answer& answer) noexcept {
+  const std::uint64_t found = answer.found.empty() ? 0 : answer.found.back().broker_sequence;
+  return std::max(answer.last_sequence, found);
+}
+
 std::string extent_of(const Answer& answer) {
-  if (answer.last_sequence < answer.first_sequence || answer.last_sequence == 0) return "nothing";
-  return std::to_string(answer.first_sequence) + " to " + std::to_string(answer.last_sequence);
+  const std::uint64_t last = end_of(answer);
+  if (last < answer.first_sequence || last == 0) return "nothing";
+  return std::to_string(answer.first_sequence) + " to " + std::to_string(last);
 }
 
 std::string_view event_id_in(std::string_view message_id) noexcept {
@@ -75,13 +84,13 @@ void FencedLane::on_session_lost() {
 }
 
 bool FencedLane::has_aged_out(const Answer& answer) const {
-  return core_.fence == Fence::subject && answer.last_sequence == 0 &&
+  return core_.fence == Fence::subject && end_of(answer) == 0 &&
          broker_sequence_ < answer.first_sequence;
 }
 
 std::uint64_t FencedLane::lost_before(const Answer& answer) const {
   if (has_aged_out(answer)) return 0;
-  if (answer.last_sequence < broker_sequence_) return broker_sequence_ - answer.last_sequence;
+  if (end_of(answer) < broker_sequence_) return broker_sequence_ - end_of(answer);
   const bool is_another_stream =
       std::any_of(answer.found.begin(), answer.found.end(), [&](const FoundMessage& found) {
         return found.broker_sequence == broker_sequence_ && !broker_id_.empty() &&
@@ -91,8 +100,7 @@ std::uint64_t FencedLane::lost_before(const Answer& answer) const {
 }
 
 std::string_view FencedLane::contradiction(const Answer& answer) const {
-  const bool aged_out = has_aged_out(answer);
-  if (answer.last_sequence < broker_sequence_ && !aged_out) return "broker_lost";
+  if (end_of(answer) < broker_sequence_ && !has_aged_out(answer)) return "broker_lost";
   std::uint64_t expected = broker_sequence_;
   for (const FoundMessage& found : answer.found) {
     if (found.broker_sequence == broker_sequence_) {
@@ -104,7 +112,7 @@ std::string_view FencedLane::contradiction(const Answer& answer) const {
     if (core_.fence == Fence::stream && found.broker_sequence != ++expected) return "unreadable";
     expected = found.broker_sequence;
   }
-  if (expected != answer.last_sequence && !aged_out) return "unreadable";
+  if (core_.fence == Fence::stream && expected != answer.last_sequence) return "unreadable";
   return {};
 }
 
@@ -116,20 +124,27 @@ void FencedLane::on_read_back(const Answer& answer) {
   }
   if (answer.kind != Answer::Kind::read_back) return miss(answer.detail);
   // What was marked since the adoption began is as good as what is marked without one.
-  if (adopting_ && answer.last_sequence < broker_sequence_) adopted_ = adopting_ = false;
+  if (adopting_ && end_of(answer) < broker_sequence_) adopted_ = adopting_ = false;
   if (adopted_) {
-    if (adopt(answer)) resume();
+    if (adopt(answer)) resume(answer);
     return;
   }
   const std::string_view reason = contradiction(answer);
   if (!reason.empty()) return on_contradiction(reason, answer);
   if (std::exchange(lost_since_, std::nullopt)) recover();
-  if (core_.fence == Fence::subject && answer.last_sequence == 0) {
-    // Nothing of the partition is left: the server compares with nothing, so do we.
-    broker_sequence_ = 0;
-    broker_id_.clear();
+  if (accept(answer)) resume(answer);
+}
+
+bool FencedLane::passes_what_waits(const Answer& answer) {
+  Cursor behind{.redelivery = std::numeric_limits<std::int64_t>::max()};
+  for (const FoundMessage& found : answer.found) {
+    if (found.broker_sequence == broker_sequence_ || found.redelivery > 0) continue;
+    const auto next = core_.store.next(partition(), behind, {.messages = 1});
+    if (next->messages.empty() || next->messages.front().sequence > found.sequence) continue;
+    if (next->messages.front().sequence < found.sequence) return true;
+    behind.sequence = found.sequence;
   }
-  if (accept(answer)) resume();
+  return false;
 }
 
 void FencedLane::on_contradiction(std::string_view reason, const Answer& answer) {
@@ -159,7 +174,13 @@ bool FencedLane::accept(const Answer& answer) {
   }
   if (sequences.empty()) return true;
   std::vector<EventId> ids;
-  if (!guarded([&] { ids = core_.store.ids_of(sequences); })) {
+  bool passes = false;
+  const bool is_known = guarded([&] {
+    ids = core_.store.ids_of(sequences);
+    // Positions tell what is missing between two messages, but not those of a shared stream.
+    passes = core_.fence == Fence::subject && passes_what_waits(answer);
+  });
+  if (!is_known) {
     doubt();
     return false;
   }
@@ -172,6 +193,11 @@ bool FencedLane::accept(const Answer& answer) {
                                 " as " + found.message_id + ", and the store doesn't");
     return false;
   }
+  if (passes) {
+    doubt();
+    stop("unreadable", "of what waits, the broker has later messages and not the earlier ones");
+    return false;
+  }
   if (!this->advance(advance, false)) {
     doubt();
     return false;
@@ -182,8 +208,9 @@ bool FencedLane::accept(const Answer& answer) {
 
 bool FencedLane::adopt(const Answer& answer) {
   // An answer may hold a part of what stands there: the next one tells.
-  const bool is_whole = answer.last_sequence <= broker_sequence_;
-  Advance advance{.broker_sequence = answer.last_sequence, .lost = lost_before(answer)};
+  const std::uint64_t end = end_of(answer);
+  const bool is_whole = end <= broker_sequence_;
+  Advance advance{.broker_sequence = end, .lost = lost_before(answer)};
   std::vector<GlobalSequence> sequences;
   for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
   std::vector<EventId> ids;
@@ -195,7 +222,7 @@ bool FencedLane::adopt(const Answer& answer) {
     const FoundMessage& found = answer.found[i];
     const bool is_ours = found.is_ours && found.store_id == core_.store_id &&
                          ids[i].to_string() == event_id_in(found.message_id);
-    if (found.broker_sequence == answer.last_sequence) advance.broker_id = found.message_id;
+    if (found.broker_sequence == end) advance.broker_id = found.message_id;
     if (!is_ours || found.broker_sequence <= broker_sequence_) continue;
     advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
                                  found.broker_sequence, found.broker_sequence});
@@ -231,9 +258,14 @@ void FencedLane::wait_with_failure() noexcept {
   if (failure_) failure_->has_waited = true;
 }
 
-void FencedLane::resume() {
+void FencedLane::resume(const Answer& answer) {
   doubt();
   state_ = State::ready;
+  if (core_.fence == Fence::subject && answer.last_sequence == 0) {
+    // The server compares with nothing, so do we.
+    tail_position_ = 0;
+    tail_id_.clear();
+  }
   look_again_ = core_.now() + look_interval;
   if (failure_) return act_on(*std::exchange(failure_, std::nullopt));
   if (!misfit().empty()) recover();

@@ -238,6 +238,62 @@ TEST(FencedLaneInDoubt, AdoptsAllThatStandsAtTheBrokerThoughAnAnswerHoldsAPartOf
             "send 3 after 4");
 }
 
+// --- where the subject is the fence
+
+TEST(FencedLaneInDoubt, MarksAllThatStandsInItsSubject) {
+  Bench bench{Fence::subject};
+  bench.let_wait({4, 5, 6});
+  bench.store.standing.broker_sequence = 3;
+  bench.lane.acquire();
+
+  bench.find({ours(1, 3), ours(4, 7), ours(5, 9)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(),
+            "read back from 3, mark 4, mark 5, note 1 in flight, send 6 after 9");
+}
+
+TEST(FencedLaneInDoubt, StopsWhenItsSubjectHasWhatComesLaterAndNotWhatWaits) {
+  Bench bench{Fence::subject};
+  bench.let_wait({4, 5, 6});
+  bench.store.standing.broker_sequence = 3;
+  bench.lane.acquire();
+
+  bench.find({ours(1, 3), ours(4, 7), ours(6, 9)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 3, stop: unreadable, release");
+}
+
+TEST(FencedLaneInDoubt, FollowsNothingIfTheServerKnowsOfNoLastMessage) {
+  Bench bench{Fence::subject};
+  bench.let_wait({4, 5, 6});
+  bench.store.standing.broker_sequence = 3;
+  bench.lane.acquire();
+
+  bench.find_up_to(0, {ours(1, 3), ours(4, 7)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 3, mark 4, note 1 in flight, send 5 after 0");
+  EXPECT_EQ(bench.store.standing.broker_sequence, 7U);
+}
+
+TEST(FencedLaneInDoubt, AdoptsWhatStandsThereThoughTheServerKnowsOfNoLastMessage) {
+  Bench bench{Fence::subject};
+  bench.store.standing.adopted = true;
+  bench.store.standing.broker_sequence = 3;
+  bench.let_wait({4, 5, 6});
+  bench.lane.acquire();
+
+  bench.find_up_to(0, {ours(1, 3), ours(4, 7)});
+  bench.run();
+  bench.find_up_to(0, {ours(4, 7)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(),
+            "read back from 3, mark 4, read back from 7, note 1 in flight, send 5 after 0");
+}
+
 TEST(FencedLaneInDoubt, StopsWhenTheBrokerLosesWhatIsBeingAdopted) {
   Bench bench;
   bench.store.standing.adopted = true;

@@ -95,9 +95,10 @@ struct Answer {
   /// For people: what the broker said.
   std::string detail = {};
 
-  // Of `read_back`: the first and last sequence of the partition's stream (for `subject`: of the
-  // partition's subject), and what stands from the asked-for sequence on. Fewer found than the
-  // sequences announce: some can't be read any more.
+  // Of `read_back`: the first and last sequence of the partition's stream, and what stands from the
+  // asked-for sequence on. Fewer found than the sequences announce: some can't be read any more.
+  // For `subject`: the first sequence of the stream, and the one that the next message of the
+  // partition has to follow (0: none), or where the answer ends if more stands behind it.
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
   std::vector<FoundMessage> found = {};
