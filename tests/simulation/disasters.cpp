@@ -129,9 +129,22 @@ void Simulation::restore() {
     }
     known_stops_.clear();
     truth_.on_store_went_back(closed_);
+    broker_.on_stored = [this](PartitionId partition, std::uint64_t sequence) {
+      check_stored_once(partition, sequence);
+    };
     note("the store is restored as of event " + std::to_string(last));
     for (int i = 0; i < plan_.workers; ++i) start_node();
   });
+}
+
+/// What was published since the copy was made, and stands there, isn't published again.
+void Simulation::check_stored_once(PartitionId partition, std::uint64_t sequence) {
+  const JetStreamModel& stream = broker_.stream(partition);
+  const std::string& id = stream.find(sequence)->message.id;
+  for (const Stored& stored : stream.messages()) {
+    if (stored.deleted || stored.sequence == sequence || stored.message.id != id) continue;
+    throw Violation{7, "the restored store publishes " + id + " a second time"};
+  }
 }
 
 void Simulation::check_restored() const {

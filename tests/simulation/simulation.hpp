@@ -93,6 +93,7 @@ class Simulation final : private relay::Observer {
   Time longest_aftermath() const;
   void check_liveness();
   void check_restored() const;
+  void check_stored_once(PartitionId partition, std::uint64_t sequence);
 
   const Plan plan_;
   World world_;

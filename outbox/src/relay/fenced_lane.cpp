@@ -22,6 +22,7 @@ void FencedLane::begin(const Standing& standing) {
   broker_id_ = standing.broker_id;
   adopted_ = standing.adopted;
   adopting_ = false;
+  look_back_ = {};
   lost_since_.reset();
   if (standing.unclean && standing.flight_count > 0) {
     suspects_ = standing.flight_count;

@@ -109,6 +109,13 @@ class FencedLane final : public Lane {
   bool passes_what_waits(const Answer& answer);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
+  void mark_ours(const Answer& answer, const std::vector<EventId>& ids, Advance& advance) const;
+  bool is_ours(const FoundMessage& found, const EventId& id) const;
+  /// Was marked before the look back began.
+  bool was_known(const FoundMessage& found) const noexcept;
+  /// From where to look back next; nothing if the answer reaches back far enough.
+  std::optional<std::uint64_t> position_before(const Answer& answer,
+                                               const std::vector<EventId>& ids);
   void drop_stored_failure(const Answer& answer);
   void wait_with_failure() noexcept;
   void resume(const Answer& answer);
@@ -128,6 +135,14 @@ class FencedLane final : public Lane {
   bool adopted_ = false;
   /// A part of what stands there is marked.
   bool adopting_ = false;
+  /// Where the broker has lost what the partition knew, other messages may stand by now, and a
+  /// store that was restored doesn't know of them. An adoption looks back for one that it knows.
+  struct LookBack {
+    GlobalSequence known_through = {};
+    /// So many messages further back, each time twice as many; 0: found.
+    std::uint64_t step = 0;
+  };
+  LookBack look_back_;
   /// Since then the broker has said that messages are gone.
   std::optional<Steady> lost_since_;
   /// What was sent last: the next message has to follow it.

@@ -209,7 +209,6 @@ bool FencedLane::accept(const Answer& answer) {
 bool FencedLane::adopt(const Answer& answer) {
   // An answer may hold a part of what stands there: the next one tells.
   const std::uint64_t end = end_of(answer);
-  const bool is_whole = end <= broker_sequence_;
   Advance advance{.broker_sequence = end, .lost = lost_before(answer)};
   std::vector<GlobalSequence> sequences;
   for (const FoundMessage& found : answer.found) sequences.push_back(found.sequence);
@@ -218,14 +217,14 @@ bool FencedLane::adopt(const Answer& answer) {
     doubt();
     return false;
   }
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    const FoundMessage& found = answer.found[i];
-    const bool is_ours = found.is_ours && found.store_id == core_.store_id &&
-                         ids[i].to_string() == event_id_in(found.message_id);
-    if (found.broker_sequence == end) advance.broker_id = found.message_id;
-    if (!is_ours || found.broker_sequence <= broker_sequence_) continue;
-    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
-                                 found.broker_sequence, found.broker_sequence});
+  if (advance.lost > 0) look_back_ = {.known_through = published_through_, .step = 1};
+  const auto earlier = position_before(answer, ids);
+  const bool is_whole = !earlier && end <= broker_sequence_;
+  if (earlier) {
+    advance.broker_sequence = earlier;
+  } else {
+    mark_ours(answer, ids, advance);
+    look_back_.step = 0;
   }
   if (!this->advance(advance, false)) {
     doubt();
@@ -240,6 +239,43 @@ bool FencedLane::adopt(const Answer& answer) {
   doubt();
   ask();
   return false;
+}
+
+void FencedLane::mark_ours(const Answer& answer, const std::vector<EventId>& ids,
+                           Advance& advance) const {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    const FoundMessage& found = answer.found[i];
+    if (found.broker_sequence == end_of(answer)) advance.broker_id = found.message_id;
+    if (found.broker_sequence <= broker_sequence_ || was_known(found)) continue;
+    if (!is_ours(found, ids[i])) continue;
+    advance.published.push_back({found.sequence, found.sequence, 1, found.redelivery,
+                                 found.broker_sequence, found.broker_sequence});
+  }
+}
+
+bool FencedLane::is_ours(const FoundMessage& found, const EventId& id) const {
+  return found.is_ours && found.store_id == core_.store_id &&
+         id.to_string() == event_id_in(found.message_id);
+}
+
+bool FencedLane::was_known(const FoundMessage& found) const noexcept {
+  return found.redelivery == 0 && found.sequence <= look_back_.known_through;
+}
+
+std::optional<std::uint64_t> FencedLane::position_before(const Answer& answer,
+                                                         const std::vector<EventId>& ids) {
+  const std::uint64_t end = end_of(answer);
+  const std::uint64_t first = std::max<std::uint64_t>(answer.first_sequence, 1);
+  if (look_back_.step == 0 || end < first || broker_sequence_ < first) return std::nullopt;
+  if (ids.empty() && end < broker_sequence_) return end;
+  std::uint64_t at = broker_sequence_;
+  if (!ids.empty()) {
+    const FoundMessage& found = answer.found.front();
+    if (was_known(found) && is_ours(found, ids.front())) return std::nullopt;
+    at = std::min(at, found.broker_sequence);
+  }
+  const std::uint64_t step = std::exchange(look_back_.step, 2 * look_back_.step);
+  return at > first + step ? at - step : first - 1;
 }
 
 // --- going on

@@ -238,6 +238,48 @@ TEST(FencedLaneInDoubt, AdoptsAllThatStandsAtTheBrokerThoughAnAnswerHoldsAPartOf
             "send 3 after 4");
 }
 
+// --- what stands where messages were lost
+
+/// The broker has lost 3, or more; a store that was restored knows nothing of what came after that.
+struct FencedLaneAfterALoss : ::testing::Test {
+  FencedLaneAfterALoss() {
+    bench.begin_with({1, 2, 3});
+    bench.store_at_broker({1, 2, 3});
+    bench.let_wait({4, 5});
+    bench.store.standing.adopted = true;
+    bench.lane.acquire();
+    bench.journal.read();
+  }
+
+  std::string adopt(std::initializer_list<std::vector<FoundMessage>> answers) {
+    for (const std::vector<FoundMessage>& found : answers) {
+      bench.find(found);
+      bench.run();
+    }
+    return bench.journal.read();
+  }
+
+  Bench bench;
+};
+
+TEST_F(FencedLaneAfterALoss, MarksWhatTookThePlaceOfALostMessage) {
+  EXPECT_EQ(adopt({{ours(4, 3)}, {ours(2, 2), ours(4, 3)}, {ours(4, 3)}}),
+            "read back from 2, mark 4, read back from 3, note 1 in flight, send 5 after 3");
+}
+
+TEST_F(FencedLaneAfterALoss, LooksBackUntilItKnowsAMessage) {
+  bench.find_up_to(2, {});
+  EXPECT_EQ(bench.journal.read(), "read back from 2");
+  EXPECT_EQ(adopt({{ours(4, 2)}, {ours(1, 1), ours(4, 2)}, {ours(4, 2)}}),
+            "read back from 1, mark 4, read back from 2, note 1 in flight, send 5 after 2");
+}
+
+TEST_F(FencedLaneAfterALoss, MarksNothingWhereNothingElseStands) {
+  bench.find_up_to(2, {});
+  EXPECT_EQ(adopt({{ours(2, 2)}}),
+            "read back from 2, note 2 in flight, send 4 after 2, send 5 after 3");
+}
+
 // --- where the subject is the fence
 
 TEST(FencedLaneInDoubt, MarksAllThatStandsInItsSubject) {
