@@ -120,6 +120,11 @@ Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batc
   return {.lost = !advance(connection, seat.build, batch.end, lease_until())};
 }
 
+/// If memory is short for this, too, it isn't the handler's shortage alone.
+Feed::Failure Feed::shortage_at(const StoredEvent& event) {
+  return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
+}
+
 std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const StoredEvent> events) {
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
@@ -137,9 +142,8 @@ std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const St
         seat.projector->project(*seat.model, event);
       }
     } catch (const std::bad_alloc&) {
-      // The next event might as well have met it.
       seat.model->take_store_failure();
-      throw;
+      return shortage_at(event);
     } catch (...) {
       if (auto store_failure = seat.model->take_store_failure()) {
         std::rethrow_exception(store_failure);
@@ -208,7 +212,7 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       unit.commit();
       sqlite::open_transaction(transaction).check_deferred_keys();
     } catch (const std::bad_alloc&) {
-      throw;
+      return shortage_at(event);
     } catch (const ParticipantMissing&) {
       throw;
     } catch (...) {
@@ -229,6 +233,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     seat.build.position = batch.end;
     seat.build.attempts = 0;
     seat.build.failing = 0;
+    seat.shortages = 0;
     ++counts_.commits;
     return;
   }
@@ -249,17 +254,29 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
   note(seat, *outcome.failure);
 }
 
+Timestamp Feed::next_attempt(const Seat& seat, const Failure& failure, int attempts) const {
+  const ProjectorOptions& options = seat.registration.options;
+  // Without an end of the attempts there must be a pause.
+  constexpr std::chrono::milliseconds least_pause{1'000};
+  const int failures = failure.is_shortage ? seat.shortages : attempts;
+  auto backoff =
+      failure.is_shortage ? std::max(options.retry_backoff, least_pause) : options.retry_backoff;
+  const auto longest = std::max(backoff, options.retry_backoff_max);
+  for (int i = 1; i < failures && backoff < longest; ++i) backoff *= 2;
+  return store_.core().now() + std::min(backoff, longest);
+}
+
 void Feed::note(Seat& seat, const Failure& failure) {
   const ProjectorOptions& options = seat.registration.options;
   Build& build = seat.build;
-  const int attempts = (build.failing == failure.sequence ? build.attempts : 0) + 1;
+  const int before = build.failing == failure.sequence ? build.attempts : 0;
+  const int attempts = before + (failure.is_shortage ? 0 : 1);
+  seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
   // A rebuild or a replay stops at once: the living model serves on.
-  const bool is_last = attempts >= options.max_attempts || build.state != State::living;
+  const bool is_last =
+      !failure.is_shortage && (attempts >= options.max_attempts || build.state != State::living);
   const bool parks = is_last && options.on_error == OnError::park && build.state == State::living;
-  auto backoff = options.retry_backoff;
-  for (int i = 1; i < attempts && backoff < options.retry_backoff_max; ++i) backoff *= 2;
-  const Timestamp now = store_.core().now();
-  const Timestamp next = now + std::min(backoff, options.retry_backoff_max);
+  const Timestamp next = next_attempt(seat, failure, attempts);
   bool lost = false;
   store_.core().writer().run_statements(
       [&](Connection& connection) {
@@ -270,7 +287,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
                                    .build = build.number,
                                    .sequence = failure.sequence,
                                    .state = "parked",
-                                   .parked_at = now,
+                                   .parked_at = store_.core().now(),
                                    .attempts = attempts,
                                    .error = failure.error});
           return;
@@ -332,6 +349,7 @@ void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch
   if (outcome.lost) {
     throw LeaseLost{seat.build.describe() + " was taken over by another process meanwhile"};
   }
+  if (outcome.failure && outcome.failure->is_shortage) throw std::bad_alloc{};
   if (outcome.failure)
     throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
 }

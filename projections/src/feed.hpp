@@ -37,8 +37,8 @@ class Feed {
       : store_{store}, lease_ttl_{lease_ttl} {}
 
   /// Takes those `seats` that stand where the batch begins to its end. One whose handler throws
-  /// stays before that event, and the failure is noted; one that somebody else has taken is no
-  /// longer held. Throws if the store fails.
+  /// stays before that event, and the failure is noted, without an attempt if it was short of
+  /// memory; one that somebody else has taken is no longer held. Throws if the store fails.
   void project(std::span<Seat* const> seats, const Batch& batch);
 
   /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
@@ -57,6 +57,8 @@ class Feed {
   struct Failure {
     std::int64_t sequence = 0;
     std::string error = {};
+    /// Memory was short: the event isn't to blame, and the next one might as well have met it.
+    bool is_shortage = false;
   };
   struct Outcome {
     std::optional<Failure> failure = {};
@@ -65,6 +67,7 @@ class Feed {
     bool is_good() const noexcept { return !failure && !lost; }
   };
 
+  static Failure shortage_at(const StoredEvent& event);
   void react(Seat& seat, const Batch& batch);
   std::vector<Outcome> run(std::span<Seat* const> seats, const Batch& batch);
   Outcome run_reaction(Seat& seat, const Batch& batch);
@@ -74,6 +77,8 @@ class Feed {
                                   std::span<const StoredEvent> events);
   void settle(Seat& seat, const Outcome& outcome, const Batch& batch);
   void note(Seat& seat, const Failure& failure);
+  /// When it is tried again after so many failures in a row.
+  Timestamp next_attempt(const Seat& seat, const Failure& failure, int attempts) const;
   void log_failure(const Seat& seat, const Failure& failure, std::string_view name) const;
   Timestamp lease_until() const;
 

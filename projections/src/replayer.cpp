@@ -248,6 +248,7 @@ class Replay {
     projections::feed_in_groups(store_, feed_, behind, whole, [&] {
       renew_shut_out();
       report();
+      fail_if_short_of_memory();
       return !stop.stop_requested();
     });
   }
@@ -277,6 +278,12 @@ class Replay {
           static_cast<double>(progress.total - progress.done) / progress.events_per_second)};
     }
     options_.on_progress(progress);
+  }
+
+  /// What it did stands, and the next run goes on from there.
+  void fail_if_short_of_memory() const {
+    const auto is_short = [](const auto& seat) { return seat->shortages > 0; };
+    if (std::any_of(seats_.begin(), seats_.end(), is_short)) throw std::bad_alloc{};
   }
 
   void fail_if_halted() const {

@@ -23,6 +23,8 @@ struct Seat {
   Build build;
   /// This process drives it, as far as it knows: each update compares the epoch.
   bool held = false;
+  /// How often in a row its handler was short of memory: no attempts, but its pauses grow.
+  int shortages = 0;
   /// One of the two, and the tables of the first.
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyReaction> reaction;

@@ -87,14 +87,63 @@ TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
 TEST_F(ThrowingHandler, IsNotChargedWithAShortageOfMemory) {
   Runner runner{projections_};
   short_of_memory_ = true;
-  for (int i = 0; i < 5; ++i) EXPECT_THROW(runner.catch_up(), std::bad_alloc);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(runner.catch_up().failed, 1);
+    clock_.advance(1h);
+  }
   EXPECT_EQ(projections::list(store_).at(1).attempts, 0);
+  EXPECT_FALSE(projections::list(store_).at(1).halted);
   short_of_memory_ = false;
   poison_->clear();
 
   runner.catch_up();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
+}
+
+TEST_F(ThrowingHandler, OfOneShortOfMemoryLetsTheOthersGoOn) {
+  short_of_memory_ = true;
+  // Together with others, and alone.
+  for (const auto& which : {std::vector<std::string>{}, {"totals"}, {"counts"}}) {
+    place(store_, std::to_string(store_.last_sequence().value() + 1));
+    EXPECT_NO_THROW((Runner{projections_, {.projectors = which}}.catch_up()));
+    clock_.advance(1h);
+  }
+  EXPECT_THAT(standing(store_),
+              ElementsAre("counts@1 v1 living 6", "totals@1 v1 living 0 retries 1"));
+  EXPECT_THAT(projections::list(store_).at(1).error, HasSubstr("event 1 (order.placed v1"));
+}
+
+TEST_F(ThrowingHandler, IsTriedEverMoreRarelyWhileItIsShortOfMemory) {
+  Runner runner{projections_};
+  short_of_memory_ = true;
+  std::vector<int> tried_at;
+  for (int second = 0; second < 200; ++second, clock_.advance(1s)) {
+    if (runner.catch_up().failed > 0) tried_at.push_back(second);
+  }
+  EXPECT_THAT(tried_at, ElementsAre(0, 1, 3, 7, 15, 31, 63, 123, 183));
+
+  short_of_memory_ = false;
+  clock_.advance(60s);
+  poison_->clear();
+  runner.catch_up();
+  short_of_memory_ = true;
+  place(store_, "4");
+  runner.catch_up();
+  clock_.advance(1s);
+  EXPECT_EQ(runner.catch_up().failed, 1) << "it begins with short pauses again";
+}
+
+TEST_F(ThrowingHandler, InAReplayIsNotBlamedForAShortageOfMemory) {
+  poison_->clear();
+  Runner{projections_}.catch_up();
+  short_of_memory_ = true;
+  Replayer replayer{projections_};
+  EXPECT_THROW(replayer.run({.projectors = {"totals"}}), std::bad_alloc);
+  short_of_memory_ = false;
+
+  EXPECT_TRUE(replayer.run({.projectors = {"totals"}}).is_complete);
+  EXPECT_THAT(standing(store_), ::testing::Contains("totals@2 v1 living 3"));
 }
 
 TEST_F(ThrowingHandler, IsTriedAgainWhenAnOperatorSaysSo) {
@@ -170,6 +219,18 @@ TEST_F(ParkingProjector, TakesAParkedEventInWhenItWorks) {
   EXPECT_EQ(still[0].attempts, 2);
   EXPECT_THAT(projections::parked(store_, "totals"), IsEmpty());
   EXPECT_EQ(orders_in(store_).size(), 3U);
+}
+
+TEST_F(ParkingProjector, ParksAnEventAgainThatMemoryRunsOutFor) {
+  Runner runner{projections_};
+  runner.catch_up();
+  short_of_memory_ = true;
+  place(store_, "4");
+  projections::retry_parked(store_, "totals", GlobalSequence{2});
+  EXPECT_NO_THROW(runner.catch_up());
+
+  EXPECT_THAT(standing(store_), ::testing::Contains("counts@1 v1 living 4"));
+  EXPECT_EQ(projections::parked(store_, "totals").at(0).attempts, 2);
 }
 
 TEST_F(ParkingProjector, GivesAParkedEventUp) {

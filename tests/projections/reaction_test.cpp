@@ -2,10 +2,13 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
+#include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+
+#include <new>
 
 namespace stela {
 namespace {
@@ -124,6 +127,41 @@ TEST(Reaction, RollsBackWhatItRecordedWhenItThrows) {
   projections::skip(store, "reserve", GlobalSequence{2});
   Runner{projections}.catch_up();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
+}
+
+/// Notes each order that is placed, if there is memory.
+class Noting {
+ public:
+  static constexpr ReactionType reaction_type{"noting"};
+  using Events = EventSet<test::OrderPlaced>;
+  explicit Noting(const bool& short_of_memory) : short_of_memory_{&short_of_memory} {}
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
+    unit.load(Id<test::Order>::from(placed.stream().key())).note("seen");
+    if (*short_of_memory_) throw std::bad_alloc{};
+  }
+
+ private:
+  const bool* short_of_memory_;
+};
+
+TEST(Reaction, OfOneShortOfMemoryLetsTheOthersGoOn) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  Projections projections{store};
+  bool short_of_memory = true;
+  projections.add_reaction(Noting{short_of_memory}, {.handling = {.max_attempts = 1}});
+  projections.add_reaction(Reserve{});
+  place(store, "1");
+  Runner runner{projections};
+
+  EXPECT_EQ(runner.catch_up().failed, 1);
+  EXPECT_THAT(standing(store),
+              ElementsAre("noting@1 v1 living 0 retries 1", "reserve@1 v1 living 2"));
+  short_of_memory = false;
+  clock.advance(1s);
+  runner.catch_up();
+  EXPECT_THAT(standing(store), ElementsAre("noting@1 v1 living 3", "reserve@1 v1 living 3"));
 }
 
 TEST(Reaction, BeginsNowUnlessItIsToldTo) {

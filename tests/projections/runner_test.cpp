@@ -105,9 +105,20 @@ TEST(Runner, KeepsABuildThatOnlyWaitsForAnotherWriter) {
   EXPECT_THAT(standing(store), Contains("totals@2 v2 living 1"));
 }
 
-TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
+/// Runs until the projector 'totals' has projected the first event.
+void run_to_the_first(sqlite::Store& store, Runner& runner, FunctionRef<void()> on_tick) {
+  std::stop_source stop;
+  runner.on_tick([&](const RunnerTick&) {
+    on_tick();
+    if (projections::list(store).at(0).position == GlobalSequence{1}) stop.request_stop();
+  });
+  runner.run(stop.get_token());
+}
+
+TEST(Runner, ContinuesOnceAHandlerHasMemoryAgain) {
+  testing::ManualClock clock;
   test::RecordingLog log;
-  auto store = sqlite::open_in_memory({.log = &log});
+  auto store = sqlite::open_in_memory({.log = &log, .clock = &clock});
   Projections projections{store};
   bool is_short = true;
   projections.add(Totals<1>{[&](ReadModel&, const StoredEvent&) {
@@ -115,12 +126,39 @@ TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
   }});
   place(store, "1");
   Runner runner{projections, {.idle_backoff = 1ms}};
-  std::stop_source stop;
-  runner.on_tick([&](const RunnerTick&) {
-    if (projections::list(store).at(0).position == GlobalSequence{1}) stop.request_stop();
-  });
 
-  runner.run(stop.get_token());
+  run_to_the_first(store, runner, [&] { clock.advance(1s); });
+
+  EXPECT_THAT(log.entries(),
+              Contains(::testing::StartsWith("error projection.failed projector=totals")));
+}
+
+/// Stands for any allocation of the runner's own.
+class ClockShortOfMemory final : public Clock {
+ public:
+  Timestamp now() const override {
+    if (std::exchange(is_short, false)) throw std::bad_alloc{};
+    return clock_.now();
+  }
+  std::chrono::steady_clock::time_point steady_now() const override { return clock_.steady_now(); }
+
+  mutable bool is_short = false;
+
+ private:
+  testing::ManualClock clock_;
+};
+
+TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
+  ClockShortOfMemory clock;
+  test::RecordingLog log;
+  auto store = sqlite::open_in_memory({.log = &log, .clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner runner{projections, {.idle_backoff = 1ms}};
+  clock.is_short = true;
+
+  run_to_the_first(store, runner, [] {});
 
   EXPECT_THAT(log.entries(),
               Contains(::testing::StartsWith("warning projection.store_trouble worker=")));
