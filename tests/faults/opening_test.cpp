@@ -406,7 +406,7 @@ TEST_F(Opening, RefusesToWriteToAFileThatWasReplaced) {
     append(store, "order-1", "{}");
     fs::rename(backup, path);
     EXPECT_THAT(what_comes_of([&] { append(store, "order-1", "{}"); }),
-                AllOf(StartsWith("store_failed"), HasSubstr("open what is there now")));
+                AllOf(StartsWith("store_failed"), HasSubstr("restart this process")));
   }
   EXPECT_EQ(test::hash_of_file(path), before);
 }

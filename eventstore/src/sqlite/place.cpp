@@ -34,7 +34,7 @@ void Place::check() const {
   if (path_.empty() || find() == file_) return;
   refuse(
       "was deleted, moved or replaced while it was open; nothing was written, and nothing is read "
-      "any more; put it back with its log, or close this store and open what is there now");
+      "any more; put it back with its log, or restart this process to use what is there now");
 }
 
 void Place::check_now_and_then() const {
