@@ -15,6 +15,7 @@
 
 #include <chrono>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -197,6 +198,35 @@ TEST_F(LastingShortage, WhenEvenTheRollbackNeedsMemoryIsMendedByTheNextWrite) {
     EXPECT_NO_THROW(test::append(stores.first, "order-2"));
     EXPECT_NO_THROW(test::append(stores.other, "order-3"));
     EXPECT_EQ(stores.appended(), struck ? 2 : 3);
+    return struck;
+  });
+}
+
+TEST_F(LastingShortage, InACommitThatMustBePreparedAgainLeavesNoDoubt) {
+  try_each([](int nth, Stores& stores) {
+    std::optional<FailNthAllocation> failing;
+    const auto append = [&](Transaction& transaction) {
+      test::append(transaction, "order-1");
+      // Makes SQLite prepare every statement again.
+      sqlite3_set_authorizer(
+          sqlite::handle(transaction),
+          [](void*, int, const char*, const char*, const char*, const char*) { return SQLITE_OK; },
+          nullptr);
+      failing.emplace(nth, Memory::sqlites, Shortage::of_all_from_there);
+    };
+    // Once, so that nothing has to be prepared for the first time.
+    stores.first.transact([](Transaction& transaction) { test::append(transaction, "order-0"); });
+    bool committed = false;
+    try {
+      stores.first.transact(append);
+      committed = true;
+    } catch (const std::bad_alloc&) {
+    }
+    failing.reset();
+    const bool struck = FailNthAllocation::left() == 0;
+    EXPECT_NO_THROW(test::append(stores.first, "order-2"));
+    EXPECT_NO_THROW(test::append(stores.other, "order-3"));
+    EXPECT_EQ(stores.appended(), committed ? 4 : 3);
     return struck;
   });
 }

@@ -38,6 +38,8 @@ void* reallocate(void* memory, int size) {
   methods.xMalloc = allocate;
   methods.xRealloc = reallocate;
   done = done && sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) == SQLITE_OK;
+  // Each of its allocations can fail, small ones too.
+  done = done && sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0) == SQLITE_OK;
   if (!done) std::abort();
   return done;
 }();

@@ -439,7 +439,8 @@ void Writer::commit() {
     Query query = connection_->query(commit_sql);
     const int code = sqlite3_step(query.statement());
     if (code != SQLITE_DONE) {
-      if (!leaves_commit_in_doubt(connection_->handle(), code))
+      // One that is still open wasn't committed: memory ran out before, say.
+      if (connection_->in_transaction() || !leaves_commit_in_doubt(connection_->handle(), code))
         fail(connection_->handle(), code, "the commit");
       failure_ = std::string{"an earlier commit is in doubt ("} +
                  sqlite3_errmsg(connection_->handle()) +
