@@ -318,7 +318,8 @@ Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) 
   return affected;
 }
 
-Affected OutboxOperations::republish(const RepublishSelection& selection, Mode mode) {
+Affected OutboxOperations::republish(const RepublishSelection& selection, Mode mode,
+                                     std::stop_token stop) {
   const bool bounded = selection.first.value() > 1 || selection.last < GlobalSequence::max() ||
                        selection.since || selection.until || !selection.stream.empty();
   if (!bounded) {
@@ -327,7 +328,7 @@ Affected OutboxOperations::republish(const RepublishSelection& selection, Mode m
         "stream"};
   }
   return outbox::republish(impl_->store, impl_->port, impl_->partitioner,
-                           {selection, mode, impl_->who, impl_->progress});
+                           {selection, mode, impl_->who, impl_->progress, std::move(stop)});
 }
 
 Reconciled OutboxOperations::reconcile(GlobalSequence from, Mode mode) {

@@ -233,6 +233,23 @@ TEST(OutboxRepublish, PassesOverWhatIsNotPublished) {
   EXPECT_EQ(shop.totals(), "1 pending, 1 to be sent again, 1 parked, 1 published");
 }
 
+TEST(OutboxRepublish, SaysWhereItStopped) {
+  constexpr int events = 1'200;
+  Shop shop;
+  for (int i = 0; i < events; ++i) shop.append("order-" + std::to_string(i % 3));
+  while (shop.operations.status().pending > 0) shop.relay();
+  std::stop_source stop;
+  shop.operations.on_progress([&](const auto&) { stop.request_stop(); });
+
+  const Affected part =
+      shop.operations.republish({.first = GlobalSequence{2}}, Mode::carry_out, stop.get_token());
+  EXPECT_EQ(part.messages, 500);
+  EXPECT_EQ(part.next, GlobalSequence{502});
+  const Affected rest = shop.operations.republish({.first = *part.next});
+  EXPECT_EQ(rest.messages, events - 501);
+  EXPECT_FALSE(rest.next);
+}
+
 // --- reconcile
 
 TEST(OutboxReconcile, EnqueuesWhatHasNoPointer) {

@@ -99,6 +99,35 @@ TEST_F(ToolOutbox, RepublishesFromTheFirstEventOn) {
   EXPECT_EQ(outbox({"republish", "--from", "1", "--yes"}).code, 0);
 }
 
+TEST_F(ToolOutbox, RepublishSaysHowItContinuesAfterAnInterruption) {
+  std::string lines;
+  for (int i = 0; i < 2'000; ++i) {
+    lines += R"({"stream":"order-9","type":"order.placed","publish":true,"data":{}})"
+             "\n";
+  }
+  ASSERT_EQ(run({"events", "append", "--stdin", "--db", db_}, {.input = lines}).code, 0);
+  RawSqlite raw{db_};
+  raw.run("DELETE FROM outbox_messages");
+  raw.run(
+      "UPDATE outbox_partitions SET removed = 2003, published = 2003, published_through = 2003");
+  raw.run(
+      "CREATE VIEW slow AS WITH RECURSIVE n(i) AS "
+      "(VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 500000) SELECT max(i) AS most FROM n");
+  raw.run(
+      "CREATE TRIGGER slows_down BEFORE INSERT ON outbox_redeliveries WHEN NEW.sequence % 500 = 0 "
+      "BEGIN SELECT most FROM slow; END");
+  const auto enqueued = [&] { return raw.integer("SELECT count(*) FROM outbox_redeliveries"); };
+
+  Running republish{{"outbox", "republish", "--from", "1", "--yes", "--db", db_}};
+  ASSERT_TRUE(eventually([&] { return enqueued() > 0; })) << republish.err();
+  republish.signal(SIGINT);
+
+  EXPECT_EQ(republish.wait(), 130) << republish.err();
+  EXPECT_LT(enqueued(), 2'003);
+  EXPECT_THAT(republish.out(), HasSubstr("Interrupted; the same with --from " +
+                                         std::to_string(enqueued() + 1) + " continues."));
+}
+
 TEST_F(ToolOutbox, RepublishWantsBounds) {
   EXPECT_EQ(outbox({"republish"}).code, 2);
   const Ran turned = outbox({"republish", "--from", "3", "--to", "1", "--dry-run"});

@@ -195,6 +195,10 @@ Affected republish(sqlite::Store& store, SqliteOperations& operations,
     step.clear();
   };
   for (const StoredEvent& event : events_of(store, request.selection)) {
+    if (request.stop.stop_requested()) {
+      affected.next = event.sequence;
+      break;
+    }
     if (!is_meant(event, request.selection)) continue;
     step.push_back(event.sequence);
     streams.insert(event.stream.name());

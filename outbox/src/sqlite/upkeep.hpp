@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <functional>
+#include <stop_token>
 #include <string_view>
 
 namespace stela::outbox {
@@ -30,6 +31,7 @@ struct RepublishRequest {
   Mode mode = Mode::carry_out;
   std::string_view who = {};
   OnProgress progress = {};
+  std::stop_token stop = {};
 };
 
 /// Sends again what is published, up to what is the last event now.

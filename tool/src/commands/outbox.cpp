@@ -1,5 +1,6 @@
 // outbox status, list, show, retry, discard, republish, reconcile, purge, workers.
 #include "cli/exit.hpp"
+#include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/check.hpp"
 #include "commands/enable.hpp"
@@ -189,14 +190,15 @@ int report(Invocation& call, const Affected& affected, const Deed& deed) {
   const bool dry = mode_of(call.arguments) == Mode::dry_run;
   if (call.out.is_json()) {
     std::string text;
-    json::ObjectWriter{text}
-        .add("messages", affected.messages)
+    json::ObjectWriter object{text};
+    object.add("messages", affected.messages)
         .add("streams", affected.streams)
         .add("followers", affected.followers)
-        .add("dry_run", dry)
-        .close();
+        .add("dry_run", dry);
+    if (affected.next) object.add("next", affected.next->value());
+    object.close();
     call.out.json(text);
-    return done;
+    return affected.next ? interrupted : done;
   }
   std::string text =
       counted(affected.messages, "message") + " of " + counted(affected.streams, "stream") + ' ';
@@ -205,13 +207,17 @@ int report(Invocation& call, const Affected& affected, const Deed& deed) {
     text = counted(affected.followers, "message") + " parked after it in its stream ";
     call.out.line(text.append(dry ? retrying.planned : retrying.done).append("."));
   }
-  return done;
+  if (!affected.next) return done;
+  call.out.line("Interrupted; the same with --from " + std::to_string(affected.next->value()) +
+                " continues.");
+  return interrupted;
 }
 
 /// What a selection would change, asked about, then changed.
 template <class Operate>
 int asked(Invocation& call, const Deed& deed, std::string_view question, Operate operate) {
   const Affected planned = operate(Mode::dry_run);
+  if (planned.next) return interrupted;
   if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, deed);
   std::string text = std::string{question} + ' ' + counted(planned.messages, "message") + '?';
   if (planned.followers > 0) {
@@ -247,6 +253,7 @@ int republish(Invocation& call) {
                        selection.until || !selection.stream.empty();
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
   if (selection.first > selection.last) throw Misuse{"--from is after --to"};
+  const Signals signals;
   Session session{call};
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
@@ -254,7 +261,7 @@ int republish(Invocation& call) {
   session.operations().on_progress(
       [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
   return asked(call, republishing, "Publish again", [&](Mode mode) {
-    const Affected affected = session.operations().republish(selection, mode);
+    const Affected affected = session.operations().republish(selection, mode, signals.token());
     bar.clear();
     return affected;
   });

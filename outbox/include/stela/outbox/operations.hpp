@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct Affected {
   std::int64_t streams = 0;
   /// Messages that were parked behind discarded ones, and are sent again.
   std::int64_t followers = 0;
+  /// Of a republish that was asked to stop: the first event that it didn't look at.
+  std::optional<GlobalSequence> next = {};
 };
 
 struct Reconciled {
@@ -126,8 +129,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   /// is neither parked nor waits there.
   Affected discard(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   /// Sends published events again, in order, each as a message of its own. What isn't published is
-  /// passed over.
-  Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out);
+  /// passed over. Once `stop` is requested it ends early: `next` says where.
+  Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out,
+                     std::stop_token stop = {});
   /// Enqueues publishable events from `from` on that are neither waiting, parked, discarded nor
   /// published, behind what was to be sent again before, and counts anew what partitions have.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
