@@ -164,6 +164,15 @@ TEST(OutboxList, PagesThroughSeveralPartitions) {
   EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
 
+TEST(OutboxList, RefusesAPartitionThatDoesNotExist) {
+  Shop shop;
+  shop.append("order-1");
+  EXPECT_THAT(message_of<UsageError>([&] { shop.operations.list({.partition = PartitionId{99}}); }),
+              HasSubstr("there is no partition p98"));
+  shop.raw().run("UPDATE outbox_messages SET partition = 99");
+  EXPECT_THAT(shop.operations.list({.partition = PartitionId{99}}), SizeIs(1));
+}
+
 TEST(OutboxShow, TellsWhenAMessageWasPublished) {
   Shop shop;
   shop.append("order-1");

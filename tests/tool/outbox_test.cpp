@@ -43,6 +43,9 @@ TEST_F(ToolOutbox, ListsByStateWithoutAnEscapeFromData) {
   EXPECT_THAT(outbox({"show", "2"}).out, HasSubstr("reason       refused"));
   EXPECT_EQ(outbox({"show", "99"}).code, 3);
   EXPECT_THAT(outbox({"list", "--state", "praked"}).err, HasSubstr("Did you mean 'parked'?"));
+  const Ran elsewhere = outbox({"list", "--partition", "p99"});
+  EXPECT_EQ(elsewhere.code, 2);
+  EXPECT_THAT(elsewhere.err, HasSubstr("there is no partition p99"));
 }
 
 TEST_F(ToolOutbox, RetriesOnlyWhatIsMeant) {

@@ -260,6 +260,7 @@ class OutboxView::Listing {
 
 std::vector<OutboxMessage> OutboxView::list(const MessageQuery& query) {
   if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
+  if (query.partition) require_partition(*query.partition);
   if (!query.stream.empty() || query.state == MessageState::published) {
     return list_events(query);
   }
@@ -269,6 +270,20 @@ std::vector<OutboxMessage> OutboxView::list(const MessageQuery& query) {
     messages = listing.read();
   });
   return messages;
+}
+
+void OutboxView::require_partition(PartitionId partition) {
+  store_.core().reading().read([&](Connection& connection) {
+    {
+      auto row = connection.rows(sql::partition_exists{.partition = partition.number});
+      row.step();
+      if (row.is_there()) return;
+    }
+    // Or messages wait in one that has no row.
+    const std::vector<std::int64_t> unknown = unknown_partitions(connection);
+    const auto at = std::find(unknown.begin(), unknown.end(), partition.number);
+    if (at == unknown.end()) throw UsageError{"there is no partition " + partition.label()};
+  });
 }
 
 std::vector<OutboxMessage> OutboxView::list_events(const MessageQuery& query) {

@@ -29,6 +29,8 @@ class OutboxView {
   /// One listing, inside one read.
   class Listing;
 
+  /// UsageError if it doesn't exist, and nothing waits in it.
+  void require_partition(PartitionId partition);
   /// Goes through events, not through what waits.
   std::vector<OutboxMessage> list_events(const MessageQuery& query);
 
