@@ -78,5 +78,12 @@ TEST_F(ToolConfig, NamedFileMustBeThere) {
   EXPECT_THAT(ran.err, HasSubstr("nowhere.toml can't be read"));
 }
 
+TEST_F(ToolConfig, SaysThatAFolderIsNoFile) {
+  std::filesystem::create_directory(dir_.file("folder"));
+  const Ran ran = run({"config", "show", "--config", "folder"}, here());
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("can't be read: it is a folder"));
+}
+
 }  // namespace
 }  // namespace stela::test

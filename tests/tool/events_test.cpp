@@ -214,6 +214,14 @@ TEST_F(ToolEvents, ABadLineOfAnImportKeepsWhatWentBefore) {
   EXPECT_THAT(ran.err, HasSubstr("line 3"));
 }
 
+TEST_F(ToolEvents, ImportSaysThatAFolderIsNoFile) {
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+  const Ran ran = run({"import", "--db", copy, dir_.path().string()});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, HasSubstr("can't be read: it is a folder"));
+}
+
 TEST_F(ToolEvents, VerifyFindsDamageAndSaysWhatToDo) {
   append("order-1", "{}");
   RawSqlite raw{db_};

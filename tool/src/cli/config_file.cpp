@@ -1,6 +1,7 @@
 #include "cli/config_file.hpp"
 
 #include "cli/exit.hpp"
+#include "cli/input_file.hpp"
 #include "cli/text.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
@@ -45,8 +46,7 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 }  // namespace
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  if (!file) throw Exit{not_found, "the configuration file " + path + " can't be read"};
+  std::ifstream file = open_to_read(path, "the configuration file " + path);
   const std::string text{std::istreambuf_iterator<char>{file}, {}};
   std::vector<ConfigEntry> entries;
   try {

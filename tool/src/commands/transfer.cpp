@@ -1,5 +1,6 @@
 // export, import.
 #include "cli/exit.hpp"
+#include "cli/input_file.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -101,10 +102,7 @@ int import_events(Invocation& call) {
   const Signals signals;
   Session session{call};
   std::ifstream file;
-  if (path != "-") {
-    file.open(path, std::ios::binary);
-    if (!file) throw Exit{not_found, "'" + path + "' can't be read"};
-  }
+  if (path != "-") file = open_to_read(path, "'" + path + "'");
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
   sqlite::ImportResult result;
