@@ -111,7 +111,9 @@ class ToolDashboard : public OutboxOfOrders {
     for (const char* name : {"pending", "in flight", "retrying", "parked"}) {
       std::string key{name};
       std::replace(key.begin(), key.end(), ' ', '_');
-      if (number_behind(line_with(screen, "in flight"), name) != member(seen, key)) return false;
+      const std::string line =
+          line_with(screen, key == "retrying" ? "oldest pending" : "in flight");
+      if (number_behind(line, name) != member(seen, key)) return false;
     }
     for (const char* label : {"p00", "p01", "p02", "p03"}) {
       std::istringstream cells{line_with(screen, std::string{label} + "  ")};

@@ -119,6 +119,20 @@ TEST_F(DashboardLayout, ShowsWhatAnOperatorNeedsAtEightyByTwentyFour) {
   }
 }
 
+TEST_F(DashboardLayout, CutsNoNumberOfABusyOutboxAtEightyByTwentyFour) {
+  View view = busy_view();
+  view.status.pending = 102'358;
+  view.status.in_flight = 11'858;
+  view.status.stopped = 1;
+  view.done.ever.published = 1'097'642;
+
+  const std::string text = drawn(view, {80, 24});
+  for (const char* seen : {"pending 102,358  in flight 11,858  parked 4", "1 stopped  retrying 0",
+                           "published so far 1,097,642 "}) {
+    EXPECT_THAT(text, HasSubstr(seen));
+  }
+}
+
 TEST_F(DashboardLayout, KeepsTheEssentialsAtSixtyByEight) {
   const std::string screen = drawn(busy_view(), {60, 8});
   for (const char* wanted :

@@ -115,7 +115,7 @@ Block throughput(const View& view, std::size_t width) {
   count("purged", totals.purged_stale);
   block.push_back(pair("last back-off", in_words(view.done.last_backoff)));
   block.push_back(pair("latency p50/p99", latency_in_words(view.done)));
-  block.push_back(pair("since the start", in_digits(view.done.ever.published) + " published"));
+  block.push_back(pair("published so far", in_digits(view.done.ever.published)));
   block.push_back(sparkline(view.done.per_slot, width));
   return block;
 }
@@ -197,13 +197,13 @@ Block partitions(const View& view, const Looks& looks, std::size_t width, std::s
       {{"wanted " + in_digits(done.wanted) + "  owned " + in_digits(done.owned) + "  leased " +
         in_digits(done.totals.leased) + "  released " + in_digits(done.totals.released)}});
   block.push_back({{"pending " + in_digits(status.pending + status.redeliveries) + "  in flight " +
-                        in_digits(status.in_flight) + "  retrying " + in_digits(status.retrying) +
-                        "  parked " + in_digits(status.parked),
+                        in_digits(status.in_flight) + "  parked " + in_digits(status.parked),
                     status.parked > 0 ? Style::warning : Style::plain}});
   block.push_back({{"oldest pending " + (status.lag ? in_words(*status.lag) : std::string{"-"})}});
   if (status.stopped > 0) {
     block.back().push_back({"  " + in_digits(status.stopped) + " stopped", Style::bad});
   }
+  block.back().push_back({"  retrying " + in_digits(status.retrying)});
   block.push_back({{"           pending  flight       oldest  owner", Style::dim}});
   std::vector<const PartitionStatus*> shown;
   for (const PartitionStatus& partition : status.partitions) {
