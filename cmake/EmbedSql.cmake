@@ -1,8 +1,8 @@
 # Writes the header that stela_embed_sql promises. Run as a script, see StelaSql.cmake.
-set(text "// Generated from the .sql files of this module.\n#pragma once\n\n#include \"sqlite/migration.hpp\"\n\n#include <array>\n\n")
+set(text "// Generated from the .sql files of this module.\n#pragma once\n\n#include \"database/migration.hpp\"\n\n#include <array>\n\n")
 string(APPEND text "namespace stela::${NAMESPACE}::sql {\n\n")
 list(LENGTH MIGRATIONS count)
-string(APPEND text "inline constexpr std::array<sqlite::Migration, ${count}> migrations{{\n")
+string(APPEND text "inline constexpr std::array<database::Migration, ${count}> migrations{{\n")
 list(SORT MIGRATIONS)
 set(expected 1)
 foreach(file IN LISTS MIGRATIONS)

@@ -5,10 +5,6 @@
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'outbox_settings')
        AS is_there;
 
--- name: last_event
--- gives: sequence int
-SELECT coalesce(max(sequence), 0) AS sequence FROM events;
-
 -- name: inspect_partitions
 -- What each partition counts as pending, parked and to be sent again, and how many there are.
 -- gives: partition int, epoch int, published_through int, parked int, redeliveries int, pending int,

@@ -3,6 +3,10 @@
 -- row: generation
 -- gives: generation int, first_sequence int, partition_count int
 
+-- name: last_event
+-- gives: sequence int
+SELECT coalesce(max(sequence), 0) AS sequence FROM events;
+
 -- name: settings
 -- gives: fence text, leasing bool
 SELECT fence, leasing FROM outbox_settings WHERE one = 1;

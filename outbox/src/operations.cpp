@@ -1,13 +1,13 @@
 #include <stela/outbox/operations.hpp>
 
-#include "host.hpp"
+#include "database/database.hpp"
+#include "database/host.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/states.hpp"
 #include "sqlite/comparison.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/operations.hpp"
 #include "sqlite/outbox_view.hpp"
 #include "sqlite/settings.hpp"
@@ -29,8 +29,8 @@
 namespace stela {
 
 namespace sql = outbox::sql;
+using database::Connection;
 using outbox::ParkedPrefix;
-using sqlite::Connection;
 
 namespace {
 
@@ -48,7 +48,7 @@ std::string who_we_are() {
 
 void require_outbox(sqlite::Store& store) {
   bool is_there = false;
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     auto tables = connection.rows(sql::has_outbox{});
     tables.step();
     is_there = tables.is_there() && outbox::find_settings(connection).has_value();
@@ -56,7 +56,7 @@ void require_outbox(sqlite::Store& store) {
   if (!is_there) {
     throw UsageError{"this database has no outbox; make one by opening it with a stela::Outbox"};
   }
-  store.core().migrate("outbox", sql::migrations);
+  store.database().migrate("outbox", sql::migrations);
 }
 
 std::string in_words(GlobalSequence sequence) {
@@ -113,7 +113,7 @@ class OutboxOperations::Impl {
   /// What is parked of a stream or of all.
   Parked find_parked(const ParkedSelection& selection) {
     Parked found;
-    store.core().reading().read([&](Connection& connection) {
+    store.database().read([&](Connection& connection) {
       if (!selection.stream.empty()) {
         auto number = connection.rows(sql::stream_number{.name = selection.stream});
         if (!number.step()) {
@@ -146,7 +146,7 @@ class OutboxOperations::Impl {
     std::sort(sequences.begin(), sequences.end());
     sequences.erase(std::unique(sequences.begin(), sequences.end()), sequences.end());
     Parked found;
-    store.core().reading().read([&](Connection& connection) {
+    store.database().read([&](Connection& connection) {
       for (const GlobalSequence sequence : sequences) {
         auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
         if (!row.step()) throw UsageError{in_words(sequence) + " isn't parked"};
@@ -183,7 +183,7 @@ class OutboxOperations::Impl {
   /// How many messages would be sent again without these, of which some may not be parked.
   std::int64_t count_followers(std::span<const GlobalSequence> sequences) {
     std::int64_t count = 0;
-    store.core().reading().read([&](Connection& connection) {
+    store.database().read([&](Connection& connection) {
       Parked gone;
       for (const GlobalSequence sequence : sequences) {
         auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});

@@ -1,10 +1,11 @@
 #include "feed.hpp"
 
+#include "database/database.hpp"
+#include "database/failure_watch.hpp"
+#include "database/sqlite/driver.hpp"
+#include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
-#include "sqlite/core.hpp"
-#include "sqlite/failure.hpp"
-#include "sqlite/transaction.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -14,7 +15,7 @@
 
 namespace stela::projections {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -51,12 +52,12 @@ Seat::Seat(sqlite::Store& store, const detail::Registration& the_registration,
     return;
   }
   projector = registration.make_projector();
-  model =
-      std::make_unique<SqliteReadModel>(store.core().writer(), build.describe(), build.prefix());
+  model = std::make_unique<SqliteReadModel>(sqlite::driver_of(store.database()), build.describe(),
+                                            build.prefix());
 }
 
 Timestamp Feed::lease_until() const {
-  return store_.core().now() + lease_ttl_;
+  return store_.database().now() + lease_ttl_;
 }
 
 void Feed::project(std::span<Seat* const> seats, const Batch& batch) {
@@ -90,22 +91,22 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
   const bool alone = seats.size() == 1;
   bool is_broken = false;
   try {
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) {
           for (std::size_t i = 0; i < seats.size(); ++i) {
             // A savepoint copies each page that is changed: not for one that has it all.
-            if (!alone) connection.query(savepoint).run();
+            if (!alone) connection.run(savepoint);
             outcomes[i] = handle(connection, *seats[i], batch);
             if (alone && !outcomes[i].is_good()) throw RollBack{};
             if (alone) continue;
             is_broken = !connection.in_transaction();
             if (is_broken) throw RollBack{};
-            if (!outcomes[i].is_good()) connection.query(roll_back_to_savepoint).run();
-            connection.query(release_savepoint).run();
+            if (!outcomes[i].is_good()) connection.run(roll_back_to_savepoint);
+            connection.run(release_savepoint);
           }
         },
         // What a power cut takes away is projected again: rows and checkpoint go together.
-        sqlite::Sync::none);
+        database::Sync::none);
   } catch (const RollBack&) {
   }
   // One of them ended everybody's transaction: each by itself, then.
@@ -116,7 +117,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
 }
 
 Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batch) {
-  if (auto failure = project_events(seat, batch.events)) return {std::move(failure)};
+  if (auto failure = project_events(connection, seat, batch.events)) return {std::move(failure)};
   return {.lost = !advance(connection, seat.build, batch.end, lease_until())};
 }
 
@@ -125,11 +126,11 @@ Feed::Failure Feed::shortage_at(const StoredEvent& event) {
   return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
 }
 
-std::optional<Feed::Failure> Feed::project_events(Seat& seat, std::span<const StoredEvent> events) {
+std::optional<Feed::Failure> Feed::project_events(const Connection& connection, Seat& seat,
+                                                  std::span<const StoredEvent> events) {
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
   if (seat.build.state != State::living) replaying.emplace(Context{.is_replaying = true});
-  const Connection& connection = store_.core().writer().connection();
   const StoredEvent* suspect = nullptr;
   for (const StoredEvent& event : events) {
     try {
@@ -179,17 +180,17 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
       });
   try {
     if (!is_wanted) {
-      store_.core().writer().run_statements(
+      store_.database().write(
           [&](Connection& connection) {
             outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
           },
-          sqlite::Sync::none);
+          database::Sync::none);
       return outcome;
     }
     store_.transact([&](Transaction& transaction) {
       outcome.failure = react_to(seat, transaction, batch.events);
       if (outcome.failure) throw RollBack{};
-      Connection& connection = sqlite::open_transaction(transaction).connection();
+      Connection& connection = database::open_transaction(transaction).connection();
       outcome.lost = !advance(connection, seat.build, batch.end, lease_until());
       if (outcome.lost) throw RollBack{};
     });
@@ -200,8 +201,9 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
 
 std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,
                                             std::span<const StoredEvent> events) {
+  database::OpenTransaction& open = database::open_transaction(transaction);
   for (const StoredEvent& event : events) {
-    const sqlite::FailureWatch watch{store_.core().writer().connection().handle()};
+    const database::FailureWatch watch{open.connection()};
     try {
       const detail::Handling handling = seat.reaction->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
@@ -210,7 +212,7 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       UnitOfWork unit{transaction};
       seat.reaction->react(unit, event);
       unit.commit();
-      sqlite::open_transaction(transaction).check_deferred_keys();
+      open.check_deferred_keys();
     } catch (const std::bad_alloc&) {
       return shortage_at(event);
     } catch (const ParticipantMissing&) {
@@ -263,7 +265,7 @@ Timestamp Feed::next_attempt(const Seat& seat, const Failure& failure, int attem
       failure.is_shortage ? std::max(options.retry_backoff, least_pause) : options.retry_backoff;
   const auto longest = std::max(backoff, options.retry_backoff_max);
   for (int i = 1; i < failures && backoff < longest; ++i) backoff *= 2;
-  return store_.core().now() + std::min(backoff, longest);
+  return store_.database().now() + std::min(backoff, longest);
 }
 
 void Feed::note(Seat& seat, const Failure& failure) {
@@ -278,7 +280,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
   const bool parks = is_last && options.on_error == OnError::park && build.state == State::living;
   const Timestamp next = next_attempt(seat, failure, attempts);
   bool lost = false;
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         if (parks) {
           lost = !advance(connection, build, failure.sequence, lease_until());
@@ -287,7 +289,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
                                    .build = build.number,
                                    .sequence = failure.sequence,
                                    .state = "parked",
-                                   .parked_at = store_.core().now(),
+                                   .parked_at = store_.database().now(),
                                    .attempts = attempts,
                                    .error = failure.error});
           return;
@@ -302,7 +304,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
                                                 .error = failure.error,
                                                 .halted = is_last}) != 1;
       },
-      sqlite::Sync::none);
+      database::Sync::none);
   if (lost) {
     seat.held = false;
     return;
@@ -325,7 +327,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
 }
 
 void Feed::halt(Seat& seat, const std::string& error) {
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         connection.run(sql::note_failure{.name = seat.build.name,
                                          .build = seat.build.number,
@@ -337,7 +339,7 @@ void Feed::halt(Seat& seat, const std::string& error) {
                                          .error = error,
                                          .halted = true});
       },
-      sqlite::Sync::none);
+      database::Sync::none);
   seat.build.halted = true;
   seat.build.error = error;
   ++counts_.halted;
@@ -366,18 +368,18 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   };
   try {
     if (seat.projector) {
-      store_.core().writer().run_statements(
+      store_.database().write(
           [&](Connection& connection) {
-            failure = project_events(seat, events);
+            failure = project_events(connection, seat, events);
             if (failure) throw RollBack{};
             settle_row(connection);
           },
-          sqlite::Sync::none);
+          database::Sync::none);
     } else {
       store_.transact([&](Transaction& transaction) {
         failure = react_to(seat, transaction, events);
         if (failure) throw RollBack{};
-        settle_row(sqlite::open_transaction(transaction).connection());
+        settle_row(database::open_transaction(transaction).connection());
       });
     }
     ++counts_.commits;
@@ -386,17 +388,17 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   }
   if (!failure) return;
   ++counts_.failed;
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         connection.run(sql::park{.name = seat.build.name,
                                  .build = seat.build.number,
                                  .sequence = sequence,
                                  .state = "parked",
-                                 .parked_at = store_.core().now(),
+                                 .parked_at = store_.database().now(),
                                  .attempts = attempts + 1,
                                  .error = failure->error});
       },
-      sqlite::Sync::none);
+      database::Sync::none);
   log_failure(seat, *failure, "projection.parked");
 }
 

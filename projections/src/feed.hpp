@@ -43,7 +43,7 @@ class Feed {
 
   /// The same on a connection whose transaction is open, for one seat; what fails is thrown,
   /// LeaseLost if it isn't ours any more.
-  void project_inside(sqlite::Connection& connection, Seat& seat, const Batch& batch);
+  void project_inside(database::Connection& connection, Seat& seat, const Batch& batch);
 
   /// Projects a parked event by itself, and takes it out of what is parked if that works.
   void project_parked(Seat& seat, std::int64_t sequence, int attempts);
@@ -71,8 +71,9 @@ class Feed {
   void react(Seat& seat, const Batch& batch);
   std::vector<Outcome> run(std::span<Seat* const> seats, const Batch& batch);
   Outcome run_reaction(Seat& seat, const Batch& batch);
-  Outcome handle(sqlite::Connection& connection, Seat& seat, const Batch& batch);
-  std::optional<Failure> project_events(Seat& seat, std::span<const StoredEvent> events);
+  Outcome handle(database::Connection& connection, Seat& seat, const Batch& batch);
+  std::optional<Failure> project_events(const database::Connection& connection, Seat& seat,
+                                        std::span<const StoredEvent> events);
   std::optional<Failure> react_to(Seat& seat, Transaction& transaction,
                                   std::span<const StoredEvent> events);
   void settle(Seat& seat, const Outcome& outcome, const Batch& batch);

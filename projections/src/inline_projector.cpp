@@ -1,22 +1,21 @@
 #include "inline_projector.hpp"
 
-#include "host.hpp"
+#include "database/database.hpp"
+#include "database/host.hpp"
+#include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
-#include "sqlite/commit_watch.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
-#include "sqlite/transaction.hpp"
 #include "takeover.hpp"
 
 #include <stela/framework/error.hpp>
 
 namespace stela {
 
+using database::Connection;
 using projections::Build;
 using projections::Scan;
 using projections::Seat;
 using projections::State;
-using sqlite::Connection;
 
 namespace {
 
@@ -46,16 +45,16 @@ Projections::InlineProjector::InlineProjector(sqlite::Store& store,
       detail_{detail_of(registration)},
       detail_before_{registration.before ? detail_of(*registration.before) : std::string{}},
       feed_{store, lease_ttl} {
-  store_.core().writer().run_statements([&](Connection& connection) {
-    store_.core().writer().refuse_second(name_);
+  store_.database().write([&](Connection& connection) {
+    store_.database().refuse_second(name_);
     choose_build(connection, options.rebuild);
   });
   while (!catch_up()) {
     wait_for_other();
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) { choose_again(connection, options.rebuild); });
   }
-  store_.core().writer().attach(*this, [&](Connection& connection) { prepare(connection); });
+  store_.database().attach(*this, [&](Connection& connection) { prepare(connection); });
 }
 
 Projections::InlineProjector::~InlineProjector() {
@@ -84,7 +83,7 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
   } else if (building != nullptr && building->version == registration_.version) {
     chosen = *building;
   } else {
-    if (building != nullptr) projections::clear_way(connection, *building, store_.core().now());
+    if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
     chosen = projections::begin_build(connection, store_, registration_);
   }
   seat_ = std::make_unique<Seat>(store_, *find_version(chosen.version), chosen);
@@ -93,8 +92,8 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
 bool Projections::InlineProjector::catch_up() {
   if (projections::is_near_the_end(store_, seat_->build)) return true;
   const std::string worker = host::make_worker_name();
-  store_.core().writer().run_statements([&](Connection& connection) {
-    const projections::Lease lease{worker, lease_ttl, store_.core().now()};
+  store_.database().write([&](Connection& connection) {
+    const projections::Lease lease{worker, lease_ttl, store_.database().now()};
     seat_->held = projections::acquire(connection, seat_->build, lease);
   });
   if (!seat_->held) return false;
@@ -116,13 +115,13 @@ void Projections::InlineProjector::project_missing() {
     while (!scan.is_done()) {
       const projections::Batch batch = scan.next();
       const std::int64_t at = seat_->build.position;
-      store_.core().writer().run_statements(
+      store_.database().write(
           [&](Connection& connection) {
             // First: rows that another process has made would look like a failure of the projector.
             feed_.project_inside(connection, *seat_, {at, {}, at});
             feed_.project_inside(connection, *seat_, batch);
           },
-          sqlite::Sync::none);
+          database::Sync::none);
       seat_->build.position = batch.end;
     }
   }
@@ -130,7 +129,7 @@ void Projections::InlineProjector::project_missing() {
 
 void Projections::InlineProjector::let_go() noexcept {
   try {
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) { projections::release(connection, seat_->build); });
   } catch (...) {
     // Others wait until the lease has run out.
@@ -139,7 +138,7 @@ void Projections::InlineProjector::let_go() noexcept {
 
 std::optional<Build> Projections::InlineProjector::read_build() {
   std::optional<Build> read;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     for (Build& build : projections::read_builds(connection, registration_.name)) {
       if (build.number == seat_->build.number) read = std::move(build);
     }
@@ -148,13 +147,13 @@ std::optional<Build> Projections::InlineProjector::read_build() {
 }
 
 void Projections::InlineProjector::wait_for_other() {
-  const Clock& clock = *store_.core().options().clock;
-  sqlite::CommitWatch watch{store_};
+  const Clock& clock = store_.database().clock();
+  const auto watch = store_.database().watch_commits(store_);
   Timestamp lease_until = {};
   auto deadline = clock.steady_now() + patience;
   for (;;) {
     const std::optional<Build> build = read_build();
-    const projections::Lease lease{name_, lease_ttl, store_.core().now()};
+    const projections::Lease lease{name_, lease_ttl, store_.database().now()};
     if (!build || build->state != seat_->build.state || projections::is_free(*build, lease) ||
         projections::is_near_the_end(store_, *build)) {
       return;
@@ -165,7 +164,7 @@ void Projections::InlineProjector::wait_for_other() {
       throw StoreBusy{build->describe() + " is being caught up by " + build->owner +
                       ", which makes no progress; stop that process, or try again"};
     }
-    watch.wait_until(std::chrono::steady_clock::now() + longest_nap);
+    watch->wait_until(std::chrono::steady_clock::now() + longest_nap);
   }
 }
 
@@ -179,12 +178,12 @@ void Projections::InlineProjector::choose_again(Connection& connection, bool reb
 
 void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
-  const projections::Lease lease{name_, lease_ttl, store_.core().now()};
+  const projections::Lease lease{name_, lease_ttl, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
   projections::release(connection, seat_->build);
   if (seat_->build.state != State::building) return;
-  projections::put_in_place(connection, seat_->build, store_.core().now());
+  projections::put_in_place(connection, seat_->build, store_.database().now());
   // Whoever appends with an older version is refused from here on.
   connection.run(projections::sql::forget_participant{.name = name_});
   seat_->build.state = State::living;
@@ -221,7 +220,7 @@ void Projections::InlineProjector::switch_build(Connection& connection, std::int
 
 void Projections::InlineProjector::on_append(Transaction& transaction,
                                              std::span<const StoredEvent> events) {
-  sqlite::OpenTransaction& open = sqlite::open_transaction(transaction);
+  database::OpenTransaction& open = database::open_transaction(transaction);
   Connection& connection = open.connection();
   const std::int64_t before = events.front().sequence.value() - 1;
   const std::int64_t last = events.back().sequence.value();

@@ -34,7 +34,7 @@ class Projections::InlineProjector final : public TransactionParticipant {
  private:
   /// Null if this process doesn't have that version.
   const detail::Registration* find_version(int version) const noexcept;
-  void choose_build(sqlite::Connection& connection, bool rebuild);
+  void choose_build(database::Connection& connection, bool rebuild);
   /// False if another process does.
   bool catch_up();
   /// LeaseLost if another process takes over.
@@ -44,10 +44,10 @@ class Projections::InlineProjector final : public TransactionParticipant {
   void wait_for_other();
   std::optional<projections::Build> read_build();
   /// Takes a new look at the builds, after a wait.
-  void choose_again(sqlite::Connection& connection, bool rebuild);
-  void prepare(sqlite::Connection& connection);
-  bool advance(sqlite::Connection& connection, std::int64_t from, std::int64_t to);
-  void switch_build(sqlite::Connection& connection, std::int64_t position);
+  void choose_again(database::Connection& connection, bool rebuild);
+  void prepare(database::Connection& connection);
+  bool advance(database::Connection& connection, std::int64_t from, std::int64_t to);
+  void switch_build(database::Connection& connection, std::int64_t position);
 
   sqlite::Store& store_;
   const detail::Registration registration_;

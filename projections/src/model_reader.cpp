@@ -1,8 +1,9 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/model_reader.hpp>
 
-#include "sqlite/core.hpp"
-#include "sqlite/failure.hpp"
+#include "database/connection.hpp"
+#include "database/database.hpp"
+#include "database/sqlite/failure.hpp"
 #include "sqlite/read_model.hpp"
 
 #include <algorithm>
@@ -56,8 +57,8 @@ bool is_pragma(std::string_view sql) {
 
 Rows ModelReader::run(std::string_view sql, std::span<const SqlValue> values) {
   Rows rows;
-  store_.core().reading().read([&](sqlite::Connection& connection) {
-    sqlite3* const database = connection.handle();
+  store_.database().read([&](database::Connection& connection) {
+    sqlite3* const database = sqlite::connection_of(connection).handle();
     const auto refuse = [&](std::string_view reason) {
       throw UsageError{'"' + std::string{sql} + "\" " + std::string{reason}};
     };

@@ -1,12 +1,12 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/operations.hpp>
 
+#include "database/database.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
 #include "projections_sql/parked.hpp"
 #include "projections_sql/tables.hpp"
 #include "sqlite/builds.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
@@ -14,7 +14,7 @@
 
 namespace stela::projections {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -30,7 +30,7 @@ bool has_projections(Connection& connection) {
 /// Runs `work` on the builds of a projector, in a transaction.
 void with_builds(sqlite::Store& store, std::string_view projector,
                  FunctionRef<void(Connection&, const std::vector<Build>&)> work) {
-  store.core().writer().run_statements([&](Connection& connection) {
+  store.database().write([&](Connection& connection) {
     std::vector<Build> builds;
     if (has_projections(connection)) builds = read_builds(connection, projector);
     if (builds.empty()) refuse(projector, "isn't in this database");
@@ -91,13 +91,12 @@ void skip_failing(Connection& connection, const Build& build, Timestamp now) {
 
 std::vector<ProjectorStatus> list(sqlite::Store& store) {
   std::vector<ProjectorStatus> all;
-  store.core().reading().read([&](Connection& connection) {
+  const std::int64_t last = store.last_sequence().value();
+  store.database().read([&](Connection& connection) {
     all.clear();
     if (!has_projections(connection)) return;
-    const std::int64_t last =
-        connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);
     for (const Build& build : read_builds(connection)) {
-      all.push_back(status_of(connection, build, last, store.core().now()));
+      all.push_back(status_of(connection, build, last, store.database().now()));
     }
   });
   return all;
@@ -105,7 +104,7 @@ std::vector<ProjectorStatus> list(sqlite::Store& store) {
 
 std::vector<ParkedEvent> parked(sqlite::Store& store, std::string_view projector) {
   std::vector<ParkedEvent> all;
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     std::vector<Build> builds;
     if (has_projections(connection)) builds = read_builds(connection, projector);
     const Build& living = living_of(builds, projector);
@@ -152,7 +151,7 @@ void skip(sqlite::Store& store, std::string_view projector, GlobalSequence seque
     bool any = false;
     for (const Build& build : builds) {
       if (sequence.value() == 0 || build.failing != sequence.value()) continue;
-      skip_failing(connection, build, store.core().now());
+      skip_failing(connection, build, store.database().now());
       any = true;
     }
     if (!any) {

@@ -1,10 +1,10 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/projections.hpp>
 
+#include "database/commit_watch.hpp"
+#include "database/database.hpp"
 #include "inline_projector.hpp"
 #include "projections_sql.hpp"
-#include "sqlite/commit_watch.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
@@ -14,10 +14,10 @@
 
 namespace stela {
 
+using database::Connection;
 using projections::Build;
 using projections::Kind;
 using projections::State;
-using sqlite::Connection;
 
 namespace {
 
@@ -54,13 +54,13 @@ void check_known(const std::vector<Build>& builds, const detail::Registration& w
 void begin_living(Connection& connection, sqlite::Store& store,
                   const detail::Registration& registration) {
   const Build build = projections::begin_build(connection, store, registration);
-  projections::put_in_place(connection, build, store.core().now());
+  projections::put_in_place(connection, build, store.database().now());
 }
 
 }  // namespace
 
 Projections::Projections(sqlite::Store& store) : store_{store} {
-  store.core().migrate("projections", projections::sql::migrations);
+  store.database().migrate("projections", projections::sql::migrations);
 }
 
 Projections::~Projections() = default;
@@ -81,7 +81,7 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
     registration.before->kind = Kind::async;
     registration.before->options = options;
   }
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
     const Build* const living = projections::find(builds, registration.name, State::living);
@@ -89,7 +89,7 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
     const Build* const building = projections::find(builds, registration.name, State::building);
     if (living->version == registration.version) return;
     if (building != nullptr && building->version == registration.version) return;
-    if (building != nullptr) projections::clear_way(connection, *building, store_.core().now());
+    if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
     projections::begin_build(connection, store_, registration);
   });
   registered_.push_back(std::move(registration));
@@ -99,13 +99,13 @@ void Projections::add_reaction(detail::Registration registration, const Reaction
   check(options.handling);
   check_new(registration);
   registration.options = options.handling;
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
     if (projections::find(builds, registration.name, State::living) != nullptr) return;
     Build build{.name = registration.name, .kind = Kind::reaction, .state = State::living};
     if (options.start == Start::now) build.position = projections::last_sequence(store_);
-    projections::insert(connection, build, store_.core().now());
+    projections::insert(connection, build, store_.database().now());
   });
   registered_.push_back(std::move(registration));
 }
@@ -114,7 +114,7 @@ void Projections::attach_inline(detail::Registration registration, const InlineO
   check_new(registration);
   registration.kind = Kind::inline_;
   if (registration.before) registration.before->kind = Kind::inline_;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     check_known(projections::read_builds(connection, registration.name), registration);
   });
   inline_.push_back(std::make_unique<InlineProjector>(store_, registration, options));
@@ -124,14 +124,14 @@ void Projections::attach_inline(detail::Registration registration, const InlineO
 bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
                            std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
-  sqlite::CommitWatch watch{store_};
+  const auto watch = store_.database().watch_commits(store_);
   const auto deadline =
       steady_clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, longest_wait);
   // A database in memory has no log to watch, and a checkpoint that moves is no commit of events.
   const auto longest_nap = std::chrono::milliseconds{store_.path().empty() ? 1 : 50};
   for (;;) {
     std::optional<Build> living;
-    store_.core().reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       const auto builds = projections::read_builds(connection, projector);
       if (const Build* const found = projections::find(builds, projector, State::living)) {
         living = *found;
@@ -143,7 +143,7 @@ bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
     if (living->position >= sequence.value()) return true;
     const auto now = steady_clock::now();
     if (living->halted || now >= deadline) return false;
-    watch.wait_until(std::min(deadline, now + longest_nap));
+    watch->wait_until(std::min(deadline, now + longest_nap));
   }
 }
 

@@ -1,7 +1,7 @@
 // Reads and decodes one page while the one before is projected.
 #pragma once
 
-#include "event_page.hpp"
+#include "database/event_page.hpp"
 #include "scan.hpp"
 #include "seat.hpp"
 

@@ -1,13 +1,13 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/replayer.hpp>
 
+#include "database/database.hpp"
+#include "database/host.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
-#include "host.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
 #include "replay_filter.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
@@ -17,13 +17,13 @@
 
 namespace stela {
 
+using database::Connection;
 using projections::Build;
 using projections::Feed;
 using projections::Kind;
 using projections::Lease;
 using projections::Seat;
 using projections::State;
-using sqlite::Connection;
 using std::chrono::steady_clock;
 
 namespace {
@@ -60,7 +60,7 @@ const detail::Registration* version_to_rebuild(sqlite::Store& store,
   const detail::Registration* const before = one.before.get();
   if (before == nullptr || one.kind != Kind::inline_) return &one;
   bool is_before = false;
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, one.name);
     const Build* const living = projections::find(builds, one.name, State::living);
     is_before = living != nullptr && living->version == before->version;
@@ -105,7 +105,7 @@ class Replay {
 
   ReplayResult run(const std::stop_token& stop) {
     end_ = std::min(options_.filter.to.value(), projections::last_sequence(store_));
-    store_.core().writer().run_statements([&](Connection& connection) {
+    store_.database().write([&](Connection& connection) {
       for (const detail::Registration* const one : registrations_) begin(connection, *one);
     });
     started_ = steady_clock::now();
@@ -126,7 +126,7 @@ class Replay {
   }
 
  private:
-  Lease lease() const { return {worker_, lease_ttl, store_.core().now()}; }
+  Lease lease() const { return {worker_, lease_ttl, store_.database().now()}; }
 
   /// Finds or makes the build that is to be filled, and takes it.
   void begin(Connection& connection, const detail::Registration& registration) {
@@ -194,7 +194,7 @@ class Replay {
       }
       build.target = living->number;
     }
-    projections::insert(connection, build, store_.core().now());
+    projections::insert(connection, build, store_.database().now());
     if (build.target != 0) return build;
     Seat seat{store_, registration, build};
     projections::make_tables(connection, build, *seat.projector, *seat.model);
@@ -256,11 +256,11 @@ class Replay {
   void renew_shut_out() {
     const Lease mine = lease();
     if (shut_out_.empty() || mine.now < renewed_at_ + lease_ttl / 3) return;
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) {
           for (const Build& build : shut_out_) projections::renew(connection, build, mine);
         },
-        sqlite::Sync::none);
+        database::Sync::none);
     renewed_at_ = mine.now;
   }
 
@@ -308,14 +308,14 @@ class Replay {
   }
 
   void give_back() {
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) {
           for (const auto& seat : seats_) {
             if (seat->held) projections::release(connection, seat->build);
           }
           for (const Build& build : shut_out_) projections::release(connection, build);
         },
-        sqlite::Sync::none);
+        database::Sync::none);
   }
 
   static constexpr int pages_a_pass = 1'000'000;
@@ -355,13 +355,13 @@ std::vector<EventTypeCount> Replayer::dry_run(const ReplayFilter& filter) {
   const projections::FilterValues values{filter};
   for (std::int64_t from = std::max<std::int64_t>(filter.from.value(), 1); from <= last;
        from += count_window) {
-    store.core().reading().read([&](Connection& connection) {
+    store.database().read([&](Connection& connection) {
       auto rows = connection.rows(
           projections::sql::count_types{.first = from,
                                         .last = std::min(last, from + count_window - 1),
-                                        .categories = sqlite::or_null(values.categories),
-                                        .types = sqlite::or_null(values.types),
-                                        .streams = sqlite::or_null(values.streams),
+                                        .categories = database::or_null(values.categories),
+                                        .types = database::or_null(values.types),
+                                        .streams = database::or_null(values.streams),
                                         .since = values.since,
                                         .until = values.until});
       while (rows.step()) counts[std::string{rows.type()}] += rows.events();

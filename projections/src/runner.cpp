@@ -1,12 +1,12 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/runner.hpp>
 
+#include "database/commit_watch.hpp"
+#include "database/database.hpp"
+#include "database/host.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
-#include "host.hpp"
 #include "projections_sql/parked.hpp"
-#include "sqlite/commit_watch.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
@@ -18,6 +18,7 @@
 
 namespace stela {
 
+using database::Connection;
 using projections::Build;
 using projections::Feed;
 using projections::FeedCounts;
@@ -25,7 +26,6 @@ using projections::Kind;
 using projections::Lease;
 using projections::Seat;
 using projections::State;
-using sqlite::Connection;
 using std::chrono::steady_clock;
 
 namespace {
@@ -69,7 +69,7 @@ class Runner::Driver {
         worker_{options.worker.empty() ? host::make_worker_name() : options.worker},
         store_{projections.store()},
         feed_{store_, options.lease_ttl},
-        watch_{store_} {
+        watch_{store_.database().watch_commits(store_)} {
     check(options);
     for (const detail::Registration* one : choose(projections, options.projectors)) {
       registrations_.push_back(*one);
@@ -95,7 +95,7 @@ class Runner::Driver {
   }
 
   void run(std::stop_token stop) {
-    const std::stop_callback wake{stop, [this] { watch_.wake(); }};
+    const std::stop_callback wake{stop, [this] { watch_->wake(); }};
     auto reported = steady_clock::now();
     while (!stop.stop_requested()) {
       const bool moved = try_pass(stop);
@@ -105,7 +105,7 @@ class Runner::Driver {
         if (listener_) listener_(tick);
         reported = now;
       }
-      if (!moved && !stop.stop_requested()) watch_.wait_until(now + nap());
+      if (!moved && !stop.stop_requested()) watch_->wait_until(now + nap());
     }
     const RunnerTick tick = report();
     give_back();
@@ -118,7 +118,7 @@ class Runner::Driver {
  private:
   using Key = std::pair<std::string, std::int64_t>;
 
-  Timestamp now() const { return store_.core().now(); }
+  Timestamp now() const { return store_.database().now(); }
   Lease lease() const { return {worker_, options_.lease_ttl, now()}; }
 
   bool try_pass(const std::stop_token& stop) {
@@ -146,7 +146,7 @@ class Runner::Driver {
   /// What the database says of our projectors, and what of it is free.
   void refresh() {
     std::vector<Build> builds;
-    store_.core().reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       builds = projections::read_builds(connection);
       auto parked = connection.rows(projections::sql::has_wanted_again{});
       wants_again_ = parked.step() && parked.wanted();
@@ -192,7 +192,7 @@ class Runner::Driver {
     if (!any_free && !is_late) return;
     std::vector<Seat*> fresh;
     std::vector<std::pair<Seat*, std::string>> altered;
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) {
           for (const auto& [key, seat] : seats_) {
             if (seat->held) {
@@ -204,7 +204,7 @@ class Runner::Driver {
             }
           }
         },
-        sqlite::Sync::none);
+        database::Sync::none);
     renewed_at_ = mine.now;
     for (Seat* const seat : fresh) seat->held = true;
     for (const auto& [seat, problem] : altered) {
@@ -253,7 +253,7 @@ class Runner::Driver {
       for (;;) {
         std::int64_t sequence = 0;
         int attempts = 0;
-        store_.core().reading().read([&](Connection& connection) {
+        store_.database().read([&](Connection& connection) {
           auto wanted = connection.rows(projections::sql::wanted_again{
               .name = seat->build.name, .build = seat->build.number});
           if (!wanted.step()) return;
@@ -283,13 +283,13 @@ class Runner::Driver {
                      [](const auto& one) { return one.second->held; })) {
       return;
     }
-    store_.core().writer().run_statements(
+    store_.database().write(
         [&](Connection& connection) {
           for (const auto& [key, seat] : seats_) {
             if (seat->held) projections::release(connection, seat->build);
           }
         },
-        sqlite::Sync::none);
+        database::Sync::none);
     renewed_at_ = {};
     for (const auto& [key, seat] : seats_) seat->held = false;
   }
@@ -334,7 +334,7 @@ class Runner::Driver {
   sqlite::Store& store_;
   std::vector<detail::Registration> registrations_;
   Feed feed_;
-  sqlite::CommitWatch watch_;
+  std::unique_ptr<database::CommitWatch> watch_;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;

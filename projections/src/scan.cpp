@@ -1,7 +1,7 @@
 #include "scan.hpp"
 
+#include "database/database.hpp"
 #include "projections_sql/events.hpp"
-#include "sqlite/core.hpp"
 
 #include <algorithm>
 
@@ -14,7 +14,7 @@ std::int64_t last_sequence(sqlite::Store& store) {
 std::vector<std::string> types_to_read(sqlite::Store& store, std::vector<std::string> wanted) {
   std::sort(wanted.begin(), wanted.end());
   bool all = true;
-  store.core().reading().read([&](sqlite::Connection& connection) {
+  store.database().read([&](database::Connection& connection) {
     auto known = connection.rows(sql::event_kind_types{});
     while (all && known.step()) {
       all = std::binary_search(wanted.begin(), wanted.end(), known.type());

@@ -1,13 +1,13 @@
 #include "takeover.hpp"
 
-#include "sqlite/core.hpp"
+#include "database/database.hpp"
 #include "sqlite/tables.hpp"
 
 #include <stela/framework/error.hpp>
 
 namespace stela::projections {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -22,7 +22,7 @@ Build begin_build(Connection& connection, sqlite::Store& store,
               .version = registration.version,
               .kind = registration.kind,
               .state = State::building};
-  insert(connection, build, store.core().now());
+  insert(connection, build, store.database().now());
   Seat seat{store, registration, build};
   make_tables(connection, build, *seat.projector, *seat.model);
   return build;
@@ -67,11 +67,11 @@ void finish(Connection& connection, sqlite::Store& store, Feed& feed, Seat& seat
 
 bool take_over(sqlite::Store& store, Feed& feed, Seat& seat) {
   if (!is_near_the_end(store, seat.build)) return false;
-  store.core().writer().run_statements([&](Connection& connection) {
+  store.database().write([&](Connection& connection) {
     // Also when nothing is missing: it must still be ours.
     feed.project_inside(connection, seat, {seat.build.position, {}, seat.build.position});
     finish(connection, store, feed, seat);
-    put_in_place(connection, seat.build, store.core().now());
+    put_in_place(connection, seat.build, store.database().now());
   });
   seat.build.state = State::living;
   return true;
@@ -82,14 +82,14 @@ int drop_retired(sqlite::Store& store, Timestamp before) {
   const auto is_due = [&](const Build& build) {
     return build.state == State::retired && build.changed_at <= before;
   };
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     for (const Build& build : read_builds(connection)) {
       if (is_due(build)) old.push_back(build);
     }
   });
   for (const Build& build : old) {
-    store.core().writer().run_statements([&](Connection& connection) { drop(connection, build); },
-                                         sqlite::Sync::none);
+    store.database().write([&](Connection& connection) { drop(connection, build); },
+                           database::Sync::none);
   }
   return static_cast<int>(old.size());
 }

@@ -1,7 +1,7 @@
 #include "chaos/mutant_relay.hpp"
 
+#include "database/database.hpp"
 #include "driver/mailbox.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/relay_store.hpp"
 
 #include <stela/framework/uuid.hpp>
@@ -33,7 +33,7 @@ void run_mutant(Outbox& outbox, Publisher& publisher, RelayOptions options, muta
   AnyRandom random;
   Nobody observer;
   relay::Mailbox mailbox{outbox.store()};
-  const Clock& clock = *outbox.store().core().options().clock;
+  const Clock& clock = outbox.store().database().clock();
   const auto worker = mutants::make_worker(mutant, options, outbox.fence(),
                                            {store, publisher, clock, random, observer, mailbox});
   const std::stop_callback wake{stop, [&] { mailbox.wake(); }};

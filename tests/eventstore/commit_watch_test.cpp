@@ -1,5 +1,5 @@
 // Whoever sleeps until something is committed wakes: at commits of this process, and of others.
-#include "sqlite/commit_watch.hpp"
+#include "database/database.hpp"
 #include "support/fault_vfs.hpp"
 #include "support/histories.hpp"
 #include "support/process.hpp"
@@ -116,8 +116,8 @@ std::size_t open_watches() {
 class CommitWatchTest : public ::testing::Test {
  protected:
   /// False if the deadline passed before `count` events could be seen.
-  bool sees(std::int64_t count) { return sees(count, watch); }
-  bool sees(std::int64_t count, sqlite::CommitWatch& with) const {
+  bool sees(std::int64_t count) { return sees(count, *watch); }
+  bool sees(std::int64_t count, database::CommitWatch& with) const {
     const auto deadline = steady_clock::now() + far_away;
     while (store->last_sequence() < GlobalSequence{count}) {
       with.wait_until(deadline);
@@ -131,7 +131,7 @@ class CommitWatchTest : public ::testing::Test {
   const test::FaultVfs vfs{looks};
   const std::unique_ptr<sqlite::Store> store =
       test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
-  sqlite::CommitWatch watch{*store};
+  const std::unique_ptr<database::CommitWatch> watch = store->database().watch_commits(*store);
 };
 
 TEST_F(CommitWatchTest, WakesAtACommitOfItsOwnStore) {
@@ -156,14 +156,14 @@ TEST_F(CommitWatchTest, LooksForACommitThatWasWrittenBeforeItEverSlept) {
 
 TEST_F(CommitWatchTest, LooksForCommitsWhereNoWatchIsLeft) {
   const std::size_t watches = open_watches();
-  std::optional<sqlite::CommitWatch> unwatched;
+  std::unique_ptr<database::CommitWatch> unwatched;
   {
     // With ever more descriptors: the first number that is enough leaves none for the watch.
     FileLimit limit;
     for (rlim_t count = 0; !unwatched; ++count) {
       limit.set(count);
       try {
-        unwatched.emplace(*store);
+        unwatched = store->database().watch_commits(*store);
       } catch (const Error&) {
       }
     }

@@ -1,5 +1,5 @@
 // What a reader remembers of the streams that it met.
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 #include "sqlite/event_rows.hpp"
 #include "support/histories.hpp"
 #include "support/temp_dir.hpp"

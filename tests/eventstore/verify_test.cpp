@@ -472,12 +472,13 @@ class OrdersCheck final : public sqlite::Check {
  public:
   std::string_view name() const noexcept override { return "orders"; }
   void run(sqlite::Inspection& inspection) override {
-    inspection.read([&](sqlite::Connection& connection) {
-      const auto lost = connection.integer("SELECT count(*) FROM orders WHERE total < 0");
+    inspection.read([&](database::Connection& connection) {
+      const auto lost =
+          sqlite::connection_of(connection).integer("SELECT count(*) FROM orders WHERE total < 0");
       if (lost.value_or(0) > 0) inspection.report("table orders", "a total is negative", "mend it");
     });
-    inspection.read([&](sqlite::Connection& connection) {
-      (void)connection.integer("SELECT count(*) FROM no_such_table");
+    inspection.read([&](database::Connection& connection) {
+      (void)sqlite::connection_of(connection).integer("SELECT count(*) FROM no_such_table");
     });
   }
 };

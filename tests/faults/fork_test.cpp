@@ -102,8 +102,8 @@ std::string allowed_uses(sqlite::Store& store, const std::string& target) {
   attempt("checkpoint", [&] { (void)sqlite::checkpoint(store); });
   attempt("backup", [&] { (void)sqlite::backup(store, target); });
   attempt("verify", [&] { (void)sqlite::verify(store, [](const sqlite::Problem&) {}); });
-  attempt("sync_log", [&] { store.core().sync_log(); });
-  attempt("connect", [&] { (void)store.core().connect(); });
+  attempt("sync_log", [&] { store.database().sync(); });
+  attempt("connect", [&] { (void)sqlite::core_of(store).connect(); });
   return allowed;
 }
 
@@ -157,7 +157,8 @@ TEST(ForkOfAWriter, IsRefusedAStoreThatItsParentOnlyReads) {
     test::Process child{[&] {
       if (outcome_of([&] { (void)store.last_sequence(); }) != "refused")
         said.write("last_sequence");
-      if (outcome_of([&] { (void)store.core().connect(); }) != "refused") said.write("connect");
+      if (outcome_of([&] { (void)sqlite::core_of(store).connect(); }) != "refused")
+        said.write("connect");
     }};
     child.wait();
     (void)store.last_sequence();

@@ -145,7 +145,7 @@ TEST(Migration, OfANewDatabaseIsNeverLeftHalfDone) {
 
 // --- migrations of a module
 
-constexpr std::array<sqlite::Migration, 3> sample_migrations{{
+constexpr std::array<database::Migration, 3> sample_migrations{{
     {1, "sample",
      "CREATE TABLE sample (n INTEGER PRIMARY KEY, text TEXT);\n"
      "INSERT INTO sample VALUES (1, 'a'), (2, 'b'), (3, 'c');\n"
@@ -158,7 +158,7 @@ constexpr std::array<sqlite::Migration, 3> sample_migrations{{
     {3, "less", "DELETE FROM sample WHERE n = 2;\nCREATE TABLE sample_log (n INTEGER);"},
 }};
 
-std::span<const sqlite::Migration> first_migrations(std::size_t count) {
+std::span<const database::Migration> first_migrations(std::size_t count) {
   return std::span{sample_migrations}.first(count);
 }
 
@@ -169,7 +169,7 @@ class ModuleMigration : public ::testing::Test {
       const std::string after = dir.file("after" + std::to_string(count) + ".db");
       {
         auto store = sqlite::open(after);
-        store.core().migrate("sample", first_migrations(count));
+        store.database().migrate("sample", first_migrations(count));
       }
       steps.push_back(state_of(after));
     }
@@ -186,7 +186,7 @@ TEST_F(ModuleMigration, IsOldOrNewWhereverItIsKilled) {
   const auto run = [&](const std::string& vfs, KillAtNth* killer) {
     auto store = sqlite::open(path, {.vfs = vfs});
     if (killer != nullptr) killer->begin();
-    store.core().migrate("sample", sample_migrations);
+    store.database().migrate("sample", sample_migrations);
   };
 
   const int kills = kill_at_every_step(
@@ -255,7 +255,7 @@ TEST_P(ManyAtOnce, MigrateAModuleOnce) {
   (void)sqlite::open(path);
   all_at_once(GetParam(), [&](int) -> std::string {
     auto store = sqlite::open(path, {.busy_timeout = std::chrono::seconds{60}});
-    store.core().migrate("sample", sample_migrations);
+    store.database().migrate("sample", sample_migrations);
     return "done";
   });
   EXPECT_EQ(test::number_in(path, "SELECT count(*) FROM stela_migrations WHERE module = 'sample'"),

@@ -111,7 +111,7 @@ TEST_F(ReadOnly, NoticesThatSomebodyBeginsToWrite) {
 TEST_F(ReadOnly, HandsOutNoPageThatSomebodyWroteInto) {
   auto store = sqlite::open(path, read_only);
   const auto read_while_others_write = [&] {
-    store.core().reading().read([&](sqlite::Connection& connection) {
+    sqlite::core_of(store).reading().read([&](sqlite::Connection& connection) {
       EXPECT_EQ(connection.integer("SELECT count(*) FROM events"), 3);
       auto writer = sqlite::open(path);
       append(writer, "order-1", "{}");

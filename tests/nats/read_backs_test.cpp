@@ -1,7 +1,7 @@
 // Reading partitions back, step by step: what is asked for, how much at a time, and what becomes of
 // replies that don't come.
 #include "read_backs.hpp"
-#include "base64.hpp"
+#include "database/base64.hpp"
 #include "nats/answers.hpp"
 
 #include <gmock/gmock.h>

@@ -16,7 +16,7 @@ int pages_read(sqlite::Store& store, const std::function<void()>& work) {
   const auto count_anew = [&] {
     int pages = 0;
     // The connection that was used last is the next one to be used.
-    store.core().reading().read([&](sqlite::Connection& connection) {
+    sqlite::core_of(store).reading().read([&](sqlite::Connection& connection) {
       for (const int kind : {SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS}) {
         int count = 0;
         int highest = 0;

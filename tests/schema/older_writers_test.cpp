@@ -27,7 +27,7 @@ namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
-using sqlite::Migration;
+using database::Migration;
 using test::append;
 using test::message_of;
 using test::open_store;
@@ -45,13 +45,13 @@ constexpr Migration shutting_out{2, "feathers",
 class OlderWriter : public ::testing::Test {
  protected:
   OlderWriter() {
-    older->core().migrate("wings", std::array{first});
+    older->database().migrate("wings", std::array{first});
     append(*older, "order-1");
   }
 
   /// What a newer Stela does when it opens the database.
   static void upgrade(sqlite::Store& newer, const Migration& migration) {
-    newer.core().migrate("wings", std::array{first, migration});
+    newer.database().migrate("wings", std::array{first, migration});
   }
   std::int64_t events() { return test::RawSqlite{path}.integer("SELECT count(*) FROM events"); }
 
@@ -85,8 +85,9 @@ TEST_F(OlderWriter, IsRefusedWhateverItWrites) {
   upgrade(*newer, shutting_out);
 
   EXPECT_THROW(older->transact([](Transaction&) {}), SchemaMismatch);
-  EXPECT_THROW(older->core().writer().run_along([](sqlite::Connection&) {}, sqlite::Sync::none),
-               SchemaMismatch);
+  EXPECT_THROW(
+      sqlite::core_of(*older).writer().run_along([](sqlite::Connection&) {}, sqlite::Sync::none),
+      SchemaMismatch);
   EXPECT_THROW(older->forget_participant("anybody"), SchemaMismatch);
 }
 
@@ -118,7 +119,7 @@ TEST_F(OlderWriter, ThatStartsAfterwardsIsRefusedWhenItOpensTheTables) {
   older = open_store(path);
 
   EXPECT_THAT(
-      message_of<SchemaMismatch>([&] { older->core().migrate("wings", std::array{first}); }),
+      message_of<SchemaMismatch>([&] { older->database().migrate("wings", std::array{first}); }),
       HasSubstr("newer Stela"));
 }
 
@@ -136,9 +137,9 @@ TEST_F(OlderWriter, DoesNotStopTheNewerOne) {
 TEST(NewDatabase, HasNobodyToShutOut) {
   auto store = sqlite::open_in_memory();
 
-  store.core().migrate("wings", std::array{first, shutting_out});
+  store.database().migrate("wings", std::array{first, shutting_out});
 
-  store.core().reading().read([](sqlite::Connection& connection) {
+  sqlite::core_of(store).reading().read([](sqlite::Connection& connection) {
     EXPECT_EQ(connection.integer("SELECT count(*) FROM stela_participants"), 0);
   });
 }

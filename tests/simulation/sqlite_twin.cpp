@@ -52,7 +52,7 @@ struct SharedStore::Real {
   std::int64_t number_of(std::int64_t stream) {
     std::int64_t& number = numbers[stream];
     if (number != 0) return number;
-    store.core().reading().read([&](sqlite::Connection& connection) {
+    sqlite::core_of(store).reading().read([&](sqlite::Connection& connection) {
       sqlite::Query query = connection.query("SELECT stream FROM streams WHERE name = ?1");
       const StreamId name = StreamId::of("thing", std::to_string(stream));
       if (query.bind(1, name.name()).step()) number = query.integer(0);

@@ -24,8 +24,8 @@ inline std::int64_t steps_of(sqlite::Store& store, const std::function<void()>& 
     std::int64_t steps = 0;
     const auto add = [&](sqlite::Connection& connection) { steps += steps_of(connection); };
     // The connection that was used last is the next one to be used.
-    store.core().reading().read(add);
-    store.core().writer().read(add);
+    sqlite::core_of(store).reading().read(add);
+    sqlite::core_of(store).writer().read(add);
     return steps;
   };
   count();

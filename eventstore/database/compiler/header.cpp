@@ -46,20 +46,20 @@ void write_accessor(std::ostream& out, const Value& column, std::size_t at) {
   out << "return Query::" << read << '(' << at << ");\n  }\n";
 }
 
-void write_row(std::ostream& out, std::string_view name, const std::vector<Value>& columns) {
-  out << "class " << name << " : private sqlite::Query {\n public:\n"
-      << "  using sqlite::Query::Query;\n  using sqlite::Query::run;\n"
-      << "  using sqlite::Query::step;\n";
+void write_row(std::ostream& out, std::string_view layer, std::string_view name,
+               const std::vector<Value>& columns) {
+  out << "class " << name << " : private " << layer << "::Query {\n  using Query = " << layer
+      << "::Query;\n\n public:\n  using Query::Query;\n  using Query::run;\n  using Query::step;\n";
   for (std::size_t at = 0; at < columns.size(); ++at) write_accessor(out, columns[at], at);
   out << "};\n";
 }
 
-void write_bind(std::ostream& out, const Statement& statement) {
+void write_bind(std::ostream& out, std::string_view layer, const Statement& statement) {
   if (statement.parameters.empty()) {
-    out << "  void bind(sqlite::Query& /*query*/) const {}\n";
+    out << "  void bind(" << layer << "::Query& /*query*/) const {}\n";
     return;
   }
-  out << "  void bind(sqlite::Query& query) const {\n";
+  out << "  void bind(" << layer << "::Query& query) const {\n";
   for (std::size_t at = 0; at < statement.parameters.size(); ++at) {
     const Value& parameter = statement.parameters[at];
     const std::string number = std::to_string(statement.numbers[at]);
@@ -75,19 +75,19 @@ void write_bind(std::ostream& out, const Statement& statement) {
   out << "  }\n";
 }
 
-void write_statement(std::ostream& out, const Statement& statement) {
+void write_statement(std::ostream& out, std::string_view layer, const Statement& statement) {
   write_comment(out, statement.comment);
   out << "struct " << statement.name << " {\n";
   for (const Value& parameter : statement.parameters) {
     out << "  " << type_of(parameter) << ' ' << parameter.name << ";\n";
   }
   out << "\n  static constexpr std::string_view sql = R\"sql(" << statement.text << ")sql\";\n";
-  write_bind(out, statement);
+  write_bind(out, layer, statement);
   if (!statement.row.empty()) {
     out << "  using Row = " << statement.row << "_row;\n";
   } else if (!statement.columns.empty()) {
     std::ostringstream row;
-    write_row(row, "Row", statement.columns);
+    write_row(row, layer, "Row", statement.columns);
     out << row.str();
   }
   out << "};\n\n";
@@ -96,16 +96,19 @@ void write_statement(std::ostream& out, const Statement& statement) {
 }  // namespace
 
 std::string header_of(const StatementFile& file, std::string_view module, std::string_view source) {
+  // An engine's own statements are bound to it; all others run on any.
+  const bool is_engines = module == "sqlite";
+  const std::string_view layer = is_engines ? "sqlite" : "database";
   std::ostringstream out;
-  out << "// Generated from " << source
-      << ".\n#pragma once\n\n#include \"sqlite/connection.hpp\"\n\n"
+  out << "// Generated from " << source << ".\n#pragma once\n\n#include \"database/"
+      << (is_engines ? "sqlite/connection" : "connection") << ".hpp\"\n\n"
       << "#include <cstdint>\n#include <optional>\n#include <string_view>\n\n"
       << "namespace stela::" << module << "::sql {\n\n";
   for (const Row& row : file.rows) {
-    write_row(out, row.name + "_row", row.columns);
+    write_row(out, layer, row.name + "_row", row.columns);
     out << '\n';
   }
-  for (const Statement& statement : file.statements) write_statement(out, statement);
+  for (const Statement& statement : file.statements) write_statement(out, layer, statement);
   out << "}  // namespace stela::" << module << "::sql\n";
   return out.str();
 }

@@ -1,5 +1,5 @@
 // How the writer turns an append into rows.
-#include "sqlite/checksum.hpp"
+#include "database/checksum.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite/writer.hpp"
@@ -83,7 +83,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
         sql::insert_append_id{.append_id = request.append_id,
                               .first_sequence = first,
                               .last_sequence = last,
-                              .checksum = checksum_of({first, last}, {request.append_id}),
+                              .checksum = database::checksum_of({first, last}, {request.append_id}),
                               .used_at = now_});
   }
   return result;
@@ -96,7 +96,7 @@ bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
   result.first = GlobalSequence{found.first_sequence()};
   result.last = GlobalSequence{found.last_sequence()};
   if (found.checksum() !=
-      checksum_of({found.first_sequence(), found.last_sequence()}, {request.append_id})) {
+      database::checksum_of({found.first_sequence(), found.last_sequence()}, {request.append_id})) {
     throw CorruptEvent{"append id '" + std::string{request.append_id} +
                        "' doesn't match its checksum; restore it from a backup"};
   }

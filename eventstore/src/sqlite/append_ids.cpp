@@ -39,7 +39,7 @@ class Purge {
 
 bool Purge::look() {
   std::int64_t rows = 0;
-  store_.core().reading().read([&](Connection& connection) {
+  core_of(store_).reading().read([&](Connection& connection) {
     old_.clear();
     rows = 0;
     const std::string after = last_;
@@ -64,7 +64,7 @@ std::int64_t Purge::remove() {
       removed += connection.run(sql::delete_append_id{.append_id = id.text, .used_at = id.used_at});
     }
   };
-  store_.core().writer().run_along(remove_all, Sync::none);
+  core_of(store_).writer().run_along(remove_all, Sync::none);
   return removed;
 }
 

@@ -1,6 +1,6 @@
+#include "database/sqlite/failure.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/event_rows.hpp"
-#include "sqlite/failure.hpp"
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/framework/error.hpp>
@@ -181,14 +181,14 @@ BackupResult backup(Store& store, const std::string& path, const BackupOptions& 
   check_target(path);
   BackupResult result;
   PartialFile partial{path, mode_of(store.path())};
-  const std::string& vfs = store.core().options().vfs;
+  const std::string& vfs = core_of(store).options().vfs;
   if (store.path().empty()) {
-    store.core().reading().read(
+    core_of(store).reading().read(
         [&](Connection& connection) { copy_database(connection, vfs, partial, options, result); });
   } else {
-    const auto connection = store.core().connect();
+    const auto connection = core_of(store).connect();
     copy_database(*connection, vfs, partial, options, result);
-    store.core().check_place();
+    core_of(store).check_place();
   }
   if (!result.finished) return result;
   result.bytes = static_cast<std::int64_t>(fs::file_size(partial.path()));

@@ -1,7 +1,7 @@
 // Where a filtered read of the whole store has to look.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <stela/framework/event_store.hpp>
 

@@ -34,7 +34,7 @@ void for_each_name(Store& store, const StreamListing& which, Take take) {
   // '.' comes right behind '-', so the two enclose the names of a category.
   const std::string begin = which.category.empty() ? "" : which.category + "-";
   const std::string end = which.category.empty() ? "\x7f" : which.category + ".";
-  store.core().reading().read([&](Connection& connection) {
+  core_of(store).reading().read([&](Connection& connection) {
     auto rows = connection.rows(
         Statement{.begin = begin, .end = end, .after = which.after, .limit = which.limit});
     while (rows.step()) take(rows);
@@ -67,7 +67,7 @@ std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
   const std::int64_t last = store.last_sequence().value();
   for (std::int64_t from = 1; from <= last; from += step_size) {
     if (options.stop.stop_requested()) return {};
-    store.core().reading().read([&](Connection& connection) {
+    core_of(store).reading().read([&](Connection& connection) {
       auto rows = connection.rows(
           sql::count_events{.from = from, .to = std::min(last, from + step_size - 1)});
       while (rows.step()) {
@@ -83,7 +83,7 @@ std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
     }
   }
   std::vector<KindCount> kinds;
-  store.core().reading().read([&](Connection& connection) {
+  core_of(store).reading().read([&](Connection& connection) {
     auto rows = connection.rows(sql::event_kinds{.after = 0});
     while (rows.step()) {
       const auto at = counts.find(rows.kind());
@@ -102,7 +102,7 @@ std::optional<GlobalSequence> find_event(Store& store, const EventId& id) {
   const std::string_view bytes{reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
   std::optional<GlobalSequence> found;
   for (std::int64_t to = store.last_sequence().value(); to > 0 && !found; to -= step_size) {
-    store.core().reading().read([&](Connection& connection) {
+    core_of(store).reading().read([&](Connection& connection) {
       auto row =
           connection.rows(sql::find_event{.from = to - step_size + 1, .to = to, .id = bytes});
       if (row.step()) found = GlobalSequence{row.sequence()};
@@ -120,7 +120,7 @@ std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, Globa
   for (std::int64_t from = after.value() + 1; from <= last; from += step_size) {
     const std::int64_t left = limit - static_cast<std::int64_t>(effects.size());
     if (left <= 0) break;
-    store.core().reading().read([&](Connection& connection) {
+    core_of(store).reading().read([&](Connection& connection) {
       auto rows = connection.rows(
           sql::effects_of{.from = from, .to = from + step_size - 1, .cause = bytes, .limit = left});
       while (rows.step()) effects.emplace_back(rows.sequence());
@@ -131,7 +131,7 @@ std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, Globa
 
 std::vector<RequiredParticipant> required_participants(Store& store) {
   std::vector<RequiredParticipant> required;
-  store.core().reading().read([&](Connection& connection) {
+  core_of(store).reading().read([&](Connection& connection) {
     auto rows = connection.rows(sql::participants{});
     while (rows.step()) {
       if (SchemaRequirement::parse(rows.name())) continue;

@@ -1,6 +1,6 @@
 #include "sqlite/checkpoints.hpp"
 
-#include "sqlite/failure.hpp"
+#include "database/sqlite/failure.hpp"
 
 #include <algorithm>
 #include <array>

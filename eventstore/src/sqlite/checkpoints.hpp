@@ -1,7 +1,7 @@
 // When the write-ahead log is moved into the database, and how long it was.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>

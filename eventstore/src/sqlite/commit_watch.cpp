@@ -30,9 +30,9 @@ constexpr std::string_view data_version = "PRAGMA data_version";
 
 }  // namespace
 
-CommitWatch::CommitWatch(Store& store)
-    : log_{store.path().empty() ? std::string{} : store.path() + "-wal"},
-      connection_{log_.empty() ? nullptr : store.core().connect()} {
+CommitWatch::CommitWatch(Store::Core& core, EventStore& store)
+    : log_{core.path().empty() ? std::string{} : core.path() + "-wal"},
+      connection_{log_.empty() ? nullptr : core.connect()} {
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) throw StoreFailed{"no file descriptor is left to wait on"};
   if (!log_.empty()) watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -1,7 +1,8 @@
-// Where a thread sleeps that follows a store, and what wakes it.
+// What wakes a thread that follows an SQLite store.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/commit_watch.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/sqlite.hpp>
@@ -14,23 +15,16 @@
 
 namespace stela::sqlite {
 
-/// Wakes at a commit of this process at once, and at one of another process within milliseconds.
-/// A wake-up carries nothing and may be needless: look into the tables.
-/// Threads: `wake` from any; the rest belongs to the thread that sleeps.
-class STELA_EVENTSTORE_EXPORT CommitWatch {
+class STELA_EVENTSTORE_EXPORT CommitWatch final : public database::CommitWatch {
  public:
-  using Time = std::chrono::steady_clock::time_point;
-
-  /// `store` must outlive the watch.
-  explicit CommitWatch(Store& store);
-  ~CommitWatch();
+  /// Both must outlive the watch.
+  CommitWatch(Store::Core& core, EventStore& store);
+  ~CommitWatch() override;
   CommitWatch(const CommitWatch&) = delete;
   CommitWatch& operator=(const CommitWatch&) = delete;
 
-  void wake() noexcept;
-
-  /// Sleeps until something may have been committed or `wake` was called, at most until `deadline`.
-  void wait_until(Time deadline);
+  void wake() noexcept override;
+  void wait_until(Time deadline) override;
 
  private:
   /// True if `wake` was called.

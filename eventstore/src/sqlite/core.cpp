@@ -1,5 +1,8 @@
 #include "sqlite/core.hpp"
 
+#include "sqlite/commit_watch.hpp"
+#include "sqlite/event_reader.hpp"
+#include "sqlite/presence.hpp"
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
@@ -85,6 +88,25 @@ void check_is_no_mount(const std::string& path) {
                     "where it comes from would overwrite what is committed; mount the folder that "
                     "it is in"};
 }
+
+/// One state of the database for as long as it lives: all statements see the same, and its locks
+/// are taken once for all of them.
+class OneState {
+ public:
+  explicit OneState(Connection& connection) : end_{connection.query(end_sql)} {
+    connection.query(begin_sql).run();
+  }
+  ~OneState() { sqlite3_step(end_.statement().get()); }
+  OneState(const OneState&) = delete;
+  OneState& operator=(const OneState&) = delete;
+
+ private:
+  static constexpr std::string_view begin_sql = "BEGIN";
+  static constexpr std::string_view end_sql = "COMMIT";
+
+  /// Prepared before it is needed.
+  Query end_;
+};
 
 void check_writable(const Connection& connection, const std::string& path) {
   if (sqlite3_db_readonly(connection.handle(), "main") != 1) return;
@@ -222,6 +244,7 @@ Store::Core::Core(std::string path, const Options& options)
                                                       .random = options.random,
                                                       .conventions = &conventions_,
                                                       .place = &*place_});
+  reading_ = readers_ ? static_cast<Reading*>(readers_.get()) : writer_.get();
   writer_->know_schema("eventstore", sql::migrations.size());
 }
 
@@ -275,11 +298,8 @@ Store::Core::~Core() {
   readers_.reset();
 }
 
-Reading& Store::Core::reading() noexcept {
-  return readers_ ? static_cast<Reading&>(*readers_) : static_cast<Reading&>(*this);
-}
-
-void Store::Core::migrate(std::string_view module, std::span<const Migration> migrations) {
+void Store::Core::migrate(std::string_view module,
+                          std::span<const database::Migration> migrations) {
   if (options_.read_only) {
     return reading().read([&](Connection& connection) {
       check_migrated(connection, module, migrations, migrations.size());
@@ -295,7 +315,7 @@ void Store::Core::migrate(std::string_view module, std::span<const Migration> mi
   writer_->know_schema(module, migrations.size());
 }
 
-void Store::Core::sync_log() {
+void Store::Core::sync() {
   if (!readers_) return;
   readers_->read([&](Connection& connection) {
     try {
@@ -314,6 +334,39 @@ std::unique_ptr<Connection> Store::Core::connect() const {
   auto connection = std::make_unique<Connection>(path_, connection_options_);
   check_place();
   return connection;
+}
+
+void Store::Core::read_snapshot(Work work) {
+  reading().read([&](Connection& connection) {
+    const OneState state{connection};
+    work(connection);
+  });
+}
+
+std::unique_ptr<database::EventReader> Store::Core::make_event_reader() {
+  return std::make_unique<EventReader>(kinds_);
+}
+
+std::unique_ptr<database::CommitWatch> Store::Core::watch_commits(EventStore& store) {
+  return std::make_unique<CommitWatch>(*this, store);
+}
+
+std::unique_ptr<database::Presence> Store::Core::appear() {
+  return std::make_unique<Presence>(path_);
+}
+
+std::optional<bool> Store::Core::is_present(std::int64_t number) const noexcept {
+  return Presence::lives(path_, number);
+}
+
+void Store::Core::tidy(FunctionRef<void()> work) {
+  writer_->tidy([&](Connection&) { work(); });
+}
+
+Driver& driver_of(database::Database& database) {
+  auto* const driver = dynamic_cast<Driver*>(&database);
+  if (driver == nullptr) throw UsageError{"this database isn't SQLite's"};
+  return *driver;
 }
 
 }  // namespace stela::sqlite

@@ -1,6 +1,8 @@
-// What an SQLite store is made of; the modules beside this one build on it.
+// What an SQLite store is made of.
 #pragma once
 
+#include "database/database.hpp"
+#include "database/sqlite/driver.hpp"
 #include "sqlite/readers.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/writer.hpp"
@@ -20,7 +22,7 @@ void check_name(const std::string& path);
 void check_path(const std::string& path, const Options& options);
 
 /// Threads: any number at once.
-class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
+class STELA_EVENTSTORE_EXPORT Store::Core final : public database::Database, public Driver {
  public:
   /// Opens the database at `path`; empty for one in memory.
   Core(std::string path, const Options& options);
@@ -32,16 +34,31 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   const std::string& path() const noexcept { return path_; }
   Writer& writer() noexcept { return *writer_; }
   KindTable& kinds() noexcept { return kinds_; }
-  Timestamp now() const { return options_.clock->now(); }
+
+  const Clock& clock() const noexcept override { return *options_.clock; }
+  void read(Work work) override { reading().read(work); }
+  void read_snapshot(Work work) override;
+  void write(Work work, Sync sync) override { writer_->run_statements(work, sync); }
+  void write_along(Work work, Sync sync) override { writer_->run_along(work, sync); }
+  void attach(TransactionParticipant& participant, Work prepare) override {
+    writer_->attach(participant, prepare);
+  }
+  void refuse_second(std::string_view participant) const override {
+    writer_->refuse_second(participant);
+  }
+  void forget_caches() override { writer_->distrust(); }
+  void migrate(std::string_view module, std::span<const database::Migration> migrations) override;
+  void sync() override;
+  std::unique_ptr<database::EventReader> make_event_reader() override;
+  std::unique_ptr<database::CommitWatch> watch_commits(EventStore& store) override;
+  std::unique_ptr<database::Presence> appear() override;
+  std::optional<bool> is_present(std::int64_t number) const noexcept override;
+
+  Connection& writing() noexcept override { return writer_->connection(); }
+  void tidy(FunctionRef<void()> work) override;
 
   /// Where readers get their connections: a pool, or for a database in memory the writer's own.
-  Reading& reading() noexcept;
-  /// Brings the tables of another module up to date, under the write lock if they aren't;
-  /// SchemaMismatch if they aren't, and the store was opened to be read only.
-  void migrate(std::string_view module, std::span<const Migration> migrations);
-  /// Everything that is committed is on the disk when it returns; others commit meanwhile.
-  /// StoreFailed if the disk fails: then this store writes nothing more.
-  void sync_log();
+  Reading& reading() noexcept { return *reading_; }
   /// A connection of the caller's own to the same database. UsageError in memory; StoreFailed if
   /// the file isn't at its path any more.
   std::unique_ptr<Connection> connect() const;
@@ -50,8 +67,6 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   void check_place() const { place_->check(); }
 
  private:
-  void read(FunctionRef<void(Connection&)> work) override { writer_->read(work); }
-
   std::unique_ptr<Connection> open_connection();
   /// Makes what isn't there yet, under the write lock; of a database that is ready it waits for
   /// nobody.
@@ -59,7 +74,7 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   bool is_ready(Connection& connection) const;
   void make_ready(Connection& connection);
 
-  const OwningProcess owner_;
+  const database::OwningProcess owner_;
   std::string path_;
   const Options options_;
   ConnectionOptions connection_options_;
@@ -69,6 +84,11 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : private Reading {
   std::optional<Place> place_;
   std::unique_ptr<Readers> readers_;
   std::unique_ptr<Writer> writer_;
+  Reading* reading_ = nullptr;
 };
+
+inline Store::Core& core_of(Store& store) noexcept {
+  return static_cast<Store::Core&>(store.database());
+}
 
 }  // namespace stela::sqlite

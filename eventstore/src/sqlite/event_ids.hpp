@@ -1,7 +1,7 @@
 // Which event has which id: what the tables have no index for.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <stela/framework/uuid.hpp>
 

@@ -1,6 +1,6 @@
 #include "sqlite/event_rows.hpp"
 
-#include "sqlite/checksum.hpp"
+#include "database/checksum.hpp"
 #include "sqlite_sql/streams.hpp"
 
 #include <stela/framework/error.hpp>
@@ -73,7 +73,7 @@ void insert_row(Connection& connection, std::int64_t stream, const StoredEvent& 
       .causation_id = or_null(has_cause ? bytes_of(event.causation_id) : std::string_view{}),
       .published_before = event.published_before.value(),
       .metadata = or_null(event.metadata),
-      .checksum = event_checksum(event),
+      .checksum = database::event_checksum(event),
       .payload = event.payload});
 }
 
@@ -169,7 +169,8 @@ StoredEvent EventRows::read(const sql::event_row& row) {
   if (event.version.value() < 1 || event.id.is_nil()) {
     corrupt(sequence, "its version or id is invalid");
   }
-  if (row.checksum() != event_checksum(event)) corrupt(sequence, "it doesn't match its checksum");
+  if (row.checksum() != database::event_checksum(event))
+    corrupt(sequence, "it doesn't match its checksum");
   return event;
 }
 

@@ -1,8 +1,8 @@
 // Rows of the events table as stored events, and the other way round.
 #pragma once
 
-#include "event_page.hpp"
-#include "sqlite/connection.hpp"
+#include "database/event_page.hpp"
+#include "database/sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
 #include "sqlite/stream_heads.hpp"
 #include "sqlite_sql/events.hpp"

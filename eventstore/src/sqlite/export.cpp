@@ -72,7 +72,7 @@ class Salvage {
       if (e.is_retryable()) throw;
     }
     std::int64_t block = 0;
-    store_.core().reading().read([&](Connection& connection) {
+    core_of(store_).reading().read([&](Connection& connection) {
       block = connection.integer("SELECT max(block) FROM kind_blocks").value_or(-1);
     });
     return (block + 1) * block_size - 1;
@@ -125,7 +125,7 @@ class Salvage {
     if (!lost_ || lost_->why != missing || lost_->last.value() != next_ - 1) return;
     std::int64_t found = next_;
     try {
-      store_.core().reading().read([&](Connection& connection) {
+      core_of(store_).reading().read([&](Connection& connection) {
         auto row = connection.rows(sql::read_all{.from = next_, .to = end_ - 1, .limit = 1});
         found = row.step() ? row.sequence() : end_;
       });

@@ -222,7 +222,7 @@ void Importer::check_id(const ParsedEvent& line) {
 void Importer::write_batch() {
   std::int64_t written = 0;
   const auto write_all = [&](Connection& connection) {
-    store_.core().writer().distrust();
+    core_of(store_).writer().distrust();
     written = 0;
     auto participants = connection.rows(sql::participants{});
     while (participants.step()) {
@@ -249,7 +249,7 @@ void Importer::write_batch() {
   // What a transaction that failed put into them is gone with it.
   heads_.clear();
   kind_blocks_.clear();
-  store_.core().writer().run_statements(write_all);
+  core_of(store_).writer().run_statements(write_all);
   last_ = GlobalSequence{last_.value() + written};
   result_.imported += written;
   batch_.clear();
@@ -257,7 +257,7 @@ void Importer::write_batch() {
 
 void Importer::write(Connection& connection, const Line& line) {
   const ParsedEvent& event = line.event;
-  KindTable& kinds = store_.core().kinds();
+  KindTable& kinds = core_of(store_).kinds();
   StreamHeads::Entry* entry = heads_.find(event.stream.name());
   if (entry == nullptr) {
     entry = &heads_.add(event.stream.name(), find_head(connection, kinds, event.stream));

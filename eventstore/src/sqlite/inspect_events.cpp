@@ -38,7 +38,7 @@ std::string event_range(std::int64_t first, std::int64_t last) {
 
 class EventsCheck {
  public:
-  explicit EventsCheck(Inspection& inspection) : inspection_{inspection} {}
+  explicit EventsCheck(FileInspection& inspection) : inspection_{inspection} {}
 
   void run() {
     if (!begin()) return;
@@ -59,7 +59,7 @@ class EventsCheck {
   bool read_index_page(Connection& connection);
   void look_at_entry(const sql::inspect_versions::Row& row, Connection& connection);
 
-  Inspection& inspection_;
+  FileInspection& inspection_;
   /// Its own, so that they come from the disk.
   KindTable kinds_;
   StreamNames names_;
@@ -273,7 +273,7 @@ void EventsCheck::look_at_entry(const sql::inspect_versions::Row& row, Connectio
 
 }  // namespace
 
-void check_events(Inspection& inspection) {
+void check_events(FileInspection& inspection) {
   EventsCheck{inspection}.run();
 }
 

@@ -1,6 +1,6 @@
 // The checks of the file as SQLite sees it, and of the schema in it.
-#include "sqlite/checksum.hpp"
-#include "sqlite/failure.hpp"
+#include "database/checksum.hpp"
+#include "database/sqlite/failure.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/objects.hpp"
 #include "sqlite/schema.hpp"
@@ -59,14 +59,14 @@ std::string advice_for(const std::string& name, const Object& object, bool is_th
 
 /// Those that the database has had, as far as its ledger goes: verify opens only the event store,
 /// and another module's tables may wait for the application to migrate them.
-std::span<const Migration> applied_to(Connection& connection, std::string_view module,
-                                      std::span<const Migration> migrations) {
+std::span<const database::Migration> applied_to(Connection& connection, std::string_view module,
+                                                std::span<const database::Migration> migrations) {
   const std::size_t noted = noted_migrations(connection, module).size();
   return noted == 0 || noted > migrations.size() ? migrations : migrations.first(noted);
 }
 
-void check_ledger(Inspection& inspection, Connection& connection, std::string_view module,
-                  std::span<const Migration> migrations) {
+void check_ledger(FileInspection& inspection, Connection& connection, std::string_view module,
+                  std::span<const database::Migration> migrations) {
   std::size_t found = 0;
   for (const NotedMigration& noted : noted_migrations(connection, module)) {
     const bool is_known = found < migrations.size() && noted.number == migrations[found].number &&
@@ -88,13 +88,13 @@ void check_ledger(Inspection& inspection, Connection& connection, std::string_vi
   }
 }
 
-void check_facts_in(Inspection& inspection, Connection& connection) {
+void check_facts_in(FileInspection& inspection, Connection& connection) {
   std::map<std::string, std::string> facts;
   auto rows = connection.rows(sql::facts{});
   while (rows.step()) {
     const std::string_view name = rows.name();
     const std::string_view value = rows.value();
-    if (rows.checksum() != checksum_of({}, {name, value})) {
+    if (rows.checksum() != database::checksum_of({}, {name, value})) {
       inspection.report("fact '" + std::string{name} + "'", "it doesn't match its checksum",
                         "restore a backup");
     }
@@ -106,11 +106,12 @@ void check_facts_in(Inspection& inspection, Connection& connection) {
   }
 }
 
-void check_participants_in(Inspection& inspection, Connection& connection) {
+void check_participants_in(FileInspection& inspection, Connection& connection) {
   auto rows = connection.rows(sql::inspect_participants{});
   while (rows.step()) {
     const std::int64_t registered_at = rows.registered_at().time_since_epoch().count();
-    if (rows.checksum() == checksum_of({registered_at}, {rows.name(), rows.detail()})) continue;
+    if (rows.checksum() == database::checksum_of({registered_at}, {rows.name(), rows.detail()}))
+      continue;
     inspection.report("participant '" + std::string{rows.name()} + "'",
                       "it doesn't match its checksum",
                       "forget it and attach it again, or restore a backup");
@@ -118,14 +119,20 @@ void check_participants_in(Inspection& inspection, Connection& connection) {
 }
 
 /// One of SQLite's own checks, of a table; of the whole file if there is none.
-using FileCheck = std::vector<Problem> (*)(const Inspection&, Connection&, std::string_view table);
+using FileCheck = std::vector<Problem> (*)(const FileInspection&, Connection&,
+                                           std::string_view table);
 
-std::vector<Problem> find_damage(const Inspection& inspection, Connection& connection,
+/// NULL for the whole file.
+void bind_table(Query& query, std::string_view table) {
+  table.empty() ? query.bind(1, nullptr) : query.bind(1, table);
+}
+
+std::vector<Problem> find_damage(const FileInspection& inspection, Connection& connection,
                                  std::string_view table) {
   std::vector<Problem> found;
   Query query =
       connection.query(inspection.options().thorough ? integrity_check_sql : quick_check_sql);
-  query.bind_optional(1, table);
+  bind_table(query, table);
   while (query.step()) {
     if (query.text(0) == "ok") continue;
     found.push_back({.check = {},
@@ -136,11 +143,11 @@ std::vector<Problem> find_damage(const Inspection& inspection, Connection& conne
   return found;
 }
 
-std::vector<Problem> find_broken_references(const Inspection& inspection, Connection& connection,
-                                            std::string_view table) {
+std::vector<Problem> find_broken_references(const FileInspection& inspection,
+                                            Connection& connection, std::string_view table) {
   std::vector<Problem> found;
   Query query = connection.query(foreign_key_check_sql);
-  query.bind_optional(1, table);
+  bind_table(query, table);
   while (std::ssize(found) < inspection.options().max_problems && query.step()) {
     found.push_back(
         {.check = {},
@@ -153,7 +160,7 @@ std::vector<Problem> find_broken_references(const Inspection& inspection, Connec
 
 /// Reports what `check` finds, if it can be made. Otherwise what it lacks, for another reason than
 /// damage.
-std::optional<std::string> try_check(Inspection& inspection, Connection& connection,
+std::optional<std::string> try_check(FileInspection& inspection, Connection& connection,
                                      FileCheck check, std::string_view table) {
   std::vector<Problem> found;
   try {
@@ -177,7 +184,7 @@ std::vector<std::string> names_of_tables(Connection& connection) {
 
 /// A function or a collation that an index needs may be the application's own, whose file this is
 /// too. SQLite then checks nothing, rather than all but that: each table is checked alone.
-void look_at_file(Inspection& inspection, FileCheck check) {
+void look_at_file(FileInspection& inspection, FileCheck check) {
   std::vector<std::string> tables;
   inspection.read([&](Connection& connection) {
     if (try_check(inspection, connection, check, {})) tables = names_of_tables(connection);
@@ -193,7 +200,7 @@ void look_at_file(Inspection& inspection, FileCheck check) {
 
 }  // namespace
 
-void check_file(Inspection& inspection) {
+void check_file(FileInspection& inspection) {
   inspection.progress(0, 2);
   look_at_file(inspection, find_damage);
   inspection.progress(1, 2);
@@ -201,7 +208,7 @@ void check_file(Inspection& inspection) {
   inspection.progress(2, 2);
 }
 
-void check_header(Inspection& inspection) {
+void check_header(FileInspection& inspection) {
   inspection.read([&](Connection& connection) {
     if (connection.integer("PRAGMA application_id") != application_id) {
       inspection.report("the file's header", "somebody changed the application id",
@@ -214,28 +221,26 @@ void check_header(Inspection& inspection) {
   });
 }
 
-void check_schema(Inspection& inspection, std::string_view module,
-                  std::span<const Migration> migrations) {
-  inspection.read(
-      [&](Connection& connection) { migrations = applied_to(connection, module, migrations); });
+void FileInspection::check_schema(std::string_view module,
+                                  std::span<const database::Migration> migrations) {
+  read([&](Connection& connection) { migrations = applied_to(connection, module, migrations); });
   const Objects expected = objects_made_by(module, migrations);
-  inspection.read([&](Connection& connection) {
+  read([&](Connection& connection) {
     const Objects actual = objects_of(connection);
     for (const auto& [name, object] : expected) {
       const auto found = actual.find(name);
       const std::string where = object.type + ' ' + name;
       if (found == actual.end()) {
-        inspection.report(where, "it's gone", advice_for(name, object, false));
+        report(where, "it's gone", advice_for(name, object, false));
       } else if (found->second != object) {
-        inspection.report(where, "it isn't as Stela made it", advice_for(name, object, true));
+        report(where, "it isn't as Stela made it", advice_for(name, object, true));
       }
     }
   });
-  inspection.read(
-      [&](Connection& connection) { check_ledger(inspection, connection, module, migrations); });
+  read([&](Connection& connection) { check_ledger(*this, connection, module, migrations); });
 }
 
-void check_facts(Inspection& inspection) {
+void check_facts(FileInspection& inspection) {
   inspection.read([&](Connection& connection) { check_facts_in(inspection, connection); });
   inspection.read([&](Connection& connection) { check_participants_in(inspection, connection); });
 }

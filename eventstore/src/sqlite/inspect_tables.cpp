@@ -1,6 +1,6 @@
 // The checks of what events hang on and what hangs on events: streams, kinds, append ids,
 // snapshots.
-#include "sqlite/checksum.hpp"
+#include "database/checksum.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite_sql/inspection.hpp"
@@ -28,7 +28,7 @@ std::string stream_number(std::int64_t number) {
 /// Goes through a table by the numbers of streams, page by page: `look` sees each row, `turn` is
 /// called after each page.
 template <class Statement, class Look>
-void walk(Inspection& inspection, Look look, FunctionRef<void()> turn) {
+void walk(FileInspection& inspection, Look look, FunctionRef<void()> turn) {
   std::int64_t last = smallest;
   bool more = true;
   while (more) {
@@ -51,7 +51,7 @@ void walk(Inspection& inspection, Look look, FunctionRef<void()> turn) {
   }
 }
 
-void check_stream(Inspection& inspection, const sql::inspect_streams::Row& row) {
+void check_stream(FileInspection& inspection, const sql::inspect_streams::Row& row) {
   const std::int64_t number = row.stream();
   try {
     (void)StreamId::parse(row.name());
@@ -66,7 +66,7 @@ void check_stream(Inspection& inspection, const sql::inspect_streams::Row& row) 
   }
 }
 
-void check_kind(Inspection& inspection, const sql::inspect_event_kinds::Row& row,
+void check_kind(FileInspection& inspection, const sql::inspect_event_kinds::Row& row,
                 std::int64_t expected) {
   const std::string where = "event kind " + std::to_string(row.kind());
   if (row.kind() != expected) {
@@ -82,13 +82,13 @@ void check_kind(Inspection& inspection, const sql::inspect_event_kinds::Row& row
   }
 }
 
-void check_append_id(Inspection& inspection, const sql::inspect_append_ids::Row& row,
+void check_append_id(FileInspection& inspection, const sql::inspect_append_ids::Row& row,
                      std::int64_t last_event) {
   const std::string_view id = row.append_id();
   const std::int64_t first = row.first_sequence();
   const std::int64_t last = row.last_sequence();
   const std::string where = "append id '" + std::string{id} + "'";
-  if (row.checksum() != checksum_of({first, last}, {id})) {
+  if (row.checksum() != database::checksum_of({first, last}, {id})) {
     inspection.report(where, "it doesn't match its checksum");
     return;
   }
@@ -98,7 +98,7 @@ void check_append_id(Inspection& inspection, const sql::inspect_append_ids::Row&
   }
 }
 
-void check_snapshot(Inspection& inspection, const sql::inspect_snapshots::Row& row) {
+void check_snapshot(FileInspection& inspection, const sql::inspect_snapshots::Row& row) {
   constexpr std::string_view advice =
       "nothing is lost: drop the snapshot, and it is taken again from the events";
   const std::optional<std::string_view> name = row.name();
@@ -110,8 +110,8 @@ void check_snapshot(Inspection& inspection, const sql::inspect_snapshots::Row& r
                       "nothing is lost: remove it by DELETE FROM snapshots WHERE stream = " +
                           std::to_string(row.stream()));
   } else if (row.checksum() !=
-             checksum_of({row.version(), row.sequence(), row.state_version(), taken_at},
-                         {*name, row.payload()})) {
+             database::checksum_of({row.version(), row.sequence(), row.state_version(), taken_at},
+                                   {*name, row.payload()})) {
     inspection.report(where, "it doesn't match its checksum", std::string{advice});
   } else if (row.event_stream() != row.stream() || row.event_version() != row.version()) {
     inspection.report(where,
@@ -123,7 +123,7 @@ void check_snapshot(Inspection& inspection, const sql::inspect_snapshots::Row& r
 
 }  // namespace
 
-void check_streams(Inspection& inspection) {
+void check_streams(FileInspection& inspection) {
   std::int64_t bound = 0;
   inspection.read([&](Connection& connection) {
     bound = connection.integer("SELECT coalesce(max(stream), 0) FROM streams").value_or(0);
@@ -148,7 +148,7 @@ void check_streams(Inspection& inspection) {
   });
 }
 
-void check_kinds(Inspection& inspection) {
+void check_kinds(FileInspection& inspection) {
   std::int64_t found = 0;
   inspection.read([&](Connection& connection) {
     std::int64_t expected = 1;
@@ -170,7 +170,7 @@ void check_kinds(Inspection& inspection) {
   inspection.progress(found, found);
 }
 
-void check_append_ids(Inspection& inspection) {
+void check_append_ids(FileInspection& inspection) {
   std::string last;
   std::string last_bytes;
   std::int64_t found = 0;
@@ -201,7 +201,7 @@ void check_append_ids(Inspection& inspection) {
   }
 }
 
-void check_snapshots(Inspection& inspection) {
+void check_snapshots(FileInspection& inspection) {
   std::int64_t found = 0;
   walk<sql::inspect_snapshots>(
       inspection,

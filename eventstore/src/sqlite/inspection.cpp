@@ -1,6 +1,6 @@
 #include "sqlite/inspection.hpp"
 
-#include "sqlite/failure.hpp"
+#include "database/sqlite/failure.hpp"
 #include "sqlite_sql.hpp"
 
 #include <stela/framework/error.hpp>
@@ -14,21 +14,21 @@ namespace {
 
 class FunctionCheck final : public Check {
  public:
-  using Function = void (*)(Inspection&);
+  using Function = void (*)(FileInspection&);
   FunctionCheck(std::string_view name, Function function) noexcept
       : name_{name}, function_{function} {}
 
   std::string_view name() const noexcept override { return name_; }
-  void run(Inspection& inspection) override { function_(inspection); }
+  void run(Inspection& inspection) override { function_(static_cast<FileInspection&>(inspection)); }
 
  private:
   std::string_view name_;
   Function function_;
 };
 
-void check_own_schema(Inspection& inspection) {
+void check_own_schema(FileInspection& inspection) {
   check_header(inspection);
-  check_schema(inspection, "eventstore", sql::migrations);
+  inspection.check_schema("eventstore", sql::migrations);
   check_facts(inspection);
 }
 
@@ -38,17 +38,17 @@ std::string to_string(const Problem& problem) {
   return problem.where + ": " + problem.what + "; " + problem.advice;
 }
 
-Inspection::Inspection(Store& store, FunctionRef<void(const Problem&)> report,
-                       const VerifyOptions& options)
+FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> report,
+                               const VerifyOptions& options)
     : store_{store}, report_{report}, options_{options} {
   if (!store.path().empty()) {
-    connection_ = store.core().connect();
+    connection_ = core_of(store).connect();
     // Finds damaged pages where they are met, before anything is made of them.
     connection_->execute("PRAGMA cell_size_check = ON");
   }
 }
 
-void Inspection::run(Check& check) {
+void FileInspection::run(Check& check) {
   check_ = check.name();
   problems_of_check_ = 0;
   try {
@@ -59,11 +59,11 @@ void Inspection::run(Check& check) {
   hand_out();
 }
 
-void Inspection::hand_out() {
+void FileInspection::hand_out() {
   for (const Problem& problem : std::exchange(found_, {})) report_(problem);
 }
 
-void Inspection::read_now(Connection& connection, FunctionRef<void(Connection&)> work) {
+void FileInspection::read_now(Connection& connection, FunctionRef<void(Connection&)> work) {
   if (connection.in_transaction()) return work(connection);
   connection.execute("BEGIN");
   try {
@@ -75,15 +75,15 @@ void Inspection::read_now(Connection& connection, FunctionRef<void(Connection&)>
   }
 }
 
-std::optional<std::string> Inspection::try_read(FunctionRef<void(Connection&)> work) {
+std::optional<std::string> FileInspection::try_read(FunctionRef<void(Connection&)> work) {
   if (options_.stop.stop_requested()) throw EndOfCheck{};
-  store_.core().check_place();
+  core_of(store_).check_place();
   try {
     if (connection_) {
       read_now(*connection_, work);
       connection_->check_immutable();
     } else {
-      store_.core().reading().read([&](Connection& connection) { read_now(connection, work); });
+      core_of(store_).reading().read([&](Connection& connection) { read_now(connection, work); });
     }
   } catch (const Error& e) {
     if (e.is_retryable()) throw;
@@ -93,38 +93,42 @@ std::optional<std::string> Inspection::try_read(FunctionRef<void(Connection&)> w
   return std::nullopt;
 }
 
-bool Inspection::read(FunctionRef<void(Connection&)> work) {
+bool FileInspection::read(FunctionRef<void(Connection&)> work) {
   auto error = try_read(work);
   if (error) report("the file", std::move(*error));
   return !error;
 }
 
-void Inspection::report(std::string where, std::string what, std::string advice) {
+bool FileInspection::read(database::Database::Work work) {
+  return read([&](Connection& connection) { work(connection); });
+}
+
+void FileInspection::report(std::string where, std::string what, std::string advice) {
   what.resize(without_advice(what).size());
   found_.push_back({check_, std::move(where), std::move(what), std::move(advice)});
   ++result_.problems;
   if (++problems_of_check_ >= options_.max_problems) throw EndOfCheck{};
 }
 
-void Inspection::report(std::string where, std::string what) {
+void FileInspection::report(std::string where, std::string what) {
   sqlite3* const database = connection_ ? connection_->handle() : nullptr;
   report(std::move(where), std::move(what), std::string{advice_on_damage(database)});
 }
 
-void Inspection::leave_unchecked(std::string table, std::string why) {
+void FileInspection::leave_unchecked(std::string table, std::string why) {
   std::vector<Unchecked>& all = result_.unchecked;
   const auto is_same = [&](const Unchecked& other) { return other.table == table; };
   if (std::any_of(all.begin(), all.end(), is_same)) return;
   all.push_back({std::move(table), std::move(why)});
 }
 
-void Inspection::progress(std::int64_t done, std::int64_t total) {
+void FileInspection::progress(std::int64_t done, std::int64_t total) {
   if (options_.progress) options_.progress({check_, done, total});
 }
 
 VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
                     const VerifyOptions& options) {
-  Inspection inspection{store, report, options};
+  FileInspection inspection{store, report, options};
   std::array own{
       FunctionCheck{"file", &check_file},          FunctionCheck{"schema", &check_own_schema},
       FunctionCheck{"streams", &check_streams},    FunctionCheck{"event_kinds", &check_kinds},

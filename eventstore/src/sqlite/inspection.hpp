@@ -1,8 +1,8 @@
-// What a check can ask of the database that it looks at, and how it says what it found.
+// The looking at an SQLite file, and the checks of the event store itself.
 #pragma once
 
+#include "database/inspection.hpp"
 #include "sqlite/core.hpp"
-#include "sqlite/migration.hpp"
 
 #include <stela/eventstore/verify.hpp>
 
@@ -16,27 +16,27 @@
 namespace stela::sqlite {
 
 /// Threads: one at a time.
-class STELA_EVENTSTORE_EXPORT Inspection {
+class STELA_EVENTSTORE_EXPORT FileInspection final : public Inspection {
  public:
-  Inspection(Store& store, FunctionRef<void(const Problem&)> report, const VerifyOptions& options);
+  FileInspection(Store& store, FunctionRef<void(const Problem&)> report,
+                 const VerifyOptions& options);
 
   /// Makes one check, to its end or until it has found too much.
   void run(Check& check);
 
-  /// Runs `work`, for a page of rows, in a read transaction of its own. What SQLite can't read is
-  /// a problem and false. It ends the check if the caller asked to stop.
+  database::Database& database() noexcept override { return store_.database(); }
+  bool read(database::Database::Work work) override;
   bool read(FunctionRef<void(Connection&)> work);
   /// As `read`, but returns what went wrong.
   std::optional<std::string> try_read(FunctionRef<void(Connection&)> work);
 
-  /// The caller hears of it when the page that is being read is over.
-  void report(std::string where, std::string what, std::string advice);
-  /// The advice is that on a damaged file.
-  void report(std::string where, std::string what);
+  void report(std::string where, std::string what, std::string advice) override;
+  void report(std::string where, std::string what) override;
   /// It isn't a problem: the caller finds it in the result, once for each table.
   void leave_unchecked(std::string table, std::string why);
-  /// Between pages.
-  void progress(std::int64_t done, std::int64_t total);
+  void progress(std::int64_t done, std::int64_t total) override;
+  void check_schema(std::string_view module,
+                    std::span<const database::Migration> migrations) override;
 
   const VerifyOptions& options() const noexcept { return options_; }
   Store& store() noexcept { return store_; }
@@ -60,19 +60,14 @@ class STELA_EVENTSTORE_EXPORT Inspection {
   VerifyResult result_;
 };
 
-/// Reports what differs from the tables, indexes and triggers that these migrations make, and from
-/// how the ledger notes them. The last of them may be missing: the database waits for them.
-STELA_EVENTSTORE_EXPORT void check_schema(Inspection& inspection, std::string_view module,
-                                          std::span<const Migration> migrations);
-
 /// The checks of the event store itself.
-void check_file(Inspection& inspection);
-void check_header(Inspection& inspection);
-void check_facts(Inspection& inspection);
-void check_streams(Inspection& inspection);
-void check_kinds(Inspection& inspection);
-void check_append_ids(Inspection& inspection);
-void check_snapshots(Inspection& inspection);
-void check_events(Inspection& inspection);
+void check_file(FileInspection& inspection);
+void check_header(FileInspection& inspection);
+void check_facts(FileInspection& inspection);
+void check_streams(FileInspection& inspection);
+void check_kinds(FileInspection& inspection);
+void check_append_ids(FileInspection& inspection);
+void check_snapshots(FileInspection& inspection);
+void check_events(FileInspection& inspection);
 
 }  // namespace stela::sqlite

@@ -1,7 +1,7 @@
 // Which blocks of sequences have events of a kind.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <cstddef>
 #include <cstdint>

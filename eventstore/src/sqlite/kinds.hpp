@@ -1,7 +1,7 @@
 // The kinds of events of one database, as they are numbered there.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <stela/framework/stored_event.hpp>
 

@@ -31,7 +31,7 @@ Objects objects_of(Connection& connection) {
   return objects;
 }
 
-Objects objects_made_by(std::string_view module, std::span<const Migration> migrations) {
+Objects objects_made_by(std::string_view module, std::span<const database::Migration> migrations) {
   Connection scratch{":memory:", {.flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY}};
   Objects before;
   if (module != "eventstore") {
@@ -45,7 +45,8 @@ Objects objects_made_by(std::string_view module, std::span<const Migration> migr
 }
 
 std::vector<std::string> taken_names(Connection& connection, std::string_view module,
-                                     std::span<const Migration> migrations, std::size_t applied) {
+                                     std::span<const database::Migration> migrations,
+                                     std::size_t applied) {
   const Objects made = objects_made_by(module, migrations);
   const Objects ours = objects_made_by(module, migrations.first(applied));
   std::vector<std::string> taken;

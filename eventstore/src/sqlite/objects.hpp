@@ -1,8 +1,8 @@
 // The tables, indexes, triggers and views of a database.
 #pragma once
 
-#include "sqlite/connection.hpp"
-#include "sqlite/migration.hpp"
+#include "database/migration.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <map>
 #include <span>
@@ -25,10 +25,11 @@ using Objects = std::map<std::string, Object>;
 
 Objects objects_of(Connection& connection);
 /// What the migrations of `module` add to an event store.
-Objects objects_made_by(std::string_view module, std::span<const Migration> migrations);
+Objects objects_made_by(std::string_view module, std::span<const database::Migration> migrations);
 
 /// The names in the database that the migrations of `module` after the first `applied` would take.
 std::vector<std::string> taken_names(Connection& connection, std::string_view module,
-                                     std::span<const Migration> migrations, std::size_t applied);
+                                     std::span<const database::Migration> migrations,
+                                     std::size_t applied);
 
 }  // namespace stela::sqlite

@@ -1,7 +1,7 @@
 // Whether a file is still what stands at its path.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <sys/types.h>
 

@@ -1,6 +1,6 @@
 #include "sqlite/readers.hpp"
 
-#include "event_page.hpp"
+#include "database/event_page.hpp"
 #include "sqlite/candidates.hpp"
 #include "sqlite/event_rows.hpp"
 

@@ -1,13 +1,13 @@
 // Connections that read, beside the one that writes.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 #include "sqlite/kinds.hpp"
 #include "sqlite/place.hpp"
+#include "sqlite/reading.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/event_store.hpp>
-#include <stela/framework/function_ref.hpp>
 
 #include <cstddef>
 #include <memory>
@@ -16,13 +16,6 @@
 #include <vector>
 
 namespace stela::sqlite {
-
-/// Where a cursor gets a connection from, one page at a time.
-class Reading {
- public:
-  virtual ~Reading() = default;
-  virtual void read(FunctionRef<void(Connection&)> work) = 0;
-};
 
 /// Reading connections, opened as they are needed and kept.
 /// Threads: any number at once.
@@ -39,7 +32,7 @@ class Readers final : public Reading {
  private:
   std::unique_ptr<Connection> take();
 
-  const OwningProcess owner_;
+  const database::OwningProcess owner_;
   std::string path_;
   ConnectionOptions options_;
   const Place& place_;

@@ -1,6 +1,6 @@
 #include "sqlite/schema.hpp"
 
-#include "sqlite/checksum.hpp"
+#include "database/checksum.hpp"
 #include "sqlite/objects.hpp"
 #include "sqlite_sql.hpp"
 #include "sqlite_sql/participants.hpp"
@@ -71,7 +71,7 @@ bool has_ledger(Connection& connection) {
 
 /// How many of the migrations are in the database already.
 std::size_t count_applied(Connection& connection, std::string_view module,
-                          std::span<const Migration> migrations) {
+                          std::span<const database::Migration> migrations) {
   std::size_t applied = 0;
   for (const NotedMigration& noted : noted_migrations(connection, module)) {
     if (applied == migrations.size()) {
@@ -80,7 +80,7 @@ std::size_t count_applied(Connection& connection, std::string_view module,
                            ", '" + noted.name + "'; this one knows " + std::to_string(applied) +
                            "); use that one, this one leaves the database as it is"};
     }
-    const Migration& expected = migrations[applied];
+    const database::Migration& expected = migrations[applied];
     if (noted.number != expected.number || noted.checksum != checksum_of(expected)) {
       throw SchemaMismatch{"migration " + std::to_string(noted.number) + " of '" +
                            std::string{module} + "', '" + noted.name +
@@ -94,7 +94,7 @@ std::size_t count_applied(Connection& connection, std::string_view module,
 
 /// SchemaMismatch if an application has what the migrations after the first `applied` would make.
 void refuse_taken_names(Connection& connection, std::string_view module,
-                        std::span<const Migration> migrations, std::size_t applied) {
+                        std::span<const database::Migration> migrations, std::size_t applied) {
   std::string names;
   for (const std::string& name : taken_names(connection, module, migrations, applied)) {
     names += (names.empty() ? "'" : ", '") + name + '\'';
@@ -130,19 +130,8 @@ void check_fact(std::string_view name, const std::optional<T>& wanted, T actual)
 
 }  // namespace
 
-bool shuts_out_older_writers(const Migration& migration) noexcept {
+bool shuts_out_older_writers(const database::Migration& migration) noexcept {
   return migration.text.starts_with(shut_out_line);
-}
-
-bool is_reserved_name(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 4> prefixes{"stela_", "outbox_", "inbox_", "projection_"};
-  const auto is_begin_of = [&](std::string_view begin) {
-    return name.size() >= begin.size() &&
-           sqlite3_strnicmp(name.data(), begin.data(), static_cast<int>(begin.size())) == 0;
-  };
-  constexpr std::string_view projections = "projections";
-  return std::any_of(prefixes.begin(), prefixes.end(), is_begin_of) ||
-         (name.size() == projections.size() && is_begin_of(projections));
 }
 
 std::string SchemaRequirement::participant() const {
@@ -172,9 +161,9 @@ std::vector<NotedMigration> noted_migrations(Connection& connection, std::string
   return noted;
 }
 
-std::string checksum_of(const Migration& migration) {
+std::string checksum_of(const database::Migration& migration) {
   std::string hex;
-  const std::uint64_t hash = text_checksum(migration.text);
+  const std::uint64_t hash = database::text_checksum(migration.text);
   for (int shift = 60; shift >= 0; shift -= 4) hex += "0123456789abcdef"[hash >> shift & 15];
   return hex;
 }
@@ -233,7 +222,7 @@ void insert_participant(Connection& connection, std::string_view name, std::stri
       .name = name,
       .detail = detail,
       .registered_at = now,
-      .checksum = checksum_of({now.time_since_epoch().count()}, {name, detail})});
+      .checksum = database::checksum_of({now.time_since_epoch().count()}, {name, detail})});
 }
 
 namespace {
@@ -243,7 +232,7 @@ void make_ledger(Connection& connection) {
   connection.execute("PRAGMA application_id = " + std::to_string(application_id));
 }
 
-void apply(Connection& connection, std::string_view module, const Migration& migration,
+void apply(Connection& connection, std::string_view module, const database::Migration& migration,
            Timestamp now) {
   connection.execute(std::string{migration.text});
   connection.query(note_sql)
@@ -257,15 +246,15 @@ void apply(Connection& connection, std::string_view module, const Migration& mig
 
 }  // namespace
 
-void migrate(Connection& connection, std::string_view module, std::span<const Migration> migrations,
-             Timestamp now) {
+void migrate(Connection& connection, std::string_view module,
+             std::span<const database::Migration> migrations, Timestamp now) {
   const bool is_new = !has_ledger(connection);
   const std::size_t applied = is_new ? 0 : count_applied(connection, module, migrations);
   if (applied == migrations.size()) return;
   try {
     in_transaction(connection, [&] {
       if (is_new) make_ledger(connection);
-      for (const Migration& migration : migrations.subspan(applied)) {
+      for (const database::Migration& migration : migrations.subspan(applied)) {
         apply(connection, module, migration, now);
         // Nobody older has written to tables that are just being made.
         if (applied > 0 && shuts_out_older_writers(migration)) {
@@ -281,13 +270,13 @@ void migrate(Connection& connection, std::string_view module, std::span<const Mi
 }
 
 bool is_migrated(Connection& connection, std::string_view module,
-                 std::span<const Migration> migrations) {
+                 std::span<const database::Migration> migrations) {
   return has_ledger(connection) &&
          count_applied(connection, module, migrations) == migrations.size();
 }
 
 void check_migrated(Connection& connection, std::string_view module,
-                    std::span<const Migration> migrations, std::size_t least) {
+                    std::span<const database::Migration> migrations, std::size_t least) {
   if (has_ledger(connection) && count_applied(connection, module, migrations) >= least) return;
   throw SchemaMismatch{"the tables of '" + std::string{module} +
                        "' aren't there or are of an older Stela, and a store that was opened to be "
@@ -301,7 +290,7 @@ std::optional<Facts> find_facts(Connection& connection) {
   while (rows.step()) {
     const std::string_view name = rows.name();
     const std::string_view value = rows.value();
-    if (rows.checksum() != checksum_of({}, {name, value})) {
+    if (rows.checksum() != database::checksum_of({}, {name, value})) {
       throw SchemaMismatch{"the fact '" + std::string{name} +
                            "' of this database doesn't match its checksum: it is damaged or was "
                            "changed by hand; restore a backup"};
@@ -327,7 +316,7 @@ Facts set_facts(Connection& connection, const Options& options) {
   in_transaction(connection, [&] {
     const auto set = [&](std::string_view name, std::string_view value) {
       connection.run(sql::insert_fact{
-          .name = name, .value = value, .checksum = checksum_of({}, {name, value})});
+          .name = name, .value = value, .checksum = database::checksum_of({}, {name, value})});
     };
     set("store_id", facts.store_id.to_string());
     set("codec", to_string(facts.codec));

@@ -1,8 +1,8 @@
 // Making, recognising and migrating a database.
 #pragma once
 
-#include "sqlite/connection.hpp"
-#include "sqlite/migration.hpp"
+#include "database/migration.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/sqlite.hpp>
@@ -38,11 +38,11 @@ struct NotedMigration {
 std::vector<NotedMigration> noted_migrations(Connection& connection, std::string_view module);
 
 /// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
-std::string checksum_of(const Migration& migration);
+std::string checksum_of(const database::Migration& migration);
 
 /// True if processes that know only older migrations must not write any more once it is applied:
 /// its text begins with the line "-- Shuts out older writers."
-bool shuts_out_older_writers(const Migration& migration) noexcept;
+bool shuts_out_older_writers(const database::Migration& migration) noexcept;
 
 /// What stands in `stela_participants` in the name of a migration that shuts out older writers:
 /// those of 0.1.0 refuse to append when they find a participant that they don't have.
@@ -55,9 +55,6 @@ struct SchemaRequirement {
   static std::optional<SchemaRequirement> parse(std::string_view participant) noexcept;
 };
 
-/// True for a name that a table of a module of Stela's has, or may get: now or later.
-STELA_EVENTSTORE_EXPORT bool is_reserved_name(std::string_view name) noexcept;
-
 /// SchemaMismatch if the file is of another application, and neither new nor to be shared; or to be
 /// shared, and the application has the names that the first migrations would take.
 void recognise(Connection& connection, const std::string& path, const Options& options);
@@ -67,16 +64,17 @@ void recognise(Connection& connection, const std::string& path, const Options& o
 /// tables are newer than this code, or were made by other migrations than these, or the application
 /// has tables by their names. Under the write lock.
 STELA_EVENTSTORE_EXPORT void migrate(Connection& connection, std::string_view module,
-                                     std::span<const Migration> migrations, Timestamp now);
+                                     std::span<const database::Migration> migrations,
+                                     Timestamp now);
 
 /// Whether `migrate` would find nothing to do. SchemaMismatch as there.
 bool is_migrated(Connection& connection, std::string_view module,
-                 std::span<const Migration> migrations);
+                 std::span<const database::Migration> migrations);
 
 /// SchemaMismatch if the tables of `module` haven't had the first `least` of these migrations, or
 /// had others: for those who can't migrate them.
 void check_migrated(Connection& connection, std::string_view module,
-                    std::span<const Migration> migrations, std::size_t least);
+                    std::span<const database::Migration> migrations, std::size_t least);
 
 /// Appends require `name` from now on.
 void insert_participant(Connection& connection, std::string_view name, std::string_view detail,

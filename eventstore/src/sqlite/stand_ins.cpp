@@ -1,6 +1,6 @@
 #include "sqlite/stand_ins.hpp"
 
-#include "sqlite/schema.hpp"
+#include "database/reserved_names.hpp"
 #include "sqlite_sql/objects.hpp"
 
 #include <stela/framework/error.hpp>
@@ -11,7 +11,7 @@ namespace stela::sqlite {
 namespace {
 
 bool is_of_database(Connection& connection, std::string_view table) {
-  return is_reserved_name(table) || connection.rows(sql::has_table{.name = table}).step();
+  return database::is_reserved_name(table) || connection.rows(sql::has_table{.name = table}).step();
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Temporary tables, views and triggers that come between Stela's SQL and the tables it means.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
 #include <optional>
 #include <string>

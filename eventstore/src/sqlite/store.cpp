@@ -23,6 +23,9 @@ Store::~Store() = default;
 const Conventions& Store::conventions() const noexcept {
   return core_->conventions();
 }
+database::Database& Store::database() noexcept {
+  return *core_;
+}
 const Uuid& Store::id() const noexcept {
   return core_->facts().store_id;
 }
@@ -126,7 +129,7 @@ void Store::forget_participant(std::string_view name) {
 }
 
 CheckpointResult checkpoint(Store& store) {
-  return store.core().writer().checkpoint();
+  return core_of(store).writer().checkpoint();
 }
 
 Store open(const std::string& path, const Options& options) {

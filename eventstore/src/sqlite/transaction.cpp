@@ -1,6 +1,6 @@
 #include "sqlite/transaction.hpp"
 
-#include "sqlite/checksum.hpp"
+#include "database/checksum.hpp"
 #include "sqlite_sql/snapshots.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
@@ -35,14 +35,10 @@ void OpenTransaction::drop_snapshot(const StreamId& stream) {
   work_.snapshots.emplace_back(stream, std::nullopt);
 }
 
-OpenTransaction& open_transaction(Transaction& transaction) {
+sqlite3* handle(Transaction& transaction) {
   auto* const open = dynamic_cast<OpenTransaction*>(&transaction);
   if (open == nullptr) throw UsageError{"this transaction isn't one of an SQLite store"};
-  return *open;
-}
-
-sqlite3* handle(Transaction& transaction) {
-  return open_transaction(transaction).lend();
+  return open->lend();
 }
 
 std::optional<StoredSnapshot> find_snapshot(Connection& connection, const Conventions& conventions,
@@ -57,8 +53,8 @@ std::optional<StoredSnapshot> find_snapshot(Connection& connection, const Conven
                           .payload = std::string{row.payload()}};
   const std::int64_t taken_at = row.taken_at().time_since_epoch().count();
   const std::int64_t expected =
-      checksum_of({row.version(), row.sequence(), row.state_version(), taken_at},
-                  {stream.name(), snapshot.payload});
+      database::checksum_of({row.version(), row.sequence(), row.state_version(), taken_at},
+                            {stream.name(), snapshot.payload});
   if (row.checksum() == expected) return snapshot;
   const std::array fields{LogEntry::Field{"stream", stream.name()}};
   conventions.log->write({.level = LogLevel::warning,
@@ -79,8 +75,8 @@ void save_snapshot(Connection& connection, const StreamId& stream, const StoredS
       .sequence = sequence,
       .state_version = snapshot.state_version,
       .taken_at = now,
-      .checksum = checksum_of({version, sequence, snapshot.state_version, taken_at},
-                              {stream.name(), snapshot.payload}),
+      .checksum = database::checksum_of({version, sequence, snapshot.state_version, taken_at},
+                                        {stream.name(), snapshot.payload}),
       .payload = snapshot.payload});
 }
 

@@ -1,6 +1,7 @@
-// The open transaction of an SQLite store, as the framework and the modules beside this one see it.
+// The open transaction of an SQLite store.
 #pragma once
 
+#include "database/transaction.hpp"
 #include "sqlite/readers.hpp"
 #include "sqlite/writer.hpp"
 
@@ -10,7 +11,9 @@
 namespace stela::sqlite {
 
 /// Threads: the one that leads.
-class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, private Reading {
+class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction,
+                                                      public database::OpenTransaction,
+                                                      private Reading {
  public:
   OpenTransaction(Writer& writer, WriteWork& work) noexcept : writer_{writer}, work_{work} {}
 
@@ -28,11 +31,10 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
     return work_.outcomes.of(sequence);
   }
 
-  Connection& connection() noexcept { return writer_.connection(); }
-  void check_deferred_keys() const { writer_.check_deferred_keys(); }
-  void blame(ConstraintViolated violation) { writer_.blame(std::move(violation)); }
-  /// The number of a stream that this transaction has appended to.
-  std::int64_t stream_number(const StreamId& stream) noexcept {
+  Connection& connection() noexcept override { return writer_.connection(); }
+  void check_deferred_keys() const override { writer_.check_deferred_keys(); }
+  void blame(ConstraintViolated violation) override { writer_.blame(std::move(violation)); }
+  std::int64_t stream_number(const StreamId& stream) noexcept override {
     return writer_.stream_number(stream);
   }
   /// For whoever hands the connection to the user.
@@ -44,9 +46,6 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction, privat
   Writer& writer_;
   WriteWork& work_;
 };
-
-/// UsageError if `transaction` isn't one of an SQLite store.
-STELA_EVENTSTORE_EXPORT OpenTransaction& open_transaction(Transaction& transaction);
 
 std::optional<StoredSnapshot> find_snapshot(Connection& connection, const Conventions& conventions,
                                             const StreamId& stream, StreamVersion to,

@@ -1,8 +1,8 @@
 // The lock that keeps writers and checkpoints of one database apart, across threads and processes.
 #pragma once
 
+#include "database/owner.hpp"
 #include "sqlite/lock_file.hpp"
-#include "sqlite/owner.hpp"
 
 #include <stela/eventstore/export.hpp>
 
@@ -40,7 +40,7 @@ class STELA_EVENTSTORE_EXPORT WriteLock {
 
   [[noreturn]] void throw_busy(std::chrono::milliseconds timeout) const;
 
-  const OwningProcess owner_;
+  const database::OwningProcess owner_;
   std::optional<LockFile> file_;
   /// Turns before this one weren't taken, and don't count.
   long first_turn_ = 0;

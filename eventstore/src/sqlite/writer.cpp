@@ -1,7 +1,7 @@
 #include "sqlite/writer.hpp"
 
+#include "database/sqlite/failure.hpp"
 #include "sqlite/event_rows.hpp"
-#include "sqlite/failure.hpp"
 #include "sqlite/left_running.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/stand_ins.hpp"
@@ -361,7 +361,7 @@ void Writer::undo_inside(const Mark& before) noexcept {
 }
 
 void Writer::note_failure() noexcept {
-  FailureWatch::note_last_error(connection_->handle());
+  note_last_error(connection_->handle());
   if (connection_->in_transaction() || failed_with_) return;
   const std::exception_ptr failure = std::current_exception();
   try {
@@ -437,7 +437,7 @@ void Writer::refresh() {
 void Writer::commit() {
   {
     Query query = connection_->query(commit_sql);
-    const int code = sqlite3_step(query.statement());
+    const int code = sqlite3_step(query.statement().get());
     if (code != SQLITE_DONE) {
       // One that is still open wasn't committed: memory ran out before, say.
       if (connection_->in_transaction() || !leaves_commit_in_doubt(connection_->handle(), code))

@@ -2,12 +2,14 @@
 #pragma once
 
 #include "commit_queue.hpp"
-#include "event_page.hpp"
+#include "database/database.hpp"
+#include "database/event_page.hpp"
+#include "database/sqlite/connection.hpp"
 #include "sqlite/checkpoints.hpp"
-#include "sqlite/connection.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
 #include "sqlite/place.hpp"
+#include "sqlite/reading.hpp"
 #include "sqlite/stream_heads.hpp"
 #include "sqlite/transaction_end.hpp"
 #include "sqlite/write_lock.hpp"
@@ -29,13 +31,7 @@
 
 namespace stela::sqlite {
 
-/// What a commit has to wait for.
-enum class Sync : std::uint8_t {
-  /// What the store's durability says.
-  as_stored,
-  /// Nothing: it may be lost in a power cut.
-  none,
-};
+using database::Sync;
 
 /// One append, or one piece of the caller's own work, on its way through the writer.
 struct WriteWork : CommitQueue::Ticket {
@@ -69,7 +65,7 @@ struct WriteWork : CommitQueue::Ticket {
 };
 
 /// Threads: `run` from any number; everything below it belongs to the thread that leads.
-class STELA_EVENTSTORE_EXPORT Writer {
+class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
  public:
   struct Settings {
     Durability durability = Durability::full;
@@ -85,7 +81,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
 
   Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock> lock, KindTable& kinds,
          const Settings& settings);
-  ~Writer();
+  ~Writer() override;
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -107,7 +103,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
 
   /// Runs `work` on the writing connection, outside any transaction: how a database that only one
   /// connection can see is read. StoreBusy as `run`.
-  void read(FunctionRef<void(Connection&)> work);
+  void read(FunctionRef<void(Connection&)> work) override;
 
   /// As `read`, but waits for its turn however long that takes: for what must not fail.
   void tidy(FunctionRef<void(Connection&)> work);
@@ -228,7 +224,7 @@ class STELA_EVENTSTORE_EXPORT Writer {
   StreamHeads::Entry& head_of(const StreamId& stream);
   bool repeat(const AppendRequest& request, AppendResult& result);
 
-  const OwningProcess owner_;
+  const database::OwningProcess owner_;
   CommitQueue queue_;
   std::unique_ptr<Connection> connection_;
   std::unique_ptr<WriteLock> lock_;

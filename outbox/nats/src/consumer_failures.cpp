@@ -1,6 +1,6 @@
 // Messages that fail, that may have killed a process, and that were given up.
 #include "consumer_worker.hpp"
-#include "sqlite/transaction.hpp"
+#include "database/transaction.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -44,8 +44,8 @@ void Consumer::Worker::handle_suspect(Delivery& delivery) {
 
 void Consumer::Worker::count_beforehand(Delivery& delivery) {
   ConsumerTick tick;
-  store_.core().writer().run_statements(
-      [&](sqlite::Connection& connection) {
+  store_.database().write(
+      [&](database::Connection& connection) {
         inbox_.begin(connection);
         const auto standing = inbox_.look(connection, delivery, is_whole_);
         delivery.is_settled = true;
@@ -61,7 +61,7 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
           delivery.is_counted = true;
         }
       },
-      sqlite::Sync::none);
+      database::Sync::none);
   tick_ += tick;
 }
 
@@ -73,7 +73,7 @@ void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error
   delivery.is_settled = true;
   bool is_handled = false;
   bool is_held_otherwise = false;
-  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     inbox_.begin(connection);
     is_handled = inbox_.is_handled(connection, *delivery.event);
     // Another process that had it, too, was luckier.
@@ -98,17 +98,17 @@ void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error
 }
 
 void Consumer::Worker::take_back_failure(const Delivery& delivery) noexcept try {
-  store_.core().writer().run_statements(
-      [&](sqlite::Connection& connection) {
+  store_.database().write(
+      [&](database::Connection& connection) {
         inbox_.take_back_failure(connection, *delivery.event);
       },
-      sqlite::Sync::none);
+      database::Sync::none);
 } catch (const Error&) {
   // One attempt too many is counted; the message has others.
 }
 
 void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error) {
-  store_.core().writer().run_statements([&](sqlite::Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     inbox_.begin(connection);
     inbox_.bury(connection, delivery, attempts, error, is_whole_);
   });
@@ -145,7 +145,7 @@ void Consumer::Worker::retry(const InboxStore::Letter& letter) {
   try {
     const ReceivedEvent event = read_envelope(KeptHeaders{letter.headers}, letter.payload);
     transact([&](Transaction& transaction) {
-      auto& connection = sqlite::open_transaction(transaction).connection();
+      auto& connection = database::open_transaction(transaction).connection();
       removed = InboxStore::remove_letter(connection, letter.number);
       if (removed) call_handler(transaction, event, tick);
     });

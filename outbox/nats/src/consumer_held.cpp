@@ -147,8 +147,9 @@ std::vector<Delivery> Consumer::Worker::read_held(const std::vector<HeldMessage>
 
 void Consumer::Worker::lose(const HeldMessage& message) {
   bool lost = false;
-  store_.core().writer().run_statements(
-      [&](sqlite::Connection& connection) { lost = inbox_.lose(connection, message, is_whole_); });
+  store_.database().write([&](database::Connection& connection) {
+    lost = inbox_.lose(connection, message, is_whole_);
+  });
   if (lost) report_loss({message.source, message.stream, message.version, left_broker});
 }
 

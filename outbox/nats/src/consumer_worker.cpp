@@ -1,8 +1,8 @@
 #include "consumer_worker.hpp"
 
 #include "connect.hpp"
-#include "sqlite/failure.hpp"
-#include "sqlite/transaction.hpp"
+#include "database/failure_watch.hpp"
+#include "database/transaction.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -69,7 +69,7 @@ void Consumer::Worker::on_tick(std::function<void(const ConsumerTick&)> listener
 }
 
 Consumer::Worker::Steady Consumer::Worker::now() const {
-  return store_.core().options().clock->steady_now();
+  return store_.database().clock().steady_now();
 }
 
 Handler* Consumer::Worker::handler_of(const std::string& event) const noexcept {
@@ -282,7 +282,7 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
   // The broker must not lose patience with the rest.
   const Steady limit = now() + pull_->ack_wait() / 4;
   transact([&](Transaction& transaction) {
-    inbox_.begin(sqlite::open_transaction(transaction).connection());
+    inbox_.begin(database::open_transaction(transaction).connection());
     for (Delivery& delivery : batch) {
       handle_one(transaction, delivery, tick);
       ++done;
@@ -318,7 +318,7 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   if (!delivery.event) return;
   delivery.problem.clear();
   ReceivedEvent& event = *delivery.event;
-  sqlite::Connection& connection = sqlite::open_transaction(transaction).connection();
+  database::Connection& connection = database::open_transaction(transaction).connection();
   const InboxStore::Standing standing = inbox_.look(connection, delivery, is_whole_);
   if (!delivery.is_counted && is_held(connection, delivery, standing, tick)) return;
   if (standing == InboxStore::Standing::duplicate) {
@@ -338,7 +338,7 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
 }
 
 /// True if it isn't the message's turn: then the inbox keeps it in mind, and the broker forgets it.
-bool Consumer::Worker::is_held(sqlite::Connection& connection, const Delivery& delivery,
+bool Consumer::Worker::is_held(database::Connection& connection, const Delivery& delivery,
                                InboxStore::Standing standing, ConsumerTick& tick) {
   using Standing = InboxStore::Standing;
   const bool is_first_of_many = standing == Standing::first_of_many;
@@ -371,13 +371,13 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     ++tick.ignored;
     return;
   }
-  const sqlite::FailureWatch watch{sqlite::open_transaction(transaction).connection().handle()};
+  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
     // If it ends the transaction, that is noticed before anything else is written.
     transaction.transact([&](Transaction& lent) { handler->handle(lent, stored, event.codec); });
-    sqlite::open_transaction(transaction).check_deferred_keys();
+    database::open_transaction(transaction).check_deferred_keys();
   } catch (...) {
     // What our own database fails with is nobody's fault; what another store does, the handler's.
     watch.rethrow_failure();
@@ -392,7 +392,7 @@ void Consumer::Worker::answer(std::span<Delivery> batch) {
     return delivery.is_settled && !delivery.held;
   };
   if (std::none_of(batch.begin(), batch.end(), is_due)) return;
-  if (store_.durability() == sqlite::Durability::relaxed) store_.core().sync_log();
+  if (store_.durability() == sqlite::Durability::relaxed) store_.database().sync();
   for (const Delivery& delivery : batch) {
     if (is_due(delivery)) pull_->ack(delivery);
   }

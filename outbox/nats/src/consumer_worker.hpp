@@ -64,7 +64,7 @@ class Consumer::Worker {
   void transact(FunctionRef<void(Transaction&)> work);
   void handle_alone(Delivery& delivery);
   void handle_one(Transaction& transaction, Delivery& delivery, ConsumerTick& tick);
-  bool is_held(sqlite::Connection& connection, const Delivery& delivery,
+  bool is_held(database::Connection& connection, const Delivery& delivery,
                InboxStore::Standing standing, ConsumerTick& tick);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
   void answer(std::span<Delivery> batch);

@@ -9,7 +9,7 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -22,7 +22,7 @@ bool has_inbox(Connection& connection) {
 /// Where there is no inbox, there is nothing to read.
 template <class Work>
 void read(sqlite::Store& store, Work&& work) {
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     if (has_inbox(connection)) work(connection);
   });
 }
@@ -31,7 +31,7 @@ void read(sqlite::Store& store, Work&& work) {
 template <class Statement>
 bool change(sqlite::Store& store, const Statement& statement) {
   bool found = false;
-  store.core().writer().run_statements([&](Connection& connection) {
+  store.database().write([&](Connection& connection) {
     found = has_inbox(connection) && connection.run(statement) == 1;
   });
   return found;
@@ -120,7 +120,7 @@ std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
 bool Inbox::release(std::int64_t held, Release how) {
   const std::string_view wish = how == Release::skip ? "skip" : "retry";
   return change(store_,
-                sql::release_held{.held = held, .wish = wish, .due_at = store_.core().now()});
+                sql::release_held{.held = held, .wish = wish, .due_at = store_.database().now()});
 }
 
 std::vector<ConsumerStatus> Inbox::status() {

@@ -6,11 +6,11 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using sqlite::Connection;
+using database::Connection;
 
 std::pair<int, std::string> InboxStore::failure_of(const HeldMessage& message) const {
   std::pair<int, std::string> failure;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto found = connection.rows(of_version<sql::find_failure>(key_of(message)));
     if (!found.step()) return;
     failure = {static_cast<int>(found.attempts()), std::string{found.error()}};
@@ -69,7 +69,7 @@ void InboxStore::bury(Connection& connection, const Delivery& delivery, int atte
 
 std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
   std::optional<Letter> letter;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto next = connection.rows(sql::next_to_retry{.consumer = consumer_});
     if (!next.step()) return;
     letter = Letter{next.letter(), std::string{next.broker_stream()},
@@ -80,7 +80,7 @@ std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
 
 bool InboxStore::take_letter(std::int64_t letter, const std::string& error) {
   bool taken = false;
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     taken = connection.run(sql::take_dead_letter{.letter = letter, .error = error}) > 0;
   });
   return taken;
@@ -91,7 +91,7 @@ bool InboxStore::remove_letter(Connection& connection, std::int64_t letter) {
 }
 
 void InboxStore::explain_letter(std::int64_t letter, const std::string& error) {
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     connection.run(sql::explain_dead_letter{.letter = letter, .error = error});
   });
 }

@@ -10,7 +10,7 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using sqlite::Connection;
+using database::Connection;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
@@ -64,7 +64,7 @@ struct HeldStore::Head {
 
 std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) const {
   std::optional<Timestamp> due;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto next =
         connection.rows(sql::next_due_held{.consumer = consumer_, .broker_stream = broker_stream});
     if (next.step()) due = next.due_at();
@@ -74,7 +74,7 @@ std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) con
 
 std::int64_t HeldStore::count_streams() const {
   std::int64_t count = 0;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto held = connection.rows(sql::count_held_streams{.consumer = consumer_});
     held.step();
     count = held.streams();
@@ -84,10 +84,10 @@ std::int64_t HeldStore::count_streams() const {
 
 Claimed HeldStore::claim(const Claiming& rules) {
   Claimed claimed;
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         claimed = {};
-        const Timestamp now = store_.core().now();
+        const Timestamp now = store_.database().now();
         const std::vector<Head> heads = due_heads(connection, rules, now);
         // Each stream has its share.
         const auto share = rules.most / std::max<std::int64_t>(std::ssize(heads), 1);
@@ -97,7 +97,7 @@ Claimed HeldStore::claim(const Claiming& rules) {
           claim_run(connection, head, rules, std::max<std::int64_t>(share, 1), now, claimed);
         }
       },
-      sqlite::Sync::none);
+      database::Sync::none);
   return claimed;
 }
 
@@ -226,7 +226,7 @@ bool HeldStore::claim_one(Connection& connection, HeldMessage message, const Cla
 }
 
 HeldStore::Steady HeldStore::steady_now() const {
-  return store_.core().options().clock->steady_now();
+  return store_.database().clock().steady_now();
 }
 
 bool HeldStore::watch(std::string_view event_id) {
@@ -257,23 +257,23 @@ HeldStore::Watch HeldStore::look_at(Connection& connection, const HeldMessage& m
 }
 
 void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longest) {
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         connection.run(sql::bring_held_forward{.consumer = consumer_,
                                                .broker_stream = broker_stream,
-                                               .latest = store_.core().now() + longest});
+                                               .latest = store_.database().now() + longest});
       },
-      sqlite::Sync::none);
+      database::Sync::none);
 }
 
 void HeldStore::unclaim(const std::vector<std::int64_t>& messages, Timestamp due) {
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         for (const std::int64_t message : messages) {
           connection.run(sql::unclaim_held{.held = message, .due_at = due});
         }
       },
-      sqlite::Sync::none);
+      database::Sync::none);
 }
 
 }  // namespace stela::nats

@@ -1,7 +1,7 @@
 // Messages that were taken over from the broker and wait in the inbox for their turn.
 #pragma once
 
-#include "sqlite/core.hpp"
+#include "database/database.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 
@@ -115,24 +115,24 @@ class HeldStore {
     Steady looked;
     std::chrono::milliseconds waited{0};
   };
-  Watch look_at(sqlite::Connection& connection, const HeldMessage& message, const Claiming& rules,
+  Watch look_at(database::Connection& connection, const HeldMessage& message, const Claiming& rules,
                 Timestamp now);
-  std::vector<Head> due_heads(sqlite::Connection& connection, const Claiming& rules,
+  std::vector<Head> due_heads(database::Connection& connection, const Claiming& rules,
                               Timestamp now) const;
   /// False if it has to wait, until a time that is noted.
-  bool is_ready(sqlite::Connection& connection, const Head& head, const Claiming& rules,
+  bool is_ready(database::Connection& connection, const Head& head, const Claiming& rules,
                 Timestamp now, Claimed& claimed);
-  std::optional<Timestamp> waits_until(sqlite::Connection& connection, const HeldMessage& message,
+  std::optional<Timestamp> waits_until(database::Connection& connection, const HeldMessage& message,
                                        std::chrono::milliseconds patience, const Claiming& rules,
                                        Timestamp now);
-  void look_behind(sqlite::Connection& connection, const HeldMessage& first, const Claiming& rules,
-                   Timestamp now);
-  std::vector<HeldMessage> held_behind(sqlite::Connection& connection, const HeldMessage& first,
+  void look_behind(database::Connection& connection, const HeldMessage& first,
+                   const Claiming& rules, Timestamp now);
+  std::vector<HeldMessage> held_behind(database::Connection& connection, const HeldMessage& first,
                                        const Claiming& rules, std::int64_t most) const;
-  void drop_failures(sqlite::Connection& connection, const Head& head, Claimed& claimed) const;
-  void claim_run(sqlite::Connection& connection, const Head& head, const Claiming& rules,
+  void drop_failures(database::Connection& connection, const Head& head, Claimed& claimed) const;
+  void claim_run(database::Connection& connection, const Head& head, const Claiming& rules,
                  std::int64_t most, Timestamp now, Claimed& claimed);
-  bool claim_one(sqlite::Connection& connection, HeldMessage message, const Claiming& rules,
+  bool claim_one(database::Connection& connection, HeldMessage message, const Claiming& rules,
                  Timestamp now, Claimed& claimed) const;
 
   sqlite::Store& store_;

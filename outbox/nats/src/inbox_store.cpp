@@ -12,7 +12,7 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -40,12 +40,12 @@ void wake_first_held(Connection& connection, const InboxKey& key, Timestamp now)
 }  // namespace
 
 void migrate_inbox(sqlite::Store& store) {
-  store.core().migrate("inbox", sql::migrations);
+  store.database().migrate("inbox", sql::migrations);
 }
 
 InboxStore::InboxStore(sqlite::Store& store, const std::string& consumer) : store_{store} {
   migrate_inbox(store);
-  store.core().writer().run_statements([&](Connection& connection) {
+  store.database().write([&](Connection& connection) {
     connection.run(sql::insert_consumer{.name = consumer, .created_at = now()});
     auto found = connection.rows(sql::find_consumer{.name = consumer});
     found.step();
@@ -126,7 +126,7 @@ InboxStore::Standing InboxStore::look_again(Connection& connection,
 
 bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
   bool found = false;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     found = std::any_of(batch.begin(), batch.end(), [&](const Delivery& delivery) {
       return delivery.event && delivery.event->published_before.value() != 0 &&
              !position_of(connection, key_of(*delivery.event));
@@ -249,14 +249,14 @@ void InboxStore::insert_loss(Connection& connection, const InboxKey& lost, std::
 
 void InboxStore::note_loss(const LostMessage& message) {
   const std::int64_t version = message.version.value();
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     insert_loss(connection, {consumer_, message.source, message.stream, version}, version - 1);
   });
 }
 
 bool InboxStore::purge(std::chrono::microseconds retention) {
   bool more = false;
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     more = connection.run(sql::purge_handled{.consumer = consumer_,
                                              .now = now(),
                                              .retention = retention.count(),

@@ -1,11 +1,11 @@
 // The inbox's tables, as one consumer works with them.
 #pragma once
 
+#include "database/database.hpp"
 #include "delivery.hpp"
 #include "durable.hpp"
 #include "inbox_held.hpp"
 #include "inbox_key.hpp"
-#include "sqlite/core.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 
@@ -50,26 +50,26 @@ class InboxStore {
   };
 
   /// To be called before a transaction's messages.
-  void begin(sqlite::Connection& connection);
+  void begin(database::Connection& connection);
   /// `whole`: the consumer gets every message of each stream.
-  Standing look(sqlite::Connection& connection, const Delivery& delivery, bool whole) const;
+  Standing look(database::Connection& connection, const Delivery& delivery, bool whole) const;
   /// Whether one of them is the first of its stream that is met, and has earlier ones.
   bool meets_first_of_many(std::span<const Delivery> batch) const;
   /// Notes the event's effect; false if it happened before. What is held behind it is due.
-  bool take(sqlite::Connection& connection, const ReceivedEvent& event, Standing standing,
+  bool take(database::Connection& connection, const ReceivedEvent& event, Standing standing,
             bool whole);
-  bool is_handled(sqlite::Connection& connection, const ReceivedEvent& event) const;
+  bool is_handled(database::Connection& connection, const ReceivedEvent& event) const;
   /// Whether another event waits under the event's version.
-  bool is_held_otherwise(sqlite::Connection& connection, const ReceivedEvent& event) const;
+  bool is_held_otherwise(database::Connection& connection, const ReceivedEvent& event) const;
   /// The event needs nothing more: it neither waits nor fails any longer. Another event that is
   /// held under its version still does.
-  void settle(sqlite::Connection& connection, const ReceivedEvent& event);
+  void settle(database::Connection& connection, const ReceivedEvent& event);
   /// Takes the message over from the broker, or leaves it held: it is due at `due`, or when it is
   /// the first of its stream that is held.
-  void hold(sqlite::Connection& connection, const Delivery& delivery, Timestamp due);
+  void hold(database::Connection& connection, const Delivery& delivery, Timestamp due);
   /// The broker has the message no longer: notes that it is missing, and goes on after it. False if
   /// somebody handled it meanwhile, or it came again.
-  bool lose(sqlite::Connection& connection, const HeldMessage& message, bool whole);
+  bool lose(database::Connection& connection, const HeldMessage& message, bool whole);
   /// From now on this process sees that the event waits for what is missing before it.
   void watch(const ReceivedEvent& event);
   /// How often a held message was tried, and its last error.
@@ -78,15 +78,15 @@ class InboxStore {
   void note_loss(const LostMessage& message);
 
   /// Counts a failure. How many there were.
-  int note_failure(sqlite::Connection& connection, const ReceivedEvent& event,
+  int note_failure(database::Connection& connection, const ReceivedEvent& event,
                    const std::string& error);
   /// Says what became of a failure that was counted beforehand.
-  void explain_failure(sqlite::Connection& connection, const ReceivedEvent& event,
+  void explain_failure(database::Connection& connection, const ReceivedEvent& event,
                        const std::string& error);
   /// Takes back what was counted beforehand: it wasn't the message's fault.
-  void take_back_failure(sqlite::Connection& connection, const ReceivedEvent& event);
+  void take_back_failure(database::Connection& connection, const ReceivedEvent& event);
   /// Keeps the message, and counts it as handled.
-  void bury(sqlite::Connection& connection, const Delivery& delivery, int attempts,
+  void bury(database::Connection& connection, const Delivery& delivery, int attempts,
             const std::string& error, bool whole);
 
   struct Letter {
@@ -103,7 +103,7 @@ class InboxStore {
   /// took it.
   bool take_letter(std::int64_t letter, const std::string& error);
   /// False if an operator removed it meanwhile.
-  static bool remove_letter(sqlite::Connection& connection, std::int64_t letter);
+  static bool remove_letter(database::Connection& connection, std::int64_t letter);
   void explain_letter(std::int64_t letter, const std::string& error);
 
   /// Forgets what was handled so long before now and before the last, some at a time. False if
@@ -124,22 +124,22 @@ class InboxStore {
   void note_settled(const ConsumerOptions& options, const Settled& settled);
 
   HeldStore& held() noexcept { return *held_; }
-  Timestamp now() const { return store_.core().now(); }
+  Timestamp now() const { return store_.database().now(); }
 
  private:
   InboxKey key_of(const ReceivedEvent& event) const;
   InboxKey key_of(const HeldMessage& message) const;
   /// The first message of the event's stream that is held, up to this one.
-  std::optional<StreamVersion> first_held(sqlite::Connection& connection,
+  std::optional<StreamVersion> first_held(database::Connection& connection,
                                           const ReceivedEvent& event) const;
   /// Of an event whose version was met before.
-  Standing look_again(sqlite::Connection& connection, const ReceivedEvent& event) const;
+  Standing look_again(database::Connection& connection, const ReceivedEvent& event) const;
   /// The event was missing, and isn't any longer.
-  void split_gaps(sqlite::Connection& connection, const ReceivedEvent& event);
-  void insert_gap(sqlite::Connection& connection, const InboxKey& before, std::int64_t after,
+  void split_gaps(database::Connection& connection, const ReceivedEvent& event);
+  void insert_gap(database::Connection& connection, const InboxKey& before, std::int64_t after,
                   std::optional<std::int64_t> missing);
   /// A gap behind `after` that ends with the lost message.
-  void insert_loss(sqlite::Connection& connection, const InboxKey& lost, std::int64_t after);
+  void insert_loss(database::Connection& connection, const InboxKey& lost, std::int64_t after);
 
   sqlite::Store& store_;
   std::int64_t consumer_ = 0;

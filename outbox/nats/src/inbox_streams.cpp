@@ -5,7 +5,7 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -16,7 +16,7 @@ std::string_view in_words(Start start) noexcept {
 }  // namespace
 
 void InboxStore::note_stream(const std::string& broker_stream) {
-  store_.core().writer().run_statements([&](Connection& connection) {
+  store_.database().write([&](Connection& connection) {
     connection.run(
         sql::insert_broker_stream{.consumer = consumer_, .broker_stream = broker_stream});
   });
@@ -24,7 +24,7 @@ void InboxStore::note_stream(const std::string& broker_stream) {
 
 std::vector<std::string> InboxStore::other_streams(const std::string& broker_stream) const {
   std::vector<std::string> streams;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     streams.clear();
     auto others = connection.rows(
         sql::list_other_streams{.consumer = consumer_, .broker_stream = broker_stream});
@@ -35,7 +35,7 @@ std::vector<std::string> InboxStore::other_streams(const std::string& broker_str
 
 void InboxStore::note_gone(const std::vector<std::string>& others,
                            const std::set<std::string>& gone, std::chrono::microseconds retention) {
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         for (const std::string& stream : others) {
           if (!gone.contains(stream)) {
@@ -49,12 +49,12 @@ void InboxStore::note_gone(const std::vector<std::string>& others,
               .consumer = consumer_, .broker_stream = stream, .gone_before = now() - retention});
         }
       },
-      sqlite::Sync::none);
+      database::Sync::none);
 }
 
 std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const {
   std::optional<Settled> settled;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto found = connection.rows(sql::find_settled{.consumer = consumer_,
                                                    .broker_stream = options.stream,
                                                    .filter = options.filter_subject,
@@ -66,7 +66,7 @@ std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const
 }
 
 void InboxStore::note_settled(const ConsumerOptions& options, const Settled& settled) {
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         connection.run(
             sql::upsert_settled{.consumer = consumer_,
@@ -76,7 +76,7 @@ void InboxStore::note_settled(const ConsumerOptions& options, const Settled& set
                                 .stream_made_at = settled.stream_made_at,
                                 .settled_through = static_cast<std::int64_t>(settled.through)});
       },
-      sqlite::Sync::none);
+      database::Sync::none);
 }
 
 }  // namespace stela::nats

@@ -1,9 +1,9 @@
 #include <stela/nats/publisher.hpp>
 
 #include "connect.hpp"
+#include "database/owner.hpp"
 #include "layout.hpp"
 #include "session.hpp"
-#include "sqlite/owner.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -55,7 +55,7 @@ class Publisher::Worker {
     }
   }
 
-  const sqlite::OwningProcess maker_;
+  const database::OwningProcess maker_;
   std::shared_ptr<Session> session_;
   std::mutex mutex_;
   std::condition_variable_any changed_;

@@ -1,6 +1,6 @@
 #include "replies.hpp"
 
-#include "base64.hpp"
+#include "database/base64.hpp"
 #include "delivery.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>

@@ -1,10 +1,10 @@
 #include <stela/nats/stream_reader.hpp>
 
 #include "connect.hpp"
+#include "database/owner.hpp"
 #include "delivery.hpp"
 #include "layout.hpp"
 #include "replies.hpp"
-#include "sqlite/owner.hpp"
 
 #include <chrono>
 #include <string>
@@ -144,7 +144,7 @@ class StreamReader::Impl {
     }
   }
 
-  const sqlite::OwningProcess maker_;
+  const database::OwningProcess maker_;
   const PublisherOptions options_;
   const Layout layout_;
   const std::string api_{api_prefix(options_.api)};

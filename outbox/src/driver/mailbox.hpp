@@ -1,10 +1,12 @@
 // Where the relay's thread sleeps, and what wakes it.
 #pragma once
 
-#include "sqlite/commit_watch.hpp"
+#include "database/database.hpp"
 
+#include <stela/eventstore/sqlite.hpp>
 #include <stela/outbox/publisher.hpp>
 
+#include <memory>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -15,23 +17,23 @@ namespace stela::relay {
 /// Threads: `take` and `wake` from any; the rest belongs to the relay's thread.
 class Mailbox final : public AnswerSink {
  public:
-  explicit Mailbox(sqlite::Store& store) : watch_{store} {}
+  explicit Mailbox(sqlite::Store& store) : watch_{store.database().watch_commits(store)} {}
 
   void take(Answer answer) override;
-  void wake() noexcept { watch_.wake(); }
+  void wake() noexcept { watch_->wake(); }
 
   /// Everything that came since the last call; valid until the next one.
   std::span<const Answer> answers();
 
   /// Sleeps until something comes, at most until `deadline`.
-  void wait_until(sqlite::CommitWatch::Time deadline) { watch_.wait_until(deadline); }
+  void wait_until(database::CommitWatch::Time deadline) { watch_->wait_until(deadline); }
 
  private:
   std::mutex mutex_;
   /// Guarded by mutex_.
   std::vector<Answer> answers_;
   std::vector<Answer> taken_;
-  sqlite::CommitWatch watch_;
+  std::unique_ptr<database::CommitWatch> watch_;
 };
 
 }  // namespace stela::relay

@@ -1,13 +1,13 @@
 #include <stela/framework/error.hpp>
 #include <stela/outbox/relay.hpp>
 
+#include "database/database.hpp"
+#include "database/host.hpp"
+#include "database/owner.hpp"
 #include "driver/mailbox.hpp"
 #include "driver/repetition.hpp"
-#include "host.hpp"
 #include "relay/worker.hpp"
 #include "sqlite/claims_store.hpp"
-#include "sqlite/core.hpp"
-#include "sqlite/owner.hpp"
 #include "sqlite/relay_store.hpp"
 #include "sqlite/upkeep.hpp"
 
@@ -77,7 +77,7 @@ class Relay::Driver final : public relay::Observer {
         mailbox_{event_store_},
         worker_{for_core(options_, leasing_),
                 outbox.fence(),
-                {*store_, publisher, *event_store_.core().options().clock, system_random(), *this,
+                {*store_, publisher, event_store_.database().clock(), system_random(), *this,
                  mailbox_}} {
     check(options_, outbox.fence(), outbox.leasing());
     if (!publisher.can(outbox.fence())) {
@@ -142,7 +142,7 @@ class Relay::Driver final : public relay::Observer {
   const std::string& worker() const noexcept { return options_.worker; }
 
  private:
-  Steady now() const { return event_store_.core().options().clock->steady_now(); }
+  Steady now() const { return event_store_.database().clock().steady_now(); }
 
   void begin() {
     maker_.check();
@@ -271,7 +271,7 @@ class Relay::Driver final : public relay::Observer {
                                            .fields = fields});
   }
 
-  const sqlite::OwningProcess maker_;
+  const database::OwningProcess maker_;
   const RelayOptions options_;
   sqlite::Store& event_store_;
   Publisher& publisher_;

@@ -12,9 +12,9 @@
 
 namespace stela::outbox {
 
+using database::Connection;
 using relay::ParkedMessage;
 using relay::PublishedRun;
-using sqlite::Connection;
 
 namespace {
 

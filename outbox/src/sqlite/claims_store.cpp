@@ -1,12 +1,12 @@
 #include "sqlite/claims_store.hpp"
 
+#include "database/database.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/backoff.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/pending_batch.hpp"
 
@@ -15,10 +15,10 @@
 
 namespace stela::outbox {
 
+using database::Connection;
+using database::Sync;
 using relay::Lease;
 using relay::PendingMessage;
-using sqlite::Connection;
-using sqlite::Sync;
 
 namespace {
 
@@ -51,7 +51,7 @@ class Room {
 }  // namespace
 
 std::chrono::steady_clock::time_point ClaimsStore::steady_now() const {
-  return store_.core().options().clock->steady_now();
+  return store_.database().clock().steady_now();
 }
 
 relay::Overview ClaimsStore::look(std::chrono::microseconds lease_ttl,
@@ -68,7 +68,7 @@ relay::Overview ClaimsStore::look(std::chrono::microseconds lease_ttl,
 
 std::int64_t ClaimsStore::live_workers() {
   std::int64_t count = 0;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto row = connection.rows(sql::live_workers{.now = now()});
     row.step();
     count = row.count();
@@ -83,7 +83,7 @@ std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::
   std::optional<relay::Standing> standing;
   const Timestamp at = now();
   const auto begun = steady_now();
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         auto row = connection.rows(sql::begin_claims{.partition = partition.number});
         if (!row.step()) return;
@@ -104,7 +104,7 @@ bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
   const auto begun = steady_now();
   if (begun >= claimed_until_) return false;
   const Timestamp until = now() + ttl;
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         connection.run(sql::renew_claims{.claim = claim_, .until = until});
         connection.run(sql::renew_claimed_redeliveries{.claim = claim_, .until = until});
@@ -115,7 +115,7 @@ bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
 }
 
 void ClaimsStore::release(const Lease&) {
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         connection.run(sql::release_claims{.claim = claim_});
         connection.run(sql::release_claimed_redeliveries{.claim = claim_});
@@ -128,7 +128,7 @@ void ClaimsStore::release(const Lease&) {
 bool ClaimsStore::can_claim(PartitionId partition) {
   bool can = false;
   const Timestamp at = now();
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     {
       auto row = connection.rows(sql::stopped_by{.partition = partition.number});
       if (!row.step() || row.stopped()) return;
@@ -146,7 +146,7 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
   std::vector<PendingMessage> claimed;
   const Timestamp at = now();
   const Timestamp absurd = at + 2 * ttl_;
-  store_.core().writer().run_statements(
+  store_.database().write(
       [&](Connection& connection) {
         Room room{limit};
         const std::int64_t redeliveries = room.count(
@@ -197,9 +197,8 @@ std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, co
   // Looking is cheap, and an idle outbox isn't written to.
   if (!can_claim(partition)) return batch;
   std::vector<PendingMessage> claimed = claim(partition, limit);
-  store_.core().reading().read([&](Connection& connection) {
-    batch->take(connection, store_.core().kinds(), std::move(claimed));
-  });
+  store_.database().read(
+      [&](Connection& connection) { batch->take(connection, std::move(claimed)); });
   return batch;
 }
 
@@ -219,7 +218,7 @@ bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
     connection.run(sql::note_shared_partition{.partition = lease.partition.number,
                                               .attempts = trouble.attempts,
                                               .next_attempt_at = end_of(trouble.backoff, at),
-                                              .error = sqlite::or_null(trouble.error)});
+                                              .error = database::or_null(trouble.error)});
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {
       connection.run(sql::note_claimed_redelivery{.redelivery = trouble.message->redelivery,

@@ -1,10 +1,10 @@
 #include "sqlite/comparison.hpp"
 
+#include "database/database.hpp"
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 #include "sqlite/settings.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -50,7 +50,7 @@ bool counts_as_published(const std::optional<Located>& located) {
 
 bool keeps_all_in_one_place(sqlite::Store& store) {
   bool shared = false;
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     auto settings = connection.rows(sql::settings{});
     shared = settings.step() && settings.fence() == to_string(Fence::none);
   });
@@ -74,17 +74,17 @@ Comparison::Comparison(sqlite::Store& store, const Partitioner& partitioner,
     : store_{store},
       partitioner_{partitioner},
       progress_{progress},
-      began_{store.core().now()},
+      began_{store.database().now()},
       is_shared_{keeps_all_in_one_place(store)} {}
 
 // --- what counts as published
 
 void Comparison::note_published(std::int64_t from, std::int64_t end) {
   for (bool more = true; more;) {
-    store_.core().reading().read([&](Connection& connection) {
-      Placement placement{connection, store_.core().kinds(), partitioner_};
+    store_.database().read([&](Connection& connection) {
+      Placement placement{connection, store_.database(), partitioner_};
       placement.require_partitioner();
-      Locator locator{connection, placement, store_.core().now()};
+      Locator locator{connection, placement, store_.database().now()};
       const std::vector<std::int64_t> page = page_of(connection, from, end);
       for (const std::int64_t sequence : page) {
         if (counts_as_published(locator.find(GlobalSequence{sequence}))) set(published_, sequence);
@@ -101,7 +101,7 @@ void Comparison::read(BrokerContents& broker, GlobalSequence from) {
   // No host's clock tells what was published before the broker was read: others may be ahead.
   note_published(from.value(), store_.last_sequence().value());
   std::vector<PartitionId> partitions;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto lost = connection.rows(sql::lost_partitions{});
     while (lost.step()) {
       if (lost.lost() == 0) continue;
@@ -133,7 +133,7 @@ void Comparison::read(BrokerContents& broker, PartitionId partition) {
 
 /// A page at a time, so that no reader stays for as long as the broker takes.
 void Comparison::recognise(std::vector<Found>& page) {
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     for (const auto& [sequence, id] : page) {
       if (!has_event(connection, sequence, id)) {
         ++compared_.unknown;
@@ -218,10 +218,10 @@ std::vector<GlobalSequence> Comparison::missing_of(const std::vector<OutboxMessa
 
 std::vector<OutboxMessage> Comparison::look(std::int64_t& next, std::int64_t end, bool& more) {
   std::vector<OutboxMessage> absent;
-  store_.core().reading().read([&](Connection& connection) {
-    Placement placement{connection, store_.core().kinds(), partitioner_};
+  store_.database().read([&](Connection& connection) {
+    Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
-    Locator locator{connection, placement, store_.core().now()};
+    Locator locator{connection, placement, store_.database().now()};
     const std::vector<std::int64_t> page = page_of(connection, next, end);
     for (const std::int64_t sequence : page) {
       if (!is_set(published_, sequence)) continue;

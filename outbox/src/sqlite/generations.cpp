@@ -11,7 +11,7 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -63,6 +63,12 @@ std::int64_t open_end(Connection& connection, std::int64_t& known_open) {
   }
   known_open = current.number;
   return everything;
+}
+
+std::int64_t last_event(Connection& connection) {
+  auto row = connection.rows(sql::last_event{});
+  row.step();
+  return row.sequence();
 }
 
 Generation open_generation(Connection& connection) {

@@ -1,9 +1,9 @@
 // What operators give up.
+#include "database/database.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/operations.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -82,7 +82,7 @@ std::int64_t SqliteOperations::send_followers(Connection& connection, const BySt
   for (const auto& [stream, sequences] : gone) {
     const Followers followers = find_followers(connection, stream, sequences, step - sent);
     if (followers.count == 0) continue;
-    Placement placement{connection, store_.core().kinds(), partitioner_};
+    Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     sent += retry_one(connection, placement, {stream, followers.last}, who);
   }
@@ -93,7 +93,7 @@ void SqliteOperations::keep_discarded(Connection& connection, const Discarded& d
   connection.run(sql::insert_discarded{.sequence = discarded.sequence.value(),
                                        .stream = discarded.stream,
                                        .partition = discarded.partition,
-                                       .now = store_.core().now(),
+                                       .now = store_.database().now(),
                                        .reason = "discarded",
                                        .error = discarded.error});
 }

@@ -8,7 +8,7 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 

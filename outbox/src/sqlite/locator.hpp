@@ -1,7 +1,7 @@
 // Finds what became of an event that is to be published.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/connection.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/placement.hpp"
 
@@ -32,7 +32,7 @@ OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state);
 /// Threads: one at a time, for one transaction.
 class Locator {
  public:
-  Locator(sqlite::Connection& connection, Placement& placement, Timestamp now);
+  Locator(database::Connection& connection, Placement& placement, Timestamp now);
 
   /// Nothing if the event isn't to be published and has no message either.
   std::optional<Located> find(GlobalSequence sequence);
@@ -56,7 +56,7 @@ class Locator {
   void find_published(Located& located);
   const Progress& progress_of(PartitionId partition);
 
-  sqlite::Connection& connection_;
+  database::Connection& connection_;
   Placement& placement_;
   const Timestamp now_;
   const std::vector<Generation> generations_;

@@ -1,12 +1,12 @@
 #include "sqlite/operations.hpp"
 
+#include "database/database.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/locator.hpp"
 #include "sqlite/settings.hpp"
@@ -19,7 +19,7 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -113,13 +113,13 @@ std::string in_words(std::span<const std::int64_t> sequences) {
 }
 
 void SqliteOperations::write(const std::function<void(Connection&)>& work) {
-  store_.core().writer().run_statements([&](Connection& connection) { work(connection); });
+  store_.database().write([&](Connection& connection) { work(connection); });
 }
 
 void SqliteOperations::note(Connection& connection, std::string_view who, std::string_view what,
                             const std::string& detail) {
-  connection.run(
-      sql::insert_action{.at = store_.core().now(), .who = who, .what = what, .detail = detail});
+  connection.run(sql::insert_action{
+      .at = store_.database().now(), .who = who, .what = what, .detail = detail});
 }
 
 // --- sending again
@@ -133,7 +133,7 @@ void SqliteOperations::send_again(Connection& connection, Placement& placement, 
                                         .sequence = place.sequence.value(),
                                         .stream = place.stream,
                                         .kind = kind,
-                                        .now = store_.core().now(),
+                                        .now = store_.database().now(),
                                         .was_lost = place.was_lost});
 }
 
@@ -146,7 +146,7 @@ std::int64_t SqliteOperations::retry(std::int64_t stream, GlobalSequence through
 std::int64_t SqliteOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
   std::int64_t count = 0;
   write([&](Connection& connection) {
-    Placement placement{connection, store_.core().kinds(), partitioner_};
+    Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     for (const ParkedPrefix& prefix : prefixes)
       count += retry_one(connection, placement, prefix, who);
@@ -216,9 +216,9 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
-    Placement placement{connection, store_.core().kinds(), partitioner_};
+    Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
-    Locator locator{connection, placement, store_.core().now()};
+    Locator locator{connection, placement, store_.database().now()};
     const Generation generation = open_generation(connection);
     for (const GlobalSequence sequence : sequences) {
       const auto located = locator.find(sequence);
@@ -250,7 +250,7 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
     sent.clear();
     const auto unknown = unknown_partitions(connection);
     if (unknown.empty()) return;
-    Placement placement{connection, store_.core().kinds(), partitioner_};
+    Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     const std::vector<Stranded> stranded = stranded_in(connection, unknown.front(), step);
     const Generation generation = open_generation(connection);
@@ -278,7 +278,7 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
 std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
   std::vector<Counts> wrong;
   std::vector<std::pair<std::int64_t, std::int64_t>> twice;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     wrong = wrong_counts(connection);
     twice = counted_twice(connection);
   });
@@ -341,14 +341,13 @@ void SqliteOperations::resize(int partition_count, std::string_view who) {
           "this outbox has no leasing, so it has one partition: partitions are shared by leases"};
     }
     const int before = current_generation(connection).partition_count;
-    const std::int64_t last =
-        connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);
+    const std::int64_t last = last_event(connection);
     make_generation(connection, partition_count, last + 1);
     note(connection, who, "resize",
          std::to_string(before) + " to " + std::to_string(partition_count) + " partitions from " +
              std::to_string(last + 1) + " on");
     // This process's appends have to learn it too.
-    store_.core().writer().distrust();
+    store_.database().forget_caches();
   });
 }
 
@@ -386,7 +385,7 @@ void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const s
     connection.run(sql::adopt{.partition = how.partition.number,
                               .broker_sequence = how.broker_sequence,
                               .anew = how.anew,
-                              .now = store_.core().now()});
+                              .now = store_.database().now()});
     note(connection, who, what, detail + ", stopped by " + why);
   });
 }

@@ -1,8 +1,8 @@
 // The operators' port to the outbox, on SQLite.
 #pragma once
 
+#include "database/connection.hpp"
 #include "relay/operations.hpp"
-#include "sqlite/connection.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/placement.hpp"
 
@@ -38,7 +38,7 @@ struct Followers {
 };
 
 /// Those that follow `gone` in their stream, and nothing else that is parked; at most `limit`.
-Followers find_followers(sqlite::Connection& connection, std::int64_t stream,
+Followers find_followers(database::Connection& connection, std::int64_t stream,
                          std::span<const GlobalSequence> gone, std::int64_t limit);
 
 /// What giving messages up came to.
@@ -109,26 +109,26 @@ class SqliteOperations final : public relay::Operations {
     bool anew = false;
   };
 
-  std::int64_t retry_one(sqlite::Connection& connection, Placement& placement,
+  std::int64_t retry_one(database::Connection& connection, Placement& placement,
                          const ParkedPrefix& prefix, std::string_view who);
-  void write(const std::function<void(sqlite::Connection&)>& work);
-  void note(sqlite::Connection& connection, std::string_view who, std::string_view what,
+  void write(const std::function<void(database::Connection&)>& work);
+  void note(database::Connection& connection, std::string_view who, std::string_view what,
             const std::string& detail);
-  void send_again(sqlite::Connection& connection, Placement& placement, const Place& place,
+  void send_again(database::Connection& connection, Placement& placement, const Place& place,
                   std::string_view kind);
   /// Adds what was to be sent again already, and comes later in the stream: it has to come later
   /// here too, and is taken out.
-  static void add_later(sqlite::Connection& connection, std::int64_t stream, SentAgain& all);
+  static void add_later(database::Connection& connection, std::int64_t stream, SentAgain& all);
   std::int64_t send_all_again(std::span<const GlobalSequence> sequences, Why why,
                               std::string_view who);
   /// The stream that it was parked in; nothing if it isn't parked.
-  std::optional<std::int64_t> discard_parked(sqlite::Connection& connection,
+  std::optional<std::int64_t> discard_parked(database::Connection& connection,
                                              GlobalSequence sequence);
-  bool discard_stopped(sqlite::Connection& connection, GlobalSequence sequence);
-  bool discard_redeliveries(sqlite::Connection& connection, Discarded discarded);
-  std::int64_t send_followers(sqlite::Connection& connection, const ByStream& gone,
+  bool discard_stopped(database::Connection& connection, GlobalSequence sequence);
+  bool discard_redeliveries(database::Connection& connection, Discarded discarded);
+  std::int64_t send_followers(database::Connection& connection, const ByStream& gone,
                               std::string_view who);
-  void keep_discarded(sqlite::Connection& connection, const Discarded& discarded);
+  void keep_discarded(database::Connection& connection, const Discarded& discarded);
   void let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
                  std::string_view who);
 

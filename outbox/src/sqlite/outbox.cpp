@@ -1,13 +1,13 @@
 #include <stela/framework/error.hpp>
 #include <stela/outbox/outbox.hpp>
 
+#include "database/database.hpp"
+#include "database/transaction.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
-#include "sqlite/transaction.hpp"
 
 #include <map>
 #include <string>
@@ -16,8 +16,8 @@
 namespace stela {
 
 namespace sql = outbox::sql;
+using database::Connection;
 using outbox::Settings;
-using sqlite::Connection;
 
 namespace {
 
@@ -76,16 +76,6 @@ void check_settings(Connection& connection, const OutboxOptions& options,
   }
 }
 
-/// Reads through the connection of an open transaction.
-class InTransaction final : public sqlite::Reading {
- public:
-  explicit InTransaction(Connection& connection) noexcept : connection_{connection} {}
-  void read(FunctionRef<void(Connection&)> work) override { work(connection_); }
-
- private:
-  Connection& connection_;
-};
-
 bool has_publishable(Connection& connection) {
   auto row = connection.rows(sql::has_publishable{});
   row.step();
@@ -93,21 +83,27 @@ bool has_publishable(Connection& connection) {
 }
 
 /// Enqueues everything publishable that is in the store.
-void backfill(Connection& connection, sqlite::KindTable& kinds, Enqueuer& enqueuer) {
-  InTransaction reading{connection};
-  const auto history = sqlite::read_all(reading, kinds, {});
-  for (auto page = history->next_page(); !page.empty(); page = history->next_page()) {
-    for (const StoredEvent& event : page) {
+void backfill(Connection& connection, database::EventReader& events, Enqueuer& enqueuer) {
+  EventPage page;
+  page.grow();
+  std::int64_t next = 1;
+  for (bool more = true; more;) {
+    page.clear();
+    more = events.fill(connection, next, page);
+    for (const StoredEvent& event : page.events()) {
+      next = event.sequence.value() + 1;
       if (!event.publishes()) continue;
       auto row = connection.rows(sql::stream_number{.name = event.stream.name()});
       row.step();
       enqueuer.enqueue(event, row.stream(), connection);
     }
+    page.clear();
+    events.trim();
   }
 }
 
-Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const OutboxOptions& options,
-                     Enqueuer& enqueuer) {
+Settings make_outbox(Connection& connection, database::Database& database,
+                     const OutboxOptions& options, Enqueuer& enqueuer) {
   if (const auto settings = outbox::find_settings(connection)) {
     check_settings(connection, options, *settings);
     return *settings;
@@ -133,10 +129,9 @@ Settings make_outbox(Connection& connection, sqlite::KindTable& kinds, const Out
   connection.run(
       sql::insert_settings{.fence = to_string(settings.fence), .leasing = settings.leasing});
   const bool from_now = options.enable == Enable::from_now;
-  const std::int64_t last =
-      connection.integer("SELECT coalesce(max(sequence), 0) FROM events").value_or(0);
-  outbox::make_generation(connection, options.partition_count.value_or(1), from_now ? last + 1 : 1);
-  if (has_history && !from_now) backfill(connection, kinds, enqueuer);
+  const std::int64_t first = from_now ? outbox::last_event(connection) + 1 : 1;
+  outbox::make_generation(connection, options.partition_count.value_or(1), first);
+  if (has_history && !from_now) backfill(connection, *database.make_event_reader(), enqueuer);
   enqueuer.forget();
   return settings;
 }
@@ -154,7 +149,7 @@ class Outbox::Participant final : public TransactionParticipant {
   bool runs_user_code() const noexcept override { return false; }
 
   void on_append(Transaction& transaction, std::span<const StoredEvent> events) override {
-    sqlite::OpenTransaction& open = sqlite::open_transaction(transaction);
+    database::OpenTransaction& open = database::open_transaction(transaction);
     for (const StoredEvent& event : events) {
       if (!event.publishes()) continue;
       enqueuer.enqueue(event, open.stream_number(event.stream), open.connection());
@@ -170,11 +165,11 @@ class Outbox::Participant final : public TransactionParticipant {
 
 Outbox::Outbox(sqlite::Store& store, const OutboxOptions& options)
     : participant_{std::make_unique<Participant>(store, *options.partitioner)} {
-  store.core().migrate("outbox", sql::migrations);
+  store.database().migrate("outbox", sql::migrations);
   // The tables and the participant's registration commit together: no append can come between.
-  store.core().writer().attach(*participant_, [&](Connection& connection) {
+  store.database().attach(*participant_, [&](Connection& connection) {
     participant_->settings =
-        make_outbox(connection, store.core().kinds(), options, participant_->enqueuer);
+        make_outbox(connection, store.database(), options, participant_->enqueuer);
   });
 }
 
@@ -197,7 +192,7 @@ bool Outbox::leasing() const noexcept {
 
 int Outbox::partition_count() const {
   int count = 0;
-  store().core().reading().read([&](Connection& connection) {
+  store().database().read([&](Connection& connection) {
     count = outbox::current_generation(connection).partition_count;
   });
   return count;

@@ -1,11 +1,11 @@
 #include "sqlite/outbox_view.hpp"
 
+#include "database/database.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
 #include "outbox_sql/status.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/settings.hpp"
 #include "sqlite/worker_process.hpp"
@@ -18,7 +18,7 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -124,8 +124,8 @@ std::vector<GlobalSequence> events_after(Connection& connection, const std::stri
 
 OutboxStatus OutboxView::status() {
   OutboxStatus status;
-  status.at = store_.core().now();
-  store_.core().reading().read([&](Connection& connection) {
+  status.at = store_.database().now();
+  store_.database().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
     status.partition_count = current.partition_count;
     auto settings = connection.rows(sql::settings{});
@@ -162,7 +162,7 @@ OutboxStatus OutboxView::status() {
                                 .started_at = workers.started_at(),
                                 .heartbeat_until = workers.heartbeat_until(),
                                 .is_alive = workers.heartbeat_until() > status.at,
-                                .process = find_process(store_.path(), identity),
+                                .process = find_process(store_.database(), identity),
                                 .partitions = static_cast<int>(workers.partitions()),
                                 .broker = std::string{workers.broker()},
                                 .is_cut_off = workers.is_cut_off()});
@@ -177,10 +177,10 @@ OutboxStatus OutboxView::status() {
 
 class OutboxView::Listing {
  public:
-  Listing(Connection& connection, sqlite::KindTable& kinds, const Partitioner& partitioner,
+  Listing(Connection& connection, database::Database& database, const Partitioner& partitioner,
           const MessageQuery& query, Timestamp now)
       : connection_{connection},
-        placement_{connection, kinds, partitioner},
+        placement_{connection, database, partitioner},
         locator_{connection, placement_, now},
         query_{query} {}
 
@@ -265,15 +265,15 @@ std::vector<OutboxMessage> OutboxView::list(const MessageQuery& query) {
     return list_events(query);
   }
   std::vector<OutboxMessage> messages;
-  store_.core().reading().read([&](Connection& connection) {
-    Listing listing{connection, store_.core().kinds(), partitioner_, query, store_.core().now()};
+  store_.database().read([&](Connection& connection) {
+    Listing listing{connection, store_.database(), partitioner_, query, store_.database().now()};
     messages = listing.read();
   });
   return messages;
 }
 
 void OutboxView::require_partition(PartitionId partition) {
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     {
       auto row = connection.rows(sql::partition_exists{.partition = partition.number});
       row.step();
@@ -299,12 +299,12 @@ std::vector<OutboxMessage> OutboxView::list_events(const MessageQuery& query) {
     return state_fits && (!query.partition || located.message.partition == *query.partition);
   };
   for (bool more = true; more && static_cast<int>(found.size()) < query.limit;) {
-    store_.core().reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       if (query.state == MessageState::published) end = last_published(connection);
       std::vector<GlobalSequence> page = events_after(connection, query.stream, after, end);
       more = !page.empty();
-      Placement placement{connection, store_.core().kinds(), partitioner_};
-      Locator locator{connection, placement, store_.core().now()};
+      Placement placement{connection, store_.database(), partitioner_};
+      Locator locator{connection, placement, store_.database().now()};
       for (const GlobalSequence sequence : page) {
         after = sequence.value();
         auto located = locator.find(sequence);
@@ -319,9 +319,9 @@ std::vector<OutboxMessage> OutboxView::list_events(const MessageQuery& query) {
 
 std::optional<OutboxMessage> OutboxView::show(GlobalSequence sequence) {
   std::optional<OutboxMessage> message;
-  store_.core().reading().read([&](Connection& connection) {
-    Placement placement{connection, store_.core().kinds(), partitioner_};
-    Locator locator{connection, placement, store_.core().now()};
+  store_.database().read([&](Connection& connection) {
+    Placement placement{connection, store_.database(), partitioner_};
+    Locator locator{connection, placement, store_.database().now()};
     auto located = locator.find(sequence);
     if (located && !located->is_missing) message = std::move(located->message);
   });
@@ -332,7 +332,7 @@ std::optional<OutboxMessage> OutboxView::show(GlobalSequence sequence) {
 
 std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> partition, int limit) {
   std::vector<PublishedBatch> found;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     std::vector<std::int64_t> partitions;
     auto all = connection.rows(sql::partitions{});
     while (!partition && all.step()) partitions.push_back(all.partition());
@@ -360,7 +360,7 @@ std::vector<PublishedBatch> OutboxView::batches(std::optional<PartitionId> parti
 
 std::vector<OperatorAction> OutboxView::actions(int limit, std::int64_t before) {
   std::vector<OperatorAction> found;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto rows = connection.rows(sql::list_actions{
         .before = before > 0 ? before : std::numeric_limits<std::int64_t>::max(), .most = limit});
     while (rows.step()) {

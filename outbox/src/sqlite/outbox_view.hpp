@@ -1,7 +1,7 @@
 // Reads what operators want to see.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/connection.hpp"
 #include "sqlite/locator.hpp"
 
 #include <stela/eventstore/sqlite.hpp>

@@ -12,9 +12,8 @@
 
 namespace stela::outbox {
 
+using database::Connection;
 using relay::PendingMessage;
-using sqlite::Connection;
-using sqlite::EventRows;
 
 namespace {
 
@@ -37,9 +36,8 @@ PendingMessage to_message(const sql::pending_row& row, Timestamp now) {
           .backoff_left = time_left(row.next_attempt_at(), now)};
 }
 
-void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
-                       const relay::Cursor& cursor, std::int64_t end,
-                       const relay::BatchLimit& limit, Timestamp now) {
+void SqliteBatch::read(Connection& connection, PartitionId partition, const relay::Cursor& cursor,
+                       std::int64_t end, const relay::BatchLimit& limit, Timestamp now) {
   {
     auto parked = connection.rows(sql::has_parked{});
     parked.step();
@@ -50,11 +48,10 @@ void SqliteBatch::read(Connection& connection, sqlite::KindTable& kinds, Partiti
   const std::size_t again = messages.size();
   const int left = limit.messages - static_cast<int>(again);
   if (left > 0) read_messages(connection, partition, cursor.sequence.value(), end, left, now);
-  rehydrate(connection, kinds, again);
+  rehydrate(connection, again);
 }
 
-void SqliteBatch::take(Connection& connection, sqlite::KindTable& kinds,
-                       std::vector<PendingMessage> claimed) {
+void SqliteBatch::take(Connection& connection, std::vector<PendingMessage> claimed) {
   messages = std::move(claimed);
   const auto waiting =
       std::find_if(messages.begin(), messages.end(),
@@ -62,10 +59,10 @@ void SqliteBatch::take(Connection& connection, sqlite::KindTable& kinds,
   for (PendingMessage& message : messages) {
     message.is_behind_parked = is_parked(connection, message.stream, message.sequence.value());
   }
-  rehydrate(connection, kinds, static_cast<std::size_t>(waiting - messages.begin()));
+  rehydrate(connection, static_cast<std::size_t>(waiting - messages.begin()));
 }
 
-void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, std::size_t again) {
+void SqliteBatch::rehydrate(Connection& connection, std::size_t again) {
   {
     auto first = connection.rows(sql::first_published{});
     first.step();
@@ -73,8 +70,8 @@ void SqliteBatch::rehydrate(Connection& connection, sqlite::KindTable& kinds, st
   }
   const std::span all{messages};
   kept_.reserve(all.size());
-  for (PendingMessage& message : all.first(again)) read_events(connection, kinds, {&message, 1});
-  read_events(connection, kinds, all.subspan(again));
+  for (PendingMessage& message : all.first(again)) read_events(connection, {&message, 1});
+  read_events(connection, all.subspan(again));
   if (cut_ != nullptr) messages.erase(messages.begin() + (cut_ - messages.data()), messages.end());
   // A page's events move while it grows: only now they can be pointed to.
   for (const Kept& kept : kept_) kept.message->event = &pages_[kept.page]->events()[kept.index];
@@ -111,44 +108,42 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
   }
 }
 
-void SqliteBatch::read_events(Connection& connection, sqlite::KindTable& kinds,
-                              std::span<PendingMessage> wanted) {
-  EventRows rows{connection, kinds, memory_->names};
+void SqliteBatch::read_events(Connection& connection, std::span<PendingMessage> wanted) {
   while (!wanted.empty() && cut_ == nullptr) {
     std::size_t count = 1;
     while (count < wanted.size() &&
            wanted[count].sequence.value() - wanted[count - 1].sequence.value() <= widest_gap) {
       ++count;
     }
-    read_run(rows, wanted.first(count));
+    read_run(connection, wanted.first(count));
     wanted = wanted.subspan(count);
   }
 }
 
-void SqliteBatch::read_run(EventRows& rows, std::span<PendingMessage> run) {
-  const std::int64_t first = run.front().sequence.value();
-  const std::int64_t last = run.back().sequence.value();
-  auto row = rows.connection.rows(
-      sqlite::sql::read_all{.from = first, .to = last, .limit = last - first + 1});
+void SqliteBatch::read_run(Connection& connection, std::span<PendingMessage> run) {
   std::size_t at = 0;
-  while (row.step()) {
-    const std::int64_t sequence = row.sequence();
-    while (at < run.size() && run[at].sequence.value() < sequence) ++at;
-    if (at == run.size()) break;
-    if (run[at].sequence.value() != sequence) continue;
-    try {
-      StoredEvent event = rows.read(row);
-      if (!was_published(rows.connection, row.stream(), event.published_before)) {
-        event.published_before = {};
-      }
-      if (keep(run[at], event)) continue;
-      cut_ = &run[at];
-      return;
-    } catch (const CorruptEvent& e) {
-      // Only the row itself: what ails the disk ails every message, and is tried again.
-      run[at].problem = e.what();
-    }
+  memory_->reader->read(
+      connection, run.front().sequence.value(), run.back().sequence.value(),
+      [&](const database::EventRow& row) {
+        while (at < run.size() && run[at].sequence.value() < row.sequence) ++at;
+        if (at == run.size()) return false;
+        if (run[at].sequence.value() != row.sequence || take_row(connection, run[at], row)) {
+          return true;
+        }
+        cut_ = &run[at];
+        return false;
+      });
+}
+
+bool SqliteBatch::take_row(Connection& connection, PendingMessage& message,
+                           const database::EventRow& row) {
+  if (row.event == nullptr) {
+    message.problem = row.problem;
+    return true;
   }
+  StoredEvent event = *row.event;
+  if (!was_published(connection, row.stream, event.published_before)) event.published_before = {};
+  return keep(message, event);
 }
 
 bool SqliteBatch::was_published(Connection& connection, std::int64_t stream,

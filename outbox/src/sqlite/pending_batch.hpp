@@ -1,11 +1,10 @@
 // Reads what waits, with its events.
 #pragma once
 
-#include "event_page.hpp"
+#include "database/connection.hpp"
+#include "database/event_page.hpp"
+#include "database/event_reader.hpp"
 #include "relay/store.hpp"
-#include "sqlite/connection.hpp"
-#include "sqlite/event_rows.hpp"
-#include "sqlite/kinds.hpp"
 
 #include <stela/framework/clock.hpp>
 
@@ -24,11 +23,12 @@ class pending_row;
 /// A message that waits, but for its event.
 relay::PendingMessage to_message(const sql::pending_row& row, Timestamp now);
 
-/// What a batch leaves to the next one: names of streams, and memory for events.
+/// What a batch leaves to the next one: a reader that knows names of streams, and memory for
+/// events.
 struct BatchMemory {
   static constexpr std::size_t max_pages = 8;
 
-  sqlite::StreamNames names;
+  std::unique_ptr<database::EventReader> reader;
   std::vector<std::unique_ptr<EventPage>> pages;
 };
 
@@ -41,24 +41,24 @@ class SqliteBatch final : public relay::PendingBatch {
   SqliteBatch& operator=(const SqliteBatch&) = delete;
 
   /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
-  void read(sqlite::Connection& connection, sqlite::KindTable& kinds, PartitionId partition,
-            const relay::Cursor& cursor, std::int64_t end, const relay::BatchLimit& limit,
-            Timestamp now);
+  void read(database::Connection& connection, PartitionId partition, const relay::Cursor& cursor,
+            std::int64_t end, const relay::BatchLimit& limit, Timestamp now);
 
   /// Adds these messages, redeliveries first and each part in order, with their events.
-  void take(sqlite::Connection& connection, sqlite::KindTable& kinds,
-            std::vector<relay::PendingMessage> claimed);
+  void take(database::Connection& connection, std::vector<relay::PendingMessage> claimed);
 
  private:
-  void rehydrate(sqlite::Connection& connection, sqlite::KindTable& kinds, std::size_t again);
-  void read_redeliveries(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
-                         int limit);
-  void read_messages(sqlite::Connection& connection, PartitionId partition, std::int64_t behind,
+  void rehydrate(database::Connection& connection, std::size_t again);
+  void read_redeliveries(database::Connection& connection, PartitionId partition,
+                         std::int64_t behind, int limit);
+  void read_messages(database::Connection& connection, PartitionId partition, std::int64_t behind,
                      std::int64_t end, int limit, Timestamp now);
-  void read_events(sqlite::Connection& connection, sqlite::KindTable& kinds,
-                   std::span<relay::PendingMessage> messages);
-  void read_run(sqlite::EventRows& rows, std::span<relay::PendingMessage> run);
-  bool was_published(sqlite::Connection& connection, std::int64_t stream,
+  void read_events(database::Connection& connection, std::span<relay::PendingMessage> messages);
+  void read_run(database::Connection& connection, std::span<relay::PendingMessage> run);
+  /// False if there is no room for the event.
+  bool take_row(database::Connection& connection, relay::PendingMessage& message,
+                const database::EventRow& row);
+  bool was_published(database::Connection& connection, std::int64_t stream,
                      StreamVersion version) const;
   /// False if it is too much with those that are kept.
   bool keep(relay::PendingMessage& message, const StoredEvent& event);

@@ -4,11 +4,13 @@
 
 #include <stela/framework/error.hpp>
 
+#include <optional>
+
 namespace stela::outbox {
 
 namespace {
 
-std::string registered_name(sqlite::Connection& connection) {
+std::string registered_name(database::Connection& connection) {
   auto row = connection.rows(sql::partitioner_name{});
   return row.step() ? std::string{row.detail()} : std::string{};
 }
@@ -31,15 +33,17 @@ PartitionId Placement::find(GlobalSequence sequence, std::int64_t stream, int pa
   if (partition_count <= 1) return PartitionId::at(0, 1);
   // The default needs no event, so that a damaged one keeps its place.
   if (&partitioner_ == &by_stream()) {
-    return PartitionId::of(names_.find(stream, connection_).name(), partition_count);
+    return PartitionId::of(events_->stream(connection_, stream).name(), partition_count);
   }
-  auto row = connection_.rows(
-      sqlite::sql::read_all{.from = sequence.value(), .to = sequence.value(), .limit = 1});
-  if (!row.step()) {
-    throw CorruptEvent{"event " + std::to_string(sequence.value()) + " doesn't exist"};
-  }
-  sqlite::EventRows rows{connection_, kinds_, names_};
-  return PartitionId::of(partitioner_.key(rows.read(row), scratch_), partition_count);
+  std::optional<PartitionId> found;
+  events_->read(connection_, sequence.value(), sequence.value(),
+                [&](const database::EventRow& row) {
+                  if (row.event == nullptr) throw CorruptEvent{row.problem};
+                  found = PartitionId::of(partitioner_.key(*row.event, scratch_), partition_count);
+                  return false;
+                });
+  if (found) return *found;
+  throw CorruptEvent{"event " + std::to_string(sequence.value()) + " doesn't exist"};
 }
 
 }  // namespace stela::outbox

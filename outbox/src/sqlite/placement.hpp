@@ -1,14 +1,13 @@
 // Where an event's messages belong.
 #pragma once
 
-#include "sqlite/connection.hpp"
-#include "sqlite/event_rows.hpp"
-#include "sqlite/kinds.hpp"
+#include "database/database.hpp"
 
 #include <stela/framework/numbers.hpp>
 #include <stela/outbox/partitioner.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace stela::outbox {
@@ -17,9 +16,9 @@ namespace stela::outbox {
 /// Threads: one at a time, for one transaction.
 class Placement {
  public:
-  Placement(sqlite::Connection& connection, sqlite::KindTable& kinds,
-            const Partitioner& partitioner) noexcept
-      : connection_{connection}, kinds_{kinds}, partitioner_{partitioner} {}
+  Placement(database::Connection& connection, database::Database& database,
+            const Partitioner& partitioner)
+      : connection_{connection}, events_{database.make_event_reader()}, partitioner_{partitioner} {}
 
   /// UsageError unless the partitioner is the database's.
   void require_partitioner();
@@ -30,10 +29,9 @@ class Placement {
   PartitionId find(GlobalSequence sequence, std::int64_t stream, int partition_count);
 
  private:
-  sqlite::Connection& connection_;
-  sqlite::KindTable& kinds_;
+  database::Connection& connection_;
+  std::unique_ptr<database::EventReader> events_;
   const Partitioner& partitioner_;
-  sqlite::StreamNames names_;
   std::string scratch_;
 };
 

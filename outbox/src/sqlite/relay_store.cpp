@@ -1,13 +1,13 @@
 #include "sqlite/relay_store.hpp"
 
-#include "host.hpp"
+#include "database/database.hpp"
+#include "database/host.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/backoff.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
 #include "sqlite/worker_process.hpp"
 
@@ -21,35 +21,16 @@
 
 namespace stela::outbox {
 
+using database::Connection;
+using database::Sync;
 using relay::Lease;
 using relay::Overview;
 using relay::Standing;
-using sqlite::Connection;
-using sqlite::Query;
-using sqlite::Sync;
 
 namespace {
 
 /// Thrown to roll back what was begun under a lease that has passed.
 struct Fenced {};
-
-/// One state of the database for as long as it lives: all statements see the same, and its locks
-/// are taken once for all of them.
-class Snapshot {
- public:
-  explicit Snapshot(Connection& connection) : end_{connection.query(end_sql)} {
-    connection.query(begin_sql).run();
-  }
-  ~Snapshot() { sqlite3_step(end_.statement()); }
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
-
- private:
-  static constexpr std::string_view begin_sql = "BEGIN";
-  static constexpr std::string_view end_sql = "COMMIT";
-
-  Query end_;
-};
 
 /// Workers are forgotten when they were silent for this many heartbeats.
 constexpr std::int64_t forgotten_after = 20;
@@ -91,10 +72,12 @@ void stop_damaged(Connection& connection, PartitionId partition, const std::stri
 
 }  // namespace
 
-RelayStore::RelayStore(sqlite::Store& store) : store_{store}, presence_{store.path()} {}
+RelayStore::RelayStore(sqlite::Store& store) : store_{store}, presence_{store.database().appear()} {
+  memory_->reader = store.database().make_event_reader();
+}
 
 Timestamp RelayStore::now() const {
-  return store_.core().now();
+  return store_.database().now();
 }
 
 std::string RelayStore::store_id() const {
@@ -109,8 +92,8 @@ void RelayStore::require_free_name(Connection& connection, std::string_view work
   if (!row.step()) return;
   const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
   const Timestamp until = row.heartbeat_until();
-  if (other.presence == presence_.number() || until <= at || until > at + 2 * ttl) return;
-  if (find_process(store_.path(), other) == WorkerProcess::ended) return;
+  if (other.presence == presence_->number() || until <= at || until > at + 2 * ttl) return;
+  if (find_process(store_.database(), other) == WorkerProcess::ended) return;
   throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
                    std::string{other.host} + ", process " + std::to_string(other.pid) +
                    "); two of one name would take each other's partitions"};
@@ -121,14 +104,14 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
   const Timestamp at = now();
   const std::string host = host::name();
   int purged = 0;
-  presence_.renew();
-  store_.core().writer().run_along(
+  presence_->renew();
+  store_.database().write_along(
       [&](Connection& connection) {
         require_free_name(connection, worker, at, ttl);
         connection.run(sql::upsert_worker{.worker = worker,
                                           .host = host,
                                           .pid = getpid(),
-                                          .presence = presence_.number(),
+                                          .presence = presence_->number(),
                                           .now = at,
                                           .until = at + ttl,
                                           .broker = broker.text,
@@ -141,9 +124,9 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
 }
 
 void RelayStore::leave(std::string_view worker) noexcept try {
-  store_.core().writer().run_along(
+  store_.database().write_along(
       [&](Connection& connection) {
-        connection.run(sql::delete_worker{.worker = worker, .presence = presence_.number()});
+        connection.run(sql::delete_worker{.worker = worker, .presence = presence_->number()});
       },
       Sync::none);
 } catch (const std::exception&) {
@@ -155,7 +138,7 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
   Overview overview;
   const Timestamp at = now();
   const Timestamp absurd = at + 2 * lease_ttl;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
     auto row = connection.rows(sql::partitions{});
     while (row.step()) {
@@ -187,7 +170,7 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
                                             std::chrono::microseconds ttl) {
   std::optional<Standing> standing;
   const Timestamp at = now();
-  store_.core().writer().run_along(
+  store_.database().write_along(
       [&](Connection& connection) {
         bool unclean = false;
         std::string problem;
@@ -216,7 +199,7 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
 bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   bool renewed = false;
   const Timestamp at = now();
-  store_.core().writer().run_along(
+  store_.database().write_along(
       [&](Connection& connection) {
         renewed = connection.run(sql::renew{.partition = lease.partition.number,
                                             .owner = lease.owner,
@@ -229,7 +212,7 @@ bool RelayStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
 }
 
 void RelayStore::release(const Lease& lease) {
-  store_.core().writer().run_along(
+  store_.database().write_along(
       [&](Connection& connection) {
         connection.run(sql::release{
             .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
@@ -241,7 +224,7 @@ void RelayStore::release(const Lease& lease) {
 
 std::unique_ptr<SqliteBatch> RelayStore::make_batch() {
   // While a batch lives it points to names.
-  if (memory_.use_count() == 1) memory_->names.trim();
+  if (memory_.use_count() == 1) memory_->reader->trim();
   return std::make_unique<SqliteBatch>(memory_);
 }
 
@@ -249,26 +232,23 @@ std::unique_ptr<relay::PendingBatch> RelayStore::next(PartitionId partition,
                                                       const relay::Cursor& cursor,
                                                       const relay::BatchLimit& limit) {
   auto batch = make_batch();
-  store_.core().reading().read([&](Connection& connection) {
-    const Snapshot snapshot{connection};
+  store_.database().read_snapshot([&](Connection& connection) {
     const std::int64_t end = open_end(connection, open_generation_);
-    batch->read(connection, store_.core().kinds(), partition, cursor, end, limit, now());
+    batch->read(connection, partition, cursor, end, limit, now());
   });
   return batch;
 }
 
 std::unique_ptr<relay::PendingBatch> RelayStore::read_again(const relay::PendingMessage& message) {
   auto batch = make_batch();
-  store_.core().reading().read([&](Connection& connection) {
-    const Snapshot snapshot{connection};
-    batch->take(connection, store_.core().kinds(), {message});
-  });
+  store_.database().read_snapshot(
+      [&](Connection& connection) { batch->take(connection, {message}); });
   return batch;
 }
 
 std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequences) {
   std::vector<EventId> ids;
-  store_.core().reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     for (const GlobalSequence sequence : sequences) {
       auto row = connection.rows(sql::event_id{.sequence = sequence.value()});
       EventId::Bytes bytes{};
@@ -283,7 +263,7 @@ std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequence
 
 bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& work) {
   try {
-    store_.core().writer().run_along(
+    store_.database().write_along(
         [&](Connection& connection) {
           if (!work(connection)) throw Fenced{};
         },
@@ -294,7 +274,7 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
   // Under full durability the events were synced when they were appended, and this needn't be.
   // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
   const bool relaxed = store_.durability() == sqlite::Durability::relaxed;
-  if (durable && relaxed) store_.core().sync_log();
+  if (durable && relaxed) store_.database().sync();
   return true;
 }
 
@@ -313,7 +293,7 @@ bool RelayStore::note(const Lease& lease, const relay::Trouble& trouble) {
                                            .epoch = lease.epoch,
                                            .attempts = trouble.attempts,
                                            .next_attempt_at = end_of(trouble.backoff, at),
-                                           .error = sqlite::or_null(trouble.error)}) == 1;
+                                           .error = database::or_null(trouble.error)}) == 1;
     if (!is_ours) return false;
     if (!trouble.message) return true;
     if (trouble.message->redelivery > 0) {

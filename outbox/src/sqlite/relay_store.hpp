@@ -1,10 +1,10 @@
 // The relay's port to the outbox, on SQLite.
 #pragma once
 
+#include "database/connection.hpp"
+#include "database/presence.hpp"
 #include "relay/store.hpp"
-#include "sqlite/connection.hpp"
 #include "sqlite/pending_batch.hpp"
-#include "sqlite/presence.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 
@@ -43,17 +43,17 @@ class RelayStore : public relay::Store {
  protected:
   Timestamp now() const;
   /// Runs `work` in a transaction, rolled back if it returns false.
-  bool write(bool durable, const std::function<bool(sqlite::Connection&)>& work);
+  bool write(bool durable, const std::function<bool(database::Connection&)>& work);
   std::unique_ptr<SqliteBatch> make_batch();
 
   sqlite::Store& store_;
 
  private:
-  void require_free_name(sqlite::Connection& connection, std::string_view worker, Timestamp at,
+  void require_free_name(database::Connection& connection, std::string_view worker, Timestamp at,
                          std::chrono::microseconds ttl) const;
 
   /// Others see by it whether the workers that are told of here still run.
-  sqlite::Presence presence_;
+  std::unique_ptr<database::Presence> presence_;
   /// The newest generation that is known to have no undrained predecessor.
   std::int64_t open_generation_ = 0;
   std::shared_ptr<BatchMemory> memory_ = std::make_shared<BatchMemory>();

@@ -16,7 +16,7 @@ Fence parse_fence(std::string_view text) {
                        "', which this Stela doesn't know"};
 }
 
-std::optional<Settings> find_settings(sqlite::Connection& connection) {
+std::optional<Settings> find_settings(database::Connection& connection) {
   auto row = connection.rows(sql::settings{});
   if (!row.step()) return std::nullopt;
   return Settings{parse_fence(row.fence()), row.leasing()};

@@ -1,7 +1,7 @@
 // The facts of an outbox.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/connection.hpp"
 
 #include <stela/outbox/publisher.hpp>
 
@@ -19,6 +19,6 @@ struct Settings {
 Fence parse_fence(std::string_view text);
 
 /// Nothing if the outbox isn't made yet.
-std::optional<Settings> find_settings(sqlite::Connection& connection);
+std::optional<Settings> find_settings(database::Connection& connection);
 
 }  // namespace stela::outbox

@@ -1,12 +1,12 @@
 #include "sqlite/upkeep.hpp"
 
+#include "database/database.hpp"
 #include "outbox_sql/logs.hpp"
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/locator.hpp"
 
 #include <stela/framework/error.hpp>
@@ -20,8 +20,8 @@
 
 namespace stela::outbox {
 
-using sqlite::Connection;
-using sqlite::Sync;
+using database::Connection;
+using database::Sync;
 
 namespace {
 
@@ -48,7 +48,7 @@ class Purge {
       : store_{store},
         carry_out_{options.mode == Mode::carry_out},
         steps_left_{options.max_steps},
-        before_{store.core().now() - options.older_than} {}
+        before_{store.database().now() - options.older_than} {}
 
   Purged run() {
     for (const std::int64_t partition : partitions()) purge_batches(partition);
@@ -59,7 +59,7 @@ class Purge {
  private:
   std::vector<std::int64_t> partitions() {
     std::vector<std::int64_t> all;
-    store_.core().reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       auto rows = connection.rows(sql::partition_numbers{});
       while (rows.step()) all.push_back(rows.partition());
     });
@@ -71,8 +71,8 @@ class Purge {
   std::int64_t remove(const Statement& statement) {
     std::int64_t rows = 0;
     --steps_left_;
-    store_.core().writer().run_statements(
-        [&](Connection& connection) { rows = connection.run(statement); }, Sync::none);
+    store_.database().write([&](Connection& connection) { rows = connection.run(statement); },
+                            Sync::none);
     return rows;
   }
 
@@ -82,7 +82,7 @@ class Purge {
       std::int64_t last = 0;
       std::int64_t rows = 0;
       std::int64_t old = 0;
-      store_.core().reading().read([&](Connection& connection) {
+      store_.database().read([&](Connection& connection) {
         auto page = connection.rows(sql::batch_page{
             .partition = partition, .after = after, .old_before = before_, .most = step_rows});
         page.step();
@@ -102,7 +102,7 @@ class Purge {
 
   void purge_actions() {
     if (!carry_out_) {
-      store_.core().reading().read([&](Connection& connection) {
+      store_.database().read([&](Connection& connection) {
         auto old = connection.rows(sql::count_old_actions{.old_before = before_});
         old.step();
         purged_.actions = old.count();
@@ -112,7 +112,7 @@ class Purge {
     // Looked for first: an idle outbox isn't written to.
     bool more = true;
     while (more && steps_left_ > 0) {
-      store_.core().reading().read([&](Connection& connection) {
+      store_.database().read([&](Connection& connection) {
         auto oldest = connection.rows(sql::oldest_action{});
         more = oldest.step() && oldest.at() < before_;
       });
@@ -140,10 +140,10 @@ namespace {
 std::int64_t count_published(sqlite::Store& store, const Partitioner& partitioner,
                              std::span<const GlobalSequence> sequences) {
   std::int64_t count = 0;
-  store.core().reading().read([&](Connection& connection) {
-    Placement placement{connection, store.core().kinds(), partitioner};
+  store.database().read([&](Connection& connection) {
+    Placement placement{connection, store.database(), partitioner};
     placement.require_partitioner();
-    Locator locator{connection, placement, store.core().now()};
+    Locator locator{connection, placement, store.database().now()};
     for (const GlobalSequence sequence : sequences) {
       const auto located = locator.find(sequence);
       if (!located || located->is_missing) continue;
@@ -154,7 +154,7 @@ std::int64_t count_published(sqlite::Store& store, const Partitioner& partitione
 }
 
 void require_stream(sqlite::Store& store, const std::string& name) {
-  store.core().reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     auto stream = connection.rows(sql::stream_number{.name = name});
     if (!stream.step()) throw UsageError{"there is no stream '" + name + "'"};
   });
@@ -215,10 +215,10 @@ namespace {
 bool look_for_missing(sqlite::Store& store, const Partitioner& partitioner, Span& left,
                       std::vector<GlobalSequence>& missing, std::int64_t& checked) {
   bool more = false;
-  store.core().reading().read([&](Connection& connection) {
-    Placement placement{connection, store.core().kinds(), partitioner};
+  store.database().read([&](Connection& connection) {
+    Placement placement{connection, store.database(), partitioner};
     placement.require_partitioner();
-    Locator locator{connection, placement, store.core().now()};
+    Locator locator{connection, placement, store.database().now()};
     std::vector<std::int64_t> page;
     {
       auto events = connection.rows(sql::publishable_events{
@@ -298,7 +298,7 @@ struct DryRun {};
 
 Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
   Synced result;
-  const Timestamp now = store.core().now();
+  const Timestamp now = store.database().now();
   const auto work = [&](Connection& connection) {
     const Generation current = current_generation(connection);
     const std::set<std::int64_t> unsettled = lost_partitions(connection);
@@ -334,7 +334,7 @@ Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
     if (mode == Mode::dry_run) throw DryRun{};
   };
   try {
-    store.core().writer().run_statements(work);
+    store.database().write(work);
   } catch (const DryRun&) {
     // What it found is told all the same.
   }

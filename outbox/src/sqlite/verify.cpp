@@ -1,10 +1,10 @@
 #include <stela/outbox/verify.hpp>
 
+#include "database/database.hpp"
+#include "database/inspection.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
-#include "sqlite/core.hpp"
 #include "sqlite/generations.hpp"
-#include "sqlite/inspection.hpp"
 #include "sqlite/placement.hpp"
 #include "sqlite/settings.hpp"
 
@@ -16,9 +16,9 @@
 namespace stela {
 
 namespace sql = outbox::sql;
+using database::Connection;
 using outbox::Generation;
 using outbox::Placement;
-using sqlite::Connection;
 using sqlite::Inspection;
 
 namespace {
@@ -55,7 +55,7 @@ class OutboxCheck final : public sqlite::Check {
       is_there = tables.step() && tables.is_there();
     });
     if (!is_there) return;
-    sqlite::check_schema(inspection, "outbox", sql::migrations);
+    inspection.check_schema("outbox", sql::migrations);
     check_facts(inspection);
     check_partitions(inspection);
     check_messages(inspection);
@@ -93,9 +93,7 @@ class OutboxCheck final : public sqlite::Check {
 
   void check_partitions(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
-      auto last = connection.rows(sql::last_event{});
-      last.step();
-      const std::int64_t last_sequence = last.sequence();
+      const std::int64_t last_sequence = outbox::last_event(connection);
       std::int64_t current = 0;
       const Generation generation = outbox::current_generation(connection);
       auto row = connection.rows(sql::inspect_partitions{});
@@ -142,7 +140,7 @@ class OutboxCheck final : public sqlite::Check {
     for (bool more = true; more;) {
       more = false;
       inspection.read([&](Connection& connection) {
-        Placement placement{connection, inspection.store().core().kinds(), partitioner_};
+        Placement placement{connection, inspection.database(), partitioner_};
         const bool compares = placement.knows_partitioner();
         auto row = connection.rows(sql::inspect_messages{
             .after_partition = partition, .after_sequence = sequence, .most = page_rows});

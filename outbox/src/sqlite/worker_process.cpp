@@ -1,7 +1,7 @@
 #include "sqlite/worker_process.hpp"
 
-#include "host.hpp"
-#include "sqlite/presence.hpp"
+#include "database/host.hpp"
+#include "database/presence.hpp"
 
 #include <unistd.h>
 
@@ -10,9 +10,9 @@
 
 namespace stela::outbox {
 
-WorkerProcess find_process(const std::string& path, const WorkerIdentity& worker) {
+WorkerProcess find_process(const database::Database& database, const WorkerIdentity& worker) {
   if (worker.presence) {
-    const auto lives = sqlite::Presence::lives(path, *worker.presence);
+    const auto lives = database.is_present(*worker.presence);
     if (!lives) return WorkerProcess::unknown;
     return *lives ? WorkerProcess::runs : WorkerProcess::ended;
   }

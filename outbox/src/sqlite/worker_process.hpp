@@ -1,11 +1,12 @@
 // Where a worker runs, and whether it still does.
 #pragma once
 
+#include "database/database.hpp"
+
 #include <stela/outbox/messages.hpp>
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace stela::outbox {
@@ -19,7 +20,7 @@ struct WorkerIdentity {
   std::optional<std::int64_t> presence = {};
 };
 
-/// Of a worker of the database at `path`.
-WorkerProcess find_process(const std::string& path, const WorkerIdentity& worker);
+/// Of a worker of this database.
+WorkerProcess find_process(const database::Database& database, const WorkerIdentity& worker);
 
 }  // namespace stela::outbox

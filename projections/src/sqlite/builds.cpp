@@ -9,7 +9,7 @@
 
 namespace stela::projections {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 

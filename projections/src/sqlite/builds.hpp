@@ -1,7 +1,7 @@
 // The rows of the table `projections`: builds, and who drives them.
 #pragma once
 
-#include "sqlite/connection.hpp"
+#include "database/connection.hpp"
 
 #include <stela/framework/clock.hpp>
 #include <stela/projections/projections.hpp>
@@ -54,15 +54,15 @@ struct Build {
 };
 
 /// All of them, by name and number.
-std::vector<Build> read_builds(sqlite::Connection& connection);
+std::vector<Build> read_builds(database::Connection& connection);
 /// Those of one name.
-std::vector<Build> read_builds(sqlite::Connection& connection, std::string_view name);
+std::vector<Build> read_builds(database::Connection& connection, std::string_view name);
 /// Null if there is none.
 const Build* find(const std::vector<Build>& builds, std::string_view name, State state) noexcept;
 
 /// A new row; `build` gets its number.
-void insert(sqlite::Connection& connection, Build& build, Timestamp now);
-void set_state(sqlite::Connection& connection, const Build& build, State state, Timestamp now);
+void insert(database::Connection& connection, Build& build, Timestamp now);
+void set_state(database::Connection& connection, const Build& build, State state, Timestamp now);
 
 struct Lease {
   std::string_view owner;
@@ -75,14 +75,14 @@ struct Lease {
 /// True if nobody has it, or its lease has run out.
 bool is_free(const Build& build, const Lease& lease) noexcept;
 /// Takes the build if it is free: it has a new epoch then.
-bool acquire(sqlite::Connection& connection, Build& build, const Lease& lease);
+bool acquire(database::Connection& connection, Build& build, const Lease& lease);
 /// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
-void seize(sqlite::Connection& connection, Build& build, const Lease& lease);
-void renew(sqlite::Connection& connection, const Build& build, const Lease& lease);
-void release(sqlite::Connection& connection, const Build& build);
+void seize(database::Connection& connection, Build& build, const Lease& lease);
+void renew(database::Connection& connection, const Build& build, const Lease& lease);
+void release(database::Connection& connection, const Build& build);
 
 /// Moves the checkpoint on, if the build is still where and whose it was.
-bool advance(sqlite::Connection& connection, const Build& build, std::int64_t position,
+bool advance(database::Connection& connection, const Build& build, std::int64_t position,
              Timestamp lease_until);
 
 }  // namespace stela::projections

@@ -1,7 +1,7 @@
 #include "sqlite/read_model.hpp"
 
+#include "database/sqlite/failure.hpp"
 #include "projections_sql/tables.hpp"
-#include "sqlite/failure.hpp"
 #include "sqlite/violation.hpp"
 
 #include <stela/framework/error.hpp>
@@ -142,25 +142,24 @@ int run_all(sqlite3_stmt* statement, Rows* rows) {
   return code;
 }
 
-SqliteReadModel::SqliteReadModel(sqlite::Writer& writer, std::string who, std::string prefix)
-    : writer_{writer}, who_{std::move(who)}, prefix_{std::move(prefix)} {}
+SqliteReadModel::SqliteReadModel(sqlite::Driver& driver, std::string who, std::string prefix)
+    : driver_{driver}, who_{std::move(who)}, prefix_{std::move(prefix)} {}
 
 SqliteReadModel::~SqliteReadModel() {
   if (statements_.empty()) return;
   try {
-    // The connection belongs to whoever leads the writer.
-    writer_.tidy([this](sqlite::Connection&) { statements_.clear(); });
+    driver_.tidy([this] { statements_.clear(); });
   } catch (const UsageError&) {
     // Nobody leads in a forked child. A copy of an open transaction is left as it is.
-    if (sqlite3_get_autocommit(writer_.connection().handle()) != 0) return;
+    if (sqlite3_get_autocommit(driver_.writing().handle()) != 0) return;
     for (auto& [sql, statement] : statements_) (void)statement.release();
   }
 }
 
 std::int64_t SqliteReadModel::run(std::string_view sql, std::span<const SqlValue> values,
                                   Rows* rows) {
-  sqlite3* const database = writer_.connection().handle();
-  if (!writer_.connection().in_transaction()) {
+  sqlite3* const database = driver_.writing().handle();
+  if (!driver_.writing().in_transaction()) {
     throw UsageError{who_ +
                      ": a statement before this one ended the transaction; don't use OR "
                      "ROLLBACK"};
@@ -188,7 +187,7 @@ sqlite3_stmt* SqliteReadModel::statement(std::string_view sql) {
 
 SqliteReadModel::Statement SqliteReadModel::prepare(std::string_view sql) {
   const std::string text = with_table_names(sql, prefix_);
-  sqlite3* const database = writer_.connection().handle();
+  sqlite3* const database = driver_.writing().handle();
   sqlite3_stmt* raw = nullptr;
   const char* rest = nullptr;
   refusal_.clear();
@@ -259,7 +258,7 @@ bool SqliteReadModel::allows(int action, std::string_view object) noexcept {
 }
 
 void SqliteReadModel::fail(int code, std::string_view sql) {
-  sqlite3* const database = writer_.connection().handle();
+  sqlite3* const database = driver_.writing().handle();
   if (sqlite::is_store_failure(code)) {
     try {
       sqlite::fail(database, code, who_ + ": \"" + std::string{sql} + '"');
@@ -285,7 +284,7 @@ void SqliteReadModel::fail(int code, std::string_view sql) {
 
 std::string SqliteReadModel::table_of_index(std::string_view name) {
   const std::string index = table(name);
-  auto row = writer_.connection().rows(sql::table_of_index{.name = index});
+  auto row = driver_.writing().rows(sql::table_of_index{.name = index});
   if (!row.step()) return {};
   return std::string{row.table_name().substr(prefix_.size())};
 }

@@ -1,8 +1,7 @@
 // A read model in the store's own database.
 #pragma once
 
-#include "sqlite/connection.hpp"
-#include "sqlite/writer.hpp"
+#include "database/sqlite/driver.hpp"
 
 #include <stela/projections/read_model.hpp>
 
@@ -20,7 +19,7 @@ namespace stela::projections {
 class SqliteReadModel final : public ReadModel {
  public:
   /// `who` is for messages; tables are called `prefix` and their plain name.
-  SqliteReadModel(sqlite::Writer& writer, std::string who, std::string prefix);
+  SqliteReadModel(sqlite::Driver& driver, std::string who, std::string prefix);
   ~SqliteReadModel() override;
 
   std::string table(std::string_view name) const override { return prefix_ + std::string{name}; }
@@ -59,7 +58,7 @@ class SqliteReadModel final : public ReadModel {
   /// The plain name; empty if there is no such index.
   std::string table_of_index(std::string_view name);
 
-  sqlite::Writer& writer_;
+  sqlite::Driver& driver_;
   const std::string who_;
   const std::string prefix_;
   std::unordered_map<std::string, Statement, TextHash, std::equal_to<>> statements_;

@@ -1,10 +1,10 @@
 #include "sqlite/tables.hpp"
 
+#include "database/checksum.hpp"
+#include "database/reserved_names.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 #include "projections_sql/tables.hpp"
-#include "sqlite/checksum.hpp"
-#include "sqlite/schema.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -12,7 +12,7 @@
 
 namespace stela::projections {
 
-using sqlite::Connection;
+using database::Connection;
 
 namespace {
 
@@ -60,7 +60,7 @@ std::string view_of(Connection& connection, const Build& build, const std::strin
 /// later.
 void refuse_reserved(const Build& build, const std::string& name) {
   const bool is_sqlites = sqlite3_strnicmp(name.c_str(), "sqlite_", 7) == 0;
-  if (!is_sqlites && !sqlite::is_reserved_name(name)) return;
+  if (!is_sqlites && !database::is_reserved_name(name)) return;
   throw UsageError{build.describe() + " has a table {" + name +
                    "}, and names that begin in that way are " +
                    (is_sqlites ? "SQLite's" : "Stela's") + "; give the table another"};
@@ -93,7 +93,7 @@ std::int64_t definitions_of(Connection& connection, const Build& build) {
   const std::string prefix = build.prefix();
   auto rows = connection.rows(sql::tables{.prefix = prefix});
   while (rows.step()) {
-    sum = sqlite::checksum_of({sum}, {rows.type(), rows.name(), rows.definition()});
+    sum = database::checksum_of({sum}, {rows.type(), rows.name(), rows.definition()});
   }
   return sum;
 }

@@ -10,19 +10,19 @@ namespace stela::projections {
 
 /// Lets the projector make the tables of a new build, and notes how they were defined. UsageError
 /// if something else has one of the plain names.
-void make_tables(sqlite::Connection& connection, const Build& build,
+void make_tables(database::Connection& connection, const Build& build,
                  detail::AnyProjector& projector, SqliteReadModel& model);
 
 /// What is no longer as the projector made it, in words; empty if nothing.
-std::string find_alteration(sqlite::Connection& connection, const Build& build);
+std::string find_alteration(database::Connection& connection, const Build& build);
 
 /// Makes the views of the plain names stand for `build`. UsageError if something else has one of
 /// the names.
-void show(sqlite::Connection& connection, const Build& build);
+void show(database::Connection& connection, const Build& build);
 /// Takes the views of `build` away.
-void hide(sqlite::Connection& connection, const Build& build);
+void hide(database::Connection& connection, const Build& build);
 
 /// Removes a build: its tables, what it parked and its row.
-void drop(sqlite::Connection& connection, const Build& build);
+void drop(database::Connection& connection, const Build& build);
 
 }  // namespace stela::projections

@@ -12,6 +12,10 @@
 #include <string>
 #include <string_view>
 
+namespace stela::database {
+class Database;
+}
+
 namespace stela::sqlite {
 
 /// `full`: an append returns when it is on the disk. `relaxed`: a power cut may take the last
@@ -90,8 +94,8 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   /// Absolute, without links; empty if it is in memory.
   const std::string& path() const noexcept;
 
-  /// For the modules beside this one.
-  Core& core() noexcept { return *core_; }
+  /// For the modules of Stela.
+  database::Database& database() noexcept;
 
  private:
   std::unique_ptr<Core> core_;

@@ -33,7 +33,7 @@ STELA_EVENTSTORE_EXPORT std::string to_string(const Problem& problem);
 class Inspection;
 
 /// One thing that is looked at. A module hands `verify` the checks of its own tables; those of the
-/// event store are always made. A private header, sqlite/inspection.hpp, says what it can ask.
+/// event store are always made. A private header, database/inspection.hpp, says what it can ask.
 class STELA_EVENTSTORE_EXPORT Check {
  public:
   virtual ~Check() = default;

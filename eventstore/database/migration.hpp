@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-namespace stela::sqlite {
+namespace stela::database {
 
 struct Migration {
   int number;
@@ -11,4 +11,4 @@ struct Migration {
   std::string_view text;
 };
 
-}  // namespace stela::sqlite
+}  // namespace stela::database

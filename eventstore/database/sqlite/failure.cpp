@@ -1,5 +1,6 @@
-#include "sqlite/failure.hpp"
+#include "database/sqlite/failure.hpp"
 
+#include "database/failure_watch.hpp"
 #include "sqlite/lock_file.hpp"
 
 #include <stela/framework/error.hpp>
@@ -74,7 +75,12 @@ std::string with_advice(std::string text, sqlite3* database) {
   return text.append(before_advice).append(advice_on_damage(database));
 }
 
-thread_local FailureWatch* innermost = nullptr;
+/// What is being handled is what `database` failed with.
+void note(sqlite3* database) noexcept {
+  if (database == nullptr) return;
+  const char* const file = sqlite3_db_filename(database, "main");
+  database::FailureWatch::note({database, file != nullptr ? file : ""});
+}
 
 [[noreturn]] void raise(sqlite3* database, int code, std::string_view doing);
 
@@ -110,33 +116,8 @@ bool is_store_failure(int code) noexcept {
   }
 }
 
-FailureWatch::FailureWatch(sqlite3* database) noexcept
-    : database_{database}, outer_{std::exchange(innermost, this)} {}
-
-FailureWatch::~FailureWatch() {
-  innermost = outer_;
-}
-
-void FailureWatch::rethrow_failure() const {
-  if (failure_) std::rethrow_exception(failure_);
-}
-
-/// Also if it is another connection to the same file.
-bool FailureWatch::is_of(sqlite3* database) const noexcept {
-  if (database == nullptr || database == database_) return database != nullptr;
-  const char* const own = sqlite3_db_filename(database_, "main");
-  const char* const other = sqlite3_db_filename(database, "main");
-  return own != nullptr && other != nullptr && *own != '\0' && std::strcmp(own, other) == 0;
-}
-
-void FailureWatch::note(sqlite3* database) noexcept {
-  for (FailureWatch* watch = innermost; watch != nullptr; watch = watch->outer_) {
-    if (!watch->failure_ && watch->is_of(database)) watch->failure_ = std::current_exception();
-  }
-}
-
-void FailureWatch::note_last_error(sqlite3* database) noexcept {
-  if (innermost == nullptr) return;
+void note_last_error(sqlite3* database) noexcept {
+  if (!database::FailureWatch::is_watching()) return;
   const int code = sqlite3_extended_errcode(database);
   // Others may be the handler's own doing: a misuse, a table that it locks itself.
   if (primary(code) != SQLITE_FULL && primary(code) != SQLITE_IOERR) return;
@@ -157,7 +138,7 @@ bool leaves_commit_in_doubt(sqlite3* database, int code) noexcept {
 void fail(sqlite3* database, int code, std::string_view doing) try {
   raise(database, code, doing);
 } catch (const Error&) {
-  if (is_store_failure(code)) FailureWatch::note(database);
+  if (is_store_failure(code)) note(database);
   throw;
 }
 

@@ -1,4 +1,4 @@
-#include "base64.hpp"
+#include "database/base64.hpp"
 
 #include <cstddef>
 #include <cstdint>

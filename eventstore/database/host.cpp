@@ -1,4 +1,4 @@
-#include "host.hpp"
+#include "database/host.hpp"
 
 #include <stela/framework/uuid.hpp>
 

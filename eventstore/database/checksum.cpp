@@ -1,4 +1,4 @@
-#include "sqlite/checksum.hpp"
+#include "database/checksum.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-namespace stela::sqlite {
+namespace stela::database {
 namespace {
 
 std::uint64_t hash(std::string_view bytes, std::uint64_t seed) noexcept {
@@ -61,4 +61,4 @@ std::uint64_t text_checksum(std::string_view text) noexcept {
   return hash(text, 0);
 }
 
-}  // namespace stela::sqlite
+}  // namespace stela::database

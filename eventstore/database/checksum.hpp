@@ -8,7 +8,7 @@
 #include <initializer_list>
 #include <string_view>
 
-namespace stela::sqlite {
+namespace stela::database {
 
 /// XXH3-64 of the numbers, each as 8 bytes in little-endian order; then of each text in turn,
 /// seeded by the hash before it.
@@ -22,4 +22,4 @@ std::int64_t event_checksum(const StoredEvent& event) noexcept;
 /// XXH3-64 of a text.
 std::uint64_t text_checksum(std::string_view text) noexcept;
 
-}  // namespace stela::sqlite
+}  // namespace stela::database

@@ -1,7 +1,7 @@
 // Which databases this process has open.
 #pragma once
 
-#include "sqlite/owner.hpp"
+#include "database/owner.hpp"
 
 #include <list>
 #include <optional>
@@ -29,7 +29,7 @@ class OpenDatabase {
   friend class OpenDatabases;
   struct Entry {
     std::string path;
-    OwningProcess owner;
+    database::OwningProcess owner;
   };
 
   std::optional<std::list<Entry>::iterator> entry_;

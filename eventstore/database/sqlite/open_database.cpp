@@ -1,4 +1,4 @@
-#include "sqlite/open_database.hpp"
+#include "database/sqlite/open_database.hpp"
 
 #include <stela/framework/error.hpp>
 

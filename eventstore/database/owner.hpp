@@ -4,7 +4,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/forks.hpp>
 
-namespace stela::sqlite {
+namespace stela::database {
 
 /// The process that made an object. A forked child has a copy of everything in its parent's memory,
 /// but neither its parent's locks nor its threads.
@@ -24,4 +24,4 @@ class OwningProcess {
   int forks_ = detail::count_forks();
 };
 
-}  // namespace stela::sqlite
+}  // namespace stela::database

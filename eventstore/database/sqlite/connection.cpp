@@ -1,6 +1,6 @@
-#include "sqlite/connection.hpp"
+#include "database/sqlite/connection.hpp"
 
-#include "sqlite/failure.hpp"
+#include "database/sqlite/failure.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -11,56 +11,43 @@
 
 namespace stela::sqlite {
 
-void Query::check(int code) const {
+void PreparedStatement::check(int code) const {
   if (code != SQLITE_OK) fail(database_, code, "binding a value");
 }
 
-Query& Query::bind(int parameter, std::int64_t value) {
-  check(sqlite3_bind_int64(statement_, parameter, value));
-  return *this;
+void PreparedStatement::bind(int parameter, std::int64_t value) {
+  check(sqlite3_bind_int64(get(), parameter, value));
 }
 
-Query& Query::bind(int parameter, std::string_view text) {
+void PreparedStatement::bind(int parameter, std::string_view text) {
   // An empty view may have no address, which SQLite would take for NULL.
-  check(sqlite3_bind_text64(statement_, parameter, text.empty() ? "" : text.data(), text.size(),
+  check(sqlite3_bind_text64(get(), parameter, text.empty() ? "" : text.data(), text.size(),
                             SQLITE_STATIC, SQLITE_UTF8));
-  return *this;
 }
 
-Query& Query::bind(int parameter, std::nullptr_t) {
-  check(sqlite3_bind_null(statement_, parameter));
-  return *this;
+void PreparedStatement::bind(int parameter, std::nullptr_t) {
+  check(sqlite3_bind_null(get(), parameter));
 }
 
-Query& Query::bind_blob(int parameter, std::string_view bytes) {
-  check(sqlite3_bind_blob64(statement_, parameter, bytes.empty() ? "" : bytes.data(), bytes.size(),
+void PreparedStatement::bind_blob(int parameter, std::string_view bytes) {
+  check(sqlite3_bind_blob64(get(), parameter, bytes.empty() ? "" : bytes.data(), bytes.size(),
                             SQLITE_STATIC));
-  return *this;
 }
 
-Query& Query::bind_optional(int parameter, std::string_view text) {
-  return text.empty() ? bind(parameter, nullptr) : bind(parameter, text);
-}
-
-bool Query::step() {
-  const int code = sqlite3_step(statement_);
+bool PreparedStatement::step() {
+  const int code = sqlite3_step(get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  fail(database_, code, std::string{"\""} + sqlite3_sql(statement_) + '"');
+  fail(database_, code, std::string{"\""} + sqlite3_sql(get()) + '"');
 }
 
-void Query::run() {
-  while (step()) {
-  }
-}
-
-void Query::check_memory() const {
+void PreparedStatement::check_memory() const {
   if (sqlite3_errcode(database_) == SQLITE_NOMEM) throw std::bad_alloc{};
 }
 
 // Through the value: one look-up of the column instead of two.
-std::string_view Query::text(int column) const {
-  sqlite3_value* const value = sqlite3_column_value(statement_, column);
+std::string_view PreparedStatement::text(int column) const {
+  sqlite3_value* const value = sqlite3_column_value(get(), column);
   const auto* const text = reinterpret_cast<const char*>(sqlite3_value_text(value));
   if (text == nullptr) {
     check_memory();
@@ -69,8 +56,8 @@ std::string_view Query::text(int column) const {
   return {text, static_cast<std::size_t>(sqlite3_value_bytes(value))};
 }
 
-std::string_view Query::blob(int column) const {
-  sqlite3_value* const value = sqlite3_column_value(statement_, column);
+std::string_view PreparedStatement::blob(int column) const {
+  sqlite3_value* const value = sqlite3_column_value(get(), column);
   const auto* const bytes = static_cast<const char*>(sqlite3_value_blob(value));
   if (bytes == nullptr) {
     check_memory();
@@ -138,7 +125,7 @@ void Connection::take_back() noexcept {
 Connection::~Connection() {
   if (!owner_.is_this() && sqlite3_get_autocommit(database_.get()) == 0) {
     // To close it would roll back, in files shared with the parent, what that may commit.
-    for (auto& [sql, statement] : statements_) (void)statement.release();
+    for (auto& [sql, statement] : statements_) statement.abandon();
     (void)roll_back_.release();
     (void)database_.release();
     open_->stay();
@@ -146,13 +133,13 @@ Connection::~Connection() {
   statements_.clear();
 }
 
-Connection::Statement Connection::prepare(std::string_view sql, unsigned flags) {
+PreparedStatement::Owner Connection::prepare(std::string_view sql, unsigned flags) {
   owner_.check();
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()), flags,
                                       &statement, nullptr);
   if (code != SQLITE_OK) fail(handle(), code, '"' + std::string{sql} + '"');
-  return Statement{statement};
+  return PreparedStatement::Owner{statement};
 }
 
 Connection::Trace Connection::trace() const noexcept {
@@ -174,19 +161,19 @@ void Connection::refuse_changed() const {
                     "' while it was read without a log; open it again"};
 }
 
-sqlite3_stmt* Connection::prepared(std::string_view sql) {
+PreparedStatement& Connection::kept(std::string_view sql) {
   owner_.check();
   check_immutable();
-  auto [kept, is_new] = statements_.try_emplace(sql.data());
-  if (is_new) {
-    try {
-      kept->second = prepare(sql, SQLITE_PREPARE_PERSISTENT);
-    } catch (...) {
-      statements_.erase(kept);
-      throw;
-    }
+  if (const auto known = statements_.find(sql.data()); known != statements_.end()) {
+    return known->second;
   }
-  return kept->second.get();
+  PreparedStatement::Owner statement = prepare(sql, SQLITE_PREPARE_PERSISTENT);
+  return statements_.try_emplace(sql.data(), handle(), std::move(statement)).first->second;
+}
+
+database::DatabaseName Connection::database() const noexcept {
+  const char* const file = sqlite3_db_filename(handle(), "main");
+  return {handle(), file != nullptr ? file : ""};
 }
 
 void Connection::execute(const std::string& sql) {
@@ -196,8 +183,8 @@ void Connection::execute(const std::string& sql) {
 }
 
 std::optional<std::int64_t> Connection::integer(const std::string& sql) {
-  const Statement statement = prepare(sql, 0);
-  Query query{handle(), statement.get()};
+  PreparedStatement statement{handle(), prepare(sql, 0)};
+  Query query{statement};
   if (!query.step()) return std::nullopt;
   return query.integer(0);
 }

@@ -1,0 +1,62 @@
+// A connection to a database, as the modules beside the event store use it.
+#pragma once
+
+#include "database/statement.hpp"
+
+#include <stela/eventstore/export.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stela::database {
+
+/// Tells databases apart: all connections to one have one name, but for those to a database that
+/// nobody else can see.
+struct DatabaseName {
+  const void* connection;
+  std::string_view place;
+
+  bool is(const DatabaseName& other) const noexcept {
+    return connection == other.connection || (!place.empty() && place == other.place);
+  }
+};
+
+/// Threads: one at a time.
+class STELA_EVENTSTORE_EXPORT Connection {
+ public:
+  virtual ~Connection() = default;
+
+  /// Runs one of the statements that the .sql files name, prepared once per connection, to its end.
+  /// How many rows it changed, if it is one that changes rows.
+  template <class Named>
+  std::int64_t run(const Named& statement) {
+    Query query{prepared(Named::sql), statement};
+    query.run();
+    return query.changes();
+  }
+  /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
+  template <class Named>
+  typename Named::Row rows(const Named& statement) {
+    return typename Named::Row{prepared(Named::sql), statement};
+  }
+  /// The same of a text that takes and gives nothing. It must be a constant of the program: its
+  /// address stands for it.
+  void run(std::string_view sql) { Query{prepared(sql)}.run(); }
+
+  /// Runs statements that are made at run time, and aren't worth keeping.
+  virtual void execute(const std::string& sql) = 0;
+
+  /// Valid as long as the connection.
+  virtual DatabaseName database() const noexcept = 0;
+  virtual bool in_transaction() const noexcept = 0;
+  /// True while the open transaction breaks a foreign key that is checked when it ends: it couldn't
+  /// be committed.
+  virtual bool breaks_deferred_key() const noexcept = 0;
+
+ private:
+  /// The statement that is kept for the constant `sql`.
+  virtual Statement& prepared(std::string_view sql) = 0;
+};
+
+}  // namespace stela::database

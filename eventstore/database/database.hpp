@@ -1,0 +1,76 @@
+// The database of a store: how the modules beside the event store read it, write to it, and wait
+// for what others write.
+#pragma once
+
+#include "database/commit_watch.hpp"
+#include "database/connection.hpp"
+#include "database/event_reader.hpp"
+#include "database/migration.hpp"
+#include "database/presence.hpp"
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/clock.hpp>
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/function_ref.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace stela::database {
+
+/// What a commit has to wait for.
+enum class Sync : std::uint8_t {
+  /// What the store's durability says.
+  as_stored,
+  /// Nothing: it may be lost in a power cut.
+  none,
+};
+
+/// Threads: any number at once.
+class STELA_EVENTSTORE_EXPORT Database {
+ public:
+  using Work = FunctionRef<void(Connection&)>;
+
+  virtual ~Database() = default;
+
+  virtual const Clock& clock() const noexcept = 0;
+  Timestamp now() const { return clock().now(); }
+
+  /// Each statement of `work` sees what is committed when it runs.
+  virtual void read(Work work) = 0;
+  /// All statements of `work` see the same.
+  virtual void read_snapshot(Work work) = 0;
+  /// Runs `work` in a transaction of its own.
+  virtual void write(Work work, Sync sync = Sync::as_stored) = 0;
+  /// The same, perhaps on another thread and in one commit with what others write: for statements
+  /// that call nobody else's code.
+  virtual void write_along(Work work, Sync sync) = 0;
+
+  /// `prepare` runs in the transaction that registers the participant. UsageError if one of its
+  /// name is attached.
+  virtual void attach(TransactionParticipant& participant, Work prepare) = 0;
+  /// UsageError if a participant of this name is attached. Inside `write`.
+  virtual void refuse_second(std::string_view participant) const = 0;
+  /// Inside `write`: participants of this store read again what they know of the database.
+  virtual void forget_caches() = 0;
+
+  /// Brings the tables of a module up to date; SchemaMismatch if they aren't, and the store was
+  /// opened to be read only.
+  virtual void migrate(std::string_view module, std::span<const Migration> migrations) = 0;
+  /// Everything that is committed is on the disk when it returns; others commit meanwhile.
+  /// StoreFailed if the disk fails: then this store writes nothing more.
+  virtual void sync() = 0;
+
+  virtual std::unique_ptr<EventReader> make_event_reader() = 0;
+  /// `store` is the one whose database this is, and must outlive the watch.
+  virtual std::unique_ptr<CommitWatch> watch_commits(EventStore& store) = 0;
+  /// Lets others see that this process lives, for as long as the presence does.
+  virtual std::unique_ptr<Presence> appear() = 0;
+  /// Whether the presence of this number lives; nothing if the system doesn't say.
+  virtual std::optional<bool> is_present(std::int64_t number) const noexcept = 0;
+};
+
+}  // namespace stela::database

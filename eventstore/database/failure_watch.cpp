@@ -1,0 +1,35 @@
+#include "database/failure_watch.hpp"
+
+#include <utility>
+
+namespace stela::database {
+namespace {
+
+thread_local FailureWatch* innermost = nullptr;
+
+}  // namespace
+
+FailureWatch::FailureWatch(const Connection& connection)
+    : database_{connection.database()}, outer_{std::exchange(innermost, this)} {}
+
+FailureWatch::~FailureWatch() {
+  innermost = outer_;
+}
+
+void FailureWatch::rethrow_failure() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+bool FailureWatch::is_watching() noexcept {
+  return innermost != nullptr;
+}
+
+void FailureWatch::note(const DatabaseName& database) noexcept {
+  for (FailureWatch* watch = innermost; watch != nullptr; watch = watch->outer_) {
+    if (!watch->failure_ && watch->database_.is(database)) {
+      watch->failure_ = std::current_exception();
+    }
+  }
+}
+
+}  // namespace stela::database

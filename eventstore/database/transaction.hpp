@@ -1,0 +1,33 @@
+// The open transaction of a store, as the modules beside the event store see it.
+#pragma once
+
+#include "database/connection.hpp"
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/event_store.hpp>
+
+#include <cstdint>
+
+namespace stela::database {
+
+/// Threads: the one whose transaction it is.
+class STELA_EVENTSTORE_EXPORT OpenTransaction {
+ public:
+  virtual ~OpenTransaction() = default;
+
+  virtual Connection& connection() noexcept = 0;
+  /// The number of a stream that this transaction has appended to.
+  virtual std::int64_t stream_number(const StreamId& stream) noexcept = 0;
+  /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
+  /// at the commit, which would fail for everything else in it.
+  virtual void check_deferred_keys() const = 0;
+  /// What `check_deferred_keys` says of a participant that broke one. The transaction may still
+  /// mend it.
+  virtual void blame(ConstraintViolated violation) = 0;
+};
+
+/// UsageError if `transaction` isn't one of a store of Stela's.
+STELA_EVENTSTORE_EXPORT OpenTransaction& open_transaction(Transaction& transaction);
+
+}  // namespace stela::database

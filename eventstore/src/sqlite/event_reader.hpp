@@ -1,0 +1,24 @@
+// Events by their sequence, for the modules beside this one.
+#pragma once
+
+#include "database/event_reader.hpp"
+#include "sqlite/event_rows.hpp"
+
+namespace stela::sqlite {
+
+class EventReader final : public database::EventReader {
+ public:
+  explicit EventReader(KindTable& kinds) noexcept : kinds_{kinds} {}
+
+  void read(database::Connection& connection, std::int64_t first, std::int64_t last,
+            FunctionRef<bool(const database::EventRow&)> use) override;
+  bool fill(database::Connection& connection, std::int64_t first, EventPage& page) override;
+  void trim() noexcept override { names_.trim(); }
+  const StreamId& stream(database::Connection& connection, std::int64_t number) override;
+
+ private:
+  KindTable& kinds_;
+  StreamNames names_;
+};
+
+}  // namespace stela::sqlite

@@ -1,0 +1,17 @@
+// Where connections to read with come from.
+#pragma once
+
+#include "database/sqlite/connection.hpp"
+
+#include <stela/framework/function_ref.hpp>
+
+namespace stela::sqlite {
+
+/// Where a cursor gets a connection from, one page at a time.
+class Reading {
+ public:
+  virtual ~Reading() = default;
+  virtual void read(FunctionRef<void(Connection&)> work) = 0;
+};
+
+}  // namespace stela::sqlite
