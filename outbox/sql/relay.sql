@@ -17,6 +17,14 @@ SET owner = :worker, epoch = epoch + 1, lease_until = :until
 WHERE partition = :partition AND stopped IS NULL
   AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd);
 
+-- name: acquire_lost
+-- The same of a partition that is stopped because the broker lost messages.
+-- takes: partition int, worker text, now time, absurd time, until time
+UPDATE outbox_partitions
+SET owner = :worker, epoch = epoch + 1, lease_until = :until
+WHERE partition = :partition AND stopped = 'broker_lost'
+  AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd);
+
 -- name: renew
 -- takes: partition int, owner text, epoch int, now time, until time
 UPDATE outbox_partitions SET lease_until = :until
@@ -55,6 +63,11 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 -- takes: partition int, owner text, epoch int, reason text, detail text
 UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
+
+-- name: continue_lost
+-- takes: partition int, owner text, epoch int
+UPDATE outbox_partitions SET stopped = NULL, stopped_detail = NULL
+WHERE partition = :partition AND owner = :owner AND epoch = :epoch AND stopped = 'broker_lost';
 
 -- name: stop_shared
 -- takes: partition int, reason text, detail text

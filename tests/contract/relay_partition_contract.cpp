@@ -53,5 +53,49 @@ TEST_P(RelayStoreContract, StopsAPartitionUntilItIsAdopted) {
   EXPECT_FALSE(look().partitions[0].is_stopped);
 }
 
+TEST_P(RelayStoreContract, LendsAPartitionThatLostMessagesToWhoeverLooks) {
+  append({1});
+  acquire();
+  EXPECT_FALSE(store->acquire_lost(all, "b", ttl)) << "it isn't stopped";
+  EXPECT_TRUE(store->stop(leases[all], "broker_lost", "it ends at 4"));
+  EXPECT_FALSE(store->acquire_lost(all, "b", ttl)) << "it has an owner";
+  store->release(leases[all]);
+  EXPECT_TRUE(look().partitions[0].is_lost);
+
+  const auto lent = store->acquire_lost(all, "b", ttl);
+  ASSERT_TRUE(lent);
+  EXPECT_FALSE(store->continue_lost({all, "a", lent->epoch}));
+  EXPECT_TRUE(store->continue_lost({all, "b", lent->epoch}));
+  store->release({all, "b", lent->epoch});
+
+  EXPECT_FALSE(look().partitions[0].is_stopped);
+  EXPECT_TRUE(store->acquire(all, "c", ttl));
+}
+
+TEST_P(RelayStoreContract, LendsNoPartitionThatStoppedForAnotherReason) {
+  append({1});
+  acquire();
+  EXPECT_TRUE(store->stop(leases[all], "foreign_writer", "somebody else's"));
+  store->release(leases[all]);
+
+  EXPECT_FALSE(look().partitions[0].is_lost);
+  EXPECT_FALSE(store->acquire_lost(all, "b", ttl));
+}
+
+TEST_P(RelayStoreContract, ContinuesNoPartitionThatWasAdoptedMeanwhile) {
+  append({1});
+  acquire();
+  EXPECT_TRUE(store->stop(leases[all], "broker_lost", "it ends at 4"));
+  store->release(leases[all]);
+  const auto lent = store->acquire_lost(all, "b", ttl);
+  ASSERT_TRUE(lent);
+  subject->operations().adopt(all, 41, "ann");
+
+  EXPECT_FALSE(store->continue_lost({all, "b", lent->epoch}));
+  store->release({all, "b", lent->epoch});
+
+  EXPECT_EQ(acquire(all, "c").broker_sequence, 41u);
+}
+
 }  // namespace
 }  // namespace stela

@@ -25,6 +25,10 @@ class ForwardingStore : public relay::Store {
                                          std::chrono::microseconds ttl) override {
     return store_.acquire(partition, worker, ttl);
   }
+  std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                              std::chrono::microseconds ttl) override {
+    return store_.acquire_lost(partition, worker, ttl);
+  }
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override {
     return store_.renew(lease, ttl);
   }
@@ -48,6 +52,7 @@ class ForwardingStore : public relay::Store {
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
     return store_.stop(lease, reason, detail);
   }
+  bool continue_lost(const relay::Lease& lease) override { return store_.continue_lost(lease); }
 
  private:
   relay::Store& store_;

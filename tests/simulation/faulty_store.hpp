@@ -58,6 +58,10 @@ class FaultyStore final : public relay::Store {
                                          std::chrono::microseconds ttl) override {
     return disturbed([&] { return store_->acquire(partition, worker, ttl); });
   }
+  std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                              std::chrono::microseconds ttl) override {
+    return disturbed([&] { return store_->acquire_lost(partition, worker, ttl); });
+  }
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override {
     return disturbed([&] { return store_->renew(lease, ttl); });
   }
@@ -85,6 +89,9 @@ class FaultyStore final : public relay::Store {
   }
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
     return disturbed([&] { return store_->stop(lease, reason, detail); });
+  }
+  bool continue_lost(const relay::Lease& lease) override {
+    return disturbed([&] { return store_->continue_lost(lease); });
   }
 
  private:

@@ -104,6 +104,7 @@ class ModelStore::Port final : public relay::Store {
                                      .is_free = !has_owner || over,
                                      .is_expired = has_owner && over,
                                      .is_stopped = !partition.stopped.empty(),
+                                     .is_lost = partition.stopped == "broker_lost",
                                      .is_needed = store_.is_needed(id)});
     }
     for (const auto& [name, worker] : store_.workers_) {
@@ -117,10 +118,18 @@ class ModelStore::Port final : public relay::Store {
 
   std::optional<relay::Standing> acquire(PartitionId id, std::string_view worker,
                                          std::chrono::microseconds ttl) override {
+    return take(id, worker, ttl, "");
+  }
+  std::optional<relay::Standing> acquire_lost(PartitionId id, std::string_view worker,
+                                              std::chrono::microseconds ttl) override {
+    return take(id, worker, ttl, "broker_lost");
+  }
+  std::optional<relay::Standing> take(PartitionId id, std::string_view worker,
+                                      std::chrono::microseconds ttl, std::string_view stopped) {
     Partition& partition = store_.partitions_.at(id);
     const std::int64_t now = store_.now();
     const bool has_owner = !partition.owner.empty();
-    if (!partition.stopped.empty()) return std::nullopt;
+    if (partition.stopped != stopped) return std::nullopt;
     if (has_owner && !is_over(partition, now, ttl.count())) return std::nullopt;
     partition.owner = worker;
     partition.lease_until = now + ttl.count();
@@ -244,6 +253,12 @@ class ModelStore::Port final : public relay::Store {
     Partition& partition = store_.partitions_.at(lease.partition);
     if (!holds(partition, lease)) return false;
     partition.stopped = reason;
+    return true;
+  }
+  bool continue_lost(const relay::Lease& lease) override {
+    Partition& partition = store_.partitions_.at(lease.partition);
+    if (!holds(partition, lease) || partition.stopped != "broker_lost") return false;
+    partition.stopped.clear();
     return true;
   }
 

@@ -107,6 +107,7 @@ class SharedStore::ComparingPort final : public relay::Store {
       compare("look", name + " free", is.is_free, should.is_free);
       compare("look", name + " expired", is.is_expired, should.is_expired);
       compare("look", name + " stopped", is.is_stopped, should.is_stopped);
+      compare("look", name + " lost", is.is_lost, should.is_lost);
       compare("look", name + " needed", is.is_needed, should.is_needed);
     }
     return found;
@@ -114,8 +115,16 @@ class SharedStore::ComparingPort final : public relay::Store {
 
   std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
                                          std::chrono::microseconds ttl) override {
-    auto found = sqlite_.acquire(partition, worker, ttl);
-    const auto expected = model_->acquire(partition, worker, ttl);
+    return same_standing(sqlite_.acquire(partition, worker, ttl),
+                         model_->acquire(partition, worker, ttl));
+  }
+  std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                              std::chrono::microseconds ttl) override {
+    return same_standing(sqlite_.acquire_lost(partition, worker, ttl),
+                         model_->acquire_lost(partition, worker, ttl));
+  }
+  static std::optional<relay::Standing> same_standing(
+      std::optional<relay::Standing> found, const std::optional<relay::Standing>& expected) {
     compare("acquire", "success", found.has_value(), expected.has_value());
     if (!found) return found;
     compare("acquire", "the epoch", found->epoch, expected->epoch);
@@ -189,6 +198,9 @@ class SharedStore::ComparingPort final : public relay::Store {
   }
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
     return same("stop", sqlite_.stop(lease, reason, detail), model_->stop(lease, reason, detail));
+  }
+  bool continue_lost(const relay::Lease& lease) override {
+    return same("continue_lost", sqlite_.continue_lost(lease), model_->continue_lost(lease));
   }
 
  private:

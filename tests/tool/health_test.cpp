@@ -113,7 +113,7 @@ TEST_F(ToolReadiness, IsLostByAStoppedPartitionAndANewerSchema) {
   test::Running worker{work(nats.url())};
   ASSERT_TRUE(becomes(worker, "200 OK")) << worker.err();
   test::RawSqlite raw{db_};
-  raw.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
+  raw.run("UPDATE outbox_partitions SET stopped = 'broker_lost', broker_sequence = 9");
   EXPECT_TRUE(becomes(worker, "is stopped: broker_lost")) << ready(worker);
   raw.run(
       "INSERT INTO stela_migrations SELECT module, number + 100, name, checksum, applied_at "

@@ -47,7 +47,7 @@ TEST_F(ToolWork, UntilEmptyPublishesWhatWaits) {
 
 TEST_F(ToolWork, UntilEmptyWaitsForNoOperator) {
   append(3);
-  RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost'");
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'broker_lost', broker_sequence = 9");
   const Ran lost = run(work({"--until-empty", "--silent"}));
   EXPECT_EQ(lost.code, 1);
   EXPECT_THAT(
@@ -67,7 +67,7 @@ TEST_F(ToolWork, UntilEmptyWaitsForNothingBehindAStoppedGeneration) {
   append(8);
   RawSqlite raw{db_};
   raw.run(
-      "UPDATE outbox_partitions SET stopped = 'broker_lost' "
+      "UPDATE outbox_partitions SET stopped = 'broker_lost', broker_sequence = 9 "
       "WHERE partition = (SELECT partition FROM outbox_messages WHERE sequence = 1)");
   ASSERT_GT(raw.integer("SELECT count(*) FROM outbox_messages AS m "
                         "JOIN outbox_partitions AS p ON p.partition = m.partition "

@@ -361,6 +361,7 @@ void FencedLane::miss(const std::string& what) {
   byte_window_.on_missed();
   core_.report(Incident::Kind::publish_failed, partition(), {}, what);
   doubt();
+  if (is_looking()) return end_look(false);
   // The first may have got lost.
   if (++fruitless_ <= 1) return;
   wait_with_failure();

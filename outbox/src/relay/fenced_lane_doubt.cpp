@@ -80,7 +80,9 @@ void FencedLane::on_session() {
 }
 
 void FencedLane::on_session_lost() {
-  if (is_owned()) doubt();
+  if (!is_owned()) return;
+  doubt();
+  if (is_looking()) end_look(false);
 }
 
 bool FencedLane::has_aged_out(const Answer& answer) const {
@@ -117,6 +119,11 @@ std::string_view FencedLane::contradiction(const Answer& answer) const {
 }
 
 void FencedLane::on_read_back(const Answer& answer) {
+  if (is_looking()) {
+    doubt();
+    const bool has_answered = answer.kind == Answer::Kind::read_back;
+    return end_look(has_answered && contradiction(answer).empty());
+  }
   if (answer.kind == Answer::Kind::misconfigured) {
     doubt();
     wait_with_failure();

@@ -5,10 +5,18 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <utility>
 
 namespace stela::relay {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+/// How often a partition that lost messages is looked at again.
+constexpr auto lost_interval = std::chrono::minutes{1};
+
+}  // namespace
 
 std::string_view to_string(Incident::Kind kind) noexcept {
   switch (kind) {
@@ -42,16 +50,46 @@ bool Lane::acquire() {
   if (!guarded([&] { standing = core_.store.acquire(partition_, core_.worker, ttl); }))
     return false;
   if (!standing) return false;
-  owned_ = true;
-  draining_ = false;
-  epoch_ = standing->epoch;
-  trusted_until_ = begun + ttl - ttl / 10;
-  attempts_ = standing->attempts;
+  begin_lease(*standing, begun);
   // Wall time may have been set back since: no wait is longer than one that we would begin.
   held_until_ = begun + std::min(standing->backoff_left, longest_backoff(core_.options));
   ++core_.counts.leased;
   begin(*standing);
   return true;
+}
+
+void Lane::begin_lease(const Standing& standing, Steady begun) {
+  const std::chrono::microseconds ttl = core_.options.lease_ttl;
+  owned_ = true;
+  draining_ = false;
+  epoch_ = standing.epoch;
+  trusted_until_ = begun + ttl - ttl / 10;
+  attempts_ = standing.attempts;
+}
+
+void Lane::look_for_lost() {
+  const Steady begun = core_.now();
+  if (owned_ || begun < next_look_) return;
+  next_look_ = begun + lost_interval;
+  std::optional<Standing> standing;
+  const std::chrono::microseconds ttl = core_.options.lease_ttl;
+  if (!guarded([&] { standing = core_.store.acquire_lost(partition_, core_.worker, ttl); })) return;
+  if (!standing) return;
+  begin_lease(*standing, begun);
+  held_until_ = {};
+  looking_ = true;
+  begin(*standing);
+}
+
+void Lane::end_look(bool is_found) {
+  bool continues = false;
+  if (is_found) guarded([&] { continues = core_.store.continue_lost(lease()); });
+  if (continues) {
+    core_.report(Incident::Kind::broker_back, partition_, {},
+                 "the broker has again what it seemed to have lost; the partition continues");
+  }
+  // Whoever takes the lease next begins as after any other stop.
+  release();
 }
 
 void Lane::renew() {
@@ -75,7 +113,7 @@ void Lane::release() {
   if (!owned_) return;
   // Without success the lease runs out by itself.
   guarded([&] { core_.store.release(lease()); });
-  ++core_.counts.released;
+  if (!std::exchange(looking_, false)) ++core_.counts.released;
   owned_ = false;
   misfit_.clear();
   forget();
@@ -85,6 +123,7 @@ void Lane::lose(std::string_view why) {
   ++core_.counts.fenced;
   core_.report(Incident::Kind::fenced, partition_, {}, std::string{why});
   owned_ = false;
+  looking_ = false;
   misfit_.clear();
   forget();
 }
@@ -94,6 +133,7 @@ void Lane::stop(std::string_view reason, std::string detail) {
   if (!guarded([&] { noted = core_.store.stop(lease(), reason, detail); })) return;
   if (!noted) return lose("its epoch has passed");
   core_.report(Incident::Kind::stopped, partition_, {}, std::string{reason} + ": " + detail);
+  next_look_ = core_.now() + lost_interval;
   release();
 }
 
@@ -153,7 +193,7 @@ void Lane::store_trouble(std::string_view problem) {
 }
 
 void Lane::pump(int& budget) {
-  if (!owned_ || draining_ || budget <= 0 || core_.session == 0) return;
+  if (!owned_ || draining_ || looking_ || budget <= 0 || core_.session == 0) return;
   if (is_backing_off() || !is_trusted()) return;
   send(budget);
 }

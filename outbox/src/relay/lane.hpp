@@ -30,6 +30,11 @@ class Lane {
 
   /// Tries to get the lease; true if it is ours now.
   bool acquire();
+  /// Looks once more at a partition that is stopped because the broker lost messages, if it hasn't
+  /// just done so: it may have them again.
+  void look_for_lost();
+  /// It has the lease only to look.
+  bool is_looking() const noexcept { return looking_; }
   /// Renews it; without success the lane is lost.
   void renew();
   /// Sends nothing more, so that the lease can be handed over.
@@ -71,6 +76,8 @@ class Lane {
   void back_off(std::string error, const PendingMessage* message = nullptr,
                 int message_attempts = 0);
   void recover();
+  /// The end of a look for what was lost.
+  void end_look(bool is_found);
   /// The broker isn't set up for this partition: says so, and tries again ever more slowly.
   void on_misfit(const std::string& why);
   /// Counts and reports what was noted.
@@ -92,11 +99,14 @@ class Lane {
   Core& core_;
 
  private:
+  void begin_lease(const Standing& standing, Steady begun);
   void store_trouble(std::string_view problem);
 
   const PartitionId partition_;
   bool owned_ = false;
   bool draining_ = false;
+  bool looking_ = false;
+  Steady next_look_{};
   std::int64_t epoch_ = 0;
   Steady trusted_until_{};
   Steady held_until_{};

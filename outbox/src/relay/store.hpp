@@ -51,6 +51,8 @@ struct Overview {
     /// It has an owner whose lease ran out.
     bool is_expired = false;
     bool is_stopped = false;
+    /// It is stopped because the broker lost messages: it may have them again.
+    bool is_lost = false;
     /// Of the current generation, or something of an older one still waits in it.
     bool is_needed = true;
   };
@@ -180,6 +182,10 @@ class Store {
   /// The lease, unless somebody else holds it.
   virtual std::optional<Standing> acquire(PartitionId partition, std::string_view worker,
                                           std::chrono::microseconds ttl) = 0;
+  /// The same of a partition that is stopped because the broker lost messages, to look whether it
+  /// has them again. Nothing is published under this lease.
+  virtual std::optional<Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                               std::chrono::microseconds ttl) = 0;
   /// False if it is lost.
   virtual bool renew(const Lease& lease, std::chrono::microseconds ttl) = 0;
   virtual void release(const Lease& lease) = 0;
@@ -201,6 +207,8 @@ class Store {
   virtual bool note(const Lease& lease, const Trouble& trouble) = 0;
   /// Nobody publishes it until an operator adopts it again.
   virtual bool stop(const Lease& lease, std::string_view reason, std::string_view detail) = 0;
+  /// The broker has what it seemed to have lost: the partition isn't stopped any more.
+  virtual bool continue_lost(const Lease& lease) = 0;
 };
 
 }  // namespace stela::relay

@@ -191,6 +191,7 @@ void Worker::look() {
   watch_membership(overview);
   hand_over_unneeded(overview);
   take_free(overview);
+  look_for_lost(overview);
   hand_over_surplus();
 }
 
@@ -253,12 +254,19 @@ void Worker::take_free(const Overview& overview) {
   }
 }
 
+void Worker::look_for_lost(const Overview& overview) {
+  if (core_.session == 0) return;
+  for (const Overview::Partition& partition : overview.partitions) {
+    if (partition.is_lost && partition.is_free) lane(partition.id).look_for_lost();
+  }
+}
+
 void Worker::hand_over_surplus() {
   // Only for members that stayed: a worker that comes and goes must not move partitions about.
   if (core_.now() < members_since_ + options_.lease_renew) return;
   std::size_t owned = owned_partitions();
   for (auto it = lanes_.rbegin(); it != lanes_.rend() && owned > share_; ++it) {
-    if (!(*it)->is_owned() || (*it)->is_draining()) continue;
+    if (!(*it)->is_owned() || (*it)->is_draining() || (*it)->is_looking()) continue;
     (*it)->drain();
     --owned;
   }
@@ -279,7 +287,7 @@ void Worker::hand_over_drained() {
 
 std::size_t Worker::owned_partitions() const noexcept {
   return static_cast<std::size_t>(std::count_if(lanes_.begin(), lanes_.end(), [](const auto& lane) {
-    return lane->is_owned() && !lane->is_draining();
+    return lane->is_owned() && !lane->is_draining() && !lane->is_looking();
   }));
 }
 

@@ -67,6 +67,8 @@ class Worker {
   void leave_to_connected(const Overview& overview, std::vector<std::string>& members) const;
   void take_free(const Overview& overview);
   void hand_over_unneeded(const Overview& overview);
+  /// Those that are stopped because the broker lost messages.
+  void look_for_lost(const Overview& overview);
   void hand_over_surplus();
   void hand_over_drained();
 

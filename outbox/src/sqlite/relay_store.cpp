@@ -151,6 +151,7 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
            .is_free = !owner || is_over,
            .is_expired = owner && is_over,
            .is_stopped = row.stopped().has_value(),
+           .is_lost = row.stopped() == "broker_lost",
            .is_needed = current.has(id) || row.first_waiting() || row.has_redeliveries()});
     }
     auto worker = connection.rows(sql::workers{});
@@ -168,6 +169,17 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
 
 std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_view worker,
                                             std::chrono::microseconds ttl) {
+  return take<sql::acquire>(partition, worker, ttl);
+}
+
+std::optional<Standing> RelayStore::acquire_lost(PartitionId partition, std::string_view worker,
+                                                 std::chrono::microseconds ttl) {
+  return take<sql::acquire_lost>(partition, worker, ttl);
+}
+
+template <class Acquire>
+std::optional<Standing> RelayStore::take(PartitionId partition, std::string_view worker,
+                                         std::chrono::microseconds ttl) {
   std::optional<Standing> standing;
   const Timestamp at = now();
   store_.database().write_along(
@@ -181,11 +193,11 @@ std::optional<Standing> RelayStore::acquire(PartitionId partition, std::string_v
           problem = problem_of(before);
         }
         if (!problem.empty()) return stop_damaged(connection, partition, problem);
-        const bool acquired = connection.run(sql::acquire{.partition = partition.number,
-                                                          .worker = worker,
-                                                          .now = at,
-                                                          .absurd = at + 2 * ttl,
-                                                          .until = at + ttl}) == 1;
+        const bool acquired = connection.run(Acquire{.partition = partition.number,
+                                                     .worker = worker,
+                                                     .now = at,
+                                                     .absurd = at + 2 * ttl,
+                                                     .until = at + ttl}) == 1;
         if (!acquired) return;
         auto now_held = connection.rows(sql::standing{.partition = partition.number});
         now_held.step();
@@ -318,6 +330,14 @@ bool RelayStore::stop(const Lease& lease, std::string_view reason, std::string_v
                                     .epoch = lease.epoch,
                                     .reason = reason,
                                     .detail = detail}) == 1;
+  });
+}
+
+bool RelayStore::continue_lost(const Lease& lease) {
+  return write(false, [&](Connection& connection) {
+    return connection.run(sql::continue_lost{
+               .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch}) ==
+           1;
   });
 }
 

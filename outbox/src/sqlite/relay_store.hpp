@@ -30,6 +30,8 @@ class RelayStore : public relay::Store {
                        std::chrono::microseconds heartbeat_ttl) override;
   std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
                                          std::chrono::microseconds ttl) override;
+  std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                              std::chrono::microseconds ttl) override;
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;
   void release(const relay::Lease& lease) override;
   std::unique_ptr<relay::PendingBatch> next(PartitionId partition, const relay::Cursor& cursor,
@@ -39,6 +41,7 @@ class RelayStore : public relay::Store {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
+  bool continue_lost(const relay::Lease& lease) override;
 
  protected:
   Timestamp now() const;
@@ -49,6 +52,9 @@ class RelayStore : public relay::Store {
   sqlite::Store& store_;
 
  private:
+  template <class Acquire>
+  std::optional<relay::Standing> take(PartitionId partition, std::string_view worker,
+                                      std::chrono::microseconds ttl);
   void require_free_name(database::Connection& connection, std::string_view worker, Timestamp at,
                          std::chrono::microseconds ttl) const;
 

@@ -182,6 +182,53 @@ TEST(FencedLaneInDoubt, StopsWhenTheBrokerLostMessages) {
   EXPECT_EQ(bench.journal.read(), "read back from 5, stop: broker_lost, release");
 }
 
+struct StoppedForALoss : ::testing::Test {
+  StoppedForALoss() {
+    bench.store.standing.broker_sequence = 5;
+    bench.store.standing.broker_id = test::id_of(5).to_string();
+    bench.let_wait({6});
+  }
+
+  Bench bench;
+};
+
+TEST_F(StoppedForALoss, ContinuesWhenTheBrokerHasAgainWhatItHadLost) {
+  bench.lane.look_for_lost();
+  bench.find({ours(5, 5)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 5, continue, release");
+}
+
+TEST_F(StoppedForALoss, IsLookedAtOnceAMinute) {
+  bench.lane.look_for_lost();
+  bench.find_up_to(4, {});
+  EXPECT_EQ(bench.journal.read(), "read back from 5, release");
+
+  bench.lane.look_for_lost();
+  EXPECT_EQ(bench.journal.read(), "");
+
+  bench.pass(std::chrono::minutes{1});
+  bench.lane.look_for_lost();
+  bench.find_up_to(4, {});
+  EXPECT_EQ(bench.journal.read(), "read back from 5, release");
+}
+
+TEST_F(StoppedForALoss, StaysStoppedIfAnotherMessageStandsInItsPlace) {
+  bench.lane.look_for_lost();
+  bench.find({ours(7, 5)});
+
+  EXPECT_EQ(bench.journal.read(), "read back from 5, release");
+}
+
+TEST_F(StoppedForALoss, StaysStoppedIfTheBrokerDoesNotAnswer) {
+  bench.lane.look_for_lost();
+  bench.pass(bench.options.publish_timeout);
+  bench.lane.on_time();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 5, release");
+}
+
 TEST(FencedLaneInDoubt, GoesOnOnceAReplicaHasCaughtUp) {
   Bench bench;
   bench.store.standing.broker_sequence = 5;

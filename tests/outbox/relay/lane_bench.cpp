@@ -175,6 +175,12 @@ bool ScriptedStore::stop(const relay::Lease& lease, std::string_view reason, std
   return true;
 }
 
+bool ScriptedStore::continue_lost(const relay::Lease& lease) {
+  if (!change(lease)) return false;
+  journal_.write("continue");
+  return true;
+}
+
 // --- the broker
 
 void ScriptedPublisher::publish(const OutgoingMessage& message) {

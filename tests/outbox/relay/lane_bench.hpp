@@ -68,6 +68,10 @@ class ScriptedStore final : public relay::Store {
   relay::Overview look(std::chrono::microseconds, std::chrono::microseconds) override { return {}; }
   std::optional<relay::Standing> acquire(PartitionId, std::string_view,
                                          std::chrono::microseconds) override;
+  std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
+                                              std::chrono::microseconds ttl) override {
+    return acquire(partition, worker, ttl);
+  }
   bool renew(const relay::Lease&, std::chrono::microseconds) override { return !is_taken_over; }
   void release(const relay::Lease& lease) override;
   std::unique_ptr<relay::PendingBatch> next(PartitionId, const relay::Cursor& cursor,
@@ -77,6 +81,7 @@ class ScriptedStore final : public relay::Store {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
+  bool continue_lost(const relay::Lease& lease) override;
 
  private:
   bool change(const relay::Lease& lease);
