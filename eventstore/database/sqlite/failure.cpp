@@ -91,7 +91,8 @@ std::string_view advice_on_damage(sqlite3* database) noexcept {
       database != nullptr &&
       sqlite3_exec(database,
                    "SELECT * FROM sqlite_schema; SELECT * FROM stela_migrations; "
-                   "SELECT * FROM stela_facts",
+                   "SELECT * FROM stela_facts; SELECT * FROM event_kinds NOT INDEXED; "
+                   "SELECT sum(length(name)) FROM streams NOT INDEXED",
                    nullptr, nullptr, nullptr) == SQLITE_OK;
   return can_be_opened ? "restore a backup; 'export --skip-damaged' saves what can still be read"
                        : "restore a backup";

@@ -12,8 +12,9 @@ namespace stela::sqlite {
 /// Throws the error that `code` stands for. `doing` says what failed: "appending", "opening".
 [[noreturn]] STELA_EVENTSTORE_EXPORT void fail(sqlite3* database, int code, std::string_view doing);
 
-/// What to do about a damaged file. 'export --skip-damaged' only if a store of it can be opened:
-/// the schema, the ledger and the facts can be read.
+/// What to do about a damaged file. 'export --skip-damaged' only if a store of it can be opened,
+/// and events can be named: the schema, the ledger, the facts, the streams and the kinds can be
+/// read.
 STELA_EVENTSTORE_EXPORT std::string_view advice_on_damage(sqlite3* database) noexcept;
 /// What `fail` says of a damaged file, without the advice.
 std::string_view without_advice(std::string_view error) noexcept;

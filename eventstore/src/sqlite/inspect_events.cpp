@@ -23,6 +23,10 @@ constexpr std::size_t page_bytes = std::size_t{4} * 1024 * 1024;
 constexpr std::string_view reindex_advice =
     "the events are the truth: rebuild their index with REINDEX, verify again, and keep a backup";
 
+/// The index is all that is left of such an event: it must not be rebuilt.
+constexpr std::string_view lost_advice =
+    "an event that was appended seems to be gone: keep a copy, and restore a backup";
+
 constexpr std::string_view blocks_advice =
     "the events are the truth, but those who read them by type pass over it: complete the table by "
     "INSERT OR IGNORE INTO kind_blocks SELECT DISTINCT kind, sequence / 1024 FROM events";
@@ -218,7 +222,7 @@ void EventsCheck::walk_versions() {
     inspection_.report("table events",
                        "its index of streams and versions has " + std::to_string(entries_) +
                            " entries for " + std::to_string(found_) + " events",
-                       std::string{reindex_advice});
+                       std::string{entries_ > found_ ? lost_advice : reindex_advice});
   }
 }
 
@@ -255,6 +259,12 @@ void EventsCheck::look_at_entry(const sql::inspect_versions::Row& row, Connectio
   version_ = version;
   if (sequence <= bound_) ++entries_;
 
+  if (!row.event_stream()) {
+    inspection_.report(where,
+                       "its index entry leads to " + event_number(sequence) + ", which is gone",
+                       std::string{lost_advice});
+    return;
+  }
   if (row.event_stream() != stream || row.event_version() != version) {
     inspection_.report(where,
                        "its index entry leads to " + event_number(sequence) + ", which isn't it",
