@@ -9,6 +9,7 @@
 #include <stela/framework/stored_event.hpp>
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 namespace stela::database {
@@ -29,8 +30,9 @@ class STELA_EVENTSTORE_EXPORT EventReader {
  public:
   virtual ~EventReader() = default;
 
-  /// Hands `use` the rows from `first` to `last`, in order, until it returns false.
-  virtual void read(Connection& connection, std::int64_t first, std::int64_t last,
+  /// Hands `use` the rows of these sequences, which ascend, until it returns false. Those that
+  /// don't exist are left out. What lies between them is passed over, so leave no wide gaps.
+  virtual void read(Connection& connection, std::span<const std::int64_t> sequences,
                     FunctionRef<bool(const EventRow&)> use) = 0;
   /// Appends the events from `first` on to `page` until that is full; false if they ended before.
   /// CorruptEvent if the first of them is damaged.

@@ -5,13 +5,19 @@
 
 namespace stela::sqlite {
 
-void EventReader::read(database::Connection& connection, std::int64_t first, std::int64_t last,
+void EventReader::read(database::Connection& connection, std::span<const std::int64_t> sequences,
                        FunctionRef<bool(const database::EventRow&)> use) {
+  if (sequences.empty()) return;
+  const std::int64_t first = sequences.front();
+  const std::int64_t last = sequences.back();
   Connection& own = connection_of(connection);
   EventRows rows{own, kinds_, names_};
   auto row = own.rows(sql::read_all{.from = first, .to = last, .limit = last - first + 1});
+  auto wanted = sequences.begin();
   while (row.step()) {
     database::EventRow found{row.sequence(), row.stream(), nullptr, {}};
+    while (*wanted < found.sequence) ++wanted;
+    if (*wanted != found.sequence) continue;
     std::optional<StoredEvent> event;
     try {
       event.emplace(rows.read(row));

@@ -10,7 +10,7 @@ class EventReader final : public database::EventReader {
  public:
   explicit EventReader(KindTable& kinds) noexcept : kinds_{kinds} {}
 
-  void read(database::Connection& connection, std::int64_t first, std::int64_t last,
+  void read(database::Connection& connection, std::span<const std::int64_t> sequences,
             FunctionRef<bool(const database::EventRow&)> use) override;
   bool fill(database::Connection& connection, std::int64_t first, EventPage& page) override;
   void trim() noexcept override { names_.trim(); }

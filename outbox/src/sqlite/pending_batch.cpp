@@ -121,18 +121,16 @@ void SqliteBatch::read_events(Connection& connection, std::span<PendingMessage> 
 }
 
 void SqliteBatch::read_run(Connection& connection, std::span<PendingMessage> run) {
-  std::size_t at = 0;
-  memory_->reader->read(
-      connection, run.front().sequence.value(), run.back().sequence.value(),
-      [&](const database::EventRow& row) {
-        while (at < run.size() && run[at].sequence.value() < row.sequence) ++at;
-        if (at == run.size()) return false;
-        if (run[at].sequence.value() != row.sequence || take_row(connection, run[at], row)) {
-          return true;
-        }
-        cut_ = &run[at];
-        return false;
-      });
+  std::vector<std::int64_t>& sequences = memory_->sequences;
+  sequences.clear();
+  for (const PendingMessage& message : run) sequences.push_back(message.sequence.value());
+  PendingMessage* next = run.data();
+  memory_->reader->read(connection, sequences, [&](const database::EventRow& row) {
+    while (next->sequence.value() < row.sequence) ++next;
+    if (take_row(connection, *next, row)) return true;
+    cut_ = next;
+    return false;
+  });
 }
 
 bool SqliteBatch::take_row(Connection& connection, PendingMessage& message,

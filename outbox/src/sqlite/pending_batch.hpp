@@ -29,6 +29,7 @@ struct BatchMemory {
   static constexpr std::size_t max_pages = 8;
 
   std::unique_ptr<database::EventReader> reader;
+  std::vector<std::int64_t> sequences;
   std::vector<std::unique_ptr<EventPage>> pages;
 };
 

@@ -4,6 +4,7 @@
 
 #include <stela/framework/error.hpp>
 
+#include <array>
 #include <optional>
 
 namespace stela::outbox {
@@ -36,12 +37,12 @@ PartitionId Placement::find(GlobalSequence sequence, std::int64_t stream, int pa
     return PartitionId::of(events_->stream(connection_, stream).name(), partition_count);
   }
   std::optional<PartitionId> found;
-  events_->read(connection_, sequence.value(), sequence.value(),
-                [&](const database::EventRow& row) {
-                  if (row.event == nullptr) throw CorruptEvent{row.problem};
-                  found = PartitionId::of(partitioner_.key(*row.event, scratch_), partition_count);
-                  return false;
-                });
+  const std::array sequences{sequence.value()};
+  events_->read(connection_, sequences, [&](const database::EventRow& row) {
+    if (row.event == nullptr) throw CorruptEvent{row.problem};
+    found = PartitionId::of(partitioner_.key(*row.event, scratch_), partition_count);
+    return false;
+  });
   if (found) return *found;
   throw CorruptEvent{"event " + std::to_string(sequence.value()) + " doesn't exist"};
 }
