@@ -194,6 +194,8 @@ void ReadBacks::give_up_late(Steps& steps, Time now) {
   while (!asked_.empty() && asked_.begin()->second.since + options_.publish_timeout <= now) {
     const Asked late = asked_.begin()->second;
     forget(asked_.begin());
+    // Its reply may be on the line still, and what is asked for next comes behind it.
+    if (late.step == Step::read) window_.on_missed();
     if (late.is_dropped) continue;
     fail(steps, late.partition, Answer::Kind::unknown, doing(late) + ": no reply in time");
   }
