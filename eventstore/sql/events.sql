@@ -18,6 +18,11 @@ VALUES (:sequence, :stream, :version, :kind, :recorded_at, :event_id, :correlati
 -- gives: last int
 SELECT coalesce(max(sequence), 0) AS last FROM events;
 
+-- name: last_indexed_sequence
+-- That the index of streams and versions knows of: reads all of it.
+-- gives: last int
+SELECT coalesce(max(sequence), 0) AS last FROM events INDEXED BY sqlite_autoindex_events_1;
+
 -- name: appended_versions
 -- What an append that took the sequences from `first` to `last` appended to which stream.
 -- takes: first int, last int

@@ -11,11 +11,14 @@ VALUES ((SELECT coalesce(max(stream), 0) + 1 FROM streams), :name);
 SELECT name FROM streams WHERE stream = :stream;
 
 -- name: stream_head
--- The stream's number, and what its last event says; NULLs if it has none.
+-- The stream's number, and what its last event says; NULLs if it has none. `is_there` says whether
+-- the event that the index knows of is in the table, too.
 -- takes: name text
--- gives: stream int, version int?, kind int, published_before int
-SELECT s.stream, e.version, e.kind, e.published_before
+-- gives: stream int, version int?, is_there bool, kind int, published_before int
+SELECT s.stream, e.version, r.stream IS s.stream AND r.version IS e.version AS is_there,
+       r.kind, r.published_before
 FROM streams AS s LEFT JOIN events AS e ON e.stream = s.stream
+                  LEFT JOIN events AS r ON r.sequence = e.sequence
 WHERE s.name = :name
 ORDER BY e.version DESC LIMIT 1;
 

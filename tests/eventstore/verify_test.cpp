@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <fstream>
 #include <string>
@@ -354,28 +353,6 @@ TEST_F(Verify, FindsNothingOnceItsAdviceIsFollowed) {
   EXPECT_THAT(problems_behind(swap), Not(IsEmpty()));
   EXPECT_THAT(advice(), Contains(HasSubstr("rebuild their index with REINDEX")));
   EXPECT_THAT(problems_behind("REINDEX"), IsEmpty());
-}
-
-TEST_F(Verify, AdvisesABackupWhereOnlyAnIndexKnowsOfAnEvent) {
-  append(*store, "order-1", 3);
-  test::RawSqlite raw{path};
-  const std::int64_t root = raw.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'events'");
-  const auto as_it_is_on_disk = [&] {
-    raw.run("PRAGMA wal_checkpoint(TRUNCATE)");
-    std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
-    file.seekg((root - 1) * 4096);
-    file.seekp((root - 1) * 4096);
-    return file;
-  };
-  std::array<char, 4096> page{};
-  as_it_is_on_disk().read(page.data(), page.size());
-  append(*store, "order-1");
-  // As a disk that lost the last write of the page.
-  as_it_is_on_disk().write(page.data(), page.size());
-  store = test::open_store(path, options);
-
-  EXPECT_THAT(advice(), Not(IsEmpty()));
-  EXPECT_THAT(advice(), Each(HasSubstr("restore a backup")));
 }
 
 TEST_F(Verify, SaysHowATriggerIsPutBack) {

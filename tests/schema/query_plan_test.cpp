@@ -23,6 +23,7 @@ const std::set<std::string> small_tables{
 const std::map<std::string, std::string> exceptions{
     {"eventstore/count_events", "groups the events of a range on demand"},
     {"eventstore/insert_stream", "the last row answers it"},
+    {"eventstore/last_indexed_sequence", "an export that passes over damage asks it once"},
     {"eventstore/last_sequence", "the last row answers it"},
     {"outbox/find_redelivery", "of what was sent again of one event"},
     {"outbox/first_waiting", "the first row of an index answers it: see below"},
@@ -82,7 +83,7 @@ TEST(QueryPlans, OfAStreamAndOfTheStoreFollowAnIndex) {
        "SEARCH events USING INDEX sqlite_autoindex_events_1 (stream=? AND version>? AND "
        "version<?)"},
       {"eventstore/stream_head",
-       "SEARCH e USING INDEX sqlite_autoindex_events_1 (stream=?) LEFT-JOIN"},
+       "SEARCH e USING COVERING INDEX sqlite_autoindex_events_1 (stream=?) LEFT-JOIN"},
       {"outbox/first_waiting",
        "SEARCH outbox_redeliveries USING COVERING INDEX outbox_redeliveries_by_generation"},
       {"outbox/next_messages",

@@ -39,6 +39,12 @@ std::int64_t last_sequence(Connection& connection) {
   return row.last();
 }
 
+std::int64_t last_indexed_sequence(Connection& connection) {
+  auto row = connection.rows(sql::last_indexed_sequence{});
+  row.step();
+  return row.last();
+}
+
 StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream) {
   StreamHead head;
   auto row = connection.rows(sql::stream_head{.name = stream.name()});
@@ -47,6 +53,10 @@ StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& s
   const std::optional<std::int64_t> version = row.version();
   if (!version) return head;
   head.version = *version;
+  if (!row.is_there()) {
+    throw CorruptEvent{"the last event of '" + stream.name() + "', version " +
+                       std::to_string(head.version) + ", is missing; restore it from a backup"};
+  }
   const EventKind* const kind = kinds.find(row.kind(), connection);
   if (kind == nullptr) {
     throw CorruptEvent{"the last event of '" + stream.name() + "' is of an unknown kind"};

@@ -32,9 +32,12 @@ class STELA_EVENTSTORE_EXPORT CorruptRow final : public CorruptEvent {
 
 /// Of the last event; 0 if there is none.
 STELA_EVENTSTORE_EXPORT std::int64_t last_sequence(Connection& connection);
+/// The largest in the index of streams and versions, all of which it reads: larger than
+/// `last_sequence` if the table has lost events at its end.
+std::int64_t last_indexed_sequence(Connection& connection);
 
 /// Where a stream stands, asked of the database inside a write transaction; zeros if it has no
-/// events. CorruptEvent if its last event is damaged.
+/// events. CorruptEvent if its last event is damaged, or missing though the index knows of it.
 StreamHead find_head(Connection& connection, KindTable& kinds, const StreamId& stream);
 
 /// The number of a stream that is new.

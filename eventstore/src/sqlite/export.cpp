@@ -31,6 +31,12 @@ void write(std::ostream& out, std::string& text) {
 
 constexpr std::string_view missing = "it's missing";
 
+/// Of those that the blocks of kinds reach to, which is at most a block further than the events.
+std::int64_t last_sequence_of_blocks(Connection& connection) {
+  const std::int64_t block = connection.integer("SELECT max(block) FROM kind_blocks").value_or(-1);
+  return (block + 1) * block_size - 1;
+}
+
 /// Reads events by their sequences: where that fails for many, it is tried for each.
 class Salvage {
  public:
@@ -63,19 +69,23 @@ class Salvage {
  private:
   static constexpr std::int64_t step = 1024;
 
-  /// The last event, or nearly, if the end of their table can't be read.
+  /// The last event that the table or its index knows of, or nearly, if neither can be read.
   std::int64_t find_last() {
-    try {
-      // The largest sequence can't be one: nothing could be behind it.
-      return std::min(store_.last_sequence().value(), GlobalSequence::max().value() - 1);
-    } catch (const Error& e) {
-      if (e.is_retryable()) throw;
-    }
-    std::int64_t block = 0;
-    core_of(store_).reading().read([&](Connection& connection) {
-      block = connection.integer("SELECT max(block) FROM kind_blocks").value_or(-1);
-    });
-    return (block + 1) * block_size - 1;
+    std::int64_t last = -1;
+    const auto look = [&](std::int64_t (*find)(Connection&)) {
+      try {
+        core_of(store_).reading().read([&](Connection& connection) {
+          // The largest sequence can't be one: nothing could be after it.
+          last = std::max(last, std::min(find(connection), GlobalSequence::max().value() - 1));
+        });
+      } catch (const Error& e) {
+        if (e.is_retryable()) throw;
+      }
+    };
+    look(last_sequence);
+    look(last_indexed_sequence);
+    if (last < 0) look(last_sequence_of_blocks);
+    return last;
   }
 
   /// All before `end`.

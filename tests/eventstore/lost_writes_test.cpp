@@ -1,0 +1,115 @@
+// A disk that acknowledged a write and lost it: the index of streams and versions knows of events
+// that the table no longer has.
+#include "eventstore/transfer.hpp"
+#include "support/histories.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore/verify.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::append;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+class LostWrites : public ::testing::Test {
+ protected:
+  /// Of the table of events, which fits into it.
+  using Page = std::array<char, 4096>;
+
+  LostWrites() { reopen(); }
+
+  void reopen() {
+    store.reset();
+    store = test::open_store(path);
+  }
+  Page page_on_disk() {
+    Page page{};
+    find_page().read(page.data(), page.size());
+    return page;
+  }
+  /// The writes since then are lost.
+  void put_back(const Page& page) {
+    find_page().write(page.data(), page.size());
+    reopen();
+  }
+
+  test::TempDir dir = test::TempDir::in_memory();
+  const std::string path = dir.file("shop.db");
+  std::unique_ptr<sqlite::Store> store;
+
+ private:
+  std::fstream find_page() {
+    test::RawSqlite raw{path};
+    const auto root = raw.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'events'");
+    raw.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+    file.seekg((root - 1) * 4096);
+    file.seekp((root - 1) * 4096);
+    return file;
+  }
+};
+
+TEST_F(LostWrites, HaveVerifyAdviseABackup) {
+  append(*store, "order-1", 3);
+  const Page before = page_on_disk();
+  append(*store, "order-1");
+  put_back(before);
+
+  std::vector<std::string> advice;
+  sqlite::verify(*store, [&](const sqlite::Problem& problem) { advice.push_back(problem.advice); });
+  EXPECT_THAT(advice, Not(IsEmpty()));
+  EXPECT_THAT(advice, Each(HasSubstr("restore a backup")));
+}
+
+TEST_F(LostWrites, AreNamedByAnExportThatPassesOverDamage) {
+  append(*store, "order-1", 3);
+  const Page before = page_on_disk();
+  append(*store, "order-2", 2);
+  put_back(before);
+
+  std::vector<std::string> told;
+  std::ostringstream out;
+  const auto result = sqlite::salvage_events(*store, out, [&](const sqlite::Unreadable& lost) {
+    told.push_back(std::to_string(lost.first.value()) + " to " + std::to_string(lost.last.value()) +
+                   ": " + lost.why);
+  });
+  EXPECT_THAT(told, ElementsAre("4 to 5: it's missing"));
+  EXPECT_EQ(result.events, 3);
+  EXPECT_EQ(result.lost, 2);
+}
+
+TEST_F(LostWrites, AreNotAppendedOver) {
+  append(*store, "order-1", 3);
+  const Page before = page_on_disk();
+  append(*store, "order-1");
+  put_back(before);
+
+  EXPECT_THROW(append(*store, "order-1"), CorruptEvent);
+  append(*store, "order-2");
+  try {
+    append(*store, "order-1");
+    FAIL() << "after an event that is gone, in whose place is another";
+  } catch (const CorruptEvent& e) {
+    EXPECT_STREQ(e.what(),
+                 "the last event of 'order-1', version 4, is missing; restore it from a backup");
+  }
+}
+
+}  // namespace
+}  // namespace stela
