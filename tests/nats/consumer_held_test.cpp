@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
+#include <new>
 #include <random>
 #include <stdexcept>
 #include <thread>
@@ -39,7 +41,7 @@ class Holding : public test::ShopAtBroker {
   std::unique_ptr<nats::Consumer> make_consumer(const nats::ConsumerOptions& with) {
     auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
     consumer->on<OrderPlaced>([this](Transaction& transaction, const auto& placed) {
-      if (fails && placed.stream().key() == "1") throw std::runtime_error{"not yet"};
+      if (fails && placed.stream().key() == "1") fail();
       Ledger::note(transaction, placed);
     });
     consumer->on<OrderShipped>(Ledger::note<OrderShipped>);
@@ -61,6 +63,17 @@ class Holding : public test::ShopAtBroker {
       total += consumer.poll();
       return ledger.lines().size() == lines;
     });
+  }
+  /// Polls when the message that fails is due again, four times.
+  void fail_after_growing_pauses(nats::Consumer& consumer) {
+    // A quarter more or less.
+    for (const auto pause : {1'000ms, 2'000ms, 4'000ms, 8'000ms}) {
+      const auto left = inbox.held().at(0).due_at - clock.now();
+      EXPECT_GE(left, pause * 3 / 4);
+      EXPECT_LE(left, pause * 5 / 4);
+      clock.advance(pause * 5 / 4);
+      total += consumer.poll();
+    }
   }
   /// So many more messages of the order 1.
   void ship_again(int count) {
@@ -91,6 +104,7 @@ class Holding : public test::ShopAtBroker {
   nats::Inbox inbox{ledger.store};
   nats::ConsumerTick total;
   bool fails = true;
+  std::function<void()> fail = [] { throw std::runtime_error{"not yet"}; };
 };
 
 TEST_F(Holding, EndsWhenTheFailingMessageHasLeftTheBroker) {
@@ -256,15 +270,8 @@ TEST_F(Holding, TriesAFailingMessageAfterGrowingPausesAndThenBuriesIt) {
   shop.publish();
   const auto consumer = make_consumer(defaults());
   total += consumer->poll();
-  const auto due = [this] { return inbox.held().at(0).due_at - clock.now(); };
 
-  // A quarter more or less.
-  for (const auto pause : {1'000ms, 2'000ms, 4'000ms, 8'000ms}) {
-    EXPECT_GE(due(), pause * 3 / 4);
-    EXPECT_LE(due(), pause * 5 / 4);
-    clock.advance(pause * 5 / 4);
-    total += consumer->poll();
-  }
+  fail_after_growing_pauses(*consumer);
 
   EXPECT_EQ(total.dead, 1);
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@2 order.shipped"));
@@ -272,6 +279,18 @@ TEST_F(Holding, TriesAFailingMessageAfterGrowingPausesAndThenBuriesIt) {
   EXPECT_EQ(inbox.dead_letters()[0].attempts, 5);
   EXPECT_EQ(inbox.dead_letters()[0].broker_sequence, 1u);
   EXPECT_THAT(inbox.held(), IsEmpty());
+}
+
+TEST_F(Holding, MakesNoExceptionForAHandlerThatIsShortOfMemory) {
+  fail = [] { throw std::bad_alloc{}; };
+  shop.place("1");
+  shop.publish();
+  const auto consumer = make_consumer(defaults());
+  total += consumer->poll();
+
+  fail_after_growing_pauses(*consumer);
+
+  EXPECT_EQ(total.dead, 1);
 }
 
 TEST_F(Holding, IsEndedByAnOperatorWhoSkipsTheMessage) {
