@@ -34,6 +34,23 @@ TEST_F(ToolOutbox, DoctorAdvisesNoWorkerWhereAllThatWaitsIsStopped) {
                                      Not(HasSubstr("run 'outbox work'"))));
 }
 
+TEST_F(ToolOutbox, DoctorNamesAStoppedPartitionOnce) {
+  const NatsServer nats;
+  const std::vector<std::string> broker{"--nats", nats.url(), "--stream", "SHOP"};
+  std::vector<std::string> work{"work", "--until-empty", "--silent", "--ensure-stream"};
+  work.insert(work.end(), broker.begin(), broker.end());
+  ASSERT_EQ(outbox(work).code, 0);
+  RawSqlite{db_}.run(
+      "UPDATE outbox_partitions SET stopped = 'broker_lost', attempts = 2, last_error = 'again', "
+      "broker_sequence = 9");
+
+  std::vector<std::string> doctor{"doctor", "--db", db_};
+  doctor.insert(doctor.end(), broker.begin(), broker.end());
+  EXPECT_THAT(run(doctor).out,
+              AllOf(HasSubstr("all is stopped (broker_lost)"), Not(HasSubstr("all is backing off")),
+                    Not(HasSubstr("partition all ends at 3, before what was published"))));
+}
+
 TEST_F(ToolOutbox, DoctorSaysWhatToChangeAtTheBroker) {
   const NatsServer nats{"authorization { user: shop, password: right }"};
   const std::string file = dir_.file("password");

@@ -219,8 +219,7 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
           "partitions",
           label + " is stopped (" + partition.stopped + "): " + partition.stopped_detail,
           way_out_of(partition, ""));
-    }
-    if (partition.attempts > 0) {
+    } else if (partition.attempts > 0) {
       examination.warn("partitions", label + " is backing off: " + partition.last_error,
                        "continues by itself once the cause is fixed");
     }
@@ -299,7 +298,9 @@ void look_at_streams(Examination& examination, Publisher& broker, Answers& answe
       const std::string why = answer ? answer->detail : "no answer";
       return examination.bad("broker streams", label + ": " + why, way_to_a_stream(why));
     }
-    if (answer->last_sequence < partition.broker_sequence) {
+    if (answer->last_sequence >= partition.broker_sequence) {
+      ++sound;
+    } else if (partition.stopped.empty()) {
       examination.bad(
           "broker streams",
           label + " ends at " + std::to_string(answer->last_sequence) +
@@ -307,8 +308,6 @@ void look_at_streams(Examination& examination, Publisher& broker, Answers& answe
           "the stream was re-created or restored: once the partition is stopped, 'outbox "
           "partitions adopt " +
               partition.id.label() + "', then " + way_to_settle(""));
-    } else {
-      ++sound;
     }
   }
   if (sound > 0) {
