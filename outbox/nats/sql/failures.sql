@@ -1,11 +1,20 @@
 -- Messages that failed and are going to be tried again: the table inbox_failures.
 
 -- name: has_failures
--- Whether the consumer has any, and whether it holds any message.
+-- Whether the consumer has any, or any message that is held.
 -- takes: consumer int
--- gives: failures bool, held bool
-SELECT EXISTS (SELECT 1 FROM inbox_failures WHERE consumer = :consumer) AS failures,
-       EXISTS (SELECT 1 FROM inbox_held WHERE consumer = :consumer) AS held;
+-- gives: found bool
+SELECT EXISTS (SELECT 1 FROM inbox_failures WHERE consumer = :consumer)
+    OR EXISTS (SELECT 1 FROM inbox_held WHERE consumer = :consumer) AS found;
+
+-- name: has_trouble
+-- Whether the stream has any, or any message that is held.
+-- takes: consumer int, source text, stream text
+-- gives: found bool
+SELECT EXISTS (SELECT 1 FROM inbox_failures
+               WHERE consumer = :consumer AND source = :source AND stream = :stream)
+    OR EXISTS (SELECT 1 FROM inbox_held
+               WHERE consumer = :consumer AND source = :source AND stream = :stream) AS found;
 
 -- name: has_failure_before
 -- takes: consumer int, source text, stream text, version int

@@ -28,7 +28,7 @@ int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
   failure.step();
   const auto attempts = static_cast<int>(failure.attempts());
   failure.run();
-  has_failures_ = true;
+  note_trouble(key_of(event));
   return attempts;
 }
 

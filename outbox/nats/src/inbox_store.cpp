@@ -71,13 +71,29 @@ InboxKey InboxStore::key_of(const HeldMessage& message) const {
 void InboxStore::begin(Connection& connection) {
   auto has = connection.rows(sql::has_failures{.consumer = consumer_});
   has.step();
-  has_failures_ = has.failures();
-  has_held_ = has.held();
+  has_trouble_ = has.found();
+  troubles_.clear();
+}
+
+bool InboxStore::has_trouble(Connection& connection, const InboxKey& key) const {
+  if (!has_trouble_) return false;
+  const auto [at, is_new] =
+      troubles_.try_emplace({std::string{key.source}, std::string{key.stream}});
+  if (is_new) {
+    auto has = connection.rows(of_stream<sql::has_trouble>(key));
+    has.step();
+    at->second = has.found();
+  }
+  return at->second;
+}
+
+void InboxStore::note_trouble(const InboxKey& key) {
+  has_trouble_ = true;
+  troubles_[{std::string{key.source}, std::string{key.stream}}] = true;
 }
 
 std::optional<StreamVersion> InboxStore::first_held(Connection& connection,
                                                     const ReceivedEvent& event) const {
-  if (!has_held_) return {};
   auto first = connection.rows(of_stream<sql::first_held>(key_of(event)));
   if (!first.step()) return {};
   return StreamVersion{first.version()};
@@ -86,14 +102,16 @@ std::optional<StreamVersion> InboxStore::first_held(Connection& connection,
 InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& delivery,
                                       bool whole) const {
   const ReceivedEvent& event = *delivery.event;
-  if (const auto first = first_held(connection, event); first && *first <= event.version) {
-    if (is_held_otherwise(connection, event)) return look_again(connection, event);
-    if (*first < event.version) return Standing::behind_failure;
-    if (!delivery.held) return Standing::held_already;
-  }
   const InboxKey key = key_of(event);
-  if (has_failures_ && connection.rows(of_version<sql::has_failure_before>(key)).step()) {
-    return Standing::behind_failure;
+  if (has_trouble(connection, key)) {
+    if (const auto first = first_held(connection, event); first && *first <= event.version) {
+      if (is_held_otherwise(connection, event)) return look_again(connection, event);
+      if (*first < event.version) return Standing::behind_failure;
+      if (!delivery.held) return Standing::held_already;
+    }
+    if (connection.rows(of_version<sql::has_failure_before>(key)).step()) {
+      return Standing::behind_failure;
+    }
   }
   if (!whole) return Standing::next;
   const std::int64_t before = event.published_before.value();
@@ -105,7 +123,7 @@ InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& de
 }
 
 bool InboxStore::is_held_otherwise(Connection& connection, const ReceivedEvent& event) const {
-  if (!has_held_) return false;
+  if (!has_trouble(connection, key_of(event))) return false;
   auto other = connection.rows(sql::is_held_otherwise{.consumer = consumer_,
                                                       .source = event.store_id,
                                                       .stream = event.stream.name(),
@@ -173,10 +191,9 @@ bool InboxStore::is_handled(Connection& connection, const ReceivedEvent& event) 
 }
 
 void InboxStore::settle(Connection& connection, const ReceivedEvent& event) {
-  if (is_held_otherwise(connection, event)) return;
   const InboxKey key = key_of(event);
-  if (has_failures_) connection.run(of_version<sql::delete_failure>(key));
-  if (!has_held_) return;
+  if (!has_trouble(connection, key) || is_held_otherwise(connection, event)) return;
+  connection.run(of_version<sql::delete_failure>(key));
   connection.run(of_version<sql::delete_held>(key));
   wake_first_held(connection, key, now());
 }
@@ -204,7 +221,7 @@ void InboxStore::hold(Connection& connection, const Delivery& delivery, Timestam
                        .size = static_cast<std::int64_t>(delivery.payload().size()),
                        .held_at = now(),
                        .due_at = due});
-  has_held_ = true;
+  note_trouble(key);
 }
 
 void InboxStore::watch(const ReceivedEvent& event) {

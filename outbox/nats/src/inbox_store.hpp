@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -129,7 +130,11 @@ class InboxStore {
  private:
   InboxKey key_of(const ReceivedEvent& event) const;
   InboxKey key_of(const HeldMessage& message) const;
-  /// The first message of the event's stream that is held, up to this one.
+  /// Whether a message of the stream failed or is held. Most streams have none, however many others
+  /// do, and are asked for this alone.
+  bool has_trouble(database::Connection& connection, const InboxKey& key) const;
+  void note_trouble(const InboxKey& key);
+  /// The first message of the event's stream that is held.
   std::optional<StreamVersion> first_held(database::Connection& connection,
                                           const ReceivedEvent& event) const;
   /// Of an event whose version was met before.
@@ -144,8 +149,10 @@ class InboxStore {
   sqlite::Store& store_;
   std::int64_t consumer_ = 0;
   std::optional<HeldStore> held_;
-  bool has_failures_ = false;
-  bool has_held_ = false;
+  /// Whether any stream has a message that failed or is held.
+  bool has_trouble_ = false;
+  /// Whether this one has, as far as it was asked for in this transaction: by source and stream.
+  mutable std::map<std::pair<std::string, std::string>, bool> troubles_;
 };
 
 }  // namespace stela::nats
