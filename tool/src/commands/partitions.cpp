@@ -6,6 +6,7 @@
 #include "session.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/error.hpp>
 
 namespace stela::tool {
 namespace {
@@ -103,23 +104,69 @@ std::string_view warning_of(const PartitionStatus& stopped) {
   return "";
 }
 
+/// Those that adopting helps: the others have another way out.
+bool is_adoptable(const PartitionStatus& partition) {
+  return !partition.stopped.empty() && partition.stopped != "poison" &&
+         partition.stopped != "unknown";
+}
+
+/// What is named, as it stands, or all that is stopped.
+std::vector<PartitionStatus> partitions_to_adopt(Invocation& call, Session& session) {
+  const auto& named = call.arguments.operands();
+  std::vector<PartitionStatus> chosen;
+  for (const PartitionStatus& each : session.operations().status().partitions) {
+    const bool is_meant =
+        named.empty() ? is_adoptable(each) : each.id == to_partition(named.front());
+    if (is_meant) {
+      chosen.push_back(each);
+    } else if (named.empty() && !each.stopped.empty()) {
+      call.out.note("Partition " + each.id.label() + " stays stopped (" + each.stopped + ") → " +
+                    way_out_of(each, call.app.name + ' '));
+    }
+  }
+  if (chosen.empty() && !named.empty()) chosen.push_back({.id = to_partition(named.front())});
+  return chosen;
+}
+
+std::string question_of(std::span<const PartitionStatus> partitions) {
+  std::string labels;
+  std::string warnings;
+  for (const PartitionStatus& each : partitions) {
+    labels.append(labels.empty() ? "" : " ").append(each.id.label());
+    const std::string_view warning = warning_of(each);
+    if (warnings.find(warning) == std::string::npos) warnings += warning;
+  }
+  return (partitions.size() > 1 ? "Partitions " : "Partition ") + labels +
+         " will resume from the broker's position. " + warnings + "Continue?";
+}
+
 int adopt(Invocation& call) {
-  const PartitionId partition = to_partition(call.arguments.operands().front());
+  const bool all = call.arguments.has("--all");
+  if (all == !call.arguments.operands().empty()) {
+    throw Misuse{"which partition? Pass PARTITION or --all"};
+  }
   std::optional<std::uint64_t> at;
   if (const auto sequence = call.arguments.integer("--broker-sequence", {0, largest})) {
+    if (all) throw Misuse{"--broker-sequence is of one partition; don't combine it with --all"};
     at = static_cast<std::uint64_t>(*sequence);
   }
   Session session{call};
-  std::string question =
-      "Partition " + partition.label() + " will resume from the broker's position. ";
-  for (const PartitionStatus& each : session.operations().status().partitions) {
-    if (each.id == partition) question += warning_of(each);
+  const std::vector<PartitionStatus> partitions = partitions_to_adopt(call, session);
+  if (partitions.empty()) {
+    call.out.note("No partition to adopt.");
+    return done;
   }
-  if (!call.confirm(question + "Continue?")) {
-    return failed;
+  if (!call.confirm(question_of(partitions))) return failed;
+  for (const PartitionStatus& each : partitions) {
+    try {
+      session.operations().adopt(each.id, at);
+      call.out.note("Partition " + each.id.label() + " resumes.");
+    } catch (const UsageError& e) {
+      // It may have continued by itself meanwhile.
+      if (!all) throw;
+      call.out.note(e.what());
+    }
   }
-  session.operations().adopt(partition, at);
-  call.out.note("Partition " + partition.label() + " resumes.");
   const OutboxStatus status = session.operations().status();
   if (status.losses > 0) {
     call.out.note(loss_in_words(status) + " → " + way_to_settle(call.app.name + ' '));
@@ -163,13 +210,15 @@ std::vector<Command> partition_commands() {
        .run = sync},
       {.path = "outbox partitions adopt",
        .summary = "Resume a stopped partition from the broker's position",
-       .operands = one_partition,
+       .operands = {{"PARTITION", "its label: all, p00, p01, …", false}},
        .options = {db_option,
+                   {"--all", "", "all stopped partitions that this resumes"},
                    {"--broker-sequence", "N",
                     "the broker sequence of the partition's last message"},
                    yes_option},
        .examples = {{"after a JetStream stream was re-created",
-                     "outbox partitions adopt p03 --broker-sequence 0 --yes"}},
+                     "outbox partitions adopt p03 --broker-sequence 0 --yes"},
+                    {"after a restored backup", "outbox partitions adopt --all"}},
        .run = adopt},
       {.path = "outbox partitions resume",
        .summary = "Resume a partition that a failing message stopped",
