@@ -1,4 +1,6 @@
 // How stopped partitions are adopted.
+#include "nats/jetstream.hpp"
+#include "support/nats_server.hpp"
 #include "tool/tool_outbox.hpp"
 
 #include <gmock/gmock.h>
@@ -59,6 +61,61 @@ TEST_F(Adopting, TakesEitherOnePartitionOrAll) {
   EXPECT_THAT(outbox({"partitions", "adopt", "--all", "--broker-sequence", "1"}).err,
               HasSubstr("--broker-sequence is of one partition"));
   EXPECT_EQ(stopped(), "1");
+}
+
+class AdoptingAt : public Adopting {
+ protected:
+  void SetUp() override {
+    Adopting::SetUp();
+    ASSERT_EQ(at_broker({"work", "--until-empty", "--silent", "--ensure-stream"}).code, 0);
+    stop("broker_lost");
+  }
+  Ran at_broker(std::vector<std::string> words) const {
+    words.insert(words.end(), {"--nats", nats.url(), "--set", "nats.stream=SHOP"});
+    return outbox(std::move(words));
+  }
+  Ran adopt_at(const std::string& number) const {
+    return at_broker({"partitions", "adopt", "all", "--broker-sequence", number, "--yes"});
+  }
+
+  const NatsServer nats;
+};
+
+TEST_F(AdoptingAt, RefusesANumberThatTheBrokerDoesNotHave) {
+  const Ran beyond = adopt_at("30");
+  EXPECT_EQ(beyond.code, 1);
+  EXPECT_THAT(beyond.err,
+              HasSubstr("no message of partition all at 30 or after it; its last is 3"));
+
+  JetStream{nats.url()}.erase("SHOP", 1);
+  JetStream{nats.url()}.erase("SHOP", 2);
+  const Ran before = adopt_at("1");
+  EXPECT_EQ(before.code, 1);
+  EXPECT_THAT(before.err, HasSubstr("the broker's stream begins at 3"));
+  EXPECT_EQ(stopped(), "1");
+
+  const Ran right = adopt_at("3");
+  EXPECT_EQ(right.code, 0);
+  EXPECT_THAT(right.err, Not(HasSubstr("checked")));
+  EXPECT_EQ(stopped(), "0");
+}
+
+TEST_F(AdoptingAt, SaysWhenTheNumberIsNotChecked) {
+  const std::vector<std::string> adopt{"partitions",        "adopt", "all", "--yes",
+                                       "--broker-sequence", "30"};
+  EXPECT_THAT(outbox(adopt).err, HasSubstr("30 isn't checked: pass --nats URL"));
+  stop("broker_lost");
+
+  std::vector<std::string> elsewhere = adopt;
+  elsewhere.insert(elsewhere.end(), {"--nats", "nats://127.0.0.1:1"});
+  EXPECT_THAT(outbox(elsewhere).err, HasSubstr("30 isn't checked: "));
+  EXPECT_EQ(stopped(), "0");
+}
+
+TEST_F(AdoptingAt, NeedsNoBrokerWithoutANumber) {
+  const Ran ran = at_broker({"partitions", "adopt", "all", "--yes"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--nats is for --broker-sequence"));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "commands/doctor.hpp"
 
-#include "broker.hpp"
+#include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/examination.hpp"
@@ -20,11 +20,8 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
-#include <deque>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 
 namespace stela::tool {
 namespace {
@@ -245,30 +242,6 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   }
 }
 
-/// Waits for the answers of a publisher.
-class Answers final : public AnswerSink {
- public:
-  void take(Answer answer) override {
-    const std::lock_guard lock{mutex_};
-    answers_.push_back(std::move(answer));
-    came_.notify_one();
-  }
-  /// Nothing if none came in time.
-  std::optional<Answer> wait(std::chrono::milliseconds limit) {
-    std::unique_lock lock{mutex_};
-    if (!came_.wait_for(lock, limit, [&] { return !answers_.empty(); })) return std::nullopt;
-    Answer first = std::move(answers_.front());
-    answers_.pop_front();
-    return first;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable came_;
-  /// Guarded by mutex_.
-  std::deque<Answer> answers_;
-};
-
 /// What is wrong with a stream says what to change, unless nothing but another stream helps.
 std::string way_to_a_stream(const std::string& why) {
   const auto says = [&](const char* what) { return why.find(what) != std::string::npos; };
@@ -284,16 +257,11 @@ std::string way_to_a_stream(const std::string& why) {
 }
 
 /// Whether each partition's stream is there, fit for it, and no shorter than it was.
-void look_at_streams(Examination& examination, Publisher& broker, Answers& answers,
-                     const OutboxStatus& status, std::chrono::milliseconds limit) {
-  std::uint64_t request = 0;
+void look_at_streams(Examination& examination, AskedBroker& broker, const OutboxStatus& status) {
   int sound = 0;
   for (const PartitionStatus& partition : status.partitions) {
     const std::string label = "partition " + partition.id.label();
-    broker.read_back(++request, partition.id,
-                     std::max<std::uint64_t>(1, partition.broker_sequence));
-    broker.flush();
-    const auto answer = answers.wait(limit);
+    const auto answer = broker.read_back(partition.id, partition.broker_sequence);
     if (!answer || answer->kind != Answer::Kind::read_back) {
       const std::string why = answer ? answer->detail : "no answer";
       return examination.bad("broker streams", label + ": " + why, way_to_a_stream(why));
@@ -325,15 +293,8 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   if (!settings.is_set("nats.url")) {
     return examination.fine("broker", "not checked; use --nats URL");
   }
-  const std::chrono::milliseconds limit =
-      settings.duration("nats.connect_timeout") + std::chrono::seconds{1};
-  Answers answers;
-  nats::PublisherOptions options = broker_options(settings, status.fence, session.partitioner());
-  // Whoever only looks makes nothing.
-  options.ensure_stream = false;
-  nats::Publisher broker{options};
-  broker.connect(1, answers);
-  const auto connected = answers.wait(limit);
+  AskedBroker broker{settings, status.fence, session.partitioner()};
+  const auto connected = broker.connect();
   if (!connected || connected->kind != Answer::Kind::connected) {
     const bool is_refused = connected && connected->kind == Answer::Kind::misconfigured;
     examination.bad("broker", connected ? connected->detail : "no answer",
@@ -343,9 +304,8 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
                         : "start it, or correct nats.url; messages stay pending, none is lost");
   } else {
     examination.fine("broker", settings.text("nats.url") + " is connected");
-    look_at_streams(examination, broker, answers, status, limit);
+    look_at_streams(examination, broker, status);
   }
-  broker.disconnect();
 }
 
 void look_at_inbox(Examination& examination, sqlite::Store& store) {

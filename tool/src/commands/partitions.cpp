@@ -1,4 +1,5 @@
 // outbox partitions list, sync, resize, adopt, resume.
+#include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -7,6 +8,8 @@
 
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/error.hpp>
+
+#include <algorithm>
 
 namespace stela::tool {
 namespace {
@@ -140,22 +143,60 @@ std::string question_of(std::span<const PartitionStatus> partitions) {
          " will resume from the broker's position. " + warnings + "Continue?";
 }
 
+std::uint64_t last_of(const Answer& answer) {
+  return std::max(answer.last_sequence,
+                  answer.found.empty() ? 0 : answer.found.back().broker_sequence);
+}
+
+/// Refuses a number that the broker doesn't have, where it can be asked.
+void check_at_broker(Invocation& call, Session& session, PartitionId partition, std::uint64_t at) {
+  const std::string number = std::to_string(at);
+  const std::string unchecked = "Broker sequence " + number + " isn't checked: ";
+  if (!call.settings().is_set("nats.url")) return call.out.note(unchecked + "pass --nats URL");
+  AskedBroker broker{call.settings(), session.operations().status().fence, session.partitioner()};
+  auto answer = broker.connect();
+  if (answer && answer->kind == Answer::Kind::connected) answer = broker.read_back(partition, at);
+  if (!answer) return call.out.note(unchecked + "no answer from the broker");
+  if (answer->kind != Answer::Kind::read_back) return call.out.note(unchecked + answer->detail);
+  const std::uint64_t last = last_of(*answer);
+  if (at > last) {
+    throw Exit{failed, "the broker has no message of partition " + partition.label() + " at " +
+                           number + " or after it" +
+                           (last > 0 ? "; its last is " + std::to_string(last) : "")};
+  }
+  if (at > 0 && at + 1 < answer->first_sequence) {
+    throw Exit{failed, "the broker's stream begins at " + std::to_string(answer->first_sequence) +
+                           ", after " + number};
+  }
+}
+
+/// The number that was given, if it is of one partition.
+std::optional<std::uint64_t> place_to_adopt(const Arguments& arguments) {
+  const auto sequence = arguments.integer("--broker-sequence", {0, largest});
+  for (const char* const option : {"--nats", "--stream", "--prefix"}) {
+    if (sequence || !arguments.has(option)) continue;
+    throw Misuse{std::string{option} + " is for --broker-sequence"};
+  }
+  if (!sequence) return std::nullopt;
+  if (arguments.has("--all")) {
+    throw Misuse{"--broker-sequence is of one partition; don't combine it with --all"};
+  }
+  return static_cast<std::uint64_t>(*sequence);
+}
+
 int adopt(Invocation& call) {
   const bool all = call.arguments.has("--all");
   if (all == !call.arguments.operands().empty()) {
     throw Misuse{"which partition? Pass PARTITION or --all"};
   }
-  std::optional<std::uint64_t> at;
-  if (const auto sequence = call.arguments.integer("--broker-sequence", {0, largest})) {
-    if (all) throw Misuse{"--broker-sequence is of one partition; don't combine it with --all"};
-    at = static_cast<std::uint64_t>(*sequence);
-  }
+  const auto at = place_to_adopt(call.arguments);
   Session session{call};
   const std::vector<PartitionStatus> partitions = partitions_to_adopt(call, session);
   if (partitions.empty()) {
     call.out.note("No partition to adopt.");
     return done;
   }
+  if (at) check_at_broker(call, session, partitions.front().id, *at);
   if (!call.confirm(question_of(partitions))) return failed;
   for (const PartitionStatus& each : partitions) {
     try {
@@ -215,6 +256,9 @@ std::vector<Command> partition_commands() {
                    {"--all", "", "all stopped partitions that this resumes"},
                    {"--broker-sequence", "N",
                     "the broker sequence of the partition's last message"},
+                   {"--nats", "URL", "check that this broker has it", "nats.url"},
+                   {"--stream", "NAME", "the JetStream stream", "nats.stream"},
+                   {"--prefix", "P", "the subject prefix", "nats.prefix"},
                    yes_option},
        .examples = {{"after a JetStream stream was re-created",
                      "outbox partitions adopt p03 --broker-sequence 0 --yes"},

@@ -1,0 +1,52 @@
+// A broker that a command asks and waits for.
+#pragma once
+
+#include "cli/settings.hpp"
+
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/publisher.hpp>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+namespace stela::tool {
+
+/// The broker of the settings. It is looked at only: nothing is made there.
+/// Threads: one at a time.
+class AskedBroker {
+ public:
+  AskedBroker(const Settings& settings, Fence fence, const Partitioner& partitioner);
+  ~AskedBroker();
+  AskedBroker(const AskedBroker&) = delete;
+  AskedBroker& operator=(const AskedBroker&) = delete;
+
+  /// Nothing if no answer came in time.
+  std::optional<Answer> connect();
+  /// The same; as Publisher::read_back, once it is connected.
+  std::optional<Answer> read_back(PartitionId partition, std::uint64_t from);
+
+ private:
+  class Answers final : public AnswerSink {
+   public:
+    void take(Answer answer) override;
+    std::optional<Answer> wait(std::chrono::milliseconds limit);
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable came_;
+    /// Guarded by mutex_.
+    std::deque<Answer> answers_;
+  };
+
+  const std::chrono::milliseconds limit_;
+  Answers answers_;
+  nats::Publisher publisher_;
+  std::uint64_t request_ = 0;
+};
+
+}  // namespace stela::tool
