@@ -118,5 +118,28 @@ TEST_F(AdoptingAt, NeedsNoBrokerWithoutANumber) {
   EXPECT_THAT(ran.err, HasSubstr("--nats is for --broker-sequence"));
 }
 
+/// The stream has all that was published, and more than the restored database knows of.
+TEST_F(AdoptingAt, KnowsOfNoLossAfterARestoreBeforeAWorkerHasLooked) {
+  RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = NULL");
+  const std::string backup = dir_.file("backup.db");
+  run_well({"backup", "--db", db_, backup});
+  run_well({"events", "append", "--db", db_, "--stream", "order-4", "--type", "order.placed",
+            "--publish", "--data", "{}"});
+  ASSERT_EQ(at_broker({"work", "--until-empty", "--silent"}).code, 0);
+  db_ = backup;
+  at_broker({"work", "--until-empty", "--silent"});
+  ASSERT_THAT(outbox({"status"}).out, HasSubstr("store_went_back"));
+  ASSERT_THAT(at_broker({"reconcile", "--against-broker", "--dry-run"}).out,
+              HasSubstr("None is missing"));
+
+  const Ran adopted = outbox({"partitions", "adopt", "all", "--yes"});
+  EXPECT_THAT(adopted.err, AllOf(HasSubstr("which a worker has yet to check"),
+                                 Not(HasSubstr("publishes it again"))));
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("which a worker has yet to check"));
+
+  ASSERT_EQ(at_broker({"work", "--until-empty", "--silent"}).code, 0);
+  EXPECT_EQ(member(outbox({"status", "--json"}).out, "losses"), "0");
+}
+
 }  // namespace
 }  // namespace stela::test

@@ -52,6 +52,7 @@ PartitionStatus read_partition(const sql::status_of_partitions::Row& row, Timest
   if (owner) partition.lease_left = row.lease_until() - now;
   partition.lost_at = row.lost_at();
   partition.lost = row.lost();
+  partition.is_loss_supposed = row.is_loss_supposed();
   if (is_sending && row.flight_count() > 0 && row.moved_at() > Timestamp{}) {
     partition.flight_age = std::max(now - row.moved_at(), std::chrono::microseconds{0});
   }

@@ -236,7 +236,8 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   } else {
     examination.fine("lag", lag_in_words(status));
   }
-  if (status.losses > 0) examination.bad("losses", loss_in_words(status), way_to_settle(""));
+  if (status.losses > 0)
+    examination.bad("losses", loss_in_words(status), way_to_settle(status, ""));
   if (status.parked > 0) {
     examination.warn("parked", counted(status.parked, "message"), way_to_unpark(""));
   }

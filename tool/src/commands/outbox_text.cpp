@@ -46,7 +46,8 @@ void write_partition(std::string& out, const PartitionStatus& partition) {
       .add("last_error", partition.last_error)
       .add("stopped", partition.stopped)
       .add("stopped_detail", partition.stopped_detail)
-      .add("lost", partition.lost);
+      .add("lost", partition.lost)
+      .add("is_loss_supposed", partition.is_loss_supposed);
   if (partition.lost_at) object.add("lost_at", to_string(*partition.lost_at));
   if (partition.flight_age) object.add("flight_age_s", in_seconds(*partition.flight_age));
   if (partition.oldest) object.add("oldest", partition.oldest->value());
@@ -96,6 +97,7 @@ std::string state_of(const PartitionStatus& partition) {
   if (partition.flight_age && *partition.flight_age > quiet_flight) {
     return "no answer from the broker for " + in_words(*partition.flight_age);
   }
+  if (partition.is_loss_supposed) return "ok, a worker has yet to check for a loss";
   if (partition.lost_at) return "ok, after a loss at the broker";
   const bool is_empty = partition.pending + partition.redeliveries == 0;
   if (!partition.is_current) return is_empty ? "drained" : "draining";
@@ -110,6 +112,13 @@ GlobalSequence open_end(const OutboxStatus& status) {
     is_open = !generation.is_drained;
   }
   return GlobalSequence::max();
+}
+
+/// Of all that may be lost, a worker has yet to check whether it is.
+bool are_losses_supposed(const OutboxStatus& status) {
+  return std::all_of(
+      status.partitions.begin(), status.partitions.end(),
+      [](const PartitionStatus& each) { return !each.lost_at || each.is_loss_supposed; });
 }
 
 /// Something of it can be published without an operator.
@@ -127,7 +136,7 @@ void print_advice(const OutboxStatus& status, std::string_view program, Output& 
              "): " + partition.stopped_detail + " → " + way_out_of(partition, call + ' '));
   }
   if (status.losses > 0) {
-    out.line(loss_in_words(status) + " → " + way_to_settle(call + ' '));
+    out.line(loss_in_words(status) + " → " + way_to_settle(status, call + ' '));
   }
   if (status.parked > 0) {
     out.line(counted(status.parked, "message") + " parked → " + way_to_unpark(call + ' '));
@@ -171,9 +180,17 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
 }
 
 std::string loss_in_words(const OutboxStatus& status) {
-  if (status.lost == 0) return "Published messages may be missing at the broker";
+  if (status.lost == 0) {
+    return std::string{"Published messages may be missing at the broker"} +
+           (are_losses_supposed(status) ? ", which a worker has yet to check" : "");
+  }
   return "Up to " + counted(status.lost, "published message") + " " +
          (status.lost == 1 ? "is" : "are") + " missing at the broker";
+}
+
+std::string way_to_settle(const OutboxStatus& status, const std::string& call) {
+  if (!are_losses_supposed(status)) return way_to_settle(call);
+  return "see '" + call + "outbox status' once '" + call + "outbox work' has run";
 }
 
 std::string way_to_settle(const std::string& call) {

@@ -58,9 +58,9 @@ int sync(Invocation& call) {
                                          : would + "retired: " + labels_of(synced.retired));
   }
   if (!synced.unsettled.empty()) {
-    call.out.line("Not retired: " + labels_of(synced.unsettled) + ". " +
-                  loss_in_words(session.operations().status()) + " → " +
-                  way_to_settle(call.app.name + ' '));
+    const OutboxStatus status = session.operations().status();
+    call.out.line("Not retired: " + labels_of(synced.unsettled) + ". " + loss_in_words(status) +
+                  " → " + way_to_settle(status, call.app.name + ' '));
   }
   if (!synced.parked.empty()) {
     call.out.line("Not retired: " + labels_of(synced.parked) + ". Messages are parked there → " +
@@ -210,7 +210,7 @@ int adopt(Invocation& call) {
   }
   const OutboxStatus status = session.operations().status();
   if (status.losses > 0) {
-    call.out.note(loss_in_words(status) + " → " + way_to_settle(call.app.name + ' '));
+    call.out.note(loss_in_words(status) + " → " + way_to_settle(status, call.app.name + ' '));
   }
   return done;
 }

@@ -107,6 +107,9 @@ struct PartitionStatus {
   /// owner finds out.
   std::optional<Timestamp> lost_at = {};
   std::int64_t lost = 0;
+  /// Whether anything was lost at all its next owner is yet to check: it takes `lost_at` back if
+  /// not.
+  bool is_loss_supposed = false;
   /// How long nothing of what is in flight was acknowledged; unset if nothing is in flight.
   std::optional<std::chrono::microseconds> flight_age = {};
 };
