@@ -326,6 +326,31 @@ TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
               HasSubstr("only then 'outbox partitions adopt all'"));
 }
 
+/// The stream that they stood in is shared: other partitions' messages are among those that are
+/// gone.
+TEST(ToolOutboxOfSubjects, SaysThatANumberOfLostMessagesIsAtMost) {
+  const TempDir dir = TempDir::in_memory();
+  const std::string db = dir.file("shop.db");
+  run_well({"migrate", "--db", db});
+  run_well({"outbox", "enable", "--db", db, "--fence", "subject"});
+  RawSqlite{db}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 3");
+  const std::string at_most = "\"lost\":3,\"lost_is_upper_bound\":true";
+
+  const auto outbox = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "outbox");
+    words.insert(words.end(), {"--db", db});
+    return run(words).out;
+  };
+  const std::string status = outbox({"status", "--json"});
+  EXPECT_THAT(status, HasSubstr("\"losses\":1," + at_most));
+  EXPECT_THAT(status.substr(status.find("\"partitions\":")), HasSubstr(at_most));
+  EXPECT_THAT(outbox({"reconcile", "--accept-loss", "--dry-run", "--json"}), HasSubstr(at_most));
+  EXPECT_EQ(outbox({"check"}), "CRITICAL: lost is up to 3, more than 0\n");
+  EXPECT_THAT(outbox({"check", "--json"}), HasSubstr(at_most));
+  EXPECT_THAT(outbox({"check", "--format", "prometheus"}),
+              HasSubstr("# HELP stela_outbox_check_lost As `stela outbox check` saw it, at most."));
+}
+
 TEST_F(ToolOutbox, TakesNoBrokerToReconcileWithoutOne) {
   const Ran ran = outbox({"reconcile", "--stream", "SHOP"});
   EXPECT_EQ(ran.code, 2);

@@ -56,7 +56,10 @@ void print_json(Output& out, State state, const std::string& text,
   std::string object_text;
   json::ObjectWriter object{object_text};
   object.add("state", name_of(state)).add("message", text);
-  for (const Measure& measure : measures) object.add(measure.name, measure.value);
+  for (const Measure& measure : measures) {
+    object.add(measure.name, measure.value);
+    if (measure.is_upper_bound) object.add(std::string{measure.name} + "_is_upper_bound", true);
+  }
   object.close();
   out.json(object_text);
 }
@@ -70,7 +73,8 @@ void print_prometheus(Output& out, std::string_view subject, State state,
   for (const Measure& measure : measures) {
     std::string name = prefix;
     name.append(measure.name).append(measure.unit == "s" ? "_seconds" : "");
-    out.line("# HELP " + name + " As `stela " + std::string{subject} + " check` saw it.");
+    out.line("# HELP " + name + " As `stela " + std::string{subject} + " check` saw it" +
+             (measure.is_upper_bound ? ", at most." : "."));
     out.line("# TYPE " + name + " gauge");
     out.line(name + " " + number(measure.value));
   }
@@ -92,7 +96,7 @@ std::string problems_of(std::span<const Measure> measures) {
       text += in_one_line(measure.problem);
       continue;
     }
-    text.append(measure.name).append(" is ");
+    text.append(measure.name).append(measure.is_upper_bound ? " is up to " : " is ");
     text.append(number(measure.value)).append(measure.unit);
     text.append(measure.is_least ? ", fewer than " : ", more than ");
     text.append(number(*measure.broken_limit())).append(measure.unit);

@@ -26,6 +26,8 @@ struct Measure {
   std::string_view unit = {};
   /// The value must not be below the limit, rather than above it.
   bool is_least = false;
+  /// The value may be less.
+  bool is_upper_bound = false;
   /// What is said where a limit is broken, if figures don't tell.
   std::string problem = {};
 

@@ -26,7 +26,7 @@ void add_array(std::string& out, const Items& items, Write write) {
   out += ']';
 }
 
-void write_partition(std::string& out, const PartitionStatus& partition) {
+void write_partition(std::string& out, const PartitionStatus& partition, bool is_upper_bound) {
   json::ObjectWriter object{out};
   object.add("partition", partition.id.label())
       .add("owner", partition.owner)
@@ -47,6 +47,7 @@ void write_partition(std::string& out, const PartitionStatus& partition) {
       .add("stopped", partition.stopped)
       .add("stopped_detail", partition.stopped_detail)
       .add("lost", partition.lost)
+      .add("lost_is_upper_bound", is_upper_bound)
       .add("is_loss_supposed", partition.is_loss_supposed);
   if (partition.lost_at) object.add("lost_at", to_string(*partition.lost_at));
   if (partition.flight_age) object.add("flight_age_s", in_seconds(*partition.flight_age));
@@ -179,6 +180,10 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   return "check the broker, then " + adopt;
 }
 
+bool is_lost_upper_bound(const OutboxStatus& status) {
+  return status.fence == Fence::subject;
+}
+
 std::string loss_in_words(const OutboxStatus& status) {
   if (status.lost == 0) {
     return std::string{"Published messages may be missing at the broker"} +
@@ -257,13 +262,17 @@ std::string to_json(const OutboxStatus& status) {
       .add("published", status.published)
       .add("stopped", status.stopped)
       .add("losses", status.losses)
-      .add("lost", status.lost);
+      .add("lost", status.lost)
+      .add("lost_is_upper_bound", is_lost_upper_bound(status));
   if (status.lag) {
     object.add("lag_s", in_seconds(*status.lag));
   } else {
     object.key("lag_s").append("null");
   }
-  add_array(object.key("partitions"), status.partitions, write_partition);
+  add_array(object.key("partitions"), status.partitions,
+            [&](std::string& text, const PartitionStatus& partition) {
+              write_partition(text, partition, is_lost_upper_bound(status));
+            });
   add_array(object.key("workers"), status.workers, write_worker);
   add_array(object.key("generations"), status.generations, write_generation);
   object.close();

@@ -25,6 +25,8 @@ std::string lag_in_words(const OutboxStatus& status);
 
 /// How many published messages adopted partitions have lost at the broker, and what to do then.
 std::string loss_in_words(const OutboxStatus& status);
+/// Partitions share a stream: what is gone of it may be of others.
+bool is_lost_upper_bound(const OutboxStatus& status);
 std::string way_to_settle(const OutboxStatus& status, const std::string& call);
 /// The same, where it is known that messages are missing.
 std::string way_to_settle(const std::string& call);

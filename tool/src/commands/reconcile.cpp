@@ -107,6 +107,7 @@ void print_losses(Invocation& call, const OutboxStatus& status) {
     json::ObjectWriter object{text};
     object.add("losses", status.losses)
         .add("lost", status.lost)
+        .add("lost_is_upper_bound", is_lost_upper_bound(status))
         .add("dry_run", call.arguments.has("--dry-run"))
         .close();
     return call.out.json(text);

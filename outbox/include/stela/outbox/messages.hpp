@@ -165,7 +165,7 @@ struct OutboxStatus {
   std::int64_t discarded = 0;
   std::int64_t published = 0;
   int stopped = 0;
-  /// Partitions adopted after a loss that nobody has looked into, and how many messages it was.
+  /// Partitions adopted after a loss that nobody has looked into, and how many messages at most.
   int losses = 0;
   std::int64_t lost = 0;
   /// How long the oldest message has been waiting; unset if none waits.
