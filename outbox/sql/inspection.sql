@@ -23,11 +23,18 @@ SELECT p.partition, p.epoch, p.published_through, p.parked, p.redeliveries,
 FROM outbox_partitions AS p ORDER BY p.partition;
 
 -- name: inspect_messages
+-- is_published: the log of batches has it. That the partition is published further doesn't tell: what
+-- an adoption didn't find at the broker waits behind what it found.
 -- takes: after_partition int, after_sequence int, most int
 -- gives: partition int, sequence int, stream int, event_stream int?, publishes int,
---        published_through int?, is_parked bool, is_discarded bool, attempts int
+--        published_through int?, is_published bool, is_parked bool, is_discarded bool, attempts int
 SELECT m.partition, m.sequence, m.stream, e.stream AS event_stream, k.publishes,
        p.published_through,
+       m.sequence <= p.published_through
+         AND coalesce((SELECT b.first_sequence <= m.sequence FROM outbox_batches AS b
+                       WHERE b.partition = m.partition AND b.last_sequence >= m.sequence
+                         AND b.redelivery = 0
+                       ORDER BY b.last_sequence LIMIT 1), 0) AS is_published,
        EXISTS (SELECT 1 FROM outbox_parked AS a WHERE a.sequence = m.sequence) AS is_parked,
        EXISTS (SELECT 1 FROM outbox_discarded AS d WHERE d.sequence = m.sequence) AS is_discarded,
        m.attempts

@@ -62,6 +62,27 @@ TEST_F(Verify, IsSatisfiedAgainAfterAnOlderVersionPurgedADiscardedMessage) {
   EXPECT_EQ(shop.operations.reconcile().miscounted, 0);
 }
 
+/// What stands at the broker and wasn't marked can be read in part only, and is adopted.
+TEST(VerifyAfterAdoption, AllowsAMessageToWaitThatTheBrokerNoLongerHas) {
+  Shop shop;
+  shop.append_all({"order-1", "order-2", "order-3"});
+  shop.broker.after_storing = [] { throw std::runtime_error{"the process dies"}; };
+  EXPECT_THROW(shop.relay(), std::runtime_error);
+  shop.broker.after_storing = {};
+  shop.lose_relay();
+  shop.broker.database().run("DELETE FROM stored WHERE sequence = 2");
+  shop.rejected = {2};
+  shop.relay_until_stopped();
+  ASSERT_EQ(shop.operations.status().partitions.front().stopped, "unreadable");
+
+  shop.operations.adopt({});
+  EXPECT_THAT(problems_of(shop.store), IsEmpty());
+  shop.relay();
+
+  EXPECT_EQ(shop.totals(), "1 pending, 2 published");
+  EXPECT_THAT(problems_of(shop.store), IsEmpty());
+}
+
 TEST(VerifyWithoutOutbox, HasNothingToLookAt) {
   auto store = sqlite::open_in_memory();
   EXPECT_THAT(problems_of(store), IsEmpty());
