@@ -1,10 +1,11 @@
-// Handlers that misuse the connection that they are lent.
+// Handlers that fail, or misuse the connection that they are lent.
 #include "nats/shop.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,27 @@ class MisusingHandler : public ::testing::Test {
                            .max_attempts = 2}};
   nats::ConsumerTick total;
 };
+
+struct FailingHandler : MisusingHandler {};
+
+TEST_F(FailingHandler, IsUndoneAloneAndCallsNoOtherAgain) {
+  int others = 0;
+  consumer.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    Ledger::note(transaction, placed);
+    if (placed.stream().key() == "2") throw std::runtime_error{"no"};
+    ++others;
+  });
+
+  EXPECT_TRUE(test::eventually([&] {
+    total += consumer.poll();
+    return total.dead == 1;
+  }));
+
+  EXPECT_EQ(total.failed, 1);
+  EXPECT_EQ(others, 2);
+  EXPECT_EQ(error(), "no");
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
 
 TEST_F(MisusingHandler, EndsAsADeadLetterIfItEndsTheTransaction) {
   consume([](sqlite3* database) {

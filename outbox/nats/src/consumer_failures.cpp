@@ -67,34 +67,54 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
 
 // --- what failed
 
-void Consumer::Worker::note_failure(Delivery& delivery, const std::string& error,
-                                    bool is_permanent) {
-  if (is_permanent) return bury(delivery, 1, error);
+/// What the handler did is undone.
+Failure Consumer::Worker::note_failure(database::Connection& connection, Delivery& delivery,
+                                       const HandlerFailed& failed) {
+  using Fate = Failure::Fate;
   delivery.is_settled = true;
-  bool is_handled = false;
-  bool is_held_otherwise = false;
+  const ReceivedEvent& event = *delivery.event;
+  const auto bury = [&](int attempts, const std::string& error) {
+    inbox_.bury(connection, delivery, attempts, error, is_whole_);
+    return Failure{&delivery, Fate::dead, error};
+  };
+  if (inbox_.is_handled(connection, event)) {
+    // Another process that had it, too, was luckier.
+    inbox_.settle(connection, event);
+    return {&delivery, Fate::duplicate, failed.what};
+  }
+  if (inbox_.is_held_otherwise(connection, event)) return bury(1, another_history);
+  if (failed.is_permanent) return bury(1, failed.what);
+  if (delivery.is_counted) {
+    inbox_.explain_failure(connection, event, failed.what);
+  } else {
+    delivery.attempts = inbox_.note_failure(connection, event, failed.what);
+  }
+  if (delivery.attempts >= options_.max_attempts) return bury(delivery.attempts, failed.what);
+  inbox_.hold(connection, delivery, inbox_.now() + backoff_after(delivery.attempts));
+  return {&delivery, Fate::held, failed.what};
+}
+
+void Consumer::Worker::note_failure(Delivery& delivery, const HandlerFailed& failed) {
+  std::optional<Failure> failure;
   store_.database().write([&](database::Connection& connection) {
     inbox_.begin(connection);
-    is_handled = inbox_.is_handled(connection, *delivery.event);
-    // Another process that had it, too, was luckier.
-    if (is_handled) return inbox_.settle(connection, *delivery.event);
-    is_held_otherwise = inbox_.is_held_otherwise(connection, *delivery.event);
-    if (is_held_otherwise) return;
-    if (delivery.is_counted) {
-      inbox_.explain_failure(connection, *delivery.event, error);
-    } else {
-      delivery.attempts = inbox_.note_failure(connection, *delivery.event, error);
-    }
-    inbox_.hold(connection, delivery, inbox_.now() + backoff_after(delivery.attempts));
+    failure = note_failure(connection, delivery, failed);
   });
-  if (is_handled) {
-    ++tick_.duplicates;
-    return;
+  report_failure(*failure);
+}
+
+void Consumer::Worker::report_failure(const Failure& failure) {
+  switch (failure.fate) {
+    case Failure::Fate::held:
+      ++tick_.failed;
+      return log(LogLevel::warning, "consumer.handler_failed", *failure.delivery, failure.error);
+    case Failure::Fate::dead:
+      ++tick_.dead;
+      return log(LogLevel::error, "consumer.dead_letter", *failure.delivery, failure.error);
+    case Failure::Fate::duplicate:
+      ++tick_.duplicates;
+      return;
   }
-  if (is_held_otherwise) return bury(delivery, 1, another_history);
-  log(LogLevel::warning, "consumer.handler_failed", delivery, error);
-  if (delivery.attempts >= options_.max_attempts) return bury(delivery, delivery.attempts, error);
-  ++tick_.failed;
 }
 
 void Consumer::Worker::take_back_failure(const Delivery& delivery) noexcept try {
@@ -147,7 +167,8 @@ void Consumer::Worker::retry(const InboxStore::Letter& letter) {
     transact([&](Transaction& transaction) {
       auto& connection = database::open_transaction(transaction).connection();
       removed = InboxStore::remove_letter(connection, letter.number);
-      if (removed) call_handler(transaction, event, tick);
+      if (!removed) return;
+      attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, tick); });
     });
     tick_ += tick;
     if (removed) ++tick_.revived;

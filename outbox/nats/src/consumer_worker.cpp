@@ -261,7 +261,8 @@ void Consumer::Worker::handle(std::span<Delivery> batch) {
       try {
         done = handle_together(batch.first(static_cast<std::size_t>(fresh)));
       } catch (const HandlerFailed&) {
-        // All of it was undone. One after the other, only the one that failed is put back.
+        // A handler ended the transaction, or was found at its end: all of it was undone. One after
+        // the other, only the one that did so fails.
         one_by_one = true;
         continue;
       }
@@ -277,19 +278,20 @@ void Consumer::Worker::handle(std::span<Delivery> batch) {
 }
 
 std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
-  ConsumerTick tick;
+  Together together;
   std::size_t done = 0;
   // The broker must not lose patience with the rest.
   const Steady limit = now() + pull_->ack_wait() / 4;
   transact([&](Transaction& transaction) {
     inbox_.begin(database::open_transaction(transaction).connection());
     for (Delivery& delivery : batch) {
-      handle_one(transaction, delivery, tick);
+      handle_one(transaction, delivery, together);
       ++done;
       if (now() >= limit) break;
     }
   });
-  tick_ += tick;
+  tick_ += together.tick;
+  for (const Failure& failure : together.failures) report_failure(failure);
   // What isn't handled has no effect that could be undone: each in a transaction of its own.
   for (Delivery& delivery : batch.first(done)) {
     if (!delivery.problem.empty()) bury(delivery, 1, delivery.problem);
@@ -308,12 +310,13 @@ void Consumer::Worker::handle_alone(Delivery& delivery) {
   try {
     handle_together({&delivery, 1});
   } catch (const HandlerFailed& e) {
-    note_failure(delivery, e.what, e.is_permanent);
+    note_failure(delivery, e);
   }
 }
 
 void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
-                                  ConsumerTick& tick) {
+                                  Together& together) {
+  ConsumerTick& tick = together.tick;
   delivery.is_settled = true;
   if (!delivery.event) return;
   delivery.problem.clear();
@@ -330,11 +333,20 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
     delivery.problem = another_history;
     return;
   }
-  if (!inbox_.take(connection, event, standing, is_whole_)) {
-    ++tick.duplicates;
-    return;
+  try {
+    attempt(transaction, [&](Transaction& inner) {
+      if (inbox_.take(connection, event, standing, is_whole_)) {
+        call_handler(inner, event, tick);
+      } else {
+        ++tick.duplicates;
+      }
+    });
+  } catch (const HandlerFailed& failed) {
+    // Refused if the handler ended the transaction.
+    transaction.transact([&](Transaction&) {
+      together.failures.push_back(note_failure(connection, delivery, failed));
+    });
   }
-  call_handler(transaction, event, tick);
 }
 
 /// True if it isn't the message's turn: then the inbox keeps it in mind, and the broker forgets it.
@@ -364,6 +376,18 @@ bool Consumer::Worker::is_held(database::Connection& connection, const Delivery&
   return true;
 }
 
+/// What a handler that fails did is undone. What our own database fails with is nobody's fault;
+/// what another store does, the handler's.
+void Consumer::Worker::attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work) {
+  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  try {
+    transaction.transact(work);
+  } catch (const HandlerFailed&) {
+    watch.rethrow_failure();
+    throw;
+  }
+}
+
 void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
                                     ConsumerTick& tick) {
   Handler* const handler = handler_of(event.kind.type);
@@ -371,16 +395,12 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     ++tick.ignored;
     return;
   }
-  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
-    // If it ends the transaction, that is noticed before anything else is written.
-    transaction.transact([&](Transaction& lent) { handler->handle(lent, stored, event.codec); });
+    handler->handle(transaction, stored, event.codec);
     database::open_transaction(transaction).check_deferred_keys();
   } catch (...) {
-    // What our own database fails with is nobody's fault; what another store does, the handler's.
-    watch.rethrow_failure();
     rethrow_as_handler_failure();
   }
   ++tick.handled;

@@ -29,6 +29,15 @@ struct HandlerFailed {
   bool is_permanent = false;
 };
 
+/// A message whose handler failed, and what became of it.
+struct Failure {
+  enum class Fate : std::uint8_t { held, dead, duplicate };
+
+  Delivery* delivery;
+  Fate fate;
+  std::string error;
+};
+
 /// Threads: one at a time.
 class Consumer::Worker {
  public:
@@ -41,6 +50,11 @@ class Consumer::Worker {
 
  private:
   using Steady = std::chrono::steady_clock::time_point;
+  /// What a transaction did, to be told once it is committed.
+  struct Together {
+    ConsumerTick tick = {};
+    std::vector<Failure> failures = {};
+  };
 
   // Going round.
   /// True if something came for the first time.
@@ -63,9 +77,10 @@ class Consumer::Worker {
   std::size_t handle_together(std::span<Delivery> batch);
   void transact(FunctionRef<void(Transaction&)> work);
   void handle_alone(Delivery& delivery);
-  void handle_one(Transaction& transaction, Delivery& delivery, ConsumerTick& tick);
+  void handle_one(Transaction& transaction, Delivery& delivery, Together& together);
   bool is_held(database::Connection& connection, const Delivery& delivery,
                InboxStore::Standing standing, ConsumerTick& tick);
+  static void attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
   void answer(std::span<Delivery> batch);
 
@@ -89,7 +104,10 @@ class Consumer::Worker {
   bool is_suspect(const Delivery& delivery) const noexcept;
   void handle_suspect(Delivery& delivery);
   void count_beforehand(Delivery& delivery);
-  void note_failure(Delivery& delivery, const std::string& error, bool is_permanent);
+  Failure note_failure(database::Connection& connection, Delivery& delivery,
+                       const HandlerFailed& failed);
+  void note_failure(Delivery& delivery, const HandlerFailed& failed);
+  void report_failure(const Failure& failure);
   void take_back_failure(const Delivery& delivery) noexcept;
   void bury(Delivery& delivery, int attempts, const std::string& error);
   void retry_letters();
