@@ -147,6 +147,23 @@ TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
                                           "ann republish 2 messages, 1 to 2"));
 }
 
+/// Other partitions' messages stand in the same stream, and of its own an older server tells
+/// nothing.
+TEST(OutboxStop, SaysNoMoreThanThatTheLastMessageOfASubjectIsGone) {
+  Shop shop{{.fence = Fence::subject}};
+  shop.append_all({"order-1", "order-2"});
+  shop.relay();
+  shop.broker.database().run("DELETE FROM stored");
+  shop.lose_relay();
+  shop.append("order-3");
+  shop.relay_until_stopped();
+  const auto stopped = shop.operations.status().partitions.front();
+  EXPECT_EQ(stopped.stopped, "broker_lost");
+  EXPECT_THAT(stopped.stopped_detail,
+              HasSubstr("stood at broker sequence 2, and the broker has no message of its subject "
+                        "from there on: was the last one removed?"));
+}
+
 TEST(OutboxAdopt, RefusesAPartitionThatIsNotStopped) {
   Shop shop;
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.adopt(all, 3); }),

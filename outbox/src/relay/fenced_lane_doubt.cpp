@@ -25,8 +25,11 @@ std::uint64_t end_of(const Answer& answer) noexcept {
   return std::max(answer.last_sequence, found);
 }
 
-std::string extent_of(const Answer& answer) {
+std::string extent_of(const Answer& answer, Fence fence) {
   const std::uint64_t last = end_of(answer);
+  if (fence == Fence::subject && last == 0) {
+    return "no message of its subject from there on: was the last one removed?";
+  }
   if (last < answer.first_sequence || last == 0) return "nothing";
   return std::to_string(answer.first_sequence) + " to " + std::to_string(last);
 }
@@ -157,7 +160,7 @@ bool FencedLane::passes_what_waits(const Answer& answer) {
 void FencedLane::on_contradiction(std::string_view reason, const Answer& answer) {
   doubt();
   std::string what = "the partition stood at broker sequence " + std::to_string(broker_sequence_) +
-                     ", and the broker has " + extent_of(answer);
+                     ", and the broker has " + extent_of(answer, core_.fence);
   if (reason != "broker_lost") return stop(reason, std::move(what));
   // A replica that was restarted and leads may tell what it had before it caught up.
   if (!lost_since_) lost_since_ = core_.now();
