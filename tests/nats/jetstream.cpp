@@ -188,8 +188,12 @@ void JetStream::make_stream(const std::string& stream, const std::string& subjec
   config.Storage = js_FileStorage;
   config.Discard = js_DiscardNew;
   if (change) change(config);
+  // A cluster on a loaded machine takes its time.
+  jsOptions patient;
+  jsOptions_Init(&patient);
+  patient.Wait = 30'000;
   jsErrCode code{};
-  require(js_AddStream(nullptr, context_, &config, nullptr, &code), "making a stream", code);
+  require(js_AddStream(nullptr, context_, &config, &patient, &code), "making a stream", code);
 }
 
 void JetStream::update_stream(const std::string& stream,
