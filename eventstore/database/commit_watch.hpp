@@ -17,6 +17,8 @@ class STELA_EVENTSTORE_EXPORT CommitWatch {
   virtual ~CommitWatch() = default;
 
   virtual void wake() noexcept = 0;
+  /// Whether it also wakes at commits without events. False of a database in memory.
+  virtual bool sees_all_commits() const noexcept = 0;
   /// Sleeps until something may have been committed or `wake` was called, at most until `deadline`.
   virtual void wait_until(Time deadline) = 0;
 };

@@ -60,13 +60,15 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// Brings the tables of a module up to date; SchemaMismatch if they aren't, and the store was
   /// opened to be read only.
   virtual void migrate(std::string_view module, std::span<const Migration> migrations) = 0;
+  /// Whether a power cut may take what is committed, until `sync`.
+  virtual bool is_relaxed() const noexcept = 0;
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.
   /// StoreFailed if the disk fails: then this store writes nothing more.
   virtual void sync() = 0;
 
   virtual std::unique_ptr<EventReader> make_event_reader() = 0;
-  /// `store` is the one whose database this is, and must outlive the watch.
-  virtual std::unique_ptr<CommitWatch> watch_commits(EventStore& store) = 0;
+  /// The store must outlive the watch.
+  virtual std::unique_ptr<CommitWatch> watch_commits() = 0;
   /// Lets others see that this process lives, for as long as the presence does.
   virtual std::unique_ptr<Presence> appear() = 0;
   /// Whether the presence of this number lives; nothing if the system doesn't say.

@@ -36,7 +36,7 @@ void log_listener_error(EventStore& store, const StoredEvent& event, std::except
 }  // namespace
 
 struct EventBus::Listeners {
-  explicit Listeners(EventStore& the_store) : store{the_store} {}
+  explicit Listeners(EventStore& the_store) : store{the_store.anchor()} {}
 
   EventStore& store;
   ErrorSink on_error;
@@ -48,8 +48,9 @@ EventBus::EventBus(EventStore& store, ErrorSink on_error, Feed feed)
     : listeners_{std::make_unique<Listeners>(store)} {
   listeners_->on_error = std::move(on_error);
   if (!listeners_->on_error) {
-    listeners_->on_error = [&store](const StoredEvent& event, std::exception_ptr error) {
-      log_listener_error(store, event, std::move(error));
+    listeners_->on_error = [&kept = listeners_->store](const StoredEvent& event,
+                                                       std::exception_ptr error) {
+      log_listener_error(kept, event, std::move(error));
     };
   }
   if (feed == Feed::deliver) return;

@@ -19,20 +19,19 @@ void Subscription::disconnect() noexcept {
   connection_.reset();
 }
 
-struct EventStore::Listeners {
-  signals::signal<void(const CommitNotice&)> signal;
-};
+struct CommitListeners::Signal : signals::signal<void(const CommitNotice&)> {};
 
-EventStore::EventStore() : listeners_{std::make_unique<Listeners>()} {}
-EventStore::~EventStore() = default;
+CommitListeners::CommitListeners(const Conventions& conventions)
+    : conventions_{conventions}, signal_{std::make_unique<Signal>()} {}
+CommitListeners::~CommitListeners() = default;
 
-Subscription EventStore::on_commit(std::function<void(const CommitNotice&)> listener) {
+Subscription CommitListeners::add(std::function<void(const CommitNotice&)> listener) {
   const auto report = [this](const char* problem) {
     const std::array fields{LogEntry::Field{"problem", problem}};
-    conventions().log->write({.level = LogLevel::error,
-                              .name = "commit.listener_failed",
-                              .message = "a commit listener threw; the commit stands",
-                              .fields = fields});
+    conventions_.log->write({.level = LogLevel::error,
+                             .name = "commit.listener_failed",
+                             .message = "a commit listener threw; the commit stands",
+                             .fields = fields});
   };
   const auto guarded = [report, listener = std::move(listener)](const CommitNotice& notice) {
     try {
@@ -43,16 +42,16 @@ Subscription EventStore::on_commit(std::function<void(const CommitNotice&)> list
       report("unknown exception");
     }
   };
-  return subscribe(listeners_->signal, guarded);
+  return subscribe(*signal_, guarded);
 }
 
-bool EventStore::has_commit_listeners() const noexcept {
-  return !listeners_->signal.empty();
+bool CommitListeners::is_empty() const noexcept {
+  return signal_->empty();
 }
 
-void EventStore::notify_commit(const CommitNotice& notice) noexcept {
+void CommitListeners::notify(const CommitNotice& notice) noexcept {
   try {
-    listeners_->signal(notice);
+    (*signal_)(notice);
   } catch (...) {
     // Listeners are guarded one by one; what is left is an allocation that failed, and a notice
     // is only a hint: whoever misses one looks into the store.

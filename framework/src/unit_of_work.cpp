@@ -32,7 +32,7 @@ class UnitOfWork::Committing {
   UnitOfWork& unit_;
 };
 
-UnitOfWork::UnitOfWork(EventLog& log) noexcept : log_{log} {}
+UnitOfWork::UnitOfWork(EventLog& log) noexcept : log_{log.anchor()} {}
 UnitOfWork::~UnitOfWork() = default;
 
 UnitOfWork::Tracked* UnitOfWork::find_any(const StreamId& stream) const noexcept {

@@ -46,7 +46,7 @@ std::string who_we_are() {
   return who + '@' + host::name();
 }
 
-void require_outbox(sqlite::Store& store) {
+void require_outbox(Store& store) {
   bool is_there = false;
   store.database().read([&](Connection& connection) {
     auto tables = connection.rows(sql::has_outbox{});
@@ -94,12 +94,12 @@ std::optional<MessageState> parse_message_state(std::string_view text) noexcept 
 
 class OutboxOperations::Impl {
  public:
-  Impl(sqlite::Store& the_store, const OperatorOptions& options)
-      : store{the_store},
+  Impl(Store& the_store, const OperatorOptions& options)
+      : store{the_store.anchor()},
         partitioner{*options.partitioner},
         who{options.who.empty() ? who_we_are() : options.who},
-        port{the_store, partitioner},
-        view{the_store, partitioner} {}
+        port{store, partitioner},
+        view{store, partitioner} {}
 
   /// Streams with parked messages that `selection` means, each with those in order.
   using Parked = outbox::ByStream;
@@ -217,7 +217,7 @@ class OutboxOperations::Impl {
                      "in a stopped partition, can be discarded"};
   }
 
-  sqlite::Store& store;
+  Store& store;
   const Partitioner& partitioner;
   const std::string who;
   outbox::SqliteOperations port;
@@ -225,7 +225,7 @@ class OutboxOperations::Impl {
   outbox::OnProgress progress;
 };
 
-OutboxOperations::OutboxOperations(sqlite::Store& store, const OperatorOptions& options) {
+OutboxOperations::OutboxOperations(Store& store, const OperatorOptions& options) {
   require_outbox(store);
   impl_ = std::make_unique<Impl>(store, options);
 }

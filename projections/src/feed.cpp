@@ -44,8 +44,7 @@ std::string text_of(const std::exception_ptr& error) {
 
 }  // namespace
 
-Seat::Seat(sqlite::Store& store, const detail::Registration& the_registration,
-           const Build& the_build)
+Seat::Seat(Store& store, const detail::Registration& the_registration, const Build& the_build)
     : registration{the_registration}, build{the_build} {
   if (registration.make_reaction) {
     reaction = registration.make_reaction();

@@ -4,7 +4,7 @@
 #include "scan.hpp"
 #include "seat.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/framework/error.hpp>
 
 #include <chrono>
@@ -33,7 +33,7 @@ class LeaseLost final : public StoreBusy {
 /// Threads: one at a time.
 class Feed {
  public:
-  Feed(sqlite::Store& store, std::chrono::milliseconds lease_ttl) noexcept
+  Feed(Store& store, std::chrono::milliseconds lease_ttl) noexcept
       : store_{store}, lease_ttl_{lease_ttl} {}
 
   /// Takes those `seats` that stand where the batch begins to its end. One whose handler throws
@@ -83,7 +83,7 @@ class Feed {
   void log_failure(const Seat& seat, const Failure& failure, std::string_view name) const;
   Timestamp lease_until() const;
 
-  sqlite::Store& store_;
+  Store& store_;
   const std::chrono::milliseconds lease_ttl_;
   FeedCounts counts_;
 };

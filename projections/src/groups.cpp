@@ -11,7 +11,7 @@ namespace {
 /// Passing over what nobody wants is worth a filter from so many events on.
 constexpr std::int64_t worth_a_filter = 1000;
 
-std::vector<std::string> types_of(sqlite::Store& store, std::span<Seat* const> seats) {
+std::vector<std::string> types_of(Store& store, std::span<Seat* const> seats) {
   std::vector<std::string> types;
   for (const Seat* const seat : seats) {
     const auto& some = seat->registration.event_types;
@@ -21,8 +21,8 @@ std::vector<std::string> types_of(sqlite::Store& store, std::span<Seat* const> s
 }
 
 /// False if the caller wants to stop.
-bool feed_group(sqlite::Store& store, Feed& feed, std::span<Seat* const> seats,
-                const AllQuery& query, const Pass& pass, FunctionRef<bool()> after_batch) {
+bool feed_group(Store& store, Feed& feed, std::span<Seat* const> seats, const AllQuery& query,
+                const Pass& pass, FunctionRef<bool()> after_batch) {
   Scan scan{store, query};
   std::unique_ptr<ReadAhead> ahead;
   if (pass.decode_ahead) ahead = std::make_unique<ReadAhead>(scan, seats);
@@ -36,8 +36,8 @@ bool feed_group(sqlite::Store& store, Feed& feed, std::span<Seat* const> seats,
 
 }  // namespace
 
-void feed_in_groups(sqlite::Store& store, Feed& feed, std::span<Seat* const> seats,
-                    const Pass& pass, FunctionRef<bool()> after_batch) {
+void feed_in_groups(Store& store, Feed& feed, std::span<Seat* const> seats, const Pass& pass,
+                    FunctionRef<bool()> after_batch) {
   std::map<std::int64_t, std::vector<Seat*>> groups;
   for (Seat* const seat : seats) groups[seat->build.position].push_back(seat);
   std::vector<Seat*> together;

@@ -22,7 +22,7 @@ struct Pass {
 
 /// Takes the seats towards the end of the pass, those behind first: they stop where others stand,
 /// and go on together with them. `after_batch` says whether to go on.
-void feed_in_groups(sqlite::Store& store, Feed& feed, std::span<Seat* const> seats,
-                    const Pass& pass, FunctionRef<bool()> after_batch);
+void feed_in_groups(Store& store, Feed& feed, std::span<Seat* const> seats, const Pass& pass,
+                    FunctionRef<bool()> after_batch);
 
 }  // namespace stela::projections

@@ -36,7 +36,7 @@ ConstraintViolated broken_key(const std::string& projector, const StoredEvent& e
 
 }  // namespace
 
-Projections::InlineProjector::InlineProjector(sqlite::Store& store,
+Projections::InlineProjector::InlineProjector(Store& store,
                                               const detail::Registration& registration,
                                               const InlineOptions& options)
     : store_{store},
@@ -148,7 +148,7 @@ std::optional<Build> Projections::InlineProjector::read_build() {
 
 void Projections::InlineProjector::wait_for_other() {
   const Clock& clock = store_.database().clock();
-  const auto watch = store_.database().watch_commits(store_);
+  const auto watch = store_.database().watch_commits();
   Timestamp lease_until = {};
   auto deadline = clock.steady_now() + patience;
   for (;;) {

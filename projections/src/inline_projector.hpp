@@ -16,7 +16,7 @@ namespace stela {
 class Projections::InlineProjector final : public TransactionParticipant {
  public:
   /// Brings the tables up to date, or makes new ones, and attaches itself.
-  InlineProjector(sqlite::Store& store, const detail::Registration& registration,
+  InlineProjector(Store& store, const detail::Registration& registration,
                   const InlineOptions& options);
   ~InlineProjector() override;
 
@@ -49,7 +49,7 @@ class Projections::InlineProjector final : public TransactionParticipant {
   bool advance(database::Connection& connection, std::int64_t from, std::int64_t to);
   void switch_build(database::Connection& connection, std::int64_t position);
 
-  sqlite::Store& store_;
+  Store& store_;
   const detail::Registration registration_;
   const std::string name_;
   const std::string detail_;

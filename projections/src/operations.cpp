@@ -28,7 +28,7 @@ bool has_projections(Connection& connection) {
 }
 
 /// Runs `work` on the builds of a projector, in a transaction.
-void with_builds(sqlite::Store& store, std::string_view projector,
+void with_builds(Store& store, std::string_view projector,
                  FunctionRef<void(Connection&, const std::vector<Build>&)> work) {
   store.database().write([&](Connection& connection) {
     std::vector<Build> builds;
@@ -89,7 +89,7 @@ void skip_failing(Connection& connection, const Build& build, Timestamp now) {
 
 }  // namespace
 
-std::vector<ProjectorStatus> list(sqlite::Store& store) {
+std::vector<ProjectorStatus> list(Store& store) {
   std::vector<ProjectorStatus> all;
   const std::int64_t last = store.last_sequence().value();
   store.database().read([&](Connection& connection) {
@@ -102,7 +102,7 @@ std::vector<ProjectorStatus> list(sqlite::Store& store) {
   return all;
 }
 
-std::vector<ParkedEvent> parked(sqlite::Store& store, std::string_view projector) {
+std::vector<ParkedEvent> parked(Store& store, std::string_view projector) {
   std::vector<ParkedEvent> all;
   store.database().read([&](Connection& connection) {
     std::vector<Build> builds;
@@ -120,7 +120,7 @@ std::vector<ParkedEvent> parked(sqlite::Store& store, std::string_view projector
   return all;
 }
 
-void retry(sqlite::Store& store, std::string_view projector) {
+void retry(Store& store, std::string_view projector) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     bool any = false;
     for (const Build& build : builds) {
@@ -131,7 +131,7 @@ void retry(sqlite::Store& store, std::string_view projector) {
   });
 }
 
-void retry_parked(sqlite::Store& store, std::string_view projector, GlobalSequence sequence) {
+void retry_parked(Store& store, std::string_view projector, GlobalSequence sequence) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build& living = living_of(builds, projector);
     const sql::want_again again{
@@ -142,7 +142,7 @@ void retry_parked(sqlite::Store& store, std::string_view projector, GlobalSequen
   });
 }
 
-void skip(sqlite::Store& store, std::string_view projector, GlobalSequence sequence) {
+void skip(Store& store, std::string_view projector, GlobalSequence sequence) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build& living = living_of(builds, projector);
     const sql::drop_parked parked{
@@ -161,7 +161,7 @@ void skip(sqlite::Store& store, std::string_view projector, GlobalSequence seque
   });
 }
 
-void cancel_rebuild(sqlite::Store& store, std::string_view projector) {
+void cancel_rebuild(Store& store, std::string_view projector) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build* const building = find(builds, projector, State::building);
     if (building == nullptr) refuse(projector, "isn't being rebuilt");
@@ -169,7 +169,7 @@ void cancel_rebuild(sqlite::Store& store, std::string_view projector) {
   });
 }
 
-void drop_replay(sqlite::Store& store, std::string_view projector) {
+void drop_replay(Store& store, std::string_view projector) {
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build* const replayed = find(builds, projector, State::scratch);
     if (replayed == nullptr) refuse(projector, "has no replay");
@@ -177,14 +177,14 @@ void drop_replay(sqlite::Store& store, std::string_view projector) {
   });
 }
 
-void leave_behind(sqlite::Store& store, std::string_view projector) {
+void leave_behind(Store& store, std::string_view projector) {
   with_builds(store, projector, [&](Connection&, const std::vector<Build>& builds) {
     if (living_of(builds, projector).kind != Kind::inline_) refuse(projector, "isn't inline");
   });
   store.forget_participant("projector:" + std::string{projector});
 }
 
-void remove(sqlite::Store& store, std::string_view projector) {
+void remove(Store& store, std::string_view projector) {
   // First, so that whatever comes between, appends go on and this can be done again.
   store.forget_participant("projector:" + std::string{projector});
   with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {

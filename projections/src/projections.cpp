@@ -51,15 +51,14 @@ void check_known(const std::vector<Build>& builds, const detail::Registration& w
 }
 
 /// The first build of a projector: readers see it fill.
-void begin_living(Connection& connection, sqlite::Store& store,
-                  const detail::Registration& registration) {
+void begin_living(Connection& connection, Store& store, const detail::Registration& registration) {
   const Build build = projections::begin_build(connection, store, registration);
   projections::put_in_place(connection, build, store.database().now());
 }
 
 }  // namespace
 
-Projections::Projections(sqlite::Store& store) : store_{store} {
+Projections::Projections(Store& store) : store_{store.anchor()} {
   store.database().migrate("projections", projections::sql::migrations);
 }
 
@@ -124,11 +123,11 @@ void Projections::attach_inline(detail::Registration registration, const InlineO
 bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
                            std::chrono::milliseconds timeout) {
   using std::chrono::steady_clock;
-  const auto watch = store_.database().watch_commits(store_);
+  const auto watch = store_.database().watch_commits();
   const auto deadline =
       steady_clock::now() + std::clamp(timeout, std::chrono::milliseconds{0}, longest_wait);
-  // A database in memory has no log to watch, and a checkpoint that moves is no commit of events.
-  const auto longest_nap = std::chrono::milliseconds{store_.path().empty() ? 1 : 50};
+  // A checkpoint that moves is no commit of events.
+  const auto longest_nap = std::chrono::milliseconds{watch->sees_all_commits() ? 50 : 1};
   for (;;) {
     std::optional<Build> living;
     store_.database().read([&](Connection& connection) {

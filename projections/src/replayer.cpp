@@ -55,8 +55,7 @@ std::vector<const detail::Registration*> choose(const Projections& projections,
 
 /// Of the versions that this process has, the one to rebuild: that of the living tables where
 /// appends keep them up, and otherwise the newest.
-const detail::Registration* version_to_rebuild(sqlite::Store& store,
-                                               const detail::Registration& one) {
+const detail::Registration* version_to_rebuild(Store& store, const detail::Registration& one) {
   const detail::Registration* const before = one.before.get();
   if (before == nullptr || one.kind != Kind::inline_) return &one;
   bool is_before = false;
@@ -322,7 +321,7 @@ class Replay {
 
   const ReplayOptions& options_;
   const bool is_rebuild_;
-  sqlite::Store& store_;
+  Store& store_;
   const std::string worker_;
   Feed feed_;
   const std::string filter_;
@@ -349,7 +348,7 @@ ReplayResult Replayer::run(const ReplayOptions& options, std::stop_token stop) {
 }
 
 std::vector<EventTypeCount> Replayer::dry_run(const ReplayFilter& filter) {
-  sqlite::Store& store = projections_.store();
+  Store& store = projections_.store();
   std::map<std::string, std::int64_t> counts;
   const std::int64_t last = std::min(filter.to.value(), projections::last_sequence(store));
   const projections::FilterValues values{filter};

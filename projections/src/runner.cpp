@@ -69,7 +69,7 @@ class Runner::Driver {
         worker_{options.worker.empty() ? host::make_worker_name() : options.worker},
         store_{projections.store()},
         feed_{store_, options.lease_ttl},
-        watch_{store_.database().watch_commits(store_)} {
+        watch_{store_.database().watch_commits()} {
     check(options);
     for (const detail::Registration* one : choose(projections, options.projectors)) {
       registrations_.push_back(*one);
@@ -331,7 +331,7 @@ class Runner::Driver {
 
   const RunnerOptions options_;
   const std::string worker_;
-  sqlite::Store& store_;
+  Store& store_;
   std::vector<detail::Registration> registrations_;
   Feed feed_;
   std::unique_ptr<database::CommitWatch> watch_;

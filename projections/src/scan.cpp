@@ -7,11 +7,11 @@
 
 namespace stela::projections {
 
-std::int64_t last_sequence(sqlite::Store& store) {
+std::int64_t last_sequence(Store& store) {
   return store.last_sequence().value();
 }
 
-std::vector<std::string> types_to_read(sqlite::Store& store, std::vector<std::string> wanted) {
+std::vector<std::string> types_to_read(Store& store, std::vector<std::string> wanted) {
   std::sort(wanted.begin(), wanted.end());
   bool all = true;
   store.database().read([&](database::Connection& connection) {

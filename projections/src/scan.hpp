@@ -1,7 +1,7 @@
 // Events from a position on, as far as a pass goes.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <cstdint>
 #include <span>
@@ -21,7 +21,7 @@ struct Batch {
 class Scan {
  public:
   /// `query.to` is a sequence that the store has.
-  Scan(sqlite::Store& store, const AllQuery& query)
+  Scan(Store& store, const AllQuery& query)
       : range_{store.read_all(query)},
         from_{query.from.value() - 1},
         end_{query.to.value()},
@@ -47,9 +47,9 @@ class Scan {
 };
 
 /// The last sequence of the store.
-std::int64_t last_sequence(sqlite::Store& store);
+std::int64_t last_sequence(Store& store);
 
 /// The types to filter by: none if nearly everything in the store is wanted anyway.
-std::vector<std::string> types_to_read(sqlite::Store& store, std::vector<std::string> wanted);
+std::vector<std::string> types_to_read(Store& store, std::vector<std::string> wanted);
 
 }  // namespace stela::projections

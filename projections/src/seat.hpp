@@ -4,7 +4,7 @@
 #include "sqlite/builds.hpp"
 #include "sqlite/read_model.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace stela::projections {
 
 /// Threads: one at a time.
 struct Seat {
-  Seat(sqlite::Store& store, const detail::Registration& the_registration, const Build& the_build);
+  Seat(Store& store, const detail::Registration& the_registration, const Build& the_build);
 
   detail::Handling handling(const EventKind& kind) {
     return projector ? projector->handling(kind) : reaction->handling(kind);

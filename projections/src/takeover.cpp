@@ -16,8 +16,7 @@ constexpr std::int64_t last_stretch = 1000;
 
 }  // namespace
 
-Build begin_build(Connection& connection, sqlite::Store& store,
-                  const detail::Registration& registration) {
+Build begin_build(Connection& connection, Store& store, const detail::Registration& registration) {
   Build build{.name = registration.name,
               .version = registration.version,
               .kind = registration.kind,
@@ -46,11 +45,11 @@ void clear_way(Connection& connection, const Build& building, Timestamp now) {
   drop(connection, building);
 }
 
-bool is_near_the_end(sqlite::Store& store, const Build& build) {
+bool is_near_the_end(Store& store, const Build& build) {
   return last_sequence(store) - build.position <= last_stretch;
 }
 
-void finish(Connection& connection, sqlite::Store& store, Feed& feed, Seat& seat) {
+void finish(Connection& connection, Store& store, Feed& feed, Seat& seat) {
   const Build before = seat.build;
   try {
     Scan scan{store, {.from = GlobalSequence{before.position + 1}, .to = store.last_sequence()}};
@@ -65,7 +64,7 @@ void finish(Connection& connection, sqlite::Store& store, Feed& feed, Seat& seat
   }
 }
 
-bool take_over(sqlite::Store& store, Feed& feed, Seat& seat) {
+bool take_over(Store& store, Feed& feed, Seat& seat) {
   if (!is_near_the_end(store, seat.build)) return false;
   store.database().write([&](Connection& connection) {
     // Also when nothing is missing: it must still be ours.
@@ -77,7 +76,7 @@ bool take_over(sqlite::Store& store, Feed& feed, Seat& seat) {
   return true;
 }
 
-int drop_retired(sqlite::Store& store, Timestamp before) {
+int drop_retired(Store& store, Timestamp before) {
   std::vector<Build> old;
   const auto is_due = [&](const Build& build) {
     return build.state == State::retired && build.changed_at <= before;

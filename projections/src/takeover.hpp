@@ -8,26 +8,26 @@ namespace stela::projections {
 
 /// Makes a new build of a projector beside what is there: its tables, and its row in the state
 /// `building`, standing at the beginning.
-Build begin_build(database::Connection& connection, sqlite::Store& store,
+Build begin_build(database::Connection& connection, Store& store,
                   const detail::Registration& registration);
 
 /// A build of another version that nobody drives any more makes room. UsageError if somebody does.
 void clear_way(database::Connection& connection, const Build& building, Timestamp now);
 
 /// Inside a transaction: projects what is missing, under the lock that keeps appends out.
-void finish(database::Connection& connection, sqlite::Store& store, Feed& feed, Seat& seat);
+void finish(database::Connection& connection, Store& store, Feed& feed, Seat& seat);
 
 /// Few enough events are missing for the transaction that takes over.
-bool is_near_the_end(sqlite::Store& store, const Build& build);
+bool is_near_the_end(Store& store, const Build& build);
 
 /// If hardly anything is missing, projects it and puts the build in the place of the living one,
 /// all in one transaction; else false. StoreBusy if somebody else has the build now.
-bool take_over(sqlite::Store& store, Feed& feed, Seat& seat);
+bool take_over(Store& store, Feed& feed, Seat& seat);
 
 /// Inside a transaction: the views stand for `build` from now on, and what was living is retired.
 void put_in_place(database::Connection& connection, const Build& build, Timestamp now);
 
 /// Drops what was retired before `before`. How many builds.
-int drop_retired(sqlite::Store& store, Timestamp before);
+int drop_retired(Store& store, Timestamp before);
 
 }  // namespace stela::projections

@@ -15,7 +15,7 @@ namespace orders {
 
 /// All that a command may need, built by `main` on one database.
 struct Application {
-  stela::sqlite::Store& store;
+  stela::Store& store;
   stela::Outbox& outbox;
   stela::Projections& projections;
 };

@@ -17,7 +17,7 @@ struct Shop {
   explicit Shop(const std::string& path, sqlite::Durability durability)
       : store{sqlite::open(path, {.durability = durability})}, outbox{store} {}
 
-  sqlite::Store store;
+  Store store;
   Outbox outbox;
 };
 

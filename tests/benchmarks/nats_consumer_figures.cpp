@@ -72,7 +72,7 @@ class StelaConsuming final : public Consuming {
 
  private:
   void set_up() override {
-    store_.reset(new sqlite::Store{sqlite::open(path())});
+    store_.reset(new Store{sqlite::open(path())});
     store_->transact([this](Transaction& transaction) {
       sqlite3_exec(sqlite::handle(transaction), sales_sql, nullptr, nullptr, nullptr);
       sale_ = std::make_unique<RawStatement>(sqlite::handle(transaction), sale_sql);
@@ -116,7 +116,7 @@ class StelaConsuming final : public Consuming {
 
   const std::int64_t failing_;
   const StreamId failing_stream_ = basket_id(0).stream();
-  std::unique_ptr<sqlite::Store> store_;
+  std::unique_ptr<Store> store_;
   std::unique_ptr<RawStatement> sale_;
   std::unique_ptr<nats::Consumer> consumer_;
 };

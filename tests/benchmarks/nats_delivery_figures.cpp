@@ -275,7 +275,7 @@ constexpr std::uint64_t largest_backlog = 5'000;
 
 /// Events a second of all threads together, each saving baskets of its own for so long. They wait
 /// while more than `largest_backlog` of what they appended isn't `stored`, until each can go on.
-double append_for(sqlite::Store& store, const Samples& samples, std::size_t streams,
+double append_for(Store& store, const Samples& samples, std::size_t streams,
                   std::chrono::milliseconds length, Counter* stored) {
   std::atomic<std::uint64_t> appended{0};
   const std::uint64_t stored_before = stored == nullptr ? 0 : stored->value();

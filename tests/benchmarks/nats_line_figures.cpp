@@ -127,7 +127,7 @@ class StelaOverLine : public Subject {
           publisher{{.url = url}},
           relay{outbox, publisher, {.window = window}} {}
 
-    sqlite::Store store;
+    Store store;
     Outbox outbox;
     nats::Publisher publisher;
     Relay relay;
@@ -395,7 +395,7 @@ class Neighbours {
 
   test::NatsCluster cluster_;
   const Samples samples_{Codec::json};
-  sqlite::Store store_;
+  Store store_;
   Outbox outbox_;
   TimingPublisher publisher_;
   Relay relay_;

@@ -91,7 +91,7 @@ class StelaRelaying final : public Relaying {
           publisher{{.url = url, .fence = fence}},
           relay{outbox, publisher, {.batch_size = batch_size, .window = window}} {}
 
-    sqlite::Store store;
+    Store store;
     Outbox outbox;
     nats::Publisher publisher;
     Relay relay;

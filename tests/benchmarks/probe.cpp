@@ -17,7 +17,7 @@ namespace {
 
 class File {
  public:
-  explicit File(const std::string& path) : file_{open(path.c_str(), O_RDWR | O_CREAT, 0644)} {
+  explicit File(const std::string& path) : file_{::open(path.c_str(), O_RDWR | O_CREAT, 0644)} {
     if (file_ < 0) throw std::runtime_error{path + ": " + std::strerror(errno)};
   }
   ~File() { close(file_); }

@@ -33,7 +33,7 @@ class History final : public Subject {
   }
 
  private:
-  sqlite::Store store_;
+  Store store_;
   Projections projections_{store_};
   Replay replay_{projections_, "in_memory"};
   int times_;

@@ -48,7 +48,7 @@ class Appender {
   const JumpingClock clock_;
   DieBehindNth death_in_log_;
   std::unique_ptr<test::FaultVfs> vfs_;
-  sqlite::Store store_;
+  Store store_;
   const Outbox outbox_;
   const std::vector<Attempt> before_;
   Ledger ledger_;

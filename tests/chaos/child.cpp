@@ -22,7 +22,7 @@ Child::Child(std::vector<std::string> arguments, const std::string& log) {
   if (id_ < 0) throw std::runtime_error{"fork failed"};
   if (id_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(file, STDERR_FILENO);
     execv("/proc/self/exe", raw.data());
     _exit(127);

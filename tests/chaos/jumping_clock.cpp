@@ -10,7 +10,7 @@
 namespace stela::chaos {
 
 JumpingClock::JumpingClock(const std::string& file) {
-  const int opened = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int opened = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   const bool is_large_enough = ftruncate(opened, sizeof *ahead_us_) == 0;
   void* const page =
       mmap(nullptr, sizeof *ahead_us_, PROT_READ | PROT_WRITE, MAP_SHARED, opened, 0);

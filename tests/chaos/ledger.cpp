@@ -13,7 +13,7 @@
 namespace stela::chaos {
 
 Ledger::Ledger(const std::string& file)
-    : file_{open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)} {}
+    : file_{::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600)} {}
 
 Ledger::~Ledger() {
   close(file_);

@@ -76,7 +76,7 @@ bool may_pass(const Error& error) {
   return error.is_retryable() || error.code() == ErrorCode::store_full;
 }
 
-sqlite::Store open_shop(const Settings& settings, const sqlite::Options& options) {
+Store open_shop(const Settings& settings, const sqlite::Options& options) {
   sqlite::Options all = options;
   all.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full;
   all.busy_timeout = 2'000ms;

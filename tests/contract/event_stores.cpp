@@ -18,14 +18,14 @@ std::unique_ptr<EventStore> sqlite_in_memory(const TempDir&,
                                              const stela::testing::ManualClock& clock,
                                              MetricSink* metrics) {
   return std::unique_ptr<EventStore>{
-      new sqlite::Store{sqlite::open_in_memory({.metrics = metrics, .clock = &clock})}};
+      new Store{sqlite::open_in_memory({.metrics = metrics, .clock = &clock})}};
 }
 
 std::unique_ptr<EventStore> sqlite_file(const TempDir& dir,
                                         const stela::testing::ManualClock& clock,
                                         MetricSink* metrics) {
   return std::unique_ptr<EventStore>{
-      new sqlite::Store{sqlite::open(dir.file("shop.db"), {.metrics = metrics, .clock = &clock})}};
+      new Store{sqlite::open(dir.file("shop.db"), {.metrics = metrics, .clock = &clock})}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Stores, EventStoreContract,

@@ -58,7 +58,7 @@ struct Sqlite final : RelaySubject {
   }
   void arrive(PartitionId, std::int64_t, std::int64_t) override {}
 
-  sqlite::Store store;
+  Store store;
   Outbox outbox;
   outbox::SqliteOperations port_of_operators;
   std::vector<int> streams;

@@ -26,7 +26,7 @@ class AppendIds : public ::testing::Test {
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
   ManualClock clock;
-  std::unique_ptr<sqlite::Store> store = test::open_store(path, {.clock = &clock});
+  std::unique_ptr<Store> store = test::open_store(path, {.clock = &clock});
 };
 
 TEST_F(AppendIds, AreKeptUntilTheyArePurged) {

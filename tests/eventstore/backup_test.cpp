@@ -51,7 +51,7 @@ class Backup : public ::testing::Test {
   const std::string target = dir.file("copy.db");
   testing::ManualClock clock;
   const sqlite::Options options{.durability = sqlite::Durability::relaxed, .clock = &clock};
-  std::unique_ptr<sqlite::Store> store = test::open_store(path, options);
+  std::unique_ptr<Store> store = test::open_store(path, options);
 };
 
 TEST_F(Backup, HoldsAllThatTheStoreHeld) {
@@ -65,7 +65,7 @@ TEST_F(Backup, HoldsAllThatTheStoreHeld) {
   EXPECT_EQ(events_of(target), full_lines(store->read_all()));
   auto copy = sqlite::open(target);
   EXPECT_EQ(copy.id(), store->id());
-  EXPECT_EQ(copy.durability(), sqlite::Durability::relaxed);
+  EXPECT_EQ(sqlite::durability(copy), sqlite::Durability::relaxed);
   EXPECT_TRUE(append(copy, "order-1", {{"noted", 1, true, "{}"}}, "the-command").repeated);
 }
 
@@ -89,7 +89,7 @@ TEST_F(Backup, IsOneMomentOfAStoreThatOthersWriteTo) {
   for (int i = 0; i < 10; ++i) {
     const std::string copy = dir.file("copy-" + std::to_string(i) + ".db");
     std::vector<std::jthread> writers;
-    for (sqlite::Store* const writer : {store.get(), other.get(), other.get()}) {
+    for (Store* const writer : {store.get(), other.get(), other.get()}) {
       writers.emplace_back([writer](const std::stop_token& stop) {
         for (int j = 0; !stop.stop_requested(); ++j) {
           append(*writer, "order-" + std::to_string(j % 50), 3);

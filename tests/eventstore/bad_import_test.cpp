@@ -57,7 +57,7 @@ class BadImport : public test::TransferTest {
     return problem;
   }
 
-  sqlite::Store original = in_memory();
+  Store original = in_memory();
   std::string text;
 };
 

@@ -61,7 +61,7 @@ class CallerTransaction : public ::testing::Test {
 
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> store = test::open_store(path);
+  std::unique_ptr<Store> store = test::open_store(path);
 };
 
 TEST_F(CallerTransaction, CommitsRowsAndEventsTogether) {
@@ -288,7 +288,7 @@ TEST_F(CallerTransaction, LeavesNoSettingBehindThatStopsTheStoreOrItsGuards) {
 }
 
 TEST_F(CallerTransaction, LeavesNoWaitLockOrCheckpointBehind) {
-  auto other = sqlite::open(store->path());
+  auto other = sqlite::open(sqlite::path(*store));
   EXPECT_EQ(other.last_sequence(), GlobalSequence{});
   store->transact([&](Transaction& transaction) {
     sql(transaction)

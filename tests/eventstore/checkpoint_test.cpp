@@ -22,7 +22,7 @@ class Checkpoint : public ::testing::Test {
  protected:
   const TempDir dir = TempDir::in_memory();
   const std::string path = dir.file("shop.db");
-  const std::unique_ptr<sqlite::Store> store =
+  const std::unique_ptr<Store> store =
       open_store(path, {.busy_timeout = std::chrono::milliseconds{20}});
 };
 

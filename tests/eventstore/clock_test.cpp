@@ -35,7 +35,7 @@ class ClockOfAStore : public ::testing::Test {
   test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");
   FailingClock clock;
-  sqlite::Store store = sqlite::open(path, {.clock = &clock});
+  Store store = sqlite::open(path, {.clock = &clock});
 };
 
 TEST_F(ClockOfAStore, LeavesNoTransactionOpenWhenItThrows) {

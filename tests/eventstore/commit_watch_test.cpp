@@ -83,7 +83,7 @@ class SlowStore {
  private:
   SlowSync disk_;
   const test::FaultVfs vfs_{disk_};
-  const std::unique_ptr<sqlite::Store> store_;
+  const std::unique_ptr<Store> store_;
 };
 
 /// How many descriptors this process may have open, for as long as it lives.
@@ -129,9 +129,8 @@ class CommitWatchTest : public ::testing::Test {
   const test::TempDir dir;
   Looks looks;
   const test::FaultVfs vfs{looks};
-  const std::unique_ptr<sqlite::Store> store =
-      test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
-  const std::unique_ptr<database::CommitWatch> watch = store->database().watch_commits(*store);
+  const std::unique_ptr<Store> store = test::open_store(dir.file("shop.db"), {.vfs = vfs.name()});
+  const std::unique_ptr<database::CommitWatch> watch = store->database().watch_commits();
 };
 
 TEST_F(CommitWatchTest, WakesAtACommitOfItsOwnStore) {
@@ -163,7 +162,7 @@ TEST_F(CommitWatchTest, LooksForCommitsWhereNoWatchIsLeft) {
     for (rlim_t count = 0; !unwatched; ++count) {
       limit.set(count);
       try {
-        unwatched = store->database().watch_commits(*store);
+        unwatched = store->database().watch_commits();
       } catch (const Error&) {
       }
     }

@@ -36,9 +36,9 @@ void append_all(std::vector<std::string>& to, const std::vector<std::string>& li
 
 /// All that is stored, as SQL shows it and as Stela reads it. When migrations ran isn't part of it:
 /// nothing depends on that.
-std::vector<std::string> contents(sqlite::Store& store) {
+std::vector<std::string> contents(Store& store) {
   std::vector<std::string> all;
-  test::RawSqlite raw{store.path()};
+  test::RawSqlite raw{sqlite::path(store)};
   for (const std::string table : {"events", "streams", "event_kinds", "append_ids", "snapshots",
                                   "stela_facts", "stela_participants"}) {
     append_all(all, raw.rows("SELECT * FROM " + table + " ORDER BY 1"));
@@ -98,7 +98,7 @@ class DamagedFile : public ::testing::Test {
     }
   }
 
-  std::vector<std::string> problems_and_advice(sqlite::Store& store) {
+  std::vector<std::string> problems_and_advice(Store& store) {
     std::vector<std::string> problems;
     sqlite::verify(store, [&](const sqlite::Problem& problem) {
       problems.push_back(to_string(problem));

@@ -56,7 +56,7 @@ class DamagedRows : public ::testing::Test {
 
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> store;
+  std::unique_ptr<Store> store;
 };
 
 TEST_F(DamagedRows, NamesAnEventWhosePayloadChanged) {

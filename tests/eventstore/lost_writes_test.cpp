@@ -51,7 +51,7 @@ class LostWrites : public ::testing::Test {
 
   test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> store;
+  std::unique_ptr<Store> store;
 
  private:
   std::fstream find_page() {

@@ -119,8 +119,8 @@ class LastingShortage : public ::testing::Test {
           before{other.last_sequence().value()} {}
     std::int64_t appended() { return other.last_sequence().value() - before; }
 
-    sqlite::Store first;
-    sqlite::Store other;
+    Store first;
+    Store other;
     std::int64_t before;
   };
 
@@ -345,14 +345,14 @@ class StoredHistory : public ::testing::TestWithParam<Memory> {
 };
 
 TEST_P(StoredHistory, IsNotCalledDamagedWhenMemoryIsShort) {
-  try_each([&](sqlite::Store& store) {
+  try_each([&](Store& store) {
     for (const StoredEvent& event : store.read_all()) (void)event.context();
     (void)Repository<Order>{store}.load(order_);
   });
 }
 
 TEST_P(StoredHistory, KeepsItsSnapshotWhenMemoryIsShort) {
-  try_each([&](sqlite::Store& store) {
+  try_each([&](Store& store) {
     EXPECT_EQ(Repository<Counter>{store}.load(counter_).state().applied, 0);
   });
 }
@@ -361,7 +361,7 @@ TEST_P(StoredHistory, KeepsItsSnapshotWhenMemoryIsShort) {
 class CheckedHistory : public StoredHistory {};
 
 TEST_P(CheckedHistory, IsNotFoundDamagedWhenMemoryIsShort) {
-  try_each([](sqlite::Store& store) {
+  try_each([](Store& store) {
     sqlite::verify(store, [](const sqlite::Problem& problem) {
       throw std::runtime_error{to_string(problem)};
     });

@@ -2,6 +2,8 @@
 #include "sqlite/presence.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/sqlite.hpp>
+
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -26,7 +26,7 @@ NewEvent event(std::string_view type) {
 
 /// `events` in three streams, of so many types that each block has events of all of them; and one
 /// of a rare type, in a stream of its own, before and after.
-void fill(sqlite::Store& store, std::size_t events) {
+void fill(Store& store, std::size_t events) {
   std::vector<std::string> types;
   for (int i = 0; i < 250; ++i) types.push_back("common" + std::to_string(i));
   std::vector<NewEvent> page;
@@ -129,7 +129,7 @@ TEST(ReadCost, OfARepeatedAppendDoesNotGrowWithItsStream) {
 }
 
 /// The events that a filter selects, looked for one by one.
-std::vector<std::string> selected(sqlite::Store& store, const AllQuery& query) {
+std::vector<std::string> selected(Store& store, const AllQuery& query) {
   const auto has = [](const std::vector<std::string>& list, std::string_view one) {
     return list.empty() || std::find(list.begin(), list.end(), one) != list.end();
   };
@@ -145,7 +145,7 @@ std::vector<std::string> selected(sqlite::Store& store, const AllQuery& query) {
   }
   return all;
 }
-std::vector<std::string> read(sqlite::Store& store, const AllQuery& query) {
+std::vector<std::string> read(Store& store, const AllQuery& query) {
   std::vector<std::string> all;
   for (const StoredEvent& event : store.read_all(query)) {
     all.push_back(std::to_string(event.sequence.value()));

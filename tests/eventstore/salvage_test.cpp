@@ -80,7 +80,7 @@ class Salvage : public ::testing::Test {
 
   test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> store;
+  std::unique_ptr<Store> store;
   std::vector<std::string> before;
   std::vector<std::string> saved;
   sqlite::SalvageResult result;

@@ -44,7 +44,7 @@ class SubscriptionEnd : public ::testing::Test {
   }
 
   const TempDir dir = TempDir::in_memory();
-  const std::unique_ptr<sqlite::Store> store = open_store(dir.file("shop.db"));
+  const std::unique_ptr<Store> store = open_store(dir.file("shop.db"));
   SlowListener listener;
 };
 

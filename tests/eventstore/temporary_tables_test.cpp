@@ -64,7 +64,7 @@ class TemporaryTables : public ::testing::Test {
 
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> store = test::open_store(path);
+  std::unique_ptr<Store> store = test::open_store(path);
 };
 
 struct Left {

@@ -31,7 +31,7 @@ class Threads : public ::testing::Test {
   std::int64_t events_of_all_writers() const { return writers * (appends / 3) * 6; }
 
   TempDir dir = TempDir::in_memory();
-  std::unique_ptr<sqlite::Store> store = open_store(dir.file("shop.db"), {.checkpoint_pages = 50});
+  std::unique_ptr<Store> store = open_store(dir.file("shop.db"), {.checkpoint_pages = 50});
 };
 
 TEST_F(Threads, AreRefusedInLineBehindATransactionThatWaitsForThem) {

@@ -20,7 +20,7 @@ inline std::string export_of(EventStore& store, const AllQuery& which = {}) {
   return out.str();
 }
 
-inline sqlite::ImportResult import_text(sqlite::Store& store, const std::string& text,
+inline sqlite::ImportResult import_text(Store& store, const std::string& text,
                                         const sqlite::TransferOptions& options = {}) {
   std::istringstream in{text};
   return sqlite::import_events(store, in, options);
@@ -40,9 +40,7 @@ class TransferTest : public ::testing::Test {
     return {
         .durability = sqlite::Durability::relaxed, .codec = codec, .clock = &clock, .random = &ids};
   }
-  sqlite::Store in_memory(Codec codec = Codec::json) {
-    return sqlite::open_in_memory(options(codec));
-  }
+  Store in_memory(Codec codec = Codec::json) { return sqlite::open_in_memory(options(codec)); }
 
   TempDir dir;
   stela::testing::ManualClock clock;

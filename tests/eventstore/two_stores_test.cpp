@@ -32,9 +32,8 @@ class TwoStores : public ::testing::Test {
 
   test::TempDir dir;
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> one =
-      test::open_store(path, {.durability = sqlite::Durability::relaxed});
-  std::unique_ptr<sqlite::Store> two = test::open_store(path);
+  std::unique_ptr<Store> one = test::open_store(path, {.durability = sqlite::Durability::relaxed});
+  std::unique_ptr<Store> two = test::open_store(path);
 };
 
 TEST_F(TwoStores, SeeEachOthersAppends) {
@@ -68,7 +67,7 @@ TEST_F(TwoStores, KeepManyStreamsDenseWhenTheyTakeTurns) {
 TEST_F(TwoStores, KeepManyStreamsDenseWhenTheyWriteAtOnce) {
   {
     std::vector<std::jthread> writers;
-    for (sqlite::Store* const store : {one.get(), two.get(), one.get(), two.get()}) {
+    for (Store* const store : {one.get(), two.get(), one.get(), two.get()}) {
       writers.emplace_back([store] {
         for (int i = 0; i < 300; ++i) append(*store, "order-" + std::to_string(i % 17));
       });
@@ -95,7 +94,7 @@ TEST_F(TwoStores, ForgetMoreStreamsThanTheyCanRemember) {
   constexpr int streams = 70'000;
   static_assert(streams > 65'536);
   const NewEvent event{"noted", 1, false, "{}"};
-  const auto append_to_all = [&](sqlite::Store& store) {
+  const auto append_to_all = [&](Store& store) {
     for (int begin = 0; begin < streams; begin += 1000) {
       std::vector<StreamId> ids;
       for (int i = begin; i < begin + 1000; ++i)

@@ -96,7 +96,7 @@ class Verify : public ::testing::Test {
   testing::ManualClock clock;
   const sqlite::Options options{.durability = sqlite::Durability::relaxed, .clock = &clock};
   Bystander bystander;
-  std::unique_ptr<sqlite::Store> store = test::open_store(path, options);
+  std::unique_ptr<Store> store = test::open_store(path, options);
 };
 
 TEST_F(Verify, FindsNothingInANewStore) {
@@ -153,7 +153,7 @@ bool could_be_taken_away(const std::string& path) {
     shared_bytes_of_sqlite.l_type = F_WRLCK;
     shared_bytes_of_sqlite.l_start = 0x40000002;
     shared_bytes_of_sqlite.l_len = 510;
-    const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
     fcntl(file, F_GETLK, &shared_bytes_of_sqlite);
     _exit(shared_bytes_of_sqlite.l_type == F_UNLCK ? 17 : 0);
   }};
@@ -298,7 +298,7 @@ TEST_F(Verify, FindsASnapshotOfAnotherEvent) {
 }
 
 /// Adds to two counters, each of which takes a snapshot.
-void add_to_both(sqlite::Store& store) {
+void add_to_both(Store& store) {
   using Counter = test::SnapshotCounter<2>;
   UnitOfWork unit{store};
   for (const char* const name : {"a", "b"}) {
@@ -435,7 +435,7 @@ TEST_F(Verify, RaisesNoFalseAlarmBesideWriters) {
   other->attach(bystander);
   std::atomic<bool> done{false};
   std::vector<std::jthread> writers;
-  for (sqlite::Store* const target : {store.get(), other.get()}) {
+  for (Store* const target : {store.get(), other.get()}) {
     writers.emplace_back([&, target] {
       for (int i = 0; !done; ++i) {
         const std::string stream = "order-new_" + std::to_string(i % 400);

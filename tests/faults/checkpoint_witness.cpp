@@ -24,7 +24,7 @@ struct flock byte_lock(int byte, short type) noexcept {
 }  // namespace
 
 CheckpointWitness::CheckpointWitness(const std::string& marks, Testimony& testimony)
-    : testimony_{testimony}, file_{open(marks.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)} {
+    : testimony_{testimony}, file_{::open(marks.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644)} {
   if (file_ < 0) throw std::system_error{errno, std::generic_category(), marks};
 }
 

@@ -56,7 +56,7 @@ std::string payload_of(std::int64_t number) {
 }
 
 /// Appends at the version that it believes the stream to be at, and learns from each conflict.
-void contend(sqlite::Store& store, Arena& arena, int process, int thread) {
+void contend(Store& store, Arena& arena, int process, int thread) {
   test::Dice dice{
       test::mix(static_cast<std::uint64_t>(process), static_cast<std::uint64_t>(thread))};
   std::array<std::int64_t, streams> versions{};

@@ -55,7 +55,7 @@ std::int64_t number_in(const std::string& path, const std::string& sql) {
   return std::stoll(query(path, sql));
 }
 
-std::vector<Entry> entries_of(sqlite::Store& store) {
+std::vector<Entry> entries_of(Store& store) {
   std::vector<Entry> entries;
   for (const StoredEvent& event : store.read_all()) {
     entries.push_back({event.sequence.value(), event.stream.name(), event.version.value(),

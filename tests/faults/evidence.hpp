@@ -29,7 +29,7 @@ struct Entry {
 };
 
 /// Every event of the store, in order. Reading one compares its checksum.
-std::vector<Entry> entries_of(sqlite::Store& store);
+std::vector<Entry> entries_of(Store& store);
 
 /// What is wrong with the events, in words: a gap in the sequence or in the versions of a stream.
 /// Empty if nothing is.

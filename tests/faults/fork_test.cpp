@@ -84,7 +84,7 @@ std::string outcome_of(Use&& use) {
 }
 
 /// The uses of a store that a child isn't refused, with what comes of them.
-std::string allowed_uses(sqlite::Store& store, const std::string& target) {
+std::string allowed_uses(Store& store, const std::string& target) {
   const StreamId order = StreamId::parse("order-1");
   std::string allowed;
   const auto attempt = [&](const char* name, auto&& use) {
@@ -199,8 +199,7 @@ void read_elsewhere(const std::string& path) {
 }
 
 /// A store of this process's own: beside its parent's if it may, else instead of that.
-std::unique_ptr<sqlite::Store> open_own(const std::string& path,
-                                        std::unique_ptr<sqlite::Store>& parents) {
+std::unique_ptr<Store> open_own(const std::string& path, std::unique_ptr<Store>& parents) {
   try {
     return test::open_store(path);
   } catch (const UsageError&) {

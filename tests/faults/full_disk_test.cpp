@@ -35,7 +35,7 @@ std::string big_payload() {
 }
 
 /// How many appends were acknowledged before the disk was full.
-int append_until_full(sqlite::Store& store, std::string_view stream) {
+int append_until_full(Store& store, std::string_view stream) {
   for (int appended = 0; appended < limit; ++appended) {
     try {
       append(store, stream, big_payload());
@@ -211,7 +211,7 @@ TEST(FullDisk, LetsNobodyWriteBehindATransactionThatItEnded) {
   }),
                StoreFull);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
-  EXPECT_EQ(test::flaw_of(store.path()), "");
+  EXPECT_EQ(test::flaw_of(sqlite::path(store)), "");
 }
 
 TEST(FileSizeLimit, IsAFullDisk) {
@@ -230,7 +230,7 @@ TEST(FileSizeLimit, IsAFullDisk) {
   EXPECT_GT(appended, 20);
   append(store, "order-1", big_payload());
   EXPECT_GE(store.last_sequence(), GlobalSequence{appended + 1});
-  EXPECT_EQ(test::flaw_of(store.path()), "");
+  EXPECT_EQ(test::flaw_of(sqlite::path(store)), "");
 }
 
 }  // namespace

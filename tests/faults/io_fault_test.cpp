@@ -60,7 +60,7 @@ const std::vector<Failure>& failures() {
 // --- what is done meanwhile
 
 /// The fault has gone. Whatever it was, the store goes on, unless a commit is in doubt.
-void expect_to_go_on(Trial& trial, sqlite::Store& store) {
+void expect_to_go_on(Trial& trial, Store& store) {
   const bool was_in_doubt = trial.is_in_doubt();
   const auto after = trial.append(store, Trial::one_event("order-9"));
   if (!was_in_doubt) {

@@ -86,7 +86,7 @@ class KilledWriter {
   std::string compare(test::WritingState& state, const std::string& promised);
   std::string judge_new(const std::vector<Entry>& entries, test::WritingState& state,
                         test::Attempts& promises);
-  std::string resolve(sqlite::Store& store, const AttemptId& id, bool stands) const;
+  std::string resolve(Store& store, const AttemptId& id, bool stands) const;
 
   test::TempDir dir_;
   const sqlite::Durability durability_;
@@ -199,18 +199,19 @@ std::string KilledWriter::judge_new(const std::vector<Entry>& entries, test::Wri
 }
 
 /// An append with an id is finished by appending it again; a caller's rows stand beside its events.
-std::string KilledWriter::resolve(sqlite::Store& store, const AttemptId& id, bool stands) const {
+std::string KilledWriter::resolve(Store& store, const AttemptId& id, bool stands) const {
   const Attempt attempt = Attempt::of(seed_, id);
   if (attempt.kind == Attempt::Kind::with_id) {
     const AppendResult again = append(store, attempt.appends, attempt.append_id);
     if (again.repeated != stands) return "an append id doesn't tell whether its append stands";
   }
   if (attempt.kind == Attempt::Kind::with_rows) {
-    if (test::number_in(store.path(), "SELECT count(*) FROM sqlite_schema WHERE name = 'notes'")) {
+    if (test::number_in(sqlite::path(store),
+                        "SELECT count(*) FROM sqlite_schema WHERE name = 'notes'")) {
       const auto rows = test::number_in(
-          store.path(), "SELECT count(*) FROM notes WHERE payload LIKE '{\"attempt\":\"" +
-                            std::to_string(id.run) + '.' + std::to_string(id.thread) + '.' +
-                            std::to_string(id.number) + "\",%'");
+          sqlite::path(store), "SELECT count(*) FROM notes WHERE payload LIKE '{\"attempt\":\"" +
+                                   std::to_string(id.run) + '.' + std::to_string(id.thread) + '.' +
+                                   std::to_string(id.number) + "\",%'");
       const auto expected = stands ? static_cast<std::int64_t>(attempt.entries().size()) : 0;
       if (rows != expected) return "the caller's rows don't stand beside the events";
     } else if (stands) {

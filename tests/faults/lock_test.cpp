@@ -55,7 +55,7 @@ struct Hold {
 
 void hold_the_write_lock(const std::string& path, Hold& hold) {
   hold.until_begun();
-  const int file = open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
+  const int file = ::open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
   if (file < 0 || flock(file, LOCK_EX) != 0) throw std::runtime_error{"no lock to hold"};
   hold.until_released();
   close(file);
@@ -271,7 +271,7 @@ class CountingLog final : public LogSink {
   std::atomic<int> incomplete{0};
 };
 
-void append_many(sqlite::Store& store, int count) {
+void append_many(Store& store, int count) {
   for (int i = 0; i < count; ++i) append(store, "order-1", std::string(3000, 'x'));
 }
 

@@ -361,10 +361,10 @@ TEST_F(Opening, ThroughALinkSharesLogAndLockWithTheFile) {
   auto store = sqlite::open(link, {.busy_timeout = std::chrono::milliseconds{20}});
   append(store, "order-1", "{}");
 
-  EXPECT_EQ(store.path(), fs::canonical(path));
+  EXPECT_EQ(sqlite::path(store), fs::canonical(path));
   EXPECT_FALSE(fs::exists(link + "-lock"));
   EXPECT_FALSE(fs::exists(link + "-wal"));
-  const int lock = open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
+  const int lock = ::open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_EQ(flock(lock, LOCK_EX), 0);
   EXPECT_THROW(append(store, "order-1", "{}"), StoreBusy);
   close(lock);
@@ -512,7 +512,7 @@ TEST_F(Opening, StoresKeepEachOtherOutWhenTheLockFileIsTidiedAway) {
   fs::remove(path + "-lock");
   append(store, "order-1", "{}");
 
-  const int lock = open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
+  const int lock = ::open((path + "-lock").c_str(), O_RDWR | O_CLOEXEC);
   ASSERT_GE(lock, 0) << "the store goes on with a file that nobody else can see";
   ASSERT_EQ(flock(lock, LOCK_EX), 0);
   EXPECT_THROW(append(store, "order-1", "{}"), StoreBusy);

@@ -74,7 +74,7 @@ TEST_F(ReadOnly, PutsNothingBesideTheFile) {
   {
     auto store = sqlite::open(path, read_only);
     EXPECT_EQ(test::entries_of(store).size(), 3U);
-    EXPECT_EQ(store.path(), fs::canonical(path));
+    EXPECT_EQ(sqlite::path(store), fs::canonical(path));
   }
   EXPECT_THAT(files(), ElementsAre("shop #1.db"));
 }

@@ -24,7 +24,7 @@ std::string next_payload(std::size_t size) {
 }
 
 /// How often each payload of the append stands in the store: 0 or 1 for all, or -1.
-int times_in(sqlite::Store& store, const std::vector<PlainAppend>& appends) {
+int times_in(Store& store, const std::vector<PlainAppend>& appends) {
   std::map<std::string, int> found;
   for (const Entry& entry : entries_of(store)) ++found[entry.payload];
   int times = -2;
@@ -59,7 +59,7 @@ std::vector<PlainAppend> Trial::events(std::string_view stream, int count,
   return {append};
 }
 
-sqlite::Store Trial::open_healthy(sqlite::Options options) {
+Store Trial::open_healthy(sqlite::Options options) {
   options.vfs = vfs_.name();
   heal();
   return sqlite::open(path(), options);
@@ -87,7 +87,7 @@ std::optional<ErrorCode> Trial::append(EventLog& log, std::vector<PlainAppend> a
               [&](const Attempt& attempt) { test::append(log, attempt.appends, attempt.id); });
 }
 
-std::optional<ErrorCode> Trial::transact(sqlite::Store& store, std::vector<PlainAppend> appends) {
+std::optional<ErrorCode> Trial::transact(Store& store, std::vector<PlainAppend> appends) {
   return keep(std::move(appends), [&](const Attempt& attempt) {
     store.transact([&](Transaction& transaction) {
       test::append(transaction, attempt.appends, attempt.id);
@@ -131,7 +131,7 @@ std::string Trial::verdict() {
   return integrity == "ok" ? std::string{} : integrity;
 }
 
-std::string Trial::judge(const Attempt& attempt, sqlite::Store& store) {
+std::string Trial::judge(const Attempt& attempt, Store& store) {
   const int times = times_in(store, attempt.appends);
   if (times < 0) return "half-written";
   if (times > 1) return "written twice";

@@ -30,7 +30,7 @@ class Trial {
   /// On the failing file system.
   sqlite::Options options() const { return {.vfs = vfs_.name()}; }
   /// Opens the database and appends to it, without any fault.
-  sqlite::Store open_healthy(sqlite::Options options);
+  Store open_healthy(sqlite::Options options);
   /// From now on it fails as planned.
   void arm() { faults_.arm(plan_); }
   void heal() { faults_.disarm(); }
@@ -41,7 +41,7 @@ class Trial {
   /// Threads: any number at once.
   std::optional<ErrorCode> append(EventLog& log, std::vector<PlainAppend> appends);
   /// The same, inside a transaction that also writes a row of the caller's own for each event.
-  std::optional<ErrorCode> transact(sqlite::Store& store, std::vector<PlainAppend> appends);
+  std::optional<ErrorCode> transact(Store& store, std::vector<PlainAppend> appends);
   /// Runs `call`, which is to append nothing that lasts.
   template <class Call>
   std::optional<ErrorCode> attempt(Call&& call) {
@@ -80,7 +80,7 @@ class Trial {
   template <class Write>
   std::optional<ErrorCode> keep(std::vector<PlainAppend> appends, Write&& write);
   void note(const Error& error);
-  std::string judge(const Attempt& attempt, sqlite::Store& store);
+  std::string judge(const Attempt& attempt, Store& store);
 
   TempDir dir_ = TempDir::in_memory();
   FailNth::Plan plan_;

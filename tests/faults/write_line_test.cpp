@@ -40,7 +40,7 @@ constexpr std::chrono::milliseconds far_away = 60s;
 class Line {
  public:
   explicit Line(const std::string& database)
-      : file_{open((database + "-lock").c_str(), O_RDWR | O_CLOEXEC)} {}
+      : file_{::open((database + "-lock").c_str(), O_RDWR | O_CLOEXEC)} {}
   ~Line() { close(file_); }
   Line(const Line&) = delete;
   Line& operator=(const Line&) = delete;
@@ -175,15 +175,14 @@ std::string end_of_an_append_during(Work work) {
 }
 
 TEST(StalledDisk, LetsAnAppendWaitForTheCommitOfATransaction) {
-  const auto transact = [](sqlite::Store& store) {
+  const auto transact = [](Store& store) {
     store.transact([](Transaction& transaction) { append(transaction, "order-1", "{}"); });
   };
   EXPECT_EQ(end_of_an_append_during(transact), "stored");
 }
 
 TEST(StalledDisk, LetsAnAppendWaitForACheckpoint) {
-  EXPECT_EQ(end_of_an_append_during([](sqlite::Store& store) { sqlite::checkpoint(store); }),
-            "stored");
+  EXPECT_EQ(end_of_an_append_during([](Store& store) { sqlite::checkpoint(store); }), "stored");
 }
 
 struct Traffic {

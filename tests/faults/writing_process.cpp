@@ -24,7 +24,7 @@ void run_sql(sqlite3* database, const std::string& sql) {
 }
 
 /// What a caller does in its own transaction: rows of its own.
-void append_with_rows(sqlite::Store& store, const Attempt& attempt) {
+void append_with_rows(Store& store, const Attempt& attempt) {
   store.transact([&](Transaction& transaction) {
     sqlite3* const database = sqlite::handle(transaction);
     run_sql(database, "CREATE TABLE IF NOT EXISTS notes (payload TEXT NOT NULL)");
@@ -35,7 +35,7 @@ void append_with_rows(sqlite::Store& store, const Attempt& attempt) {
   });
 }
 
-GlobalSequence carry_out(sqlite::Store& store, const Attempt& attempt) {
+GlobalSequence carry_out(Store& store, const Attempt& attempt) {
   if (attempt.kind != Attempt::Kind::with_rows) {
     return append(store, attempt.appends, attempt.append_id).first;
   }

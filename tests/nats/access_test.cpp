@@ -5,6 +5,7 @@
 #include "support/nats_server.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/publisher.hpp>

@@ -85,10 +85,10 @@ class OnACluster : public ::testing::Test {
     return threads;
   }
   std::int64_t handled() {
-    return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM ledger");
+    return test::RawSqlite{sqlite::path(ledger.store)}.integer("SELECT count(*) FROM ledger");
   }
   bool has_effect_of(int parcel) {
-    return test::RawSqlite{ledger.store.path()}.integer(
+    return test::RawSqlite{sqlite::path(ledger.store)}.integer(
                "SELECT count(*) FROM ledger WHERE line LIKE 'parcel-" + std::to_string(parcel) +
                "@%'") > 0;
   }

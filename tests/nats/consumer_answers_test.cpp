@@ -31,7 +31,7 @@ class FakeBroker : public ::testing::Test {
   }
   /// A message of the broker's that waits in the inbox and is due.
   void hold_one() {
-    test::RawSqlite{ledger.store.path()}.run(
+    test::RawSqlite{sqlite::path(ledger.store)}.run(
         "INSERT INTO inbox_held (consumer, source, stream, version, previous, event_id, "
         "broker_stream, broker_sequence, size, held_at, due_at) "
         "VALUES (1, 'shop', 'order-1', 1, 0, zeroblob(16), 'SHOP', 1, 2, 0, 0)");

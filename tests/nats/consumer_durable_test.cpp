@@ -184,7 +184,8 @@ class RemadeDurable : public test::ShopAtBroker {
   void place(const std::string& key) { place(shop, key); }
   void lose_durable() { broker.delete_consumer("SHOP", "billing"); }
   std::int64_t remembered() {
-    return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM inbox_handled");
+    return test::RawSqlite{sqlite::path(ledger.store)}.integer(
+        "SELECT count(*) FROM inbox_handled");
   }
   /// Handles two orders, and forgets the first one.
   void forget_the_first(const nats::ConsumerOptions& with) {

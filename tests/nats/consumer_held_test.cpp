@@ -95,7 +95,7 @@ class Holding : public test::ShopAtBroker {
     return found;
   }
   std::int64_t count(const std::string& table) {
-    return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM " + table);
+    return test::RawSqlite{sqlite::path(ledger.store)}.integer("SELECT count(*) FROM " + table);
   }
 
   testing::ManualClock clock;
@@ -422,7 +422,7 @@ TEST_F(Holding, EndsForAMessageThatKilledItsProcessAndLeftTheBroker) {
   auto with = defaults();
   { const auto makes_the_row = make_consumer(with); }
   broker.erase("SHOP", 1);
-  test::RawSqlite raw{ledger.store.path()};
+  test::RawSqlite raw{sqlite::path(ledger.store)};
   raw.run("INSERT INTO inbox_failures SELECT consumer, '" + shop.store.id().to_string() +
           "', 'order-1', 1, 1, 'the process ended' FROM inbox_consumers");
   const auto consumer = make_consumer(with);
@@ -470,7 +470,7 @@ TEST_F(Holding, NeedsAStreamThatKeepsItsMessages) {
 
 TEST_F(Holding, IsNotOverlookedByAConsumerOfTheFirstRelease) {
   { const auto makes_the_inbox = make_consumer(defaults()); }
-  test::RawSqlite raw{ledger.store.path()};
+  test::RawSqlite raw{sqlite::path(ledger.store)};
 
   // As 0.1.0 notes what it has handled.
   EXPECT_THAT(
@@ -507,7 +507,7 @@ TEST_F(Holding, KeepsTheOrderOfEachStreamAmongSeveralConsumers) {
     std::vector<std::jthread> members;
     for (unsigned seed = 1; seed <= 3; ++seed) {
       members.emplace_back([&, seed](std::stop_token stop) {
-        auto store = sqlite::open(ledger.store.path());
+        auto store = sqlite::open(sqlite::path(ledger.store));
         nats::Consumer consumer{store, with};
         std::minstd_rand random{seed};
         consumer.on<OrderShipped>([&](Transaction& transaction, const auto& shipped) {

@@ -248,7 +248,7 @@ TEST_F(AnotherHistory, IsToldFromWhatTheInboxHasForgotten) {
   back_up();
   publish({"b"});
   make_consumer(options())->poll();
-  test::RawSqlite raw{ledger.store.path()};
+  test::RawSqlite raw{sqlite::path(ledger.store)};
   raw.run("UPDATE inbox_handled SET handled_at = handled_at - 3600000000");
   raw.run("DELETE FROM inbox_handled");
 

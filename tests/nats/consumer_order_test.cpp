@@ -86,7 +86,7 @@ TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
 
 TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
   auto store = sqlite::open(dir.file("older.db"));
-  const auto ship = [](sqlite::Store& into) {
+  const auto ship = [](Store& into) {
     UnitOfWork unit{into};
     unit.append(StreamId::parse("parcel-7"), ExpectedVersion::any(), OrderShipped{"dhl"});
     unit.commit();
@@ -267,7 +267,7 @@ class ConsumingAfterAResize : public ConsumingInOrder {
     poll_for(*make_consumer(defaults()), 70s);
   }
   std::vector<std::string> known_streams() {
-    return test::RawSqlite{ledger.store.path()}.rows(
+    return test::RawSqlite{sqlite::path(ledger.store)}.rows(
         "SELECT broker_stream FROM inbox_broker_streams ORDER BY broker_stream");
   }
   void start_with_orders() {

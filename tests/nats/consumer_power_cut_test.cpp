@@ -35,7 +35,7 @@ TEST_P(AcknowledgedEffects, OutliveAPowerCut) {
     shop.publish();
     ASSERT_EQ(consumer.poll().handled, 1);
 
-    disk.copy_what_is_left(ledger.store.path(), dir.file("left.db"));
+    disk.copy_what_is_left(sqlite::path(ledger.store), dir.file("left.db"));
     const auto left = test::RawSqlite{dir.file("left.db")}.rows("SELECT line FROM ledger");
     EXPECT_THAT(left, SizeIs(std::stoul(key)));
   }

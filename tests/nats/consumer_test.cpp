@@ -100,7 +100,8 @@ TEST_F(Consuming, PutsTheHandlersRowsAndTheInboxIntoOneTransaction) {
 
   EXPECT_TRUE(handled);
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
-  EXPECT_THAT(test::RawSqlite{ledger.store.path()}.rows("SELECT * FROM inbox_failures"), IsEmpty());
+  EXPECT_THAT(test::RawSqlite{sqlite::path(ledger.store)}.rows("SELECT * FROM inbox_failures"),
+              IsEmpty());
 }
 
 TEST_F(Consuming, DropsWhatComesAgain) {
@@ -109,7 +110,7 @@ TEST_F(Consuming, DropsWhatComesAgain) {
   make_consumer(options())->poll();
   const auto other_at_the_broker = [&] {
     // Another durable consumer of the same inbox: it gets everything from the beginning.
-    test::RawSqlite raw{ledger.store.path()};
+    test::RawSqlite raw{sqlite::path(ledger.store)};
     raw.run("UPDATE inbox_consumers SET name = 'billing2'");
   };
   other_at_the_broker();
@@ -124,7 +125,7 @@ TEST_F(Consuming, DropsByItsVersionWhatTheInboxHasForgotten) {
   shop.place("1");
   shop.publish();
   make_consumer(options())->poll();
-  test::RawSqlite raw{ledger.store.path()};
+  test::RawSqlite raw{sqlite::path(ledger.store)};
   raw.run("DELETE FROM inbox_handled");
   raw.run("UPDATE inbox_consumers SET name = 'billing2'");
 
@@ -303,7 +304,7 @@ TEST_F(Consuming, HandlesWhatItMissedWhenItComesAfterAll) {
   shop.publish();
   make_consumer(options())->poll();
   // As if the first two had been missing when the third was handled.
-  test::RawSqlite raw{ledger.store.path()};
+  test::RawSqlite raw{sqlite::path(ledger.store)};
   raw.run("DELETE FROM inbox_handled");
   raw.run(
       "INSERT INTO inbox_gaps SELECT 1, consumer, source, stream, 0, 3, 2, 0 "
@@ -360,7 +361,7 @@ TEST_F(Consuming, TakesOnlyWhatItsFilterNames) {
 TEST_F(Consuming, SharesTheWorkAmongConsumersOfOneName) {
   for (int i = 0; i < 200; ++i) shop.place(std::to_string(i));
   shop.publish();
-  Ledger second_ledger{ledger.store.path()};
+  Ledger second_ledger{sqlite::path(ledger.store)};
   auto with = options();
   with.batch_size = 10;
   const auto one = make_consumer(with);
@@ -378,7 +379,7 @@ TEST_F(Consuming, SharesTheWorkAmongConsumersOfOneName) {
   }
 
   EXPECT_EQ(by_one.handled + by_two.handled, 200);
-  EXPECT_THAT(test::RawSqlite{ledger.store.path()}.rows(
+  EXPECT_THAT(test::RawSqlite{sqlite::path(ledger.store)}.rows(
                   "SELECT line FROM ledger GROUP BY line HAVING count(*) > 1"),
               IsEmpty());
 }
@@ -435,7 +436,7 @@ TEST_F(Consuming, ForgetsWhatIsOlderThanItsRetention) {
   shop.place("1");
   shop.publish();
   make_consumer(options())->poll();
-  test::RawSqlite raw{ledger.store.path()};
+  test::RawSqlite raw{sqlite::path(ledger.store)};
   raw.run("UPDATE inbox_handled SET handled_at = handled_at - 169 * 3600000000");
   const auto first = raw.rows("SELECT * FROM inbox_handled");
 

@@ -26,7 +26,7 @@ class WaitingForAGap : public test::ShopAtBroker {
   WaitingForAGap() { const nats::Consumer makes_the_inbox{ledger.store, defaults()}; }
   /// Of so many streams the second message, each without the first.
   void hold(int streams) {
-    test::RawSqlite{ledger.store.path()}.run(
+    test::RawSqlite{sqlite::path(ledger.store)}.run(
         "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < " +
         std::to_string(streams) + ") " + insert + "SELECT 1, 'shop', 'order-' || i, 2, 1, " +
         "CAST(printf('%016d', i) AS BLOB), 'SHOP', i, 2, " + now() + ", 0 FROM n");
@@ -34,7 +34,7 @@ class WaitingForAGap : public test::ShopAtBroker {
   /// Of one stream.
   void hold(int version, int previous) {
     const std::string number = std::to_string(version);
-    test::RawSqlite{ledger.store.path()}.run(
+    test::RawSqlite{sqlite::path(ledger.store)}.run(
         insert + "VALUES (1, 'shop', 'order-1', " + number + ", " + std::to_string(previous) +
         ", CAST(printf('%016d', " + number + ") AS BLOB), 'SHOP', " + number + ", 2, " + now() +
         ", CASE " + number + " WHEN 2 THEN 0 END)");

@@ -39,7 +39,7 @@ class Resizing : public ::testing::Test {
     appended += parcels;
   }
   std::int64_t handled() {
-    return test::RawSqlite{ledger.store.path()}.integer("SELECT count(*) FROM ledger");
+    return test::RawSqlite{sqlite::path(ledger.store)}.integer("SELECT count(*) FROM ledger");
   }
   /// A consumer of every JetStream stream that there may be, all of one name and with one inbox.
   std::vector<std::jthread> consumers() {
@@ -90,7 +90,7 @@ TEST_F(Resizing, FromOneToSixteenToFourLetsALiveConsumerMissAndRepeatNothing) {
     EXPECT_EQ(line, stream + '@' + std::to_string(++versions[stream]) + " order.shipped");
   }
   EXPECT_EQ(handled(), appended);
-  test::RawSqlite inbox{ledger.store.path()};
+  test::RawSqlite inbox{sqlite::path(ledger.store)};
   EXPECT_EQ(inbox.integer("SELECT count(*) FROM inbox_gaps"), 0);
   EXPECT_EQ(inbox.integer("SELECT count(*) FROM inbox_dead_letters"), 0);
   test::JetStream broker{server.url()};

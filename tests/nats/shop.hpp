@@ -52,7 +52,7 @@ class Shop {
   }
   RelayTick publish() { return relay.tick(); }
 
-  sqlite::Store store;
+  Store store;
   Outbox outbox;
   nats::Publisher publisher;
   Relay relay;
@@ -90,10 +90,10 @@ class Ledger {
                            ' ' + std::string{E::event_type.name});
   }
   std::vector<std::string> lines() {
-    return RawSqlite{store.path()}.rows("SELECT line FROM ledger ORDER BY entry");
+    return RawSqlite{sqlite::path(store)}.rows("SELECT line FROM ledger ORDER BY entry");
   }
 
-  sqlite::Store store;
+  Store store;
 };
 
 }  // namespace stela::test

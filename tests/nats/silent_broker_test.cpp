@@ -119,7 +119,7 @@ TEST_P(SilentBroker, IsGivenUpByConsumersAndReaders) {
 
 TEST(Connecting, LeavesTheLocksOnFilesAlone) {
   test::TempDir dir;
-  const int locked = open(dir.file("locked").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  const int locked = ::open(dir.file("locked").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   struct flock whole {};
   whole.l_type = F_WRLCK;
   ASSERT_EQ(fcntl(locked, F_SETLK, &whole), 0);
@@ -130,7 +130,7 @@ TEST(Connecting, LeavesTheLocksOnFilesAlone) {
   EXPECT_EQ(answers.wait_for(0).kind, Kind::disconnected);
 
   // Asks as somebody else would.
-  const int other = open(dir.file("locked").c_str(), O_RDWR | O_CLOEXEC);
+  const int other = ::open(dir.file("locked").c_str(), O_RDWR | O_CLOEXEC);
   EXPECT_EQ(fcntl(other, F_OFD_GETLK, &whole), 0);
   EXPECT_EQ(whole.l_type, F_WRLCK);
   close(other);

@@ -41,7 +41,7 @@ struct Database {
     return status.partitions.front().stopped;
   }
 
-  sqlite::Store store;
+  Store store;
   Outbox outbox{store};
   nats::Publisher publisher;
   Relay relay{outbox, publisher, {.retry_backoff = 20ms, .retry_backoff_max = 100ms}};

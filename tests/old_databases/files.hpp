@@ -42,7 +42,7 @@ struct Opened {
   explicit Opened(const std::string& path);
 
   testing::ManualClock clock;
-  sqlite::Store store;
+  Store store;
   std::optional<Outbox> outbox;
   std::optional<Projections> projections;
 };

@@ -18,15 +18,15 @@
 
 namespace stela::test::old {
 
-inline void make_ledger(sqlite::Store& store) {
+inline void make_ledger(Store& store) {
   store.transact([](Transaction& transaction) {
     RawSqlite{sqlite::handle(transaction)}.run(
         "CREATE TABLE ledger (entry INTEGER PRIMARY KEY, line TEXT NOT NULL)");
   });
 }
 
-inline std::vector<std::string> ledger_of(const sqlite::Store& store) {
-  return RawSqlite{store.path()}.rows("SELECT line FROM ledger ORDER BY line");
+inline std::vector<std::string> ledger_of(const Store& store) {
+  return RawSqlite{sqlite::path(store)}.rows("SELECT line FROM ledger ORDER BY line");
 }
 
 inline nats::ConsumerOptions consumer_options(const std::string& url) {

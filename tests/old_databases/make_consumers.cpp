@@ -33,9 +33,9 @@ void spoil(JetStream& broker) {
   broker.publish("shop.hello", "there");
 }
 
-bool has_all(nats::Inbox& inbox, sqlite::Store& store) {
+bool has_all(nats::Inbox& inbox, Store& store) {
   return inbox.dead_letters().size() == 2 && inbox.gaps().size() == 1 &&
-         RawSqlite{store.path()}.integer("SELECT count(*) FROM inbox_failures") == 1;
+         RawSqlite{sqlite::path(store)}.integer("SELECT count(*) FROM inbox_failures") == 1;
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ struct Shop {
   void relay(const RelayOptions& options, int rounds = 1);
 
   Scene& scene;
-  sqlite::Store store;
+  Store store;
   Outbox outbox;
   OutboxOperations operations;
   /// Orders whose messages the broker never takes, and those that it doesn't take for now.
@@ -69,7 +69,7 @@ std::string key_in(int partition, int nth) {
   }
 }
 
-GlobalSequence first_of(sqlite::Store& store, const std::string& key) {
+GlobalSequence first_of(Store& store, const std::string& key) {
   for (const StoredEvent& event : store.read_stream(StreamId::parse("order-" + key))) {
     return event.sequence;
   }

@@ -36,13 +36,13 @@ INSTANTIATE_TEST_SUITE_P(, OldDatabase, ::testing::ValuesIn(databases()), [](con
   return "V" + name;
 });
 
-std::vector<std::string> problems_in(sqlite::Store& store) {
+std::vector<std::string> problems_in(Store& store) {
   const auto check = outbox_check();
   sqlite::Check* const checks[] = {check.get()};
   return problems_of(store, {.thorough = true, .checks = checks});
 }
 
-std::string exported(sqlite::Store& store) {
+std::string exported(Store& store) {
   std::ostringstream out;
   sqlite::export_events(store, out);
   return out.str();

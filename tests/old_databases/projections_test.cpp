@@ -27,7 +27,7 @@ void add_rest(Projections& projections) {
   projections.add_reaction(Reserve{}, {.start = Start::beginning});
 }
 
-std::vector<std::string> rows_of(sqlite::Store& store, std::string_view projector) {
+std::vector<std::string> rows_of(Store& store, std::string_view projector) {
   std::vector<std::string> lines;
   for (const Row row :
        ModelReader{store}.query("SELECT * FROM " + std::string{projector} + " ORDER BY id")) {
@@ -73,7 +73,7 @@ class OldProjections : public ::testing::Test {
 
   const Copy copy{"0.1.0/projected"};
   Opened opened{copy.path()};
-  sqlite::Store& store = opened.store;
+  Store& store = opened.store;
   Projections& projections = *opened.projections;
 };
 

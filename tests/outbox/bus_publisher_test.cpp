@@ -28,7 +28,7 @@ struct InProcess {
 
   test::TempDir dir = test::TempDir::in_memory();
   testing::ManualClock clock;
-  sqlite::Store store{sqlite::open(dir.file("shop.db"), {.clock = &clock})};
+  Store store{sqlite::open(dir.file("shop.db"), {.clock = &clock})};
   Outbox outbox{store, {.fence = Fence::none}};
   Repository<Order> orders{store};
   EventBus bus{store, {}, EventBus::Feed::deliver};

@@ -37,7 +37,7 @@ std::vector<Row> rows_of(FileBroker& broker) {
 /// Looks at the broker's rows, one after the other.
 class Comparison {
  public:
-  Comparison(sqlite::Store& store, Fence fence) : fence_{fence} {
+  Comparison(Store& store, Fence fence) : fence_{fence} {
     for (const StoredEvent& event : store.read_all()) {
       if (!event.publishes()) continue;
       wanted_.emplace(event.sequence.value(),
@@ -89,7 +89,7 @@ class Comparison {
 
 }  // namespace
 
-Evidence compare(sqlite::Store& store, FileBroker& broker, Fence fence) {
+Evidence compare(Store& store, FileBroker& broker, Fence fence) {
   Comparison comparison{store, fence};
   for (const Row& row : rows_of(broker)) comparison.look_at(row);
   comparison.finish();

@@ -23,6 +23,6 @@ struct Evidence {
 /// Compares, when everything is drained: the invariants of the outbox's tables (verify), and of
 /// what stands at the broker: nothing lost, nothing that isn't ours, the bytes and ids as stored,
 /// first copies in order, and with a fence nothing twice.
-Evidence compare(sqlite::Store& store, FileBroker& broker, Fence fence);
+Evidence compare(Store& store, FileBroker& broker, Fence fence);
 
 }  // namespace stela::test

@@ -73,7 +73,7 @@ struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
   testing::ManualClock clock;
   test::SyncedLog disk;
   test::FaultVfs vfs{disk};
-  sqlite::Store store;
+  Store store;
   Outbox outbox{store};
   test::FileBroker broker{dir.file("broker.db"), Fence::stream};
 };

@@ -39,7 +39,7 @@ class OwnRows : public ::testing::Test {
 
   TempDir dir;
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> store = open_store(path);
+  std::unique_ptr<Store> store = open_store(path);
   Outbox outbox{*store};
   RawSqlite raw{path};
 };

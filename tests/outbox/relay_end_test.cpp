@@ -49,7 +49,7 @@ class Mute final : public Publisher {
 class RelayEnd : public ::testing::TestWithParam<Fence> {
  protected:
   test::TempDir dir = test::TempDir::in_memory();
-  sqlite::Store store = sqlite::open(dir.file("shop.db"));
+  Store store = sqlite::open(dir.file("shop.db"));
   Outbox outbox{store, {.fence = GetParam()}};
   Mute broker;
 };

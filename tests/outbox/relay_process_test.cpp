@@ -181,7 +181,7 @@ class Site {
   const test::Shared<Board> board;
 
  private:
-  sqlite::Store open_store(const std::string& vfs = {}) {
+  Store open_store(const std::string& vfs = {}) {
     return sqlite::open(
         dir_.file("shop.db"),
         {.durability = sqlite::Durability::relaxed, .busy_timeout = 10s, .vfs = vfs});

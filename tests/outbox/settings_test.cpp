@@ -153,7 +153,7 @@ struct Enabling : ::testing::Test {
   }
 
   test::TempDir dir = test::TempDir::in_memory();
-  sqlite::Store store{sqlite::open(dir.file("shop.db"))};
+  Store store{sqlite::open(dir.file("shop.db"))};
 };
 
 TEST_F(Enabling, HasToSayWhatBecomesOfTheHistory) {

@@ -119,7 +119,7 @@ class Shop {
   RelayOptions relay_options_;
 
  public:
-  sqlite::Store store;
+  Store store;
   Outbox outbox;
   FileBroker broker;
   OutboxOperations operations;

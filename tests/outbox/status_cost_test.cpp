@@ -12,7 +12,7 @@ namespace {
 using test::Shop;
 
 /// How many pages `work` reads, found in the cache or not.
-int pages_read(sqlite::Store& store, const std::function<void()>& work) {
+int pages_read(Store& store, const std::function<void()>& work) {
   const auto count_anew = [&] {
     int pages = 0;
     // The connection that was used last is the next one to be used.

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-std::vector<std::string> problems_of(sqlite::Store& store) {
+std::vector<std::string> problems_of(Store& store) {
   const auto check = outbox_check();
   sqlite::Check* const checks[] = {check.get()};
   return test::problems_of(store, {.checks = checks});

@@ -84,7 +84,7 @@ TEST_F(WorkerNames, AreFreeAsSoonAsTheirRelayIsGone) {
   auto first = relay();
   first->tick();
   // It can't say that it leaves.
-  auto other = test::RawSqlite{shop.store.path()};
+  auto other = test::RawSqlite{sqlite::path(shop.store)};
   other.run("BEGIN IMMEDIATE");
   first.reset();
   other.run("COMMIT");
@@ -113,7 +113,7 @@ TEST_F(WorkerNames, AreLookedAtAgainAfterTheStoreWasBusy) {
   shop.append("order-1");
   const auto second = relay();
   {
-    auto other = test::RawSqlite{shop.store.path()};
+    auto other = test::RawSqlite{sqlite::path(shop.store)};
     other.run("BEGIN IMMEDIATE");
     EXPECT_EQ(refusal_of(*second), "") << "it isn't known yet";
     EXPECT_EQ(second->tick().owned_count, 0);

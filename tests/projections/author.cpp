@@ -19,7 +19,7 @@ Desk::Desk(const std::string& path, const std::string& vfs)
   });
 }
 
-std::map<std::int64_t, std::string> pages_of(sqlite::Store& store) {
+std::map<std::int64_t, std::string> pages_of(Store& store) {
   std::map<std::int64_t, std::string> pages;
   EventDecoder<AnyPage> decoder{Codec::json};
   for (const StoredEvent& event : store.read_all()) {

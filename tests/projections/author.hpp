@@ -23,14 +23,14 @@ struct Desk {
   /// What was heard since this was asked last, by sequence.
   std::map<std::int64_t, std::string> take_heard() { return std::exchange(heard, {}); }
 
-  sqlite::Store store;
+  Store store;
   Projections projections;
   std::map<std::int64_t, std::string> heard;
   Subscription listening;
 };
 
 /// All pages that are stored, by sequence.
-std::map<std::int64_t, std::string> pages_of(sqlite::Store& store);
+std::map<std::int64_t, std::string> pages_of(Store& store);
 
 /// What an author does is a function of its seed, its name and what is stored.
 class Author {

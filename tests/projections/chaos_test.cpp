@@ -63,7 +63,7 @@ class Fold {
   std::map<std::string, OrderRow> rows_;
 };
 
-std::vector<std::string> fold(sqlite::Store& store, int version, std::int64_t upto,
+std::vector<std::string> fold(Store& store, int version, std::int64_t upto,
                               const std::string& only = {}) {
   Fold rows{version};
   EventDecoder<test::OrderEvents> decoder{store.conventions().codec};
@@ -124,7 +124,7 @@ void set_clock(testing::ManualClock& clock, int step) {
   clock.advance(std::chrono::minutes{step});
 }
 
-void append_some(sqlite::Store& store, std::mt19937_64& dice) {
+void append_some(Store& store, std::mt19937_64& dice) {
   for (int i = 0; i < 6; ++i) {
     const std::int64_t last = store.last_sequence().value();
     if (last == 0 || dice() % 2 == 0) {
@@ -176,7 +176,7 @@ void take_step(const std::string& path, const Step& step) {
   }
 }
 
-std::vector<std::string> table(sqlite::Store& store, const std::string& name) {
+std::vector<std::string> table(Store& store, const std::string& name) {
   return test::lines(ModelReader{store}.query("SELECT * FROM \"" + name + "\" ORDER BY id"));
 }
 

@@ -40,7 +40,7 @@ class Family {
   }
 };
 
-void place_three(sqlite::Store& store) {
+void place_three(Store& store) {
   place(store, "1", 100);
   place(store, "2", 200);
   place(store, "3", 100);
@@ -114,7 +114,7 @@ TEST(DeferredKey, HaltsTheReactionThatBreaksIt) {
 
 class DeferredKeyOfAnInlineProjector : public ::testing::Test {
  protected:
-  sqlite::Store store_ = sqlite::open_in_memory();
+  Store store_ = sqlite::open_in_memory();
   Projections projections_{store_};
 };
 

@@ -36,7 +36,7 @@ class ThrowingHandler : public ::testing::Test {
   }
 
   testing::ManualClock clock_;
-  sqlite::Store store_ = sqlite::open_in_memory({.clock = &clock_});
+  Store store_ = sqlite::open_in_memory({.clock = &clock_});
   std::shared_ptr<std::vector<std::int64_t>> poison_ =
       std::make_shared<std::vector<std::int64_t>>(std::initializer_list<std::int64_t>{2});
   bool short_of_memory_ = false;

@@ -102,7 +102,7 @@ inline std::vector<std::string> lines(const Rows& rows) {
   return all;
 }
 
-inline std::vector<std::string> orders_in(sqlite::Store& store) {
+inline std::vector<std::string> orders_in(Store& store) {
   return lines(ModelReader{store}.query("SELECT * FROM orders ORDER BY id"));
 }
 
@@ -125,7 +125,7 @@ inline void ship(EventStore& store, const std::string& key, std::string carrier 
 }
 
 /// "totals@1 v1 living 3", with what is wrong behind it.
-inline std::vector<std::string> standing(sqlite::Store& store) {
+inline std::vector<std::string> standing(Store& store) {
   std::vector<std::string> all;
   for (const projections::ProjectorStatus& one : projections::list(store)) {
     std::string line = one.name + '@' + std::to_string(one.build) + " v" +

@@ -230,14 +230,14 @@ class World {
     }
   }
 
-  void compare_with_other(sqlite::Store& store) {
+  void compare_with_other(Store& store) {
     is_new_ = false;
     std::string expected;
     for (const std::string& line : test::full_lines(store.read_all())) expected += line + '\n';
     EXPECT_EQ(other_->ask("read"), expected);
   }
 
-  void check_rows(sqlite::Store& store) {
+  void check_rows(Store& store) {
     std::vector<std::string> expected;
     EventDecoder<test::Copies::Events> decoder{Codec::json};
     for (const StoredEvent& event : store.read_all()) {

@@ -21,7 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-std::vector<std::string> scratch(sqlite::Store& store, const ReplayResult& result) {
+std::vector<std::string> scratch(Store& store, const ReplayResult& result) {
   return test::lines(ModelReader{store}.query(
       "SELECT * FROM \"" + result.models.at(0).table("orders") + "\" ORDER BY id"));
 }
@@ -43,7 +43,7 @@ class Replay : public ::testing::Test {
   }
 
   testing::ManualClock clock_;
-  sqlite::Store store_ = sqlite::open_in_memory({.clock = &clock_});
+  Store store_ = sqlite::open_in_memory({.clock = &clock_});
   std::function<void(const StoredEvent&)> on_event_;
   Projections projections_{store_};
   Replayer replayer_{projections_};

@@ -21,7 +21,7 @@ class RollingProjector : public ::testing::Test {
   /// A process of one release.
   struct Release {
     explicit Release(const std::string& path) : store{sqlite::open(path)}, projections{store} {}
-    sqlite::Store store;
+    Store store;
     Projections projections;
   };
 

@@ -106,7 +106,7 @@ TEST(Runner, KeepsABuildThatOnlyWaitsForAnotherWriter) {
 }
 
 /// Runs until the projector 'totals' has projected the first event.
-void run_to_the_first(sqlite::Store& store, Runner& runner, FunctionRef<void()> on_tick) {
+void run_to_the_first(Store& store, Runner& runner, FunctionRef<void()> on_tick) {
   std::stop_source stop;
   runner.on_tick([&](const RunnerTick&) {
     on_tick();

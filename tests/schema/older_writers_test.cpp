@@ -50,15 +50,15 @@ class OlderWriter : public ::testing::Test {
   }
 
   /// What a newer Stela does when it opens the database.
-  static void upgrade(sqlite::Store& newer, const Migration& migration) {
+  static void upgrade(Store& newer, const Migration& migration) {
     newer.database().migrate("wings", std::array{first, migration});
   }
   std::int64_t events() { return test::RawSqlite{path}.integer("SELECT count(*) FROM events"); }
 
   const test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");
-  std::unique_ptr<sqlite::Store> older = open_store(path);
-  std::unique_ptr<sqlite::Store> newer = open_store(path);
+  std::unique_ptr<Store> older = open_store(path);
+  std::unique_ptr<Store> newer = open_store(path);
 };
 
 TEST_F(OlderWriter, LivesThroughAHarmlessMigration) {

@@ -60,7 +60,7 @@ struct SharedStore::Real {
     return number;
   }
 
-  sqlite::Store store;
+  Store store;
   Outbox outbox;
   outbox::SqliteOperations operations;
   std::unordered_map<std::int64_t, std::int64_t> numbers;

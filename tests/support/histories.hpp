@@ -21,9 +21,9 @@ inline AppendResult append(EventLog& log, std::string_view stream,
 }
 
 /// A store that can be closed and opened again.
-inline std::unique_ptr<sqlite::Store> open_store(const std::string& path,
-                                                 const sqlite::Options& options = {}) {
-  return std::unique_ptr<sqlite::Store>{new sqlite::Store{sqlite::open(path, options)}};
+inline std::unique_ptr<Store> open_store(const std::string& path,
+                                         const sqlite::Options& options = {}) {
+  return std::unique_ptr<Store>{new Store{sqlite::open(path, options)}};
 }
 
 /// Events of the type "noted" with the payload {}.

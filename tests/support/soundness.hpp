@@ -11,7 +11,7 @@
 namespace stela::test {
 
 /// "events: event 17: it doesn't match its checksum", without the advice.
-inline std::vector<std::string> problems_of(sqlite::Store& store,
+inline std::vector<std::string> problems_of(Store& store,
                                             const sqlite::VerifyOptions& options = {}) {
   std::vector<std::string> problems;
   const auto result = sqlite::verify(

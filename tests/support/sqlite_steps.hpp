@@ -19,7 +19,7 @@ inline std::int64_t steps_of(sqlite::Connection& connection) {
 }
 
 /// Those of `work`, on one thread.
-inline std::int64_t steps_of(sqlite::Store& store, const std::function<void()>& work) {
+inline std::int64_t steps_of(Store& store, const std::function<void()>& work) {
   const auto count = [&] {
     std::int64_t steps = 0;
     const auto add = [&](sqlite::Connection& connection) { steps += steps_of(connection); };

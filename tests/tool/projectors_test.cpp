@@ -4,6 +4,7 @@
 #include "support/temp_dir.hpp"
 #include "tool/program.hpp"
 
+#include <stela/eventstore/sqlite.hpp>
 #include <stela/projections.hpp>
 
 #include <gmock/gmock.h>
@@ -52,7 +53,7 @@ class HaltedProjector : public ::testing::Test {
 
   TempDir dir_;
   const std::string db_ = dir_.file("shop.db");
-  sqlite::Store store_ = sqlite::open(db_);
+  Store store_ = sqlite::open(db_);
 };
 
 TEST_F(HaltedProjector, IsShownWithItsReasonAndResumesAsAdvised) {

@@ -16,7 +16,7 @@
 namespace stela::tool {
 namespace {
 
-sqlite::Store open(Invocation& invocation, const Session::Options& options, LogSink& log) {
+Store open(Invocation& invocation, const Session::Options& options, LogSink& log) {
   const std::string path = invocation.database();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);

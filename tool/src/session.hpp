@@ -43,7 +43,7 @@ class Session {
   explicit Session(Invocation& invocation) : Session{invocation, Options{}} {}
   Session(Invocation& invocation, const Options& options);
 
-  sqlite::Store& store() noexcept { return store_; }
+  Store& store() noexcept { return store_; }
   /// Without attaching it.
   bool has_outbox();
   /// Null if the database has no outbox. It is attached when it is first asked for. Exit if it is
@@ -67,7 +67,7 @@ class Session {
  private:
   Invocation& invocation_;
   LogToStderr log_;
-  sqlite::Store store_;
+  Store store_;
   const Partitioner* registered_partitioner();
   [[noreturn]] void refuse_without_outbox() const;
 

@@ -6,5 +6,6 @@
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/eventstore/transfer.hpp>
 #include <stela/eventstore/verify.hpp>

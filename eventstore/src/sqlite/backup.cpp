@@ -180,9 +180,9 @@ void copy_database(Connection& from, const std::string& vfs, PartialFile& partia
 BackupResult backup(Store& store, const std::string& path, const BackupOptions& options) {
   check_target(path);
   BackupResult result;
-  PartialFile partial{path, mode_of(store.path())};
+  PartialFile partial{path, mode_of(sqlite::path(store))};
   const std::string& vfs = core_of(store).options().vfs;
-  if (store.path().empty()) {
+  if (sqlite::path(store).empty()) {
     core_of(store).reading().read(
         [&](Connection& connection) { copy_database(connection, vfs, partial, options, result); });
   } else {

@@ -30,13 +30,13 @@ constexpr std::string_view data_version = "PRAGMA data_version";
 
 }  // namespace
 
-CommitWatch::CommitWatch(Store::Core& core, EventStore& store)
+CommitWatch::CommitWatch(Core& core)
     : log_{core.path().empty() ? std::string{} : core.path() + "-wal"},
       connection_{log_.empty() ? nullptr : core.connect()} {
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) throw StoreFailed{"no file descriptor is left to wait on"};
   if (!log_.empty()) watch_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  commits_ = store.on_commit([this](const CommitNotice&) { wake(); });
+  commits_ = core.on_commit([this](const CommitNotice&) { wake(); });
 }
 
 CommitWatch::~CommitWatch() {

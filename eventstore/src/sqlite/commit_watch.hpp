@@ -5,7 +5,7 @@
 #include "database/sqlite/connection.hpp"
 
 #include <stela/eventstore/export.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/event_store.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -15,15 +15,18 @@
 
 namespace stela::sqlite {
 
+class Core;
+
 class STELA_EVENTSTORE_EXPORT CommitWatch final : public database::CommitWatch {
  public:
-  /// Both must outlive the watch.
-  CommitWatch(Store::Core& core, EventStore& store);
+  /// `core` must outlive the watch.
+  explicit CommitWatch(Core& core);
   ~CommitWatch() override;
   CommitWatch(const CommitWatch&) = delete;
   CommitWatch& operator=(const CommitWatch&) = delete;
 
   void wake() noexcept override;
+  bool sees_all_commits() const noexcept override { return connection_ != nullptr; }
   void wait_until(Time deadline) override;
 
  private:

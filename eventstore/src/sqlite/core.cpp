@@ -223,7 +223,7 @@ void check_path(const std::string& path, const Options& options) {
   check_log_has_a_database(path);
 }
 
-Store::Core::Core(std::string path, const Options& options)
+Core::Core(std::string path, const Options& options)
     : path_{std::move(path)},
       options_{checked(options)},
       connection_options_{.flags = options.read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE,
@@ -248,7 +248,7 @@ Store::Core::Core(std::string path, const Options& options)
   writer_->know_schema("eventstore", sql::migrations.size());
 }
 
-std::unique_ptr<Connection> Store::Core::open_connection() {
+std::unique_ptr<Connection> Core::open_connection() {
   if (path_.empty()) {
     ConnectionOptions in_memory = connection_options_;
     in_memory.flags |= SQLITE_OPEN_MEMORY;
@@ -262,7 +262,7 @@ std::unique_ptr<Connection> Store::Core::open_connection() {
   return connection;
 }
 
-void Store::Core::prepare(Connection& connection, WriteLock& lock) {
+void Core::prepare(Connection& connection, WriteLock& lock) {
   std::optional<WriteLockGuard> guard;
   if (!is_ready(connection)) {
     guard.emplace(lock, options_.busy_timeout);
@@ -274,7 +274,7 @@ void Store::Core::prepare(Connection& connection, WriteLock& lock) {
   connection.check_immutable();
 }
 
-bool Store::Core::is_ready(Connection& connection) const {
+bool Core::is_ready(Connection& connection) const {
   if (path_.empty() || options_.read_only || !has_log(connection)) return false;
   // Somebody who writes meanwhile makes them differ too: under the lock nobody does.
   const Length length = length_of(connection, path_);
@@ -282,7 +282,7 @@ bool Store::Core::is_ready(Connection& connection) const {
          is_migrated(connection, "eventstore", sql::migrations) && find_facts(connection);
 }
 
-void Store::Core::make_ready(Connection& connection) {
+void Core::make_ready(Connection& connection) {
   recognise(connection, path_, options_);
   if (!path_.empty()) check_length(connection, path_);
   if (options_.read_only) {
@@ -293,13 +293,12 @@ void Store::Core::make_ready(Connection& connection) {
   }
 }
 
-Store::Core::~Core() {
+Core::~Core() {
   // Readers go first, so that the writer can move the whole log into the database.
   readers_.reset();
 }
 
-void Store::Core::migrate(std::string_view module,
-                          std::span<const database::Migration> migrations) {
+void Core::migrate(std::string_view module, std::span<const database::Migration> migrations) {
   if (options_.read_only) {
     return reading().read([&](Connection& connection) {
       check_migrated(connection, module, migrations, migrations.size());
@@ -315,7 +314,7 @@ void Store::Core::migrate(std::string_view module,
   writer_->know_schema(module, migrations.size());
 }
 
-void Store::Core::sync() {
+void Core::sync() {
   if (!readers_) return;
   readers_->read([&](Connection& connection) {
     try {
@@ -328,7 +327,7 @@ void Store::Core::sync() {
   });
 }
 
-std::unique_ptr<Connection> Store::Core::connect() const {
+std::unique_ptr<Connection> Core::connect() const {
   owner_.check();
   if (path_.empty()) throw UsageError{"a database in memory has one connection only"};
   auto connection = std::make_unique<Connection>(path_, connection_options_);
@@ -336,31 +335,37 @@ std::unique_ptr<Connection> Store::Core::connect() const {
   return connection;
 }
 
-void Store::Core::read_snapshot(Work work) {
+void Core::read_snapshot(Work work) {
   reading().read([&](Connection& connection) {
     const OneState state{connection};
     work(connection);
   });
 }
 
-std::unique_ptr<database::EventReader> Store::Core::make_event_reader() {
+std::unique_ptr<database::EventReader> Core::make_event_reader() {
   return std::make_unique<EventReader>(kinds_);
 }
 
-std::unique_ptr<database::CommitWatch> Store::Core::watch_commits(EventStore& store) {
-  return std::make_unique<CommitWatch>(*this, store);
+std::unique_ptr<database::CommitWatch> Core::watch_commits() {
+  return std::make_unique<CommitWatch>(*this);
 }
 
-std::unique_ptr<database::Presence> Store::Core::appear() {
+std::unique_ptr<database::Presence> Core::appear() {
   return std::make_unique<Presence>(path_);
 }
 
-std::optional<bool> Store::Core::is_present(std::int64_t number) const noexcept {
+std::optional<bool> Core::is_present(std::int64_t number) const noexcept {
   return Presence::lives(path_, number);
 }
 
-void Store::Core::tidy(FunctionRef<void()> work) {
+void Core::tidy(FunctionRef<void()> work) {
   writer_->tidy([&](Connection&) { work(); });
+}
+
+Core& core_of(const Store& store) {
+  auto* const core = dynamic_cast<Core*>(&store.database());
+  if (core == nullptr) throw UsageError{"this store isn't on SQLite"};
+  return *core;
 }
 
 Driver& driver_of(database::Database& database) {

@@ -1,7 +1,7 @@
 // What an SQLite store is made of.
 #pragma once
 
-#include "database/database.hpp"
+#include "database/core.hpp"
 #include "database/sqlite/driver.hpp"
 #include "sqlite/readers.hpp"
 #include "sqlite/schema.hpp"
@@ -9,9 +9,12 @@
 
 #include <stela/eventstore/sqlite.hpp>
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace stela::sqlite {
 
@@ -22,13 +25,32 @@ void check_name(const std::string& path);
 void check_path(const std::string& path, const Options& options);
 
 /// Threads: any number at once.
-class STELA_EVENTSTORE_EXPORT Store::Core final : public database::Database, public Driver {
+class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
  public:
   /// Opens the database at `path`; empty for one in memory.
   Core(std::string path, const Options& options);
   ~Core() override;
 
-  const Conventions& conventions() const noexcept { return conventions_; }
+  const Conventions& conventions() const noexcept override { return conventions_; }
+  AppendResult append(const AppendRequest& request) override;
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  EventRange read_all(const AllQuery& query) override;
+  EventRange read_at(std::span<const GlobalSequence> sequences) override;
+  GlobalSequence last_sequence() override;
+  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
+                                              GlobalSequence up_to) override;
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
+  void drop_snapshot(const StreamId& stream) override;
+  void transact(FunctionRef<void(Transaction&)> work) override;
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override;
+  void attach(TransactionParticipant& participant) override { writer_->attach(participant); }
+  void detach(TransactionParticipant& participant) override { writer_->detach(participant); }
+  void forget_participant(std::string_view name) override { writer_->forget_participant(name); }
+  Subscription on_commit(std::function<void(const CommitNotice&)> listener) override {
+    return listeners_.add(std::move(listener));
+  }
+  const Uuid& id() const noexcept override { return facts_.store_id; }
+
   const Facts& facts() const noexcept { return facts_; }
   const Options& options() const noexcept { return options_; }
   const std::string& path() const noexcept { return path_; }
@@ -48,9 +70,10 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : public database::Database, pub
   }
   void forget_caches() override { writer_->distrust(); }
   void migrate(std::string_view module, std::span<const database::Migration> migrations) override;
+  bool is_relaxed() const noexcept override { return facts_.durability == Durability::relaxed; }
   void sync() override;
   std::unique_ptr<database::EventReader> make_event_reader() override;
-  std::unique_ptr<database::CommitWatch> watch_commits(EventStore& store) override;
+  std::unique_ptr<database::CommitWatch> watch_commits() override;
   std::unique_ptr<database::Presence> appear() override;
   std::optional<bool> is_present(std::int64_t number) const noexcept override;
 
@@ -79,6 +102,7 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : public database::Database, pub
   const Options options_;
   ConnectionOptions connection_options_;
   Conventions conventions_;
+  CommitListeners listeners_{conventions_};
   Facts facts_;
   KindTable kinds_;
   std::optional<Place> place_;
@@ -87,8 +111,7 @@ class STELA_EVENTSTORE_EXPORT Store::Core final : public database::Database, pub
   Reading* reading_ = nullptr;
 };
 
-inline Store::Core& core_of(Store& store) noexcept {
-  return static_cast<Store::Core&>(store.database());
-}
+/// UsageError if `store` isn't on SQLite.
+STELA_EVENTSTORE_EXPORT Core& core_of(const Store& store);
 
 }  // namespace stela::sqlite

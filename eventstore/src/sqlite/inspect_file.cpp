@@ -219,7 +219,7 @@ std::vector<std::string> problems_of_pages(Connection& connection) {
 /// nor that another table has a page of its own. What the application's functions and collations
 /// give makes no difference to it, so that others can stand in for them.
 void look_at_pages(FileInspection& inspection) {
-  if (inspection.store().path().empty()) return;
+  if (sqlite::path(inspection.store()).empty()) return;
   const auto connection = core_of(inspection.store()).connect();
   sqlite3_collation_needed(connection->handle(), nullptr, &stand_in_for_collation);
   constexpr int most_functions = 1000;
@@ -273,7 +273,7 @@ void check_header(FileInspection& inspection) {
       inspection.report("the file's header", "somebody changed the application id",
                         application_id_advice());
     }
-    if (!inspection.store().path().empty() && !has_log(connection)) {
+    if (!sqlite::path(inspection.store()).empty() && !has_log(connection)) {
       inspection.report("the file's header", "it has no write-ahead log any more",
                         "close every program that uses it, and open it with Stela again");
     }

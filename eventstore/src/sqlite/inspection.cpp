@@ -41,7 +41,7 @@ std::string to_string(const Problem& problem) {
 FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> report,
                                const VerifyOptions& options)
     : store_{store}, report_{report}, options_{options} {
-  if (!store.path().empty()) {
+  if (!sqlite::path(store).empty()) {
     connection_ = core_of(store).connect();
     // Finds damaged pages where they are met, before anything is made of them.
     connection_->execute("PRAGMA cell_size_check = ON");

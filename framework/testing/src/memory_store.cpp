@@ -116,6 +116,7 @@ class MemoryStore::Core {
 
   const Clock& clock;
   Conventions conventions;
+  CommitListeners listeners{conventions};
   /// Held by whoever writes, for as long as its transaction is open.
   Turn turn;
 
@@ -382,7 +383,7 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
     for (const auto& row : rows) events.push_back(row->view());
   });
   turn.unlock();
-  if (!events.empty()) notify_commit({events});
+  if (!events.empty()) core_->listeners.notify({events});
   for (const auto& [stream, snapshot] : transaction.snapshots()) {
     if (snapshot) {
       save_snapshot(stream, *snapshot);
@@ -390,6 +391,10 @@ void MemoryStore::transact(FunctionRef<void(Transaction&)> work) {
       drop_snapshot(stream);
     }
   }
+}
+
+Subscription MemoryStore::on_commit(std::function<void(const CommitNotice&)> listener) {
+  return core_->listeners.add(std::move(listener));
 }
 
 std::shared_ptr<const TransactionOutcome> MemoryStore::outcome_of(GlobalSequence) {

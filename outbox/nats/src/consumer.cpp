@@ -52,7 +52,7 @@ void check(const ConsumerOptions& options) {
           "retention is at most ack_wait: what the broker sends again would be handled again");
 }
 
-Consumer::Consumer(sqlite::Store& store, const ConsumerOptions& options) {
+Consumer::Consumer(Store& store, const ConsumerOptions& options) {
   check(options);
   worker_ = std::make_unique<Worker>(store, options);
 }

@@ -49,8 +49,8 @@ bool is_trouble_of_store(const Error& error) noexcept {
 
 }  // namespace
 
-Consumer::Worker::Worker(sqlite::Store& store, const ConsumerOptions& options)
-    : store_{store},
+Consumer::Worker::Worker(Store& store, const ConsumerOptions& options)
+    : store_{store.anchor()},
       options_{options},
       inbox_{store, options.name},
       is_whole_{options.filter_subject.empty()} {
@@ -412,7 +412,7 @@ void Consumer::Worker::answer(std::span<Delivery> batch) {
     return delivery.is_settled && !delivery.held;
   };
   if (std::none_of(batch.begin(), batch.end(), is_due)) return;
-  if (store_.durability() == sqlite::Durability::relaxed) store_.database().sync();
+  if (store_.database().is_relaxed()) store_.database().sync();
   for (const Delivery& delivery : batch) {
     if (is_due(delivery)) pull_->ack(delivery);
   }

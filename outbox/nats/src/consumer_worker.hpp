@@ -41,7 +41,7 @@ struct Failure {
 /// Threads: one at a time.
 class Consumer::Worker {
  public:
-  Worker(sqlite::Store& store, const ConsumerOptions& options);
+  Worker(Store& store, const ConsumerOptions& options);
 
   void add(std::string_view event, std::unique_ptr<Handler> handler);
   void on_tick(std::function<void(const ConsumerTick&)> listener);
@@ -121,7 +121,7 @@ class Consumer::Worker {
   Steady now() const;
   std::chrono::milliseconds backoff_after(int attempts);
 
-  sqlite::Store& store_;
+  Store& store_;
   const ConsumerOptions options_;
   InboxStore inbox_;
   /// Every message of each stream comes here: what is missing can be seen.

@@ -21,7 +21,7 @@ bool has_inbox(Connection& connection) {
 
 /// Where there is no inbox, there is nothing to read.
 template <class Work>
-void read(sqlite::Store& store, Work&& work) {
+void read(Store& store, Work&& work) {
   store.database().read([&](Connection& connection) {
     if (has_inbox(connection)) work(connection);
   });
@@ -29,7 +29,7 @@ void read(sqlite::Store& store, Work&& work) {
 
 /// Whether `statement` changed what it is about.
 template <class Statement>
-bool change(sqlite::Store& store, const Statement& statement) {
+bool change(Store& store, const Statement& statement) {
   bool found = false;
   store.database().write([&](Connection& connection) {
     found = has_inbox(connection) && connection.run(statement) == 1;
@@ -39,7 +39,7 @@ bool change(sqlite::Store& store, const Statement& statement) {
 
 }  // namespace
 
-Inbox::Inbox(sqlite::Store& store) : store_{store} {
+Inbox::Inbox(Store& store) : store_{store.anchor()} {
   bool is_there = false;
   read(store, [&](Connection&) { is_there = true; });
   if (is_there) migrate_inbox(store);

@@ -3,7 +3,7 @@
 
 #include "database/database.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -85,7 +85,7 @@ inline constexpr std::chrono::milliseconds look_meanwhile{5'000};
 /// Threads: one at a time.
 class HeldStore {
  public:
-  HeldStore(sqlite::Store& store, std::int64_t consumer) : store_{store}, consumer_{consumer} {}
+  HeldStore(Store& store, std::int64_t consumer) : store_{store}, consumer_{consumer} {}
 
   /// When the next message of `broker_stream` is due; unset: nothing is held.
   std::optional<Timestamp> next_due(std::string_view broker_stream) const;
@@ -135,7 +135,7 @@ class HeldStore {
   bool claim_one(database::Connection& connection, HeldMessage message, const Claiming& rules,
                  Timestamp now, Claimed& claimed) const;
 
-  sqlite::Store& store_;
+  Store& store_;
   std::int64_t consumer_;
   /// By event. Wall clocks jump, and a message is declared missing once: steady time says how much
   /// of the patience is over.

@@ -39,11 +39,11 @@ void wake_first_held(Connection& connection, const InboxKey& key, Timestamp now)
 
 }  // namespace
 
-void migrate_inbox(sqlite::Store& store) {
+void migrate_inbox(Store& store) {
   store.database().migrate("inbox", sql::migrations);
 }
 
-InboxStore::InboxStore(sqlite::Store& store, const std::string& consumer) : store_{store} {
+InboxStore::InboxStore(Store& store, const std::string& consumer) : store_{store} {
   migrate_inbox(store);
   store.database().write([&](Connection& connection) {
     connection.run(sql::insert_consumer{.name = consumer, .created_at = now()});

@@ -7,7 +7,7 @@
 #include "inbox_held.hpp"
 #include "inbox_key.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -22,14 +22,14 @@
 namespace stela::nats {
 
 /// Makes the inbox's tables if they aren't there.
-void migrate_inbox(sqlite::Store& store);
+void migrate_inbox(Store& store);
 
 /// Everything with a connection belongs into the transaction that is open on it.
 /// Threads: one at a time.
 class InboxStore {
  public:
   /// Makes the consumer's row if it isn't there.
-  InboxStore(sqlite::Store& store, const std::string& consumer);
+  InboxStore(Store& store, const std::string& consumer);
 
   enum class Standing : std::uint8_t {
     /// It is next in its stream, or nobody can tell.
@@ -146,7 +146,7 @@ class InboxStore {
   /// A gap behind `after` that ends with the lost message.
   void insert_loss(database::Connection& connection, const InboxKey& lost, std::int64_t after);
 
-  sqlite::Store& store_;
+  Store& store_;
   std::int64_t consumer_ = 0;
   std::optional<HeldStore> held_;
   /// Whether any stream has a message that failed or is held.

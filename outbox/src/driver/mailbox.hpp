@@ -3,7 +3,7 @@
 
 #include "database/database.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/publisher.hpp>
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace stela::relay {
 /// Threads: `take` and `wake` from any; the rest belongs to the relay's thread.
 class Mailbox final : public AnswerSink {
  public:
-  explicit Mailbox(sqlite::Store& store) : watch_{store.database().watch_commits(store)} {}
+  explicit Mailbox(stela::Store& store) : watch_{store.database().watch_commits()} {}
 
   void take(Answer answer) override;
   void wake() noexcept { watch_->wake(); }

@@ -273,7 +273,7 @@ class Relay::Driver final : public relay::Observer {
 
   const database::OwningProcess maker_;
   const RelayOptions options_;
-  sqlite::Store& event_store_;
+  Store& event_store_;
   Publisher& publisher_;
   const bool leasing_;
   const std::unique_ptr<outbox::RelayStore> store_;

@@ -18,7 +18,7 @@ namespace stela::outbox {
 /// Threads: one at a time.
 class ClaimsStore final : public RelayStore {
  public:
-  explicit ClaimsStore(sqlite::Store& store) : RelayStore{store} {}
+  explicit ClaimsStore(stela::Store& store) : RelayStore{store} {}
 
   /// The only worker that it shows is the one that looks: nobody takes a share from another.
   relay::Overview look(std::chrono::microseconds lease_ttl,

@@ -48,7 +48,7 @@ bool counts_as_published(const std::optional<Located>& located) {
          located->message.redelivery == 0;
 }
 
-bool keeps_all_in_one_place(sqlite::Store& store) {
+bool keeps_all_in_one_place(Store& store) {
   bool shared = false;
   store.database().read([&](Connection& connection) {
     auto settings = connection.rows(sql::settings{});
@@ -69,8 +69,7 @@ bool has_event(Connection& connection, std::int64_t sequence, std::string_view i
 
 }  // namespace
 
-Comparison::Comparison(sqlite::Store& store, const Partitioner& partitioner,
-                       const OnProgress& progress)
+Comparison::Comparison(Store& store, const Partitioner& partitioner, const OnProgress& progress)
     : store_{store},
       partitioner_{partitioner},
       progress_{progress},

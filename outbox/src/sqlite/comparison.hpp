@@ -4,7 +4,7 @@
 #include "sqlite/operations.hpp"
 #include "sqlite/upkeep.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct CompareRequest {
 /// Threads: one at a time.
 class Comparison {
  public:
-  Comparison(sqlite::Store& store, const Partitioner& partitioner, const OnProgress& progress);
+  Comparison(Store& store, const Partitioner& partitioner, const OnProgress& progress);
 
   void read(BrokerContents& broker, GlobalSequence from);
   Compared carry_out(SqliteOperations& operations, const CompareRequest& request);
@@ -47,7 +47,7 @@ class Comparison {
   std::vector<OutboxMessage> look(std::int64_t& next, std::int64_t end, bool& more);
   std::vector<GlobalSequence> missing_of(const std::vector<OutboxMessage>& absent);
 
-  sqlite::Store& store_;
+  Store& store_;
   const Partitioner& partitioner_;
   const OnProgress& progress_;
   const Timestamp began_;

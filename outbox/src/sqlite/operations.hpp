@@ -6,7 +6,7 @@
 #include "sqlite/generations.hpp"
 #include "sqlite/placement.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <functional>
@@ -52,7 +52,7 @@ struct GivenUp {
 class SqliteOperations final : public relay::Operations {
  public:
   /// `store` and `partitioner` must outlive it.
-  SqliteOperations(sqlite::Store& store, const Partitioner& partitioner) noexcept
+  SqliteOperations(Store& store, const Partitioner& partitioner) noexcept
       : store_{store}, partitioner_{partitioner} {}
 
   std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
@@ -132,7 +132,7 @@ class SqliteOperations final : public relay::Operations {
   void let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
                  std::string_view who);
 
-  sqlite::Store& store_;
+  Store& store_;
   const Partitioner& partitioner_;
 };
 

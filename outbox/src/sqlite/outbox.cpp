@@ -141,8 +141,8 @@ Settings make_outbox(Connection& connection, database::Database& database,
 /// Threads: on_append and forget belong to the thread that leads the store's transaction.
 class Outbox::Participant final : public TransactionParticipant {
  public:
-  Participant(sqlite::Store& the_store, const Partitioner& partitioner) noexcept
-      : store{the_store}, enqueuer{partitioner} {}
+  Participant(Store& the_store, const Partitioner& partitioner) noexcept
+      : store{the_store.anchor()}, enqueuer{partitioner} {}
 
   std::string_view name() const noexcept override { return "outbox"; }
   std::string_view detail() const noexcept override { return enqueuer.partitioner().name(); }
@@ -158,12 +158,12 @@ class Outbox::Participant final : public TransactionParticipant {
 
   void forget() noexcept override { enqueuer.forget(); }
 
-  sqlite::Store& store;
+  Store& store;
   Enqueuer enqueuer;
   Settings settings;
 };
 
-Outbox::Outbox(sqlite::Store& store, const OutboxOptions& options)
+Outbox::Outbox(Store& store, const OutboxOptions& options)
     : participant_{std::make_unique<Participant>(store, *options.partitioner)} {
   store.database().migrate("outbox", sql::migrations);
   // The tables and the participant's registration commit together: no append can come between.
@@ -177,7 +177,7 @@ Outbox::~Outbox() {
   participant_->store.detach(*participant_);
 }
 
-sqlite::Store& Outbox::store() const noexcept {
+Store& Outbox::store() const noexcept {
   return participant_->store;
 }
 const Partitioner& Outbox::partitioner() const noexcept {

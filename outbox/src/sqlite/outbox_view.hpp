@@ -4,7 +4,7 @@
 #include "database/connection.hpp"
 #include "sqlite/locator.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/messages.hpp>
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace stela::outbox {
 /// Threads: one at a time.
 class OutboxView {
  public:
-  OutboxView(sqlite::Store& store, const Partitioner& partitioner) noexcept
+  OutboxView(Store& store, const Partitioner& partitioner) noexcept
       : store_{store}, partitioner_{partitioner} {}
 
   OutboxStatus status();
@@ -34,7 +34,7 @@ class OutboxView {
   /// Goes through events, not through what waits.
   std::vector<OutboxMessage> list_events(const MessageQuery& query);
 
-  sqlite::Store& store_;
+  Store& store_;
   const Partitioner& partitioner_;
 };
 

@@ -72,7 +72,7 @@ void stop_damaged(Connection& connection, PartitionId partition, const std::stri
 
 }  // namespace
 
-RelayStore::RelayStore(sqlite::Store& store) : store_{store}, presence_{store.database().appear()} {
+RelayStore::RelayStore(stela::Store& store) : store_{store}, presence_{store.database().appear()} {
   memory_->reader = store.database().make_event_reader();
 }
 
@@ -285,8 +285,7 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
   }
   // Under full durability the events were synced when they were appended, and this needn't be.
   // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
-  const bool relaxed = store_.durability() == sqlite::Durability::relaxed;
-  if (durable && relaxed) store_.database().sync();
+  if (durable && store_.database().is_relaxed()) store_.database().sync();
   return true;
 }
 

@@ -6,7 +6,7 @@
 #include "relay/store.hpp"
 #include "sqlite/pending_batch.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <functional>
 #include <memory>
@@ -20,7 +20,7 @@ namespace stela::outbox {
 class RelayStore : public relay::Store {
  public:
   /// `store` must outlive it.
-  explicit RelayStore(sqlite::Store& store);
+  explicit RelayStore(stela::Store& store);
 
   std::string store_id() const override;
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
@@ -49,7 +49,7 @@ class RelayStore : public relay::Store {
   bool write(bool durable, const std::function<bool(database::Connection&)>& work);
   std::unique_ptr<SqliteBatch> make_batch();
 
-  sqlite::Store& store_;
+  stela::Store& store_;
 
  private:
   template <class Acquire>

@@ -44,7 +44,7 @@ struct Span {
 /// One purge, step by step.
 class Purge {
  public:
-  Purge(sqlite::Store& store, const PurgeOptions& options)
+  Purge(Store& store, const PurgeOptions& options)
       : store_{store},
         carry_out_{options.mode == Mode::carry_out},
         steps_left_{options.max_steps},
@@ -121,7 +121,7 @@ class Purge {
     }
   }
 
-  sqlite::Store& store_;
+  Store& store_;
   const bool carry_out_;
   int steps_left_;
   const Timestamp before_;
@@ -130,14 +130,14 @@ class Purge {
 
 }  // namespace
 
-Purged purge(sqlite::Store& store, const PurgeOptions& options) {
+Purged purge(Store& store, const PurgeOptions& options) {
   return Purge{store, options}.run();
 }
 
 namespace {
 
 /// How many of these are published.
-std::int64_t count_published(sqlite::Store& store, const Partitioner& partitioner,
+std::int64_t count_published(Store& store, const Partitioner& partitioner,
                              std::span<const GlobalSequence> sequences) {
   std::int64_t count = 0;
   store.database().read([&](Connection& connection) {
@@ -153,14 +153,14 @@ std::int64_t count_published(sqlite::Store& store, const Partitioner& partitione
   return count;
 }
 
-void require_stream(sqlite::Store& store, const std::string& name) {
+void require_stream(Store& store, const std::string& name) {
   store.database().read([&](Connection& connection) {
     auto stream = connection.rows(sql::stream_number{.name = name});
     if (!stream.step()) throw UsageError{"there is no stream '" + name + "'"};
   });
 }
 
-EventRange events_of(sqlite::Store& store, const RepublishSelection& selection) {
+EventRange events_of(Store& store, const RepublishSelection& selection) {
   if (!selection.stream.empty()) {
     require_stream(store, selection.stream);
     return store.read_stream(StreamId::parse(selection.stream));
@@ -180,8 +180,8 @@ bool is_meant(const StoredEvent& event, const RepublishSelection& selection) {
 
 }  // namespace
 
-Affected republish(sqlite::Store& store, SqliteOperations& operations,
-                   const Partitioner& partitioner, const RepublishRequest& request) {
+Affected republish(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+                   const RepublishRequest& request) {
   Affected affected;
   std::vector<GlobalSequence> step;
   std::unordered_set<std::string> streams;
@@ -212,7 +212,7 @@ Affected republish(sqlite::Store& store, SqliteOperations& operations,
 namespace {
 
 /// Looks at the next events for those in no state; true if there are more behind them.
-bool look_for_missing(sqlite::Store& store, const Partitioner& partitioner, Span& left,
+bool look_for_missing(Store& store, const Partitioner& partitioner, Span& left,
                       std::vector<GlobalSequence>& missing, std::int64_t& checked) {
   bool more = false;
   store.database().read([&](Connection& connection) {
@@ -238,8 +238,8 @@ bool look_for_missing(sqlite::Store& store, const Partitioner& partitioner, Span
 
 }  // namespace
 
-Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
-                     const Partitioner& partitioner, const ReconcileRequest& request) {
+Reconciled reconcile(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+                     const ReconcileRequest& request) {
   constexpr std::size_t most_examples = 100;
   Reconciled result;
   const Span all{request.from, store.last_sequence()};
@@ -296,7 +296,7 @@ struct DryRun {};
 
 }  // namespace
 
-Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who) {
+Synced sync(Store& store, bool prune, Mode mode, std::string_view who) {
   Synced result;
   const Timestamp now = store.database().now();
   const auto work = [&](Connection& connection) {

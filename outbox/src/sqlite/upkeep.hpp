@@ -4,7 +4,7 @@
 #include "sqlite/operations.hpp"
 
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/operations.hpp>
 
 #include <chrono>
@@ -22,7 +22,7 @@ struct PurgeOptions {
 };
 
 /// Removes what is old from the logs, in short transactions.
-Purged purge(sqlite::Store& store, const PurgeOptions& options);
+Purged purge(Store& store, const PurgeOptions& options);
 
 using OnProgress = std::function<void(const sqlite::Progress&)>;
 
@@ -35,8 +35,8 @@ struct RepublishRequest {
 };
 
 /// Sends again what is published, up to what is the last event now.
-Affected republish(sqlite::Store& store, SqliteOperations& operations,
-                   const Partitioner& partitioner, const RepublishRequest& request);
+Affected republish(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+                   const RepublishRequest& request);
 
 struct ReconcileRequest {
   GlobalSequence from{1};
@@ -46,10 +46,10 @@ struct ReconcileRequest {
 };
 
 /// Finds events that are in no state, and enqueues them.
-Reconciled reconcile(sqlite::Store& store, SqliteOperations& operations,
-                     const Partitioner& partitioner, const ReconcileRequest& request);
+Reconciled reconcile(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+                     const ReconcileRequest& request);
 
 /// Adds the partitions that are missing; with `prune`, retires those that nobody needs.
-Synced sync(sqlite::Store& store, bool prune, Mode mode, std::string_view who);
+Synced sync(Store& store, bool prune, Mode mode, std::string_view who);
 
 }  // namespace stela::outbox

@@ -1,3 +1,4 @@
+#include <stela/eventstore/sqlite.hpp>
 #include <stela/projections/replayer.hpp>
 #include <stela/projections_testing/projector_scenario.hpp>
 

@@ -50,7 +50,7 @@ void fill_disk(World& world) {
 
 /// With the shop's database; later if it can't be done now, as somebody who is paused may hold the
 /// lock.
-void do_with_shop(World& world, const std::function<void(sqlite::Store&)>& work) {
+void do_with_shop(World& world, const std::function<void(Store&)>& work) {
   try {
     auto shop = open_shop(world.settings);
     work(shop);
@@ -63,7 +63,7 @@ void do_with_shop(World& world, const std::function<void(sqlite::Store&)>& work)
 }  // namespace
 
 void resize(World& world) {
-  do_with_shop(world, [&world](sqlite::Store& shop) {
+  do_with_shop(world, [&world](Store& shop) {
     const Settings& settings = world.settings;
     OutboxOperations{shop}.resize(settings.resized);
     world.note("resize",
@@ -72,7 +72,7 @@ void resize(World& world) {
 }
 
 void back_up(World& world) {
-  do_with_shop(world, [&world](sqlite::Store& shop) {
+  do_with_shop(world, [&world](Store& shop) {
     const auto copied = sqlite::backup(shop, world.settings.backup());
     world.note("back up", "events up to " + std::to_string(copied.last.value()));
   });

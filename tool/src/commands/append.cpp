@@ -144,7 +144,7 @@ class Appender {
     log.append({.streams = {&append, 1}, .context = draft.context});
   }
 
-  sqlite::Store& store_;
+  Store& store_;
   Output& out_;
   Subscription commits_;
   std::vector<Committed> committed_;

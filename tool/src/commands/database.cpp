@@ -44,21 +44,21 @@ int migrate(Invocation& call) {
   sqlite::open(path, options);
   Session session{call};
   session.find_outbox();
-  sqlite::Store& store = session.store();
+  Store& store = session.store();
   if (call.out.is_json()) {
     std::string text;
     json::ObjectWriter{text}
-        .add("path", store.path())
+        .add("path", sqlite::path(store))
         .add("made", !existed)
         .add("store_id", store.id().to_string())
         .add("codec", to_string(store.conventions().codec))
-        .add("durability", to_string(store.durability()))
+        .add("durability", to_string(sqlite::durability(store)))
         .close();
     call.out.json(text);
   } else {
     std::string text = existed ? " is up to date" : " was made";
     text.append(": payloads as ").append(to_string(store.conventions().codec));
-    text.append(", durability ").append(to_string(store.durability())).append(".");
+    text.append(", durability ").append(to_string(sqlite::durability(store))).append(".");
     call.out.line(path + text);
   }
   return done;

@@ -111,8 +111,8 @@ void look_at_pragmas(Examination& examination, const std::string& path) {
 }
 
 /// False if nothing can be written to it.
-bool look_at_writing(Examination& examination, sqlite::Store& store) try {
-  if (const auto problem = find_write_problem(store.path())) {
+bool look_at_writing(Examination& examination, Store& store) try {
+  if (const auto problem = find_write_problem(sqlite::path(store))) {
     if (problem->is_of_this_user) {
       examination.warn(
           "writing", "the database " + problem->what,
@@ -132,7 +132,7 @@ bool look_at_writing(Examination& examination, sqlite::Store& store) try {
   return true;
 }
 
-void look_at_clock(Examination& examination, sqlite::Store& store) {
+void look_at_clock(Examination& examination, Store& store) {
   timex clock{};
   if (adjtimex(&clock) == TIME_ERROR) {
     examination.warn("clock", "the host's clock isn't synchronised", "run chrony or timesyncd");
@@ -148,7 +148,7 @@ void look_at_clock(Examination& examination, sqlite::Store& store) {
   }
 }
 
-void look_at_participants(Examination& examination, const App& app, sqlite::Store& store) {
+void look_at_participants(Examination& examination, const App& app, Store& store) {
   for (const auto& required : sqlite::required_participants(store)) {
     const bool is_projector = required.name.substr(0, 10) == "projector:";
     const bool known = is_projector ? app.projections != nullptr
@@ -309,7 +309,7 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
   }
 }
 
-void look_at_inbox(Examination& examination, sqlite::Store& store) {
+void look_at_inbox(Examination& examination, Store& store) {
   nats::Inbox inbox{store};
   for (const nats::ConsumerStatus& one : inbox.status()) {
     const std::string who = "consumer '" + one.consumer + "' ";
@@ -336,7 +336,7 @@ void look_at_inbox(Examination& examination, sqlite::Store& store) {
   }
 }
 
-void look_at_projectors(Examination& examination, sqlite::Store& store) {
+void look_at_projectors(Examination& examination, Store& store) {
   for (const projections::ProjectorStatus& one : projections::list(store)) {
     const std::string who = one.name + " v" + std::to_string(one.version) + " (" + one.state + ") ";
     const std::string retry = "'projections retry " + one.name + "'";
@@ -361,13 +361,14 @@ int doctor(Invocation& call) {
   Examination examination{call.out};
   look_at_sqlite(examination);
   Session session{call, {.only_reads = true}};
-  sqlite::Store& store = session.store();
+  Store& store = session.store();
   examination.fine("database", counted(store.last_sequence().value(), "event") + ", " +
                                    std::string{to_string(store.conventions().codec)} +
-                                   ", durability " + std::string{to_string(store.durability())});
+                                   ", durability " +
+                                   std::string{to_string(sqlite::durability(store))});
   // SQLite can't look at a log without files that it writes beside it.
-  if (look_at_writing(examination, store)) look_at_pragmas(examination, store.path());
-  look_at_file(examination, store.path());
+  if (look_at_writing(examination, store)) look_at_pragmas(examination, sqlite::path(store));
+  look_at_file(examination, sqlite::path(store));
   look_at_clock(examination, store);
   look_at_participants(examination, call.app, store);
   if (session.has_outbox()) {

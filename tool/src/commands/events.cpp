@@ -56,7 +56,7 @@ int list(Invocation& call) {
   return done;
 }
 
-std::optional<GlobalSequence> find(sqlite::Store& store, std::string_view what) {
+std::optional<GlobalSequence> find(Store& store, std::string_view what) {
   if (const auto id = Uuid::parse(what)) return sqlite::find_event(store, *id);
   return GlobalSequence{to_integer(what, "an event's sequence", {1, largest})};
 }
@@ -68,7 +68,7 @@ std::vector<std::string> describe(EventStore& store, std::span<const GlobalSeque
   return lines;
 }
 
-void show_sheet(Invocation& call, sqlite::Store& store, const StoredEvent& event) {
+void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
   Sheet sheet;
   sheet.add("sequence", std::to_string(event.sequence.value()))
       .add("stream", event.stream.name() + " at version " + std::to_string(event.version.value()))
@@ -122,7 +122,7 @@ int tail(Invocation& call) {
   std::condition_variable_any wake;
   const Signals signals;
   Session session{call};
-  sqlite::Store& store = session.store();
+  Store& store = session.store();
   if (!call.arguments.has("--from")) {
     selection.query.from =
         GlobalSequence{std::max<std::int64_t>(1, store.last_sequence().value() - 9)};

@@ -139,7 +139,7 @@ int cancel(Invocation& call) {
 }
 
 /// What is asked of a runner over HTTP.
-HttpResponse answer(std::string_view path, sqlite::Store& store, const Signals& signals,
+HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
                     const PrometheusMetrics& reported) {
   if (path != "/metrics" && path != "/readyz") return other_page(path);
   std::vector<ProjectorStatus> projectors;

@@ -150,7 +150,7 @@ int list_snapshots(Invocation& call) {
   return done;
 }
 
-std::vector<StreamId> snapshots_to_drop(Invocation& call, sqlite::Store& store) {
+std::vector<StreamId> snapshots_to_drop(Invocation& call, Store& store) {
   std::vector<StreamId> streams;
   const auto category = call.arguments.text("--category");
   const auto stream = call.arguments.text("--stream");

@@ -109,7 +109,7 @@ class Work {
         watch_{session_.store(), session_.operations(), statistics_},
         crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())} {
     if (const auto file = call.arguments.text("--metrics-file")) {
-      metrics_file_.emplace(*file, session_.store().path());
+      metrics_file_.emplace(*file, sqlite::path(session_.store()));
       write_metrics();
     }
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
@@ -147,7 +147,7 @@ class Work {
     crew_.start();
     if (plan_.dashboard) {
       show_dashboard(crew_, statistics_, watch_,
-                     {.database = session_.store().path(),
+                     {.database = sqlite::path(session_.store()),
                       .broker_url = call_.settings().text("nats.url"),
                       .worker = name(),
                       .window = std::chrono::seconds{call_.settings().integer("worker.window")},

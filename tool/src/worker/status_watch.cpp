@@ -2,6 +2,7 @@
 
 #include "write_access.hpp"
 
+#include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 
 #include <array>
@@ -20,7 +21,7 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
   if (has_looked_ && now - looked_at_ < age) return seen_;
   try {
     seen_.status = operations_.status();
-    const auto unwritable = find_write_problem(store_.path());
+    const auto unwritable = find_write_problem(sqlite::path(store_));
     seen_.problem = unwritable ? unwritable->what : std::string{};
     time_publications();
   } catch (const Error& e) {
@@ -38,7 +39,7 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
   if (opened_at_ == Steady{} || now - opened_at_ >= age) {
     opened_at_ = now;
     try {
-      sqlite::open(store_.path(), {.create = false});
+      sqlite::open(sqlite::path(store_), {.create = false});
       schema_problem_.clear();
     } catch (const SchemaMismatch& e) {
       schema_problem_ = e.what();

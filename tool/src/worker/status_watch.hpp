@@ -17,7 +17,7 @@ namespace stela::tool {
 class StatusWatch {
  public:
   /// All must outlive it.
-  StatusWatch(sqlite::Store& store, OutboxOperations& operations, Statistics& statistics)
+  StatusWatch(Store& store, OutboxOperations& operations, Statistics& statistics)
       : store_{store}, operations_{operations}, statistics_{statistics} {}
 
   struct Seen {
@@ -42,7 +42,7 @@ class StatusWatch {
 
   std::mutex mutex_;
   // All guarded by mutex_.
-  sqlite::Store& store_;
+  Store& store_;
   OutboxOperations& operations_;
   Statistics& statistics_;
   Seen seen_;

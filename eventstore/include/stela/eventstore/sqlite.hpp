@@ -1,20 +1,14 @@
-// The event store on SQLite: one file, opened by any number of threads and processes.
+// Stores on SQLite: one file, opened by any number of threads and processes.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
-#include <stela/framework/event_store.hpp>
-#include <stela/framework/uuid.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-
-namespace stela::database {
-class Database;
-}
 
 namespace stela::sqlite {
 
@@ -59,56 +53,23 @@ struct Options {
   std::string vfs = {};
 };
 
-/// Gapless global sequence in commit order; appends of many threads share one commit (and one
-/// fsync). A forked child is refused the store of its parent, whatever it asks of it: UsageError.
-/// It may destroy its copy, and open the file only after that. A file that was deleted, moved or
-/// replaced at its path is neither read nor written any more: StoreFailed.
-/// Threads: any number at once.
-class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
- public:
-  class Core;
-
-  /// Use `open` or `open_in_memory`.
-  explicit Store(std::unique_ptr<Core> core);
-  ~Store() override;
-
-  const Conventions& conventions() const noexcept override;
-  AppendResult append(const AppendRequest& request) override;
-  EventRange read_stream(const StreamId& stream, const StreamQuery& query = {}) override;
-  EventRange read_all(const AllQuery& query = {}) override;
-  EventRange read_at(std::span<const GlobalSequence> sequences) override;
-  GlobalSequence last_sequence() override;
-  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
-                                              GlobalSequence up_to) override;
-  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
-  void drop_snapshot(const StreamId& stream) override;
-  void transact(FunctionRef<void(Transaction&)> work) override;
-  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override;
-  void attach(TransactionParticipant& participant) override;
-  void detach(TransactionParticipant& participant) override;
-  void forget_participant(std::string_view name) override;
-
-  /// What this database is, for ever: part of what it publishes.
-  const Uuid& id() const noexcept;
-  Durability durability() const noexcept;
-  /// Absolute, without links; empty if it is in memory.
-  const std::string& path() const noexcept;
-
-  /// For the modules of Stela.
-  database::Database& database() noexcept;
-
- private:
-  std::unique_ptr<Core> core_;
-};
-
 /// Opens a database, makes it if it isn't there, and migrates an older one. SchemaMismatch for a
 /// newer one, another application's, or a file that isn't a database, all left as they are;
 /// StoreFailed if it can't be opened, or has more than one name (hard links); StoreBusy if it
 /// has to be made or migrated, and somebody else writes to it for too long; UsageError for
-/// ":memory:" and for a URI.
+/// ":memory:" and for a URI. Once it is open, a file that is deleted, moved or replaced at its path
+/// is neither read nor written any more: StoreFailed.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& path, const Options& options = {});
 
 /// A database that goes with the store: for tests, and for what needn't outlive the process.
 STELA_EVENTSTORE_EXPORT Store open_in_memory(const Options& options = {});
+
+/// Absolute, without links; empty if the database is in memory. UsageError if `store` isn't on
+/// SQLite. Threads: any number at once.
+STELA_EVENTSTORE_EXPORT const std::string& path(const Store& store);
+
+/// What the database was made with. UsageError if `store` isn't on SQLite.
+/// Threads: any number at once.
+STELA_EVENTSTORE_EXPORT Durability durability(const Store& store);
 
 }  // namespace stela::sqlite

@@ -205,6 +205,10 @@ class STELA_FRAMEWORK_EXPORT EventLog {
   /// What the event of this sequence depends on, as it is read through this log: the outcome of the
   /// open transaction, or of the savepoint in it, that appended it; null if it is committed.
   virtual std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) = 0;
+
+  /// The object to keep for longer than a call: this one, or, if this is a handle that can be
+  /// moved, one that stays where it is. It lives as long as what the handle stands for.
+  virtual EventLog& anchor() noexcept { return *this; }
 };
 
 /// An open write transaction. Reads through it see what it wrote. Snapshots that are saved through
@@ -262,9 +266,6 @@ class STELA_FRAMEWORK_EXPORT Subscription {
 /// Threads: any number at once.
 class STELA_FRAMEWORK_EXPORT EventStore : public EventLog {
  public:
-  EventStore();
-  ~EventStore() override;
-
   /// Events of the whole store, up to what is its last one now.
   virtual EventRange read_all(const AllQuery& query = {}) = 0;
   /// The events with these sequences, in ascending order; those that don't exist are left out.
@@ -285,15 +286,29 @@ class STELA_FRAMEWORK_EXPORT EventStore : public EventLog {
 
   /// Calls `listener` after each commit of events through this store, on the committing thread.
   /// What it throws goes to the log; nobody else is stopped.
-  Subscription on_commit(std::function<void(const CommitNotice&)> listener);
+  virtual Subscription on_commit(std::function<void(const CommitNotice&)> listener) = 0;
 
- protected:
-  bool has_commit_listeners() const noexcept;
-  void notify_commit(const CommitNotice& notice) noexcept;
+  EventStore& anchor() noexcept override { return *this; }
+};
+
+/// Who listens to the commits of a store: for classes that implement EventStore.
+/// Threads: any number at once.
+class STELA_FRAMEWORK_EXPORT CommitListeners {
+ public:
+  /// What a listener throws goes to the log of `conventions`, which must outlive this.
+  explicit CommitListeners(const Conventions& conventions);
+  ~CommitListeners();
+  CommitListeners(const CommitListeners&) = delete;
+  CommitListeners& operator=(const CommitListeners&) = delete;
+
+  Subscription add(std::function<void(const CommitNotice&)> listener);
+  bool is_empty() const noexcept;
+  void notify(const CommitNotice& notice) noexcept;
 
  private:
-  struct Listeners;
-  std::unique_ptr<Listeners> listeners_;
+  struct Signal;
+  const Conventions& conventions_;
+  std::unique_ptr<Signal> signal_;
 };
 
 }  // namespace stela

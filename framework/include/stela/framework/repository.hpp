@@ -268,7 +268,7 @@ template <class A>
 class Repository {
  public:
   /// `log` must outlive the repository.
-  explicit Repository(EventLog& log) noexcept : log_{&log} {
+  explicit Repository(EventLog& log) noexcept : log_{&log.anchor()} {
     static_assert(detail::check_aggregate<A>());
   }
 

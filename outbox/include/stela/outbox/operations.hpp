@@ -2,7 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/broker_contents.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/messages.hpp>
@@ -98,7 +98,7 @@ enum class Mode : std::uint8_t { carry_out, dry_run };
 class STELA_OUTBOX_EXPORT OutboxOperations {
  public:
   /// UsageError if the database has no outbox. `store` and the partitioner must outlive it.
-  explicit OutboxOperations(sqlite::Store& store, const OperatorOptions& options = {});
+  explicit OutboxOperations(Store& store, const OperatorOptions& options = {});
   ~OutboxOperations();
   OutboxOperations(const OutboxOperations&) = delete;
   OutboxOperations& operator=(const OutboxOperations&) = delete;

@@ -1,7 +1,7 @@
 // The outbox: enqueues publishable events in the transaction that appends them.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/partitioner.hpp>
 #include <stela/outbox/publisher.hpp>
@@ -42,14 +42,14 @@ class STELA_OUTBOX_EXPORT Outbox {
  public:
   /// Makes the tables if need be, and takes part in the store's appends from now on. UsageError if
   /// an option contradicts what the database says. `store` and the partitioner must outlive it.
-  explicit Outbox(sqlite::Store& store, const OutboxOptions& options = {});
+  explicit Outbox(Store& store, const OutboxOptions& options = {});
   /// Detaches from the store: waits for the open transaction of another thread, however long that
   /// takes. A transaction that waits for the thread that is here hangs.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
-  sqlite::Store& store() const noexcept;
+  Store& store() const noexcept;
   const Partitioner& partitioner() const noexcept;
   Fence fence() const noexcept;
   bool leasing() const noexcept;

@@ -1,7 +1,7 @@
 // How an application reads its read models.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/projections/export.hpp>
 #include <stela/projections/rows.hpp>
 
@@ -18,7 +18,7 @@ namespace stela {
 class STELA_PROJECTIONS_EXPORT ModelReader {
  public:
   /// `store` must outlive the reader.
-  explicit ModelReader(sqlite::Store& store) noexcept : store_{store} {}
+  explicit ModelReader(Store& store) noexcept : store_{store.anchor()} {}
 
   /// UsageError for wrong SQL, for more than one statement, for one that writes and for a PRAGMA.
   template <class... Args>
@@ -35,7 +35,7 @@ class STELA_PROJECTIONS_EXPORT ModelReader {
  private:
   Rows run(std::string_view sql, std::span<const SqlValue> values);
 
-  sqlite::Store& store_;
+  Store& store_;
 };
 
 }  // namespace stela

@@ -1,7 +1,7 @@
 // What operators do with projectors, without having their code: for tools.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/projections/export.hpp>
 
 #include <chrono>
@@ -41,7 +41,7 @@ struct ProjectorStatus {
 };
 
 /// Everything that the database knows of, by name and build. Empty if it has no projections.
-STELA_PROJECTIONS_EXPORT std::vector<ProjectorStatus> list(sqlite::Store& store);
+STELA_PROJECTIONS_EXPORT std::vector<ProjectorStatus> list(Store& store);
 
 /// An event that a projector couldn't take, and was put aside.
 struct ParkedEvent {
@@ -54,34 +54,33 @@ struct ParkedEvent {
 };
 
 /// What the living build of a projector parked and skipped, in order.
-STELA_PROJECTIONS_EXPORT std::vector<ParkedEvent> parked(sqlite::Store& store,
-                                                         std::string_view projector);
+STELA_PROJECTIONS_EXPORT std::vector<ParkedEvent> parked(Store& store, std::string_view projector);
 
 /// All of these throw UsageError if there is no such projector, or nothing to do it with. Runners
 /// notice at once, in whichever process they are.
 
 /// The halted or failing event is tried again at once, as if for the first time; in a rebuild that
 /// stopped as well.
-STELA_PROJECTIONS_EXPORT void retry(sqlite::Store& store, std::string_view projector);
+STELA_PROJECTIONS_EXPORT void retry(Store& store, std::string_view projector);
 /// A parked event is tried again, by itself.
-STELA_PROJECTIONS_EXPORT void retry_parked(sqlite::Store& store, std::string_view projector,
+STELA_PROJECTIONS_EXPORT void retry_parked(Store& store, std::string_view projector,
                                            GlobalSequence sequence);
 /// Goes on behind the event that fails, also in a rebuild that stopped, or gives a parked one up;
 /// that it was skipped is recorded.
-STELA_PROJECTIONS_EXPORT void skip(sqlite::Store& store, std::string_view projector,
+STELA_PROJECTIONS_EXPORT void skip(Store& store, std::string_view projector,
                                    GlobalSequence sequence);
 
 /// The rebuild that is under way, or stopped, is given up: its tables are dropped.
-STELA_PROJECTIONS_EXPORT void cancel_rebuild(sqlite::Store& store, std::string_view projector);
+STELA_PROJECTIONS_EXPORT void cancel_rebuild(Store& store, std::string_view projector);
 
 /// The scratch tables of a replay are dropped; of one that is under way, it stops.
-STELA_PROJECTIONS_EXPORT void drop_replay(sqlite::Store& store, std::string_view projector);
+STELA_PROJECTIONS_EXPORT void drop_replay(Store& store, std::string_view projector);
 
 /// Appends no longer require the inline projector: for a process that can't have it. Its model
 /// falls behind; the next process that registers it catches it up first.
-STELA_PROJECTIONS_EXPORT void leave_behind(sqlite::Store& store, std::string_view projector);
+STELA_PROJECTIONS_EXPORT void leave_behind(Store& store, std::string_view projector);
 
 /// The database forgets the projector or reaction, with all of its tables and views.
-STELA_PROJECTIONS_EXPORT void remove(sqlite::Store& store, std::string_view projector);
+STELA_PROJECTIONS_EXPORT void remove(Store& store, std::string_view projector);
 
 }  // namespace stela::projections

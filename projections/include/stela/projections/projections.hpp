@@ -1,7 +1,7 @@
 // The projectors and reactions of an application, and the store whose events they follow.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/projections/projector.hpp>
 #include <stela/projections/reaction.hpp>
 
@@ -73,7 +73,7 @@ struct Registration {
 class STELA_PROJECTIONS_EXPORT Projections {
  public:
   /// Makes or migrates the tables that it keeps its books in. `store` must outlive it.
-  explicit Projections(sqlite::Store& store);
+  explicit Projections(Store& store);
   /// Detaches its inline projectors: waits for the open transaction of another thread, however long
   /// that takes. A transaction that waits for the thread that is here hangs.
   ~Projections();
@@ -135,7 +135,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   [[nodiscard]] bool wait_for(std::string_view projector, GlobalSequence sequence,
                               std::chrono::milliseconds timeout);
 
-  sqlite::Store& store() const noexcept { return store_; }
+  Store& store() const noexcept { return store_; }
 
   /// For the classes beside this one.
   const std::vector<detail::Registration>& registrations() const noexcept { return registered_; }
@@ -179,7 +179,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   void add_reaction(detail::Registration registration, const ReactionOptions& options);
   void check_new(const detail::Registration& registration) const;
 
-  sqlite::Store& store_;
+  Store& store_;
   std::vector<detail::Registration> registered_;
   std::vector<std::unique_ptr<InlineProjector>> inline_;
 };

@@ -5,6 +5,7 @@
 #include <stela/testing/export.hpp>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 
 namespace stela::testing {
@@ -43,6 +44,7 @@ class STELA_TESTING_EXPORT MemoryStore final : public EventStore {
   void attach(TransactionParticipant& participant) override;
   void detach(TransactionParticipant& participant) override;
   void forget_participant(std::string_view name) override;
+  Subscription on_commit(std::function<void(const CommitNotice&)> listener) override;
 
  private:
   class Core;

@@ -1,7 +1,7 @@
 // Takes messages from JetStream, and lets the effect of each happen once.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/framework/event_set.hpp>
 #include <stela/nats/connection.hpp>
 #include <stela/nats/export.hpp>
@@ -169,7 +169,7 @@ class STELA_NATS_EXPORT Consumer {
  public:
   /// The inbox, and what handlers write, is in the database of `store`, which must outlive the
   /// consumer.
-  Consumer(sqlite::Store& store, const ConsumerOptions& options);
+  Consumer(Store& store, const ConsumerOptions& options);
   ~Consumer();
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;

@@ -1,7 +1,7 @@
 // What consumers gave up and what they missed, for operators.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/nats/export.hpp>
 
 #include <cstdint>
@@ -101,7 +101,7 @@ class STELA_NATS_EXPORT Inbox {
  public:
   /// Brings tables of an older Stela up to date. Consumers make them: without them the inbox is
   /// empty. `store` must outlive it.
-  explicit Inbox(sqlite::Store& store);
+  explicit Inbox(Store& store);
 
   /// In the order in which they were given up.
   std::vector<DeadLetter> dead_letters(const InboxQuery& query = {});
@@ -122,7 +122,7 @@ class STELA_NATS_EXPORT Inbox {
   std::vector<ConsumerStatus> status();
 
  private:
-  sqlite::Store& store_;
+  Store& store_;
 };
 
 }  // namespace stela::nats

@@ -1,7 +1,7 @@
 // Given events, then rows: tests of a projector.
 #pragma once
 
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/projections/model_reader.hpp>
 #include <stela/projections/projections.hpp>
 #include <stela/projections_testing/export.hpp>
@@ -26,7 +26,7 @@ class STELA_PROJECTIONS_TESTING_EXPORT Bench {
   void rebuild();
 
   ManualClock clock;
-  sqlite::Store store;
+  Store store;
   Projections projections;
   ModelReader reader;
 };

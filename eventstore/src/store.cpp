@@ -1,0 +1,102 @@
+#include <stela/eventstore/store.hpp>
+
+#include "database/core.hpp"
+
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/error.hpp>
+
+#include <utility>
+
+namespace stela {
+namespace {
+
+constexpr std::string_view sqlite_prefix = "sqlite:";
+
+/// "postgresql" of "postgresql://app@db/shop"; empty of a path, and of a file's URI, of which
+/// `sqlite::open` knows what to write in its place.
+std::string scheme_of(const std::string& location) {
+  const std::size_t end = location.find("://");
+  if (end == std::string::npos || location.find('/') < end) return {};
+  std::string scheme = location.substr(0, end);
+  return scheme == "file" ? std::string{} : scheme;
+}
+
+}  // namespace
+
+void Store::Release::operator()(Core* core) const noexcept {
+  if (owns) delete core;
+}
+
+Store::Store(std::unique_ptr<Core> core) noexcept : core_{core.release(), Release{.owns = true}} {}
+Store::Store(Core& core) noexcept : core_{&core, Release{.owns = false}} {}
+Store::~Store() = default;
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+
+const Conventions& Store::conventions() const noexcept {
+  return core_->conventions();
+}
+AppendResult Store::append(const AppendRequest& request) {
+  return core_->append(request);
+}
+EventRange Store::read_stream(const StreamId& stream, const StreamQuery& query) {
+  return core_->read_stream(stream, query);
+}
+EventRange Store::read_all(const AllQuery& query) {
+  return core_->read_all(query);
+}
+EventRange Store::read_at(std::span<const GlobalSequence> sequences) {
+  return core_->read_at(sequences);
+}
+GlobalSequence Store::last_sequence() {
+  return core_->last_sequence();
+}
+std::optional<StoredSnapshot> Store::find_snapshot(const StreamId& stream, StreamVersion to,
+                                                   GlobalSequence up_to) {
+  return core_->find_snapshot(stream, to, up_to);
+}
+void Store::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
+  core_->save_snapshot(stream, snapshot);
+}
+void Store::drop_snapshot(const StreamId& stream) {
+  core_->drop_snapshot(stream);
+}
+void Store::transact(FunctionRef<void(Transaction&)> work) {
+  core_->transact(work);
+}
+std::shared_ptr<const TransactionOutcome> Store::outcome_of(GlobalSequence sequence) {
+  return core_->outcome_of(sequence);
+}
+void Store::attach(TransactionParticipant& participant) {
+  core_->attach(participant);
+}
+void Store::detach(TransactionParticipant& participant) {
+  core_->detach(participant);
+}
+void Store::forget_participant(std::string_view name) {
+  core_->forget_participant(name);
+}
+Subscription Store::on_commit(std::function<void(const CommitNotice&)> listener) {
+  return core_->on_commit(std::move(listener));
+}
+Store& Store::anchor() noexcept {
+  return core_->anchor();
+}
+const Uuid& Store::id() const noexcept {
+  return core_->id();
+}
+database::Database& Store::database() const noexcept {
+  return *core_;
+}
+
+Store open(const std::string& location) {
+  // Not the location itself: a URL may hold a password.
+  if (const std::string scheme = scheme_of(location); !scheme.empty()) {
+    throw UsageError{"this build has no engine for '" + scheme +
+                     "://'; it has SQLite: name a database by the path of its file"};
+  }
+  const bool is_prefixed = location.starts_with(sqlite_prefix);
+  return sqlite::open(is_prefixed ? location.substr(sqlite_prefix.size()) : location);
+}
+
+}  // namespace stela
