@@ -11,18 +11,18 @@
 #include <string>
 #include <string_view>
 
-namespace stela::sqlite {
+namespace stela::database {
 
 /// Threads: one at a time.
 class STELA_EVENTSTORE_EXPORT Inspection {
  public:
   virtual ~Inspection() = default;
 
-  virtual database::Database& database() noexcept = 0;
+  virtual Database& database() noexcept = 0;
 
   /// Runs `work`, for a page of rows, in a read transaction of its own. What can't be read is a
   /// problem and false. It ends the check if the caller asked to stop.
-  virtual bool read(database::Database::Work work) = 0;
+  virtual bool read(Database::Work work) = 0;
 
   /// The caller hears of it when the page that is being read is over.
   virtual void report(std::string where, std::string what, std::string advice) = 0;
@@ -33,8 +33,7 @@ class STELA_EVENTSTORE_EXPORT Inspection {
 
   /// Reports what differs from the tables, indexes and triggers that these migrations make, and
   /// from how the ledger notes them. The last of them may be missing: the database waits for them.
-  virtual void check_schema(std::string_view module,
-                            std::span<const database::Migration> migrations) = 0;
+  virtual void check_schema(std::string_view module, std::span<const Migration> migrations) = 0;
 };
 
-}  // namespace stela::sqlite
+}  // namespace stela::database

@@ -13,11 +13,16 @@
 #include <array>
 #include <limits>
 #include <optional>
+#include <ostream>
 
 namespace stela {
 namespace {
 
 constexpr std::string_view format_name = "stela-events";
+
+void check(const std::ostream& out) {
+  if (!out) throw StoreFailed{"writing the export failed: is there space, and may it be written?"};
+}
 constexpr std::int64_t format_version = 1;
 
 bool is_blank(char c) noexcept {
@@ -257,6 +262,17 @@ void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedd
   }
   line.close();
   out += '\n';
+}
+
+void write_lines(std::ostream& out, std::string& text) {
+  out.write(text.data(), static_cast<std::streamsize>(text.size()));
+  check(out);
+  text.clear();
+}
+
+void finish_lines(std::ostream& out, std::string& text) {
+  write_lines(out, text);
+  check(out.flush());
 }
 
 ParsedEvent parse_line(std::string_view line, Codec codec, Embedding& embedding) {

@@ -4,6 +4,8 @@
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/stored_event.hpp>
 
+#include <cstddef>
+#include <iosfwd>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -45,6 +47,14 @@ Codec parse_header(std::string_view line);
 
 /// Appends the line of one event, with its line break. CorruptEvent if its metadata isn't JSON.
 void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedding& embedding);
+
+/// How much text gathers before it is written.
+inline constexpr std::size_t write_bytes = std::size_t{256} * 1024;
+
+/// Writes the lines of `text` and empties it. StoreFailed if they can't be written.
+void write_lines(std::ostream& out, std::string& text);
+/// The same with the last of them, and flushes.
+void finish_lines(std::ostream& out, std::string& text);
 
 /// An event that owns what it is made of.
 struct ParsedEvent {

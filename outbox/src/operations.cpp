@@ -232,7 +232,7 @@ OutboxOperations::OutboxOperations(Store& store, const OperatorOptions& options)
 
 OutboxOperations::~OutboxOperations() = default;
 
-void OutboxOperations::on_progress(std::function<void(const sqlite::Progress&)> listener) {
+void OutboxOperations::on_progress(std::function<void(const Progress&)> listener) {
   impl_->progress = std::move(listener);
 }
 

@@ -20,7 +20,7 @@ class AppendIds : public ::testing::Test {
     return test::append(*store, "order-1", {NewEvent{"noted", 1, false, "{}"}}, id);
   }
   std::int64_t purge(days older_than, bool dry_run = false) {
-    return sqlite::purge_append_ids(*store, clock.now() - older_than, {.dry_run = dry_run}).ids;
+    return purge_append_ids(*store, clock.now() - older_than, {.dry_run = dry_run}).ids;
   }
 
   test::TempDir dir;
@@ -102,7 +102,7 @@ TEST_F(AppendIds, StayWhereTheyAreWhenAPurgeIsStopped) {
   std::stop_source stop;
   stop.request_stop();
 
-  const auto purged = sqlite::purge_append_ids(*store, clock.now(), {.stop = stop.get_token()});
+  const auto purged = purge_append_ids(*store, clock.now(), {.stop = stop.get_token()});
 
   EXPECT_FALSE(purged.finished);
   EXPECT_TRUE(append("a").repeated);
@@ -113,10 +113,10 @@ TEST_F(AppendIds, AreCountedAsFarAsAStoppedPurgeCame) {
       "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2500) "
       "INSERT INTO append_ids SELECT 'id-' || i, 1, 0, 0, 1 FROM n");
   std::stop_source stop;
-  const auto stop_after_a_page = [&](const sqlite::Progress&) { stop.request_stop(); };
+  const auto stop_after_a_page = [&](const Progress&) { stop.request_stop(); };
 
-  const auto purged = sqlite::purge_append_ids(
-      *store, clock.now(), {.progress = stop_after_a_page, .stop = stop.get_token()});
+  const auto purged = purge_append_ids(*store, clock.now(),
+                                       {.progress = stop_after_a_page, .stop = stop.get_token()});
 
   EXPECT_FALSE(purged.finished);
   EXPECT_EQ(purged.ids, 1000);

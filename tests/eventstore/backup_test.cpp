@@ -156,7 +156,7 @@ TEST_F(Backup, OverwritesNothing) {
 TEST_F(Backup, OverwritesNothingThatAppearsMeanwhile) {
   append(*store, "order-1", 100);
   const sqlite::BackupOptions meanwhile{
-      .progress = [&](const sqlite::Progress&) { std::ofstream{target} << "mine"; }};
+      .progress = [&](const Progress&) { std::ofstream{target} << "mine"; }};
 
   EXPECT_THAT(message_of<UsageError>([&] { sqlite::backup(*store, target, meanwhile); }),
               HasSubstr("is there already"));
@@ -187,7 +187,7 @@ TEST_F(Backup, LeavesNothingWhenItIsStopped) {
   int steps = 0;
   const auto result = sqlite::backup(*store, target,
                                      {.progress =
-                                          [&](const sqlite::Progress& progress) {
+                                          [&](const Progress& progress) {
                                             EXPECT_LE(progress.done, progress.total);
                                             if (++steps == 2) stop.request_stop();
                                           },
@@ -200,8 +200,7 @@ TEST_F(Backup, LeavesNothingWhenItIsStopped) {
 TEST_F(Backup, LeavesNothingWhenItsProgressThrows) {
   append(*store, "order-1");
   const auto before = files();
-  EXPECT_THROW(
-      sqlite::backup(*store, target, {.progress = [](const sqlite::Progress&) { throw 1; }}), int);
+  EXPECT_THROW(sqlite::backup(*store, target, {.progress = [](const Progress&) { throw 1; }}), int);
   EXPECT_EQ(files(), before);
 }
 

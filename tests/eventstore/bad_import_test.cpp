@@ -178,8 +178,7 @@ TEST_F(BadImport, RefusesAStoreThatSomebodyElseAppendsTo) {
   auto source = in_memory();
   append(source, "order-1", 1500);
   auto copy = in_memory();
-  const sqlite::TransferOptions meanwhile{
-      .progress = [&](const sqlite::Progress&) { append(copy, "stock-1"); }};
+  const TransferOptions meanwhile{.progress = [&](const Progress&) { append(copy, "stock-1"); }};
 
   EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, export_of(source), meanwhile); }),
               AllOf(HasSubstr("line 1002: somebody else appended to the store meanwhile"),

@@ -100,7 +100,7 @@ class DamagedFile : public ::testing::Test {
 
   std::vector<std::string> problems_and_advice(Store& store) {
     std::vector<std::string> problems;
-    sqlite::verify(store, [&](const sqlite::Problem& problem) {
+    verify(store, [&](const Problem& problem) {
       problems.push_back(to_string(problem));
       EXPECT_THAT(problem.what, Not(HasSubstr("restore a backup")));
     });
@@ -114,8 +114,8 @@ class DamagedFile : public ::testing::Test {
     };
     if (std::none_of(problems.begin(), problems.end(), advises)) return;
     std::ostringstream out;
-    EXPECT_NO_THROW(sqlite::salvage_events(*test::open_store(path, {.clock = &clock}), out,
-                                           [](const sqlite::Unreadable&) {}))
+    EXPECT_NO_THROW(salvage_events(*test::open_store(path, {.clock = &clock}), out,
+                                   [](const UnreadableEvents&) {}))
         << ::testing::PrintToString(problems);
   }
 

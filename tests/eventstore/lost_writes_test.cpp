@@ -72,7 +72,7 @@ TEST_F(LostWrites, HaveVerifyAdviseABackup) {
   put_back(before);
 
   std::vector<std::string> advice;
-  sqlite::verify(*store, [&](const sqlite::Problem& problem) { advice.push_back(problem.advice); });
+  verify(*store, [&](const Problem& problem) { advice.push_back(problem.advice); });
   EXPECT_THAT(advice, Not(IsEmpty()));
   EXPECT_THAT(advice, Each(HasSubstr("restore a backup")));
 }
@@ -85,7 +85,7 @@ TEST_F(LostWrites, AreNamedByAnExportThatPassesOverDamage) {
 
   std::vector<std::string> told;
   std::ostringstream out;
-  const auto result = sqlite::salvage_events(*store, out, [&](const sqlite::Unreadable& lost) {
+  const auto result = salvage_events(*store, out, [&](const UnreadableEvents& lost) {
     told.push_back(std::to_string(lost.first.value()) + " to " + std::to_string(lost.last.value()) +
                    ": " + lost.why);
   });

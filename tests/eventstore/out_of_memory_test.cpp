@@ -362,9 +362,7 @@ class CheckedHistory : public StoredHistory {};
 
 TEST_P(CheckedHistory, IsNotFoundDamagedWhenMemoryIsShort) {
   try_each([](Store& store) {
-    sqlite::verify(store, [](const sqlite::Problem& problem) {
-      throw std::runtime_error{to_string(problem)};
-    });
+    verify(store, [](const Problem& problem) { throw std::runtime_error{to_string(problem)}; });
   });
 }
 

@@ -65,15 +65,15 @@ class Salvage : public ::testing::Test {
   }
 
   /// "5 to 6: it's missing".
-  std::vector<std::string> salvage(const sqlite::SalvageOptions& options = {}) {
+  std::vector<std::string> salvage(const SalvageOptions& options = {}) {
     std::vector<std::string> told;
     std::ostringstream out;
     store = test::open_store(path);
-    const auto report = [&](const sqlite::Unreadable& lost) {
+    const auto report = [&](const UnreadableEvents& lost) {
       told.push_back(std::to_string(lost.first.value()) + " to " +
                      std::to_string(lost.last.value()) + ": " + lost.why);
     };
-    result = sqlite::salvage_events(*store, out, report, options);
+    result = salvage_events(*store, out, report, options);
     saved = split(out.str());
     return told;
   }
@@ -83,7 +83,7 @@ class Salvage : public ::testing::Test {
   std::unique_ptr<Store> store;
   std::vector<std::string> before;
   std::vector<std::string> saved;
-  sqlite::SalvageResult result;
+  SalvageResult result;
 };
 
 TEST_F(Salvage, IsAnExportOfAStoreThatIsWhole) {

@@ -46,11 +46,11 @@ class SharedFile : public ::testing::Test {
   }
 
   /// "table customers: unknown function: norm()".
-  std::vector<std::string> unchecked(const sqlite::VerifyOptions& how = {}) {
+  std::vector<std::string> unchecked(const VerifyOptions& how = {}) {
     auto store = test::open_store(path);
     std::vector<std::string> all;
-    const auto result = sqlite::verify(
-        *store, [](const sqlite::Problem&) {}, how);
+    const auto result = verify(
+        *store, [](const Problem&) {}, how);
     for (const auto& [table, why] : result.unchecked) {
       all.push_back("table ");
       all.back().append(table).append(": ").append(why);
@@ -190,7 +190,7 @@ TEST_F(SharedFile, VerifySaysHowTheApplicationIdIsPutBack) {
   auto store = test::open_store(path, {.share_file = true});
   as_application("PRAGMA application_id = 77");
   std::vector<std::string> advice;
-  sqlite::verify(*store, [&](const sqlite::Problem& problem) { advice.push_back(problem.advice); });
+  verify(*store, [&](const Problem& problem) { advice.push_back(problem.advice); });
   ASSERT_EQ(advice.size(), 1U);
   as_application(cure_in(advice.front()));
   EXPECT_THAT(problems_of(*store), IsEmpty());

@@ -16,14 +16,14 @@ namespace stela::test {
 
 inline std::string export_of(EventStore& store, const AllQuery& which = {}) {
   std::ostringstream out;
-  sqlite::export_events(store, out, which);
+  export_events(store, out, which);
   return out.str();
 }
 
-inline sqlite::ImportResult import_text(Store& store, const std::string& text,
-                                        const sqlite::TransferOptions& options = {}) {
+inline ImportResult import_text(Store& store, const std::string& text,
+                                const TransferOptions& options = {}) {
   std::istringstream in{text};
-  return sqlite::import_events(store, in, options);
+  return import_events(store, in, options);
 }
 
 /// The text's first lines, line breaks and all.

@@ -205,11 +205,11 @@ TEST_F(Transfer, NeedsNoMoreMemoryForALongHistory) {
 
   const std::int64_t exporting = test::peak_mib_of([&] {
     std::ofstream out{dir.file("events.jsonl")};
-    sqlite::export_events(*original, out);
+    export_events(*original, out);
   });
   const std::int64_t importing = test::peak_mib_of([&] {
     std::ifstream in{dir.file("events.jsonl")};
-    EXPECT_EQ(sqlite::import_events(*copy, in).imported, 20'000);
+    EXPECT_EQ(import_events(*copy, in).imported, 20'000);
   });
 
   EXPECT_LT(exporting, 32);
@@ -250,12 +250,12 @@ TEST_F(Transfer, EndsWhenItIsToldToAndGoesOnLater) {
   const std::string text = export_of(original);
   auto copy = in_memory();
   std::stop_source stop;
-  const sqlite::TransferOptions soon{
-      .progress = [&](const sqlite::Progress&) { stop.request_stop(); }, .stop = stop.get_token()};
+  const TransferOptions soon{.progress = [&](const Progress&) { stop.request_stop(); },
+                             .stop = stop.get_token()};
 
   const auto stopped = import_text(copy, text, soon);
   std::ostringstream out;
-  const auto written = sqlite::export_events(original, out, {}, soon);
+  const auto written = export_events(original, out, {}, soon);
 
   EXPECT_FALSE(stopped.finished);
   EXPECT_EQ(stopped.imported, 1000);
@@ -314,7 +314,7 @@ TEST_F(Transfer, SaysWhenTheExportCannotBeWritten) {
   append(store, "order-1", 10);
   SmallBuffer full{100};
   std::ostream out{&full};
-  EXPECT_THAT(message_of<StoreFailed>([&] { sqlite::export_events(store, out); }),
+  EXPECT_THAT(message_of<StoreFailed>([&] { export_events(store, out); }),
               HasSubstr("writing the export failed"));
 }
 
@@ -338,7 +338,7 @@ TEST_F(Transfer, SaysWhenTheImportCannotBeRead) {
   BrokenBuffer broken{export_of(store)};
   std::istream in{&broken};
   auto copy = in_memory();
-  EXPECT_THAT(message_of<StoreFailed>([&] { sqlite::import_events(copy, in); }),
+  EXPECT_THAT(message_of<StoreFailed>([&] { import_events(copy, in); }),
               HasSubstr("reading line 5 failed"));
 }
 
@@ -351,7 +351,7 @@ TEST_F(Transfer, StopsTheExportAtAnEventThatIsCorrupt) {
   raw.run("UPDATE events SET payload = x'00' WHERE sequence = 4");
   std::ostringstream out;
 
-  EXPECT_THAT(message_of<CorruptEvent>([&] { sqlite::export_events(*store, out); }),
+  EXPECT_THAT(message_of<CorruptEvent>([&] { export_events(*store, out); }),
               HasSubstr("event 4 is corrupt"));
 
   EXPECT_EQ(out.str(), first_lines(whole, 4));

@@ -75,7 +75,7 @@ class Verify : public ::testing::Test {
   /// What is to be done about the problems that there are.
   std::vector<std::string> advice() {
     std::vector<std::string> all;
-    sqlite::verify(*store, [&](const sqlite::Problem& problem) { all.push_back(problem.advice); });
+    verify(*store, [&](const Problem& problem) { all.push_back(problem.advice); });
     return all;
   }
 
@@ -182,17 +182,17 @@ TEST_F(Verify, CountsTheEventsAndSaysHowFarItIs) {
   std::vector<std::string> stages;
   std::int64_t last = 0;
   std::int64_t total = 0;
-  const auto result = sqlite::verify(*store, [](const sqlite::Problem&) {},
-                                     {.progress = [&](const sqlite::Progress& progress) {
-                                       if (stages.empty() || stages.back() != progress.stage) {
-                                         stages.emplace_back(progress.stage);
-                                         last = 0;
-                                       }
-                                       EXPECT_GE(progress.done, last);
-                                       EXPECT_LE(progress.done, progress.total);
-                                       last = progress.done;
-                                       if (progress.stage == "events") total = progress.total;
-                                     }});
+  const auto result =
+      verify(*store, [](const Problem&) {}, {.progress = [&](const Progress& progress) {
+        if (stages.empty() || stages.back() != progress.stage) {
+          stages.emplace_back(progress.stage);
+          last = 0;
+        }
+        EXPECT_GE(progress.done, last);
+        EXPECT_LE(progress.done, progress.total);
+        last = progress.done;
+        if (progress.stage == "events") total = progress.total;
+      }});
 
   EXPECT_EQ(result.events, 1300);
   EXPECT_EQ(total, 1300);
@@ -323,7 +323,7 @@ TEST_F(Verify, FindsNothingOnceASnapshotOnAnEventOfAnotherStreamIsDroppedAndTake
 
   store->drop_snapshot(first);
   add_to_both(*store);
-  EXPECT_EQ(sqlite::list_snapshots(*store).size(), 2U);
+  EXPECT_EQ(list_snapshots(*store).size(), 2U);
   EXPECT_THAT(problems_of(*store), IsEmpty());
 }
 
@@ -404,12 +404,12 @@ TEST_F(Verify, GoesOnWithTheOtherChecksWhenOneFindsTooMuch) {
 TEST_F(Verify, EndsWhenItIsToldTo) {
   append(*store, "order-1", 3000);
   std::stop_source stop;
-  const auto result = sqlite::verify(*store, [](const sqlite::Problem&) {},
-                                     {.progress =
-                                          [&](const sqlite::Progress& progress) {
-                                            if (progress.stage == "events") stop.request_stop();
-                                          },
-                                      .stop = stop.get_token()});
+  const auto result = verify(*store, [](const Problem&) {},
+                             {.progress =
+                                  [&](const Progress& progress) {
+                                    if (progress.stage == "events") stop.request_stop();
+                                  },
+                              .stop = stop.get_token()});
   EXPECT_FALSE(result.finished);
   EXPECT_FALSE(result.is_sound());
   EXPECT_EQ(result.problems, 0);
@@ -418,14 +418,13 @@ TEST_F(Verify, EndsWhenItIsToldTo) {
 TEST_F(Verify, HoldsNoReadTransactionBetweenPages) {
   append(*store, "order-1", 3000);
   int pages = 0;
-  (void)sqlite::verify(*store, [](const sqlite::Problem&) {},
-                       {.progress = [&](const sqlite::Progress&) {
-                         ++pages;
-                         append(*store, "order-2");
-                         // Would be busy beside a reader.
-                         EXPECT_THAT(test::RawSqlite{path}.rows("PRAGMA wal_checkpoint(TRUNCATE)"),
-                                     ElementsAre("0|0|0"));
-                       }});
+  (void)verify(*store, [](const Problem&) {}, {.progress = [&](const Progress&) {
+    ++pages;
+    append(*store, "order-2");
+    // Would be busy beside a reader.
+    EXPECT_THAT(test::RawSqlite{path}.rows("PRAGMA wal_checkpoint(TRUNCATE)"),
+                ElementsAre("0|0|0"));
+  }});
   EXPECT_GT(pages, 10);
 }
 
@@ -468,10 +467,10 @@ TEST_F(Verify, NeedsNoMoreMemoryForALongHistory) {
 }
 
 /// A check as another module makes one.
-class OrdersCheck final : public sqlite::Check {
+class OrdersCheck final : public IntegrityCheck {
  public:
   std::string_view name() const noexcept override { return "orders"; }
-  void run(sqlite::Inspection& inspection) override {
+  void run(database::Inspection& inspection) override {
     inspection.read([&](database::Connection& connection) {
       const auto lost =
           sqlite::connection_of(connection).integer("SELECT count(*) FROM orders WHERE total < 0");
@@ -489,7 +488,7 @@ TEST_F(Verify, MakesTheChecksOfOtherModules) {
         "CREATE TABLE orders (total INTEGER); INSERT INTO orders VALUES (-1)");
   });
   OrdersCheck check;
-  sqlite::Check* const checks[] = {&check};
+  IntegrityCheck* const checks[] = {&check};
   EXPECT_THAT(problems_of(*store, {.checks = checks}),
               ElementsAre("orders: table orders: a total is negative",
                           AllOf(HasSubstr("orders: the file: "), HasSubstr("no such table"))));

@@ -101,7 +101,7 @@ std::string allowed_uses(Store& store, const std::string& target) {
   attempt("drop_snapshot", [&] { store.drop_snapshot(order); });
   attempt("checkpoint", [&] { (void)sqlite::checkpoint(store); });
   attempt("backup", [&] { (void)sqlite::backup(store, target); });
-  attempt("verify", [&] { (void)sqlite::verify(store, [](const sqlite::Problem&) {}); });
+  attempt("verify", [&] { (void)verify(store, [](const Problem&) {}); });
   attempt("sync_log", [&] { store.database().sync(); });
   attempt("connect", [&] { (void)sqlite::core_of(store).connect(); });
   return allowed;

@@ -197,7 +197,7 @@ TEST_F(Opening, LeavesTheApplicationItsUserVersion) {
 
   test::RawSqlite{app}.run("PRAGMA user_version = 6");
   auto store = sqlite::open(app);
-  EXPECT_EQ(sqlite::verify(store, [](const sqlite::Problem&) {}).problems, 0);
+  EXPECT_EQ(verify(store, [](const Problem&) {}).problems, 0);
   EXPECT_EQ(test::RawSqlite{app}.integer("PRAGMA user_version"), 6);
 }
 
@@ -464,7 +464,7 @@ TEST_F(Opening, RefusesToReadAFileThatWasReplaced) {
 
   EXPECT_TRUE(refuses([&] { (void)store.last_sequence(); }));
   EXPECT_TRUE(refuses([&] { (void)test::entries_of(store); }));
-  EXPECT_TRUE(refuses([&] { (void)sqlite::verify(store, [](const sqlite::Problem&) {}); }));
+  EXPECT_TRUE(refuses([&] { (void)verify(store, [](const Problem&) {}); }));
   EXPECT_TRUE(refuses([&] { (void)sqlite::backup(store, dir.file("copy.db")); }));
   EXPECT_FALSE(fs::exists(dir.file("copy.db")));
 }
@@ -473,7 +473,7 @@ TEST_F(Opening, PublishesNoBackupOfAFileThatIsReplacedMeanwhile) {
   const std::string other = dir.file("other.db");
   fs::copy_file(path, other);
   auto store = sqlite::open(path);
-  const auto replace = [&](const sqlite::Progress&) {
+  const auto replace = [&](const Progress&) {
     if (fs::exists(other)) fs::rename(other, path);
   };
 
@@ -487,14 +487,13 @@ TEST_F(Opening, EndsACheckOfAFileThatIsReplacedMeanwhile) {
   const std::string other = dir.file("other.db");
   fs::copy_file(path, other);
   auto store = sqlite::open(path);
-  const auto replace = [&](const sqlite::Progress&) {
+  const auto replace = [&](const Progress&) {
     if (fs::exists(other)) fs::rename(other, path);
   };
 
-  EXPECT_THAT(what_comes_of([&] {
-                (void)sqlite::verify(store, [](const sqlite::Problem&) {}, {.progress = replace});
-              }),
-              StartsWith("store_failed: the database '"));
+  EXPECT_THAT(
+      what_comes_of([&] { (void)verify(store, [](const Problem&) {}, {.progress = replace}); }),
+      StartsWith("store_failed: the database '"));
 }
 
 TEST_F(Opening, GoesOnWhenAFileIsPutBack) {

@@ -44,7 +44,7 @@ void PrintTo(Step step, std::ostream* out) {
   *out << names[static_cast<int>(step)];
 }
 
-struct Progress {
+struct Visits {
   /// How often the consumers have come to the step, all together.
   std::atomic<int> visits{0};
 };
@@ -56,7 +56,7 @@ void die() {
 /// The consumer looks at it twice before it fetches, and again with its messages in its hands.
 class DeadlyClock final : public Clock {
  public:
-  explicit DeadlyClock(Progress& progress) noexcept : progress_{progress} {}
+  explicit DeadlyClock(Visits& progress) noexcept : progress_{progress} {}
   Timestamp now() const override { return system_clock().now(); }
   std::chrono::steady_clock::time_point steady_now() const override {
     if (++looks_ == 3 && ++progress_.visits <= 3) die();
@@ -64,7 +64,7 @@ class DeadlyClock final : public Clock {
   }
 
  private:
-  Progress& progress_;
+  Visits& progress_;
   mutable std::atomic<int> looks_{0};
 };
 
@@ -79,7 +79,7 @@ struct Consuming {
   int fatal_write = 0;
   static constexpr int max_attempts = 2;
 
-  void run(Progress& progress) const {
+  void run(Visits& progress) const {
     const DeadlyClock deadly{progress};
     const bool by_clock = step == Step::before_the_transaction;
     test::DieAtNthWrite death{fatal_write};
@@ -107,7 +107,7 @@ struct Consuming {
         sqlite3_commit_hook(
             sqlite::handle(transaction),
             [](void* self) {
-              if (++static_cast<Progress*>(self)->visits % 3 == 0) die();
+              if (++static_cast<Visits*>(self)->visits % 3 == 0) die();
               return 0;
             },
             &progress);
@@ -179,7 +179,7 @@ class KilledConsumer : public ::testing::Test {
   test::TempDir dir;
   test::NatsServer server;
   const std::string database = dir.file("billing.db");
-  test::Shared<Progress> progress;
+  test::Shared<Visits> progress;
 };
 
 class Killing : public KilledConsumer, public ::testing::WithParamInterface<Step> {};

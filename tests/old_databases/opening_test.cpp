@@ -38,13 +38,13 @@ INSTANTIATE_TEST_SUITE_P(, OldDatabase, ::testing::ValuesIn(databases()), [](con
 
 std::vector<std::string> problems_in(Store& store) {
   const auto check = outbox_check();
-  sqlite::Check* const checks[] = {check.get()};
+  IntegrityCheck* const checks[] = {check.get()};
   return problems_of(store, {.thorough = true, .checks = checks});
 }
 
 std::string exported(Store& store) {
   std::ostringstream out;
-  sqlite::export_events(store, out);
+  export_events(store, out);
   return out.str();
 }
 
@@ -97,7 +97,7 @@ TEST_P(OldDatabase, IsMadeAgainByItsExport) {
   auto store = sqlite::open(dir.file("new.db"), {.codec = old_store.conventions().codec});
   std::ifstream in{export_of(GetParam())};
 
-  sqlite::import_events(store, in);
+  import_events(store, in);
 
   EXPECT_EQ(full_lines(store.read_all()), full_lines(old_store.read_all()));
   EXPECT_THAT(problems_in(store), IsEmpty());

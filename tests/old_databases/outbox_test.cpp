@@ -36,7 +36,7 @@ class OldOutbox : public ::testing::Test {
 
   std::vector<std::string> problems() {
     const auto check = outbox_check();
-    sqlite::Check* const checks[] = {check.get()};
+    IntegrityCheck* const checks[] = {check.get()};
     return problems_of(opened.store, {.checks = checks});
   }
 

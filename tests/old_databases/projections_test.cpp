@@ -62,9 +62,9 @@ class OldProjections : public ::testing::Test {
   /// What the projectors make of the same events from the beginning.
   std::vector<std::string> expected() {
     std::stringstream events;
-    sqlite::export_events(store, events);
+    export_events(store, events);
     auto fresh = sqlite::open_in_memory();
-    sqlite::import_events(fresh, events);
+    import_events(fresh, events);
     Projections made{fresh};
     made.add(Listing<Live>{});
     Runner{made}.catch_up();

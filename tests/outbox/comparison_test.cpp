@@ -132,7 +132,7 @@ TEST_P(Comparison, LeavesADiscardedLossDiscarded) {
   EXPECT_EQ(compare(), "0 of 3, 3 found");
   EXPECT_EQ(shop.operations.reconcile().missing, 0);
   const auto check = outbox_check();
-  sqlite::Check* const checks[] = {check.get()};
+  IntegrityCheck* const checks[] = {check.get()};
   EXPECT_THAT(test::problems_of(shop.store, {.checks = checks}), IsEmpty());
 }
 

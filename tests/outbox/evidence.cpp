@@ -94,10 +94,9 @@ Evidence compare(Store& store, FileBroker& broker, Fence fence) {
   for (const Row& row : rows_of(broker)) comparison.look_at(row);
   comparison.finish();
   const auto check = outbox_check();
-  sqlite::Check* const checks[] = {check.get()};
-  sqlite::verify(store,
-                 [&](const sqlite::Problem& problem) { comparison.flaw(to_string(problem)); },
-                 {.checks = checks});
+  IntegrityCheck* const checks[] = {check.get()};
+  verify(store, [&](const Problem& problem) { comparison.flaw(to_string(problem)); },
+         {.checks = checks});
   const OutboxStatus status = OutboxOperations{store}.status();
   const std::int64_t waiting = status.pending + status.redeliveries + status.parked;
   if (waiting != 0) comparison.flaw(std::to_string(waiting) + " messages still wait");

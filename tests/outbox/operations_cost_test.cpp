@@ -96,7 +96,7 @@ TEST_P(OperationsCost, IsShownWhileItGrows) {
   Shop shop{{.fence = GetParam()}};
   append(shop, 4 * few);
   std::vector<std::string> seen;
-  shop.operations.on_progress([&](const sqlite::Progress& progress) {
+  shop.operations.on_progress([&](const Progress& progress) {
     seen.push_back(std::string{progress.stage} + ' ' + std::to_string(progress.done) + '/' +
                    std::to_string(progress.total));
   });

@@ -18,7 +18,7 @@ using ::testing::Not;
 
 std::vector<std::string> problems_of(Store& store) {
   const auto check = outbox_check();
-  sqlite::Check* const checks[] = {check.get()};
+  IntegrityCheck* const checks[] = {check.get()};
   return test::problems_of(store, {.checks = checks});
 }
 

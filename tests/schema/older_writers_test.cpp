@@ -129,7 +129,7 @@ TEST_F(OlderWriter, DoesNotStopTheNewerOne) {
   append(*newer, "order-1");
 
   EXPECT_EQ(events(), 2);
-  EXPECT_THAT(sqlite::required_participants(*newer), IsEmpty()) << "nobody has to attach anything";
+  EXPECT_THAT(required_participants(*newer), IsEmpty()) << "nobody has to attach anything";
   EXPECT_THAT(test::problems_of(*newer), ::testing::Not(::testing::Contains(HasSubstr("schema:"))))
       << "what stands for it is sound";
 }
@@ -147,16 +147,16 @@ TEST(NewDatabase, HasNobodyToShutOut) {
 TEST_F(OlderWriter, ImportsNothingAndTheNewerOneDoes) {
   auto source = sqlite::open_in_memory();
   std::stringstream one;
-  sqlite::export_events(*older, one);
-  sqlite::import_events(source, one);
+  export_events(*older, one);
+  import_events(source, one);
   append(source, "order-1");
   std::stringstream two;
-  sqlite::export_events(source, two);
+  export_events(source, two);
   upgrade(*newer, shutting_out);
 
   std::stringstream again{two.str()};
-  EXPECT_THROW(sqlite::import_events(*older, again), SchemaMismatch);
-  EXPECT_EQ(sqlite::import_events(*newer, two).imported, 1);
+  EXPECT_THROW(import_events(*older, again), SchemaMismatch);
+  EXPECT_EQ(import_events(*newer, two).imported, 1);
 }
 
 /// A relay of the older store, and a broker that takes everything.

@@ -11,12 +11,11 @@
 namespace stela::test {
 
 /// "events: event 17: it doesn't match its checksum", without the advice.
-inline std::vector<std::string> problems_of(Store& store,
-                                            const sqlite::VerifyOptions& options = {}) {
+inline std::vector<std::string> problems_of(Store& store, const VerifyOptions& options = {}) {
   std::vector<std::string> problems;
-  const auto result = sqlite::verify(
+  const auto result = verify(
       store,
-      [&](const sqlite::Problem& problem) {
+      [&](const Problem& problem) {
         problems.push_back(std::string{problem.check} + ": " + problem.where + ": " + problem.what);
         EXPECT_FALSE(problem.advice.empty());
       },

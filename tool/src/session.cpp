@@ -70,7 +70,7 @@ Session::Session(Invocation& invocation, const Options& options)
       store_{open(invocation, options, log_)} {}
 
 const Partitioner* Session::registered_partitioner() {
-  for (const auto& required : sqlite::required_participants(store_)) {
+  for (const auto& required : required_participants(store_)) {
     if (required.name != "outbox") continue;
     const Partitioner* partitioner = find_partitioner(invocation_.app, required.detail);
     if (partitioner != nullptr) return partitioner;
@@ -99,7 +99,7 @@ Outbox* Session::find_outbox() {
 }
 
 const Partitioner& Session::partitioner() {
-  for (const auto& required : sqlite::required_participants(store_)) {
+  for (const auto& required : required_participants(store_)) {
     const Partitioner* known = find_partitioner(invocation_.app, required.detail);
     if (required.name == "outbox" && known != nullptr) return *known;
   }
@@ -119,7 +119,7 @@ void Session::prepare_to_append() {
 std::vector<std::string> Session::leave_unknown_behind() {
   constexpr std::string_view prefix = "projector:";
   std::vector<std::string> left;
-  for (const auto& required : sqlite::required_participants(store_)) {
+  for (const auto& required : required_participants(store_)) {
     if (required.name.substr(0, prefix.size()) != prefix) continue;
     const std::string name = required.name.substr(prefix.size());
     const bool is_known =

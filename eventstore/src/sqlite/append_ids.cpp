@@ -70,10 +70,14 @@ std::int64_t Purge::remove() {
 
 }  // namespace
 
+}  // namespace stela::sqlite
+
+namespace stela {
+
 PurgedAppendIds purge_append_ids(Store& store, Timestamp before,
                                  const PurgeAppendIdsOptions& options) {
   PurgedAppendIds result;
-  Purge purge{store, before};
+  sqlite::Purge purge{store, before};
   bool more = true;
   while (more) {
     if (options.stop.stop_requested()) {
@@ -87,4 +91,4 @@ PurgedAppendIds purge_append_ids(Store& store, Timestamp before,
   return result;
 }
 
-}  // namespace stela::sqlite
+}  // namespace stela

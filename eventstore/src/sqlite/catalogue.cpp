@@ -12,8 +12,12 @@
 #include <map>
 #include <string_view>
 
-namespace stela::sqlite {
+namespace stela {
 namespace {
+
+using sqlite::Connection;
+using sqlite::core_of;
+namespace sql = sqlite::sql;
 
 /// How many events one statement looks at: a few milliseconds' worth.
 constexpr std::int64_t step_size = 50'000;
@@ -134,7 +138,7 @@ std::vector<RequiredParticipant> required_participants(Store& store) {
   core_of(store).reading().read([&](Connection& connection) {
     auto rows = connection.rows(sql::participants{});
     while (rows.step()) {
-      if (SchemaRequirement::parse(rows.name())) continue;
+      if (sqlite::SchemaRequirement::parse(rows.name())) continue;
       required.push_back(
           {std::string{rows.name()}, std::string{rows.detail()}, rows.registered_at()});
     }
@@ -142,4 +146,4 @@ std::vector<RequiredParticipant> required_participants(Store& store) {
   return required;
 }
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -297,8 +297,12 @@ ImportResult Importer::run() {
 
 }  // namespace
 
+}  // namespace stela::sqlite
+
+namespace stela {
+
 ImportResult import_events(Store& store, std::istream& in, const TransferOptions& options) {
-  return Importer{store, in, options}.run();
+  return sqlite::Importer{store, in, options}.run();
 }
 
-}  // namespace stela::sqlite
+}  // namespace stela

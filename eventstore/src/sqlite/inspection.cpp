@@ -12,14 +12,16 @@
 namespace stela::sqlite {
 namespace {
 
-class FunctionCheck final : public Check {
+class FunctionCheck final : public IntegrityCheck {
  public:
   using Function = void (*)(FileInspection&);
   FunctionCheck(std::string_view name, Function function) noexcept
       : name_{name}, function_{function} {}
 
   std::string_view name() const noexcept override { return name_; }
-  void run(Inspection& inspection) override { function_(static_cast<FileInspection&>(inspection)); }
+  void run(database::Inspection& inspection) override {
+    function_(static_cast<FileInspection&>(inspection));
+  }
 
  private:
   std::string_view name_;
@@ -34,10 +36,6 @@ void check_own_schema(FileInspection& inspection) {
 
 }  // namespace
 
-std::string to_string(const Problem& problem) {
-  return problem.where + ": " + problem.what + "; " + problem.advice;
-}
-
 FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> report,
                                const VerifyOptions& options)
     : store_{store}, report_{report}, options_{options} {
@@ -48,7 +46,7 @@ FileInspection::FileInspection(Store& store, FunctionRef<void(const Problem&)> r
   }
 }
 
-void FileInspection::run(Check& check) {
+void FileInspection::run(IntegrityCheck& check) {
   check_ = check.name();
   problems_of_check_ = 0;
   try {
@@ -116,8 +114,8 @@ void FileInspection::report(std::string where, std::string what) {
 }
 
 void FileInspection::leave_unchecked(std::string table, std::string why) {
-  std::vector<Unchecked>& all = result_.unchecked;
-  const auto is_same = [&](const Unchecked& other) { return other.table == table; };
+  std::vector<UncheckedTable>& all = result_.unchecked;
+  const auto is_same = [&](const UncheckedTable& other) { return other.table == table; };
   if (std::any_of(all.begin(), all.end(), is_same)) return;
   all.push_back({std::move(table), std::move(why)});
 }
@@ -126,8 +124,17 @@ void FileInspection::progress(std::int64_t done, std::int64_t total) {
   if (options_.progress) options_.progress({check_, done, total});
 }
 
+}  // namespace stela::sqlite
+
+namespace stela {
+
+std::string to_string(const Problem& problem) {
+  return problem.where + ": " + problem.what + "; " + problem.advice;
+}
+
 VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
                     const VerifyOptions& options) {
+  using namespace sqlite;
   FileInspection inspection{store, report, options};
   std::array own{
       FunctionCheck{"file", &check_file},          FunctionCheck{"schema", &check_own_schema},
@@ -135,8 +142,8 @@ VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
       FunctionCheck{"events", &check_events},      FunctionCheck{"append_ids", &check_append_ids},
       FunctionCheck{"snapshots", &check_snapshots}};
   for (FunctionCheck& check : own) inspection.run(check);
-  for (Check* const check : options.checks) inspection.run(*check);
+  for (IntegrityCheck* const check : options.checks) inspection.run(*check);
   return inspection.result();
 }
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -16,13 +16,13 @@
 namespace stela::sqlite {
 
 /// Threads: one at a time.
-class STELA_EVENTSTORE_EXPORT FileInspection final : public Inspection {
+class STELA_EVENTSTORE_EXPORT FileInspection final : public database::Inspection {
  public:
   FileInspection(Store& store, FunctionRef<void(const Problem&)> report,
                  const VerifyOptions& options);
 
   /// Makes one check, to its end or until it has found too much.
-  void run(Check& check);
+  void run(IntegrityCheck& check);
 
   database::Database& database() noexcept override { return store_.database(); }
   bool read(database::Database::Work work) override;

@@ -24,7 +24,7 @@ struct PurgeOptions {
 /// Removes what is old from the logs, in short transactions.
 Purged purge(Store& store, const PurgeOptions& options);
 
-using OnProgress = std::function<void(const sqlite::Progress&)>;
+using OnProgress = std::function<void(const Progress&)>;
 
 struct RepublishRequest {
   const RepublishSelection& selection;

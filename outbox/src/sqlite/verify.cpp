@@ -17,9 +17,9 @@ namespace stela {
 
 namespace sql = outbox::sql;
 using database::Connection;
+using database::Inspection;
 using outbox::Generation;
 using outbox::Placement;
-using sqlite::Inspection;
 
 namespace {
 
@@ -42,7 +42,7 @@ std::string label(std::int64_t partition) {
   return "partition " + PartitionId{static_cast<int>(partition)}.label();
 }
 
-class OutboxCheck final : public sqlite::Check {
+class OutboxCheck final : public IntegrityCheck {
  public:
   explicit OutboxCheck(const Partitioner& partitioner) noexcept : partitioner_{partitioner} {}
 
@@ -246,7 +246,7 @@ class OutboxCheck final : public sqlite::Check {
 
 }  // namespace
 
-std::unique_ptr<sqlite::Check> outbox_check(const Partitioner& partitioner) {
+std::unique_ptr<IntegrityCheck> outbox_check(const Partitioner& partitioner) {
   return std::make_unique<OutboxCheck>(partitioner);
 }
 

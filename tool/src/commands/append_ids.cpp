@@ -20,10 +20,10 @@ int purge(Invocation& call) {
   const Timestamp before = system_clock().now() - *age;
   ProgressBar bar{call.out, "append ids"};
   const auto run = [&](bool dry_run) {
-    const auto purged = sqlite::purge_append_ids(
+    const auto purged = purge_append_ids(
         session.store(), before,
         {.dry_run = dry_run,
-         .progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+         .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
          .stop = signals.token()});
     bar.clear();
     return purged;

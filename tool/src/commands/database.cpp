@@ -64,7 +64,7 @@ int migrate(Invocation& call) {
   return done;
 }
 
-void print_problem(Invocation& call, const sqlite::Problem& problem) {
+void print_problem(Invocation& call, const Problem& problem) {
   if (!call.out.is_json()) return call.out.line(to_string(problem));
   std::string text;
   json::ObjectWriter{text}
@@ -76,7 +76,7 @@ void print_problem(Invocation& call, const sqlite::Problem& problem) {
   call.out.json(text);
 }
 
-void print_result(Invocation& call, const sqlite::VerifyResult& result) {
+void print_result(Invocation& call, const VerifyResult& result) {
   for (const auto& [table, why] : result.unchecked) {
     call.out.line("table " + in_one_line(table) + " not checked: " + in_one_line(why));
   }
@@ -85,7 +85,7 @@ void print_result(Invocation& call, const sqlite::VerifyResult& result) {
                 (result.finished ? "." : "; interrupted: inconclusive."));
 }
 
-void print_result_as_json(Invocation& call, const sqlite::VerifyResult& result) {
+void print_result_as_json(Invocation& call, const VerifyResult& result) {
   std::string text;
   json::ObjectWriter object{text};
   object.add("events", result.events)
@@ -107,17 +107,17 @@ int verify(Invocation& call) {
   Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "steps"};
   const auto outbox = outbox_check(session.partitioner());
-  const std::array<sqlite::Check*, 1> checks{outbox.get()};
-  const auto result = sqlite::verify(
-      session.store(),
-      [&](const sqlite::Problem& problem) {
-        bar.clear();
-        print_problem(call, problem);
-      },
-      {.thorough = call.arguments.has("--thorough"),
-       .checks = checks,
-       .progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
-       .stop = signals.token()});
+  const std::array<IntegrityCheck*, 1> checks{outbox.get()};
+  const auto result =
+      verify(session.store(),
+             [&](const Problem& problem) {
+               bar.clear();
+               print_problem(call, problem);
+             },
+             {.thorough = call.arguments.has("--thorough"),
+              .checks = checks,
+              .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+              .stop = signals.token()});
   bar.clear();
   if (call.out.is_json()) {
     print_result_as_json(call, result);
@@ -133,10 +133,10 @@ int backup(Invocation& call) {
   Session session{call, {.only_reads = true}};
   const std::string& path = call.arguments.operands().front();
   ProgressBar bar{call.out, "pages"};
-  const auto result = sqlite::backup(
-      session.store(), path,
-      {.progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
-       .stop = signals.token()});
+  const auto result =
+      sqlite::backup(session.store(), path,
+                     {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+                      .stop = signals.token()});
   bar.clear();
   if (!result.finished) return interrupted;
   if (call.out.is_json()) {

@@ -149,7 +149,7 @@ void look_at_clock(Examination& examination, Store& store) {
 }
 
 void look_at_participants(Examination& examination, const App& app, Store& store) {
-  for (const auto& required : sqlite::required_participants(store)) {
+  for (const auto& required : required_participants(store)) {
     const bool is_projector = required.name.substr(0, 10) == "projector:";
     const bool known = is_projector ? app.projections != nullptr
                                     : find_partitioner(app, required.detail) != nullptr;

@@ -57,7 +57,7 @@ int list(Invocation& call) {
 }
 
 std::optional<GlobalSequence> find(Store& store, std::string_view what) {
-  if (const auto id = Uuid::parse(what)) return sqlite::find_event(store, *id);
+  if (const auto id = Uuid::parse(what)) return find_event(store, *id);
   return GlobalSequence{to_integer(what, "an event's sequence", {1, largest})};
 }
 
@@ -78,11 +78,11 @@ void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
       .add("publication", event.publishes() ? "to be published" : "stays here")
       .add("correlation", event.correlation_id());
   if (!event.causation_id.is_nil()) {
-    const auto cause = sqlite::find_event(store, event.causation_id);
+    const auto cause = find_event(store, event.causation_id);
     const auto lines = cause ? describe(store, {{*cause}}) : std::vector<std::string>{};
     sheet.add("cause", lines.empty() ? event.causation_id.to_string() : lines.front());
   }
-  const auto effects = sqlite::effects_of(store, event.id, event.sequence, max_effects);
+  const auto effects = effects_of(store, event.id, event.sequence, max_effects);
   for (const std::string& effect : describe(store, effects)) sheet.add("effect", effect);
   if (!event.metadata.empty()) sheet.add("metadata", indented_json(in_one_line(event.metadata)));
   const Codec codec = codec_of(store);
@@ -147,7 +147,7 @@ int tail(Invocation& call) {
   return done;
 }
 
-void print_stats(Invocation& call, std::span<const sqlite::KindCount> kinds) {
+void print_stats(Invocation& call, std::span<const KindCount> kinds) {
   Table table{{{"CATEGORY"},
                {"TYPE"},
                {"V", Table::Align::right},
@@ -158,7 +158,7 @@ void print_stats(Invocation& call, std::span<const sqlite::KindCount> kinds) {
                {"LAST", Table::Align::right}}};
   std::int64_t events = 0;
   std::int64_t bytes = 0;
-  for (const sqlite::KindCount& kind : kinds) {
+  for (const KindCount& kind : kinds) {
     events += kind.events;
     bytes += kind.payload_bytes;
     table.add({kind.category, kind.type, std::to_string(kind.version),
@@ -174,10 +174,9 @@ int stats(Invocation& call) {
   const Signals signals;
   Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
-  auto kinds = sqlite::count_events(
-      session.store(),
-      {.progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
-       .stop = signals.token()});
+  auto kinds = count_events(
+      session.store(), {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+                        .stop = signals.token()});
   bar.clear();
   if (signals.stopped()) return interrupted;
   std::sort(kinds.begin(), kinds.end(),
@@ -186,7 +185,7 @@ int stats(Invocation& call) {
     print_stats(call, kinds);
     return done;
   }
-  for (const sqlite::KindCount& kind : kinds) {
+  for (const KindCount& kind : kinds) {
     std::string text;
     json::ObjectWriter{text}
         .add("category", kind.category)

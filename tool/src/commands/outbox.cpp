@@ -258,8 +258,7 @@ int republish(Invocation& call) {
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
-  session.operations().on_progress(
-      [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
+  session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   return asked(call, republishing, "Publish again", [&](Mode mode) {
     const Affected affected = session.operations().republish(selection, mode, signals.token());
     bar.clear();

@@ -144,8 +144,7 @@ int reconcile(Invocation& call) {
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
   Session session{call};
   ProgressBar bar{call.out, "events"};
-  session.operations().on_progress(
-      [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); });
+  session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);
   const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
   bar.clear();

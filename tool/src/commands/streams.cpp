@@ -15,21 +15,21 @@ namespace {
 
 constexpr std::int64_t default_limit = 100;
 
-sqlite::StreamListing listing_of(const Arguments& arguments) {
+StreamListing listing_of(const Arguments& arguments) {
   return {.category = arguments.text("--category").value_or(""),
           .after = arguments.text("--after").value_or(""),
           .limit = arguments.integer("--limit", {1, largest}).value_or(default_limit)};
 }
 
 int list(Invocation& call) {
-  const sqlite::StreamListing which = listing_of(call.arguments);
+  const StreamListing which = listing_of(call.arguments);
   Session session{call, {.only_reads = true}};
-  const auto streams = sqlite::list_streams(session.store(), which);
+  const auto streams = list_streams(session.store(), which);
   Table table{{{"STREAM"},
                {"VERSION", Table::Align::right},
                {"LAST EVENT", Table::Align::right},
                {"CHANGED AT"}}};
-  for (const sqlite::StreamEntry& entry : streams) {
+  for (const StreamEntry& entry : streams) {
     if (call.out.is_json()) {
       std::string text;
       json::ObjectWriter{text}
@@ -121,14 +121,14 @@ int state(Invocation& call) {
 }
 
 int list_snapshots(Invocation& call) {
-  const sqlite::StreamListing which = listing_of(call.arguments);
+  const StreamListing which = listing_of(call.arguments);
   Session session{call, {.only_reads = true}};
   Table table{{{"STREAM"},
                {"VERSION", Table::Align::right},
                {"STATE VERSION", Table::Align::right},
                {"SIZE", Table::Align::right},
                {"TAKEN AT"}}};
-  for (const sqlite::SnapshotEntry& entry : sqlite::list_snapshots(session.store(), which)) {
+  for (const SnapshotEntry& entry : list_snapshots(session.store(), which)) {
     if (call.out.is_json()) {
       std::string text;
       json::ObjectWriter{text}
@@ -157,7 +157,7 @@ std::vector<StreamId> snapshots_to_drop(Invocation& call, Store& store) {
   if (int{category.has_value()} + int{stream.has_value()} + int{call.arguments.has("--all")} != 1) {
     throw Misuse{"which snapshots? Pass --stream ID, --category NAME or --all"};
   }
-  for (const auto& entry : sqlite::list_snapshots(store, {.category = category.value_or("")})) {
+  for (const auto& entry : list_snapshots(store, {.category = category.value_or("")})) {
     if (!stream || entry.stream == StreamId::parse(*stream)) streams.push_back(entry.stream);
   }
   return streams;

@@ -22,8 +22,8 @@ std::string file_of(const Arguments& arguments) {
   return arguments.operands().empty() ? "-" : arguments.operands().front();
 }
 
-sqlite::TransferOptions options_of(ProgressBar& bar, const Signals& signals) {
-  return {.progress = [&](const sqlite::Progress& p) { bar.show(p.stage, p.done, p.total); },
+TransferOptions options_of(ProgressBar& bar, const Signals& signals) {
+  return {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
           .stop = signals.token()};
 }
 
@@ -46,7 +46,7 @@ bool write_to_file(const std::string& path, FunctionRef<bool(std::ostream&)> wri
   return finished;
 }
 
-void tell_of(const sqlite::Unreadable& lost, ProgressBar& bar, Output& out) {
+void tell_of(const UnreadableEvents& lost, ProgressBar& bar, Output& out) {
   bar.clear();
   const std::string first = std::to_string(lost.first.value());
   out.note((lost.first == lost.last
@@ -76,13 +76,13 @@ int export_events(Invocation& call) {
   std::int64_t lost = 0;
   const auto write = [&](std::ostream& out) {
     if (!call.arguments.has("--skip-damaged")) {
-      const auto result = sqlite::export_events(session.store(), out, query, options);
+      const auto result = export_events(session.store(), out, query, options);
       written = result.events;
       return result.finished;
     }
-    const auto result = sqlite::salvage_events(
+    const auto result = salvage_events(
         session.store(), out,
-        [&](const sqlite::Unreadable& unreadable) { tell_of(unreadable, bar, call.out); },
+        [&](const UnreadableEvents& unreadable) { tell_of(unreadable, bar, call.out); },
         {.from = query.from, .to = query.to, .progress = options.progress, .stop = options.stop});
     written = result.events;
     lost = result.lost;
@@ -105,10 +105,10 @@ int import_events(Invocation& call) {
   if (path != "-") file = open_to_read(path, "'" + path + "'");
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
-  sqlite::ImportResult result;
+  ImportResult result;
   try {
-    result = sqlite::import_events(session.store(), path == "-" ? std::cin : file,
-                                   options_of(bar, signals));
+    result =
+        import_events(session.store(), path == "-" ? std::cin : file, options_of(bar, signals));
   } catch (const UsageError& e) {
     // What was typed is right; the lines aren't.
     throw Exit{failed, std::string{e.what()} + "; the store's last event is " +

@@ -3,13 +3,13 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <stop_token>
 
-namespace stela::sqlite {
+namespace stela {
 
 struct PurgeAppendIdsOptions {
   /// Only counts them.
@@ -35,4 +35,4 @@ struct PurgedAppendIds {
 STELA_EVENTSTORE_EXPORT PurgedAppendIds purge_append_ids(Store& store, Timestamp before,
                                                          const PurgeAppendIdsOptions& options = {});
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -3,7 +3,7 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::sqlite {
+namespace stela {
 
 struct StreamEntry {
   StreamId stream;
@@ -86,4 +86,4 @@ struct RequiredParticipant {
 /// Who must take part in every append.
 STELA_EVENTSTORE_EXPORT std::vector<RequiredParticipant> required_participants(Store& store);
 
-}  // namespace stela::sqlite
+}  // namespace stela

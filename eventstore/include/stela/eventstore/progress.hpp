@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace stela::sqlite {
+namespace stela {
 
 struct Progress {
   /// What is being done: the name of a check, "backup", "export", "import".
@@ -14,4 +14,4 @@ struct Progress {
   std::int64_t total = 0;
 };
 
-}  // namespace stela::sqlite
+}  // namespace stela

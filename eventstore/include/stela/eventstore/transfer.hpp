@@ -4,7 +4,7 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/framework/function_ref.hpp>
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <stop_token>
 #include <string>
 
-namespace stela::sqlite {
+namespace stela {
 
 struct TransferOptions {
   /// In events. Called between batches.
@@ -28,7 +28,7 @@ struct ExportResult {
 };
 
 /// Events that can't be read, one behind the other.
-struct Unreadable {
+struct UnreadableEvents {
   GlobalSequence first = {};
   GlobalSequence last = {};
   /// "it doesn't match its checksum", "it's missing", or what SQLite said.
@@ -75,9 +75,9 @@ STELA_EVENTSTORE_EXPORT ExportResult export_events(EventStore& store, std::ostre
 /// more may be told of than there were. An import takes the lines up to the first that is missing;
 /// those behind the last event of a restored backup it takes too. StoreFailed if `out` can't be
 /// written. Threads: any number at once, beside writers.
-STELA_EVENTSTORE_EXPORT SalvageResult salvage_events(Store& store, std::ostream& out,
-                                                     FunctionRef<void(const Unreadable&)> report,
-                                                     const SalvageOptions& options = {});
+STELA_EVENTSTORE_EXPORT SalvageResult
+salvage_events(Store& store, std::ostream& out, FunctionRef<void(const UnreadableEvents&)> report,
+               const SalvageOptions& options = {});
 
 /// Appends the events of an export as they were: with their sequences, versions, ids and times.
 /// They go in order, a batch of them in each transaction, so what was imported before an error
@@ -89,4 +89,4 @@ STELA_EVENTSTORE_EXPORT SalvageResult salvage_events(Store& store, std::ostream&
 STELA_EVENTSTORE_EXPORT ImportResult import_events(Store& store, std::istream& in,
                                                    const TransferOptions& options = {});
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -4,7 +4,7 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/store.hpp>
 #include <stela/framework/function_ref.hpp>
 
 #include <cstdint>
@@ -15,7 +15,11 @@
 #include <string_view>
 #include <vector>
 
-namespace stela::sqlite {
+namespace stela {
+
+namespace database {
+class Inspection;
+}
 
 /// Something that is wrong with a database.
 struct Problem {
@@ -30,16 +34,14 @@ struct Problem {
 /// "event 17: it doesn't match its checksum; restore a backup".
 STELA_EVENTSTORE_EXPORT std::string to_string(const Problem& problem);
 
-class Inspection;
-
 /// One thing that is looked at. A module hands `verify` the checks of its own tables; those of the
 /// event store are always made. A private header, database/inspection.hpp, says what it can ask.
-class STELA_EVENTSTORE_EXPORT Check {
+class STELA_EVENTSTORE_EXPORT IntegrityCheck {
  public:
-  virtual ~Check() = default;
+  virtual ~IntegrityCheck() = default;
   /// Fixed and searchable, as it stands in problems and progress.
   virtual std::string_view name() const noexcept = 0;
-  virtual void run(Inspection& inspection) = 0;
+  virtual void run(database::Inspection& inspection) = 0;
 };
 
 struct VerifyOptions {
@@ -47,7 +49,7 @@ struct VerifyOptions {
   /// table, which takes several times as long. Stela compares its own indexes in any case.
   bool thorough = false;
   /// The checks of other modules.
-  std::span<Check* const> checks = {};
+  std::span<IntegrityCheck* const> checks = {};
   /// A check that has found this many problems is ended; the others still run.
   std::int64_t max_problems = 100;
   std::function<void(const Progress&)> progress = {};
@@ -57,7 +59,7 @@ struct VerifyOptions {
 /// A table of an application's own, in a file that it shares, which SQLite can't check here: an
 /// index or a constraint of it uses a function or collation that only the application has, say.
 /// Stela's own tables need none.
-struct Unchecked {
+struct UncheckedTable {
   std::string table;
   /// "unknown function: norm()".
   std::string why;
@@ -71,7 +73,7 @@ struct VerifyResult {
   bool finished = true;
   /// Of these tables SQLite's own check is missing, wholly or in part. They aren't problems: what
   /// could be checked is sound without them.
-  std::vector<Unchecked> unchecked = {};
+  std::vector<UncheckedTable> unchecked = {};
 
   bool is_sound() const noexcept { return finished && problems == 0; }
 };
@@ -85,4 +87,4 @@ struct VerifyResult {
 STELA_EVENTSTORE_EXPORT VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
                                             const VerifyOptions& options = {});
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -106,7 +106,7 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   // --- looking
 
   /// Called by republish, reconcile and compare on their thread, about once for a thousand events.
-  void on_progress(std::function<void(const sqlite::Progress&)> listener);
+  void on_progress(std::function<void(const Progress&)> listener);
 
   /// Its cost grows with the number of partitions and workers alone.
   OutboxStatus status();

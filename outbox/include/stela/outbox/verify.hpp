@@ -1,4 +1,4 @@
-// Whether the outbox's tables are sound: a check for sqlite::verify.
+// Whether the outbox's tables are sound: a check for verify.
 #pragma once
 
 #include <stela/eventstore/verify.hpp>
@@ -16,9 +16,9 @@ namespace stela {
 /// database's.
 ///
 ///     const auto check = outbox_check();
-///     sqlite::Check* const checks[] = {check.get()};
-///     sqlite::verify(store, report, {.checks = checks});
-STELA_OUTBOX_EXPORT std::unique_ptr<sqlite::Check> outbox_check(
+///     IntegrityCheck* const checks[] = {check.get()};
+///     verify(store, report, {.checks = checks});
+STELA_OUTBOX_EXPORT std::unique_ptr<IntegrityCheck> outbox_check(
     const Partitioner& partitioner = by_stream());
 
 }  // namespace stela

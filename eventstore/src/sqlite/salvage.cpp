@@ -18,17 +18,6 @@
 namespace stela::sqlite {
 namespace {
 
-constexpr std::size_t write_bytes = std::size_t{256} * 1024;
-
-void check(const std::ostream& out) {
-  if (!out) throw StoreFailed{"writing the export failed: is there space, and may it be written?"};
-}
-
-void write(std::ostream& out, std::string& text) {
-  check(out.write(text.data(), static_cast<std::streamsize>(text.size())));
-  text.clear();
-}
-
 constexpr std::string_view missing = "it's missing";
 
 /// Of those that the blocks of kinds reach to, which is at most a block further than the events.
@@ -40,7 +29,7 @@ std::int64_t last_sequence_of_blocks(Connection& connection) {
 /// Reads events by their sequences: where that fails for many, it is tried for each.
 class Salvage {
  public:
-  Salvage(Store& store, std::ostream& out, FunctionRef<void(const Unreadable&)> report,
+  Salvage(Store& store, std::ostream& out, FunctionRef<void(const UnreadableEvents&)> report,
           const SalvageOptions& options)
       : store_{store},
         out_{out},
@@ -61,8 +50,7 @@ class Salvage {
       if (options_.progress) options_.progress({"export", next_ - 1, end_ - 1});
     }
     tell();
-    write(out_, text_);
-    check(out_.flush());
+    finish_lines(out_, text_);
     return result_;
   }
 
@@ -125,7 +113,7 @@ class Salvage {
       text_.resize(before);
       return lose(next_ + 1, e.what());
     }
-    if (text_.size() > write_bytes) write(out_, text_);
+    if (text_.size() > write_bytes) write_lines(out_, text_);
     ++result_.events;
     ++next_;
   }
@@ -164,58 +152,27 @@ class Salvage {
 
   Store& store_;
   std::ostream& out_;
-  FunctionRef<void(const Unreadable&)> report_;
+  FunctionRef<void(const UnreadableEvents&)> report_;
   const SalvageOptions& options_;
   std::int64_t next_;
   const std::int64_t end_;
   Embedding embedding_;
   std::string text_;
   /// Not told of yet: more may follow.
-  std::optional<Unreadable> lost_;
+  std::optional<UnreadableEvents> lost_;
   SalvageResult result_;
 };
 
 }  // namespace
 
-SalvageResult salvage_events(Store& store, std::ostream& out,
-                             FunctionRef<void(const Unreadable&)> report,
-                             const SalvageOptions& options) {
-  return Salvage{store, out, report, options}.run();
-}
-
-ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery& which,
-                           const TransferOptions& options) {
-  if (which.direction != Direction::forward) {
-    throw UsageError{"an export is in the order of the store; its direction can't be backward"};
-  }
-  const Codec codec = store.conventions().codec;
-  const std::int64_t total = store.last_sequence().value();
-  ExportResult result;
-  Embedding embedding;
-  std::string text;
-  append_header(text, codec);
-  EventRange range = store.read_all(which);
-  const auto next_page = [&] {
-    // Whatever reading may throw, the lines of the events before it are out.
-    write(out, text);
-    return range.next_page();
-  };
-  for (auto page = next_page(); !page.empty(); page = next_page()) {
-    if (options.stop.stop_requested()) {
-      result.finished = false;
-      break;
-    }
-    for (const StoredEvent& event : page) {
-      append_line(text, event, codec, embedding);
-      if (text.size() > write_bytes) write(out, text);
-    }
-    result.events += static_cast<std::int64_t>(page.size());
-    if (options.progress) {
-      options.progress({"export", page.back().sequence.value(), total});
-    }
-  }
-  check(out.flush());
-  return result;
-}
-
 }  // namespace stela::sqlite
+
+namespace stela {
+
+SalvageResult salvage_events(Store& store, std::ostream& out,
+                             FunctionRef<void(const UnreadableEvents&)> report,
+                             const SalvageOptions& options) {
+  return sqlite::Salvage{store, out, report, options}.run();
+}
+
+}  // namespace stela
