@@ -11,21 +11,9 @@ namespace {
 
 /// A read-back stops here, and the next one continues.
 constexpr std::uint64_t most_slots = 2'000;
-/// Of all partitions together. Servers answer so many at once; what they may weigh is bounded.
-constexpr std::size_t most_messages_asked = 256;
-constexpr std::size_t most_bytes_asked = std::size_t{16} * 1024 * 1024;
-/// Of a reply, beside the message.
-constexpr std::size_t frame_bytes = 512;
 
-constexpr int no_message = 10'037;
-constexpr int no_sequence = 10'043;
 constexpr int no_stream = 10'059;
 constexpr int subjects_overlap = 10'065;
-
-/// A message's bytes come in base64.
-constexpr std::size_t in_reply(std::uint64_t bytes) noexcept {
-  return static_cast<std::size_t>(bytes / 3 * 4) + frame_bytes;
-}
 
 }  // namespace
 
@@ -302,8 +290,7 @@ void ReadBacks::on_message(Steps& steps, const Asked& asked, std::string_view re
   slot.is_read = true;
   if (auto* const message = std::get_if<FoundMessage>(&read)) {
     slot.message = std::move(*message);
-  } else if (const auto& error = std::get<ApiError>(read);
-             error.code != no_message && error.code != no_sequence) {
+  } else if (const auto& error = std::get<ApiError>(read); !is_missing_message(error)) {
     // Only what the server says that it doesn't have is missing.
     return fail(steps, asked, error);
   }

@@ -196,6 +196,12 @@ std::variant<StoredMessage, ApiError> read_whole_message(std::string_view reply)
   return message;
 }
 
+bool is_missing_message(const ApiError& error) noexcept {
+  constexpr int no_message = 10'037;
+  constexpr int no_sequence = 10'043;
+  return error.code == no_message || error.code == no_sequence;
+}
+
 FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {
   FoundMessage found{.broker_sequence = broker_sequence};
   found.message_id = headers.get(header::message_id);

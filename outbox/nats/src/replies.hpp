@@ -8,6 +8,7 @@
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/outbox/publisher.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -54,6 +55,20 @@ struct StoredMessage {
 
 /// As `read_message`, with all that the message has.
 std::variant<StoredMessage, ApiError> read_whole_message(std::string_view reply);
+
+/// Whether the error of a STREAM.MSG.GET says that the stream has no such message.
+bool is_missing_message(const ApiError& error) noexcept;
+
+/// How much STREAM.MSG.GET is asked for at a time. Servers answer so many at once; what they may
+/// weigh is bounded.
+constexpr std::size_t most_messages_asked = 256;
+constexpr std::size_t most_bytes_asked = std::size_t{16} * 1024 * 1024;
+
+/// What a reply with a message of so many bytes weighs: they come in base64, in a frame.
+constexpr std::size_t in_reply(std::uint64_t bytes) noexcept {
+  constexpr std::size_t frame_bytes = 512;
+  return static_cast<std::size_t>(bytes / 3 * 4) + frame_bytes;
+}
 
 /// A message as it stands in a stream.
 FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence);

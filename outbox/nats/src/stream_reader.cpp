@@ -4,6 +4,7 @@
 #include "database/owner.hpp"
 #include "delivery.hpp"
 #include "layout.hpp"
+#include "leader_reads.hpp"
 #include "replies.hpp"
 
 #include <chrono>
@@ -25,6 +26,26 @@ bool drops_what_is_old(const jsStreamConfig& config) noexcept {
   const bool is_bounded = config.MaxMsgs > 0 || config.MaxBytes > 0;
   return config.MaxAge > 0 || config.MaxMsgsPerSubject > 0 ||
          (is_bounded && config.Discard == js_DiscardOld);
+}
+
+/// With no answer, or "JetStream system temporarily unavailable".
+bool has_no_leader(natsStatus status, jsErrCode code) noexcept {
+  return status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS || code == JSClusterNotAvailErr;
+}
+
+std::string_view leader_of(const jsStreamInfo& info) noexcept {
+  const bool is_known = info.Cluster != nullptr && info.Cluster->Leader != nullptr;
+  return is_known ? std::string_view{info.Cluster->Leader} : std::string_view{};
+}
+
+bool is_same_leader(const jsStreamInfo& before, const jsStreamInfo& after) noexcept {
+  return leader_of(before) == leader_of(after);
+}
+
+/// Messages come at the end alone: at least as many as are left now must have been found.
+bool has_read_all(const jsStreamState& before, std::uint64_t found,
+                  const jsStreamState& after) noexcept {
+  return after.LastSeq >= before.LastSeq && found + (after.LastSeq - before.LastSeq) >= after.Msgs;
 }
 
 }  // namespace
@@ -50,7 +71,13 @@ class StreamReader::Impl {
     const StreamInfoHandle info = look();
     if (!info) return false;
     found_ = true;
-    if (info->State.Msgs > 0) read_up_to(info->State.LastSeq, partition, take);
+    if (info->State.Msgs > 0) {
+      if (info->Config->Replicas > 1) {
+        read_from_leader(*info, partition, take);
+      } else {
+        read_up_to(info->State.LastSeq, partition, take);
+      }
+    }
     return info->State.FirstSeq > 1 && drops_what_is_old(*info->Config);
   }
 
@@ -59,16 +86,41 @@ class StreamReader::Impl {
  private:
   /// Null if it isn't there, and a relay would make it.
   StreamInfoHandle look() {
+    return with_patience([this] { return look_once(); });
+  }
+
+  StreamInfoHandle look_once() {
     jsStreamInfo* raw = nullptr;
     jsErrCode code{};
     const natsStatus status =
         js_GetStreamInfo(&raw, context_.get(), stream_.c_str(), nullptr, &code);
+    if (status == NATS_OK) return StreamInfoHandle{raw};
     if (status == NATS_NOT_FOUND && options_.ensure_stream) return nullptr;
-    if (status != NATS_OK) {
+    const std::string problem =
+        "reading the JetStream stream '" + stream_ + "' failed: " + in_words(status, code);
+    if (has_no_leader(status, code)) throw Leaderless{problem};
+    throw BrokerFailed{problem};
+  }
+
+  /// Replicas that lag, or lead for a moment without all that was acknowledged, must not be taken
+  /// for the stream.
+  void read_from_leader(const jsStreamInfo& before, PartitionId partition, Take take) {
+    const jsStreamState& state = before.State;
+    const std::string subject = filter_of(partition);
+    std::uint64_t found = 0;
+    LeaderReads reads{connection_.get(), api_, stream_, options_.publish_timeout,
+                      state.Bytes / state.Msgs};
+    reads.read(state.FirstSeq, state.LastSeq, [&](const StoredMessage& message) {
+      ++found;
+      if (!subject.empty() && message.subject != subject) return;
+      take(describe(KeptHeaders{message.headers}, message.sequence));
+    });
+    const StreamInfoHandle after = look();
+    if (!after || !is_same_leader(before, *after) || !has_read_all(state, found, after->State)) {
       throw BrokerFailed{"reading the JetStream stream '" + stream_ +
-                         "' failed: " + in_words(status, code)};
+                         "' didn't reach its end: another server leads it now, or it was changed. "
+                         "Run this again when the cluster is at rest"};
     }
-    return StreamInfoHandle{raw};
   }
 
   void read_up_to(std::uint64_t last, PartitionId partition, Take take) {
@@ -90,10 +142,14 @@ class StreamReader::Impl {
     js_DeleteConsumer(context_.get(), stream_.c_str(), consumer.c_str(), nullptr, nullptr);
   }
 
+  /// Empty for all subjects.
+  std::string filter_of(PartitionId partition) const {
+    return options_.fence == Fence::subject ? layout_.subject_of(partition) : std::string{};
+  }
+
   /// Its name; empty if there is nothing for it.
   std::string make_consumer(PartitionId partition) {
-    const std::string subject =
-        options_.fence == Fence::subject ? layout_.subject_of(partition) : std::string{};
+    const std::string subject = filter_of(partition);
     jsConsumerConfig config;
     jsConsumerConfig_Init(&config);
     config.DeliverPolicy = js_DeliverAll;
