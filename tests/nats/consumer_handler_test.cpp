@@ -1,9 +1,12 @@
 // Handlers that fail, or misuse the connection that they are lent.
 #include "nats/shop.hpp"
 
+#include <stela/testing/manual_clock.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -75,6 +78,30 @@ TEST_F(FailingHandler, IsUndoneAloneAndCallsNoOtherAgain) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
+/// Others get to write in between.
+TEST_F(FailingHandler, ThatIsSlowSharesATransactionForASecondAtMost) {
+  testing::ManualClock clock;
+  Ledger slow{dir.file("slow.db"), {.clock = &clock}};
+  for (int i = 4; i <= 10; ++i) shop.place(std::to_string(i));
+  shop.publish();
+  std::vector<std::int64_t> committed;
+  nats::Consumer with_slow_handler{slow.store,
+                                   {.url = server.url(), .name = "slow", .stream = "SHOP"}};
+  with_slow_handler.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    test::RawSqlite other{sqlite::path(slow.store)};
+    committed.push_back(other.integer("SELECT count(*) FROM ledger"));
+    Ledger::note(transaction, placed);
+    clock.advance(400ms);
+  });
+
+  EXPECT_TRUE(test::eventually([&] {
+    with_slow_handler.poll();
+    return committed.size() == 10;
+  }));
+
+  EXPECT_THAT(committed, ElementsAre(0, 0, 0, 3, 3, 3, 6, 6, 6, 9));
+}
+
 TEST_F(MisusingHandler, EndsAsADeadLetterIfItEndsTheTransaction) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "INSERT OR ROLLBACK INTO ledger VALUES (7, 'a'), (7, 'b')", nullptr,
@@ -97,6 +124,27 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesAStatementRunning) {
   for (sqlite3_stmt* const statement : left) sqlite3_finalize(statement);
 
   EXPECT_THAT(error(), HasSubstr("left a statement running"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItFailsWhereNothingCanBeWritten) {
+  consume([](sqlite3* database) {
+    sqlite3_exec(database, "PRAGMA query_only = 1", nullptr, nullptr, nullptr);
+    throw std::runtime_error{"no"};
+  });
+
+  EXPECT_EQ(error(), "no");
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(MisusingHandler, IsUndoneWithASavepointThatItLeaves) {
+  consume([](sqlite3* database) {
+    sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); SAVEPOINT member", nullptr, nullptr,
+                 nullptr);
+    throw std::runtime_error{"no"};
+  });
+
+  EXPECT_EQ(error(), "no");
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 

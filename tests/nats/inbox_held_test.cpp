@@ -1,6 +1,7 @@
 // How long messages have waited in the inbox for an earlier one, by the clocks of several
 // processes.
 #include "inbox_held.hpp"
+#include "inbox_store.hpp"
 #include "nats/shop_at_broker.hpp"
 
 #include <stela/testing/manual_clock.hpp>
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -92,6 +94,40 @@ TEST_F(WaitingForAGap, EndsForMoreStreamsThanAProcessWatches) {
   }
 
   EXPECT_EQ(ended, 100'100U);
+}
+
+/// It failed, and an earlier one came again, which is held in its place.
+TEST_F(WaitingForAGap, IsDueOnceWhatWasBeforeItIsSettledThoughItFailed) {
+  test::RawSqlite raw{sqlite::path(ledger.store)};
+  nats::InboxStore inbox{ledger.store, "billing"};
+  hold(3, 2);
+  raw.run(
+      "INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error) "
+      "VALUES (1, 'shop', 'order-1', 3, 1, 'no')");
+  hold(2, 1);
+
+  EventId::Bytes id{};
+  std::memcpy(id.data(), "0000000000000002", id.size());
+  const nats::ReceivedEvent before{.store_id = "shop",
+                                   .stream = StreamId::parse("order-1"),
+                                   .version = StreamVersion{2},
+                                   .id = EventId{id}};
+  ledger.store.database().write([&](database::Connection& connection) {
+    inbox.begin(connection);
+    inbox.settle(connection, before);
+  });
+
+  EXPECT_THAT(raw.rows("SELECT version, due_at IS NULL FROM inbox_held"), ElementsAre("3|0"));
+}
+
+TEST_F(WaitingForAGap, IsDueWhenAConsumerFindsThatNothingBeforeItIsHeld) {
+  hold(3, 2);
+  test::RawSqlite raw{sqlite::path(ledger.store)};
+  ASSERT_THAT(raw.rows("SELECT version, due_at IS NULL FROM inbox_held"), ElementsAre("3|1"));
+
+  const nats::Consumer begins{ledger.store, defaults()};
+
+  EXPECT_THAT(raw.rows("SELECT version, due_at IS NULL FROM inbox_held"), ElementsAre("3|0"));
 }
 
 TEST_F(WaitingForAGap, CountsNoTimeTwice) {

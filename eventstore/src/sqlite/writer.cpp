@@ -25,9 +25,10 @@ constexpr std::chrono::milliseconds least_patience{1000};
 
 constexpr std::string_view begin_sql = "BEGIN IMMEDIATE";
 constexpr std::string_view commit_sql = "COMMIT";
-constexpr std::string_view savepoint_sql = "SAVEPOINT member";
-constexpr std::string_view release_sql = "RELEASE member";
-constexpr std::string_view roll_back_to_sql = "ROLLBACK TO member";
+// A savepoint of the user's by the same name would be taken for ours.
+constexpr std::string_view savepoint_sql = "SAVEPOINT stela_savepoint";
+constexpr std::string_view release_sql = "RELEASE stela_savepoint";
+constexpr std::string_view roll_back_to_sql = "ROLLBACK TO stela_savepoint";
 
 WriteWork& work_of(CommitQueue::Ticket* ticket) {
   return *static_cast<WriteWork*>(ticket);

@@ -51,14 +51,25 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream AND version
   AND broker_sequence = :broker_sequence;
 
 -- name: wake_first_held
+-- One that failed keeps the time that it is due at, unless it lost that to an earlier one.
 -- takes: consumer int, source text, stream text, due_at time
 UPDATE inbox_held SET due_at = :due_at
 WHERE held = (SELECT held FROM inbox_held
               WHERE consumer = :consumer AND source = :source AND stream = :stream
               ORDER BY version LIMIT 1)
-  AND NOT EXISTS (SELECT 1 FROM inbox_failures AS f
-                  WHERE f.consumer = :consumer AND f.source = :source AND f.stream = :stream
-                    AND f.version = inbox_held.version);
+  AND (due_at IS NULL
+       OR NOT EXISTS (SELECT 1 FROM inbox_failures AS f
+                      WHERE f.consumer = :consumer AND f.source = :source
+                        AND f.stream = :stream AND f.version = inbox_held.version));
+
+-- name: wake_forgotten_heads
+-- The first of each stream is due at some time; earlier programs could leave one that wasn't.
+-- takes: consumer int, now time
+UPDATE inbox_held SET due_at = :now
+WHERE consumer = :consumer AND due_at IS NULL
+  AND NOT EXISTS (SELECT 1 FROM inbox_held AS e
+                  WHERE e.consumer = inbox_held.consumer AND e.source = inbox_held.source
+                    AND e.stream = inbox_held.stream AND e.version < inbox_held.version);
 
 -- name: next_due_held
 -- takes: consumer int, broker_stream text

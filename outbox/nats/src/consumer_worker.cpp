@@ -21,6 +21,8 @@ namespace {
 
 constexpr auto purge_interval = 60s;
 constexpr milliseconds longest_trouble_wait = 5s;
+/// A transaction handles no more messages after so long.
+constexpr milliseconds longest_batch = 1s;
 constexpr std::string_view connected = "connected";
 
 /// True if it isn't the handler's fault: the database is busy or full.
@@ -280,8 +282,8 @@ void Consumer::Worker::handle(std::span<Delivery> batch) {
 std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
   Together together;
   std::size_t done = 0;
-  // The broker must not lose patience with the rest.
-  const Steady limit = now() + pull_->ack_wait() / 4;
+  // Neither the broker must lose patience with the rest, nor those who wait to write.
+  const Steady limit = now() + std::min<milliseconds>(pull_->ack_wait() / 4, longest_batch);
   transact([&](Transaction& transaction) {
     inbox_.begin(database::open_transaction(transaction).connection());
     for (Delivery& delivery : batch) {
@@ -342,10 +344,15 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
       }
     });
   } catch (const HandlerFailed& failed) {
-    // Refused if the handler ended the transaction.
-    transaction.transact([&](Transaction&) {
-      together.failures.push_back(note_failure(connection, delivery, failed));
-    });
+    try {
+      transaction.transact([&](Transaction&) {
+        together.failures.push_back(note_failure(connection, delivery, failed));
+      });
+    } catch (const Error&) {
+      // The handler ended the transaction, or left the connection in a state in which nothing can
+      // be written: both end with the transaction.
+      throw failed;
+    }
   }
 }
 

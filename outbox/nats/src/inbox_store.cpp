@@ -50,6 +50,8 @@ InboxStore::InboxStore(Store& store, const std::string& consumer) : store_{store
     auto found = connection.rows(sql::find_consumer{.name = consumer});
     found.step();
     consumer_ = found.consumer();
+    found.run();
+    connection.run(sql::wake_forgotten_heads{.consumer = consumer_, .now = now()});
   });
   held_.emplace(store, consumer_);
 }

@@ -10,7 +10,7 @@ namespace stela::sqlite {
 
 /// The connection that `transaction` is open on. What is done through it commits or rolls back with
 /// the events. Don't begin, commit or roll back through it, don't write to Stela's tables, set no
-/// commit or rollback hook, and don't keep it. Work that ends the transaction, be it by INSERT OR
+/// commit or rollback hook, name no savepoint `stela_savepoint`, and don't keep it. Work that ends the transaction, be it by INSERT OR
 /// ROLLBACK, fails with UsageError, and SQLite refuses what it writes after that. A statement of
 /// yours that is still running when the work ends fails it with UsageError, and is reset. So does a
 /// temporary table, view or trigger that stands in the way of a table of the database: drop it
