@@ -27,6 +27,10 @@ WHERE partition = :partition;
 SELECT partition, lost, lost_at FROM outbox_partitions
 WHERE lost_at IS NOT NULL ORDER BY partition;
 
+-- name: stopped_for_loss
+-- gives: partition int
+SELECT partition FROM outbox_partitions WHERE stopped = 'broker_lost' ORDER BY partition LIMIT 1;
+
 -- name: settle_losses
 -- takes: until time
 UPDATE outbox_partitions SET lost_at = NULL, lost = 0 WHERE lost_at <= :until;

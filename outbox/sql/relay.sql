@@ -65,8 +65,11 @@ UPDATE outbox_partitions SET stopped = :reason, stopped_detail = :detail
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 
 -- name: continue_lost
--- takes: partition int, owner text, epoch int
-UPDATE outbox_partitions SET stopped = NULL, stopped_detail = NULL
+-- If it isn't whole, that stays noted until a comparison settles it.
+-- takes: partition int, owner text, epoch int, is_whole bool, now time
+UPDATE outbox_partitions
+SET stopped = NULL, stopped_detail = NULL,
+    lost_at = CASE WHEN :is_whole THEN lost_at ELSE :now END
 WHERE partition = :partition AND owner = :owner AND epoch = :epoch AND stopped = 'broker_lost';
 
 -- name: stop_shared

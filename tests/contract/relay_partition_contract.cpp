@@ -64,8 +64,8 @@ TEST_P(RelayStoreContract, LendsAPartitionThatLostMessagesToWhoeverLooks) {
 
   const auto lent = store->acquire_lost(all, "b", ttl);
   ASSERT_TRUE(lent);
-  EXPECT_FALSE(store->continue_lost({all, "a", lent->epoch}));
-  EXPECT_TRUE(store->continue_lost({all, "b", lent->epoch}));
+  EXPECT_FALSE(store->continue_lost({all, "a", lent->epoch}, true));
+  EXPECT_TRUE(store->continue_lost({all, "b", lent->epoch}, true));
   store->release({all, "b", lent->epoch});
 
   EXPECT_FALSE(look().partitions[0].is_stopped);
@@ -91,7 +91,7 @@ TEST_P(RelayStoreContract, ContinuesNoPartitionThatWasAdoptedMeanwhile) {
   ASSERT_TRUE(lent);
   subject->operations().adopt(all, 41, "ann");
 
-  EXPECT_FALSE(store->continue_lost({all, "b", lent->epoch}));
+  EXPECT_FALSE(store->continue_lost({all, "b", lent->epoch}, true));
   store->release({all, "b", lent->epoch});
 
   EXPECT_EQ(acquire(all, "c").broker_sequence, 41u);

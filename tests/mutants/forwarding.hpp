@@ -52,7 +52,9 @@ class ForwardingStore : public relay::Store {
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
     return store_.stop(lease, reason, detail);
   }
-  bool continue_lost(const relay::Lease& lease) override { return store_.continue_lost(lease); }
+  bool continue_lost(const relay::Lease& lease, bool is_whole) override {
+    return store_.continue_lost(lease, is_whole);
+  }
 
  private:
   relay::Store& store_;

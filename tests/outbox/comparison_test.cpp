@@ -1,5 +1,6 @@
 // What counts as published against what stands at the broker.
 #include "outbox/shop.hpp"
+#include "sqlite/relay_store.hpp"
 #include "support/print_enums.hpp"
 #include "support/soundness.hpp"
 
@@ -308,6 +309,32 @@ TEST_F(Loss, IsKnownAtOnceToWhoSaysWhereTheBrokerStands) {
   EXPECT_EQ(seen(), "1 losses, 4 lost");
   shop.relay();
   EXPECT_EQ(seen(), "1 losses, 4 lost");
+}
+
+/// The broker may have them again, and the partition resumes by itself.
+TEST_F(Loss, IsNotSentAgainWhileItsPartitionIsStoppedForIt) {
+  try {
+    shop.operations.compare(broker, GlobalSequence{1}, Mode::carry_out);
+    FAIL() << "it was sent";
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(),
+                 "partition all is stopped because the broker lost messages, and resumes by itself "
+                 "once it has them again; adopt it before they are published again");
+  }
+  EXPECT_GT(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run).missing, 0);
+}
+
+TEST_F(Loss, StaysNotedWhereAPartitionResumesThatMayHaveHoles) {
+  outbox::RelayStore port{shop.store};
+  for (const bool is_whole : {false, true}) {
+    const auto lent = port.acquire_lost(all, "w", std::chrono::seconds{15});
+    ASSERT_TRUE(lent);
+    EXPECT_TRUE(port.continue_lost({all, "w", lent->epoch}, is_whole));
+    EXPECT_EQ(shop.operations.status().partitions.at(0).lost_at.has_value(), !is_whole);
+    shop.operations.accept_losses();
+    EXPECT_TRUE(port.stop({all, "w", lent->epoch}, "broker_lost", "again"));
+    port.release({all, "w", lent->epoch});
+  }
 }
 
 TEST_F(Loss, IsSettledByAComparisonBeforeAnybodyHasCounted) {

@@ -90,8 +90,8 @@ class FaultyStore final : public relay::Store {
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
     return disturbed([&] { return store_->stop(lease, reason, detail); });
   }
-  bool continue_lost(const relay::Lease& lease) override {
-    return disturbed([&] { return store_->continue_lost(lease); });
+  bool continue_lost(const relay::Lease& lease, bool is_whole) override {
+    return disturbed([&] { return store_->continue_lost(lease, is_whole); });
   }
 
  private:

@@ -255,7 +255,7 @@ class ModelStore::Port final : public relay::Store {
     partition.stopped = reason;
     return true;
   }
-  bool continue_lost(const relay::Lease& lease) override {
+  bool continue_lost(const relay::Lease& lease, bool) override {
     Partition& partition = store_.partitions_.at(lease.partition);
     if (!holds(partition, lease) || partition.stopped != "broker_lost") return false;
     partition.stopped.clear();

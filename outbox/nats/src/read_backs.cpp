@@ -269,6 +269,9 @@ void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info
   }
   ReadBack& read_back = open_.at(partition);
   read_back.answer.first_sequence = info.first_sequence;
+  if (info.messages > 0) {
+    read_back.answer.holes = info.last_sequence - info.first_sequence + 1 - info.messages;
+  }
   // Of a subject, its last message tells.
   read_back.answer.last_sequence = options_.fence == Fence::subject ? 0 : info.last_sequence;
   read_back.begin = std::max(read_back.from, info.first_sequence);

@@ -361,7 +361,7 @@ void FencedLane::miss(const std::string& what) {
   byte_window_.on_missed();
   core_.report(Incident::Kind::publish_failed, partition(), {}, what);
   doubt();
-  if (is_looking()) return end_look(false);
+  if (is_looking()) return end_look(Look::lost);
   // The first may have got lost.
   if (++fruitless_ <= 1) return;
   wait_with_failure();

@@ -85,7 +85,7 @@ void FencedLane::on_session() {
 void FencedLane::on_session_lost() {
   if (!is_owned()) return;
   doubt();
-  if (is_looking()) end_look(false);
+  if (is_looking()) end_look(Look::lost);
 }
 
 bool FencedLane::has_aged_out(const Answer& answer) const {
@@ -107,8 +107,10 @@ std::uint64_t FencedLane::lost_before(const Answer& answer) const {
 std::string_view FencedLane::contradiction(const Answer& answer) const {
   if (end_of(answer) < broker_sequence_ && !has_aged_out(answer)) return "broker_lost";
   std::uint64_t expected = broker_sequence_;
+  bool has_position = false;
   for (const FoundMessage& found : answer.found) {
     if (found.broker_sequence == broker_sequence_) {
+      has_position = true;
       // Without an id it was adopted, whoever sent it.
       if (!broker_id_.empty() && found.message_id != broker_id_) return "store_went_back";
       continue;
@@ -116,6 +118,10 @@ std::string_view FencedLane::contradiction(const Answer& answer) const {
     if (!found.is_ours || found.store_id != core_.store_id) return "foreign_writer";
     if (core_.fence == Fence::stream && found.broker_sequence != ++expected) return "unreadable";
     expected = found.broker_sequence;
+    // The position is another subject's, and after it comes what was published before: another
+    // history of the stream.
+    const bool is_published = found.redelivery == 0 && found.sequence <= published_through_;
+    if (core_.fence == Fence::subject && !has_position && is_published) return "store_went_back";
   }
   if (core_.fence == Fence::stream && expected != answer.last_sequence) return "unreadable";
   return {};
@@ -125,7 +131,10 @@ void FencedLane::on_read_back(const Answer& answer) {
   if (is_looking()) {
     doubt();
     const bool has_answered = answer.kind == Answer::Kind::read_back;
-    return end_look(has_answered && contradiction(answer).empty());
+    if (!has_answered || !contradiction(answer).empty()) return end_look(Look::lost);
+    // Nobody can tell what is gone of one subject among others.
+    const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
+    return end_look(is_whole ? Look::whole : Look::with_holes);
   }
   if (answer.kind == Answer::Kind::misconfigured) {
     doubt();

@@ -81,12 +81,18 @@ void Lane::look_for_lost() {
   begin(*standing);
 }
 
-void Lane::end_look(bool is_found) {
+void Lane::end_look(Look look) {
   bool continues = false;
-  if (is_found) guarded([&] { continues = core_.store.continue_lost(lease()); });
+  const bool is_whole = look == Look::whole;
+  if (look != Look::lost) {
+    guarded([&] { continues = core_.store.continue_lost(lease(), is_whole); });
+  }
   if (continues) {
     core_.report(Incident::Kind::broker_back, partition_, {},
-                 "the broker has again what it seemed to have lost; the partition continues");
+                 is_whole ? "the broker has again what it seemed to have lost; the partition "
+                            "continues"
+                          : "the broker has the end again of what it seemed to have lost; the "
+                            "partition continues, and messages before it may be missing");
   }
   // Whoever takes the lease next begins as after any other stop.
   release();

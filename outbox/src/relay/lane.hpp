@@ -76,8 +76,9 @@ class Lane {
   void back_off(std::string error, const PendingMessage* message = nullptr,
                 int message_attempts = 0);
   void recover();
-  /// The end of a look for what was lost.
-  void end_look(bool is_found);
+  /// What the broker has of what it lost: not even its end, or that, or all of it.
+  enum class Look : std::uint8_t { lost, with_holes, whole };
+  void end_look(Look look);
   /// The broker isn't set up for this partition: says so, and tries again ever more slowly.
   void on_misfit(const std::string& why);
   /// Counts and reports what was noted.

@@ -207,8 +207,9 @@ class Store {
   virtual bool note(const Lease& lease, const Trouble& trouble) = 0;
   /// Nobody publishes it until an operator adopts it again.
   virtual bool stop(const Lease& lease, std::string_view reason, std::string_view detail) = 0;
-  /// The broker has what it seemed to have lost: the partition isn't stopped any more.
-  virtual bool continue_lost(const Lease& lease) = 0;
+  /// The broker has the end of what it seemed to have lost: the partition isn't stopped any more.
+  /// Unless it `is_whole`, messages before that may be missing.
+  virtual bool continue_lost(const Lease& lease, bool is_whole) = 0;
 };
 
 }  // namespace stela::relay

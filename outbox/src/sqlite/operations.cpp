@@ -211,11 +211,22 @@ std::int64_t SqliteOperations::send_lost(std::span<const GlobalSequence> sequenc
   return send_all_again(sequences, Why::lost, who);
 }
 
+/// What the broker has again would stand there twice.
+void SqliteOperations::require_none_stopped_for_loss(Connection& connection) {
+  auto stopped = connection.rows(sql::stopped_for_loss{});
+  if (!stopped.step()) return;
+  throw UsageError{
+      "partition " + PartitionId{static_cast<int>(stopped.partition())}.label() +
+      " is stopped because the broker lost messages, and resumes by itself once it has "
+      "them again; adopt it before they are published again"};
+}
+
 std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> sequences, Why why,
                                               std::string_view who) {
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
     sent.clear();
+    if (why == Why::lost) require_none_stopped_for_loss(connection);
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
     Locator locator{connection, placement, store_.database().now()};

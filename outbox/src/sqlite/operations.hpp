@@ -73,7 +73,8 @@ class SqliteOperations final : public relay::Operations {
   /// Enqueues what was never enqueued, and passes over the rest. How many.
   std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Sends again what was published and isn't at the broker: until it is, it isn't published any
-  /// more. Passes over the rest. How many.
+  /// more. Passes over the rest. How many. UsageError while a partition is stopped because the
+  /// broker lost messages, as it may have them again.
   std::int64_t send_lost(std::span<const GlobalSequence> sequences, std::string_view who);
   /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
   /// only looks for.
@@ -111,6 +112,7 @@ class SqliteOperations final : public relay::Operations {
 
   std::int64_t retry_one(database::Connection& connection, Placement& placement,
                          const ParkedPrefix& prefix, std::string_view who);
+  static void require_none_stopped_for_loss(database::Connection& connection);
   void write(const std::function<void(database::Connection&)>& work);
   void note(database::Connection& connection, std::string_view who, std::string_view what,
             const std::string& detail);

@@ -332,11 +332,13 @@ bool RelayStore::stop(const Lease& lease, std::string_view reason, std::string_v
   });
 }
 
-bool RelayStore::continue_lost(const Lease& lease) {
+bool RelayStore::continue_lost(const Lease& lease, bool is_whole) {
   return write(false, [&](Connection& connection) {
-    return connection.run(sql::continue_lost{
-               .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch}) ==
-           1;
+    return connection.run(sql::continue_lost{.partition = lease.partition.number,
+                                             .owner = lease.owner,
+                                             .epoch = lease.epoch,
+                                             .is_whole = is_whole,
+                                             .now = now()}) == 1;
   });
 }
 

@@ -200,6 +200,19 @@ TEST_F(StoppedForALoss, ContinuesWhenTheBrokerHasAgainWhatItHadLost) {
   EXPECT_EQ(bench.journal.read(), "read back from 5, continue, release");
 }
 
+TEST_F(StoppedForALoss, ContinuesWithANoteIfMessagesMayBeMissingBeforeTheEnd) {
+  bench.lane.look_for_lost();
+  bench.lane.on_answer({.request = bench.publisher.question,
+                        .kind = Kind::read_back,
+                        .first_sequence = 1,
+                        .last_sequence = 5,
+                        .holes = 2,
+                        .found = {ours(5, 5)}});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 5, continue, perhaps with holes, release");
+}
+
 TEST_F(StoppedForALoss, IsLookedAtOnceAMinute) {
   bench.lane.look_for_lost();
   bench.find_up_to(4, {});
@@ -227,6 +240,21 @@ TEST_F(StoppedForALoss, StaysStoppedIfTheBrokerDoesNotAnswer) {
   bench.lane.on_time();
 
   EXPECT_EQ(bench.journal.read(), "read back from 5, release");
+}
+
+/// An older stream that was put in its place goes on after the position.
+TEST(FencedLaneInDoubt, StopsWhereAnEarlierEventComesAfterALaterOne) {
+  Bench bench{Fence::subject};
+  bench.store.standing.broker_sequence = 5;
+  bench.store.standing.broker_id = test::id_of(9).to_string();
+  bench.store.standing.published_through = GlobalSequence{9};
+  bench.let_wait({10});
+  bench.lane.acquire();
+
+  bench.find({ours(6, 6), ours(7, 7)});
+  bench.run();
+
+  EXPECT_EQ(bench.journal.read(), "read back from 5, stop: store_went_back, release");
 }
 
 TEST(FencedLaneInDoubt, GoesOnOnceAReplicaHasCaughtUp) {

@@ -175,9 +175,9 @@ bool ScriptedStore::stop(const relay::Lease& lease, std::string_view reason, std
   return true;
 }
 
-bool ScriptedStore::continue_lost(const relay::Lease& lease) {
+bool ScriptedStore::continue_lost(const relay::Lease& lease, bool is_whole) {
   if (!change(lease)) return false;
-  journal_.write("continue");
+  journal_.write(is_whole ? "continue" : "continue, perhaps with holes");
   return true;
 }
 

@@ -81,7 +81,7 @@ class ScriptedStore final : public relay::Store {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
-  bool continue_lost(const relay::Lease& lease) override;
+  bool continue_lost(const relay::Lease& lease, bool is_whole) override;
 
  private:
   bool change(const relay::Lease& lease);

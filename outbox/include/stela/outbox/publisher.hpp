@@ -101,6 +101,8 @@ struct Answer {
   // partition has to follow (0: none), or where the answer ends if more stands behind it.
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
+  /// Of the stream: so many messages between its first and its last are gone.
+  std::uint64_t holes = 0;
   std::vector<FoundMessage> found = {};
 };
 
