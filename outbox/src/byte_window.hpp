@@ -12,6 +12,14 @@ namespace stela {
 /// more. Threads: one at a time.
 class ByteWindow {
  public:
+  struct Sizes {
+    std::int64_t first = std::int64_t{1024} * 1024;
+    std::int64_t least = small;
+  };
+
+  ByteWindow() noexcept : ByteWindow{Sizes{}} {}
+  explicit ByteWindow(Sizes sizes) noexcept : least_{sizes.least}, size_{sizes.first} {}
+
   std::int64_t size() const noexcept { return size_; }
 
   /// A message of so many bytes was stored so long after it was sent; its answer may take `limit`.
@@ -22,22 +30,24 @@ class ByteWindow {
     if (answered_ < size_) return;
     answered_ = 0;
     if (took > limit / 4) {
-      size_ = std::max(size_ / 2, least);
+      size_ = std::max(size_ / 2, least_);
     } else if (took < limit / 8) {
-      size_ = std::min(size_ * 2, most);
+      // There is room for two of a message that alone was more than the window.
+      size_ = std::min(std::max(size_, bytes) * 2, most);
     }
   }
-  /// An answer didn't come.
+  /// Answers didn't come.
   void on_missed() noexcept {
-    size_ = least;
+    size_ = std::max(std::min(size_ / 2, small), least_);
     answered_ = 0;
   }
 
  private:
-  static constexpr std::int64_t least = 64 * 1024;
+  static constexpr std::int64_t small = 64 * 1024;
   static constexpr std::int64_t most = std::int64_t{1} << 40;
 
-  std::int64_t size_ = 1024 * 1024;
+  std::int64_t least_;
+  std::int64_t size_;
   /// Since the size last changed, or could have.
   std::int64_t answered_ = 0;
 };

@@ -39,12 +39,22 @@ class ReadingOverASlowLine : public ::testing::Test {
   std::uint64_t last = 40;
   std::size_t payload = 64 * 1024;
   std::int64_t bytes_a_second = 1'000'000;
+  /// Of a round trip.
+  std::chrono::milliseconds latency = 0ms;
   PublisherOptions options = options_of(Fence::stream);
   ReadBacks::Time now{};
   int done = 0;
   int missed = 0;
   std::string why;
   std::int64_t sent_bytes = 0;
+  /// Of these, those of replies about streams.
+  std::int64_t info_bytes = 0;
+
+  std::int64_t bytes_of_all() const {
+    std::int64_t of_one = 0;
+    for (std::uint64_t i = 1; i <= last; ++i) of_one += std::ssize(message_of(i, payload));
+    return partitions * of_one;
+  }
 
  private:
   struct Partition {
@@ -77,10 +87,10 @@ class ReadingOverASlowLine : public ::testing::Test {
     const std::string reply =
         is_read ? message_of(std::stoull(request.body.substr(request.body.find(':') + 1)), payload)
                 : stream_of(1, last, payload);
-    sent_bytes += static_cast<std::int64_t>(reply.size());
-    free_from_ = std::max(free_from_, now) +
-                 std::chrono::nanoseconds{static_cast<std::int64_t>(reply.size()) *
-                                          (1'000'000'000 / bytes_a_second)};
+    sent_bytes += std::ssize(reply);
+    if (!is_read) info_bytes += std::ssize(reply);
+    free_from_ = std::max(free_from_, now + latency) +
+                 std::chrono::nanoseconds{std::ssize(reply) * (1'000'000'000 / bytes_a_second)};
     at(free_from_ - now,
        [this, number = request.number, reply] { pass(all_.on_reply(number, reply, now)); });
   }
@@ -131,6 +141,24 @@ TEST_F(ReadingOverASlowLine, AsksForLessOnceRepliesAreTooLate) {
 
   EXPECT_EQ(done, partitions) << why;
 }
+
+struct ReadingSmallMessagesOverASlowLine : ReadingOverASlowLine,
+                                           ::testing::WithParamInterface<std::int64_t> {};
+
+TEST_P(ReadingSmallMessagesOverASlowLine, UsesNearlyAllThatComes) {
+  last = 125;
+  payload = 400;  // 300 bytes, in base64
+  bytes_a_second = GetParam();
+  latency = 100ms;
+
+  run(std::chrono::seconds{2 * bytes_of_all() / bytes_a_second});
+
+  EXPECT_EQ(done, partitions) << why;
+  EXPECT_LE(missed, partitions);
+  EXPECT_LE(sent_bytes - info_bytes, bytes_of_all() * 3 / 2);
+}
+INSTANTIATE_TEST_SUITE_P(BytesASecond, ReadingSmallMessagesOverASlowLine,
+                         ::testing::Values(100'000, 20'000));
 
 }  // namespace
 }  // namespace stela::nats

@@ -179,14 +179,16 @@ std::string ReadBacks::body_for(const ReadBack& read_back, std::size_t slot,
 }
 
 void ReadBacks::give_up_late(Steps& steps, Time now) {
+  bool misses_messages = false;
   while (!asked_.empty() && asked_.begin()->second.since + options_.publish_timeout <= now) {
     const Asked late = asked_.begin()->second;
     forget(asked_.begin());
-    // Its reply may be on the line still, and what is asked for next comes behind it.
-    if (late.step == Step::read) window_.on_missed();
+    misses_messages |= late.step == Step::read;
     if (late.is_dropped) continue;
     fail(steps, late.partition, Answer::Kind::unknown, doing(late) + ": no reply in time");
   }
+  // Their replies may be on the line still, and what is asked for next comes behind them.
+  if (misses_messages) window_.on_missed();
 }
 
 // --- replies
@@ -342,10 +344,24 @@ void ReadBacks::on_next_of_subject(Steps& steps, PartitionId partition) {
 /// The first message is known already: with one more, the next read-back begins further on.
 void ReadBacks::finish_late(Steps& steps, Time now) {
   for (auto next = open_.begin(); next != open_.end();) {
-    const auto& [partition, read_back] = *next++;
-    const bool is_late = now >= read_back.since + options_.publish_timeout / 2;
-    if (is_late && read_back.read > 1) finish(steps, partition, read_back.read);
+    auto& [partition, read_back] = *next++;
+    const auto age = now - read_back.since;
+    if (age >= options_.publish_timeout / 4) ask_no_more(partition, read_back);
+    const bool is_late = age >= options_.publish_timeout / 2;
+    const bool is_whole = read_back.read == read_back.slots.size();
+    if (read_back.read < 2 || (!is_late && !is_whole)) continue;
+    // Requests that are still in flight were too many.
+    if (!is_whole && !read_back.walks) window_.on_missed();
+    finish(steps, partition, read_back.read);
   }
+}
+
+/// The next read-back asks again for messages that are in flight when this one finishes. So a
+/// read-back stops asking while there is time for the replies, once it has enough to continue from.
+void ReadBacks::ask_no_more(PartitionId partition, ReadBack& read_back) {
+  if (read_back.walks || read_back.asked < 2 || read_back.asked == read_back.slots.size()) return;
+  read_back.slots.resize(read_back.asked);
+  std::erase(turns_, partition);
 }
 
 }  // namespace stela::nats

@@ -35,7 +35,9 @@ struct Steps {
 /// Reads any number of partitions back at the same time, each for itself: the stream as it is now,
 /// made if it is missing and may be, then its messages, many at a time. What is in flight of all
 /// partitions is bounded, in messages and in bytes, and they take turns; over a slow line it is so
-/// little that replies come in time.
+/// little that replies come in time. A read-back asks for messages in the first quarter of
+/// publish_timeout, and finishes with what has come by the half at the latest, if that is enough to
+/// continue from.
 /// A state machine: it sends nothing and waits for nothing. A request without a reply is given up
 /// after publish_timeout, counted from its own sending, as soon as anything else happens.
 /// Threads: one at a time.
@@ -108,6 +110,7 @@ class ReadBacks {
   std::string body_for(const ReadBack& read_back, std::size_t slot, PartitionId partition) const;
   void give_up_late(Steps& steps, Time now);
   void finish_late(Steps& steps, Time now);
+  void ask_no_more(PartitionId partition, ReadBack& read_back);
 
   void on_stream(Steps& steps, const Asked& asked, std::string_view reply, Time now);
   void on_missing_stream(Steps& steps, PartitionId partition, const ApiError& error, Time now);
@@ -135,7 +138,9 @@ class ReadBacks {
   // Of messages in flight.
   std::size_t messages_asked_ = 0;
   std::size_t bytes_asked_ = 0;
-  ByteWindow window_;
+  /// Has room at first for as many small messages as may be in flight, and at least for as much as
+  /// a line of 20 kB/s brings in a second.
+  ByteWindow window_{{.first = std::int64_t{168} * 1024, .least = std::int64_t{16} * 1024}};
 };
 
 }  // namespace stela::nats

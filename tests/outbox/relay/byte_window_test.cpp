@@ -40,6 +40,23 @@ TEST(ByteWindow, BeginsSmallAfterAnAnswerThatDidNotCome) {
   EXPECT_EQ(window.size(), 64 * 1024);
 }
 
+TEST(ByteWindow, ShrinksFurtherWithEachMissAsFarAsItMay) {
+  ByteWindow window{{.first = 168 * 1024, .least = 20 * 1024}};
+  EXPECT_EQ(window.size(), 168 * 1024);
+  window.on_missed();
+  EXPECT_EQ(window.size(), 64 * 1024);
+  window.on_missed();
+  EXPECT_EQ(window.size(), 32 * 1024);
+  window.on_missed();
+  EXPECT_EQ(window.size(), 20 * 1024);
+}
+
+TEST(ByteWindow, HasRoomForTwoOfALargeMessageThatWasQuick) {
+  ByteWindow window;
+  window.on_stored(5 * first_size, 100ms, 5s);
+  EXPECT_EQ(window.size(), 10 * first_size);
+}
+
 template <class Lane>
 struct LargePayloads : ::testing::Test {
   std::string large = std::string(400 * 1024, 'x');
