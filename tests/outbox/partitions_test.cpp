@@ -123,16 +123,22 @@ TEST(OutboxSync, CountsWhatIsParkedInAPartitionThatAnOlderVersionRetired) {
   EXPECT_THAT(shop.operations.status().partitions, SizeIs(2));
 }
 
-TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
-  Shop shop;
+/// The broker loses the two messages that it has, and the third one can't follow them.
+PartitionStatus stop_by_a_loss(Shop& shop) {
   shop.append_all({"order-1", "order-2"});
   shop.relay();
   shop.broker.database().run("DELETE FROM stored");
   shop.lose_relay();
   shop.append("order-3");
   shop.relay_until_stopped();
-  const auto stopped = shop.operations.status().partitions.front();
+  PartitionStatus stopped = shop.operations.status().partitions.front();
   EXPECT_EQ(stopped.stopped, "broker_lost");
+  return stopped;
+}
+
+TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
+  Shop shop;
+  const PartitionStatus stopped = stop_by_a_loss(shop);
   EXPECT_THAT(stopped.stopped_detail, HasSubstr("stood at broker sequence 2, and the broker has "
                                                 "nothing"));
 
@@ -151,14 +157,7 @@ TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
 /// nothing.
 TEST(OutboxStop, SaysNoMoreThanThatTheLastMessageOfASubjectIsGone) {
   Shop shop{{.fence = Fence::subject}};
-  shop.append_all({"order-1", "order-2"});
-  shop.relay();
-  shop.broker.database().run("DELETE FROM stored");
-  shop.lose_relay();
-  shop.append("order-3");
-  shop.relay_until_stopped();
-  const auto stopped = shop.operations.status().partitions.front();
-  EXPECT_EQ(stopped.stopped, "broker_lost");
+  const PartitionStatus stopped = stop_by_a_loss(shop);
   EXPECT_THAT(stopped.stopped_detail,
               HasSubstr("stood at broker sequence 2, and the broker has no message of its subject "
                         "from there on: was the last one removed?"));
