@@ -23,8 +23,9 @@ class Leaderless : public BrokerFailed {
   using BrokerFailed::BrokerFailed;
 };
 
-/// Runs `work` again while it throws Leaderless, a few times with growing pauses; BrokerFailed
-/// after that.
+/// Runs `work` again while it throws Leaderless, after 0.1 to 1.6 s, five times; BrokerFailed after
+/// that. It sleeps, as reading has no stop to heed. `stela::retry` repeats what lost a race in the
+/// store, and a broker's failure isn't that.
 template <class Work>
 decltype(auto) with_patience(Work&& work) {
   using std::chrono::milliseconds;
