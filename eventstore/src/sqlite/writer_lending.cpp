@@ -1,0 +1,68 @@
+// What a writer does about the connection that it lent to others' code.
+#include "database/sqlite/failure.hpp"
+#include "sqlite/event_rows.hpp"
+#include "sqlite/left_running.hpp"
+#include "sqlite/stand_ins.hpp"
+#include "sqlite/writer.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <exception>
+#include <utility>
+
+namespace stela::sqlite {
+
+sqlite3* Writer::lend() noexcept {
+  distrust();
+  lent_.watch(connection_->handle());
+  return connection_->handle();
+}
+
+bool Writer::is_transaction_over() const noexcept {
+  // Who was lent the connection may have ended it and begun another.
+  return !connection_->in_transaction() || lent_.is_over() ||
+         (distrusted_ && connection_->data_version() != seen_version_);
+}
+
+void Writer::check_transaction() {
+  owner_.check();
+  if (failed_with_) std::rethrow_exception(failed_with_);
+  if (is_transaction_over()) {
+    throw UsageError{
+        "the work ended the transaction that it was called in; what it did before is committed "
+        "or rolled back as it chose"};
+  }
+  if (!distrusted_) return;
+  if (lent_.is_watching()) refuse_stand_ins(*connection_);
+  if (last_sequence(*connection_) != last_sequence_) {
+    throw UsageError{
+        "the work wrote to the events table itself, or rolled back to a savepoint from before an "
+        "append; all of it is rolled back"};
+  }
+}
+
+void Writer::end_distrust() noexcept {
+  if (!owner_.is_this() || !std::exchange(distrusted_, false)) return;
+  known_ = false;
+  const bool was_lent = lent_.let_go(connection_->handle());
+  end_left_running(connection_->handle());
+  if (!was_lent) return;
+  connection_->take_back();
+  checkpoints_.watch();
+  has_lent_ = true;
+}
+
+void Writer::end_left_open() {
+  connection_->roll_back();
+  if (!connection_->in_transaction()) return;
+  sqlite3* const database = connection_->handle();
+  fail(database, sqlite3_extended_errcode(database), "ending an earlier transaction");
+}
+
+void Writer::drop_stand_ins() {
+  if (!has_lent_) return;
+  if (find_stand_in(*connection_)) drop_temporary(*connection_);
+  has_lent_ = false;
+}
+
+}  // namespace stela::sqlite
