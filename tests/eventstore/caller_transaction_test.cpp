@@ -152,53 +152,75 @@ TEST_F(CallerTransaction, CarriesARepositoryOfTheCallersTransaction) {
   EXPECT_THAT(orders(), ElementsAre("1|100"));
 }
 
-TEST_F(CallerTransaction, IsRefusedWhenTheCallerCommits) {
+TEST_F(CallerTransaction, IsRolledBackWhenTheCallerCommits) {
+  std::string refused;
   EXPECT_THAT(error_of([&](Transaction& transaction) {
                 append(transaction, "order-1");
-                sql(transaction).run("INSERT INTO orders VALUES ('1', 100); COMMIT");
+                test::RawSqlite user = sql(transaction);
+                user.run("INSERT INTO orders VALUES ('1', 100)");
+                refused = message_of<std::runtime_error>([&] { user.run("COMMIT"); });
               }),
-              HasSubstr("the work ended the transaction"));
+              HasSubstr("ended the transaction that it was called in; all of it is rolled back"));
 
-  EXPECT_THAT(orders(), ElementsAre("1|100"));
+  EXPECT_THAT(refused, HasSubstr("constraint failed"));
+  EXPECT_THAT(orders(), IsEmpty());
   append(*store, "order-1");
   append(*store, "stock-1", {{"counted", 1, true, "{}"}});
-  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 order-1@2 noted {}",
-                                    "3 stock-1@1 counted {}"));
+  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 stock-1@1 counted {}"));
 }
 
-TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerCommits) {
+TEST_F(CallerTransaction, LeavesAsItWasWhatItSavedWhenTheCallerCommits) {
   auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
-  error_of([&](Transaction& transaction) {
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
     Repository<test::Order>{transaction}.save(order);
     sql(transaction).run("COMMIT");
-  });
+  }),
+               std::runtime_error);
 
-  EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
-              HasSubstr("in doubt; load it again"));
+  EXPECT_EQ(order.version(), StreamVersion{});
+  Repository<test::Order>{*store}.save(order);
+  EXPECT_THAT(events(), SizeIs(1));
 }
 
-TEST_F(CallerTransaction, IsRefusedWhenTheCallerCommitsAndBeginsAnother) {
+TEST_F(CallerTransaction, IsRolledBackWhenTheCallerCommitsAndBeginsAnother) {
   auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
   EXPECT_THAT(error_of([&](Transaction& transaction) {
                 Repository<test::Order>{transaction}.save(order);
-                sql(transaction).run("COMMIT; BEGIN");
+                test::RawSqlite user = sql(transaction);
+                EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
+                user.run("BEGIN");
               }),
               HasSubstr("the work ended the transaction"));
 
-  EXPECT_THAT(events(), SizeIs(1));
-  EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
-              HasSubstr("in doubt; load it again"));
+  EXPECT_THAT(events(), IsEmpty());
+  EXPECT_EQ(order.version(), StreamVersion{});
 }
 
-TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerCommitsAndThenFails) {
+TEST_F(CallerTransaction, IsRolledBackInsideAnotherWhenTheCallerCommitsAndThenFails) {
   auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
   struct Failed {};
   EXPECT_THROW(store->transact([&](Transaction& transaction) {
     transaction.transact([&](Transaction& inner) { Repository<test::Order>{inner}.save(order); });
-    sql(transaction).run("COMMIT; BEGIN");
+    test::RawSqlite user = sql(transaction);
+    EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
+    user.run("BEGIN");
     throw Failed{};
   }),
                Failed);
+
+  EXPECT_THAT(events(), IsEmpty());
+  EXPECT_EQ(order.version(), StreamVersion{});
+}
+
+/// The header forbids it: then Stela can't keep the work from committing, and says so.
+TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerTakesTheHooksAndCommits) {
+  auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                Repository<test::Order>{transaction}.save(order);
+                sqlite3_commit_hook(sqlite::handle(transaction), nullptr, nullptr);
+                sql(transaction).run("COMMIT");
+              }),
+              HasSubstr("it set a commit or rollback hook"));
 
   EXPECT_THAT(events(), SizeIs(1));
   EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }),
@@ -261,11 +283,12 @@ TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindAStatementThatRolledBac
 TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindACallersCommit) {
   error_of([&](Transaction& transaction) {
     test::RawSqlite user = sql(transaction);
-    user.run("INSERT INTO orders VALUES ('1', 100); COMMIT");
+    user.run("INSERT INTO orders VALUES ('1', 100)");
+    EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
     EXPECT_THROW(user.run("INSERT INTO orders VALUES ('2', 200)"), std::runtime_error);
   });
 
-  EXPECT_THAT(orders(), ElementsAre("1|100"));
+  EXPECT_THAT(orders(), IsEmpty());
 }
 
 TEST_F(CallerTransaction, LeavesNoSettingBehindThatStopsTheStoreOrItsGuards) {

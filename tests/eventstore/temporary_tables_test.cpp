@@ -108,8 +108,15 @@ INSTANTIATE_TEST_SUITE_P(
              "trigger 'swallow'"}),
     [](const auto& left) { return left.param.name; });
 
-TEST_F(TemporaryTables, AreGoneIfTheWorkCommitsThemItself) {
-  EXPECT_THAT(refusal_of("CREATE TEMP TABLE events AS SELECT * FROM events; COMMIT"),
+TEST_F(TemporaryTables, AreGoneIfTheWorkTriesToCommitThemItself) {
+  EXPECT_THAT(message_of<UsageError>([&] {
+                store->transact([](Transaction& transaction) {
+                  append(transaction, "order-1");
+                  test::RawSqlite user{sqlite::handle(transaction)};
+                  user.run("CREATE TEMP TABLE events AS SELECT * FROM events");
+                  EXPECT_THROW(user.run("COMMIT"), std::runtime_error);
+                });
+              }),
               HasSubstr("ended the transaction"));
 
   EXPECT_THAT(events_after_another_append(),

@@ -112,6 +112,15 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItEndsTheTransaction) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItCommits) {
+  consume([](sqlite3* database) {
+    sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); COMMIT", nullptr, nullptr, nullptr);
+  });
+
+  EXPECT_THAT(error(), HasSubstr("ended the transaction"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
 TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesAStatementRunning) {
   std::vector<sqlite3_stmt*> left;
   consume([&](sqlite3* database) {

@@ -325,11 +325,6 @@ void Writer::note_failure() noexcept {
   }
 }
 
-State Writer::outcome_of_failure() const noexcept {
-  // Who was lent the connection may have committed.
-  return distrusted_ && is_transaction_over() ? State::in_doubt : State::rolled_back;
-}
-
 // --- the transaction
 
 void Writer::set_synchronous(bool full) {
@@ -383,6 +378,7 @@ void Writer::refresh() {
 }
 
 void Writer::commit() {
+  lent_.expect_commit();
   {
     Query query = connection_->query(commit_sql);
     const int code = sqlite3_step(query.statement().get());

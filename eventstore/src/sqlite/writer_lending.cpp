@@ -24,13 +24,24 @@ bool Writer::is_transaction_over() const noexcept {
          (distrusted_ && connection_->data_version() != seen_version_);
 }
 
+TransactionOutcome::State Writer::outcome_of_failure() const noexcept {
+  using State = TransactionOutcome::State;
+  // Who was lent the connection may have taken away the hooks that keep it from committing.
+  const bool may_stand = distrusted_ && !lent_.is_over() && is_transaction_over();
+  return may_stand ? State::in_doubt : State::rolled_back;
+}
+
 void Writer::check_transaction() {
   owner_.check();
   if (failed_with_) std::rethrow_exception(failed_with_);
+  if (lent_.is_over()) {
+    throw UsageError{
+        "the work ended the transaction that it was called in; all of it is rolled back"};
+  }
   if (is_transaction_over()) {
     throw UsageError{
-        "the work ended the transaction that it was called in; what it did before is committed "
-        "or rolled back as it chose"};
+        "the work ended the transaction that it was called in, and whether what it did before is "
+        "committed isn't known: it set a commit or rollback hook"};
   }
   if (!distrusted_) return;
   if (lent_.is_watching()) refuse_stand_ins(*connection_);

@@ -11,11 +11,12 @@ namespace stela::sqlite {
 /// The connection that `transaction` is open on. What is done through it commits or rolls back with
 /// the events. Don't begin, commit or roll back through it, don't write to Stela's tables, set no
 /// commit or rollback hook, name no savepoint `stela_savepoint`, and don't keep it. Work that ends
-/// the transaction, be it by INSERT OR ROLLBACK, fails with UsageError, and SQLite refuses what it
-/// writes after that. A statement of yours that is still running when the work ends fails it with
-/// UsageError, and is reset. So does a temporary table, view or trigger that stands in the way of a
-/// table of the database: drop it before you append and before the work ends, or use a name that no
-/// table has, nor will have (stela_, outbox_, inbox_ and projection_ begin Stela's).
+/// the transaction, be it by COMMIT or by INSERT OR ROLLBACK, is rolled back and fails with
+/// UsageError, and SQLite refuses what it writes after that. A statement of yours that is still
+/// running when the work ends fails it with UsageError, and is reset. So does a temporary table,
+/// view or trigger that stands in the way of a table of the database: drop it before you append and
+/// before the work ends, or use a name that no table has, nor will have (stela_, outbox_, inbox_
+/// and projection_ begin Stela's).
 ///
 /// What a PRAGMA sets that would stop the store or switch off what guards it ends with the work:
 /// busy_timeout, ignore_check_constraints, locking_mode, query_only, recursive_triggers,
