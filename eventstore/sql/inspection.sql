@@ -54,6 +54,14 @@ FROM (SELECT x.stream, x.version, x.sequence
       ORDER BY x.stream, x.version LIMIT :limit) AS i
      LEFT JOIN events AS e NOT INDEXED ON e.sequence = i.sequence;
 
+-- name: repeated_versions
+-- The index, which would refuse them, may be of an older state.
+-- takes: through int, limit int
+-- gives: stream int, version int, first int, last int
+SELECT stream, version, min(sequence) AS first, max(sequence) AS last
+FROM events NOT INDEXED WHERE sequence <= :through
+GROUP BY stream, version HAVING count(*) > 1 LIMIT :limit;
+
 -- name: inspect_append_ids
 -- `bytes` are those that the database holds, whose order is that of the table.
 -- takes: from text, limit int

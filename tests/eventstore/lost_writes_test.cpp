@@ -1,5 +1,5 @@
 // A disk that acknowledged a write and lost it: the index of streams and versions knows of events
-// that the table no longer has.
+// that the table no longer has, or the other way round.
 #include "eventstore/transfer.hpp"
 #include "support/histories.hpp"
 #include "support/raw_sqlite.hpp"
@@ -21,6 +21,7 @@ namespace stela {
 namespace {
 
 using test::append;
+using ::testing::Contains;
 using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -29,7 +30,7 @@ using ::testing::Not;
 
 class LostWrites : public ::testing::Test {
  protected:
-  /// Of the table of events, which fits into it.
+  /// Of the table of events or of its index, which fit into it.
   using Page = std::array<char, 4096>;
 
   LostWrites() { reopen(); }
@@ -38,14 +39,14 @@ class LostWrites : public ::testing::Test {
     store.reset();
     store = test::open_store(path);
   }
-  Page page_on_disk() {
+  Page page_on_disk(const std::string& of = "events") {
     Page page{};
-    find_page().read(page.data(), page.size());
+    find_page(of).read(page.data(), page.size());
     return page;
   }
   /// The writes since then are lost.
-  void put_back(const Page& page) {
-    find_page().write(page.data(), page.size());
+  void put_back(const Page& page, const std::string& of = "events") {
+    find_page(of).write(page.data(), page.size());
     reopen();
   }
 
@@ -54,9 +55,9 @@ class LostWrites : public ::testing::Test {
   std::unique_ptr<Store> store;
 
  private:
-  std::fstream find_page() {
+  std::fstream find_page(const std::string& of) {
     test::RawSqlite raw{path};
-    const auto root = raw.integer("SELECT rootpage FROM sqlite_schema WHERE name = 'events'");
+    const auto root = raw.integer("SELECT rootpage FROM sqlite_schema WHERE name = '" + of + "'");
     raw.run("PRAGMA wal_checkpoint(TRUNCATE)");
     std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
     file.seekg((root - 1) * 4096);
@@ -109,6 +110,24 @@ TEST_F(LostWrites, AreNotAppendedOver) {
     EXPECT_STREQ(e.what(),
                  "the last event of 'order-1', version 4, is missing; restore it from a backup");
   }
+}
+
+/// The lost write is the index's: nothing keeps a version from being given out again.
+TEST_F(LostWrites, OfTheIndexLetNobodyBeAdvisedToRebuildItOverVersionsThatRepeat) {
+  const std::string index = "sqlite_autoindex_events_1";
+  append(*store, "order-1", 3);
+  const Page before = page_on_disk(index);
+  append(*store, "order-1");
+  put_back(before, index);
+  append(*store, "order-1");
+
+  std::vector<std::string> told;
+  verify(*store, [&](const Problem& problem) {
+    told.push_back(problem.where + ": " + problem.what);
+    EXPECT_THAT(problem.advice, HasSubstr("restore a backup")) << problem.what;
+  });
+  EXPECT_THAT(told, Contains("event 5: it has the stream and the version of event 4: version 4 of "
+                             "stream number 1"));
 }
 
 }  // namespace

@@ -9,7 +9,9 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -26,6 +28,11 @@ constexpr std::string_view reindex_advice =
 /// The index is all that is left of such an event: it must not be rebuilt.
 constexpr std::string_view lost_advice =
     "an event that was appended seems to be gone: keep a copy, and restore a backup";
+
+/// The index lets itself not be rebuilt: it is unique.
+constexpr std::string_view repeated_advice =
+    "an older state of the index came back, and versions were given out again: keep a copy, and "
+    "restore a backup";
 
 constexpr std::string_view blocks_advice =
     "the events are the truth, but those who read them by type pass over it: complete the table by "
@@ -48,6 +55,7 @@ class EventsCheck {
     if (!begin()) return;
     walk_sequence();
     walk_versions();
+    report_index();
   }
 
  private:
@@ -62,6 +70,8 @@ class EventsCheck {
   void walk_versions();
   bool read_index_page(Connection& connection);
   void look_at_entry(const sql::inspect_versions::Row& row, Connection& connection);
+  void report_index();
+  bool repeats_versions();
 
   FileInspection& inspection_;
   /// Its own, so that they come from the disk.
@@ -83,6 +93,8 @@ class EventsCheck {
   std::int64_t version_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t published_ = 0;
   std::int64_t entries_ = 0;
+  /// Where and in what the index differs from the events.
+  std::vector<std::pair<std::string, std::string>> index_problems_;
 };
 
 bool EventsCheck::begin() {
@@ -218,12 +230,39 @@ void EventsCheck::walk_versions() {
     inspection_.read([&](Connection& connection) { more = read_index_page(connection); });
     inspection_.progress(bound_ - bound_ / 2 + std::min(entries_, bound_) / 2, bound_);
   }
-  if (entries_ != found_) {
-    inspection_.report("table events",
-                       "its index of streams and versions has " + std::to_string(entries_) +
-                           " entries for " + std::to_string(found_) + " events",
-                       std::string{entries_ > found_ ? lost_advice : reindex_advice});
+  if (entries_ == found_) return;
+  std::string what = "its index of streams and versions has " + std::to_string(entries_) +
+                     " entries for " + std::to_string(found_) + " events";
+  if (entries_ > found_) {
+    return inspection_.report("table events", std::move(what), std::string{lost_advice});
   }
+  index_problems_.emplace_back("table events", std::move(what));
+}
+
+void EventsCheck::report_index() {
+  if (index_problems_.empty()) return;
+  const std::string_view advice = repeats_versions() ? repeated_advice : reindex_advice;
+  for (auto& [where, what] : index_problems_) {
+    inspection_.report(std::move(where), std::move(what), std::string{advice});
+  }
+}
+
+/// Reports events that have the stream and the version of another.
+bool EventsCheck::repeats_versions() {
+  bool repeats = false;
+  inspection_.read([&](Connection& connection) {
+    auto repeated = connection.rows(
+        sql::repeated_versions{.through = bound_, .limit = inspection_.options().max_problems});
+    while (repeated.step()) {
+      repeats = true;
+      inspection_.report(event_number(repeated.last()),
+                         "it has the stream and the version of " + event_number(repeated.first()) +
+                             ": version " + std::to_string(repeated.version()) +
+                             " of stream number " + std::to_string(repeated.stream()),
+                         std::string{repeated_advice});
+    }
+  });
+  return repeats;
 }
 
 /// False at the end of the index, or when it makes no sense to go on.
@@ -233,8 +272,8 @@ bool EventsCheck::read_index_page(Connection& connection) {
   std::int64_t rows = 0;
   while (entry.step()) {
     if (std::pair{entry.stream(), entry.version()} <= std::pair{stream_, version_}) {
-      inspection_.report("table events", "its index of streams and versions is out of order",
-                         std::string{reindex_advice});
+      index_problems_.emplace_back("table events",
+                                   "its index of streams and versions is out of order");
       return false;
     }
     look_at_entry(entry, connection);
@@ -266,9 +305,10 @@ void EventsCheck::look_at_entry(const sql::inspect_versions::Row& row, Connectio
     return;
   }
   if (row.event_stream() != stream || row.event_version() != version) {
-    inspection_.report(where,
-                       "its index entry leads to " + event_number(sequence) + ", which isn't it",
-                       std::string{reindex_advice});
+    if (std::ssize(index_problems_) < inspection_.options().max_problems) {
+      index_problems_.emplace_back(
+          where, "its index entry leads to " + event_number(sequence) + ", which isn't it");
+    }
     return;
   }
   if (row.published_before() != published_) {
