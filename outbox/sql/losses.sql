@@ -35,6 +35,19 @@ SELECT partition FROM outbox_partitions WHERE stopped = 'broker_lost' ORDER BY p
 -- takes: until time
 UPDATE outbox_partitions SET lost_at = NULL, lost = 0 WHERE lost_at <= :until;
 
+-- name: drop_mistaken_losses
+-- What waits to be sent again as lost, if it is more than can be gone.
+-- takes: partition int, most int
+DELETE FROM outbox_redeliveries
+WHERE partition = :partition AND was_lost
+  AND (SELECT count(*) FROM outbox_redeliveries WHERE partition = :partition AND was_lost) > :most;
+
+-- name: note_mistaken_losses
+-- They count as published again, until the next comparison.
+-- takes: partition int, count int, now time
+UPDATE outbox_partitions SET published = published + :count, lost_at = :now
+WHERE partition = :partition;
+
 -- name: published_partitions
 -- Retired ones too: what they published stands where it stood. One that published may count nothing
 -- any more, after losses; and one that knows of nothing yet, in a restored backup, may have met it

@@ -344,6 +344,61 @@ TEST_F(Loss, IsSettledByAComparisonBeforeAnybodyHasCounted) {
   EXPECT_EQ(seen(), "0 losses, 0 lost");
 }
 
+/// Somebody adopts an emptied broker and compares with it; before a worker looks, it has its old
+/// data back. The parameter is where the operator says that it stands.
+class ReturnedLoss : public ::testing::TestWithParam<std::optional<std::uint64_t>> {
+ protected:
+  ReturnedLoss() {
+    shop.append_all({"order-1", "order-2", "order-1", "order-3"});
+    shop.relay();
+    shop.broker.database().run("CREATE TABLE kept AS SELECT * FROM stored; DELETE FROM stored");
+    shop.append("order-4");
+    shop.relay_until_stopped();
+    shop.operations.adopt(all, GetParam());
+    EXPECT_EQ(compare(), "4 of 4, 0 found 1 2 3 4");
+  }
+  std::string compare() { return in_words(shop.operations.compare(broker)); }
+  void return_first(int count) {
+    shop.broker.database().run("INSERT INTO stored SELECT * FROM kept WHERE sequence <= " +
+                               std::to_string(count));
+  }
+
+  Shop shop;
+  FileContents broker{shop};
+};
+
+INSTANTIATE_TEST_SUITE_P(All, ReturnedLoss, ::testing::Values(std::nullopt, 0),
+                         [](const auto& said) { return said.param ? "Numbered" : "AsItStands"; });
+
+TEST_P(ReturnedLoss, IsNotSentAgain) {
+  return_first(4);
+  shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "1 2 3 4 5");
+  EXPECT_EQ(shop.totals(), "5 published");
+  EXPECT_EQ(shop.operations.status().losses, 1) << "the next comparison tells";
+  EXPECT_EQ(compare(), "0 of 5, 5 found");
+  EXPECT_EQ(shop.operations.status().losses, 0);
+}
+
+TEST_P(ReturnedLoss, IsComparedOnceMoreIfOnlySomeOfItIsBack) {
+  return_first(2);
+  shop.relay();
+
+  EXPECT_EQ(shop.broker.log(all), "1 2 5");
+  EXPECT_EQ(shop.operations.status().losses, 1);
+  EXPECT_EQ(compare(), "2 of 5, 3 found 3 4");
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "1 2 5 3r5 4r6");
+  EXPECT_EQ(shop.operations.status().losses, 0);
+}
+
+TEST_P(ReturnedLoss, IsSentAgainIfNothingIsBack) {
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "1r1 2r2 3r3 4r4 5");
+  EXPECT_EQ(shop.operations.status().losses, 0);
+}
+
 TEST_F(Loss, IsNotTakenForWhatTheBrokerDropped) {
   shop.operations.adopt(all);
   shop.relay();

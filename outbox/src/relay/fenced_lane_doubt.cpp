@@ -236,6 +236,7 @@ bool FencedLane::adopt(const Answer& answer) {
     doubt();
     return false;
   }
+  if (!adopting_) advance.most_lost = most_lost(answer, advance.lost);
   if (advance.lost > 0) look_back_ = {.known_through = published_through_, .step = 1};
   const auto earlier = position_before(answer, ids);
   const bool is_whole = !earlier && end <= broker_sequence_;
@@ -258,6 +259,18 @@ bool FencedLane::adopt(const Answer& answer) {
   doubt();
   ask();
   return false;
+}
+
+std::optional<std::uint64_t> FencedLane::most_lost(const Answer& answer, std::uint64_t lost) const {
+  if (!broker_id_.empty()) return lost;
+  const auto is_back = [&](const FoundMessage& found) {
+    return found.broker_sequence > broker_sequence_ && found.is_ours &&
+           found.store_id == core_.store_id && found.redelivery == 0 &&
+           found.sequence <= published_through_;
+  };
+  // An operator said where the broker stands, and there is more.
+  if (std::any_of(answer.found.begin(), answer.found.end(), is_back)) return 0;
+  return std::nullopt;
 }
 
 void FencedLane::mark_ours(const Answer& answer, const std::vector<EventId>& ids,

@@ -142,6 +142,9 @@ struct Advance {
   std::string broker_id = {};
   /// At an adoption: how many of the broker's messages, at most, are gone.
   std::uint64_t lost = 0;
+  /// At the first look of an adoption, if that is known: what waits to be sent again as lost can't
+  /// be more. If it is, it was compared with a broker that hadn't its messages back.
+  std::optional<std::uint64_t> most_lost = {};
   /// What is about to be in flight, all of it.
   std::int64_t flight_count = 0;
   GlobalSequence flight_through = {};

@@ -1,5 +1,6 @@
 #include "sqlite/advance.hpp"
 
+#include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
@@ -197,12 +198,25 @@ class Application {
   std::int64_t last_position_ = 0;
 };
 
+/// Somebody compared before the broker had its messages back. Some may be gone all the same: the
+/// next comparison tells.
+void drop_mistaken_losses(Connection& connection, std::int64_t partition, std::uint64_t most,
+                          Timestamp now) {
+  const std::int64_t dropped = connection.run(
+      sql::drop_mistaken_losses{.partition = partition, .most = static_cast<std::int64_t>(most)});
+  if (dropped == 0) return;
+  connection.run(sql::note_mistaken_losses{.partition = partition, .count = dropped, .now = now});
+}
+
 }  // namespace
 
 bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
            Timestamp now) {
   Application application{connection, lease.partition, {}, now};
   application.apply(advance);
+  if (advance.most_lost) {
+    drop_mistaken_losses(connection, lease.partition.number, *advance.most_lost, now);
+  }
 
   std::optional<std::int64_t> broker_sequence;
   std::optional<std::string_view> broker_id;
