@@ -34,6 +34,12 @@ std::unique_ptr<test::SmallDisk> small_disk(const Settings& settings, bool is_wa
   return nullptr;
 }
 
+/// Without a limit of our own a server that starts allows itself a part of what is free then, which
+/// may be less than what it holds: it would refuse everything from then on.
+std::string store_on(const test::SmallDisk& disk) {
+  return "jetstream { store_dir: \"" + disk.file("") + "\", max_file_store: 1TB }";
+}
+
 }  // namespace
 
 World::World(const Settings& the_settings, bool small_broker_disk)
@@ -41,8 +47,7 @@ World::World(const Settings& the_settings, bool small_broker_disk)
       random{the_settings.seed},
       disk{small_disk(settings, wants_disk(settings))},
       broker_disk{small_disk(settings, small_broker_disk)},
-      broker{static_cast<std::size_t>(settings.servers),
-             broker_disk ? "jetstream { store_dir: \"" + broker_disk->file("") + "\" }" : ""},
+      broker{static_cast<std::size_t>(settings.servers), broker_disk ? store_on(*broker_disk) : ""},
       proxy{broker.ports()},
       own_line{broker.ports()},
       members{the_settings, proxy.url()} {
