@@ -55,7 +55,8 @@ TEST_F(ToolWork, UntilEmptyWaitsForNoOperator) {
       HasSubstr("all pending messages are in stopped partitions (broker_lost, partition p0"));
   const std::vector<std::string> look{"outbox", "status", "--db", db_};
   EXPECT_THAT(run_well(look),
-              HasSubstr("check the broker, then 'stela outbox partitions adopt p0"));
+              HasSubstr("once the broker has them again; if they are gone for good, 'stela outbox "
+                        "partitions adopt p0"));
 
   RawSqlite{db_}.run("UPDATE outbox_partitions SET stopped = 'poison'");
   EXPECT_THAT(run_well(look), HasSubstr("then 'stela outbox partitions resume p0"));

@@ -10,6 +10,16 @@
 #include <new>
 
 namespace stela::sqlite {
+namespace {
+
+/// Its first line, for what failed to be said behind it.
+std::string in_quotes(std::string_view sql) {
+  const std::size_t end = sql.find('\n');
+  const bool has_more = end != std::string_view::npos && end + 1 < sql.size();
+  return '"' + std::string{sql.substr(0, end)} + (has_more ? " …\"" : "\"");
+}
+
+}  // namespace
 
 void PreparedStatement::check(int code) const {
   if (code != SQLITE_OK) fail(database_, code, "binding a value");
@@ -38,7 +48,7 @@ bool PreparedStatement::step() {
   const int code = sqlite3_step(get());
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  fail(database_, code, std::string{"\""} + sqlite3_sql(get()) + '"');
+  fail(database_, code, in_quotes(sqlite3_sql(get())));
 }
 
 void PreparedStatement::check_memory() const {
@@ -138,7 +148,7 @@ PreparedStatement::Owner Connection::prepare(std::string_view sql, unsigned flag
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v3(handle(), sql.data(), static_cast<int>(sql.size()), flags,
                                       &statement, nullptr);
-  if (code != SQLITE_OK) fail(handle(), code, '"' + std::string{sql} + '"');
+  if (code != SQLITE_OK) fail(handle(), code, in_quotes(sql));
   return PreparedStatement::Owner{statement};
 }
 
@@ -179,7 +189,7 @@ database::DatabaseName Connection::database() const noexcept {
 void Connection::execute(const std::string& sql) {
   owner_.check();
   const int code = sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (code != SQLITE_OK) fail(handle(), code, '"' + sql.substr(0, sql.find('\n')) + '"');
+  if (code != SQLITE_OK) fail(handle(), code, in_quotes(sql));
 }
 
 std::optional<std::int64_t> Connection::integer(const std::string& sql) {

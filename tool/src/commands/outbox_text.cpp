@@ -175,7 +175,9 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   }
   if (stopped.stopped == "unknown") return "'" + call + "outbox partitions sync'";
   if (stopped.stopped == "broker_lost") {
-    return "check the broker, then " + adopt + ", and " + way_to_settle(call);
+    return "the partition goes on by itself once the broker has them again; if they are gone for "
+           "good, " +
+           adopt + ", and " + way_to_settle(call);
   }
   return "check the broker, then " + adopt;
 }
