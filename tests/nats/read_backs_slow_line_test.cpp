@@ -103,7 +103,8 @@ class ReadingOverASlowLine : public ::testing::Test {
       }
       partition.from = answer.last_sequence + 1;
       partition.request = 0;
-      if (partition.from > last) {
+      EXPECT_EQ(answer.has_more, partition.from <= last);
+      if (!answer.has_more) {
         ++done;
       } else {
         begin(index);

@@ -128,7 +128,8 @@ TEST_F(Reading, AsksForALongRangeInPartsThatStayBounded) {
 
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_THAT(answers[0].found, SizeIs(2'000));
-  EXPECT_EQ(answers[0].last_sequence, 2'000U) << "as if the stream ended here";
+  EXPECT_EQ(answers[0].last_sequence, 2'000U);
+  EXPECT_TRUE(answers[0].has_more);
 }
 
 TEST_F(Reading, BoundsTheBytesInFlight) {
@@ -190,6 +191,7 @@ TEST_F(Reading, AnswersWithWhatItHasWhenTimeIsShort) {
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_THAT(answers[0].found, SizeIs(2));
   EXPECT_EQ(answers[0].last_sequence, 2U);
+  EXPECT_TRUE(answers[0].has_more);
 }
 
 TEST_F(Reading, GivesUpARequestWithoutAReplyAndHoldsNobodyElse) {
@@ -357,6 +359,7 @@ TEST_F(ReadingSubjects, EndsInTimeAndLetsTheNextOneGoOn) {
 
   ASSERT_THAT(answers, SizeIs(1));
   EXPECT_EQ(answers[0].last_sequence, 18U);
+  EXPECT_TRUE(answers[0].has_more);
   EXPECT_THAT(answers[0].found, SizeIs(3));
 }
 

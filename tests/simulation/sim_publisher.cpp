@@ -145,6 +145,7 @@ Time SimPublisher::read(SimBroker& broker, Connection& connection, PartitionId p
   if (count < answer.found.size()) {
     answer.found.resize(count);
     answer.last_sequence = answer.found.back().broker_sequence;
+    answer.has_more = true;
   }
   return std::max(asked, connection.reads_until);
 }

@@ -76,10 +76,10 @@ void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
     if (slot.message) answer.found.push_back(*std::move(slot.message));
   }
   if (options_.fence == Fence::subject) {
-    // As if the subject ended there, too.
-    if (count < read_back.slots.size()) answer.last_sequence = answer.found.back().broker_sequence;
+    answer.has_more = count < read_back.slots.size();
+    if (answer.has_more) answer.last_sequence = answer.found.back().broker_sequence;
   } else if (count > 0 && read_back.begin + count <= answer.last_sequence) {
-    // As if the stream ended here: who marks this much asks again.
+    answer.has_more = true;
     answer.last_sequence = read_back.begin + count - 1;
   }
   steps.answers.push_back(std::move(answer));

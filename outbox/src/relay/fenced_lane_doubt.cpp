@@ -151,7 +151,11 @@ void FencedLane::on_read_back(const Answer& answer) {
   const std::string_view reason = contradiction(answer);
   if (!reason.empty()) return on_contradiction(reason, answer);
   if (std::exchange(lost_since_, std::nullopt)) recover();
-  if (accept(answer)) resume(answer);
+  if (!accept(answer)) return;
+  if (!answer.has_more) return resume(answer);
+  // What is published after a part of it would only be refused.
+  doubt();
+  ask();
 }
 
 bool FencedLane::passes_what_waits(const Answer& answer) {
@@ -239,7 +243,7 @@ bool FencedLane::adopt(const Answer& answer) {
   if (!adopting_) advance.most_lost = most_lost(answer, advance.lost);
   if (advance.lost > 0) look_back_ = {.known_through = published_through_, .step = 1};
   const auto earlier = position_before(answer, ids);
-  const bool is_whole = !earlier && end <= broker_sequence_;
+  const bool is_whole = !earlier && !answer.has_more && end <= broker_sequence_;
   if (earlier) {
     advance.broker_sequence = earlier;
   } else {

@@ -35,6 +35,22 @@ TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
   EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, note 1 in flight, send 2 after 1");
 }
 
+/// Over a slow line an answer holds a part: what is sent before the rest is known is refused, and
+/// takes the line from the next read-back.
+TEST(FencedLaneInDoubt, SendsNothingBeforeItHasReadBackAllThatStandsThere) {
+  Bench bench;
+  bench.begin_with({1, 2, 3, 4});
+  bench.pass(bench.options.publish_timeout);
+
+  bench.find_part({ours(1, 1), ours(2, 2)});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, mark 2, read back from 2");
+
+  bench.find({ours(2, 2), ours(3, 3)});
+  bench.run();
+  EXPECT_EQ(bench.journal.read(), "mark 3, note 1 in flight, send 4 after 3");
+}
+
 TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsInANewSession) {
   Bench bench;
   bench.begin_with({1, 2});

@@ -220,6 +220,16 @@ class LaneBench : private relay::Observer, private Random {
                     .last_sequence = last,
                     .found = std::move(found)});
   }
+  /// These are the first of what stands there.
+  void find_part(std::vector<FoundMessage> found) {
+    const std::uint64_t last = found.back().broker_sequence;
+    lane.on_answer({.request = publisher.question,
+                    .kind = Kind::read_back,
+                    .first_sequence = 1,
+                    .last_sequence = last,
+                    .has_more = true,
+                    .found = std::move(found)});
+  }
   /// `what` is all that it does while nothing is answered: after a time-out, then after a time-out
   /// and 1 s more, 2 s, 4 s.
   void expect_ever_more_slowly(const std::string& what) {

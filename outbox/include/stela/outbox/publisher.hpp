@@ -98,9 +98,11 @@ struct Answer {
   // Of `read_back`: the first and last sequence of the partition's stream, and what stands from the
   // asked-for sequence on. Fewer found than the sequences announce: some can't be read any more.
   // For `subject`: the first sequence of the stream, and the one that the next message of the
-  // partition has to follow (0: none), or where the answer ends if more stands behind it.
+  // partition has to follow (0: none).
   std::uint64_t first_sequence = 0;
   std::uint64_t last_sequence = 0;
+  /// More stands behind what was found: then `last_sequence` is where the answer ends.
+  bool has_more = false;
   /// Of the stream: so many messages between its first and its last are gone.
   std::uint64_t holes = 0;
   std::vector<FoundMessage> found = {};
