@@ -12,6 +12,7 @@ namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
+using test::FileBroker;
 using test::Shop;
 using ::testing::AllOf;
 using ::testing::Each;
@@ -20,6 +21,8 @@ using ::testing::HasSubstr;
 using ::testing::Le;
 using ::testing::Not;
 using ::testing::StartsWith;
+
+constexpr PartitionId all{0};
 
 const RelayOptions probing{.retry_backoff = 1s, .retry_backoff_max = 60s};
 
@@ -147,6 +150,68 @@ TEST_P(BrokerTrouble, OnePartitionsTroubleHoldsNoOther) {
   EXPECT_EQ(shop.totals(), "16 published");
   EXPECT_EQ(shop.relay().broker, "connected");
   EXPECT_EQ(how_often(shop.log.entries(), "relay.misconfigured"), 1);
+}
+
+/// A server behind a half-open line, or one that is cut off from its cluster. Another worker's
+/// isn't.
+class UnansweredWorker : public ::testing::TestWithParam<bool FileBroker::*> {
+ protected:
+  UnansweredWorker() {
+    shop.append("order-1");
+    shop.relay();
+    shop.broker.*GetParam() = true;
+    shop.broker.when_silent = [&] { shop.clock.advance(RelayOptions{}.publish_timeout); };
+    shop.append("order-2");
+  }
+  /// Both workers work; each silence adds to the time.
+  void pass(std::chrono::seconds time) {
+    for (const auto end = shop.clock.steady_now() + time; shop.clock.steady_now() < end;) {
+      shop.relay();
+      other.tick();
+    }
+  }
+  bool is_cut_off() {
+    const auto workers = shop.operations.status().workers;
+    return std::any_of(workers.begin(), workers.end(), [](const WorkerStatus& worker) {
+      return worker.name == "first" && worker.is_cut_off;
+    });
+  }
+
+  Shop shop{{}, {.worker = "first"}};
+  FileBroker others_server{shop.dir.file("broker.db"), Fence::stream};
+  Relay other{shop.outbox, others_server, {.worker = "other"}};
+};
+
+INSTANTIATE_TEST_SUITE_P(All, UnansweredWorker,
+                         ::testing::Values(&FileBroker::is_deaf, &FileBroker::is_isolated),
+                         [](const auto& each) {
+                           return each.param == &FileBroker::is_deaf ? "ByAnything" : "ByStreams";
+                         });
+
+TEST_P(UnansweredWorker, LeavesItsPartitionsToOneThatIsAnswered) {
+  pass(90s);
+  EXPECT_EQ(shop.broker.log(all), "1 2");
+
+  shop.broker.*GetParam() = false;
+  pass(10min);
+  EXPECT_FALSE(is_cut_off());
+  EXPECT_EQ(shop.relay().broker, "connected");
+}
+
+/// A server that answers nothing but probes: whether it would answer for a partition, only one that
+/// is tried can tell.
+TEST_P(UnansweredWorker, IsTriedAgainEverMoreRarely) {
+  pass(30min);
+  int looks = 0;
+  int cut_off = 0;
+  for (; looks < 200; ++looks) {
+    pass(10s);
+    cut_off += is_cut_off() ? 1 : 0;
+  }
+  EXPECT_GE(cut_off, looks * 9 / 10);
+  shop.append("order-3");
+  pass(90s);
+  EXPECT_EQ(shop.broker.log(all), "1 2 3");
 }
 
 }  // namespace

@@ -105,6 +105,10 @@ void FileBroker::mend() {
 
 void FileBroker::flush() {
   if (sent_.empty() || sink_ == nullptr || is_down) return;
+  if (is_deaf || is_isolated) {
+    sent_.clear();
+    return when_silent();
+  }
   if (forbids_publishing) {
     sent_.clear();
     ++misfits;
@@ -122,11 +126,13 @@ void FileBroker::flush() {
 
 void FileBroker::probe(std::uint64_t request) {
   if (sink_ == nullptr || is_down) return;
+  if (is_deaf) return when_silent();
   sink_->take({.session = session_, .request = request, .kind = Answer::Kind::alive});
 }
 
 void FileBroker::read_back(std::uint64_t request, PartitionId partition, std::uint64_t from) {
   if (sink_ == nullptr || is_down) return;
+  if (is_deaf || is_isolated) return when_silent();
   Answer answer{.session = session_, .request = request, .kind = Answer::Kind::read_back};
   if (without_stream.contains(partition)) {
     ++misfits;

@@ -34,6 +34,11 @@ class FileBroker final : public Publisher {
   std::function<std::optional<Answer::Kind>(const OutgoingMessage&)> refuse;
   /// Nobody answers.
   bool is_down = false;
+  /// It takes sessions, and answers nothing in them; or nothing but probes.
+  bool is_deaf = false;
+  bool is_isolated = false;
+  /// Called instead of an answer: time passes.
+  std::function<void()> when_silent = [] {};
   /// How often somebody wanted a session.
   int sessions = 0;
   /// How it can be set up wrong: reads are answered and messages refused, or who publishes is shown

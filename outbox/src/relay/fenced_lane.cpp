@@ -357,9 +357,8 @@ void FencedLane::on_time() {
 }
 
 void FencedLane::miss(const std::string& what) {
-  core_.session_doubted = true;
+  on_silence(what);
   byte_window_.on_missed();
-  core_.report(Incident::Kind::publish_failed, partition(), {}, what);
   doubt();
   if (is_looking()) return end_look(Look::lost);
   // The first may have got lost.

@@ -122,6 +122,7 @@ void Lane::release() {
   if (!std::exchange(looking_, false)) ++core_.counts.released;
   owned_ = false;
   misfit_.clear();
+  is_unanswered_ = false;
   forget();
 }
 
@@ -131,6 +132,7 @@ void Lane::lose(std::string_view why) {
   owned_ = false;
   looking_ = false;
   misfit_.clear();
+  is_unanswered_ = false;
   forget();
 }
 
@@ -156,6 +158,12 @@ void Lane::back_off(std::string error, const PendingMessage* message, int messag
   if (guarded([&] { noted = core_.store.note(lease(), trouble); }) && !noted) {
     lose("its epoch has passed");
   }
+}
+
+void Lane::on_silence(const std::string& what) {
+  is_unanswered_ = true;
+  core_.session_doubted = true;
+  core_.report(Incident::Kind::publish_failed, partition_, {}, what);
 }
 
 void Lane::on_misfit(const std::string& why) {

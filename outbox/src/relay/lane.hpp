@@ -27,6 +27,10 @@ class Lane {
   bool is_draining() const noexcept { return draining_; }
   /// Why the broker, as it is set up, can't take what is published here; empty if it can.
   const std::string& misfit() const noexcept { return misfit_; }
+  /// What was asked for it last wasn't answered, whatever the server says to others.
+  bool is_unanswered() const noexcept { return is_unanswered_; }
+  /// The broker said something about its stream.
+  void hear() noexcept { is_unanswered_ = false; }
 
   /// Tries to get the lease; true if it is ours now.
   bool acquire();
@@ -79,6 +83,8 @@ class Lane {
   /// What the broker has of what it lost: not even its end, or that, or all of it.
   enum class Look : std::uint8_t { lost, with_holes, whole };
   void end_look(Look look);
+  /// An answer didn't come in time.
+  void on_silence(const std::string& what);
   /// The broker isn't set up for this partition: says so, and tries again ever more slowly.
   void on_misfit(const std::string& why);
   /// Counts and reports what was noted.
@@ -114,6 +120,7 @@ class Lane {
   int attempts_ = 0;
   int store_failures_ = 0;
   std::string misfit_;
+  bool is_unanswered_ = false;
 };
 
 template <class Call>

@@ -197,9 +197,8 @@ void OpenLane::on_answer(const Answer& answer) {
 }
 
 void OpenLane::miss(const std::string& what) {
-  core_.session_doubted = true;
+  on_silence(what);
   byte_window_.on_missed();
-  core_.report(Incident::Kind::publish_failed, partition(), {}, what);
   // The first may have got lost.
   if (++missed_ > 1 && !is_backing_off()) back_off(what);
 }

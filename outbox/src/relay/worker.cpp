@@ -19,6 +19,10 @@ namespace {
 constexpr auto max_probe_interval = 30s;
 /// A server that can't be reached is cheap to ask, and everything waits for it.
 constexpr auto max_connect_interval = 5s;
+/// Who hands its partitions over for want of answers, and is trusted too early, gets them back only
+/// to hold them up again.
+constexpr std::chrono::microseconds max_distrust = 5min;
+constexpr int most_silences = 10;
 
 }  // namespace
 
@@ -67,6 +71,7 @@ void Worker::run_due() {
   }
   if (may_look() && now >= next_look_) look();
   for (auto& lane : lanes_) lane->on_time();
+  watch_service();
   pump();
   if (core_.session_failed) drop_session("the client refused a call", false);
   probe();
@@ -118,11 +123,13 @@ void Worker::on_answer(const Answer& answer) {
   if (answer.kind == Answer::Kind::connected) {
     if (broker_ != Broker::connecting) return;
     broker_ = Broker::connected;
-    since_ = core_.now();
     core_.session = last_session_;
     for (auto& lane : lanes_) lane->on_session();
+    if (owned_partitions() > 0) return;
     // Whether the streams are as they should be, only those who use them can tell.
-    if (owned_partitions() == 0) recover();
+    recover();
+    // A server may take connections and answer nothing.
+    core_.session_doubted = true;
     return;
   }
   if (answer.kind == Answer::Kind::disconnected) return drop_session(answer.detail, false);
@@ -132,11 +139,18 @@ void Worker::on_answer(const Answer& answer) {
   if (broker_ != Broker::connected) return;
   // Whatever it says, the server says something.
   probe_limit_ = never;
+  has_heard_ = true;
   if (answer.kind == Answer::Kind::alive) return;
   const bool works =
       answer.kind != Answer::Kind::misconfigured && answer.kind != Answer::Kind::unknown;
   if (works) recover();
-  if (Lane* const lane = find_lane(Core::partition_of(answer.request))) lane->on_answer(answer);
+  Lane* const lane = find_lane(Core::partition_of(answer.request));
+  if (lane == nullptr) return;
+  if (answer.kind != Answer::Kind::unknown) {
+    lane->hear();
+    silences_ = 0;
+  }
+  lane->on_answer(answer);
 }
 
 void Worker::recover() {
@@ -170,11 +184,29 @@ void Worker::beat() {
   for (auto& lane : lanes_) lane->renew();
 }
 
+bool Worker::is_served() const {
+  if (broker_ != Broker::connected || !has_heard_) return false;
+  return owned_partitions() == 0 || std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) {
+           return lane->is_owned() && !lane->is_unanswered();
+         });
+}
+
+void Worker::watch_service() {
+  const bool is_served = this->is_served();
+  if (std::exchange(was_served_, is_served) != is_served) since_ = core_.now();
+}
+
 void Worker::judge_broker() {
-  const bool is_connected = broker_ == Broker::connected;
-  const std::chrono::microseconds patience =
-      is_connected ? options_.lease_renew : options_.lease_ttl;
-  if (cut_off_ == is_connected && core_.now() >= since_ + patience) cut_off_ = !is_connected;
+  watch_service();
+  const auto to_trust = std::min<std::chrono::microseconds>(
+      options_.lease_renew * (1 << std::min(silences_, most_silences)), max_distrust);
+  const auto patience = was_served_ ? to_trust : options_.lease_ttl;
+  if (cut_off_ != was_served_ || core_.now() < since_ + patience) return;
+  cut_off_ = !was_served_;
+  if (!cut_off_ || broker_ != Broker::connected) return;
+  // Another server of the list may have what this one is cut off from.
+  ++silences_;
+  drop_session("the server answers for no partition", false);
 }
 
 void Worker::look() {
@@ -322,7 +354,7 @@ Worker::Lanes::iterator Worker::place_of(PartitionId partition) noexcept {
 void Worker::connect() {
   broker_ = Broker::connecting;
   connecting_since_ = core_.now();
-  core_.session_failed = core_.session_doubted = false;
+  core_.session_failed = core_.session_doubted = has_heard_ = false;
   probe_limit_ = never;
   try {
     core_.publisher.connect(++last_session_, answers_);
@@ -342,8 +374,8 @@ void Worker::probe() {
 
 void Worker::drop_session(std::string why, bool misconfigured) {
   const bool was_connected = broker_ == Broker::connected;
-  if (was_connected) since_ = core_.now();
   broker_ = Broker::down;
+  watch_service();
   core_.session = 0;
   core_.session_failed = core_.session_doubted = false;
   core_.publisher.disconnect();
@@ -378,6 +410,7 @@ std::string Worker::broker_state() const {
   for (const auto& lane : lanes_) {
     if (!lane->misfit().empty()) return "misconfigured: " + lane->misfit();
   }
+  if (broker_ == Broker::connected && cut_off_ && !was_served_) return "down: no answer";
   if (broker_ == Broker::connected) return "connected";
   return trouble_.empty() ? "connecting" : "down: " + trouble_;
 }

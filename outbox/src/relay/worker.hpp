@@ -56,8 +56,12 @@ class Worker {
   /// Lets the lanes send, each in its turn, for a bounded time.
   void pump();
   void beat();
-  /// It is cut off once it hasn't been connected for the length of a lease, and until it has been
-  /// for a while.
+  /// The server answers, and not only to say that it lives.
+  bool is_served() const;
+  /// Notes since when it is or isn't.
+  void watch_service();
+  /// It is cut off once it hasn't been served for the length of a lease, and until it has been for
+  /// a while: longer each time that a server answered for no partition of its.
   void judge_broker();
   /// Nothing is taken before it is known that the worker's name is its own.
   bool may_look() const noexcept { return has_name_ && !stopping_; }
@@ -114,9 +118,14 @@ class Worker {
   std::uint64_t last_session_ = 0;
   Steady next_connect_ = {};
   Steady connecting_since_ = {};
-  /// Since when it has been connected, or hasn't.
+  /// The server has answered something in this session.
+  bool has_heard_ = false;
+  bool was_served_ = false;
+  /// Since when it has been served, or hasn't.
   Steady since_ = {};
   bool cut_off_ = false;
+  /// How often in a row it was cut off while it was connected.
+  int silences_ = 0;
   /// Until when the answer to a probe has to be there; `never` if none is on its way.
   Steady probe_limit_ = never;
   /// Sessions in a row that couldn't be had, or didn't last.
