@@ -2,6 +2,8 @@
 #include "nats/answers.hpp"
 #include "nats/nonce_server.hpp"
 #include "nats/operator.hpp"
+#include "nats/shop.hpp"
+#include "support/messages.hpp"
 #include "support/nats_server.hpp"
 #include "support/temp_dir.hpp"
 
@@ -9,6 +11,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/publisher.hpp>
+#include <stela/nats/stream_reader.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -175,6 +178,95 @@ TEST_F(Access, SaysThatItMayNotPublish) {
   EXPECT_EQ(answer.kind, Kind::misconfigured);
   EXPECT_THAT(answer.detail, HasSubstr("order.placed"));
   EXPECT_FALSE(answers.find(0)) << "the session goes on";
+}
+
+/// Of a server that takes everybody, and lets its user `denied` publish all but these subjects.
+std::string config_denying(const std::string& subjects) {
+  return "authorization { users: [ { user: all, password: p }, { user: denied, password: p, "
+         "permissions: { publish: { deny: [" +
+         subjects + "] } } } ] }\nno_auth_user: all";
+}
+
+class DeniedConsumer : public Access, public ::testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Subjects, DeniedConsumer,
+                         ::testing::Values("$JS.API.STREAM.INFO.SHOP",
+                                           "$JS.API.CONSUMER.INFO.SHOP.billing",
+                                           "$JS.API.CONSUMER.DURABLE.CREATE.SHOP.billing",
+                                           "$JS.API.CONSUMER.MSG.NEXT.SHOP.billing",
+                                           "$JS.ACK.SHOP.billing.>"));
+
+TEST_P(DeniedConsumer, SaysWhatItMayNotPublish) {
+  const std::string denied = GetParam();
+  const NatsServer server{config_denying('"' + denied + '"')};
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  shop.place("1");
+  shop.publish();
+  test::Ledger ledger{dir.file("effects.db")};
+  nats::Consumer consumer{
+      ledger.store,
+      {.url = server.url(),
+       .credentials = {.user = "denied", .password_file = file("password", "p")},
+       .name = "billing",
+       .stream = "SHOP"}};
+  consumer.on<test::OrderPlaced>(test::Ledger::note<test::OrderPlaced>);
+
+  std::string problem;
+  EXPECT_TRUE(test::eventually([&] {
+    const std::string said = test::message_of<BrokerFailed>([&] { consumer.poll(); });
+    if (said != "nothing was thrown") problem = said;
+    return !problem.empty();
+  }));
+
+  EXPECT_THAT(problem, HasSubstr("the consumer 'billing' of the stream 'SHOP'"));
+  EXPECT_THAT(problem, HasSubstr("Permissions Violation for Publish to \"" +
+                                 denied.substr(0, denied.find('>'))));
+}
+
+class DeniedReader : public Access, public ::testing::WithParamInterface<const char*> {};
+
+INSTANTIATE_TEST_SUITE_P(Subjects, DeniedReader,
+                         ::testing::Values("$JS.API.STREAM.INFO.SHOP",
+                                           "$JS.API.CONSUMER.CREATE.SHOP.>",
+                                           "$JS.API.CONSUMER.MSG.NEXT.SHOP.>"));
+
+TEST_P(DeniedReader, SaysWhatItMayNotPublish) {
+  const std::string denied = GetParam();
+  // Where the name of a consumer isn't in the subject it is one token shorter.
+  const std::string shorter = denied.substr(0, denied.find(".>"));
+  const NatsServer server{config_denying('"' + denied + "\", \"" + shorter + '"')};
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  shop.place("1");
+  shop.publish();
+  nats::StreamReader reader{
+      {.url = server.url(),
+       .prefix = "shop",
+       .stream = "SHOP",
+       .credentials = {.user = "denied", .password_file = file("password", "p")}}};
+
+  const std::string problem = test::message_of<BrokerFailed>(
+      [&] { reader.read(PartitionId{}, [](const FoundMessage&) {}); });
+
+  EXPECT_THAT(problem, HasSubstr("reading the JetStream stream 'SHOP' failed"));
+  EXPECT_THAT(problem, HasSubstr("Permissions Violation for Publish to \"" + shorter));
+}
+
+TEST_F(Access, OfAReaderGoesOnWhereItMayNotDeleteWhatItReadWith) {
+  const NatsServer server{config_denying("\"$JS.API.CONSUMER.DELETE.>\"")};
+  test::Shop shop{dir.file("shop.db"), server.url()};
+  shop.place("1");
+  shop.publish();
+  nats::StreamReader reader{
+      {.url = server.url(),
+       .prefix = "shop",
+       .stream = "SHOP",
+       .credentials = {.user = "denied", .password_file = file("password", "p")},
+       .publish_timeout = 500ms}};
+  int found = 0;
+
+  for (int i = 0; i < 2; ++i) reader.read(PartitionId{}, [&](const FoundMessage&) { ++found; });
+
+  EXPECT_EQ(found, 2);
 }
 
 TEST_F(Access, OverTlsWithBothCertificates) {

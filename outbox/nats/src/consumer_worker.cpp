@@ -148,10 +148,12 @@ bool Consumer::Worker::turn(milliseconds wait) {
                        [](const Delivery& delivery) { return delivery.place.deliveries == 1; });
   } catch (const Error& e) {
     // What was fetched and isn't answered comes again, with another connection or by and by.
-    if (e.code() == ErrorCode::broker_failed) pull_.reset();
+    std::unique_ptr<Pull> ended;
+    if (e.code() == ErrorCode::broker_failed) ended = std::move(pull_);
     for (const Delivery& delivery : batch) {
       if (pull_ && delivery.message) pull_->put_back(delivery, options_.retry_backoff);
     }
+    if (ended) ended->fail_if_denied();
     throw;
   }
 }

@@ -35,14 +35,21 @@ constexpr milliseconds slack{200};
 
 Pull::Pull(const ConsumerOptions& options, Recall recall)
     : options_{options}, recall_{std::move(recall)} {
-  connection_ = connect({.url = options.url,
-                         .credentials = options.credentials,
-                         .tls = options.tls,
-                         .timeout = options.connect_timeout});
+  connection_ =
+      connect({.url = options.url,
+               .credentials = options.credentials,
+               .tls = options.tls,
+               .timeout = options.connect_timeout,
+               .listen = [this](natsOptions* raw) { return Denials::listen(denials_, raw); }});
   context_ = use_jetstream(connection_.get(), api_);
   request_bytes_ = std::max(options.prefetch_bytes,
                             natsConnection_GetMaxPayload(connection_.get()) + envelope_bytes);
-  check_durable_of(*find_stream());
+  try {
+    check_durable_of(*find_stream());
+  } catch (const BrokerFailed&) {
+    fail_if_denied();
+    throw;
+  }
 }
 
 Pull::~Pull() = default;

@@ -3,6 +3,7 @@
 
 #include "byte_window.hpp"
 #include "delivery.hpp"
+#include "denials.hpp"
 #include "durable.hpp"
 #include "handles.hpp"
 #include "layout.hpp"
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,7 +40,8 @@ class Pull {
   /// What an inbox knows of the stream.
   using Recall = std::function<std::optional<Settled>()>;
 
-  /// BrokerFailed if the broker can't be reached, Misconfigured if it has no such stream;
+  /// BrokerFailed if the broker can't be reached, Misconfigured if it has no such stream, or denies
+  /// what is needed;
   /// UsageError if the durable consumer is there and isn't as it has to be.
   Pull(const ConsumerOptions& options, Recall recall);
   ~Pull();
@@ -80,6 +83,9 @@ class Pull {
   /// Returns when the broker has the answers; false if it doesn't say that it has.
   bool flush();
 
+  /// Misconfigured if the server has denied what is needed, which has ended the connection.
+  void fail_if_denied() const;
+
   /// Nothing that was published is missing at the front of what this consumer gets.
   bool has_whole_history() const noexcept { return has_whole_history_; }
   /// Of the consumer at the broker, whatever the options say.
@@ -105,6 +111,7 @@ class Pull {
   void look_again();
   bool is_look_due() const;
   void look_again_if_due();
+  void spare(const std::string& subject, const std::string& stream);
   /// How long an answer may take: it comes behind what was asked for.
   std::chrono::milliseconds patience() const noexcept;
 
@@ -135,6 +142,7 @@ class Pull {
   const ConsumerOptions& options_;
   const Recall recall_;
   const std::string api_{api_prefix(options_.api)};
+  const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   ConnectionHandle connection_;
   ContextHandle context_;
   /// To what is asked for; null until then.

@@ -53,6 +53,13 @@ void Pull::fail_to_find_stream(natsStatus status, jsErrCode code) const {
   throw BrokerFailed{problem};
 }
 
+void Pull::fail_if_denied() const {
+  const std::string reason = denials_->reason();
+  if (reason.empty()) return;
+  throw Misconfigured{"the NATS server denies what the consumer '" + options_.name +
+                      "' of the stream '" + options_.stream + "' needs: " + reason};
+}
+
 void Pull::check_durable_of(const jsStreamInfo& stream) {
   std::optional<Durable> durable = find_durable(connection_.get(), options_, patience());
   if (!durable) {
@@ -126,7 +133,19 @@ std::uint64_t Pull::settled_through() {
   return seen_settled_.through;
 }
 
+/// Of another stream: the account may be let to ask for its own alone. BrokerFailed once it is
+/// known that this is denied.
+void Pull::spare(const std::string& subject, const std::string& stream) {
+  denials_->spare(api_ + subject);
+  if (!denials_->has_denied(api_ + subject)) return;
+  throw BrokerFailed{"reading the JetStream stream '" + stream +
+                     "' failed: the NATS server denies " + api_ + subject};
+}
+
 std::optional<Progress> Pull::progress_in(const std::string& stream) {
+  const std::string looking = "STREAM.INFO." + stream;
+  spare(looking, stream);
+  spare("CONSUMER.INFO." + stream + '.' + options_.name, stream);
   jsStreamInfo* raw = nullptr;
   jsErrCode code{};
   jsOptions asking = within(options_.connect_timeout);
@@ -134,6 +153,7 @@ std::optional<Progress> Pull::progress_in(const std::string& stream) {
   const StreamInfoHandle info{raw};
   if (static_cast<int>(code) == stream_not_found) return {};
   if (status != NATS_OK) {
+    spare(looking, stream);
     throw BrokerFailed{"reading the JetStream stream '" + stream +
                        "' failed: " + in_words(status, code)};
   }

@@ -1,6 +1,7 @@
 #include "session.hpp"
 
 #include "connect.hpp"
+#include "denials.hpp"
 #include "replies.hpp"
 
 #include <charconv>
@@ -25,13 +26,6 @@ std::uint64_t number_in(std::string_view digits) noexcept {
 }
 
 constexpr std::string_view may_not_publish = "Permissions Violation for Publish to";
-
-/// Of "Permissions Violation for Publish to "shop.order.placed"".
-std::string_view in_quotes(std::string_view text) noexcept {
-  const std::size_t begin = text.find('"');
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin + 1, text.find('"', begin + 1) - begin - 1);
-}
 
 }  // namespace
 
@@ -133,10 +127,7 @@ void Session::on_error(natsConnection* connection, natsSubscription*, natsStatus
                        void* closure) {
   if (status != NATS_NOT_PERMITTED) return;
   Session& session = **static_cast<Hold*>(closure);
-  // The connection's own last error may be a later one already.
-  const char* const last = nats_GetLastError(nullptr);
-  const std::string why = last != nullptr && *last != '\0' ? last : natsStatus_GetText(status);
-  session.on_denied(connection, why);
+  session.on_denied(connection, why_denied(status));
 }
 
 void Session::on_denied(natsConnection* connection, const std::string& why) {
@@ -144,7 +135,7 @@ void Session::on_denied(natsConnection* connection, const std::string& why) {
   if (why.find(may_not_publish) == std::string::npos) {
     return answer({.kind = Answer::Kind::misconfigured, .detail = why});
   }
-  const std::string_view subject = in_quotes(why);
+  const std::string_view subject = denied_subject(why);
   if (subject.starts_with(api_)) {
     return advance(connection,
                    [&](ReadBacks& all, auto now) { return all.on_denied(subject, why, now); });

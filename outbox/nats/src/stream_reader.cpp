@@ -3,6 +3,7 @@
 #include "connect.hpp"
 #include "database/owner.hpp"
 #include "delivery.hpp"
+#include "denials.hpp"
 #include "layout.hpp"
 #include "leader_reads.hpp"
 #include "replies.hpp"
@@ -54,10 +55,12 @@ class StreamReader::Impl {
  public:
   explicit Impl(const PublisherOptions& options) : options_{options}, layout_{options} {
     nats::check(options_);
-    connection_ = connect({.url = options.url,
-                           .credentials = options.credentials,
-                           .tls = options.tls,
-                           .timeout = options.connect_timeout});
+    connection_ =
+        connect({.url = options.url,
+                 .credentials = options.credentials,
+                 .tls = options.tls,
+                 .timeout = options.connect_timeout,
+                 .listen = [this](natsOptions* raw) { return Denials::listen(denials_, raw); }});
     context_ = use_jetstream(connection_.get(), api_);
   }
 
@@ -68,6 +71,25 @@ class StreamReader::Impl {
           "fork"};
     }
     stream_ = layout_.stream(partition);
+    try {
+      return read_stream(partition, take);
+    } catch (const BrokerFailed&) {
+      fail_if_denied();
+      throw;
+    }
+  }
+
+  bool has_found_a_stream() const noexcept { return found_; }
+
+ private:
+  void fail_if_denied() const {
+    const std::string reason = denials_->reason();
+    if (reason.empty()) return;
+    throw Misconfigured{"reading the JetStream stream '" + stream_ +
+                        "' failed: the NATS server denies what that needs: " + reason};
+  }
+
+  bool read_stream(PartitionId partition, Take take) {
     const StreamInfoHandle info = look();
     if (!info) return false;
     found_ = true;
@@ -81,9 +103,6 @@ class StreamReader::Impl {
     return info->State.FirstSeq > 1 && drops_what_is_old(*info->Config);
   }
 
-  bool has_found_a_stream() const noexcept { return found_; }
-
- private:
   /// Null if it isn't there, and a relay would make it.
   StreamInfoHandle look() {
     return with_patience([this] { return look_once(); });
@@ -139,7 +158,12 @@ class StreamReader::Impl {
       }
     }
     subscription_.reset();
-    js_DeleteConsumer(context_.get(), stream_.c_str(), consumer.c_str(), nullptr, nullptr);
+    // Where that is denied the broker forgets it by itself.
+    denials_->spare(api_ + "CONSUMER.DELETE." + stream_ + '.' + consumer);
+    jsOptions deleting;
+    jsOptions_Init(&deleting);
+    deleting.Wait = options_.publish_timeout.count();
+    js_DeleteConsumer(context_.get(), stream_.c_str(), consumer.c_str(), &deleting, nullptr);
   }
 
   /// Empty for all subjects.
@@ -204,6 +228,7 @@ class StreamReader::Impl {
   const PublisherOptions options_;
   const Layout layout_;
   const std::string api_{api_prefix(options_.api)};
+  const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   ConnectionHandle connection_;
   ContextHandle context_;
   SubscriptionHandle subscription_;
