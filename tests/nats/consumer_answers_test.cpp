@@ -1,12 +1,14 @@
 // Answers to a consumer that a broker gives seldom, or newer ones do: from one that is faked.
 #include "nats/fake_jetstream.hpp"
 #include "nats/shop.hpp"
+#include "support/messages.hpp"
 #include "support/recording_sinks.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,9 +17,12 @@ namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 /// Answers as the table says.
 class FakeBroker : public ::testing::Test {
@@ -61,6 +66,52 @@ TEST_F(FakeBroker, WithAConsumerOfANewerServerThatIsAnotherIsRefused) {
   EXPECT_THAT(refusal(R"(,"priority_policy":"pinned_client")"),
               HasSubstr("priority_policy is pinned_client and should be none"));
   EXPECT_THAT(refusal(R"(,"backoff":[1000000000])"), HasSubstr("backoff is set"));
+}
+
+TEST_F(FakeBroker, WithFewerReplicasOfTheConsumerThanOfTheStreamIsRefused) {
+  const auto refusal = [this](const std::string& members) {
+    broker.configure(members);
+    nats::Consumer consumer{ledger.store, options()};
+    return test::message_of<UsageError>([&] { consumer.poll(); });
+  };
+  broker.replicate(3);
+
+  EXPECT_THAT(refusal(R"(,"num_replicas":1)"),
+              AllOf(HasSubstr("num_replicas is 1 and should be 3, as the stream's"),
+                    HasSubstr("--replicas=3")));
+  EXPECT_EQ(refusal(R"(,"num_replicas":0)"), "nothing was thrown") << "as many as the stream";
+  EXPECT_EQ(refusal(R"(,"num_replicas":3)"), "nothing was thrown");
+}
+
+TEST_F(FakeBroker, WithAPausedConsumerSaysSoUntilThatEnds) {
+  broker.configure(R"(,"pause_until":"2126-01-01T00:00:00Z")");
+  broker.tell(R"(,"paused":true,"pause_remaining":3600000000000)");
+  nats::Consumer consumer{ledger.store, options()};
+  std::mutex mutex;
+  std::string state;
+  consumer.on_tick([&](const nats::ConsumerTick& tick) {
+    const std::lock_guard lock{mutex};
+    state = tick.broker;
+  });
+  const auto becomes = [&](const std::string& expected) {
+    return test::eventually([&] {
+      const std::lock_guard lock{mutex};
+      return state.starts_with(expected);
+    });
+  };
+
+  {
+    const std::jthread running{[&](std::stop_token stop) { consumer.run(stop); }};
+    EXPECT_TRUE(
+        becomes("misconfigured: the consumer 'billing' of the stream 'SHOP' is paused "
+                "until 2126-01-01T00:00:00Z"));
+    broker.tell("");
+    EXPECT_TRUE(becomes("connected"));
+  }
+
+  EXPECT_THAT(log.entries(), ElementsAre(AllOf(StartsWith("error consumer.misconfigured "),
+                                               HasSubstr("'nats consumer resume SHOP billing'")),
+                                         StartsWith("info consumer.broker_back ")));
 }
 
 TEST_F(FakeBroker, ThatAnswersWithAnotherMessageLosesNone) {

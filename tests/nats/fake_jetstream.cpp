@@ -15,7 +15,9 @@ bool begins(const std::string& text, const char* prefix) {
 
 constexpr const char* stream_info =
     R"({"config":{"name":"SHOP","subjects":["shop.>"],"retention":"limits","storage":"file",)"
-    R"("num_replicas":1},"created":"2026-01-01T00:00:00Z",)"
+    R"("num_replicas":)";
+constexpr const char* stream_state =
+    R"(},"created":"2026-01-01T00:00:00Z",)"
     R"("state":{"messages":0,"bytes":0,"first_seq":1,"last_seq":0}})";
 
 }  // namespace
@@ -42,6 +44,16 @@ void FakeJetStream::configure(const std::string& members) {
   members_ = members;
 }
 
+void FakeJetStream::tell(const std::string& members) {
+  const std::lock_guard lock{mutex_};
+  told_ = members;
+}
+
+void FakeJetStream::replicate(int replicas) {
+  const std::lock_guard lock{mutex_};
+  replicas_ = replicas;
+}
+
 void FakeJetStream::delete_consumer() {
   require(natsSubscription_Unsubscribe(messages_));
   require(natsConnection_Flush(connection_));
@@ -61,8 +73,10 @@ void FakeJetStream::give_message(const std::string& reply) {
 }
 
 std::string FakeJetStream::info_of(const std::string& subject) {
-  if (begins(subject, "$JS.API.STREAM.INFO.SHOP")) return stream_info;
   const std::lock_guard lock{mutex_};
+  if (begins(subject, "$JS.API.STREAM.INFO.SHOP")) {
+    return stream_info + std::to_string(replicas_) + stream_state;
+  }
   if (begins(subject, "$JS.API.STREAM.MSG.GET.SHOP")) return message_;
   if (!begins(subject, "$JS.API.CONSUMER.INFO.SHOP.billing")) {
     return R"({"error":{"code":500,"err_code":10000,"description":"not faked"}})";
@@ -73,7 +87,7 @@ std::string FakeJetStream::info_of(const std::string& subject) {
   return R"({"stream_name":"SHOP","name":"billing","config":{"durable_name":"billing",)"
          R"("deliver_policy":"all","ack_policy":"explicit","ack_wait":30000000000,)"
          R"("max_deliver":-1,"replay_policy":"instant","max_ack_pending":1000)" +
-         members_ + R"(},"num_ack_pending":0})";
+         members_ + R"(},"num_ack_pending":0)" + told_ + '}';
 }
 
 void FakeJetStream::give_status(natsConnection* connection, const char* reply) {

@@ -25,6 +25,10 @@ class FakeJetStream {
 
   /// What stands in the consumer's configuration besides what has to: `"headers_only":true`.
   void configure(const std::string& members);
+  /// What is said of the consumer besides its configuration: `"paused":true`.
+  void tell(const std::string& members);
+  /// How many replicas the stream has.
+  void replicate(int replicas);
   /// Nobody responds to requests for messages any more.
   void delete_consumer();
   /// How requests for messages are answered from now on: with this status, at once.
@@ -48,6 +52,8 @@ class FakeJetStream {
   // Guarded by mutex_.
   bool has_consumer_ = true;
   std::string members_;
+  std::string told_;
+  int replicas_ = 1;
   std::string message_;
   std::string status_;
   std::string description_;

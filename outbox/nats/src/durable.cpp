@@ -88,6 +88,7 @@ Durable read_config(json::Reader& json) {
   durable.has_backoff = config.has_elements("backoff");
   config.read("headers_only", durable.headers_only);
   config.read("mem_storage", durable.is_in_memory);
+  config.read("pause_until", durable.pause_until);
   json.close();
   return durable;
 }
@@ -290,6 +291,7 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
     durable.delivered = read_place(json, "delivered");
     durable.ack_floor = read_place(json, "ack_floor");
     if (json.select("num_ack_pending")) durable.ack_pending = json.get_int64();
+    if (json.select("paused")) durable.is_paused = json.get_bool();
     if (json.select("num_pending")) durable.undelivered = json.get_int64();
     return durable;
   } catch (const codec::DecodeError& e) {

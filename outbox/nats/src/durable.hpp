@@ -34,6 +34,9 @@ struct Durable {
   bool has_backoff = false;
   bool headers_only = false;
   bool is_in_memory = false;
+  /// Servers from 2.11 on: until when, if it is paused now.
+  std::string pause_until = {};
+  bool is_paused = false;
 
   /// Where it began, if deliver_policy is by_start_sequence.
   std::uint64_t start_sequence = 0;

@@ -106,6 +106,7 @@ class Pull {
   [[noreturn]] void fail_to_find_stream(natsStatus status, jsErrCode code) const;
   void check_durable_of(const jsStreamInfo& stream);
   void accept(const Durable& durable, const jsStreamInfo& stream);
+  void fail_if_paused(const Durable& durable) const;
   std::uint64_t recall_settled(const jsStreamInfo& stream) const;
   bool wants_place() const noexcept;
   void look_again();

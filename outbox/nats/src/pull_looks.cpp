@@ -74,11 +74,21 @@ void Pull::check_durable_of(const jsStreamInfo& stream) {
 void Pull::accept(const Durable& durable, const jsStreamInfo& stream) {
   check_durable(durable, options_, {options_.batch_size, request_bytes_, options_.idle_wait},
                 {stream.Config->Replicas, recall_settled(stream)});
+  fail_if_paused(durable);
   ack_wait_ = std::chrono::ceil<milliseconds>(durable.ack_wait);
   if (seen_settled_.stream_made_at != stream.Created) seen_settled_ = {stream.Created, 0};
   seen_settled_.through = std::max(seen_settled_.through, durable.settled_through());
   if (wants_place()) settled_ = Settled{stream.Created, durable.settled_through()};
   looked_ = std::chrono::steady_clock::now();
+}
+
+/// An operator may have a reason, so it isn't refused for good; but nothing comes.
+void Pull::fail_if_paused(const Durable& durable) const {
+  if (!durable.is_paused) return;
+  const std::string consumer = options_.stream + ' ' + options_.name;
+  throw Misconfigured{"the consumer '" + options_.name + "' of the stream '" + options_.stream +
+                      "' is paused until " + durable.pause_until + ", and gets nothing before; '" +
+                      "nats consumer resume " + consumer + "' ends that"};
 }
 
 bool Pull::wants_place() const noexcept {
