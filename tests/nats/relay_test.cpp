@@ -3,6 +3,7 @@
 #include "nats/shop.hpp"
 
 #include <stela/outbox/operations.hpp>
+#include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -257,6 +258,61 @@ TEST(RelayingPartitions, ASealedStreamHoldsItsOwnAndNoOther) {
   const OutboxStatus status = operations.status();
   EXPECT_EQ(status.published, broker.count("SHOP_p00") + sick);
   EXPECT_EQ(status.parked, 0);
+}
+
+/// A relay that publishes all the time and keeps its leases, by a clock that is moved.
+class RelayingAnEditedStream : public ::testing::Test {
+ protected:
+  /// Less than a lease is long: whoever acquires a partition looks anyway.
+  static constexpr auto step = 5s;
+
+  RelayTick publish_for(std::chrono::seconds time) {
+    RelayTick tick;
+    for (auto passed = 0s; passed < time; passed += step) {
+      clock.advance(step);
+      shop.place(std::to_string(++placed));
+      tick = shop.publish();
+    }
+    return tick;
+  }
+  PartitionStatus partition() { return operations.status().partitions.front(); }
+
+  const test::TempDir dir;
+  const test::NatsServer server;
+  testing::ManualClock clock;
+  test::Shop shop{dir.file("shop.db"), server.url(), {}, {}, {}, {.clock = &clock}};
+  OutboxOperations operations{shop.store, {.who = "ann"}};
+  JetStream broker{server.url()};
+  int placed = 0;
+};
+
+TEST_F(RelayingAnEditedStream, SeesWithinAMinuteThatItWouldLoseMessages) {
+  publish_for(20s);
+  ASSERT_EQ(broker.count("SHOP"), placed);
+  const std::int64_t epoch = partition().epoch;
+  broker.update_stream("SHOP", [](jsStreamConfig& config) {
+    config.Discard = js_DiscardOld;
+    config.MaxMsgs = 50;
+  });
+
+  const RelayTick tick = publish_for(60s);
+
+  const std::int64_t kept = broker.count("SHOP");
+  EXPECT_THAT(tick.broker, StartsWith("misconfigured: "));
+  EXPECT_THAT(partition().last_error, HasSubstr("drops its oldest messages when it is full"));
+  publish_for(60s);
+  EXPECT_EQ(broker.count("SHOP"), kept) << "nothing goes there any more";
+  EXPECT_EQ(partition().epoch, epoch) << "it isn't stopped, and nobody took it over";
+
+  broker.update_stream("SHOP", [](jsStreamConfig& config) {
+    config.Discard = js_DiscardNew;
+    config.MaxMsgs = 1'000;
+  });
+  EXPECT_TRUE(test::eventually([&] {
+    publish_for(step);
+    return broker.count("SHOP") == placed;
+  }));
+  EXPECT_EQ(partition().last_error, "");
 }
 
 TEST(RelayingBinary, PublishesWhatIsStoredIfItIsSaidToBeMeant) {
