@@ -105,6 +105,27 @@ TEST_P(BrokerTrouble, WhereItCannotBeReachedItIsTriedEveryFewSecondsHoweverLong)
   EXPECT_EQ(shop.totals(), "1 published");
 }
 
+TEST_P(BrokerTrouble, WhereEachSessionEndsWithItsFirstMessageSessionsAreOpenedEverMoreSlowly) {
+  Shop shop{{.fence = GetParam()}, probing};
+  shop.append("order-1");
+  bool ends = true;
+  shop.broker.refuse = [&](const OutgoingMessage&) -> std::optional<Answer::Kind> {
+    if (ends) return Answer::Kind::disconnected;
+    return std::nullopt;
+  };
+  for (int second = 0; second < 300; ++second) shop.relay();
+
+  EXPECT_PRED1(few, shop.broker.sessions);
+  // With a fence what is read back says each time that the broker is back.
+  EXPECT_LE(how_often(shop.log.entries(), "relay.broker_"), 2 * shop.broker.sessions);
+  EXPECT_EQ(shop.totals(), "1 pending");
+  EXPECT_EQ(shop.raw().integer("SELECT max(attempts) FROM outbox_messages"), 0);
+
+  ends = false;
+  for (int second = 0; second < 40; ++second) shop.relay();
+  EXPECT_EQ(shop.totals(), "1 published");
+}
+
 TEST_P(BrokerTrouble, LongPastDoesNotSlowTheProbesOfToday) {
   Shop shop{{.fence = GetParam()}, probing};
   shop.append("order-1");
