@@ -102,6 +102,7 @@ TEST(RelayOptions, AreTheSeedsUnlessTheReferenceSaysWhy) {
   EXPECT_EQ(options.retention, 168h);
   EXPECT_EQ(options.batch_size, 500);
   EXPECT_EQ(options.window, 2000);
+  EXPECT_EQ(options.max_in_flight_bytes, 32 * 1024 * 1024);
   EXPECT_EQ(options.publish_timeout, 5s);
   EXPECT_EQ(options.retry_backoff, 1s);
   EXPECT_EQ(options.retry_backoff_max, 60s);
