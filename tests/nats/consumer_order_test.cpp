@@ -84,6 +84,37 @@ TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
   EXPECT_THAT(ledger.lines(), IsEmpty());
 }
 
+TEST_F(ConsumingInOrder, WaitsThroughTheBrokersDeathForWhatADeadProcessHad) {
+  shop.publish();
+  make_durable(2s);
+  const auto consumer = make_consumer(defaults());
+  consumer->poll();
+  send_parcels(3);
+  test::JetStream{server.url()}.take("SHOP", "billing", 2);
+  server.kill();
+  server.start_again();
+
+  nats::Inbox inbox{ledger.store};
+  const auto polls_until = [&](const std::function<bool()>& done) {
+    return test::eventually([&] {
+      try {
+        consumer->poll();
+      } catch (const BrokerFailed&) {
+        // Its connection died with the broker.
+      }
+      return done();
+    });
+  };
+  EXPECT_TRUE(polls_until([&] { return !inbox.held().empty(); })) << "the third message";
+  // Beyond its patience the consumer asks the broker, which knows what it hasn't sent again.
+  clock.advance(30s);
+  EXPECT_TRUE(polls_until([&] { return ledger.lines().size() == 3; }));
+
+  EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
+                                          "parcel-1@3 order.shipped"));
+  EXPECT_THAT(inbox.gaps(), IsEmpty());
+}
+
 TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
   auto store = sqlite::open(dir.file("older.db"));
   const auto ship = [](Store& into) {
