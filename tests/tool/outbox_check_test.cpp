@@ -9,6 +9,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
@@ -24,10 +25,9 @@ TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   EXPECT_EQ(many.out, "CRITICAL: pending is 3, more than 2\n");
   const Ran nagios = check({"--max-pending", "2", "--format", "nagios"});
   EXPECT_THAT(nagios.out, HasSubstr("STELA OUTBOX CRITICAL - pending is 3, more than 2 | lag="));
-  EXPECT_THAT(
-      nagios.out,
-      HasSubstr("s;60;300 parked=0;0; pending=3;10000;2 lost=0;;0 cut_off=0;0; misconfigured=0;0; "
-                "stopped=0;;0"));
+  EXPECT_THAT(nagios.out,
+              HasSubstr("s;60;300 unanswered=0s;10;300 parked=0;0; pending=3;10000;2 lost=0;;0 "
+                        "cut_off=0;0; misconfigured=0;0; stopped=0;;0"));
   EXPECT_EQ(member(check({"--json"}).out, "state"), "OK");
   EXPECT_THAT(outbox({"check", "--format", "prometheus"}).out,
               HasSubstr("# TYPE stela_outbox_check_lag_seconds gauge\n"));
@@ -98,6 +98,31 @@ TEST_F(ToolOutbox, ChecksAgainstLimitsThatNobodySet) {
   EXPECT_EQ(outbox({"check", "--min-workers", "0", "--warn-parked", "1"}).code, 1);
   raw.run("UPDATE events SET recorded_at = recorded_at - 240000000 WHERE sequence = 1");
   EXPECT_EQ(outbox({"check", "--min-workers", "0"}).code, 2);
+}
+
+TEST_F(ToolOutbox, SaysForHowLongTheBrokerHasNotAnswered) {
+  const auto check = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"check", "--min-workers", "0"});
+    return outbox(std::move(words));
+  };
+  fly(0);
+  EXPECT_THAT(outbox({"status"}).out, Not(HasSubstr("no answer from the broker")));
+  EXPECT_EQ(check({}).code, 0);
+
+  fly(3'665);
+  EXPECT_THAT(outbox({"status"}).out, HasSubstr("no answer from the broker for 1 h 1 min"));
+  EXPECT_THAT(run({"doctor", "--db", db_}).out,
+              HasSubstr("warning  partitions: all: no answer from the broker for 1 h 1 min\n"));
+  const Ran late = check({"--max-unanswered", "2h"});
+  EXPECT_EQ(late.code, 1);
+  EXPECT_THAT(late.out,
+              ContainsRegex("^WARNING: unanswered is 3[67][0-9][0-9][0-9.]*s, more than 10s\n$"));
+  EXPECT_EQ(check({"--warn-unanswered", "2h", "--max-unanswered", "2h"}).code, 0);
+  EXPECT_EQ(check({}).code, 2);
+  EXPECT_EQ(check({"--warn-unanswered", "2h", "--max-unanswered", "1h"}).code, 3);
+
+  land();
+  EXPECT_EQ(check({}).code, 0);
 }
 
 TEST_F(ToolOutbox, ChecksThatCantBePrintedAreUnknown) {

@@ -35,6 +35,14 @@ class ToolOutbox : public testing::Test {
     raw.run("DELETE FROM outbox_messages WHERE sequence = " + which);
     raw.run("UPDATE outbox_partitions SET removed = removed + 1");
   }
+  /// A worker has sent all that waits, and so long had no answer.
+  void fly(int seconds) {
+    RawSqlite{db_}.run(
+        "UPDATE outbox_partitions SET owner = 'w1', lease_until = (strftime('%s', 'now') + 3600) "
+        "* 1000000, flight_count = 3, moved_at = (strftime('%s', 'now') - " +
+        std::to_string(seconds) + ") * 1000000");
+  }
+  void land() { RawSqlite{db_}.run("UPDATE outbox_partitions SET flight_count = 0"); }
   Ran outbox(std::vector<std::string> words) const {
     words.insert(words.begin(), "outbox");
     words.insert(words.end(), {"--db", db_});

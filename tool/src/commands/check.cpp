@@ -15,6 +15,7 @@ namespace {
 // What holds unless it is said otherwise.
 constexpr std::chrono::seconds warning_lag{60};
 constexpr std::chrono::seconds critical_lag{300};
+constexpr std::chrono::seconds critical_silence{300};
 constexpr double warning_parked = 0;
 constexpr double warning_pending = 10'000;
 constexpr double critical_pending = 100'000;
@@ -30,6 +31,11 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
            .value = lag,
            .warning = limits.seconds("--warn-lag", warning_lag),
            .critical = limits.seconds("--max-lag", critical_lag),
+           .unit = "s"},
+          {.name = "unanswered",
+           .value = static_cast<double>(longest_flight(status).count()) / 1e6,
+           .warning = limits.seconds("--warn-unanswered", quiet_flight),
+           .critical = limits.seconds("--max-unanswered", critical_silence),
            .unit = "s"},
           {.name = "parked",
            .value = static_cast<double>(status.parked),
@@ -97,6 +103,10 @@ Command check_command() {
           {db_option,
            {"--warn-lag", "TIME", "warning if the oldest message is older (default 60s)"},
            {"--max-lag", "TIME", "critical if the oldest message is older (default 5m)"},
+           {"--warn-unanswered", "TIME",
+            "warning if the broker has answered nothing of what is in flight for longer (default "
+            "10s)"},
+           {"--max-unanswered", "TIME", "critical if it hasn't for longer (default 5m)"},
            {"--warn-parked", "N", "warning above this many parked messages (default 0)"},
            {"--max-parked", "N", "critical above this many parked messages (default: no limit)"},
            {"--warn-pending", "N", "warning above this many pending messages (default 10000)"},

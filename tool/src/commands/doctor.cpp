@@ -219,6 +219,10 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
     } else if (partition.attempts > 0) {
       examination.warn("partitions", label + " is backing off: " + partition.last_error,
                        "continues by itself once the cause is fixed");
+    } else if (partition.flight_age && *partition.flight_age > quiet_flight) {
+      examination.warn("partitions", label + ": " + silence_in_words(*partition.flight_age),
+                       "see the broker and the way there; what is in flight is sent again if need "
+                       "be, and none is lost");
     }
     if (!partition.owner.empty() && partition.lease_left.count() <= 0) {
       examination.warn("leases",

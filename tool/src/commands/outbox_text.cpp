@@ -89,14 +89,11 @@ std::string age_of(const PartitionStatus& partition, Timestamp now) {
   return in_words(std::max(now - *partition.waiting_since, std::chrono::microseconds{0}));
 }
 
-/// So long after the last acknowledgement something is wrong: twice what a worker waits by default.
-constexpr std::chrono::seconds quiet_flight{10};
-
 std::string state_of(const PartitionStatus& partition) {
   if (!partition.stopped.empty()) return "stopped: " + partition.stopped;
   if (partition.attempts > 0) return "backing off: " + partition.last_error;
   if (partition.flight_age && *partition.flight_age > quiet_flight) {
-    return "no answer from the broker for " + in_words(*partition.flight_age);
+    return silence_in_words(*partition.flight_age);
   }
   if (partition.is_loss_supposed) return "ok, a worker has yet to check for a loss";
   if (partition.lost_at) return "ok, after a loss at the broker";
@@ -180,6 +177,18 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
            adopt + ", and " + way_to_settle(call);
   }
   return "check the broker, then " + adopt;
+}
+
+std::chrono::microseconds longest_flight(const OutboxStatus& status) {
+  std::chrono::microseconds longest{0};
+  for (const PartitionStatus& partition : status.partitions) {
+    longest = std::max(longest, partition.flight_age.value_or(longest));
+  }
+  return longest;
+}
+
+std::string silence_in_words(std::chrono::microseconds flight_age) {
+  return "no answer from the broker for " + in_words(flight_age);
 }
 
 bool is_lost_upper_bound(const OutboxStatus& status) {

@@ -5,6 +5,7 @@
 
 #include <stela/outbox/messages.hpp>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,14 @@ bool is_lost_upper_bound(const OutboxStatus& status);
 std::string way_to_settle(const OutboxStatus& status, const std::string& call);
 /// The same, where it is known that messages are missing.
 std::string way_to_settle(const std::string& call);
+
+/// So long after the last acknowledgement something is wrong: twice what a worker waits by default.
+constexpr std::chrono::seconds quiet_flight{10};
+/// How long any partition has waited for an answer to what is in flight; 0 if nothing is.
+std::chrono::microseconds longest_flight(const OutboxStatus& status);
+/// "no answer from the broker for 12 s".
+std::string silence_in_words(std::chrono::microseconds flight_age);
+
 /// What to do about parked messages.
 std::string way_to_unpark(const std::string& call);
 /// Whether a worker is alive, as far as its heartbeat and its process tell.
