@@ -13,19 +13,19 @@ namespace stela::chaos {
 namespace {
 
 constexpr std::int64_t streams = 150;
-/// Of the large ones.
-constexpr std::size_t large_size = 250'000;
-constexpr std::int64_t one_in = 400;
+/// Large ones come so rarely that all of them together make so much of each event.
+constexpr std::int64_t large_bytes_each = 625;
 /// So far apart are the serial numbers of two processes.
 constexpr std::int64_t serials = 1'000'000'000'000;
 
 /// The same events whenever an attempt is made: all of it follows from its first serial number.
-void record(UnitOfWork& unit, const Attempt& attempt, bool large) {
+void record(UnitOfWork& unit, const Attempt& attempt, int large_size) {
   const std::int64_t seed = attempt.first * 7'919;
   const StreamId stream = StreamId::of("ticket", std::to_string(seed % streams));
   for (int i = 0; i < attempt.count; ++i) {
-    const bool is_large = large && (seed + i) % one_in == 0;
-    const std::size_t size = is_large ? large_size : static_cast<std::size_t>(seed + i) % 200;
+    const std::int64_t one_in = large_size / large_bytes_each;
+    const bool is_large = one_in > 0 && (seed + i) % one_in == 0;
+    const auto size = static_cast<std::size_t>(is_large ? large_size : (seed + i) % 200);
     unit.append(stream, ExpectedVersion::any(),
                 TicketIssued{attempt.first + i, std::string(size, 'x')});
   }
@@ -42,7 +42,7 @@ void DieBehindNth::after(const test::FileCall& call, int /*code*/) noexcept {
 
 Appender::Appender(const Settings& settings, const Part& part)
     : part_{part},
-      has_large_{settings.large},
+      large_size_{settings.large_size},
       clock_{settings.clock_of(part.number)},
       death_in_log_{part.death.nth},
       vfs_{part.death.at == Death::At::log ? std::make_unique<test::FaultVfs>(death_in_log_)
@@ -100,7 +100,7 @@ void Appender::try_once(Attempt& attempt) {
   attempt.state = Attempt::State::unanswered;
   ledger_.note(attempt);
   UnitOfWork unit{store_};
-  record(unit, attempt, has_large_);
+  record(unit, attempt, large_size_);
   const AppendResult result = unit.commit({.append_id = attempt.id});
   if (answers_left_ > 0 && --answers_left_ == 0) raise(SIGKILL);
   attempt.state = Attempt::State::stored;

@@ -44,7 +44,7 @@ class Appender {
   bool once_in(unsigned times) { return random_() % times == 0; }
 
   const Part part_;
-  const bool has_large_;
+  const int large_size_;
   const JumpingClock clock_;
   DieBehindNth death_in_log_;
   std::unique_ptr<test::FaultVfs> vfs_;

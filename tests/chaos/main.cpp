@@ -114,7 +114,7 @@ void print(const World& world, const Findings& findings) {
       .add("defaults", settings.defaults)
       .add("latency_ms", settings.latency_ms)
       .add("line_bytes", settings.line_bytes)
-      .add("large", settings.large)
+      .add("large_size", settings.large_size)
       .add("durability", settings.relaxed ? "relaxed" : "full")
       .add("faults", world.faults)
       .add("deletions", static_cast<std::int64_t>(world.deletions.size()))
@@ -181,7 +181,8 @@ int run(int argc, char** argv) {
     settings.fence = Fence::stream;
     settings.resized = 0;
     settings.partitions = std::min(settings.partitions, 4);
-    settings.defaults = settings.large = settings.deletes = false;
+    settings.defaults = settings.deletes = false;
+    settings.large_size = 0;
     settings.servers = 1;
     settings.latency_ms = settings.line_bytes = 0;
     // A connection that is to be fast again needs some peace for that.

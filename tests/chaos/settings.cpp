@@ -14,7 +14,7 @@ Settings Settings::draw(std::uint64_t seed, int seconds) {
   };
   Settings settings{.seed = seed, .seconds = seconds};
   settings.fence = pick(Fence::stream, Fence::stream, Fence::stream, Fence::subject, Fence::none);
-  settings.partitions = pick(1, 4, 4, 16);
+  settings.partitions = pick(4, 4, 16, 16, 1);
   settings.resized = settings.fence == Fence::stream ? pick(0, 1, 2, 4) : 0;
   if (settings.resized == settings.partitions) settings.resized = 0;
   settings.relaxed = pick(false, false, true);
@@ -25,8 +25,11 @@ Settings Settings::draw(std::uint64_t seed, int seconds) {
   settings.line_bytes = pick(0, 0, 1'000'000);
   // One message of a partition is under way at a time: on slow lines no backlog would drain.
   if (settings.fence == Fence::subject) settings.latency_ms = settings.line_bytes = 0;
-  settings.large = !settings.small_disk && pick(false, true);
+  if (!settings.small_disk && pick(false, true)) settings.large_size = 250'000;
   settings.deletes = settings.fence == Fence::stream && pick(false, false, true);
+  // With short times they would be late on every slow line.
+  const bool is_fast = settings.defaults || settings.line_bytes == 0;
+  if (settings.large_size > 0 && is_fast && pick(false, true)) settings.large_size = 900'000;
   return settings;
 }
 

@@ -31,8 +31,8 @@ struct Settings {
   /// and how many bytes pass in a second; 0: any number.
   int latency_ms = 0;
   int line_bytes = 0;
-  /// Some events have payloads of a quarter of a megabyte.
-  bool large = false;
+  /// Some events have payloads of so many bytes; 0: all are small.
+  int large_size = 0;
   /// One nats-server, or a cluster of three with as many copies of each stream.
   int servers = 1;
   /// Operators delete messages at the broker.
