@@ -92,6 +92,50 @@ TEST_P(OperationsCost, OfRepublishingGrowsWithWhatIsToBeSentAgain) {
   expect_linear(GetParam(), twice, [](Shop& shop) { shop.operations.republish(everything); });
 }
 
+/// What a FileBroker keeps; without a fence it is all in one place.
+class FileContents final : public BrokerContents {
+ public:
+  explicit FileContents(Shop& shop) : broker_{shop.broker} {
+    const OutboxStatus status = shop.operations.status();
+    if (status.fence != Fence::none) return;
+    for (const PartitionStatus& each : status.partitions) all_.push_back(each.id);
+  }
+
+  bool read(PartitionId partition, Take take) override {
+    for (const PartitionId each : all_.empty() ? std::vector{partition} : all_) {
+      for (const FoundMessage& message : broker_.stored(each)) take(message);
+    }
+    return false;
+  }
+
+ private:
+  test::FileBroker& broker_;
+  std::vector<PartitionId> all_;
+};
+
+Compared compare(Shop& shop) {
+  FileContents contents{shop};
+  return shop.operations.compare(contents);
+}
+
+TEST_P(OperationsCost, OfComparingGrowsWithPublishedEvents) {
+  expect_linear(GetParam(), publish, [](Shop& shop) {
+    const Compared compared = compare(shop);
+    EXPECT_EQ(compared.found, shop.store.last_sequence().value());
+    EXPECT_EQ(compared.missing, 0);
+  });
+}
+
+TEST_P(OperationsCost, OfComparingGrowsWithWhatTheBrokerLost) {
+  const auto lose = [](Shop& shop) {
+    publish(shop);
+    shop.broker.database().run("DELETE FROM stored");
+  };
+  expect_linear(GetParam(), lose, [](Shop& shop) {
+    EXPECT_EQ(compare(shop).missing, shop.store.last_sequence().value());
+  });
+}
+
 TEST_P(OperationsCost, IsShownWhileItGrows) {
   Shop shop{{.fence = GetParam()}};
   append(shop, 4 * few);

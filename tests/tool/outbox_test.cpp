@@ -152,6 +152,37 @@ TEST_F(ToolOutbox, ReconcileFindsWhatIsInNoState) {
   EXPECT_EQ(member(outbox({"reconcile", "--json"}).out, "missing"), "0");
 }
 
+TEST_F(ToolOutbox, ReconcileDrawsItsProgressOnATerminalOnly) {
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) {
+    lines += R"({"stream":"order-9","type":"order.placed","publish":true,"data":{}})"
+             "\n";
+  }
+  ASSERT_EQ(run({"events", "append", "--stdin", "--db", db_}, {.input = lines}).code, 0);
+  RawSqlite raw{db_};
+  raw.run(
+      "CREATE VIEW slow AS WITH RECURSIVE n(i) AS "
+      "(VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 700000) SELECT max(i) AS most FROM n");
+  raw.run(
+      "CREATE TRIGGER slows_down BEFORE INSERT ON outbox_redeliveries WHEN NEW.sequence % 500 = 0 "
+      "BEGIN SELECT most FROM slow; END");
+  raw.run("DELETE FROM outbox_messages");
+  // Until it tells how far it is; it is ended then.
+  const auto seen = [&](bool in_terminal) {
+    raw.run("DELETE FROM outbox_redeliveries");
+    Running reconcile{{"outbox", "reconcile", "--db", db_}, {.in_terminal = in_terminal}};
+    EXPECT_TRUE(eventually([&] {
+      return reconcile.err().find("of 20,003 events") != std::string::npos;
+    })) << reconcile.err();
+    return reconcile.err();
+  };
+
+  EXPECT_THAT(seen(true), HasSubstr("\r\x1b[K["));
+  const std::string piped = seen(false);
+  EXPECT_THAT(piped, StartsWith("reconcile "));
+  EXPECT_THAT(piped, AllOf(Not(HasSubstr("\r")), Not(HasSubstr("\x1b"))));
+}
+
 TEST_F(ToolOutbox, ReconcilesWithNoStreamOfAWrongName) {
   const NatsServer nats;
   const auto with_stream = [&](const std::string& name, std::vector<std::string> words) {

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -109,12 +110,24 @@ std::string program() {
 
 Running::Running(const std::vector<std::string>& arguments, const RunOptions& options) {
   const int input = scratch_file(options.input);
-  ends_[0] = scratch_file({});
-  ends_[1] = scratch_file({});
+  if (options.in_terminal) {
+    open_terminal();
+  } else {
+    ends_[0] = scratch_file({});
+    ends_[1] = scratch_file({});
+  }
   id_ = fork();
   if (id_ < 0) fail("fork");
   if (id_ == 0) become(arguments, options, input, ends_[0], ends_[1]);
   close(input);
+}
+
+void Running::open_terminal() {
+  const winsize size{.ws_row = 40, .ws_col = 140, .ws_xpixel = 0, .ws_ypixel = 0};
+  if (openpty(&terminal_, &ends_[0], nullptr, nullptr, &size) != 0) fail("openpty");
+  ends_[1] = dup(ends_[0]);
+  for (const int end : {terminal_, ends_[0], ends_[1]}) fcntl(end, F_SETFD, FD_CLOEXEC);
+  fcntl(terminal_, F_SETFL, O_NONBLOCK);
 }
 
 Running::~Running() {
@@ -124,6 +137,7 @@ Running::~Running() {
   }
   close(ends_[0]);
   close(ends_[1]);
+  if (terminal_ >= 0) close(terminal_);
 }
 
 void Running::signal(int number) const {
@@ -144,11 +158,20 @@ int Running::wait() {
 }
 
 std::string Running::out() {
-  return read_from(ends_[0]);
+  return terminal_ >= 0 ? screen() : read_from(ends_[0]);
 }
 
 std::string Running::err() {
-  return read_from(ends_[1]);
+  return terminal_ >= 0 ? screen() : read_from(ends_[1]);
+}
+
+std::string Running::screen() {
+  std::array<char, 4096> buffer;
+  for (;;) {
+    const ssize_t size = read(terminal_, buffer.data(), buffer.size());
+    if (size <= 0) return screen_;
+    screen_.append(buffer.data(), static_cast<std::size_t>(size));
+  }
 }
 
 Ran run(const std::vector<std::string>& arguments, const RunOptions& options) {

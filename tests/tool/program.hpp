@@ -23,6 +23,8 @@ struct RunOptions {
   std::string folder = {};
   /// Another program than `stela`.
   std::string program = {};
+  /// In a terminal, whose screen `out` and `err` both are; without input.
+  bool in_terminal = false;
 };
 
 /// The program under test.
@@ -54,10 +56,16 @@ class Running {
   std::string err();
 
  private:
+  void open_terminal();
+  /// What a terminal was sent is gone once it is read.
+  std::string screen();
+
   pid_t id_ = -1;
   bool ended_ = false;
   int code_ = -1;
   int ends_[2] = {-1, -1};
+  int terminal_ = -1;
+  std::string screen_ = {};
 };
 
 /// The number or text behind `"name":` in JSON that is known to be flat there; empty if there is
