@@ -323,15 +323,21 @@ TEST_F(Opening, SaysThatAFileSystemIsReadOnly) {
 
 TEST_F(Opening, GivesTheLockFileTheModeAndOwnerOfTheDatabase) {
   constexpr auto group_writable = static_cast<fs::perms>(0660);
-  const uid_t owner = geteuid() == 0 ? nobody : geteuid();
+  const bool is_root = geteuid() == 0;
+  const uid_t owner = is_root ? nobody : geteuid();
+  const gid_t group = is_root ? nobody : getegid();
   fs::permissions(dir.path(), fs::perms::all);
   tidy();
   fs::permissions(path, group_writable);
-  ASSERT_EQ(chown(path.c_str(), owner, static_cast<gid_t>(-1)), 0);
+  ASSERT_EQ(chown(path.c_str(), owner, group), 0);
 
   EXPECT_EQ(what_comes_of_opening(path), "done");
 
+  struct stat lock {};
+  ASSERT_EQ(stat((path + "-lock").c_str(), &lock), 0);
   EXPECT_EQ(fs::status(path + "-lock").permissions(), group_writable);
+  EXPECT_EQ(lock.st_uid, owner);
+  EXPECT_EQ(lock.st_gid, group);
   EXPECT_EQ(as_nobody_opens(path), "done");
 }
 
