@@ -31,8 +31,3 @@ DELETE FROM outbox_workers WHERE worker = :worker AND presence = :presence;
 -- name: workers
 -- gives: worker text, heartbeat_until time, is_cut_off bool
 SELECT worker, heartbeat_until, is_cut_off FROM outbox_workers ORDER BY worker;
-
--- name: live_workers
--- takes: now time
--- gives: count int
-SELECT count(*) AS count FROM outbox_workers WHERE heartbeat_until > :now;

@@ -3,7 +3,7 @@
 #include "contract/relay_store.hpp"
 #include "simulation/model_store.hpp"
 #include "sqlite/operations.hpp"
-#include "sqlite/relay_store.hpp"
+#include "sqlite/lease_store.hpp"
 #include "support/histories.hpp"
 
 #include <stela/outbox/outbox.hpp>
@@ -49,7 +49,7 @@ struct Sqlite final : RelaySubject {
                  {NewEvent{"thing.happened", 1, true, "{}"}});
   }
   std::unique_ptr<relay::Store> port() override {
-    return std::make_unique<outbox::RelayStore>(store);
+    return std::make_unique<outbox::LeaseStore>(store);
   }
   relay::Operations& operations() override { return port_of_operators; }
   /// Streams are numbered from 1, as they appear.

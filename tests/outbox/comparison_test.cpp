@@ -1,6 +1,6 @@
 // What counts as published against what stands at the broker.
 #include "outbox/shop.hpp"
-#include "sqlite/relay_store.hpp"
+#include "sqlite/lease_store.hpp"
 #include "support/print_enums.hpp"
 #include "support/soundness.hpp"
 
@@ -325,7 +325,7 @@ TEST_F(Loss, IsNotSentAgainWhileItsPartitionIsStoppedForIt) {
 }
 
 TEST_F(Loss, StaysNotedWhereAPartitionResumesThatMayHaveHoles) {
-  outbox::RelayStore port{shop.store};
+  outbox::LeaseStore port{shop.store};
   for (const bool is_whole : {false, true}) {
     const auto lent = port.acquire_lost(all, "w", std::chrono::seconds{15});
     ASSERT_TRUE(lent);

@@ -3,7 +3,7 @@
 #include "simulation/truth.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/operations.hpp"
-#include "sqlite/relay_store.hpp"
+#include "sqlite/lease_store.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -211,7 +211,7 @@ class SharedStore::ComparingPort final : public relay::Store {
   }
 
   std::unique_ptr<relay::Store> model_;
-  outbox::RelayStore sqlite_;
+  outbox::LeaseStore sqlite_;
   Real& real_;
 };
 
@@ -224,7 +224,7 @@ SharedStore::SharedStore(ModelStore& model, const Clock& clock, int partition_co
 SharedStore::~SharedStore() = default;
 
 std::string SharedStore::id() const {
-  return real_ ? outbox::RelayStore{real_->store}.store_id() : model_.id();
+  return real_ ? outbox::LeaseStore{real_->store}.store_id() : model_.id();
 }
 
 std::unique_ptr<relay::Store> SharedStore::port() {
@@ -242,7 +242,7 @@ void SharedStore::append(int stream, bool publishes, std::int64_t payload_bytes)
   const StreamAppend append{.stream = name, .events = {&event, 1}};
   const AppendResult result = real_->store.append({.streams = {&append, 1}});
   const GlobalSequence sequence = result.last;
-  const std::vector<EventId> ids = outbox::RelayStore{real_->store}.ids_of({&sequence, 1});
+  const std::vector<EventId> ids = outbox::LeaseStore{real_->store}.ids_of({&sequence, 1});
   model_.append(stream, publishes, payload_bytes, ids.front());
   compare("append", "the sequence", sequence.value(), model_.last_sequence());
 }

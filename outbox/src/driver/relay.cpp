@@ -8,7 +8,7 @@
 #include "driver/repetition.hpp"
 #include "relay/worker.hpp"
 #include "sqlite/claims_store.hpp"
-#include "sqlite/relay_store.hpp"
+#include "sqlite/lease_store.hpp"
 #include "sqlite/upkeep.hpp"
 
 #include <unistd.h>
@@ -45,8 +45,8 @@ RelayOptions for_core(RelayOptions options, bool leasing) {
   return options;
 }
 
-std::unique_ptr<outbox::RelayStore> make_store(Outbox& outbox) {
-  if (outbox.leasing()) return std::make_unique<outbox::RelayStore>(outbox.store());
+std::unique_ptr<relay::Store> make_store(Outbox& outbox) {
+  if (outbox.leasing()) return std::make_unique<outbox::LeaseStore>(outbox.store());
   return std::make_unique<outbox::ClaimsStore>(outbox.store());
 }
 
@@ -72,10 +72,9 @@ class Relay::Driver final : public relay::Observer {
       : options_{with_name(options)},
         event_store_{outbox.store()},
         publisher_{publisher},
-        leasing_{outbox.leasing()},
         store_{make_store(outbox)},
         mailbox_{event_store_},
-        worker_{for_core(options_, leasing_),
+        worker_{for_core(options_, outbox.leasing()),
                 outbox.fence(),
                 {*store_, publisher, event_store_.database().clock(), system_random(), *this,
                  mailbox_}} {
@@ -200,16 +199,6 @@ class Relay::Driver final : public relay::Observer {
            counts.leased != reported_.leased || counts.released != reported_.released;
   }
 
-  std::int64_t active_workers() {
-    if (leasing_) return static_cast<std::int64_t>(worker_.active_workers());
-    try {
-      live_workers_ = static_cast<outbox::ClaimsStore&>(*store_).live_workers();
-    } catch (const Error&) {
-      // The last number is good enough.
-    }
-    return live_workers_;
-  }
-
   RelayTick report(std::chrono::nanoseconds worked) {
     const Counts& c = worker_.counts();
     const Counts& r = reported_;
@@ -223,7 +212,7 @@ class Relay::Driver final : public relay::Observer {
                    .renewed_heartbeat = c.heartbeats != r.heartbeats,
                    .purged = std::exchange(purged_, 0),
                    .purged_stale = c.purged_workers - r.purged_workers,
-                   .active_workers = active_workers(),
+                   .active_workers = static_cast<std::int64_t>(worker_.active_workers()),
                    .desired_count = static_cast<std::int64_t>(worker_.wanted_partitions()),
                    .owned_count = static_cast<std::int64_t>(worker_.owned_partitions()),
                    .leased_count = c.leased - r.leased,
@@ -275,8 +264,7 @@ class Relay::Driver final : public relay::Observer {
   const RelayOptions options_;
   Store& event_store_;
   Publisher& publisher_;
-  const bool leasing_;
-  const std::unique_ptr<outbox::RelayStore> store_;
+  const std::unique_ptr<relay::Store> store_;
   Mailbox mailbox_;
   outbox::Repetition troubles_;
   relay::Worker worker_;
@@ -284,7 +272,6 @@ class Relay::Driver final : public relay::Observer {
   Counts reported_;
   Steady next_purge_{};
   std::int64_t purged_ = 0;
-  std::int64_t live_workers_ = 1;
   bool started_ = false;
   bool stopping_ = false;
 };

@@ -62,6 +62,8 @@ struct Overview {
   std::vector<std::string> workers;
   /// Those of them that can't reach the broker.
   std::vector<std::string> cut_off;
+  /// Every worker works on every partition.
+  bool is_shared = false;
 };
 
 /// How a worker sees its broker.

@@ -240,6 +240,7 @@ void Worker::watch_membership(const Overview& overview) {
   // that nobody will ever take over says nothing: its owner may have failed to give it back.
   std::vector<std::string> members;
   for (const std::string& worker : overview.workers) {
+    if (overview.is_shared) break;
     const bool lapsed = std::any_of(
         overview.partitions.begin(), overview.partitions.end(), [&](const Overview::Partition& p) {
           return p.is_expired && p.is_needed && !p.is_stopped && p.owner == worker;
@@ -253,7 +254,8 @@ void Worker::watch_membership(const Overview& overview) {
     members_ = std::move(members);
     members_since_ = core_.now();
   }
-  active_workers_ = members_.size();
+  active_workers_ =
+      overview.is_shared ? std::max<std::size_t>(overview.workers.size(), 1) : members_.size();
   needed_ = static_cast<std::size_t>(
       std::count_if(overview.partitions.begin(), overview.partitions.end(),
                     [](const Overview::Partition& p) { return p.is_needed && !p.is_stopped; }));

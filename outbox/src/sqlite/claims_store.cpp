@@ -4,7 +4,6 @@
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
-#include "outbox_sql/workers.hpp"
 #include "sqlite/advance.hpp"
 #include "sqlite/backoff.hpp"
 #include "sqlite/generations.hpp"
@@ -57,23 +56,13 @@ std::chrono::steady_clock::time_point ClaimsStore::steady_now() const {
 relay::Overview ClaimsStore::look(std::chrono::microseconds lease_ttl,
                                   std::chrono::microseconds heartbeat_ttl) {
   relay::Overview overview = RelayStore::look(lease_ttl, heartbeat_ttl);
-  overview.workers.clear();
+  overview.is_shared = true;
   for (relay::Overview::Partition& partition : overview.partitions) {
     partition.owner.clear();
     partition.is_free = true;
     partition.is_expired = false;
   }
   return overview;
-}
-
-std::int64_t ClaimsStore::live_workers() {
-  std::int64_t count = 0;
-  store_.database().read([&](Connection& connection) {
-    auto row = connection.rows(sql::live_workers{.now = now()});
-    row.step();
-    count = row.count();
-  });
-  return count;
 }
 
 // --- the claim

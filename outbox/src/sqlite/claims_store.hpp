@@ -20,7 +20,7 @@ class ClaimsStore final : public RelayStore {
  public:
   explicit ClaimsStore(stela::Store& store) : RelayStore{store} {}
 
-  /// The only worker that it shows is the one that looks: nobody takes a share from another.
+  /// Partitions are everybody's: nobody takes a share from another.
   relay::Overview look(std::chrono::microseconds lease_ttl,
                        std::chrono::microseconds heartbeat_ttl) override;
   std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
@@ -33,9 +33,12 @@ class ClaimsStore final : public RelayStore {
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
   bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
-
-  /// How many have a heartbeat.
-  std::int64_t live_workers();
+  /// Nothing is lost here: nobody compares with what the broker had.
+  std::optional<relay::Standing> acquire_lost(PartitionId, std::string_view,
+                                              std::chrono::microseconds) override {
+    return std::nullopt;
+  }
+  bool continue_lost(const relay::Lease&, bool) override { return false; }
 
  private:
   bool can_claim(PartitionId partition);
