@@ -2,7 +2,7 @@
 #pragma once
 
 #include "relay/operations.hpp"
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 
 #include <stela/testing/manual_clock.hpp>
 
@@ -25,7 +25,7 @@ struct RelaySubject {
   virtual ~RelaySubject() = default;
 
   virtual void append(int stream) = 0;
-  virtual std::unique_ptr<relay::Store> port() = 0;
+  virtual std::unique_ptr<relay::OutboxPort> port() = 0;
   virtual relay::Operations& operations() = 0;
   /// What the store calls that stream.
   virtual std::int64_t number(int stream) const = 0;
@@ -119,7 +119,7 @@ class RelayStoreContract : public ::testing::TestWithParam<RelayStoreKind> {
   relay::Overview look() { return store->look(ttl, std::chrono::seconds{20}); }
 
   std::unique_ptr<RelaySubject> subject;
-  std::unique_ptr<relay::Store> store;
+  std::unique_ptr<relay::OutboxPort> store;
   std::map<PartitionId, relay::Lease> leases;
   std::uint64_t broker_sequence = 0;
 };

@@ -2,8 +2,8 @@
 // one joins by adding itself to the list at the end.
 #include "contract/relay_store.hpp"
 #include "simulation/model_store.hpp"
-#include "sqlite/operations.hpp"
 #include "sqlite/lease_store.hpp"
+#include "sqlite/operations.hpp"
 #include "support/histories.hpp"
 
 #include <stela/outbox/outbox.hpp>
@@ -19,7 +19,7 @@ struct Model final : RelaySubject {
   }
 
   void append(int stream) override { store.append(stream, true, 2); }
-  std::unique_ptr<relay::Store> port() override { return store.port(); }
+  std::unique_ptr<relay::OutboxPort> port() override { return store.port(); }
   relay::Operations& operations() override { return store; }
   std::int64_t number(int stream) const override { return stream; }
   /// The model knows what stands at the broker, and holds the store to it.
@@ -48,7 +48,7 @@ struct Sqlite final : RelaySubject {
     test::append(store, "thing-" + std::to_string(stream),
                  {NewEvent{"thing.happened", 1, true, "{}"}});
   }
-  std::unique_ptr<relay::Store> port() override {
+  std::unique_ptr<relay::OutboxPort> port() override {
     return std::make_unique<outbox::LeaseStore>(store);
   }
   relay::Operations& operations() override { return port_of_operators; }

@@ -1,15 +1,15 @@
 // Ports that hand every call on: what a decorator changes, it overrides.
 #pragma once
 
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 
 #include <stela/outbox/publisher.hpp>
 
 namespace stela::mutants {
 
-class ForwardingStore : public relay::Store {
+class ForwardingStore : public relay::OutboxPort {
  public:
-  explicit ForwardingStore(relay::Store& store) noexcept : store_{store} {}
+  explicit ForwardingStore(relay::OutboxPort& store) noexcept : store_{store} {}
 
   std::string store_id() const override { return store_.store_id(); }
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
@@ -57,7 +57,7 @@ class ForwardingStore : public relay::Store {
   }
 
  private:
-  relay::Store& store_;
+  relay::OutboxPort& store_;
 };
 
 class ForwardingPublisher : public Publisher {

@@ -15,7 +15,7 @@ namespace stela::mutants {
 
 /// What a worker is given.
 struct Ports {
-  relay::Store& store;
+  relay::OutboxPort& store;
   Publisher& publisher;
   const Clock& clock;
   Random& random;
@@ -42,7 +42,7 @@ class Worker {
 
 /// What a mutant puts before its ports; null where it puts nothing.
 struct Decorators {
-  std::unique_ptr<relay::Store> store = nullptr;
+  std::unique_ptr<relay::OutboxPort> store = nullptr;
   std::unique_ptr<Publisher> publisher = nullptr;
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "relay/core.hpp"
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 #include "simulation/world.hpp"
 
 #include <stela/framework/error.hpp>
@@ -25,7 +25,7 @@ struct StoreFaults {
 using Interruption = std::function<void()>;
 
 /// Hands each call on to the real store, unless something happens.
-class FaultyStore final : public relay::Store {
+class FaultyStore final : public relay::OutboxPort {
   template <class Call>
   auto disturbed(Call&& call) {
     interruption_();
@@ -37,7 +37,7 @@ class FaultyStore final : public relay::Store {
   }
 
  public:
-  FaultyStore(std::unique_ptr<relay::Store> store, const StoreFaults& faults, Chance& chance,
+  FaultyStore(std::unique_ptr<relay::OutboxPort> store, const StoreFaults& faults, Chance& chance,
               Interruption interruption)
       : store_{std::move(store)},
         faults_{faults},
@@ -95,7 +95,7 @@ class FaultyStore final : public relay::Store {
   }
 
  private:
-  std::unique_ptr<relay::Store> store_;
+  std::unique_ptr<relay::OutboxPort> store_;
   const StoreFaults& faults_;
   Chance& chance_;
   Interruption interruption_;

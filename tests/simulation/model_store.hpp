@@ -3,7 +3,7 @@
 
 #include "mutants/mutant.hpp"
 #include "relay/operations.hpp"
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"
 
@@ -48,7 +48,7 @@ class ModelStore final : public relay::Operations {
   static std::int64_t last_sequence_of(const Copy& copy) noexcept;
 
   /// A worker's port.
-  std::unique_ptr<relay::Store> port();
+  std::unique_ptr<relay::OutboxPort> port();
   std::string id() const;
   std::int64_t last_sequence() const noexcept { return static_cast<std::int64_t>(events_.size()); }
 

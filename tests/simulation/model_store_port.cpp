@@ -74,7 +74,7 @@ void ModelStore::skip(Partition& partition, const relay::ParkedMessage& message)
 }
 
 /// One worker's way to the store.
-class ModelStore::Port final : public relay::Store {
+class ModelStore::Port final : public relay::OutboxPort {
  public:
   explicit Port(ModelStore& store) noexcept : store_{store} {}
 
@@ -286,7 +286,7 @@ class ModelStore::Port final : public relay::Store {
   ModelStore& store_;
 };
 
-std::unique_ptr<relay::Store> ModelStore::port() {
+std::unique_ptr<relay::OutboxPort> ModelStore::port() {
   return std::make_unique<Port>(*this);
 }
 

@@ -2,8 +2,8 @@
 
 #include "simulation/truth.hpp"
 #include "sqlite/core.hpp"
-#include "sqlite/operations.hpp"
 #include "sqlite/lease_store.hpp"
+#include "sqlite/operations.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -67,9 +67,9 @@ struct SharedStore::Real {
 };
 
 /// One worker's way to both.
-class SharedStore::ComparingPort final : public relay::Store {
+class SharedStore::ComparingPort final : public relay::OutboxPort {
  public:
-  ComparingPort(std::unique_ptr<relay::Store> model, Real& real)
+  ComparingPort(std::unique_ptr<relay::OutboxPort> model, Real& real)
       : model_{std::move(model)}, sqlite_{real.store}, real_{real} {}
 
   std::string store_id() const override { return sqlite_.store_id(); }
@@ -210,7 +210,7 @@ class SharedStore::ComparingPort final : public relay::Store {
     return sqlite;
   }
 
-  std::unique_ptr<relay::Store> model_;
+  std::unique_ptr<relay::OutboxPort> model_;
   outbox::LeaseStore sqlite_;
   Real& real_;
 };
@@ -227,7 +227,7 @@ std::string SharedStore::id() const {
   return real_ ? outbox::LeaseStore{real_->store}.store_id() : model_.id();
 }
 
-std::unique_ptr<relay::Store> SharedStore::port() {
+std::unique_ptr<relay::OutboxPort> SharedStore::port() {
   auto model = model_.port();
   if (!real_) return model;
   return std::make_unique<ComparingPort>(std::move(model), *real_);

@@ -1,7 +1,7 @@
 // The real store beside the model: every call goes to both, and what they answer must be the same.
 #pragma once
 
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 #include "simulation/model_store.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
@@ -27,7 +27,7 @@ class SharedStore {
   ~SharedStore();
 
   std::string id() const;
-  std::unique_ptr<relay::Store> port();
+  std::unique_ptr<relay::OutboxPort> port();
   void append(int stream, bool publishes, std::int64_t payload_bytes);
 
   void retry(std::int64_t stream, GlobalSequence through);

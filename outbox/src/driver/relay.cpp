@@ -45,7 +45,7 @@ RelayOptions for_core(RelayOptions options, bool leasing) {
   return options;
 }
 
-std::unique_ptr<relay::Store> make_store(Outbox& outbox) {
+std::unique_ptr<relay::OutboxPort> make_store(Outbox& outbox) {
   if (outbox.leasing()) return std::make_unique<outbox::LeaseStore>(outbox.store());
   return std::make_unique<outbox::ClaimsStore>(outbox.store());
 }
@@ -264,7 +264,7 @@ class Relay::Driver final : public relay::Observer {
   const RelayOptions options_;
   Store& event_store_;
   Publisher& publisher_;
-  const std::unique_ptr<relay::Store> store_;
+  const std::unique_ptr<relay::OutboxPort> store_;
   Mailbox mailbox_;
   outbox::Repetition troubles_;
   relay::Worker worker_;

@@ -2,7 +2,7 @@
 // its own or opens a socket: time, randomness, store and broker are handed in.
 #pragma once
 
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 
 #include <stela/framework/clock.hpp>
 #include <stela/framework/uuid.hpp>
@@ -69,7 +69,7 @@ struct Core {
   std::string_view worker;
   /// What the store is, in the headers of its messages.
   std::string store_id;
-  Store& store;
+  OutboxPort& store;
   Publisher& publisher;
   const Clock& clock;
   Random& random;

@@ -18,7 +18,7 @@ namespace stela::relay {
 class Worker {
  public:
   struct Ports {
-    Store& store;
+    OutboxPort& store;
     Publisher& publisher;
     const Clock& clock;
     Random& random;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "database/connection.hpp"
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 
 #include <stela/framework/clock.hpp>
 

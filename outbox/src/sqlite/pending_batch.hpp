@@ -4,7 +4,7 @@
 #include "database/connection.hpp"
 #include "database/event_page.hpp"
 #include "database/event_reader.hpp"
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 
 #include <stela/framework/clock.hpp>
 

@@ -3,7 +3,7 @@
 
 #include "database/connection.hpp"
 #include "database/presence.hpp"
-#include "relay/store.hpp"
+#include "relay/outbox_port.hpp"
 #include "sqlite/pending_batch.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -18,7 +18,7 @@ namespace stela::outbox {
 /// through the store's readers, and writes through its one writer, so that a relay beside appending
 /// threads waits in the same queue as they do.
 /// Threads: one at a time.
-class RelayStore : public relay::Store {
+class RelayStore : public relay::OutboxPort {
  public:
   std::string store_id() const override;
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,

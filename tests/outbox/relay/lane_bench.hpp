@@ -37,7 +37,7 @@ struct Journal {
 EventId id_of(std::int64_t sequence);
 
 /// The outbox of one partition.
-class ScriptedStore final : public relay::Store {
+class ScriptedStore final : public relay::OutboxPort {
  public:
   explicit ScriptedStore(Journal& journal) noexcept : journal_{journal} {}
 

@@ -167,9 +167,9 @@ struct Trouble {
 
 /// Short synchronous calls. All throw Error: StoreBusy and StoreFull are to be tried again.
 /// Threads: one at a time.
-class Store {
+class OutboxPort {
  public:
-  virtual ~Store() = default;
+  virtual ~OutboxPort() = default;
 
   /// What the store is, for the headers of its messages.
   virtual std::string store_id() const = 0;
