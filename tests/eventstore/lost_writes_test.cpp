@@ -130,5 +130,28 @@ TEST_F(LostWrites, OfTheIndexLetNobodyBeAdvisedToRebuildItOverVersionsThatRepeat
                              "stream number 1"));
 }
 
+/// The index is all that is left of what was on it.
+TEST_F(LostWrites, OfAPageOfEventsLetNobodyBeAdvisedToRebuildTheIndex) {
+  append(*store, "order-1", 400);
+  store.reset();
+  test::RawSqlite raw{path};
+  raw.run("PRAGMA wal_checkpoint(TRUNCATE)");
+  const auto leaf = raw.integer(
+      "SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'leaf' "
+      "ORDER BY pageno LIMIT 1 OFFSET 2");
+  ASSERT_GT(leaf, 0);
+  {
+    std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+    file.seekp((leaf - 1) * 4096);
+    file.write(Page{}.data(), Page{}.size());
+  }
+  reopen();
+
+  std::vector<std::string> advice;
+  verify(*store, [&](const Problem& problem) { advice.push_back(problem.advice); });
+  EXPECT_THAT(advice, Not(IsEmpty()));
+  EXPECT_THAT(advice, Each(Not(HasSubstr("REINDEX"))));
+}
+
 }  // namespace
 }  // namespace stela

@@ -93,6 +93,7 @@ class EventsCheck {
   std::int64_t version_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t published_ = 0;
   std::int64_t entries_ = 0;
+  bool is_index_read_ = true;
   /// Where and in what the index differs from the events.
   std::vector<std::pair<std::string, std::string>> index_problems_;
 };
@@ -227,7 +228,11 @@ void EventsCheck::walk_versions() {
   bool more = true;
   while (more) {
     more = false;
-    inspection_.read([&](Connection& connection) { more = read_index_page(connection); });
+    // What can't be read to its end says nothing of what it lacks.
+    if (!inspection_.read([&](Connection& connection) { more = read_index_page(connection); })) {
+      is_index_read_ = false;
+      return;
+    }
     inspection_.progress(bound_ - bound_ / 2 + std::min(entries_, bound_) / 2, bound_);
   }
   if (entries_ == found_) return;
@@ -241,7 +246,9 @@ void EventsCheck::walk_versions() {
 
 void EventsCheck::report_index() {
   if (index_problems_.empty()) return;
-  const std::string_view advice = repeats_versions() ? repeated_advice : reindex_advice;
+  const std::string_view advice = !is_index_read_      ? lost_advice
+                                  : repeats_versions() ? repeated_advice
+                                                       : reindex_advice;
   for (auto& [where, what] : index_problems_) {
     inspection_.report(std::move(where), std::move(what), std::string{advice});
   }
