@@ -310,6 +310,55 @@ TEST_F(CallerTransaction, LeavesNoSettingBehindThatStopsTheStoreOrItsGuards) {
   });
 }
 
+/// There SQLite lets it be changed, and all that came later would go unsynced.
+TEST_F(CallerTransaction, LeavesNoSettingBehindThatItMadeAfterItsEnd) {
+  for (const char* const setting : {"PRAGMA synchronous = OFF", "PRAGMA foreign_keys = OFF"}) {
+    EXPECT_THAT(error_of([&](Transaction& transaction) {
+                  test::RawSqlite user = sql(transaction);
+                  user.run("ROLLBACK");
+                  user.run(setting);
+                }),
+                HasSubstr("ended the transaction"));
+  }
+
+  store->transact([&](Transaction& transaction) {
+    test::RawSqlite user = sql(transaction);
+    EXPECT_EQ(user.integer("PRAGMA synchronous"), 2);
+    EXPECT_EQ(user.integer("PRAGMA foreign_keys"), 1);
+  });
+}
+
+TEST_F(CallerTransaction, LeavesNoHookBehindThatRefusesItsEnd) {
+  store->transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    sqlite3_progress_handler(
+        sqlite::handle(transaction), 1, [](void*) { return 1; }, nullptr);
+  });
+  store->transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    sqlite3_set_authorizer(
+        sqlite::handle(transaction),
+        [](void*, int, const char*, const char*, const char*, const char*) { return SQLITE_DENY; },
+        nullptr);
+  });
+  append(*store, "order-1");
+
+  EXPECT_THAT(events(), SizeIs(3));
+}
+
+TEST_F(CallerTransaction, IsRefusedIfItReleasesASavepointOfStelas) {
+  EXPECT_THAT(error_of([&](Transaction& transaction) {
+                transaction.transact([&](Transaction& inner) {
+                  append(inner, "order-1");
+                  sql(inner).run("RELEASE stela_savepoint");
+                });
+              }),
+              HasSubstr("released a savepoint of Stela's"));
+
+  append(*store, "order-1");
+  EXPECT_THAT(events(), SizeIs(1));
+}
+
 TEST_F(CallerTransaction, LeavesNoWaitLockOrCheckpointBehind) {
   auto other = sqlite::open(sqlite::path(*store));
   EXPECT_EQ(other.last_sequence(), GlobalSequence{});

@@ -121,6 +121,16 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItCommits) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
+TEST_F(MisusingHandler, EndsAsADeadLetterIfItReleasesASavepointOfStelas) {
+  consume([](sqlite3* database) {
+    sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); RELEASE stela_savepoint", nullptr,
+                 nullptr, nullptr);
+  });
+
+  EXPECT_THAT(error(), HasSubstr("released a savepoint of Stela's"));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
 TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesAStatementRunning) {
   std::vector<sqlite3_stmt*> left;
   consume([&](sqlite3* database) {

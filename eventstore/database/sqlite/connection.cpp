@@ -129,6 +129,7 @@ Connection::Connection(const std::string& path, const ConnectionOptions& options
 
 void Connection::take_back() noexcept {
   sqlite3_busy_timeout(handle(), busy_timeout_ms_);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_ENABLE_FKEY, 1, nullptr);
   sqlite3_exec(handle(), own_settings, nullptr, nullptr, nullptr);
 }
 

@@ -236,6 +236,7 @@ void Writer::carry_out(WriteWork& work) {
   if (work.exclusive) hold.emplace(queue_);
   if (work.request != nullptr) {
     work.result = append_now(*work.request, work);
+    drop_hooks();
     if (lent_.is_watching()) refuse_stand_ins(*connection_);
   } else if (work.statements != nullptr) {
     (*work.statements)(*connection_);
@@ -272,9 +273,10 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
     check_transaction();
-    connection_->query(release_sql).run();
+    release_savepoint();
     work.outcomes.close(depth, State::committed);
   } catch (...) {
+    drop_hooks();
     note_failure();
     work.outcomes.close(depth, outcome_of_failure());
     undo_inside(before);
@@ -290,6 +292,17 @@ void Writer::open_savepoint() {
   } catch (...) {
     note_failure();
     throw;
+  }
+}
+
+void Writer::release_savepoint() {
+  try {
+    connection_->query(release_sql).run();
+  } catch (const StoreFailed&) {
+    if (sqlite3_errcode(connection_->handle()) != SQLITE_ERROR) throw;
+    throw UsageError{
+        "the work released a savepoint of Stela's, or rolled back to one from before it; all of it "
+        "is rolled back"};
   }
 }
 
@@ -331,11 +344,12 @@ void Writer::set_synchronous(bool full) {
   // FULL syncs the log at each commit, NORMAL only around checkpoints.
   connection_->execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
   synchronous_ = full;
+  is_synchronous_known_ = true;
 }
 
 void Writer::begin(Sync sync) {
   const bool full = sync == Sync::as_stored && settings_.durability == Durability::full;
-  if (full != synchronous_) set_synchronous(full);
+  if (full != synchronous_ || !is_synchronous_known_) set_synchronous(full);
   failed_with_ = nullptr;
   blamed_.reset();
   connection_->query(begin_sql).run();
@@ -378,6 +392,7 @@ void Writer::refresh() {
 }
 
 void Writer::commit() {
+  drop_hooks();
   lent_.expect_commit();
   {
     Query query = connection_->query(commit_sql);
@@ -403,6 +418,7 @@ void Writer::commit() {
 }
 
 void Writer::roll_back() noexcept {
+  drop_hooks();
   connection_->roll_back();
   go_back_to(begin_);
   heads_.trim();

@@ -202,6 +202,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void check_transaction();
   /// At the end of a transaction: ends what the caller's work left running.
   void end_distrust() noexcept;
+  void drop_hooks() noexcept;
+  void release_savepoint();
   /// A transaction that there was no memory to roll back.
   void end_left_open();
   /// Work that was lent the connection and ended its transaction may have committed temporary
@@ -251,6 +253,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// The connection was lent since `drop_stand_ins`.
   bool has_lent_ = false;
   bool synchronous_ = false;
+  bool is_synchronous_known_ = false;
   bool appending_ = false;
   /// Set once a commit is in doubt: this store must be reopened.
   std::string failure_;

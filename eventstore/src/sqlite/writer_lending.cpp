@@ -33,6 +33,7 @@ TransactionOutcome::State Writer::outcome_of_failure() const noexcept {
 
 void Writer::check_transaction() {
   owner_.check();
+  drop_hooks();
   if (failed_with_) std::rethrow_exception(failed_with_);
   if (lent_.is_over()) {
     throw UsageError{
@@ -55,12 +56,22 @@ void Writer::check_transaction() {
 void Writer::end_distrust() noexcept {
   if (!owner_.is_this() || !std::exchange(distrusted_, false)) return;
   known_ = false;
+  const bool was_over = lent_.is_over();
   const bool was_lent = lent_.let_go(connection_->handle());
   end_left_running(connection_->handle());
   if (!was_lent) return;
   connection_->take_back();
+  // Outside a transaction it can be changed, and the work was there.
+  if (was_over) is_synchronous_known_ = false;
   checkpoints_.watch();
   has_lent_ = true;
+}
+
+/// A hook of the work's could refuse what ends the transaction.
+void Writer::drop_hooks() noexcept {
+  if (!lent_.is_watching() || !owner_.is_this()) return;
+  sqlite3_progress_handler(connection_->handle(), 0, nullptr, nullptr);
+  sqlite3_set_authorizer(connection_->handle(), nullptr, nullptr);
 }
 
 void Writer::end_left_open() {

@@ -19,10 +19,12 @@ namespace stela::sqlite {
 /// and projection_ begin Stela's).
 ///
 /// What a PRAGMA sets that would stop the store or switch off what guards it ends with the work:
-/// busy_timeout, ignore_check_constraints, locking_mode, query_only, recursive_triggers,
-/// wal_autocheckpoint, writable_schema. Any other setting (cache_size, case_sensitive_like,
-/// journal_size_limit, max_page_count, …) stays until you set it back or the store is closed. Never
-/// set application_id, which says that the file is Stela's; user_version is yours.
+/// busy_timeout, foreign_keys, ignore_check_constraints, locking_mode, query_only,
+/// recursive_triggers, synchronous, wal_autocheckpoint, writable_schema. So do a progress handler
+/// and an authorizer, or with the next call of Stela's in it. Any other setting (cache_size,
+/// case_sensitive_like, journal_size_limit, max_page_count, a limit by sqlite3_limit, …) stays
+/// until you set it back or the store is closed. Never set application_id, which says that the file
+/// is Stela's; user_version is yours.
 ///
 /// UsageError if the transaction isn't one of an SQLite store.
 STELA_EVENTSTORE_EXPORT sqlite3* handle(Transaction& transaction);
