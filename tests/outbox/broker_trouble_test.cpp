@@ -198,6 +198,10 @@ class UnansweredWorker : public ::testing::TestWithParam<bool FileBroker::*> {
     });
   }
 
+  std::int64_t epoch_of_all() {
+    return shop.raw().integer("SELECT epoch FROM outbox_partitions WHERE partition = 0");
+  }
+
   Shop shop{{}, {.worker = "first"}};
   FileBroker others_server{shop.dir.file("broker.db"), Fence::stream};
   Relay other{shop.outbox, others_server, {.worker = "other"}};
@@ -219,20 +223,14 @@ TEST_P(UnansweredWorker, LeavesItsPartitionsToOneThatIsAnswered) {
   EXPECT_EQ(shop.relay().broker, "connected");
 }
 
-/// A server that answers nothing but probes: whether it would answer for a partition, only one that
-/// is tried can tell.
-TEST_P(UnansweredWorker, IsTriedAgainEverMoreRarely) {
-  pass(30min);
-  int looks = 0;
-  int cut_off = 0;
-  for (; looks < 200; ++looks) {
-    pass(10s);
-    cut_off += is_cut_off() ? 1 : 0;
-  }
-  EXPECT_GE(cut_off, looks * 9 / 10);
-  shop.append("order-3");
+/// A server that answers nothing but probes gets no partition to hold up.
+TEST_P(UnansweredWorker, TakesNoPartBeforeItIsAnsweredForAPartition) {
   pass(90s);
-  EXPECT_EQ(shop.broker.log(all), "1 2 3");
+  const std::int64_t epoch = epoch_of_all();
+  pass(30min);
+
+  EXPECT_EQ(epoch_of_all(), epoch);
+  EXPECT_TRUE(is_cut_off());
 }
 
 }  // namespace

@@ -19,10 +19,6 @@ namespace {
 constexpr auto max_probe_interval = 30s;
 /// A server that can't be reached is cheap to ask, and everything waits for it.
 constexpr auto max_connect_interval = 5s;
-/// Who hands its partitions over for want of answers, and is trusted too early, gets them back only
-/// to hold them up again.
-constexpr std::chrono::microseconds max_distrust = 5min;
-constexpr int most_silences = 10;
 
 }  // namespace
 
@@ -148,7 +144,7 @@ void Worker::on_answer(const Answer& answer) {
   if (lane == nullptr) return;
   if (answer.kind != Answer::Kind::unknown) {
     lane->hear();
-    silences_ = 0;
+    is_distrustful_ = false;
   }
   lane->on_answer(answer);
 }
@@ -186,9 +182,9 @@ void Worker::beat() {
 
 bool Worker::is_served() const {
   if (broker_ != Broker::connected || !has_heard_) return false;
-  return owned_partitions() == 0 || std::any_of(lanes_.begin(), lanes_.end(), [](const auto& lane) {
-           return lane->is_owned() && !lane->is_unanswered();
-         });
+  if (owned_partitions() == 0) return !is_distrustful_;
+  return std::any_of(lanes_.begin(), lanes_.end(),
+                     [](const auto& lane) { return lane->is_owned() && !lane->is_unanswered(); });
 }
 
 void Worker::watch_service() {
@@ -198,15 +194,24 @@ void Worker::watch_service() {
 
 void Worker::judge_broker() {
   watch_service();
-  const auto to_trust = std::min<std::chrono::microseconds>(
-      options_.lease_renew * (1 << std::min(silences_, most_silences)), max_distrust);
-  const auto patience = was_served_ ? to_trust : options_.lease_ttl;
+  const std::chrono::microseconds patience =
+      was_served_ ? options_.lease_renew : options_.lease_ttl;
+  if (is_distrustful_) ask_for_service();
   if (cut_off_ != was_served_ || core_.now() < since_ + patience) return;
   cut_off_ = !was_served_;
   if (!cut_off_ || broker_ != Broker::connected) return;
   // Another server of the list may have what this one is cut off from.
-  ++silences_;
+  is_distrustful_ = core_.fence != Fence::none;
   drop_session("the server answers for no partition", false);
+}
+
+void Worker::ask_for_service() {
+  if (broker_ != Broker::connected || owned_partitions() > 0 || lanes_.empty()) return;
+  const PartitionId partition = lanes_.front()->partition();
+  // Behind all that stands there.
+  constexpr std::uint64_t from = INT64_MAX;
+  core_.publisher.read_back(core_.name_request(partition), partition, from);
+  core_.publisher.flush();
 }
 
 void Worker::look() {

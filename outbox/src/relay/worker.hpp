@@ -61,8 +61,10 @@ class Worker {
   /// Notes since when it is or isn't.
   void watch_service();
   /// It is cut off once it hasn't been served for the length of a lease, and until it has been for
-  /// a while: longer each time that a server answered for no partition of its.
+  /// a while.
   void judge_broker();
+  /// Asks for a partition that it doesn't own whether the server answers for any.
+  void ask_for_service();
   /// Nothing is taken before it is known that the worker's name is its own.
   bool may_look() const noexcept { return has_name_ && !stopping_; }
   void look();
@@ -124,8 +126,8 @@ class Worker {
   /// Since when it has been served, or hasn't.
   Steady since_ = {};
   bool cut_off_ = false;
-  /// How often in a row it was cut off while it was connected.
-  int silences_ = 0;
+  /// It was cut off while it was connected, and since then no server answered for a partition.
+  bool is_distrustful_ = false;
   /// Until when the answer to a probe has to be there; `never` if none is on its way.
   Steady probe_limit_ = never;
   /// Sessions in a row that couldn't be had, or didn't last.
