@@ -43,9 +43,12 @@ WHERE partition = :partition AND was_lost
   AND (SELECT count(*) FROM outbox_redeliveries WHERE partition = :partition AND was_lost) > :most;
 
 -- name: note_mistaken_losses
--- They count as published again, until the next comparison.
+-- They count as published again, and as lost at most, until the next comparison; whatever the owner
+-- makes of the adoption.
 -- takes: partition int, count int, now time
-UPDATE outbox_partitions SET published = published + :count, lost_at = :now
+UPDATE outbox_partitions
+SET published = published + :count, lost = lost + :count, lost_at = :now,
+    adopted = min(adopted, 1)
 WHERE partition = :partition;
 
 -- name: published_partitions

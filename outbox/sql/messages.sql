@@ -49,6 +49,13 @@ WHERE partition = :partition AND sequence BETWEEN :first AND :last AND claim = :
 SELECT EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                WHERE k.publishes = 1) AS is_there;
 
+-- name: delete_found_loss
+-- It stands at the broker: it needn't be sent again as lost.
+-- takes: partition int, sequence int
+DELETE FROM outbox_redeliveries
+WHERE stream = (SELECT stream FROM events WHERE sequence = :sequence)
+  AND sequence = :sequence AND partition = :partition AND was_lost;
+
 -- name: message_stream
 -- takes: partition int, sequence int
 -- gives: stream int, claim text

@@ -109,7 +109,7 @@ class FencedLane final : public Lane {
   bool passes_what_waits(const Answer& answer);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.
   bool adopt(const Answer& answer);
-  /// So many of them at most, if that can be told: `lost` from before what an operator said.
+  /// `lost`, if that bounds what waits to be sent again as lost.
   std::optional<std::uint64_t> most_lost(const Answer& answer, std::uint64_t lost) const;
   void mark_ours(const Answer& answer, const std::vector<EventId>& ids, Advance& advance) const;
   bool is_ours(const FoundMessage& found, const EventId& id) const;

@@ -266,15 +266,10 @@ bool FencedLane::adopt(const Answer& answer) {
 }
 
 std::optional<std::uint64_t> FencedLane::most_lost(const Answer& answer, std::uint64_t lost) const {
-  if (!broker_id_.empty()) return lost;
-  const auto is_back = [&](const FoundMessage& found) {
-    return found.broker_sequence > broker_sequence_ && found.is_ours &&
-           found.store_id == core_.store_id && found.redelivery == 0 &&
-           found.sequence <= published_through_;
-  };
-  // An operator said where the broker stands, and there is more.
-  if (std::any_of(answer.found.begin(), answer.found.end(), is_back)) return 0;
-  return std::nullopt;
+  // Where an operator said that nothing stands there is nothing to compare with. And what a resize
+  // moved here can be more than the partition ever published.
+  if (broker_id_.empty() || end_of(answer) == 0) return std::nullopt;
+  return lost;
 }
 
 void FencedLane::mark_ours(const Answer& answer, const std::vector<EventId>& ids,

@@ -56,7 +56,7 @@ class Application {
       // Somebody else has claimed it meanwhile, and publishes it too.
       if (removed == 0 && !claim_.empty()) return;
       // It was parked, and arrived at the broker all the same.
-      if (removed == 0) published_ += remove_parked(run.first);
+      if (removed == 0) published_ += remove_parked(run.first) + remove_lost(run.first);
       through_ = std::max(through_, run.last.value());
     }
     connection_.run(sql::insert_batch{.partition = partition_,
@@ -131,6 +131,11 @@ class Application {
 
   std::int64_t remove_parked(GlobalSequence sequence) {
     return connection_.run(sql::delete_parked{.sequence = sequence.value()});
+  }
+
+  std::int64_t remove_lost(GlobalSequence sequence) {
+    return connection_.run(
+        sql::delete_found_loss{.partition = partition_, .sequence = sequence.value()});
   }
 
   /// Empty if it isn't there any more, or not ours.
