@@ -126,6 +126,15 @@ TEST_P(BrokerTrouble, WhereEachSessionEndsWithItsFirstMessageSessionsAreOpenedEv
   EXPECT_EQ(shop.totals(), "1 published");
 }
 
+TEST_P(BrokerTrouble, IsNotSupposedWhereThereIsNothingToAsk) {
+  Shop shop{{.fence = GetParam()}};
+  for (int second = 0; second < 300; ++second) {
+    shop.relay();
+    EXPECT_FALSE(shop.operations.status().workers.front().is_cut_off);
+  }
+  EXPECT_EQ(shop.broker.sessions, 1);
+}
+
 TEST_P(BrokerTrouble, LongPastDoesNotSlowTheProbesOfToday) {
   Shop shop{{.fence = GetParam()}, probing};
   shop.append("order-1");

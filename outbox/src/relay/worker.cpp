@@ -121,11 +121,10 @@ void Worker::on_answer(const Answer& answer) {
     broker_ = Broker::connected;
     core_.session = last_session_;
     for (auto& lane : lanes_) lane->on_session();
-    if (owned_partitions() > 0) return;
-    // Whether the streams are as they should be, only those who use them can tell.
-    recover();
     // A server may take connections and answer nothing.
     core_.session_doubted = true;
+    // Whether the streams are as they should be, only those who use them can tell.
+    if (owned_partitions() == 0) recover();
     return;
   }
   if (answer.kind == Answer::Kind::disconnected) return drop_session(answer.detail, false);
