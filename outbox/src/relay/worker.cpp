@@ -121,8 +121,6 @@ void Worker::on_answer(const Answer& answer) {
     broker_ = Broker::connected;
     core_.session = last_session_;
     for (auto& lane : lanes_) lane->on_session();
-    // A server may take connections and answer nothing.
-    core_.session_doubted = true;
     // Whether the streams are as they should be, only those who use them can tell.
     if (owned_partitions() == 0) recover();
     return;
@@ -195,6 +193,8 @@ void Worker::judge_broker() {
   watch_service();
   const std::chrono::microseconds patience =
       was_served_ ? options_.lease_renew : options_.lease_ttl;
+  // A server may take connections and answer nothing.
+  if (broker_ == Broker::connected && !has_heard_) core_.session_doubted = true;
   if (is_distrustful_) ask_for_service();
   if (cut_off_ != was_served_ || core_.now() < since_ + patience) return;
   cut_off_ = !was_served_;
