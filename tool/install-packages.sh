@@ -10,7 +10,7 @@ packages=(
   nats-server sqlite3
 )
 if [ "${1:-}" = tests ]; then
-  packages+=(ccache clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch spin tmux)
+  packages+=(ccache clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch spin systemd tmux)
   # Other builds of nodejs than Debian's bring their own, and conflict with its package.
   command -v npm >/dev/null || packages+=(npm)
 fi

@@ -12,7 +12,9 @@ namespace stela {
 class STELA_EVENTSTORE_EXPORT Store::Core : public EventStore, public database::Database {
  public:
   using database::Database::attach;
+  using database::Database::detach;
   using EventStore::attach;
+  using EventStore::detach;
 
   virtual const Uuid& id() const noexcept = 0;
   Store& anchor() noexcept final { return anchor_; }

@@ -4,6 +4,7 @@
 
 #include "database/commit_watch.hpp"
 #include "database/connection.hpp"
+#include "database/data_participant.hpp"
 #include "database/event_reader.hpp"
 #include "database/migration.hpp"
 #include "database/presence.hpp"
@@ -52,6 +53,9 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// `prepare` runs in the transaction that registers the participant. UsageError if one of its
   /// name is attached.
   virtual void attach(TransactionParticipant& participant, Work prepare) = 0;
+  virtual void attach(DataParticipant& participant, Work prepare) = 0;
+  /// As EventStore::detach.
+  virtual void detach(DataParticipant& participant) = 0;
   /// UsageError if a participant of this name is attached. Inside `write`.
   virtual void refuse_second(std::string_view participant) const = 0;
   /// Inside `write`: participants of this store read again what they know of the database.

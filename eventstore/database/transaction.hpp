@@ -4,10 +4,13 @@
 #include "database/connection.hpp"
 
 #include <stela/eventstore/export.hpp>
+#include <stela/eventstore/rows.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_store.hpp>
 
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 namespace stela::database {
 
@@ -17,14 +20,16 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction {
   virtual ~OpenTransaction() = default;
 
   virtual Connection& connection() noexcept = 0;
-  /// The number of a stream that this transaction has appended to.
-  virtual std::int64_t stream_number(const StreamId& stream) noexcept = 0;
   /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
   /// at the commit, which would fail for everything else in it.
   virtual void check_deferred_keys() const = 0;
   /// What `check_deferred_keys` says of a participant that broke one. The transaction may still
   /// mend it.
   virtual void blame(ConstraintViolated violation) = 0;
+  /// Runs one statement of the user's, as `Sql` promises. Its parameters are written ?1, ?2 …,
+  /// whatever the engine writes. How many rows it changed; fills `rows` unless it is null.
+  virtual std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values,
+                               Rows* rows) = 0;
 };
 
 /// UsageError if `transaction` isn't one of a store of Stela's.

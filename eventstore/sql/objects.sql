@@ -16,3 +16,8 @@ WHERE type IN ('table', 'view') AND name = :name COLLATE NOCASE;
 -- gives: type text, name text, table_name text
 SELECT type, name, tbl_name AS table_name FROM sqlite_temp_schema
 WHERE type <> 'index' AND substr(name, 1, 7) <> 'sqlite_';
+
+-- name: table_of_index
+-- takes: name text
+-- gives: table_name text
+SELECT tbl_name AS table_name FROM sqlite_schema WHERE type = 'index' AND name = :name;

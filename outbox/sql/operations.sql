@@ -6,10 +6,20 @@
 SELECT name FROM streams WHERE stream = :stream;
 
 -- name: parked_streams
--- The streams that have parked messages, one after the other.
--- takes: after int
+-- The streams that have parked messages, one after the other; of a type or an error if they are
+-- given, which are those of the stream's first parked message.
+-- takes: after int, type text?, error text?
 -- gives: stream int
-SELECT stream FROM outbox_parked WHERE stream > :after ORDER BY stream LIMIT 1;
+SELECT p.stream FROM outbox_parked AS p
+WHERE p.stream > :after
+  AND ((:type IS NULL AND :error IS NULL)
+       OR NOT EXISTS (SELECT 1 FROM outbox_parked AS earlier
+                      WHERE earlier.stream = p.stream AND earlier.sequence < p.sequence))
+  AND (:error IS NULL OR instr(p.error, :error) > 0)
+  AND (:type IS NULL
+       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                  WHERE e.sequence = p.sequence AND k.type = :type))
+ORDER BY p.stream LIMIT 1;
 
 -- name: parked_prefix
 -- takes: stream int, through int

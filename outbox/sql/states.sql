@@ -29,28 +29,40 @@ FROM outbox_partitions AS p
 CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :sequence;
 
 -- name: list_waiting
--- takes: partition int, after int, most int
+-- takes: partition int, after int, type text?, error text?, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
        0 AS redelivery
 FROM outbox_messages WHERE partition = :partition AND sequence > :after
+  AND (:error IS NULL OR instr(last_error, :error) > 0)
+  AND (:type IS NULL
+       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                  WHERE e.sequence = outbox_messages.sequence AND k.type = :type))
 ORDER BY sequence LIMIT :most;
 
 -- name: list_retrying
--- takes: partition int, after int, most int
+-- takes: partition int, after int, type text?, error text?, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
        0 AS redelivery
 FROM outbox_messages INDEXED BY outbox_messages_retrying
 WHERE partition = :partition AND sequence > :after AND attempts > 0
+  AND (:error IS NULL OR instr(last_error, :error) > 0)
+  AND (:type IS NULL
+       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                  WHERE e.sequence = outbox_messages.sequence AND k.type = :type))
 ORDER BY sequence LIMIT :most;
 
 -- name: list_redeliveries
--- takes: partition int, after int, most int
+-- takes: partition int, after int, type text?, error text?, most int
 -- gives: waiting
 SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
        0 AS claimed_until, redelivery
 FROM outbox_redeliveries WHERE partition = :partition AND sequence > :after
+  AND (:error IS NULL OR instr(last_error, :error) > 0)
+  AND (:type IS NULL
+       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                  WHERE e.sequence = outbox_redeliveries.sequence AND k.type = :type))
 ORDER BY sequence LIMIT :most;
 
 -- name: find_redelivery
@@ -73,19 +85,27 @@ SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason
 FROM outbox_discarded WHERE sequence = :sequence;
 
 -- name: list_parked
--- takes: after int, partition int?, most int
+-- takes: after int, partition int?, type text?, error text?, most int
 -- gives: set_aside
 SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
 FROM outbox_parked
 WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
+  AND (:error IS NULL OR instr(error, :error) > 0)
+  AND (:type IS NULL
+       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                  WHERE e.sequence = outbox_parked.sequence AND k.type = :type))
 ORDER BY sequence LIMIT :most;
 
 -- name: list_discarded
--- takes: after int, partition int?, most int
+-- takes: after int, partition int?, type text?, error text?, most int
 -- gives: set_aside
 SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
 FROM outbox_discarded
 WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
+  AND (:error IS NULL OR instr(error, :error) > 0)
+  AND (:type IS NULL
+       OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                  WHERE e.sequence = outbox_discarded.sequence AND k.type = :type))
 ORDER BY sequence LIMIT :most;
 
 -- name: publishable_events

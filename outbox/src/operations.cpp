@@ -7,13 +7,14 @@
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/states.hpp"
-#include "sqlite/comparison.hpp"
-#include "sqlite/operations.hpp"
-#include "sqlite/outbox_view.hpp"
-#include "sqlite/settings.hpp"
-#include "sqlite/upkeep.hpp"
+#include "tables/comparison.hpp"
+#include "tables/operations.hpp"
+#include "tables/outbox_view.hpp"
+#include "tables/settings.hpp"
+#include "tables/upkeep.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 
 #include <pwd.h>
 #include <unistd.h>
@@ -65,33 +66,6 @@ std::string in_words(GlobalSequence sequence) {
 
 }  // namespace
 
-std::string_view to_string(MessageState state) noexcept {
-  switch (state) {
-    case MessageState::pending:
-      return "pending";
-    case MessageState::in_flight:
-      return "in_flight";
-    case MessageState::retrying:
-      return "retrying";
-    case MessageState::parked:
-      return "parked";
-    case MessageState::discarded:
-      return "discarded";
-    case MessageState::published:
-      return "published";
-  }
-  return "unknown";
-}
-
-std::optional<MessageState> parse_message_state(std::string_view text) noexcept {
-  for (const MessageState state :
-       {MessageState::pending, MessageState::in_flight, MessageState::retrying,
-        MessageState::parked, MessageState::discarded, MessageState::published}) {
-    if (text == to_string(state)) return state;
-  }
-  return std::nullopt;
-}
-
 class OutboxOperations::Impl {
  public:
   Impl(Store& the_store, const OperatorOptions& options)
@@ -104,10 +78,17 @@ class OutboxOperations::Impl {
   /// Streams with parked messages that `selection` means, each with those in order.
   using Parked = outbox::ByStream;
 
+  static bool has_filter(const ParkedSelection& selection) {
+    return !selection.type.empty() || !selection.error.empty();
+  }
+
   static void check(const ParkedSelection& selection) {
     const int given = (selection.sequences.empty() ? 0 : 1) + (selection.stream.empty() ? 0 : 1) +
                       (selection.all ? 1 : 0);
     if (given != 1) throw UsageError{"say which messages: some sequences, a stream, or all"};
+    if (!selection.all && has_filter(selection)) {
+      throw UsageError{"a type and an error choose among all parked messages"};
+    }
   }
 
   /// What is parked of a stream or of all.
@@ -117,7 +98,7 @@ class OutboxOperations::Impl {
       if (!selection.stream.empty()) {
         auto number = connection.rows(sql::stream_number{.name = selection.stream});
         if (!number.step()) {
-          throw UsageError{"there is no stream '" + selection.stream + "'"};
+          throw NotFound{"there is no stream '" + selection.stream + "'"};
         }
         add_parked(connection, number.stream(), found);
         return;
@@ -125,7 +106,10 @@ class OutboxOperations::Impl {
       std::int64_t last = 0;
       for (bool more = true; more;) {
         {
-          auto next = connection.rows(sql::parked_streams{.after = last});
+          auto next =
+              connection.rows(sql::parked_streams{.after = last,
+                                                  .type = database::or_null(selection.type),
+                                                  .error = database::or_null(selection.error)});
           more = next.step();
           if (more) last = next.stream();
         }
@@ -149,7 +133,7 @@ class OutboxOperations::Impl {
     store.database().read([&](Connection& connection) {
       for (const GlobalSequence sequence : sequences) {
         auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
-        if (!row.step()) throw UsageError{in_words(sequence) + " isn't parked"};
+        if (!row.step()) throw NotFound{in_words(sequence) + " isn't parked"};
         found[row.stream()].push_back(sequence);
       }
       for (const auto& [stream, meant] : found) require_prefix(connection, stream, meant);
@@ -200,7 +184,7 @@ class OutboxOperations::Impl {
 
   void require_discardable(GlobalSequence sequence) {
     const auto message = view.show(sequence);
-    if (!message) throw UsageError{in_words(sequence) + " has no message"};
+    if (!message) throw NotFound{in_words(sequence) + " has no message"};
     const MessageState state = message->state;
     if (state == MessageState::parked) return;
     const bool is_over = state == MessageState::published || state == MessageState::discarded;
@@ -211,7 +195,7 @@ class OutboxOperations::Impl {
     const auto partition =
         std::find_if(status.partitions.begin(), status.partitions.end(),
                      [&](const PartitionStatus& p) { return p.id == message->partition; });
-    if (partition != status.partitions.end() && !partition->stopped.empty()) return;
+    if (partition != status.partitions.end() && partition->stopped) return;
     throw UsageError{in_words(sequence) +
                      " waits to be published: only what is parked, or waits "
                      "in a stopped partition, can be discarded"};
@@ -284,6 +268,9 @@ Affected OutboxOperations::retry(const ParkedSelection& selection, Mode mode) {
 
 Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) {
   Impl::check(selection);
+  if (Impl::has_filter(selection)) {
+    throw UsageError{"a type and an error choose what is retried, not what is discarded"};
+  }
   std::vector<GlobalSequence> sequences = selection.sequences;
   Affected affected;
   if (sequences.empty()) {
@@ -370,7 +357,7 @@ Synced OutboxOperations::sync(bool prune, Mode mode) {
     for (const PartitionStatus& partition : status.partitions) {
       const auto& added = synced.added;
       const bool is_added = std::find(added.begin(), added.end(), partition.id) != added.end();
-      if (partition.stopped != "unknown" || is_added) continue;
+      if (partition.stopped != StopReason::missing || is_added) continue;
       synced.rescued += partition.pending + partition.redeliveries;
     }
     return synced;

@@ -10,7 +10,7 @@ namespace {
 class ByStream final : public Partitioner {
  public:
   std::string_view name() const noexcept override { return "stream"; }
-  std::string_view key(const StoredEvent& event, std::string&) const override {
+  std::string_view key(const PartitionedEvent& event, std::string&) const override {
     return event.stream.name();
   }
 };
@@ -23,10 +23,13 @@ const Partitioner& by_stream() noexcept {
 }
 
 PartitionId PartitionId::of(std::string_view key, int count) noexcept {
-  if (count <= 1) return {0};
+  return count <= 1 ? PartitionId{0} : of_hash(hash(key), count);
+}
+
+std::uint32_t PartitionId::hash(std::string_view key) noexcept {
   boost::crc_32_type crc;
   crc.process_bytes(key.data(), key.size());
-  return at(static_cast<int>(crc.checksum() % static_cast<std::uint32_t>(count)), count);
+  return crc.checksum();
 }
 
 std::string PartitionId::label() const {

@@ -1,5 +1,6 @@
 #include <stela/framework/error.hpp>
 #include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/settings.hpp>
 
 namespace stela {
 namespace {
@@ -8,18 +9,6 @@ using std::chrono::milliseconds;
 
 std::string in_ms(milliseconds value) {
   return std::to_string(value.count()) + " ms";
-}
-
-void require_positive(std::string_view name, milliseconds value) {
-  if (value.count() > 0 && value <= std::chrono::hours{24 * 365}) return;
-  throw UsageError{std::string{name} + " is " + in_ms(value) +
-                   "; it must be above 0, and at most a year"};
-}
-
-void require_in_range(std::string_view name, int value, int least, int most) {
-  if (value >= least && value <= most) return;
-  throw UsageError{std::string{name} + " is " + std::to_string(value) + "; it must be " +
-                   std::to_string(least) + " to " + std::to_string(most)};
 }
 
 /// `smaller` must be less than `larger`, because of `reason`.
@@ -57,27 +46,7 @@ std::string_view to_string(OnPoison on_poison) noexcept {
 }
 
 void check(const RelayOptions& options, Fence fence, bool leasing) {
-  require_positive("lease_ttl", options.lease_ttl);
-  require_positive("lease_renew", options.lease_renew);
-  require_positive("heartbeat_ttl", options.heartbeat_ttl);
-  require_positive("idle_backoff", options.idle_backoff);
-  require_positive("claim_ttl", options.claim_ttl);
-  require_positive("publish_timeout", options.publish_timeout);
-  require_positive("retry_backoff", options.retry_backoff);
-  require_positive("retry_backoff_max", options.retry_backoff_max);
-  require_in_range("batch_size", options.batch_size, 1, 10'000);
-  require_in_range("window", options.window, 1, 100'000);
-  if (options.max_in_flight_bytes < 1) {
-    throw UsageError{"max_in_flight_bytes is " + std::to_string(options.max_in_flight_bytes) +
-                     "; it must be above 0"};
-  }
-  require_in_range("max_attempts", options.max_attempts, 1, 1'000'000);
-  if (!(options.retry_jitter >= 0 && options.retry_jitter <= 1)) {
-    throw UsageError{"retry_jitter must be 0 to 1"};
-  }
-  if (options.retention.count() < 1) throw UsageError{"retention must be an hour or more"};
-  if (options.worker.size() > 128) throw UsageError{"a worker's name is at most 128 bytes long"};
-
+  check_ranges(relay_settings(), options);
   if (options.lease_renew * 2 >= options.lease_ttl) {
     throw UsageError{"lease_renew (" + in_ms(options.lease_renew) +
                      ") must be less than half of lease_ttl (" + in_ms(options.lease_ttl) +

@@ -1,10 +1,11 @@
 -- Events that a build passed over: the table projection_parked.
 
 -- name: parked
--- takes: name text, build int
+-- takes: name text, build int, after int, most int
 -- gives: sequence int, state text, parked_at time, attempts int, error text
 SELECT sequence, state, parked_at, attempts, error
-FROM projection_parked WHERE name = :name AND build = :build ORDER BY sequence;
+FROM projection_parked WHERE name = :name AND build = :build AND sequence > :after
+ORDER BY sequence LIMIT :most;
 
 -- name: count_parked
 -- takes: name text, build int

@@ -20,8 +20,3 @@ SELECT type, coalesce(sql, '') AS definition FROM sqlite_schema WHERE name = :na
 SELECT x.name AS name FROM sqlite_schema AS s, pragma_table_xinfo(s.name) AS x
 WHERE s.name = :table_name AND s.type = 'table' AND s.sql LIKE 'CREATE VIRTUAL%' AND x.hidden = 1
 ORDER BY x.cid;
-
--- name: table_of_index
--- takes: name text
--- gives: table_name text
-SELECT tbl_name AS table_name FROM sqlite_schema WHERE type = 'index' AND name = :name;

@@ -129,7 +129,7 @@ std::optional<Feed::Failure> Feed::project_events(const Connection& connection, 
                                                   std::span<const StoredEvent> events) {
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
-  if (seat.build.state != State::living) replaying.emplace(Context{.is_replaying = true});
+  if (seat.build.state != BuildState::living) replaying.emplace(Context{.is_replaying = true});
   const StoredEvent* suspect = nullptr;
   for (const StoredEvent& event : events) {
     try {
@@ -165,7 +165,7 @@ std::optional<Feed::Failure> Feed::project_events(const Connection& connection, 
       suspect = &event;
     }
     // Of an inline projector, the events of one append may mend each other's.
-    if (suspect != nullptr && seat.build.kind != Kind::inline_) break;
+    if (suspect != nullptr && seat.build.kind != ProjectionKind::inline_) break;
   }
   if (suspect == nullptr) return std::nullopt;
   return Failure{suspect->sequence.value(), suspect->describe() + ": " + broken_key};
@@ -274,9 +274,10 @@ void Feed::note(Seat& seat, const Failure& failure) {
   const int attempts = before + (failure.is_shortage ? 0 : 1);
   seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
   // A rebuild or a replay stops at once: the living model serves on.
-  const bool is_last =
-      !failure.is_shortage && (attempts >= options.max_attempts || build.state != State::living);
-  const bool parks = is_last && options.on_error == OnError::park && build.state == State::living;
+  const bool is_last = !failure.is_shortage &&
+                       (attempts >= options.max_attempts || build.state != BuildState::living);
+  const bool parks =
+      is_last && options.on_error == OnError::park && build.state == BuildState::living;
   const Timestamp next = next_attempt(seat, failure, attempts);
   bool lost = false;
   store_.database().write(
@@ -287,7 +288,7 @@ void Feed::note(Seat& seat, const Failure& failure) {
           connection.run(sql::park{.name = build.name,
                                    .build = build.number,
                                    .sequence = failure.sequence,
-                                   .state = "parked",
+                                   .state = to_string(ParkedEventState::parked),
                                    .parked_at = store_.database().now(),
                                    .attempts = attempts,
                                    .error = failure.error});
@@ -392,7 +393,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
         connection.run(sql::park{.name = seat.build.name,
                                  .build = seat.build.number,
                                  .sequence = sequence,
-                                 .state = "parked",
+                                 .state = to_string(ParkedEventState::parked),
                                  .parked_at = store_.database().now(),
                                  .attempts = attempts + 1,
                                  .error = failure->error});

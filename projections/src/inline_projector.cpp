@@ -15,7 +15,6 @@ using database::Connection;
 using projections::Build;
 using projections::Scan;
 using projections::Seat;
-using projections::State;
 
 namespace {
 
@@ -69,8 +68,8 @@ const detail::Registration* Projections::InlineProjector::find_version(int versi
 
 void Projections::InlineProjector::choose_build(Connection& connection, bool rebuild) {
   const auto builds = projections::read_builds(connection, registration_.name);
-  const Build* const living = projections::find(builds, registration_.name, State::living);
-  const Build* const building = projections::find(builds, registration_.name, State::building);
+  const Build* const living = projections::find(builds, registration_.name, BuildState::living);
+  const Build* const building = projections::find(builds, registration_.name, BuildState::building);
   const detail::Registration* const known =
       living != nullptr ? find_version(living->version) : nullptr;
   Build chosen;
@@ -170,7 +169,7 @@ void Projections::InlineProjector::wait_for_other() {
 
 void Projections::InlineProjector::choose_again(Connection& connection, bool rebuild) {
   const auto builds = projections::read_builds(connection, registration_.name);
-  const Build* const living = projections::find(builds, registration_.name, State::living);
+  const Build* const living = projections::find(builds, registration_.name, BuildState::living);
   // What was waited for is the rebuild.
   const bool is_rebuilt = living != nullptr && living->number == seat_->build.number;
   choose_build(connection, rebuild && !is_rebuilt);
@@ -182,11 +181,11 @@ void Projections::InlineProjector::prepare(Connection& connection) {
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
   projections::release(connection, seat_->build);
-  if (seat_->build.state != State::building) return;
+  if (seat_->build.state != BuildState::building) return;
   projections::put_in_place(connection, seat_->build, store_.database().now());
   // Whoever appends with an older version is refused from here on.
   connection.run(projections::sql::forget_participant{.name = name_});
-  seat_->build.state = State::living;
+  seat_->build.state = BuildState::living;
 }
 
 bool Projections::InlineProjector::advance(Connection& connection, std::int64_t from,
@@ -199,7 +198,7 @@ bool Projections::InlineProjector::advance(Connection& connection, std::int64_t 
 
 void Projections::InlineProjector::switch_build(Connection& connection, std::int64_t position) {
   const auto builds = projections::read_builds(connection, registration_.name);
-  const Build* const living = projections::find(builds, registration_.name, State::living);
+  const Build* const living = projections::find(builds, registration_.name, BuildState::living);
   if (living == nullptr || living->position != position) {
     throw ParticipantMissing{
         "inline projector '" + registration_.name + "' stands at event " +

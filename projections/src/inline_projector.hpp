@@ -24,7 +24,6 @@ class Projections::InlineProjector final : public TransactionParticipant {
   std::string_view detail() const noexcept override {
     return seat_->build.version == registration_.version ? detail_ : detail_before_;
   }
-  bool runs_user_code() const noexcept override { return true; }
   bool accepts(std::string_view recorded) const noexcept override {
     return recorded == detail_ || (registration_.before && recorded == detail_before_);
   }

@@ -3,12 +3,12 @@
 
 #include "database/connection.hpp"
 #include "database/database.hpp"
+#include "database/sqlite/caller_sql.hpp"
 #include "database/sqlite/failure.hpp"
-#include "sqlite/read_model.hpp"
+#include "database/sqlite/sql_text.hpp"
 
 #include <algorithm>
 #include <cctype>
-#include <memory>
 #include <string>
 
 namespace stela {
@@ -21,10 +21,7 @@ namespace {
   sqlite::fail(database, code, '"' + std::string{sql} + '"');
 }
 
-struct Finalize {
-  void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
-};
-using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+using Statement = sqlite::PreparedStatement::Owner;
 
 /// Null if there is nothing but blanks and comments. `rest` is what follows the statement.
 Statement prepare(sqlite3* database, std::string_view sql, const char*& rest) {
@@ -45,18 +42,17 @@ bool is_word(std::string_view text, std::string_view word) noexcept {
 /// SQLite carries some out when it prepares them, explained or not. One that is asked as a table
 /// (SELECT … FROM pragma_table_info('orders')) changes nothing.
 bool is_pragma(std::string_view sql) {
-  std::string_view word = projections::first_word(sql);
+  std::string_view word = sqlite::first_word(sql);
   while (is_word(word, "EXPLAIN") || is_word(word, "QUERY") || is_word(word, "PLAN")) {
     sql.remove_prefix(static_cast<std::size_t>(word.data() + word.size() - sql.data()));
-    word = projections::first_word(sql);
+    word = sqlite::first_word(sql);
   }
   return is_word(word, "PRAGMA");
 }
 
 }  // namespace
 
-Rows ModelReader::run(std::string_view sql, std::span<const SqlValue> values) {
-  Rows rows;
+std::int64_t ModelReader::run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) {
   store_.database().read([&](database::Connection& connection) {
     sqlite3* const database = sqlite::connection_of(connection).handle();
     const auto refuse = [&](std::string_view reason) {
@@ -77,11 +73,11 @@ Rows ModelReader::run(std::string_view sql, std::span<const SqlValue> values) {
       refuse("isn't one statement; run one at a time");
     }
     sqlite3_stmt* const raw = statement.get();
-    projections::bind_all(database, raw, values);
-    const int code = projections::run_all(raw, &rows);
+    sqlite::bind_all(database, raw, values);
+    const int code = sqlite::run_all(raw, rows);
     if (code != SQLITE_DONE) fail(database, code, sql);
   });
-  return rows;
+  return 0;
 }
 
 }  // namespace stela

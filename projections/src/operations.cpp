@@ -1,25 +1,34 @@
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 #include <stela/projections/operations.hpp>
 
+#include "builds.hpp"
 #include "database/database.hpp"
+#include "database/stored_enum.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
 #include "projections_sql/parked.hpp"
 #include "projections_sql/tables.hpp"
-#include "sqlite/builds.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
 #include <algorithm>
 
-namespace stela::projections {
+namespace stela {
 
+namespace sql = projections::sql;
 using database::Connection;
+using projections::Build;
 
 namespace {
 
 bool has_projections(Connection& connection) {
   return connection.rows(sql::find_object{.name = "projections"}).step();
+}
+
+[[noreturn]] void refuse_missing(std::string_view projector, std::string_view what) {
+  std::string text = "projector '";
+  throw NotFound{text.append(projector).append("' ").append(what)};
 }
 
 [[noreturn]] void refuse(std::string_view projector, std::string_view why) {
@@ -32,14 +41,14 @@ void with_builds(Store& store, std::string_view projector,
                  FunctionRef<void(Connection&, const std::vector<Build>&)> work) {
   store.database().write([&](Connection& connection) {
     std::vector<Build> builds;
-    if (has_projections(connection)) builds = read_builds(connection, projector);
-    if (builds.empty()) refuse(projector, "isn't in this database");
+    if (has_projections(connection)) builds = projections::read_builds(connection, projector);
+    if (builds.empty()) refuse_missing(projector, "isn't in this database");
     work(connection, builds);
   });
 }
 
 const Build& living_of(const std::vector<Build>& builds, std::string_view projector) {
-  const Build* const living = find(builds, projector, State::living);
+  const Build* const living = projections::find(builds, projector, BuildState::living);
   if (living == nullptr) refuse(projector, "has no living build");
   return *living;
 }
@@ -49,8 +58,8 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
   ProjectorStatus status{.name = build.name,
                          .build = build.number,
                          .version = build.version,
-                         .kind = std::string{to_string(build.kind)},
-                         .state = std::string{to_string(build.state)},
+                         .kind = build.kind,
+                         .state = build.state,
                          .position = GlobalSequence{build.position},
                          .owner = build.owner,
                          .lease_until = build.lease_until,
@@ -65,7 +74,7 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
     status.parked = count.parked();
     status.skipped = count.skipped();
   }
-  if (build.state == State::retired) return status;
+  if (build.state == BuildState::retired) return status;
   status.lag_events = std::max<std::int64_t>(last - build.position, 0);
   auto waiting = connection.rows(sql::recorded_at{.sequence = build.position + 1});
   if (waiting.step()) {
@@ -81,7 +90,7 @@ void skip_failing(Connection& connection, const Build& build, Timestamp now) {
   connection.run(sql::park{.name = build.name,
                            .build = build.number,
                            .sequence = build.failing,
-                           .state = "skipped",
+                           .state = to_string(ParkedEventState::skipped),
                            .parked_at = now,
                            .attempts = build.attempts,
                            .error = build.error});
@@ -89,39 +98,47 @@ void skip_failing(Connection& connection, const Build& build, Timestamp now) {
 
 }  // namespace
 
-std::vector<ProjectorStatus> list(Store& store) {
+std::vector<ProjectorStatus> ProjectionOperations::status() {
   std::vector<ProjectorStatus> all;
-  const std::int64_t last = store.last_sequence().value();
-  store.database().read([&](Connection& connection) {
+  const std::int64_t last = store_.last_sequence().value();
+  store_.database().read([&](Connection& connection) {
     all.clear();
     if (!has_projections(connection)) return;
-    for (const Build& build : read_builds(connection)) {
-      all.push_back(status_of(connection, build, last, store.database().now()));
+    for (const Build& build : projections::list_builds(connection)) {
+      all.push_back(status_of(connection, build, last, store_.database().now()));
     }
   });
   return all;
 }
 
-std::vector<ParkedEvent> parked(Store& store, std::string_view projector) {
+std::vector<ParkedEvent> ProjectionOperations::parked(std::string_view projector,
+                                                      const ParkedEventQuery& query) {
+  if (query.limit < 1) throw UsageError{"limit must be 1 or more"};
   std::vector<ParkedEvent> all;
-  store.database().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     std::vector<Build> builds;
-    if (has_projections(connection)) builds = read_builds(connection, projector);
+    if (has_projections(connection)) builds = projections::read_builds(connection, projector);
     const Build& living = living_of(builds, projector);
-    auto rows = connection.rows(sql::parked{.name = living.name, .build = living.number});
+    auto rows = connection.rows(sql::parked{.name = living.name,
+                                            .build = living.number,
+                                            .after = query.after.value(),
+                                            .most = query.limit});
     while (rows.step()) {
-      all.push_back({.sequence = GlobalSequence{rows.sequence()},
-                     .state = std::string{rows.state()},
-                     .parked_at = rows.parked_at(),
-                     .attempts = static_cast<int>(rows.attempts()),
-                     .error = std::string{rows.error()}});
+      all.push_back(
+          {.sequence = GlobalSequence{rows.sequence()},
+           .state = database::parse_stored(
+               {ParkedEventState::parked, ParkedEventState::retry, ParkedEventState::skipped},
+               rows.state()),
+           .parked_at = rows.parked_at(),
+           .attempts = static_cast<int>(rows.attempts()),
+           .error = std::string{rows.error()}});
     }
   });
   return all;
 }
 
-void retry(Store& store, std::string_view projector) {
-  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+void ProjectionOperations::retry(std::string_view projector) {
+  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     bool any = false;
     for (const Build& build : builds) {
       const sql::resume_halted resume{.name = build.name, .build = build.number};
@@ -131,19 +148,19 @@ void retry(Store& store, std::string_view projector) {
   });
 }
 
-void retry_parked(Store& store, std::string_view projector, GlobalSequence sequence) {
-  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+void ProjectionOperations::retry(std::string_view projector, GlobalSequence sequence) {
+  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build& living = living_of(builds, projector);
     const sql::want_again again{
         .name = living.name, .build = living.number, .sequence = sequence.value()};
     if (connection.run(again) == 0) {
-      refuse(projector, "hasn't parked event " + std::to_string(sequence.value()));
+      refuse_missing(projector, "hasn't parked event " + std::to_string(sequence.value()));
     }
   });
 }
 
-void skip(Store& store, std::string_view projector, GlobalSequence sequence) {
-  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+void ProjectionOperations::skip(std::string_view projector, GlobalSequence sequence) {
+  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     const Build& living = living_of(builds, projector);
     const sql::drop_parked parked{
         .name = living.name, .build = living.number, .sequence = sequence.value()};
@@ -151,7 +168,7 @@ void skip(Store& store, std::string_view projector, GlobalSequence sequence) {
     bool any = false;
     for (const Build& build : builds) {
       if (sequence.value() == 0 || build.failing != sequence.value()) continue;
-      skip_failing(connection, build, store.database().now());
+      skip_failing(connection, build, store_.database().now());
       any = true;
     }
     if (!any) {
@@ -161,38 +178,39 @@ void skip(Store& store, std::string_view projector, GlobalSequence sequence) {
   });
 }
 
-void cancel_rebuild(Store& store, std::string_view projector) {
-  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    const Build* const building = find(builds, projector, State::building);
+void ProjectionOperations::cancel_rebuild(std::string_view projector) {
+  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+    const Build* const building = projections::find(builds, projector, BuildState::building);
     if (building == nullptr) refuse(projector, "isn't being rebuilt");
-    drop(connection, *building);
+    projections::drop(connection, *building);
   });
 }
 
-void drop_replay(Store& store, std::string_view projector) {
-  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
-    const Build* const replayed = find(builds, projector, State::scratch);
+void ProjectionOperations::drop_replay(std::string_view projector) {
+  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+    const Build* const replayed = projections::find(builds, projector, BuildState::scratch);
     if (replayed == nullptr) refuse(projector, "has no replay");
-    drop(connection, *replayed);
+    projections::drop(connection, *replayed);
   });
 }
 
-void leave_behind(Store& store, std::string_view projector) {
-  with_builds(store, projector, [&](Connection&, const std::vector<Build>& builds) {
-    if (living_of(builds, projector).kind != Kind::inline_) refuse(projector, "isn't inline");
+void ProjectionOperations::leave_behind(std::string_view projector) {
+  with_builds(store_, projector, [&](Connection&, const std::vector<Build>& builds) {
+    if (living_of(builds, projector).kind != ProjectionKind::inline_)
+      refuse(projector, "isn't inline");
   });
-  store.forget_participant("projector:" + std::string{projector});
+  store_.forget_participant("projector:" + std::string{projector});
 }
 
-void remove(Store& store, std::string_view projector) {
+void ProjectionOperations::remove(std::string_view projector) {
   // First, so that whatever comes between, appends go on and this can be done again.
-  store.forget_participant("projector:" + std::string{projector});
-  with_builds(store, projector, [&](Connection& connection, const std::vector<Build>& builds) {
+  store_.forget_participant("projector:" + std::string{projector});
+  with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     for (const Build& build : builds) {
-      if (build.state == State::living) hide(connection, build);
-      drop(connection, build);
+      if (build.state == BuildState::living) projections::hide(connection, build);
+      projections::drop(connection, build);
     }
   });
 }
 
-}  // namespace stela::projections
+}  // namespace stela

@@ -16,8 +16,6 @@ namespace stela {
 
 using database::Connection;
 using projections::Build;
-using projections::Kind;
-using projections::State;
 
 namespace {
 
@@ -34,15 +32,14 @@ void check(const ProjectorOptions& options) {
 /// What the database has of that name must be of the same kind and not newer.
 void check_known(const std::vector<Build>& builds, const detail::Registration& wanted) {
   for (const Build& build : builds) {
-    if (build.state == State::retired) continue;
+    if (build.state == BuildState::retired) continue;
     if (build.kind != wanted.kind) {
       throw UsageError{"'" + wanted.name + "' is in this database as " +
-                       std::string{projections::to_string(build.kind)} +
-                       ", and this process registers it as " +
-                       std::string{projections::to_string(wanted.kind)} +
+                       std::string{to_string(build.kind)} + ", and this process registers it as " +
+                       std::string{to_string(wanted.kind)} +
                        "; give it another name, or remove it"};
     }
-    if (build.state == State::living && build.version > wanted.version) {
+    if (build.state == BuildState::living && build.version > wanted.version) {
       throw UsageError{"the version went back: projector '" + wanted.name +
                        "' is in this database as version " + std::to_string(build.version) +
                        ", and this process brings version " + std::to_string(wanted.version)};
@@ -74,18 +71,19 @@ void Projections::check_new(const detail::Registration& registration) const {
 void Projections::add_async(detail::Registration registration, const ProjectorOptions& options) {
   check(options);
   check_new(registration);
-  registration.kind = Kind::async;
+  registration.kind = ProjectionKind::async;
   registration.options = options;
   if (registration.before) {
-    registration.before->kind = Kind::async;
+    registration.before->kind = ProjectionKind::async;
     registration.before->options = options;
   }
   store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
-    const Build* const living = projections::find(builds, registration.name, State::living);
+    const Build* const living = projections::find(builds, registration.name, BuildState::living);
     if (living == nullptr) return begin_living(connection, store_, registration);
-    const Build* const building = projections::find(builds, registration.name, State::building);
+    const Build* const building =
+        projections::find(builds, registration.name, BuildState::building);
     if (living->version == registration.version) return;
     if (building != nullptr && building->version == registration.version) return;
     if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
@@ -101,8 +99,9 @@ void Projections::add_reaction(detail::Registration registration, const Reaction
   store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
-    if (projections::find(builds, registration.name, State::living) != nullptr) return;
-    Build build{.name = registration.name, .kind = Kind::reaction, .state = State::living};
+    if (projections::find(builds, registration.name, BuildState::living) != nullptr) return;
+    Build build{
+        .name = registration.name, .kind = ProjectionKind::reaction, .state = BuildState::living};
     if (options.start == Start::now) build.position = projections::last_sequence(store_);
     projections::insert(connection, build, store_.database().now());
   });
@@ -111,8 +110,8 @@ void Projections::add_reaction(detail::Registration registration, const Reaction
 
 void Projections::attach_inline(detail::Registration registration, const InlineOptions& options) {
   check_new(registration);
-  registration.kind = Kind::inline_;
-  if (registration.before) registration.before->kind = Kind::inline_;
+  registration.kind = ProjectionKind::inline_;
+  if (registration.before) registration.before->kind = ProjectionKind::inline_;
   store_.database().read([&](Connection& connection) {
     check_known(projections::read_builds(connection, registration.name), registration);
   });
@@ -132,7 +131,7 @@ bool Projections::wait_for(std::string_view projector, GlobalSequence sequence,
     std::optional<Build> living;
     store_.database().read([&](Connection& connection) {
       const auto builds = projections::read_builds(connection, projector);
-      if (const Build* const found = projections::find(builds, projector, State::living)) {
+      if (const Build* const found = projections::find(builds, projector, BuildState::living)) {
         living = *found;
       }
     });

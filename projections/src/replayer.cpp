@@ -1,4 +1,5 @@
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 #include <stela/projections/replayer.hpp>
 
 #include "database/database.hpp"
@@ -20,10 +21,8 @@ namespace stela {
 using database::Connection;
 using projections::Build;
 using projections::Feed;
-using projections::Kind;
 using projections::Lease;
 using projections::Seat;
-using projections::State;
 using std::chrono::steady_clock;
 
 namespace {
@@ -37,13 +36,13 @@ std::vector<const detail::Registration*> choose(const Projections& projections,
   std::vector<const detail::Registration*> chosen;
   const auto& all = projections.registrations();
   for (const detail::Registration& one : all) {
-    if (names.empty() && one.kind != Kind::reaction) chosen.push_back(&one);
+    if (names.empty() && one.kind != ProjectionKind::reaction) chosen.push_back(&one);
   }
   for (const std::string& name : names) {
     const auto known =
         std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.name == name; });
-    if (known == all.end()) throw UsageError{"'" + name + "' isn't registered"};
-    if (known->kind == Kind::reaction) {
+    if (known == all.end()) throw NotFound{"'" + name + "' isn't registered"};
+    if (known->kind == ProjectionKind::reaction) {
       throw UsageError{"'" + name + "' is a reaction: what it recorded stands, and isn't replayed"};
     }
     if (std::find(chosen.begin(), chosen.end(), &*known) == chosen.end()) {
@@ -57,11 +56,11 @@ std::vector<const detail::Registration*> choose(const Projections& projections,
 /// appends keep them up, and otherwise the newest.
 const detail::Registration* version_to_rebuild(Store& store, const detail::Registration& one) {
   const detail::Registration* const before = one.before.get();
-  if (before == nullptr || one.kind != Kind::inline_) return &one;
+  if (before == nullptr || one.kind != ProjectionKind::inline_) return &one;
   bool is_before = false;
   store.database().read([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, one.name);
-    const Build* const living = projections::find(builds, one.name, State::living);
+    const Build* const living = projections::find(builds, one.name, BuildState::living);
     is_before = living != nullptr && living->version == before->version;
   });
   return is_before ? before : &one;
@@ -130,7 +129,7 @@ class Replay {
   /// Finds or makes the build that is to be filled, and takes it.
   void begin(Connection& connection, const detail::Registration& registration) {
     const auto builds = projections::read_builds(connection, registration.name);
-    const State wanted = is_rebuild_ ? State::building : State::scratch;
+    const BuildState wanted = is_rebuild_ ? BuildState::building : BuildState::scratch;
     const Build* const there = projections::find(builds, registration.name, wanted);
     Build build;
     refuse_going_back(builds, registration);
@@ -154,7 +153,7 @@ class Replay {
 
   void refuse_going_back(const std::vector<Build>& builds,
                          const detail::Registration& registration) const {
-    const Build* const living = projections::find(builds, registration.name, State::living);
+    const Build* const living = projections::find(builds, registration.name, BuildState::living);
     if (!is_rebuild_ || living == nullptr || living->version <= registration.version) return;
     throw UsageError{living->describe() + " is in this database, and this process would rebuild v" +
                      std::to_string(registration.version) + "; rebuild it with the newer program"};
@@ -181,12 +180,12 @@ class Replay {
     Build build{.name = registration.name,
                 .version = registration.version,
                 .kind = registration.kind,
-                .state = State::scratch,
+                .state = BuildState::scratch,
                 .position = std::min(from - 1, end_),
                 .filter = filter_,
                 .upto = end_};
     if (is_into_living()) {
-      const Build* const living = projections::find(builds, registration.name, State::living);
+      const Build* const living = projections::find(builds, registration.name, BuildState::living);
       if (living == nullptr || living->version != registration.version) {
         throw UsageError{"projector '" + registration.name +
                          "' has no living tables of this version; rebuild it"};
@@ -203,8 +202,8 @@ class Replay {
   /// Two can't write the same tables: the runner waits until the replay gives them back.
   void shut_out_runner(Connection& connection, const std::vector<Build>& builds,
                        const detail::Registration& registration) {
-    const Build* const living = projections::find(builds, registration.name, State::living);
-    if (living == nullptr || living->kind == Kind::inline_) return;
+    const Build* const living = projections::find(builds, registration.name, BuildState::living);
+    if (living == nullptr || living->kind == ProjectionKind::inline_) return;
     shut_out_.push_back(*living);
     projections::seize(connection, shut_out_.back(), lease());
   }

@@ -1,4 +1,5 @@
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 #include <stela/projections/runner.hpp>
 
 #include "database/commit_watch.hpp"
@@ -22,10 +23,8 @@ using database::Connection;
 using projections::Build;
 using projections::Feed;
 using projections::FeedCounts;
-using projections::Kind;
 using projections::Lease;
 using projections::Seat;
-using projections::State;
 using std::chrono::steady_clock;
 
 namespace {
@@ -46,15 +45,15 @@ std::vector<const detail::Registration*> choose(const Projections& projections,
   std::vector<const detail::Registration*> chosen;
   for (const detail::Registration& one : projections.registrations()) {
     const bool is_named = std::find(names.begin(), names.end(), one.name) != names.end();
-    if (is_named && one.kind == Kind::inline_) {
+    if (is_named && one.kind == ProjectionKind::inline_) {
       throw UsageError{"'" + one.name + "' is inline: appends drive it, no runner does"};
     }
-    if (is_named || (names.empty() && one.kind != Kind::inline_)) chosen.push_back(&one);
+    if (is_named || (names.empty() && one.kind != ProjectionKind::inline_)) chosen.push_back(&one);
   }
   for (const std::string& name : names) {
     const bool is_known = std::any_of(chosen.begin(), chosen.end(),
                                       [&](const auto* one) { return one->name == name; });
-    if (!is_known) throw UsageError{"'" + name + "' isn't registered"};
+    if (!is_known) throw NotFound{"'" + name + "' isn't registered"};
   }
   return chosen;
 }
@@ -154,7 +153,7 @@ class Runner::Driver {
     std::map<Key, std::unique_ptr<Seat>> before = std::exchange(seats_, {});
     has_retired_ = false;
     for (const Build& build : builds) {
-      if (build.state == State::retired) has_retired_ = true;
+      if (build.state == BuildState::retired) has_retired_ = true;
       if (const detail::Registration* const known = registration_of(build)) {
         keep_seat(build, *known, before);
       }
@@ -163,8 +162,8 @@ class Runner::Driver {
   }
 
   const detail::Registration* registration_of(const Build& build) const {
-    if (build.state != State::living && build.state != State::building) return nullptr;
-    if (build.kind == Kind::inline_) return nullptr;
+    if (build.state != BuildState::living && build.state != BuildState::building) return nullptr;
+    if (build.kind == ProjectionKind::inline_) return nullptr;
     for (const detail::Registration& one : registrations_) {
       if (one.name == build.name && one.version == build.version) return &one;
     }
@@ -236,7 +235,7 @@ class Runner::Driver {
 
   void take_over_built() {
     for (const auto& [key, seat] : seats_) {
-      if (seat->build.state != State::building || !can_run(*seat)) continue;
+      if (seat->build.state != BuildState::building || !can_run(*seat)) continue;
       try {
         if (projections::take_over(store_, feed_, *seat)) ++taken_over_;
       } catch (const projections::LeaseLost&) {

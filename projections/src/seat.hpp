@@ -1,10 +1,10 @@
 // A build together with the code that drives it.
 #pragma once
 
-#include "sqlite/builds.hpp"
+#include "builds.hpp"
 #include "sqlite/read_model.hpp"
 
-#include <stela/eventstore/store.hpp>
+#include <stela/projections/projections.hpp>
 
 #include <memory>
 

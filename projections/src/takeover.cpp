@@ -20,7 +20,7 @@ Build begin_build(Connection& connection, Store& store, const detail::Registrati
   Build build{.name = registration.name,
               .version = registration.version,
               .kind = registration.kind,
-              .state = State::building};
+              .state = BuildState::building};
   insert(connection, build, store.database().now());
   Seat seat{store, registration, build};
   make_tables(connection, build, *seat.projector, *seat.model);
@@ -29,12 +29,12 @@ Build begin_build(Connection& connection, Store& store, const detail::Registrati
 
 void put_in_place(Connection& connection, const Build& build, Timestamp now) {
   const auto builds = read_builds(connection, build.name);
-  if (const Build* const old = find(builds, build.name, State::living)) {
+  if (const Build* const old = find(builds, build.name, BuildState::living)) {
     hide(connection, *old);
-    set_state(connection, *old, State::retired, now);
+    set_state(connection, *old, BuildState::retired, now);
   }
   show(connection, build);
-  set_state(connection, build, State::living, now);
+  set_state(connection, build, BuildState::living, now);
 }
 
 void clear_way(Connection& connection, const Build& building, Timestamp now) {
@@ -72,14 +72,14 @@ bool take_over(Store& store, Feed& feed, Seat& seat) {
     finish(connection, store, feed, seat);
     put_in_place(connection, seat.build, store.database().now());
   });
-  seat.build.state = State::living;
+  seat.build.state = BuildState::living;
   return true;
 }
 
 int drop_retired(Store& store, Timestamp before) {
   std::vector<Build> old;
   const auto is_due = [&](const Build& build) {
-    return build.state == State::retired && build.changed_at <= before;
+    return build.state == BuildState::retired && build.changed_at <= before;
   };
   store.database().read([&](Connection& connection) {
     for (const Build& build : read_builds(connection)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework.hpp>
+#include <stela/framework/extern_templates.hpp>
 
 #include <cstdint>
 #include <stdexcept>
@@ -161,3 +162,10 @@ class Order : public stela::AggregateRoot<OrderState, OrderEvents> {
 using OrderId = stela::Id<Order>;
 
 }  // namespace orders
+
+// Compiled in domain.cpp.
+STELA_EXTERN_AGGREGATE(orders::Order);
+STELA_EXTERN_EVENT(orders::OrderPlaced);
+STELA_EXTERN_EVENT(orders::OrderPaid);
+STELA_EXTERN_EVENT(orders::OrderShipped);
+STELA_EXTERN_EVENT(orders::OrderCancelled);

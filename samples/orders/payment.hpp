@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework.hpp>
+#include <stela/framework/extern_templates.hpp>
 
 #include <cstdint>
 #include <string>
@@ -31,3 +32,7 @@ struct PaymentDeclined {
 };
 
 }  // namespace orders
+
+// Compiled in domain.cpp.
+STELA_EXTERN_EVENT(orders::PaymentReceived);
+STELA_EXTERN_EVENT(orders::PaymentDeclined);

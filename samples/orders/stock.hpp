@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework.hpp>
+#include <stela/framework/extern_templates.hpp>
 
 #include <cereal/types/map.hpp>
 
@@ -127,3 +128,6 @@ class Stock : public stela::AggregateRoot<StockState, StockEvents> {
 using StockId = stela::Id<Stock>;
 
 }  // namespace orders
+
+// Compiled in domain.cpp.
+STELA_EXTERN_AGGREGATE(orders::Stock);

@@ -3,12 +3,10 @@
 //
 // shipping DATABASE NATS-URL [--again]
 #include <stela/eventstore.hpp>
-#include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/framework.hpp>
 #include <stela/nats/consumer.hpp>
 
 #include <nats/nats.h>
-#include <sqlite3.h>
 
 #include <iostream>
 #include <stdexcept>
@@ -30,31 +28,17 @@ struct OrderShipped {
   }
 };
 
-void execute(sqlite3* database, const char* sql, const std::string& order,
-             const OrderShipped& event, const std::string& correlation) {
-  sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(database, sql, -1, &statement, nullptr) != SQLITE_OK) {
-    throw std::runtime_error{sqlite3_errmsg(database)};
-  }
-  int at = 0;
-  for (const std::string& text : {order, event.customer, event.carrier, correlation}) {
-    sqlite3_bind_text(statement, ++at, text.c_str(), -1, SQLITE_TRANSIENT);
-  }
-  sqlite3_step(statement);
-  if (sqlite3_finalize(statement) != SQLITE_OK) throw std::runtime_error{sqlite3_errmsg(database)};
-}
-
 /// A parcel for the order. No check whether there is one: the inbox calls this once for each event,
 /// and without it a second parcel would go out.
 void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& shipped) {
-  sqlite3* const database = stela::sqlite::handle(transaction);
-  sqlite3_exec(database,
-               "CREATE TABLE IF NOT EXISTS parcels (number INTEGER PRIMARY KEY, order_id TEXT, "
-               "customer TEXT, carrier TEXT, correlation TEXT) STRICT",
-               nullptr, nullptr, nullptr);
-  execute(database,
-          "INSERT INTO parcels (order_id, customer, carrier, correlation) VALUES (?1, ?2, ?3, ?4)",
-          std::string{shipped.stream().key()}, *shipped, shipped.record().correlation_id());
+  stela::Sql sql{transaction};
+  sql.execute(
+      "CREATE TABLE IF NOT EXISTS parcels (number INTEGER PRIMARY KEY, order_id TEXT, "
+      "customer TEXT, carrier TEXT, correlation TEXT) STRICT");
+  sql.execute(
+      "INSERT INTO parcels (order_id, customer, carrier, correlation) VALUES (?1, ?2, ?3, ?4)",
+      shipped.stream().key(), shipped->customer, shipped->carrier,
+      shipped.record().correlation_id());
   std::cout << "parcel for " << shipped->customer << " with " << shipped->carrier << ": "
             << shipped->quantity << " × " << shipped->sku << "  ("
             << shipped.record().correlation_id() << ")\n";

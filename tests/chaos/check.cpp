@@ -240,7 +240,7 @@ class Check {
   std::vector<NotedGap> gaps() const {
     auto store = sqlite::open(settings_.effects());
     std::vector<NotedGap> gaps;
-    for (const nats::Gap& gap : nats::Inbox{store}.gaps({.limit = 10'000})) {
+    for (const nats::Gap& gap : nats::InboxOperations{store}.gaps({.limit = 10'000})) {
       gaps.push_back({gap.stream, gap.after.value(), gap.missing.value()});
     }
     return gaps;

@@ -2,7 +2,7 @@
 
 #include "database/database.hpp"
 #include "driver/mailbox.hpp"
-#include "sqlite/lease_store.hpp"
+#include "tables/lease_store.hpp"
 
 #include <stela/framework/uuid.hpp>
 

@@ -74,7 +74,7 @@ void World::make_databases() {
   options.partition_count = settings.partitions;
   const Outbox outbox{shop, options};
   auto effects = sqlite::open(settings.effects(), {.durability = sqlite::Durability::relaxed});
-  const nats::Inbox inbox{effects};
+  const nats::InboxOperations inbox{effects};
   // No UNIQUE: an effect that happens twice must be seen.
   test::RawSqlite{settings.effects()}.run(
       "CREATE TABLE effects (entry INTEGER PRIMARY KEY, id TEXT, stream TEXT, version INTEGER, "

@@ -33,7 +33,6 @@ class Reader : public TransactionParticipant {
  public:
   std::string_view name() const noexcept override { return "reader"; }
   std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return true; }
   void on_append(Transaction&, std::span<const StoredEvent> events) override {
     for (const StoredEvent& event : events) {
       decoder_.decode(event, [&]<class E>(const E&) { seen.emplace_back(E::event_type.name); });
@@ -137,7 +136,6 @@ class Recorder : public TransactionParticipant {
   explicit Recorder(Order& order) : order_{order} {}
   std::string_view name() const noexcept override { return "recorder"; }
   std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return true; }
   void on_append(Transaction&, std::span<const StoredEvent> events) override {
     if (events.front().version == StreamVersion{2}) order_.note("appended");
   }

@@ -59,7 +59,7 @@ TEST_P(RelayStoreContract, TakesNothingFromAFormerOwner) {
   EXPECT_FALSE(mark(1));
   EXPECT_FALSE(park(1));
   EXPECT_FALSE(store->note(stale, {.attempts = 3, .backoff = 9s}));
-  EXPECT_FALSE(store->stop(stale, "poison", "event 1"));
+  EXPECT_FALSE(store->stop(stale, StopReason::poison, "event 1"));
   EXPECT_EQ(next(), "1");
   EXPECT_FALSE(look().partitions[0].is_stopped);
 }

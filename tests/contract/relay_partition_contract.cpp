@@ -40,7 +40,7 @@ TEST_P(RelayStoreContract, RetriesUnderTheGenerationThatIsBeingDrained) {
 TEST_P(RelayStoreContract, StopsAPartitionUntilItIsAdopted) {
   append({1});
   acquire();
-  EXPECT_TRUE(store->stop(leases[all], "broker_lost", "it is empty"));
+  EXPECT_TRUE(store->stop(leases[all], StopReason::broker_lost, "it is empty"));
   store->release(leases[all]);
   EXPECT_FALSE(store->acquire(all, "b", ttl));
   EXPECT_TRUE(look().partitions[0].is_stopped);
@@ -57,7 +57,7 @@ TEST_P(RelayStoreContract, LendsAPartitionThatLostMessagesToWhoeverLooks) {
   append({1});
   acquire();
   EXPECT_FALSE(store->acquire_lost(all, "b", ttl)) << "it isn't stopped";
-  EXPECT_TRUE(store->stop(leases[all], "broker_lost", "it ends at 4"));
+  EXPECT_TRUE(store->stop(leases[all], StopReason::broker_lost, "it ends at 4"));
   EXPECT_FALSE(store->acquire_lost(all, "b", ttl)) << "it has an owner";
   store->release(leases[all]);
   EXPECT_TRUE(look().partitions[0].is_lost);
@@ -75,7 +75,7 @@ TEST_P(RelayStoreContract, LendsAPartitionThatLostMessagesToWhoeverLooks) {
 TEST_P(RelayStoreContract, LendsNoPartitionThatStoppedForAnotherReason) {
   append({1});
   acquire();
-  EXPECT_TRUE(store->stop(leases[all], "foreign_writer", "somebody else's"));
+  EXPECT_TRUE(store->stop(leases[all], StopReason::foreign_writer, "somebody else's"));
   store->release(leases[all]);
 
   EXPECT_FALSE(look().partitions[0].is_lost);
@@ -85,7 +85,7 @@ TEST_P(RelayStoreContract, LendsNoPartitionThatStoppedForAnotherReason) {
 TEST_P(RelayStoreContract, ContinuesNoPartitionThatWasAdoptedMeanwhile) {
   append({1});
   acquire();
-  EXPECT_TRUE(store->stop(leases[all], "broker_lost", "it ends at 4"));
+  EXPECT_TRUE(store->stop(leases[all], StopReason::broker_lost, "it ends at 4"));
   store->release(leases[all]);
   const auto lent = store->acquire_lost(all, "b", ttl);
   ASSERT_TRUE(lent);

@@ -2,9 +2,9 @@
 // one joins by adding itself to the list at the end.
 #include "contract/relay_store.hpp"
 #include "simulation/model_store.hpp"
-#include "sqlite/lease_store.hpp"
-#include "sqlite/operations.hpp"
 #include "support/histories.hpp"
+#include "tables/lease_store.hpp"
+#include "tables/operations.hpp"
 
 #include <stela/outbox/outbox.hpp>
 

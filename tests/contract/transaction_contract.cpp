@@ -152,7 +152,6 @@ class Recorder : public TransactionParticipant {
   explicit Recorder(std::string detail = "1") : detail_{std::move(detail)} {}
   std::string_view name() const noexcept override { return "recorder"; }
   std::string_view detail() const noexcept override { return detail_; }
-  bool runs_user_code() const noexcept override { return false; }
   void on_append(Transaction&, std::span<const StoredEvent> events) override {
     for (const StoredEvent& event : events) {
       if (event.type() == "refused") throw std::domain_error{"refused"};

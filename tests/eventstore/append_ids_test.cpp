@@ -20,7 +20,9 @@ class AppendIds : public ::testing::Test {
     return test::append(*store, "order-1", {NewEvent{"noted", 1, false, "{}"}}, id);
   }
   std::int64_t purge(days older_than, bool dry_run = false) {
-    return purge_append_ids(*store, clock.now() - older_than, {.dry_run = dry_run}).ids;
+    return StoreOperations{*store}
+        .purge_append_ids(clock.now() - older_than, {.dry_run = dry_run})
+        .ids;
   }
 
   test::TempDir dir;
@@ -102,7 +104,8 @@ TEST_F(AppendIds, StayWhereTheyAreWhenAPurgeIsStopped) {
   std::stop_source stop;
   stop.request_stop();
 
-  const auto purged = purge_append_ids(*store, clock.now(), {.stop = stop.get_token()});
+  const auto purged =
+      StoreOperations{*store}.purge_append_ids(clock.now(), {.stop = stop.get_token()});
 
   EXPECT_FALSE(purged.finished);
   EXPECT_TRUE(append("a").repeated);
@@ -115,8 +118,8 @@ TEST_F(AppendIds, AreCountedAsFarAsAStoppedPurgeCame) {
   std::stop_source stop;
   const auto stop_after_a_page = [&](const Progress&) { stop.request_stop(); };
 
-  const auto purged = purge_append_ids(*store, clock.now(),
-                                       {.progress = stop_after_a_page, .stop = stop.get_token()});
+  const auto purged = StoreOperations{*store}.purge_append_ids(
+      clock.now(), {.progress = stop_after_a_page, .stop = stop.get_token()});
 
   EXPECT_FALSE(purged.finished);
   EXPECT_EQ(purged.ids, 1000);

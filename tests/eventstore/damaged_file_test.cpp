@@ -100,7 +100,7 @@ class DamagedFile : public ::testing::Test {
 
   std::vector<std::string> problems_and_advice(Store& store) {
     std::vector<std::string> problems;
-    verify(store, [&](const Problem& problem) {
+    StoreOperations{store}.verify([&](const Problem& problem) {
       problems.push_back(to_string(problem));
       EXPECT_THAT(problem.what, Not(HasSubstr("restore a backup")));
     });

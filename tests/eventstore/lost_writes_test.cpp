@@ -5,7 +5,7 @@
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/verify.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST_F(LostWrites, HaveVerifyAdviseABackup) {
   put_back(before);
 
   std::vector<std::string> advice;
-  verify(*store, [&](const Problem& problem) { advice.push_back(problem.advice); });
+  StoreOperations{*store}.verify([&](const Problem& problem) { advice.push_back(problem.advice); });
   EXPECT_THAT(advice, Not(IsEmpty()));
   EXPECT_THAT(advice, Each(HasSubstr("restore a backup")));
 }
@@ -122,7 +122,7 @@ TEST_F(LostWrites, OfTheIndexLetNobodyBeAdvisedToRebuildItOverVersionsThatRepeat
   append(*store, "order-1");
 
   std::vector<std::string> told;
-  verify(*store, [&](const Problem& problem) {
+  StoreOperations{*store}.verify([&](const Problem& problem) {
     told.push_back(problem.where + ": " + problem.what);
     EXPECT_THAT(problem.advice, HasSubstr("restore a backup")) << problem.what;
   });
@@ -148,7 +148,7 @@ TEST_F(LostWrites, OfAPageOfEventsLetNobodyBeAdvisedToRebuildTheIndex) {
   reopen();
 
   std::vector<std::string> advice;
-  verify(*store, [&](const Problem& problem) { advice.push_back(problem.advice); });
+  StoreOperations{*store}.verify([&](const Problem& problem) { advice.push_back(problem.advice); });
   EXPECT_THAT(advice, Not(IsEmpty()));
   EXPECT_THAT(advice, Each(Not(HasSubstr("REINDEX"))));
 }

@@ -362,7 +362,8 @@ class CheckedHistory : public StoredHistory {};
 
 TEST_P(CheckedHistory, IsNotFoundDamagedWhenMemoryIsShort) {
   try_each([](Store& store) {
-    verify(store, [](const Problem& problem) { throw std::runtime_error{to_string(problem)}; });
+    StoreOperations{store}.verify(
+        [](const Problem& problem) { throw std::runtime_error{to_string(problem)}; });
   });
 }
 

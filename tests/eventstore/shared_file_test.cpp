@@ -49,8 +49,7 @@ class SharedFile : public ::testing::Test {
   std::vector<std::string> unchecked(const VerifyOptions& how = {}) {
     auto store = test::open_store(path);
     std::vector<std::string> all;
-    const auto result = verify(
-        *store, [](const Problem&) {}, how);
+    const auto result = StoreOperations{*store}.verify([](const Problem&) {}, how);
     for (const auto& [table, why] : result.unchecked) {
       all.push_back("table ");
       all.back().append(table).append(": ").append(why);
@@ -190,7 +189,7 @@ TEST_F(SharedFile, VerifySaysHowTheApplicationIdIsPutBack) {
   auto store = test::open_store(path, {.share_file = true});
   as_application("PRAGMA application_id = 77");
   std::vector<std::string> advice;
-  verify(*store, [&](const Problem& problem) { advice.push_back(problem.advice); });
+  StoreOperations{*store}.verify([&](const Problem& problem) { advice.push_back(problem.advice); });
   ASSERT_EQ(advice.size(), 1U);
   as_application(cure_in(advice.front()));
   EXPECT_THAT(problems_of(*store), IsEmpty());

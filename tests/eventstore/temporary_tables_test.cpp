@@ -30,7 +30,6 @@ class Interfering final : public TransactionParticipant {
   explicit Interfering(std::string sql) : sql_{std::move(sql)} {}
   std::string_view name() const noexcept override { return "interfering"; }
   std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return true; }
   void on_append(Transaction& transaction, std::span<const StoredEvent>) override {
     if (!sql_.empty()) test::RawSqlite{sqlite::handle(transaction)}.run(sql_);
   }

@@ -75,7 +75,7 @@ class Verify : public ::testing::Test {
   /// What is to be done about the problems that there are.
   std::vector<std::string> advice() {
     std::vector<std::string> all;
-    verify(*store, [&](const Problem& problem) { all.push_back(problem.advice); });
+    StoreOperations{*store}.verify([&](const Problem& problem) { all.push_back(problem.advice); });
     return all;
   }
 
@@ -182,8 +182,8 @@ TEST_F(Verify, CountsTheEventsAndSaysHowFarItIs) {
   std::vector<std::string> stages;
   std::int64_t last = 0;
   std::int64_t total = 0;
-  const auto result =
-      verify(*store, [](const Problem&) {}, {.progress = [&](const Progress& progress) {
+  const auto result = StoreOperations{*store}.verify(
+      [](const Problem&) {}, {.progress = [&](const Progress& progress) {
         if (stages.empty() || stages.back() != progress.stage) {
           stages.emplace_back(progress.stage);
           last = 0;
@@ -323,7 +323,7 @@ TEST_F(Verify, FindsNothingOnceASnapshotOnAnEventOfAnotherStreamIsDroppedAndTake
 
   store->drop_snapshot(first);
   add_to_both(*store);
-  EXPECT_EQ(list_snapshots(*store).size(), 2U);
+  EXPECT_EQ(StoreOperations{*store}.list_snapshots().size(), 2U);
   EXPECT_THAT(problems_of(*store), IsEmpty());
 }
 
@@ -404,12 +404,13 @@ TEST_F(Verify, GoesOnWithTheOtherChecksWhenOneFindsTooMuch) {
 TEST_F(Verify, EndsWhenItIsToldTo) {
   append(*store, "order-1", 3000);
   std::stop_source stop;
-  const auto result = verify(*store, [](const Problem&) {},
-                             {.progress =
-                                  [&](const Progress& progress) {
-                                    if (progress.stage == "events") stop.request_stop();
-                                  },
-                              .stop = stop.get_token()});
+  const auto result =
+      StoreOperations{*store}.verify([](const Problem&) {}, {.progress =
+                                                                 [&](const Progress& progress) {
+                                                                   if (progress.stage == "events")
+                                                                     stop.request_stop();
+                                                                 },
+                                                             .stop = stop.get_token()});
   EXPECT_FALSE(result.finished);
   EXPECT_FALSE(result.is_sound());
   EXPECT_EQ(result.problems, 0);
@@ -418,13 +419,14 @@ TEST_F(Verify, EndsWhenItIsToldTo) {
 TEST_F(Verify, HoldsNoReadTransactionBetweenPages) {
   append(*store, "order-1", 3000);
   int pages = 0;
-  (void)verify(*store, [](const Problem&) {}, {.progress = [&](const Progress&) {
-    ++pages;
-    append(*store, "order-2");
-    // Would be busy beside a reader.
-    EXPECT_THAT(test::RawSqlite{path}.rows("PRAGMA wal_checkpoint(TRUNCATE)"),
-                ElementsAre("0|0|0"));
-  }});
+  (void)StoreOperations{*store}.verify(
+      [](const Problem&) {}, {.progress = [&](const Progress&) {
+        ++pages;
+        append(*store, "order-2");
+        // Would be busy beside a reader.
+        EXPECT_THAT(test::RawSqlite{path}.rows("PRAGMA wal_checkpoint(TRUNCATE)"),
+                    ElementsAre("0|0|0"));
+      }});
   EXPECT_GT(pages, 10);
 }
 

@@ -7,7 +7,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/backup.hpp>
-#include <stela/eventstore/verify.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>
@@ -101,7 +101,7 @@ std::string allowed_uses(Store& store, const std::string& target) {
   attempt("drop_snapshot", [&] { store.drop_snapshot(order); });
   attempt("checkpoint", [&] { (void)sqlite::checkpoint(store); });
   attempt("backup", [&] { (void)sqlite::backup(store, target); });
-  attempt("verify", [&] { (void)verify(store, [](const Problem&) {}); });
+  attempt("verify", [&] { (void)StoreOperations{store}.verify([](const Problem&) {}); });
   attempt("sync_log", [&] { store.database().sync(); });
   attempt("connect", [&] { (void)sqlite::core_of(store).connect(); });
   return allowed;

@@ -6,7 +6,7 @@
 #include "support/small_disk.hpp"
 #include "support/temp_dir.hpp"
 
-#include <stela/eventstore/verify.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
 #include <gmock/gmock.h>
@@ -197,7 +197,7 @@ TEST_F(Opening, LeavesTheApplicationItsUserVersion) {
 
   test::RawSqlite{app}.run("PRAGMA user_version = 6");
   auto store = sqlite::open(app);
-  EXPECT_EQ(verify(store, [](const Problem&) {}).problems, 0);
+  EXPECT_EQ(StoreOperations{store}.verify([](const Problem&) {}).problems, 0);
   EXPECT_EQ(test::RawSqlite{app}.integer("PRAGMA user_version"), 6);
 }
 
@@ -470,7 +470,7 @@ TEST_F(Opening, RefusesToReadAFileThatWasReplaced) {
 
   EXPECT_TRUE(refuses([&] { (void)store.last_sequence(); }));
   EXPECT_TRUE(refuses([&] { (void)test::entries_of(store); }));
-  EXPECT_TRUE(refuses([&] { (void)verify(store, [](const Problem&) {}); }));
+  EXPECT_TRUE(refuses([&] { (void)StoreOperations{store}.verify([](const Problem&) {}); }));
   EXPECT_TRUE(refuses([&] { (void)sqlite::backup(store, dir.file("copy.db")); }));
   EXPECT_FALSE(fs::exists(dir.file("copy.db")));
 }
@@ -497,9 +497,10 @@ TEST_F(Opening, EndsACheckOfAFileThatIsReplacedMeanwhile) {
     if (fs::exists(other)) fs::rename(other, path);
   };
 
-  EXPECT_THAT(
-      what_comes_of([&] { (void)verify(store, [](const Problem&) {}, {.progress = replace}); }),
-      StartsWith("store_failed: the database '"));
+  EXPECT_THAT(what_comes_of([&] {
+                (void)StoreOperations{store}.verify([](const Problem&) {}, {.progress = replace});
+              }),
+              StartsWith("store_failed: the database '"));
 }
 
 TEST_F(Opening, GoesOnWhenAFileIsPutBack) {

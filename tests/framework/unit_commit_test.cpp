@@ -32,7 +32,6 @@ class Meddler : public TransactionParticipant {
  public:
   std::string_view name() const noexcept override { return "meddler"; }
   std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return true; }
   void on_append(Transaction&, std::span<const StoredEvent>) override {
     if (const auto once = std::exchange(work, {})) once();
   }

@@ -43,7 +43,7 @@ void consume(stela::Store& store, const std::stop_token& stop) {
     unit.commit();
   });
   consumer.run(stop);
-  stela::nats::Inbox inbox{store};
+  stela::nats::InboxOperations inbox{store};
   for (const stela::nats::ConsumerStatus& one : inbox.status()) {
     if (one.held_since) throw std::runtime_error{one.consumer};
   }

@@ -116,8 +116,8 @@ void by_options(stela::EventStore& store, const std::string& path) {
     (void)event;
   for (const auto& event : store.read_stream(stela::StreamId::parse("a-1"), {.limit = 3}))
     (void)event;
-  (void)stela::verify(store_of_file, [](const stela::Problem&) {},
-                      {.progress = [](const stela::Progress&) {}});
+  (void)stela::StoreOperations{store_of_file}.verify([](const stela::Problem&) {},
+                                                     {.progress = [](const stela::Progress&) {}});
   stela::Repository<Order> orders{store};
   (void)orders.find(stela::Id<Order>::from("1"));
   (void)orders.load(stela::Id<Order>::from("1"), stela::as_of(stela::Timestamp{}));

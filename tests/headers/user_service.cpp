@@ -95,7 +95,8 @@ std::int64_t operate(stela::Store& store) {
   for (const stela::PartitionStatus& partition : operations.status().partitions) {
     if (partition.flight_age) found += partition.flight_age->count();
   }
-  for (const auto& projector : stela::projections::list(store)) found += projector.parked;
+  for (const auto& projector : stela::ProjectionOperations{store}.status())
+    found += projector.parked;
   return found;
 }
 

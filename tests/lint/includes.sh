@@ -25,7 +25,7 @@ folders=(framework eventstore outbox projections tool samples)
     split("outbox outbox/nats projections", names); for (i in names) shares[names[i]] = 1
     for_sqlite = "^projections/src/(sqlite/|model_reader\\.cpp$|feed\\.cpp$)"
     # Where what only SQLite has may be included; other folders take stela/eventstore/store.hpp.
-    places["stela/eventstore(/(backup|checkpoint|sqlite|sqlite_handle))?\\.hpp"] = \
+    places["stela/eventstore(/(backup|checkpoint|sqlite|sqlite_handle|sqlite_settings))?\\.hpp"] = \
       "eventstore/ projections/src/sqlite/ projections/testing/src/ tool/ samples/"
     # Where a header of a library may be included.
     places["sqlite3\\.h"] = "eventstore/ tool/ samples/"

@@ -49,7 +49,7 @@ class ForwardingStore : public relay::OutboxPort {
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override {
     return store_.note(lease, trouble);
   }
-  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
+  bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override {
     return store_.stop(lease, reason, detail);
   }
   bool continue_lost(const relay::Lease& lease, bool is_whole) override {

@@ -122,7 +122,7 @@ class OnACluster : public ::testing::Test {
       EXPECT_EQ(line, parcel + '@' + std::to_string(++versions[parcel]) + " order.shipped");
     }
     EXPECT_EQ(handled(), appended);
-    nats::Inbox inbox{ledger.store};
+    nats::InboxOperations inbox{ledger.store};
     EXPECT_THAT(inbox.gaps(), IsEmpty());
     EXPECT_THAT(inbox.dead_letters(), IsEmpty());
   }
@@ -175,7 +175,7 @@ TEST_F(ReplicatedStreams, HoldEachEventOnceWhileTheirLeadersDieHangAndStepDown) 
     EXPECT_TRUE(catches_up());
   }
   for (const PartitionStatus& each : status()) {
-    EXPECT_EQ(each.stopped, "") << each.id.label() << ": " << each.stopped_detail;
+    EXPECT_FALSE(each.stopped) << each.id.label() << ": " << each.stopped_detail;
   }
   expect_each_event_once_at_the_broker();
   expect_each_effect_once();

@@ -46,7 +46,7 @@ class FakeBroker : public ::testing::Test {
   test::FakeJetStream broker;
   test::RecordingLog log;
   test::Ledger ledger{dir.file("billing.db"), {.log = &log}};
-  nats::Inbox inbox{ledger.store};
+  nats::InboxOperations inbox{ledger.store};
 };
 
 TEST_F(FakeBroker, WithAConsumerOfANewerServerThatIsAnotherIsRefused) {

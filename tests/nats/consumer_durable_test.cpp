@@ -290,7 +290,7 @@ TEST_F(RemadeDurable, HandlesNothingAgainThatCameAfterItsGapWasNoted) {
 
   EXPECT_EQ(consume(with).handled, 0);
 
-  const auto gaps = nats::Inbox{ledger.store}.gaps();
+  const auto gaps = nats::InboxOperations{ledger.store}.gaps();
   ASSERT_THAT(gaps, SizeIs(1)) << "the second message is missing still";
   EXPECT_EQ(gaps[0].missing.value(), 2);
 }

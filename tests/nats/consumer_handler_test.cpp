@@ -40,7 +40,7 @@ class MisusingHandler : public ::testing::Test {
     EXPECT_TRUE(test::eventually(has_ended));
   }
   std::string error() {
-    const auto letters = nats::Inbox{ledger.store}.dead_letters();
+    const auto letters = nats::InboxOperations{ledger.store}.dead_letters();
     return letters.size() == 1 ? letters[0].error : "no dead letter";
   }
 
@@ -196,7 +196,7 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItThrowsTheFailureOfAnotherStore) {
     return total.dead == 2;
   }));
 
-  EXPECT_THAT(nats::Inbox{ledger.store}.dead_letters(), ::testing::SizeIs(2));
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.dead_letters(), ::testing::SizeIs(2));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-3@1 order.placed"));
 }
 
@@ -214,7 +214,7 @@ TEST_F(MisusingHandler, IsNotChargedIfItMeetsAFullDisk) {
   });
 
   for (int i = 0; i < 5; ++i) EXPECT_THROW(total += consumer.poll(), StoreFull);
-  EXPECT_THAT(nats::Inbox{ledger.store}.dead_letters(), ::testing::IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.dead_letters(), ::testing::IsEmpty());
   is_full = false;
 
   EXPECT_TRUE(test::eventually([&] {
@@ -226,7 +226,7 @@ TEST_F(MisusingHandler, IsNotChargedIfItMeetsAFullDisk) {
 
 TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
   consume([](sqlite3* database) { sqlite3_exec(database, "ROLLBACK", nullptr, nullptr, nullptr); });
-  nats::Inbox inbox{ledger.store};
+  nats::InboxOperations inbox{ledger.store};
   inbox.retry(inbox.dead_letters().at(0).number);
 
   total += consumer.poll();

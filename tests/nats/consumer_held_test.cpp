@@ -3,6 +3,7 @@
 #include "nats/shop_at_broker.hpp"
 #include "support/recording_sinks.hpp"
 
+#include <stela/framework/not_found.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
@@ -101,7 +102,7 @@ class Holding : public test::ShopAtBroker {
   testing::ManualClock clock;
   test::RecordingLog log;
   Ledger ledger{dir.file("billing.db"), {.log = &log, .clock = &clock}};
-  nats::Inbox inbox{ledger.store};
+  nats::InboxOperations inbox{ledger.store};
   nats::ConsumerTick total;
   bool fails = true;
   std::function<void()> fail = [] { throw std::runtime_error{"not yet"}; };
@@ -300,7 +301,7 @@ TEST_F(Holding, IsEndedByAnOperatorWhoSkipsTheMessage) {
   const auto consumer = make_consumer(defaults());
   total += consumer->poll();
 
-  EXPECT_TRUE(inbox.release(inbox.held().at(0).number, nats::Release::skip));
+  inbox.release(inbox.held().at(0).number, nats::HeldRelease::skip);
   EXPECT_TRUE(inbox.held().at(0).is_released);
   total += consumer->poll();
 
@@ -308,7 +309,7 @@ TEST_F(Holding, IsEndedByAnOperatorWhoSkipsTheMessage) {
   ASSERT_THAT(inbox.dead_letters(), SizeIs(1));
   EXPECT_EQ(inbox.dead_letters()[0].error, "skipped by an operator: not yet");
   EXPECT_EQ(inbox.dead_letters()[0].attempts, 1);
-  EXPECT_FALSE(inbox.release(77, nats::Release::skip));
+  EXPECT_THROW(inbox.release(77, nats::HeldRelease::skip), NotFound);
 }
 
 TEST_F(Holding, IsTriedAtOnceWhenAnOperatorSaysSo) {
@@ -318,7 +319,7 @@ TEST_F(Holding, IsTriedAtOnceWhenAnOperatorSaysSo) {
   total += consumer->poll();
   fails = false;
 
-  EXPECT_TRUE(inbox.release(inbox.held().at(0).number, nats::Release::retry));
+  inbox.release(inbox.held().at(0).number, nats::HeldRelease::retry);
   total += consumer->poll();
 
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));

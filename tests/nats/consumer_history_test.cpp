@@ -52,7 +52,7 @@ class AnotherHistory : public ::testing::Test {
     OutboxOperations operations{restored.store, {.who = "ann"}};
     ASSERT_TRUE(test::eventually([&] {
       restored.publish();
-      return operations.status().partitions.front().stopped == "store_went_back";
+      return operations.status().partitions.front().stopped == StopReason::store_went_back;
     }));
     operations.adopt(PartitionId{});
     ASSERT_TRUE(test::eventually([&] {
@@ -94,7 +94,7 @@ class AnotherHistory : public ::testing::Test {
   test::JetStream broker{server.url()};
   test::RecordingLog log;
   Ledger ledger{dir.file("billing.db"), {.log = &log}};
-  nats::Inbox inbox{ledger.store};
+  nats::InboxOperations inbox{ledger.store};
   std::string fails;
 };
 

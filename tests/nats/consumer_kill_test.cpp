@@ -216,7 +216,7 @@ TEST_F(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
   // The first is nobody's: it isn't known of what the process died.
   EXPECT_EQ(deaths, 1 + Consuming::max_attempts);
   auto store = sqlite::open(database);
-  nats::Inbox inbox{store};
+  nats::InboxOperations inbox{store};
   const nats::DeadLetter letter = inbox.dead_letters().at(0);
   EXPECT_EQ(letter.headers.at("ce-subject"), "order-13");
   EXPECT_EQ(letter.attempts, Consuming::max_attempts);

@@ -67,7 +67,7 @@ TEST_F(ConsumingInOrder, WaitsForWhatADeadProcessHadAsLongAsTheBrokerKeepsIt) {
   EXPECT_TRUE(handled);
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
                                           "parcel-1@3 order.shipped"));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
@@ -94,7 +94,7 @@ TEST_F(ConsumingInOrder, WaitsThroughTheBrokersDeathForWhatADeadProcessHad) {
   server.kill();
   server.start_again();
 
-  nats::Inbox inbox{ledger.store};
+  nats::InboxOperations inbox{ledger.store};
   const auto polls_until = [&](const std::function<bool()>& done) {
     return test::eventually([&] {
       try {
@@ -133,7 +133,7 @@ TEST_F(ConsumingInOrder, MissesNothingThatWasThereBeforeTheOutbox) {
   EXPECT_EQ(consumer->poll().handled, 2);
 
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-7@3 order.shipped", "parcel-7@4 order.shipped"));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 /// A consumer that doesn't get the beginning of the streams that it reads.
@@ -185,7 +185,7 @@ TEST_F(ConsumingWithoutTheBeginning, HandlesAtOnceWhatNothingComesBefore) {
   const nats::ConsumerTick tick = consumer->poll();
 
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 2}));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 TEST_F(ConsumingWithoutTheBeginning, HandlesWhatItHeldOnceNothingEarlierIsOnItsWay) {
@@ -210,7 +210,7 @@ TEST_F(ConsumingWithoutTheBeginning, HandlesWhatItHeldOnceNothingEarlierIsOnItsW
   EXPECT_THAT(meanwhile, IsEmpty());
   EXPECT_THAT(ledger.lines(), ElementsAre("order-other@1 order.placed", "parcel-1@2 order.shipped",
                                           "parcel-1@3 order.shipped"));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfAnotherHasAMessageFromTheMiddle) {
@@ -226,7 +226,7 @@ TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfAnotherHasAMessageFromTheMid
 
   EXPECT_TRUE(test::eventually([&] {
     consumer->poll();
-    return !nats::Inbox{ledger.store}.held().empty();
+    return !nats::InboxOperations{ledger.store}.held().empty();
   }));
   const auto meanwhile = ledger.lines();
   EXPECT_TRUE(test::eventually([&] {
@@ -238,7 +238,7 @@ TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfAnotherHasAMessageFromTheMid
   EXPECT_THAT(meanwhile, ElementsAre("order-other@1 order.placed"));
   EXPECT_THAT(ledger.lines(), ElementsAre("order-other@1 order.placed", "parcel-1@1 order.shipped",
                                           "parcel-1@2 order.shipped"));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 TEST_F(ConsumingWithoutTheBeginning, HandlesWhatComesAfterADeletedMessage) {
@@ -259,7 +259,7 @@ TEST_F(ConsumingWithoutTheBeginning, HandlesWhatComesAfterADeletedMessage) {
 
   EXPECT_THAT(ledger.lines(), ElementsAre("order-first@1 order.placed", "parcel-1@2 order.shipped",
                                           "parcel-1@3 order.shipped"));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 /// Six messages of a stream, three of them in a new JetStream stream after a resize.
@@ -346,7 +346,7 @@ TEST_F(ConsumingAfterAResize, WaitsForWhatTheOldStreamStillHas) {
   EXPECT_THAT(ledger.lines(), ElementsAre("parcel-1@1 order.shipped", "parcel-1@2 order.shipped",
                                           "parcel-1@3 order.shipped", "parcel-1@4 order.shipped",
                                           "parcel-1@5 order.shipped", "parcel-1@6 order.shipped"));
-  EXPECT_THAT(nats::Inbox{ledger.store}.gaps(), IsEmpty());
+  EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
 TEST_F(ConsumingAfterAResize, WaitsAsLongAsTheOldStreamGetsOn) {

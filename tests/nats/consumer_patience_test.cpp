@@ -161,7 +161,7 @@ TEST_F(PatienceAmongOthers, AsksTheBrokerOnceForAllThatWait) {
   publish(2 * streams);
   broker.take("SHOP", "billing", streams);
   consumer.poll();
-  ASSERT_THAT(nats::Inbox{ledger.store}.held(), SizeIs(streams));
+  ASSERT_THAT(nats::InboxOperations{ledger.store}.held(), SizeIs(streams));
   poll_for(consumer, 60s);
   Questions questions{server.url()};
 

@@ -37,10 +37,10 @@ class Relaying : public ::testing::Test {
     });
   }
   /// Relays until the partition is stopped, and says why.
-  std::string stops() {
+  std::optional<StopReason> stops() {
     test::eventually([this] {
       shop.publish();
-      return !partition().stopped.empty();
+      return partition().stopped.has_value();
     });
     return partition().stopped;
   }
@@ -93,7 +93,7 @@ TEST_F(Relaying, StopsWhenItsStreamWasMadeAgainAndRepublishesWhatAnOperatorWants
   broker().delete_stream("SHOP");
   shop.place("3");
 
-  EXPECT_EQ(stops(), "broker_lost");
+  EXPECT_EQ(stops(), StopReason::broker_lost);
   operations.adopt(PartitionId{}, 0);
   EXPECT_EQ(operations.republish({.last = GlobalSequence{2}}).messages, 2);
   EXPECT_TRUE(publishes_all());
@@ -157,7 +157,7 @@ TEST_F(Relaying, ParksAnEventWhoseHeadersAreTooLarge) {
   const auto parked = operations.show(GlobalSequence{1});
   ASSERT_TRUE(parked);
   EXPECT_EQ(parked->state, MessageState::parked);
-  EXPECT_EQ(parked->reason, "refused");
+  EXPECT_EQ(parked->reason, SetAsideReason::refused);
   EXPECT_THAT(parked->last_error, HasSubstr("10097"));
 }
 
@@ -167,7 +167,7 @@ TEST_F(Relaying, StopsBehindAForeignWriterAndGoesOnAsAnOperatorSays) {
   broker().publish("shop.order.placed", "somebody else's");
   shop.place("2");
 
-  EXPECT_EQ(stops(), "foreign_writer");
+  EXPECT_EQ(stops(), StopReason::foreign_writer);
   EXPECT_EQ(log(), "1 ?");
   operations.adopt(PartitionId{});
   EXPECT_TRUE(publishes_all());
@@ -182,7 +182,7 @@ TEST_F(Relaying, StopsWhereWhatItHasNotSeenCantBeRead) {
   broker().erase("SHOP", 2);
   shop.place("2");
 
-  EXPECT_EQ(stops(), "unreadable");
+  EXPECT_EQ(stops(), StopReason::unreadable);
   operations.adopt(PartitionId{});
   EXPECT_TRUE(publishes_all());
 
@@ -221,7 +221,7 @@ TEST_F(Relaying, StopsWhenTheServerWasStartedWithAnOlderFolder) {
   EXPECT_EQ(log(), "1");
   shop.place("4");
 
-  EXPECT_EQ(stops(), "broker_lost");
+  EXPECT_EQ(stops(), StopReason::broker_lost);
   EXPECT_EQ(log(), "1") << "nothing is published behind a hole";
   EXPECT_THAT(partition().stopped_detail, StartsWith("the partition stood at broker sequence 3"));
   operations.adopt(PartitionId{});

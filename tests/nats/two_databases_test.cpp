@@ -31,7 +31,7 @@ struct Database {
     Repository<Order>{store}.save(order);
   }
   /// Relays until nothing waits, or the partition is stopped: says why.
-  std::string publish() {
+  std::optional<StopReason> publish() {
     OutboxStatus status;
     EXPECT_TRUE(test::eventually([&] {
       relay.tick();
@@ -56,7 +56,7 @@ class TwoDatabases : public ::testing::Test {
     Database billing{dir.file("billing.db"), server.url(), "billing", "BILLING"};
     for (Database* const one : {&orders, &billing}) {
       one->place("1");
-      EXPECT_EQ(one->publish(), "");
+      EXPECT_EQ(one->publish(), std::nullopt);
     }
   }
   /// How many messages of the stream have an effect.
@@ -93,18 +93,18 @@ TEST_F(TwoDatabases, OfOneStreamStopTheOneThatFindsTheOthersMessages) {
   Database first{dir.file("first.db"), server.url(), "shop", "SHOP"};
   Database second{dir.file("second.db"), server.url(), "shop", "SHOP"};
   first.place("1");
-  EXPECT_EQ(first.publish(), "");
+  EXPECT_EQ(first.publish(), std::nullopt);
 
   second.place("1");
-  EXPECT_EQ(second.publish(), "foreign_writer");
+  EXPECT_EQ(second.publish(), StopReason::foreign_writer);
   first.place("2");
-  EXPECT_EQ(first.publish(), "");
+  EXPECT_EQ(first.publish(), std::nullopt);
   EXPECT_EQ(log("SHOP"), "1 2 ");
 
   second.operations.adopt(PartitionId{});
-  EXPECT_EQ(second.publish(), "");
+  EXPECT_EQ(second.publish(), std::nullopt);
   first.place("3");
-  EXPECT_EQ(first.publish(), "foreign_writer") << "now the other one";
+  EXPECT_EQ(first.publish(), StopReason::foreign_writer) << "now the other one";
   EXPECT_EQ(log("SHOP"), "1 2 1 ");
 }
 
@@ -112,7 +112,7 @@ TEST_F(TwoDatabases, StopTheCopyThatDiffersFromItsOriginal) {
   {
     Database shop{dir.file("shop.db"), server.url(), "shop", "SHOP"};
     shop.place("1");
-    EXPECT_EQ(shop.publish(), "");
+    EXPECT_EQ(shop.publish(), std::nullopt);
   }
   {
     auto store = sqlite::open(dir.file("shop.db"));
@@ -120,13 +120,13 @@ TEST_F(TwoDatabases, StopTheCopyThatDiffersFromItsOriginal) {
   }
   Database original{dir.file("shop.db"), server.url(), "shop", "SHOP"};
   original.place("2");
-  EXPECT_EQ(original.publish(), "");
+  EXPECT_EQ(original.publish(), std::nullopt);
 
   Database copy{dir.file("copy.db"), server.url(), "shop", "SHOP"};
   copy.place("3");
-  EXPECT_EQ(copy.publish(), "store_went_back");
+  EXPECT_EQ(copy.publish(), StopReason::store_went_back);
   original.place("4");
-  EXPECT_EQ(original.publish(), "");
+  EXPECT_EQ(original.publish(), std::nullopt);
   EXPECT_EQ(log("SHOP"), "1 2 3 ");
 }
 
@@ -134,7 +134,7 @@ TEST_F(TwoDatabases, OfOnePrefixGetNoSecondStream) {
   Database first{dir.file("first.db"), server.url(), "shop", "SHOP"};
   Database second{dir.file("second.db"), server.url(), "shop", "OTHER"};
   first.place("1");
-  EXPECT_EQ(first.publish(), "");
+  EXPECT_EQ(first.publish(), std::nullopt);
   second.place("1");
 
   RelayTick tick;

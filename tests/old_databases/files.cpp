@@ -1,6 +1,6 @@
 #include "old_databases/files.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <algorithm>
 
@@ -54,7 +54,7 @@ Copy::Copy(const std::string& database) : name_{fs::path{database}.filename().st
 
 Opened::Opened(const std::string& path)
     : store{(clock.advance(frozen_after), sqlite::open(path, {.create = false, .clock = &clock}))} {
-  for (const auto& required : required_participants(store)) {
+  for (const auto& required : StoreOperations{store}.required_participants()) {
     if (required.name == "outbox") {
       outbox.emplace(store);
     } else {

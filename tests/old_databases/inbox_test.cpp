@@ -20,7 +20,7 @@ TEST(OldInbox, DropsWhatItHandledAndHandlesTheRestOnce) {
   const NatsServer server;
   // The same events as before, from the database as it was before it published them.
   publish(source.path(), server.url(), opened.clock);
-  nats::Inbox inbox{opened.store};
+  nats::InboxOperations inbox{opened.store};
   const auto before = ledger_of(opened.store);
   const auto letters = inbox.dead_letters();
   const auto gaps = inbox.gaps();

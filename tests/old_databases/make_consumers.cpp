@@ -33,7 +33,7 @@ void spoil(JetStream& broker) {
   broker.publish("shop.hello", "there");
 }
 
-bool has_all(nats::Inbox& inbox, Store& store) {
+bool has_all(nats::InboxOperations& inbox, Store& store) {
   return inbox.dead_letters().size() == 2 && inbox.gaps().size() == 1 &&
          RawSqlite{sqlite::path(store)}.integer("SELECT count(*) FROM inbox_failures") == 1;
 }
@@ -55,7 +55,7 @@ void make_consumer(const std::filesystem::path& out) {
     make_ledger(store);
     nats::Consumer consumer{store, consumer_options(server.url())};
     handle_orders(consumer, true);
-    nats::Inbox inbox{store};
+    nats::InboxOperations inbox{store};
     for (int i = 0; !has_all(inbox, store); ++i) {
       if (i == 1'000) throw std::runtime_error{"the inbox lacks something"};
       (void)consumer.poll();

@@ -63,7 +63,7 @@ void make_projected(const std::filesystem::path& out) {
   {
     Runner runner{projections, {.worker = "runner"}};
     runner.catch_up();
-    projections::skip(store, Parking::text, GlobalSequence{base + 2});
+    ProjectionOperations{store}.skip(Parking::text, GlobalSequence{base + 2});
     (void)Replayer{projections}.run({.projectors = {std::string{Live::text}}});
     runner.catch_up();
   }
@@ -73,7 +73,7 @@ void make_projected(const std::filesystem::path& out) {
   is_rebuilding = true;
   stop_rebuild(projections, Stopped::text);
   ship(store, "1");
-  projections::retry_parked(store, Parking::text, GlobalSequence{base + 3});
+  ProjectionOperations{store}.retry(Parking::text, GlobalSequence{base + 3});
   stop_rebuild(projections, Killed::text);
   is_resumed = true;
   scene.advance_to(frozen_after);

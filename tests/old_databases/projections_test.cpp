@@ -52,10 +52,10 @@ class OldProjections : public ::testing::Test {
   }
   std::string state_of(std::string_view projector) {
     std::string text;
-    for (const auto& one : projections::list(store)) {
+    for (const auto& one : ProjectionOperations{store}.status()) {
       if (one.name != projector) continue;
       if (!text.empty()) text += ", ";
-      text += one.state + (one.halted ? " halted" : "");
+      text += std::string{to_string(one.state)} + (one.halted ? " halted" : "");
     }
     return text;
   }
@@ -113,7 +113,7 @@ TEST_F(OldProjections, ResumeRebuildsThatWereInterrupted) {
 }
 
 TEST_F(OldProjections, RetryWhatHaltedThem) {
-  projections::retry(store, Halted::text);
+  ProjectionOperations{store}.retry(Halted::text);
 
   catch_up();
 
@@ -122,17 +122,20 @@ TEST_F(OldProjections, RetryWhatHaltedThem) {
 }
 
 TEST_F(OldProjections, TryAgainWhatWasParkedAndIsWanted) {
-  std::vector<std::string> before;
-  for (const auto& event : projections::parked(store, Parking::text)) before.push_back(event.state);
-  projections::retry_parked(store, Parking::text,
-                            projections::parked(store, Parking::text).front().sequence);
+  std::vector<ParkedEventState> before;
+  for (const auto& event : ProjectionOperations{store}.parked(Parking::text))
+    before.push_back(event.state);
+  ProjectionOperations{store}.retry(
+      Parking::text, ProjectionOperations{store}.parked(Parking::text).front().sequence);
 
   catch_up();
 
-  std::vector<std::string> after;
-  for (const auto& event : projections::parked(store, Parking::text)) after.push_back(event.state);
-  EXPECT_THAT(before, ElementsAre("parked", "skipped", "retry"));
-  EXPECT_THAT(after, ElementsAre("skipped"));
+  std::vector<ParkedEventState> after;
+  for (const auto& event : ProjectionOperations{store}.parked(Parking::text))
+    after.push_back(event.state);
+  EXPECT_THAT(before, ElementsAre(ParkedEventState::parked, ParkedEventState::skipped,
+                                  ParkedEventState::retry));
+  EXPECT_THAT(after, ElementsAre(ParkedEventState::skipped));
   EXPECT_EQ(rows_of(store, Parking::text).size() + 1, expected().size());
 }
 
@@ -141,7 +144,7 @@ TEST_F(OldProjections, ReactToWhatFailedAndWhatCameAfter) {
 
   catch_up();
 
-  for (const auto& one : projections::list(store)) {
+  for (const auto& one : ProjectionOperations{store}.status()) {
     if (one.name == "reserve") {
       EXPECT_EQ(one.lag_events, 0);
     }
@@ -152,7 +155,7 @@ TEST_F(OldProjections, ReactToWhatFailedAndWhatCameAfter) {
 
 TEST_F(OldProjections, ReplayAgainWhatTheirScratchTablesHold) {
   opened.clock.advance(1h);
-  projections::drop_replay(store, Live::text);
+  ProjectionOperations{store}.drop_replay(Live::text);
 
   const ReplayResult result = Replayer{projections}.run(
       {.projectors = {std::string{Live::text}}, .filter = {.streams = {"order-new1"}}});

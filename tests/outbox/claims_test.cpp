@@ -1,6 +1,6 @@
 // Without leasing: workers claim messages, and what they mark is compared with their claims.
 #include "outbox/shop.hpp"
-#include "sqlite/claims_store.hpp"
+#include "tables/claims_store.hpp"
 
 #include <stela/framework/error.hpp>
 

@@ -1,8 +1,8 @@
 // What counts as published against what stands at the broker.
 #include "outbox/shop.hpp"
-#include "sqlite/lease_store.hpp"
 #include "support/print_enums.hpp"
 #include "support/soundness.hpp"
+#include "tables/lease_store.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/outbox/verify.hpp>
@@ -267,7 +267,7 @@ TEST(Comparisons, CountWhatARestoredBackupDoesNotKnowThoughItPublishedNothing) {
       "broker_id = ''; DELETE FROM outbox_batches; "
       "INSERT INTO outbox_messages (partition, sequence, stream, position) VALUES (0, 1, 1, 2)");
   shop.relay();
-  ASSERT_EQ(shop.operations.status().partitions.front().stopped, "store_went_back");
+  ASSERT_EQ(shop.operations.status().partitions.front().stopped, StopReason::store_went_back);
 
   EXPECT_EQ(shop.operations.compare(broker, GlobalSequence{1}, Mode::dry_run).unknown, 1);
 }
@@ -291,7 +291,7 @@ class Loss : public ::testing::Test {
 };
 
 TEST_F(Loss, IsKnownFromItsAdoptionUntilItIsSettled) {
-  ASSERT_EQ(shop.operations.status().partitions.front().stopped, "broker_lost");
+  ASSERT_EQ(shop.operations.status().partitions.front().stopped, StopReason::broker_lost);
   EXPECT_EQ(seen(), "0 losses, 0 lost") << "the partition is stopped, which says enough";
 
   shop.operations.adopt(all);
@@ -334,7 +334,7 @@ TEST_F(Loss, StaysNotedWhereAPartitionResumesThatMayHaveHoles) {
     EXPECT_TRUE(port.continue_lost({all, "w", lent->epoch}, is_whole));
     EXPECT_EQ(shop.operations.status().partitions.at(0).lost_at.has_value(), !is_whole);
     shop.operations.accept_losses();
-    EXPECT_TRUE(port.stop({all, "w", lent->epoch}, "broker_lost", "again"));
+    EXPECT_TRUE(port.stop({all, "w", lent->epoch}, StopReason::broker_lost, "again"));
     port.release({all, "w", lent->epoch});
   }
 }
@@ -540,11 +540,13 @@ class OtherStop : public Loss {
     shop.broker.database().run("INSERT INTO stored VALUES (0, " + std::to_string(at) +
                                ", 'foreign-" + std::to_string(at) + "', '', 0, 0, '')");
   }
-  std::string stopped() { return shop.operations.status().partitions.front().stopped; }
+  std::optional<StopReason> stopped() {
+    return shop.operations.status().partitions.front().stopped;
+  }
 };
 
 TEST_F(OtherStop, IsAdoptedWithoutALossIfNothingIsMissing) {
-  ASSERT_EQ(stopped(), "foreign_writer");
+  ASSERT_EQ(stopped(), StopReason::foreign_writer);
   shop.operations.adopt(all);
   shop.relay();
   EXPECT_EQ(shop.broker.log(all), "5 0 6");

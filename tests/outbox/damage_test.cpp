@@ -186,7 +186,7 @@ TEST(DamagedRows, InAnUnknownPartitionAreNamedAndRescued) {
   const OutboxStatus status = shop.operations.status();
   EXPECT_EQ(status.partitions.back().id, PartitionId{7});
   EXPECT_EQ(status.partitions.back().pending, 1);
-  EXPECT_EQ(status.partitions.back().stopped, "unknown");
+  EXPECT_EQ(status.partitions.back().stopped, StopReason::missing);
   EXPECT_EQ(shop.operations.sync(false, Mode::dry_run).rescued, 1);
   EXPECT_EQ(shop.operations.sync(false).rescued, 1);
   shop.relay();
@@ -206,7 +206,7 @@ TEST(DamagedRows, OfAPartitionThatIsGoneAreFoundAndCountedAnew) {
   shop.operations.reconcile();
 
   const PartitionStatus gone = shop.operations.status().partitions.back();
-  EXPECT_EQ(gone.stopped, "unknown");
+  EXPECT_EQ(gone.stopped, StopReason::missing);
   EXPECT_EQ(gone.redeliveries, 1);
   EXPECT_THAT(shop.operations.sync(false).added, ElementsAre(PartitionId{0}));
   EXPECT_EQ(shop.totals(), "1 to be sent again");
@@ -219,7 +219,7 @@ TEST(DamagedRows, OfARedeliveryInAnUnknownPartitionAreRescued) {
   shop.operations.republish({.first = GlobalSequence{2}});
   shop.raw().run("UPDATE outbox_redeliveries SET partition = 7");
 
-  EXPECT_EQ(shop.operations.status().partitions.back().stopped, "unknown");
+  EXPECT_EQ(shop.operations.status().partitions.back().stopped, StopReason::missing);
   EXPECT_EQ(shop.operations.sync(false, Mode::dry_run).rescued, 1);
   EXPECT_EQ(shop.operations.sync(false).rescued, 1);
   shop.relay();
@@ -236,7 +236,7 @@ TEST(DamagedRows, OfAPartitionStopItAlone) {
   shop.relay();
 
   const OutboxStatus stopped = shop.operations.status();
-  EXPECT_EQ(stopped.partitions[0].stopped, "damaged");
+  EXPECT_EQ(stopped.partitions[0].stopped, StopReason::damaged);
   EXPECT_THAT(stopped.partitions[0].stopped_detail,
               HasSubstr("its row in outbox_partitions has the epoch -5"));
   EXPECT_GT(stopped.partitions[0].pending, 0);

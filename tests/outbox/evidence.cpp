@@ -95,8 +95,8 @@ Evidence compare(Store& store, FileBroker& broker, Fence fence) {
   comparison.finish();
   const auto check = outbox_check();
   IntegrityCheck* const checks[] = {check.get()};
-  verify(store, [&](const Problem& problem) { comparison.flaw(to_string(problem)); },
-         {.checks = checks});
+  StoreOperations{store}.verify(
+      [&](const Problem& problem) { comparison.flaw(to_string(problem)); }, {.checks = checks});
   const OutboxStatus status = OutboxOperations{store}.status();
   const std::int64_t waiting = status.pending + status.redeliveries + status.parked;
   if (waiting != 0) comparison.flaw(std::to_string(waiting) + " messages still wait");

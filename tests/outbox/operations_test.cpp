@@ -56,6 +56,65 @@ TEST(OutboxRetry, TakesOnlyThePrefixOfAStream) {
   EXPECT_THAT(shop.list(), ElementsAre("3 order-1 parked behind"));
 }
 
+TEST(OutboxRetry, ChoosesStreamsByTheirFirstParkedMessage) {
+  Shop shop;
+  shop.too_large = {1, 3, 4};
+  shop.append_all({"order-1", "order-1"});
+  test::append(shop.store, "order-2", {NewEvent{"paid", 1, true, "{}"}});
+  shop.append("order-3");
+  shop.append("order-2");
+  shop.relay();
+  ASSERT_EQ(shop.totals(), "5 parked");
+
+  const auto retried = [&](const ParkedSelection& selection) {
+    return shop.operations.retry(selection, Mode::dry_run).messages;
+  };
+  EXPECT_EQ(retried({.all = true, .type = "paid"}), 2);
+  EXPECT_EQ(retried({.all = true, .type = "placed"}), 3);
+  EXPECT_EQ(retried({.all = true, .type = "sent"}), 0);
+  const std::string error = shop.operations.show(GlobalSequence{1})->last_error;
+  ASSERT_NE(error, "");
+  EXPECT_EQ(retried({.all = true, .error = error.substr(1)}), 5);
+  EXPECT_EQ(retried({.all = true, .error = error + "x"}), 0);
+
+  shop.too_large.clear();
+  shop.operations.retry({.all = true, .type = "paid"});
+  shop.relay();
+  EXPECT_EQ(shop.broker.log(all), "3r1 5r2");
+  EXPECT_EQ(shop.totals(), "3 parked, 2 published");
+}
+
+TEST(OutboxRetry, TakesATypeOnlyToChooseAmongAll) {
+  Shop shop;
+  shop.append("order-1");
+  EXPECT_THAT(message_of<UsageError>(
+                  [&] { shop.operations.retry({.stream = "order-1", .type = "placed"}); }),
+              HasSubstr("choose among all"));
+  EXPECT_THAT(message_of<UsageError>([&] { shop.operations.discard({.all = true, .error = "x"}); }),
+              HasSubstr("not what is discarded"));
+}
+
+TEST(OutboxList, FiltersByTypeAndError) {
+  Shop shop;
+  shop.too_large = {2};
+  shop.append("order-1");
+  test::append(shop.store, "order-2", {NewEvent{"paid", 1, true, "{}"}});
+  shop.relay();
+  shop.append("order-3");
+  test::append(shop.store, "order-4", {NewEvent{"paid", 1, true, "{}"}});
+
+  EXPECT_THAT(shop.list({.type = "paid"}),
+              ElementsAre("2 order-2 parked refused", "4 order-4 pending"));
+  EXPECT_THAT(shop.list({.type = "paid", .limit = 1}), SizeIs(1));
+  EXPECT_THAT(shop.list({.state = MessageState::pending, .type = "placed"}),
+              ElementsAre("3 order-3 pending"));
+  const std::string error = shop.operations.show(GlobalSequence{2})->last_error;
+  EXPECT_THAT(shop.list({.error = error}), ElementsAre("2 order-2 parked refused"));
+  EXPECT_THAT(shop.list({.stream = "order-2", .error = error + "x"}), IsEmpty());
+  EXPECT_THAT(shop.list({.state = MessageState::published, .type = "paid"}), IsEmpty());
+  EXPECT_THAT(shop.list({.state = MessageState::published, .type = "placed"}), SizeIs(1));
+}
+
 TEST(OutboxRetry, OnlySaysWhatItWouldDo) {
   Shop shop;
   shop.too_large = {1, 2};

@@ -132,7 +132,7 @@ PartitionStatus stop_by_a_loss(Shop& shop) {
   shop.append("order-3");
   shop.relay_until_stopped();
   PartitionStatus stopped = shop.operations.status().partitions.front();
-  EXPECT_EQ(stopped.stopped, "broker_lost");
+  EXPECT_EQ(stopped.stopped, StopReason::broker_lost);
   return stopped;
 }
 

@@ -73,7 +73,7 @@ TEST_P(Poison, HaltsThePartitionUntilItIsResumed) {
   shop.relay();
 
   const PartitionStatus halted = shop.operations.status().partitions.front();
-  EXPECT_EQ(halted.stopped, "poison");
+  EXPECT_EQ(halted.stopped, StopReason::poison);
   EXPECT_THAT(halted.stopped_detail, HasSubstr("event 2 can't be published: the broker"));
   EXPECT_EQ(shop.broker.log(all), "1");
 
@@ -158,7 +158,7 @@ TEST_P(Poison, LeavesTheOtherPartitionsAlone) {
   const OutboxStatus status = shop.operations.status();
   EXPECT_EQ(status.stopped, 1);
   for (const PartitionStatus& partition : status.partitions) {
-    EXPECT_EQ(partition.pending > 0, !partition.stopped.empty());
+    EXPECT_EQ(partition.pending > 0, partition.stopped.has_value());
   }
 }
 

@@ -7,14 +7,19 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
+#include <stdexcept>
+#include <vector>
 
 namespace stela {
 namespace {
 
 using namespace std::chrono_literals;
 using test::message_of;
+using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 // --- partitions
 
@@ -52,7 +57,7 @@ TEST(PartitionId, SpreadsStreamsEvenly) {
 class ByCustomer final : public Partitioner {
  public:
   std::string_view name() const noexcept override { return "customer"; }
-  std::string_view key(const StoredEvent& event, std::string&) const override {
+  std::string_view key(const PartitionedEvent& event, std::string&) const override {
     return event.payload;
   }
 };
@@ -75,6 +80,55 @@ TEST(Partitioner, CanBeAnyKeyOfTheEvent) {
   EXPECT_THAT(message_of<UsageError>([&] { stranger.reconcile(); }),
               HasSubstr("this database's outbox is partitioned by 'customer', and 'stream' was "
                         "given"));
+}
+
+/// By the actor in the metadata; events without metadata can't be placed.
+class ByActor final : public Partitioner {
+ public:
+  std::string_view name() const noexcept override { return "actor"; }
+  std::string_view key(const PartitionedEvent& event, std::string&) const override {
+    if (event.metadata.empty()) throw std::domain_error{"no actor"};
+    return event.metadata;
+  }
+};
+
+TEST(Partitioner, PlacesAnEventByItsMetadataWhenItIsAppendedAndWhenItIsBackfilled) {
+  const ByActor by_actor;
+  const auto dir = test::TempDir::in_memory();
+  std::vector<PartitionId> placed;
+  for (const bool is_backfill : {false, true}) {
+    auto store = sqlite::open(dir.file(is_backfill ? "backfilled.db" : "live.db"));
+    const OutboxOptions options{
+        .partition_count = 1024, .partitioner = &by_actor, .enable = Enable::backfill};
+    std::optional<Outbox> outbox;
+    if (!is_backfill) outbox.emplace(store, options);
+    {
+      const ContextScope ann{{.actor = "ann"}};
+      test::append(store, "order-1", {NewEvent{"placed", 1, true, "1"}});
+      test::append(store, "order-2", {NewEvent{"placed", 1, true, "1"}});
+    }
+    if (is_backfill) outbox.emplace(store, options);
+    OutboxOperations operations{store, {.partitioner = &by_actor}};
+    for (const OutboxMessage& message : operations.list()) placed.push_back(message.partition);
+  }
+
+  EXPECT_THAT(placed, SizeIs(4));
+  EXPECT_THAT(placed, Each(placed.front()));
+  EXPECT_NE(placed.front(), PartitionId::of("order-1", 1024));
+}
+
+TEST(Partitioner, ThatThrowsRollsBackItsAppendAlone) {
+  const ByActor by_actor;
+  const auto dir = test::TempDir::in_memory();
+  auto store = sqlite::open(dir.file("shop.db"));
+  const Outbox outbox{store, {.partition_count = 8, .partitioner = &by_actor}};
+  EXPECT_THROW(test::append(store, "order-1", {NewEvent{"placed", 1, true, "1"}}),
+               std::domain_error);
+  const ContextScope ann{{.actor = "ann"}};
+  test::append(store, "order-1", {NewEvent{"placed", 1, true, "1"}});
+
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+  EXPECT_EQ(OutboxOperations{store}.status().pending, 1);
 }
 
 // --- options
@@ -116,9 +170,9 @@ TEST(RelayOptions, AreRefusedOutOfRange) {
   EXPECT_THAT(refusal({.batch_size = 0}), HasSubstr("batch_size is 0; it must be 1 to 10000"));
   EXPECT_THAT(refusal({.batch_size = 10'001}), HasSubstr("batch_size is 10001"));
   EXPECT_THAT(refusal({.window = 0}), HasSubstr("window is 0; it must be 1 to 100000"));
-  EXPECT_THAT(refusal({.retry_jitter = 1.5}), HasSubstr("retry_jitter must be 0 to 1"));
+  EXPECT_THAT(refusal({.retry_jitter = 1.5}), HasSubstr("retry_jitter is 1.5; it must be 0 to 1"));
   EXPECT_THAT(refusal({.max_attempts = 0}), HasSubstr("max_attempts is 0"));
-  EXPECT_THAT(refusal({.retention = 0h}), HasSubstr("retention must be an hour or more"));
+  EXPECT_THAT(refusal({.retention = 0h}), HasSubstr("retention is 0 ms; it must be 1 h or more"));
   EXPECT_THAT(refusal({.worker = std::string(129, 'w')}), HasSubstr("at most 128 bytes"));
 }
 

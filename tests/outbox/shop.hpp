@@ -59,7 +59,7 @@ class Shop {
   void relay_until_stopped() {
     relay();
     for (int look = 0; look < 4; ++look) {
-      if (!operations.status().partitions.front().stopped.empty()) return;
+      if (operations.status().partitions.front().stopped) return;
       clock.advance(relay_options_.publish_timeout);
       relay();
     }
@@ -79,7 +79,7 @@ class Shop {
   static std::string line(const OutboxMessage& message) {
     std::string text = std::to_string(message.sequence.value()) + ' ' + message.stream + ' ';
     text += to_string(message.state);
-    if (!message.reason.empty()) text += ' ' + message.reason;
+    if (message.reason) text += ' ' + std::string{to_string(*message.reason)};
     if (message.redelivery > 0) text += " r" + std::to_string(message.redelivery);
     return text;
   }

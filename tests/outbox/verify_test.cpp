@@ -73,7 +73,7 @@ TEST(VerifyAfterAdoption, AllowsAMessageToWaitThatTheBrokerNoLongerHas) {
   shop.broker.database().run("DELETE FROM stored WHERE sequence = 2");
   shop.rejected = {2};
   shop.relay_until_stopped();
-  ASSERT_EQ(shop.operations.status().partitions.front().stopped, "unreadable");
+  ASSERT_EQ(shop.operations.status().partitions.front().stopped, StopReason::unreadable);
 
   shop.operations.adopt({});
   EXPECT_THAT(problems_of(shop.store), IsEmpty());

@@ -2,7 +2,8 @@
 cmake_minimum_required(VERSION 3.25)
 foreach(file IN ITEMS share/man/man1/stela.1 share/bash-completion/completions/stela
     share/zsh/vendor-completions/_stela share/fish/vendor_completions.d/stela.fish
-    lib/systemd/system/stela-outbox@.service share/stela/stela-alerts.yml)
+    lib/systemd/system/stela-outbox@.service lib/sysusers.d/stela.conf
+    share/stela/stela-alerts.yml share/stela/stela-dashboard.json)
   if(NOT EXISTS "${PREFIX}/${file}")
     message(FATAL_ERROR "${file} isn't installed")
   endif()

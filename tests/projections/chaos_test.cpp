@@ -183,18 +183,19 @@ std::vector<std::string> table(Store& store, const std::string& name) {
 /// Everything that can be said at any time, whoever was killed where.
 void expect_sound(const std::string& path) {
   auto store = sqlite::open(path);
-  for (const projections::ProjectorStatus& one : projections::list(store)) {
+  for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
     const std::string tables = one.name + '@' + std::to_string(one.build) + '.';
-    if (one.name == "totals" && one.state != "retired") {
+    if (one.name == "totals" && one.state != BuildState::retired) {
       EXPECT_EQ(table(store, tables + "orders"),
                 fold(store, one.version, one.position.value(),
-                     one.state == "scratch" ? replayed_type : std::string{}))
-          << tables << ' ' << one.state << " at " << one.position.value();
+                     one.state == BuildState::scratch ? replayed_type : std::string{}))
+          << tables << ' ' << to_string(one.state) << " at " << one.position.value();
     }
-    if (one.name == "totals" && one.state == "living") {
+    if (one.name == "totals" && one.state == BuildState::living) {
       EXPECT_EQ(orders_in(store), table(store, tables + "orders"));
     }
-    if (one.name == "counts" && one.state != "retired" && one.state != "scratch") {
+    if (one.name == "counts" && one.state != BuildState::retired &&
+        one.state != BuildState::scratch) {
       Projections none{store};
       std::int64_t counted = 0;
       for (const EventTypeCount& type : Replayer{none}.dry_run({.to = one.position})) {
@@ -204,7 +205,7 @@ void expect_sound(const std::string& path) {
                                                        tables + "counts\""),
                 counted);
     }
-    if (one.name == "streams" && one.state == "living") {
+    if (one.name == "streams" && one.state == BuildState::living) {
       EXPECT_EQ(one.position, store.last_sequence());
       EXPECT_EQ(
           ModelReader{store}.value<std::int64_t>("SELECT coalesce(sum(n), 0) FROM streams_seen"),
@@ -328,7 +329,7 @@ TEST(Chaos, AFullDiskAtEachWriteLosesNothing) {
     }
     const bool fired = disk.has_fired();
     disk.disarm();
-    const auto status = projections::list(store).at(0);
+    const auto status = ProjectionOperations{store}.status().at(0);
     EXPECT_EQ(orders_in(store), fold(store, 1, status.position.value())) << "write " << nth;
     EXPECT_FALSE(status.halted) << "the handler isn't to blame";
 

@@ -57,7 +57,7 @@ TEST(DeferredKey, HaltsTheProjectorThatBreaksIt) {
     Runner{projections}.catch_up();
 
     EXPECT_EQ(standing(store).back(), "family@1 v1 living 1 halted at 2");
-    EXPECT_THAT(projections::list(store).back().error,
+    EXPECT_THAT(ProjectionOperations{store}.status().back().error,
                 HasSubstr("event 2 (order.placed v1, version 1 of 'order-2'): a deferred FOREIGN "
                           "KEY constraint fails"));
     EXPECT_EQ(standing(store).front(),
@@ -109,7 +109,8 @@ TEST(DeferredKey, HaltsTheReactionThatBreaksIt) {
 
   EXPECT_THAT(standing(store),
               ElementsAre("counts@1 v1 living 3", "orphans@1 v1 living 1 halted at 2"));
-  EXPECT_THAT(projections::list(store).at(1).error, HasSubstr("a deferred FOREIGN KEY"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(1).error,
+              HasSubstr("a deferred FOREIGN KEY"));
 }
 
 class DeferredKeyOfAnInlineProjector : public ::testing::Test {

@@ -62,7 +62,7 @@ TEST(ModelElsewhere, SeesAnEventAgainAndKnowsItByItsId) {
 
   runner.catch_up();
   *fails = false;
-  projections::retry(store, "elsewhere");
+  ProjectionOperations{store}.retry("elsewhere");
   runner.catch_up();
 
   EXPECT_GT(*deliveries, 2);

@@ -78,7 +78,7 @@ TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store_),
               ElementsAre("counts@1 v1 living 4", "totals@1 v1 living 1 halted at 2"));
-  const auto status = projections::list(store_).at(1);
+  const auto status = ProjectionOperations{store_}.status().at(1);
   EXPECT_EQ(status.attempts, 2);
   EXPECT_EQ(status.error, "event 2 (order.placed v1, version 1 of 'order-2'): can't take it");
   EXPECT_FALSE(projections_.wait_for("totals", GlobalSequence{2}, 1h)) << "it needn't wait";
@@ -91,8 +91,8 @@ TEST_F(ThrowingHandler, IsNotChargedWithAShortageOfMemory) {
     EXPECT_EQ(runner.catch_up().failed, 1);
     clock_.advance(1h);
   }
-  EXPECT_EQ(projections::list(store_).at(1).attempts, 0);
-  EXPECT_FALSE(projections::list(store_).at(1).halted);
+  EXPECT_EQ(ProjectionOperations{store_}.status().at(1).attempts, 0);
+  EXPECT_FALSE(ProjectionOperations{store_}.status().at(1).halted);
   short_of_memory_ = false;
   poison_->clear();
 
@@ -111,7 +111,8 @@ TEST_F(ThrowingHandler, OfOneShortOfMemoryLetsTheOthersGoOn) {
   }
   EXPECT_THAT(standing(store_),
               ElementsAre("counts@1 v1 living 6", "totals@1 v1 living 0 retries 1"));
-  EXPECT_THAT(projections::list(store_).at(1).error, HasSubstr("event 1 (order.placed v1"));
+  EXPECT_THAT(ProjectionOperations{store_}.status().at(1).error,
+              HasSubstr("event 1 (order.placed v1"));
 }
 
 TEST_F(ThrowingHandler, IsTriedEverMoreRarelyWhileItIsShortOfMemory) {
@@ -153,7 +154,7 @@ TEST_F(ThrowingHandler, IsTriedAgainWhenAnOperatorSaysSo) {
   runner.catch_up();
   poison_->clear();
 
-  projections::retry(store_, "totals");
+  ProjectionOperations{store_}.retry("totals");
   runner.catch_up();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
@@ -164,26 +165,26 @@ TEST_F(ThrowingHandler, IsPassedOverWhenAnOperatorSaysSo) {
   Runner runner{projections_};
   runner.catch_up();
 
-  projections::skip(store_, "totals", GlobalSequence{2});
+  ProjectionOperations{store_}.skip("totals", GlobalSequence{2});
   runner.catch_up();
 
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
   EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
-  EXPECT_EQ(projections::list(store_).at(1).skipped, 1);
-  EXPECT_EQ(projections::parked(store_, "totals").at(0).state, "skipped");
+  EXPECT_EQ(ProjectionOperations{store_}.status().at(1).skipped, 1);
+  EXPECT_EQ(ProjectionOperations{store_}.parked("totals").at(0).state, ParkedEventState::skipped);
 }
 
 TEST_F(ThrowingHandler, OperationsNameWhatIsWrong) {
   const auto skip = [&](std::string_view name, int at) {
     return test::message_of<UsageError>(
-        [&] { projections::skip(store_, name, GlobalSequence{at}); });
+        [&] { ProjectionOperations{store_}.skip(name, GlobalSequence{at}); });
   };
   EXPECT_THAT(skip("nobody", 1), HasSubstr("'nobody' isn't in this database"));
   EXPECT_THAT(skip("totals", 2), HasSubstr("doesn't fail at event 2, nor has it parked it"));
-  EXPECT_THAT(test::message_of<UsageError>([&] { projections::retry(store_, "totals"); }),
+  EXPECT_THAT(test::message_of<UsageError>([&] { ProjectionOperations{store_}.retry("totals"); }),
               HasSubstr("neither is halted"));
   EXPECT_THAT(test::message_of<UsageError>(
-                  [&] { projections::retry_parked(store_, "totals", GlobalSequence{2}); }),
+                  [&] { ProjectionOperations{store_}.retry("totals", GlobalSequence{2}); }),
               HasSubstr("hasn't parked event 2"));
 }
 
@@ -198,7 +199,7 @@ TEST_F(ParkingProjector, PutsTheEventAsideAndGoesOn) {
   EXPECT_EQ(tick.parked, 1);
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
   EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
-  const auto parked = projections::parked(store_, "totals");
+  const auto parked = ProjectionOperations{store_}.parked("totals");
   ASSERT_EQ(parked.size(), 1U);
   EXPECT_EQ(parked[0].sequence, GlobalSequence{2});
   EXPECT_THAT(parked[0].error, HasSubstr("can't take it"));
@@ -208,16 +209,16 @@ TEST_F(ParkingProjector, TakesAParkedEventInWhenItWorks) {
   Runner runner{projections_};
   runner.catch_up();
 
-  projections::retry_parked(store_, "totals", GlobalSequence{2});
+  ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
   runner.catch_up();
-  const auto still = projections::parked(store_, "totals");
+  const auto still = ProjectionOperations{store_}.parked("totals");
   poison_->clear();
-  projections::retry_parked(store_, "totals", GlobalSequence{2});
+  ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
   runner.catch_up();
 
   ASSERT_EQ(still.size(), 1U) << "it threw again";
   EXPECT_EQ(still[0].attempts, 2);
-  EXPECT_THAT(projections::parked(store_, "totals"), IsEmpty());
+  EXPECT_THAT(ProjectionOperations{store_}.parked("totals"), IsEmpty());
   EXPECT_EQ(orders_in(store_).size(), 3U);
 }
 
@@ -226,20 +227,34 @@ TEST_F(ParkingProjector, ParksAnEventAgainThatMemoryRunsOutFor) {
   runner.catch_up();
   short_of_memory_ = true;
   place(store_, "4");
-  projections::retry_parked(store_, "totals", GlobalSequence{2});
+  ProjectionOperations{store_}.retry("totals", GlobalSequence{2});
   EXPECT_NO_THROW(runner.catch_up());
 
   EXPECT_THAT(standing(store_), ::testing::Contains("counts@1 v1 living 4"));
-  EXPECT_EQ(projections::parked(store_, "totals").at(0).attempts, 2);
+  EXPECT_EQ(ProjectionOperations{store_}.parked("totals").at(0).attempts, 2);
+}
+
+TEST_F(ParkingProjector, ListsItsParkedEventsPageByPage) {
+  poison_->push_back(3);
+  Runner{projections_}.catch_up();
+  ProjectionOperations operations{store_};
+
+  const auto first = operations.parked("totals", {.limit = 1});
+  const auto second = operations.parked("totals", {.after = first.at(0).sequence, .limit = 1});
+
+  EXPECT_EQ(first.at(0).sequence, GlobalSequence{2});
+  ASSERT_EQ(second.size(), 1U);
+  EXPECT_EQ(second[0].sequence, GlobalSequence{3});
+  EXPECT_THROW(operations.parked("totals", {.limit = 0}), UsageError);
 }
 
 TEST_F(ParkingProjector, GivesAParkedEventUp) {
   Runner runner{projections_};
   runner.catch_up();
 
-  projections::skip(store_, "totals", GlobalSequence{2});
+  ProjectionOperations{store_}.skip("totals", GlobalSequence{2});
 
-  EXPECT_EQ(projections::parked(store_, "totals").at(0).state, "skipped");
+  EXPECT_EQ(ProjectionOperations{store_}.parked("totals").at(0).state, ParkedEventState::skipped);
 }
 
 /// For each n: what stood before the n-th event stands, and in the end everything does.
@@ -262,10 +277,10 @@ TEST(Failures, LeaveACleanPrefixWhereverTheHandlerThrows) {
 
     runner.catch_up();
     if (n > 0) {
-      EXPECT_EQ(projections::list(store).at(1).position, GlobalSequence{n - 1});
+      EXPECT_EQ(ProjectionOperations{store}.status().at(1).position, GlobalSequence{n - 1});
       EXPECT_EQ(orders_in(store).size(), static_cast<std::size_t>((n + 1) / 3)) << n;
       poison->clear();
-      projections::retry(store, "totals");
+      ProjectionOperations{store}.retry("totals");
       runner.catch_up();
     } else {
       whole = orders_in(store);
@@ -296,7 +311,8 @@ TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
     Runner{projections}.catch_up();
 
     EXPECT_EQ(standing(store).back(), "totals@1 v1 living 1 halted at 2");
-    EXPECT_THAT(projections::list(store).back().error, HasSubstr("ended the transaction"));
+    EXPECT_THAT(ProjectionOperations{store}.status().back().error,
+                HasSubstr("ended the transaction"));
     EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
     EXPECT_EQ(standing(store).front(),
               has_company ? "counts@1 v1 living 2" : standing(store).back());
@@ -312,7 +328,7 @@ TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowHalts) {
   Runner{projections}.catch_up();
 
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted at 1"));
-  EXPECT_THAT(projections::list(store).at(0).error, HasSubstr("order.placed"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error, HasSubstr("order.placed"));
 }
 
 }  // namespace

@@ -172,7 +172,7 @@ TEST(InlineProjector, CatchesUpOnWhatAProcessLeftBehind) {
   }
   {
     auto store = sqlite::open(dir.file("a.db"));
-    projections::leave_behind(store, "totals");
+    ProjectionOperations{store}.leave_behind("totals");
     place(store, "2");
   }
   auto store = sqlite::open(dir.file("a.db"));
@@ -190,7 +190,7 @@ TEST(InlineProjector, RefusesAnAppendBehindEventsThatItMissed) {
   Projections projections{store};
   projections.add_inline(Totals<1>{});
   auto other = sqlite::open(dir.file("a.db"));
-  projections::leave_behind(other, "totals");
+  ProjectionOperations{other}.leave_behind("totals");
   place(other, "1");
 
   EXPECT_THAT(test::message_of<ParticipantMissing>([&] { place(store, "2"); }),
@@ -267,7 +267,7 @@ TEST(InlineProjector, GoesAwayWithAllOfItsTables) {
     projections.add_inline(Totals<1>{});
     place(store, "1");
   }
-  projections::remove(store, "totals");
+  ProjectionOperations{store}.remove("totals");
   place(store, "2");
 
   EXPECT_EQ(ModelReader{store}.value<int>(

@@ -127,9 +127,9 @@ inline void ship(EventStore& store, const std::string& key, std::string carrier 
 /// "totals@1 v1 living 3", with what is wrong behind it.
 inline std::vector<std::string> standing(Store& store) {
   std::vector<std::string> all;
-  for (const projections::ProjectorStatus& one : projections::list(store)) {
+  for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
     std::string line = one.name + '@' + std::to_string(one.build) + " v" +
-                       std::to_string(one.version) + ' ' + one.state + ' ' +
+                       std::to_string(one.version) + ' ' + std::string{to_string(one.state)} + ' ' +
                        std::to_string(one.position.value());
     if (one.failing.value() > 0) {
       line += (one.halted ? " halted at " : " retries ") + std::to_string(one.failing.value());

@@ -42,6 +42,8 @@ struct MovedStore : ::testing::Test {
   Store opened = sqlite::open(dir.file("shop.db"), {.clock = &clock});
   Outbox outbox{opened, {.fence = Fence::none}};
   OutboxOperations operations{opened};
+  ProjectionOperations projectors{opened};
+  StoreOperations upkeep{opened};
   Projections projections{opened};
   ModelReader reader{opened};
   Repository<Order> orders{opened};
@@ -80,6 +82,17 @@ TEST_F(MovedStore, KeepsItsOutboxAndRelay) {
   EXPECT_EQ(relay.tick().published, 1);
 
   EXPECT_THAT(heard, ElementsAre("order-1"));
+  store.emplace(std::move(last));
+}
+
+TEST_F(MovedStore, KeepsItsOperations) {
+  Store last = std::move(*store);
+
+  place("1");
+
+  EXPECT_EQ(projectors.status().size(), 2U);
+  EXPECT_EQ(upkeep.list_streams().size(), 1U);
+  EXPECT_TRUE(upkeep.verify([](const Problem&) {}).is_sound());
   store.emplace(std::move(last));
 }
 

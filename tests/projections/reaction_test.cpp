@@ -124,7 +124,7 @@ TEST(Reaction, RollsBackWhatItRecordedWhenItThrows) {
   EXPECT_EQ(tick.halted, 1);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{4}) << "one reservation, for the first order";
   EXPECT_THAT(standing(store), ElementsAre("reserve@1 v1 living 1 halted at 2"));
-  projections::skip(store, "reserve", GlobalSequence{2});
+  ProjectionOperations{store}.skip("reserve", GlobalSequence{2});
   Runner{projections}.catch_up();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
 }

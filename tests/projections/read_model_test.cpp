@@ -2,6 +2,8 @@
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
 
+#include <stela/outbox.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +28,7 @@ std::string in_handler(const std::function<void(ReadModel&)>& work) {
                   {.max_attempts = 1});
   place(store, "1");
   Runner{projections}.catch_up();
-  return projections::list(store).at(0).error;
+  return ProjectionOperations{store}.status().at(0).error;
 }
 
 TEST(ReadModel, KeepsValuesOfEveryType) {
@@ -201,7 +203,8 @@ TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
 
   EXPECT_EQ(tick.halted, 1);
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted"));
-  EXPECT_THAT(projections::list(store).at(0).error, HasSubstr("altered or dropped by hand"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error,
+              HasSubstr("altered or dropped by hand"));
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -213,6 +216,29 @@ INSTANTIATE_TEST_SUITE_P(
         Alteration{"AnotherIndex", "CREATE INDEX extra ON \"totals@1.orders\" (cents)"},
         Alteration{"NoView", "DROP VIEW orders"}),
     ::testing::PrintToStringParamName());
+
+TEST(ReadModel, IsReadAndNotWrittenBySqlOfATransaction) {
+  auto store = sqlite::open_in_memory();
+  Outbox outbox{store};
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+
+  store.transact([](Transaction& transaction) {
+    Sql sql{transaction};
+    EXPECT_EQ(sql.value<std::string>("SELECT id FROM orders"), "1");
+    const Rows tables = sql.query(
+        "SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE "
+        "'sqlite%'");
+    EXPECT_GT(tables.size(), 20U);
+    for (const Row table : tables) {
+      const std::string name = table.get<std::string>("name");
+      EXPECT_THROW(sql.execute("DELETE FROM \"" + name + '"'), UsageError) << name;
+    }
+    EXPECT_THROW(sql.execute("DROP VIEW orders"), UsageError);
+  });
+}
 
 }  // namespace
 }  // namespace stela

@@ -62,7 +62,7 @@ TEST(Rebuild, LeavesNoVersionBehindIfTheOldProgramIsGone) {
   runner.catch_up();
   const auto meanwhile = orders_in(store);
   poison->clear();
-  projections::retry(store, "totals");
+  ProjectionOperations{store}.retry("totals");
   const RunnerTick tick = runner.catch_up();
   place(store, "4");
   runner.catch_up();
@@ -232,11 +232,11 @@ TEST(Rebuild, GoesOnBehindAnEventThatIsSkipped) {
   poison->push_back(2);
   EXPECT_THROW((void)Replayer{projections}.run(), UsageError);
 
-  projections::skip(store, "totals", GlobalSequence{2});
+  ProjectionOperations{store}.skip("totals", GlobalSequence{2});
   EXPECT_TRUE(Replayer{projections}.run().is_complete);
 
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "3 jane 100 0 -"));
-  EXPECT_EQ(projections::parked(store, "totals").at(0).state, "skipped");
+  EXPECT_EQ(ProjectionOperations{store}.parked("totals").at(0).state, ParkedEventState::skipped);
 }
 
 TEST(Rebuild, CanBeGivenUp) {
@@ -249,11 +249,12 @@ TEST(Rebuild, CanBeGivenUp) {
   stop.request_stop();
   EXPECT_FALSE(Replayer{projections}.run({}, stop.get_token()).is_complete);
 
-  projections::cancel_rebuild(store, "totals");
+  ProjectionOperations{store}.cancel_rebuild("totals");
 
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 1"));
-  EXPECT_THAT(test::message_of<UsageError>([&] { projections::cancel_rebuild(store, "totals"); }),
-              HasSubstr("isn't being rebuilt"));
+  EXPECT_THAT(
+      test::message_of<UsageError>([&] { ProjectionOperations{store}.cancel_rebuild("totals"); }),
+      HasSubstr("isn't being rebuilt"));
 }
 
 TEST(Rebuild, RefusesASecondOneAtOnce) {

@@ -73,7 +73,7 @@ TEST_F(Replay, LeavesTheLiveCheckpointWhereItIs) {
   replayer_.run({.filter = {.to = GlobalSequence{3}}});
 
   EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7", "totals@2 v1 scratch 3"));
-  projections::drop_replay(store_, "totals");
+  ProjectionOperations{store_}.drop_replay("totals");
   EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7"));
 }
 
@@ -193,7 +193,7 @@ TEST_F(Replay, GoesOverLivingTablesOfIdempotentProjectorsOnly) {
   (void)replayer_.run(living);
 
   EXPECT_EQ(ModelReader{store_}.value<int>("SELECT at FROM customers"), 1);
-  EXPECT_EQ(projections::list(store_).at(0).position, GlobalSequence{7});
+  EXPECT_EQ(ProjectionOperations{store_}.status().at(0).position, GlobalSequence{7});
   ReplayOptions wrong = living;
   wrong.projectors = {"totals"};
   EXPECT_THAT(test::message_of<UsageError>([&] { replayer_.run(wrong); }),

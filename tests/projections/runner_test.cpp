@@ -57,7 +57,7 @@ TEST(Runner, LeavesNothingHeldWhenItHasCaughtUp) {
 
   Runner{projections}.catch_up();
 
-  EXPECT_EQ(projections::list(store).at(0).owner, "");
+  EXPECT_EQ(ProjectionOperations{store}.status().at(0).owner, "");
 }
 
 /// Another program that begins to write once a projector has failed.
@@ -110,7 +110,8 @@ void run_to_the_first(Store& store, Runner& runner, FunctionRef<void()> on_tick)
   std::stop_source stop;
   runner.on_tick([&](const RunnerTick&) {
     on_tick();
-    if (projections::list(store).at(0).position == GlobalSequence{1}) stop.request_stop();
+    if (ProjectionOperations{store}.status().at(0).position == GlobalSequence{1})
+      stop.request_stop();
   });
   runner.run(stop.get_token());
 }
@@ -255,7 +256,7 @@ TEST(Runner, LeavesToOthersWhatTheyDrive) {
   ASSERT_EQ(tick.elsewhere.size(), 1U);
   EXPECT_EQ(tick.elsewhere[0].projector, "totals");
   EXPECT_EQ(tick.elsewhere[0].worker, "first");
-  EXPECT_EQ(projections::list(store).at(0).owner, "first");
+  EXPECT_EQ(ProjectionOperations{store}.status().at(0).owner, "first");
 }
 
 TEST(Runner, TakesOverFromOneThatDied) {
@@ -366,9 +367,9 @@ TEST(Runner, TellsHowFarAProjectorIsBehind) {
   clock.advance(7s);
   place(store, "2");
 
-  const auto before = projections::list(store).at(0);
+  const auto before = ProjectionOperations{store}.status().at(0);
   Runner{projections}.catch_up();
-  const auto after = projections::list(store).at(0);
+  const auto after = ProjectionOperations{store}.status().at(0);
 
   EXPECT_EQ(before.lag_events, 2);
   EXPECT_EQ(before.lag, 7s);
@@ -379,7 +380,7 @@ TEST(Runner, TellsHowFarAProjectorIsBehind) {
 TEST(Projections, KnowNothingInADatabaseThatHasNone) {
   auto store = sqlite::open_in_memory();
 
-  EXPECT_THAT(projections::list(store), IsEmpty());
+  EXPECT_THAT(ProjectionOperations{store}.status(), IsEmpty());
 }
 
 TEST(Projections, RefuseAProjectorThatIsRegisteredTwice) {

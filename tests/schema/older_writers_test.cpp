@@ -9,7 +9,7 @@
 
 #include "sqlite/core.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/outbox.hpp>
@@ -129,7 +129,8 @@ TEST_F(OlderWriter, DoesNotStopTheNewerOne) {
   append(*newer, "order-1");
 
   EXPECT_EQ(events(), 2);
-  EXPECT_THAT(required_participants(*newer), IsEmpty()) << "nobody has to attach anything";
+  EXPECT_THAT(StoreOperations{*newer}.required_participants(), IsEmpty())
+      << "nobody has to attach anything";
   EXPECT_THAT(test::problems_of(*newer), ::testing::Not(::testing::Contains(HasSubstr("schema:"))))
       << "what stands for it is sound";
 }

@@ -87,7 +87,7 @@ class FaultyStore final : public relay::OutboxPort {
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override {
     return disturbed([&] { return store_->note(lease, trouble); });
   }
-  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
+  bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override {
     return disturbed([&] { return store_->stop(lease, reason, detail); });
   }
   bool continue_lost(const relay::Lease& lease, bool is_whole) override {

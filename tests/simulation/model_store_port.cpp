@@ -249,10 +249,10 @@ class ModelStore::Port final : public relay::OutboxPort {
     return true;
   }
 
-  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view) override {
+  bool stop(const relay::Lease& lease, StopReason reason, std::string_view) override {
     Partition& partition = store_.partitions_.at(lease.partition);
     if (!holds(partition, lease)) return false;
-    partition.stopped = reason;
+    partition.stopped = to_string(reason);
     return true;
   }
   bool continue_lost(const relay::Lease& lease, bool) override {

@@ -2,8 +2,8 @@
 
 #include "simulation/truth.hpp"
 #include "sqlite/core.hpp"
-#include "sqlite/lease_store.hpp"
-#include "sqlite/operations.hpp"
+#include "tables/lease_store.hpp"
+#include "tables/operations.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -196,7 +196,7 @@ class SharedStore::ComparingPort final : public relay::OutboxPort {
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override {
     return same("note", sqlite_.note(lease, trouble), model_->note(lease, trouble));
   }
-  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override {
+  bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override {
     return same("stop", sqlite_.stop(lease, reason, detail), model_->stop(lease, reason, detail));
   }
   bool continue_lost(const relay::Lease& lease, bool is_whole) override {

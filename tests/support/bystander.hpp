@@ -12,7 +12,6 @@ class Bystander final : public TransactionParticipant {
  public:
   std::string_view name() const noexcept override { return "bystander"; }
   std::string_view detail() const noexcept override { return "1"; }
-  bool runs_user_code() const noexcept override { return false; }
   void on_append(Transaction&, std::span<const StoredEvent>) override {}
 };
 

@@ -1,7 +1,7 @@
 // What `verify` says of a store, in a form that tests compare.
 #pragma once
 
-#include <stela/eventstore/verify.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <gmock/gmock.h>
 
@@ -13,8 +13,7 @@ namespace stela::test {
 /// "events: event 17: it doesn't match its checksum", without the advice.
 inline std::vector<std::string> problems_of(Store& store, const VerifyOptions& options = {}) {
   std::vector<std::string> problems;
-  const auto result = verify(
-      store,
+  const auto result = StoreOperations{store}.verify(
       [&](const Problem& problem) {
         problems.push_back(std::string{problem.check} + ": " + problem.where + ": " + problem.what);
         EXPECT_FALSE(problem.advice.empty());

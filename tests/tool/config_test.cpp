@@ -47,7 +47,7 @@ TEST_F(ToolConfig, NamesWhatIsWrongAndWhere) {
       {"[outbox]\nlease_ttl = \"15 parsecs\"\n",
        "stela.toml:2: outbox.lease_ttl is a time with its unit, such as"},
       {"[outbox]\nlease_ttl = 30\n", "7s, 7m, 7h or 7d, not '30'"},
-      {"[outbox]\nbatch_size = 0\n", "outbox.batch_size is a whole number from 1 to 100000"},
+      {"[outbox]\nbatch_size = 0\n", "outbox.batch_size is a whole number from 1 to 10000,"},
       {"[outbox]\nbatch_size = [1]\n", "is neither a text nor a number nor true or false"},
       {"db = \n", "stela.toml:1: "},
       {"[nats]\nurl = \"nats://ada:secret@host\"\n", "secrets come from files"},

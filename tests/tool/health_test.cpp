@@ -39,7 +39,7 @@ TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
   EXPECT_THAT(why_not_ready({.done = done, .status = status}),
               ElementsAre("lag: 1 min 1 s, more than 1 min"));
   status.lag = {};
-  status.partitions.push_back({.id = PartitionId{0}, .stopped = "broker_lost"});
+  status.partitions.push_back({.id = PartitionId{0}, .stopped = StopReason::broker_lost});
   EXPECT_THAT(why_not_ready({.done = done, .status = status}),
               ElementsAre("partition all is stopped: broker_lost"));
   status.partitions.clear();

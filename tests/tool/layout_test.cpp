@@ -1,46 +1,61 @@
 #include "worker/layout.hpp"
 #include "cli/text.hpp"
+#include "worker/looks.hpp"
+#include "worker/trend.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <clocale>
+#include <set>
+#include <sstream>
 
 namespace stela::tool {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing::Not;
 
 constexpr const char* hostile = "evil\x1b[2J\x07\nname";
+constexpr Timestamp now{std::chrono::microseconds{1'700'000'000'000'000}};
 
-View busy_view() {
-  View view{.database = "/data/shop.db",
-            .broker_url = "nats://127.0.0.1:4222",
-            .worker = "w1",
-            .state = "relaying",
-            .window = std::chrono::seconds{30}};
-  view.done.ticks = 12;
-  view.done.totals = {.claimed = 1'234, .published = 1'200, .retried = 30, .parked = 4};
-  view.done.mean_duration = std::chrono::microseconds{3'120};
-  view.done.active_workers = 2;
-  view.done.wanted = 8;
-  view.done.owned = 7;
-  view.done.broker = "connected";
-  view.done.per_slot[59] = 100;
-  view.done.troubles = {{.sequence = 17, .partition = "p03", .message = hostile}};
-  view.trouble_streams = {"order-\x1b[31m"};
+/// The last of its partitions is stopped.
+View view_of(int partitions) {
+  View view{.command = "stela outbox work",
+            .program = "stela",
+            .database = "/data/shop.db",
+            .own = OwnWork{.worker = "w1",
+                           .broker_url = "nats://127.0.0.1:4222",
+                           .state = "relaying",
+                           .window = 30s}};
+  Snapshot& done = view.own->done;
+  done.ticks = 12;
+  done.totals = {.claimed = 1'234, .published = 1'200, .retried = 30, .parked = 4};
+  done.mean_duration = 3'120us;
+  done.active_workers = 2;
+  done.wanted = 8;
+  done.owned = 7;
+  done.broker = "connected";
+  done.per_slot[59] = 100;
+  done.troubles = {{.sequence = 17, .partition = "p03", .message = hostile}};
+  view.own->trouble_streams = {"order-\x1b[31m"};
+  view.status.at = now;
   view.status.pending = 5'000;
   view.status.in_flight = 40;
-  view.status.parked = 4;
-  view.status.lag = std::chrono::milliseconds{2'100};
-  for (int i = 0; i < 16; ++i) {
-    PartitionStatus partition{.id = PartitionId::at(i, 16), .owner = i < 7 ? "w1" : "w2"};
+  view.status.lag = 2'100ms;
+  for (int i = 0; i < partitions; ++i) {
+    PartitionStatus partition{.id = PartitionId::at(i, partitions), .owner = i < 7 ? "w1" : "w2"};
     partition.pending = 300 + i;
-    if (i == 15) partition.stopped = "broker_lost";
+    if (i == partitions - 1) partition.stopped = StopReason::broker_lost;
     view.status.partitions.push_back(partition);
   }
+  view.status.stopped = 1;
   return view;
+}
+
+View busy_view() {
+  return view_of(16);
 }
 
 std::string plain(const Line& line) {
@@ -51,8 +66,16 @@ std::string plain(const Line& line) {
 
 std::string drawn(const View& view, Size size, const Looks& looks = {}) {
   std::string text;
-  for (const Line& line : lay_out(view, looks, size)) text += plain(line) + "\n";
+  for (const Line& line : lay_out(view, looks, size).lines) text += plain(line) + "\n";
   return text;
+}
+
+/// The number of its line, from 0; as many as there are lines if it isn't drawn.
+std::size_t line_of(const std::string& screen, const std::string& what) {
+  return static_cast<std::size_t>(std::count(
+      screen.begin(),
+      screen.begin() + static_cast<std::ptrdiff_t>(std::min(screen.find(what), screen.size())),
+      '\n'));
 }
 
 class DashboardLayout : public testing::Test {
@@ -61,16 +84,20 @@ class DashboardLayout : public testing::Test {
 };
 
 TEST_F(DashboardLayout, FitsEverySizeWithoutAControlCharacter) {
-  const View view = busy_view();
-  for (const bool help : {false, true}) {
-    for (int width = 1; width <= 200; width += 7) {
-      for (const int height : {1, 2, 3, 8, 13, 14, 24, 30, 50}) {
-        const auto lines = lay_out(view, {.help = help}, {width, height});
-        ASSERT_LE(lines.size(), static_cast<std::size_t>(height));
-        for (const Line& line : lines) {
-          const std::string text = plain(line);
-          ASSERT_LE(width_of(text), static_cast<std::size_t>(width)) << text;
-          for (const char c : text) ASSERT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
+  for (const int partitions : {1, 16, 200}) {
+    const View view = view_of(partitions);
+    for (const Looks& looks :
+         {Looks{}, Looks{.help = true}, Looks{.shows_all = true, .scroll = 9}}) {
+      for (int width = 1; width <= 200; width += 7) {
+        for (const int height : {1, 2, 3, 8, 13, 14, 24, 30, 50}) {
+          const auto lines = lay_out(view, looks, {width, height}).lines;
+          ASSERT_LE(lines.size(), static_cast<std::size_t>(height));
+          for (const Line& line : lines) {
+            const std::string text = plain(line);
+            ASSERT_LE(width_of(text), static_cast<std::size_t>(width)) << text;
+            for (const char c : text)
+              ASSERT_FALSE(static_cast<unsigned char>(c) < 0x20 || c == 0x7f);
+          }
         }
       }
     }
@@ -85,90 +112,179 @@ TEST_F(DashboardLayout, SaysInEverySizeWhatIsWrongWithTheDatabase) {
   }
 }
 
-/// How many sections begin on the line that the summary begins on.
-long columns_of(const std::string& screen) {
+/// The words of the screen that aren't cut.
+std::set<std::string> words_of(const std::string& screen) {
   std::istringstream stream{screen};
-  for (std::string line; std::getline(stream, line);) {
-    if (line.find("Summary") == std::string::npos) continue;
-    long count = 1;
-    for (std::size_t at = line.find("│"); at != std::string::npos; at = line.find("│", at + 1)) {
-      ++count;
+  std::set<std::string> words;
+  for (std::string word; stream >> word;) {
+    if (word.find("…") == std::string::npos && word.find("─") == std::string::npos) {
+      words.insert(word);
     }
-    return count;
   }
-  return 0;
+  return words;
 }
 
-TEST_F(DashboardLayout, HasThreeTwoOrOneColumns) {
-  const View view = busy_view();
-  EXPECT_EQ(columns_of(drawn(view, {140, 40})), 3);
-  EXPECT_EQ(columns_of(drawn(view, {120, 40})), 3);
-  EXPECT_EQ(columns_of(drawn(view, {119, 40})), 2);
-  EXPECT_EQ(columns_of(drawn(view, {80, 24})), 2);
-  EXPECT_EQ(columns_of(drawn(view, {70, 50})), 1);
+TEST_F(DashboardLayout, ShowsNothingLessTheWiderItIs) {
+  View view = busy_view();
+  view.status.partitions[3].attempts = 1;
+  view.status.partitions[3].last_error = "refused";
+  view.status.partitions[3].next_attempt_at = now + 5s;
+  std::set<std::string> before;
+  for (const int width : {60, 80, 100, 120, 140, 160, 200}) {
+    const std::set<std::string> words = words_of(drawn(view, {width, 60}, {.shows_all = true}));
+    for (const std::string& word : before) {
+      EXPECT_TRUE(words.contains(word)) << word << " isn't shown at " << width << " columns";
+    }
+    before = words;
+  }
 }
 
 TEST_F(DashboardLayout, ShowsWhatAnOperatorNeedsAtEightyByTwentyFour) {
   const std::string screen = drawn(busy_view(), {80, 24});
-  for (const char* wanted :
-       {"relaying", "connected", "answers", "3.1 ms", "12 in 30.0 s", "active workers  2",
-        "claimed         1,234", "published       1,200", "retried         30", "parked          4",
-        "pending 5,000", "oldest pending 2.1 s", "wanted 8  owned 7", "q quit",
-        "17  order-\\x1b[31m"}) {
+  for (const char* wanted : {"relaying", "broker connected", "database answers", "mean 3.1 ms",
+                             "last 30.0 s:", "workers 2", "claimed 1,234", "published 1,200",
+                             "retried 30", "parked 4", "pending 5,000", "oldest 2.1 s",
+                             "wanted 8  owned 7", "q quit", "! p15", "17  order-\\x1b[31m"}) {
     EXPECT_THAT(screen, HasSubstr(wanted));
-  }
-}
-
-TEST_F(DashboardLayout, CutsNoNumberOfABusyOutboxAtEightyByTwentyFour) {
-  View view = busy_view();
-  view.status.pending = 102'358;
-  view.status.in_flight = 11'858;
-  view.status.stopped = 1;
-  view.done.ever.published = 1'097'642;
-
-  const std::string text = drawn(view, {80, 24});
-  for (const char* seen : {"pending 102,358  in flight 11,858  parked 4", "1 stopped  retrying 0",
-                           "published so far 1,097,642 "}) {
-    EXPECT_THAT(text, HasSubstr(seen));
   }
 }
 
 TEST_F(DashboardLayout, KeepsTheEssentialsAtSixtyByEight) {
   const std::string screen = drawn(busy_view(), {60, 8});
   for (const char* wanted :
-       {"relaying", "connected", "pending 5,000", "oldest 2.1 s", "parked 4", "owned 7 of 16"}) {
+       {"relaying", "connected", "pending 5,000", "oldest 2.1 s", "parked 0", "owned 7 of 16"}) {
     EXPECT_THAT(screen, HasSubstr(wanted));
   }
 }
 
-TEST_F(DashboardLayout, LeavesDrainedPartitionsOutAndSaysHowManyDontFit) {
+TEST_F(DashboardLayout, SaysBesideEachProblemWhatEndsIt) {
+  View view = busy_view();
+  view.status.partitions[3].attempts = 2;
+  view.status.partitions[3].last_error = "no room";
+  view.status.partitions[3].next_attempt_at = now + 5s;
+  view.status.parked = 5;
+  view.status.partitions[1].parked = 1;
+  view.status.partitions[2].parked = 4;
+  const std::string screen = drawn(view, {200, 50});
+  EXPECT_THAT(screen, HasSubstr("! p15  stopped: broker_lost"));
+  EXPECT_THAT(screen, HasSubstr("'stela outbox partitions adopt p15'"));
+  EXPECT_THAT(screen, HasSubstr("~ p03  backing off: no room; next retry in 5.0 s"));
+  EXPECT_THAT(screen, HasSubstr("'stela doctor'"));
+  EXPECT_THAT(screen, HasSubstr("~ 5 messages parked: p02 4, p01 1"));
+  EXPECT_THAT(screen, HasSubstr("'stela outbox retry --all'"));
+  EXPECT_LT(line_of(screen, "! p15"), line_of(screen, "~ p03"));
+  EXPECT_LT(line_of(screen, "~ 5 messages"), line_of(screen, "Partitions"));
+}
+
+TEST_F(DashboardLayout, NamesPartitionsWithTheSameTroubleOnce) {
+  View view = view_of(200);
+  for (PartitionStatus& each : view.status.partitions) each.stopped = StopReason::broker_lost;
+  const std::string screen = drawn(view, {80, 24});
+  EXPECT_THAT(screen, HasSubstr("p00, p01, p02, p03, p04, p05, p06, p07 and 192 more"));
+}
+
+TEST_F(DashboardLayout, BreaksARemedyBetweenWords) {
+  const std::string screen = drawn(busy_view(), {60, 40});
+  EXPECT_THAT(screen, HasSubstr("  → the partition goes on by itself"));
+  EXPECT_THAT(screen, HasSubstr("--accept-loss leaves it missing "));
+}
+
+TEST_F(DashboardLayout, HasARowForEachPartitionIfTheyFit) {
+  const std::string screen = drawn(busy_view(), {140, 50});
+  for (const char* row : {"* p00", "  p14", "! p15"}) EXPECT_THAT(screen, HasSubstr(row));
+  EXPECT_THAT(screen, Not(HasSubstr("healthy")));
+  EXPECT_THAT(screen, Not(HasSubstr("lines 1-")));
+}
+
+TEST_F(DashboardLayout, PutsHealthyPartitionsIntoOneLineIfTheyDontFit) {
+  const View view = view_of(200);
+  const std::string screen = drawn(view, {80, 24});
+  EXPECT_THAT(screen,
+              HasSubstr("199 healthy partitions (a shows them): pending 79,401, in flight 0"));
+  EXPECT_LT(line_of(screen, "! p199 "), line_of(screen, "199 healthy"));
+  EXPECT_THAT(screen, Not(HasSubstr("* p00")));
+  EXPECT_THAT(drawn(view, {80, 24}, {.shows_all = true, .scroll = 20}), HasSubstr("lines 21-"));
+}
+
+TEST_F(DashboardLayout, ReachesEachOfTwoHundredPartitionsByScrolling) {
+  const View view = view_of(200);
+  for (const Size size : {Size{60, 14}, Size{80, 24}, Size{200, 50}, Size{40, 8}}) {
+    std::string seen;
+    Looks looks{.shows_all = true};
+    for (int page = 0; page < 400; ++page) {
+      const Frame frame = lay_out(view, looks, size);
+      for (const Line& line : frame.lines) seen += plain(line) + "\n";
+      looks.scroll = frame.scroll;
+      const std::size_t before = looks.scroll;
+      take_key(looks, key_down, frame.page);
+      if (lay_out(view, looks, size).scroll == before) break;
+    }
+    for (const PartitionStatus& each : view.status.partitions) {
+      EXPECT_THAT(seen, HasSubstr(" " + each.id.label() + " ")) << size.width;
+    }
+  }
+}
+
+TEST_F(DashboardLayout, ScrollsNoFurtherThanToTheEnd) {
+  const View view = view_of(200);
+  const Frame end = lay_out(view, {.shows_all = true, .scroll = 100'000}, {80, 24});
+  EXPECT_LT(end.scroll, 250U);
+  EXPECT_THAT(plain(end.lines[end.lines.size() - 2]), HasSubstr("order-"));
+  EXPECT_EQ(lay_out(view, {.scroll = 100'000}, {140, 100}).scroll, 0U);
+}
+
+TEST_F(DashboardLayout, KeepsTheTitlesAboveRowsThatAreScrolled) {
+  const std::string screen = drawn(view_of(200), {80, 24}, {.shows_all = true, .scroll = 60});
+  EXPECT_THAT(screen, HasSubstr("PARTITION  PENDING"));
+}
+
+TEST_F(DashboardLayout, LeavesDrainedPartitionsOut) {
   View view = busy_view();
   view.status.partitions.insert(view.status.partitions.begin(),
                                 PartitionStatus{.id = PartitionId{0}, .is_current = false});
-  EXPECT_THAT(drawn(view, {140, 50}), Not(HasSubstr(" all ")));
+  EXPECT_THAT(drawn(view, {140, 50}), Not(HasSubstr("- all")));
   EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 16"));
   view.status.partitions[0].pending = 3;
-  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("- all          3"));
+  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("- all              3"));
   EXPECT_THAT(drawn(view, {60, 8}), HasSubstr("owned 7 of 17"));
-  const std::string small = drawn(view, {80, 24});
-  EXPECT_THAT(small, HasSubstr("p08"));
-  EXPECT_THAT(small, HasSubstr(" more"));
-  EXPECT_THAT(small, Not(HasSubstr("p07")));
 }
 
-TEST_F(DashboardLayout, ShowsPartitionsInTroubleFirst) {
-  View view = busy_view();
-  view.status.stopped = 1;
-  view.status.partitions[12].attempts = 3;
-  view.status.partitions[12].last_error = "no room";
-  const std::string small = drawn(view, {80, 24});
-  EXPECT_THAT(small, HasSubstr("1 stopped"));
-  EXPECT_THAT(small, HasSubstr("~ p12"));
-  EXPECT_LT(small.find("! p15"), small.find("~ p12"));
-  EXPECT_LT(small.find("~ p12"), small.find("  p14"));
-  EXPECT_LT(small.find("  p14"), small.find("  p13")) << "those with most waiting";
-  EXPECT_THAT(small, HasSubstr("  p13"));
-  EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("backing off: no room"));
+/// The partitions in the order of their rows.
+std::string order_of(const View& view, SortKey key) {
+  std::istringstream stream{drawn(view, {140, 50}, {.shows_all = true, .sort = key, .filter = ""})};
+  std::string order;
+  bool are_rows = false;
+  for (std::string line; std::getline(stream, line);) {
+    if (line.starts_with("Recent")) break;
+    if (are_rows) order += line.substr(2, 3) + " ";
+    are_rows = are_rows || line.starts_with("  PARTITION");
+  }
+  return order;
+}
+
+TEST_F(DashboardLayout, SortsPartitionsWithThoseInTroubleFirst) {
+  View view = view_of(5);
+  auto& partitions = view.status.partitions;
+  partitions[1].attempts = 1;
+  partitions[0].owner = "z";
+  partitions[3].owner = "a";
+  partitions[2].waiting_since = now - 9s;
+  EXPECT_EQ(order_of(view, SortKey::pending), "p04 p01 p03 p02 p00 ");
+  EXPECT_EQ(order_of(view, SortKey::oldest), "p04 p01 p02 p00 p03 ");
+  EXPECT_EQ(order_of(view, SortKey::owner), "p04 p01 p03 p02 p00 ");
+  EXPECT_EQ(order_of(view, SortKey::label), "p04 p01 p00 p02 p03 ");
+  partitions[2].parked = 3;
+  partitions[1].parked = 1;
+  EXPECT_EQ(order_of(view, SortKey::parked), "p04 p02 p01 p00 p03 ");
+}
+
+TEST_F(DashboardLayout, FiltersPartitionsProblemsAndErrors) {
+  const std::string screen = drawn(view_of(200), {140, 50}, {.filter = "p77"});
+  EXPECT_THAT(screen, HasSubstr("  p77"));
+  EXPECT_THAT(screen, Not(HasSubstr("p78")));
+  EXPECT_THAT(screen, Not(HasSubstr("order-")));
+  EXPECT_THAT(screen, Not(HasSubstr("Problems")));
+  EXPECT_THAT(drawn(busy_view(), {80, 24}, {.typing = true, .filter = "p0"}), HasSubstr("/p0_"));
 }
 
 TEST_F(DashboardLayout, FiltersByTrouble) {
@@ -180,29 +296,109 @@ TEST_F(DashboardLayout, FiltersByTrouble) {
   EXPECT_THAT(drawn(view, {140, 50}, {.filter = "backing off"}), HasSubstr("~ p12"));
 }
 
+TEST_F(DashboardLayout, FindsPartitionsWithParkedMessages) {
+  View view = busy_view();
+  view.status.partitions[12].parked = 3;
+  const std::string parked = drawn(view, {140, 50}, {.filter = "has parked"});
+  EXPECT_THAT(parked, HasSubstr("~ p12"));
+  EXPECT_THAT(parked, Not(HasSubstr("p15")));
+}
+
 TEST_F(DashboardLayout, NamesThePartitionOfAnError) {
   View view = busy_view();
-  view.done.troubles = {{.partition = "p15", .message = "broker_lost: it ends too early"}};
-  view.trouble_streams = {};
+  view.own->done.troubles = {{.partition = "p15", .message = "broker_lost: it ends too early"}};
+  view.own->trouble_streams = {};
   EXPECT_THAT(drawn(view, {140, 50}), HasSubstr("p15  broker_lost: it ends"));
 }
 
-TEST_F(DashboardLayout, MarksStoppedPartitions) {
-  EXPECT_THAT(drawn(busy_view(), {140, 50}), HasSubstr("! p15"));
-  EXPECT_THAT(drawn(busy_view(), {140, 50}), HasSubstr("stopped: broker_lost"));
+TEST_F(DashboardLayout, SaysWhenTheBacklogIsDrained) {
+  View view = busy_view();
+  view.pace = {.published = 50, .growth = -20, .time_to_drain = 250s};
+  EXPECT_THAT(drawn(view, {80, 24}), HasSubstr("drains in 4 min 10 s"));
+  view.pace = {.published = 50, .growth = 12};
+  EXPECT_THAT(drawn(view, {80, 24}), HasSubstr("backlog grows by 12/s"));
 }
 
-TEST_F(DashboardLayout, FiltersPartitionsAndErrors) {
-  const std::string screen = drawn(busy_view(), {140, 50}, {.filter = "p07"});
-  EXPECT_THAT(screen, HasSubstr("p07"));
-  EXPECT_THAT(screen, Not(HasSubstr("p08")));
-  EXPECT_THAT(screen, Not(HasSubstr("order-")));
-  EXPECT_THAT(drawn(busy_view(), {80, 24}, {.typing = true, .filter = "p0"}), HasSubstr("/p0_"));
+TEST_F(DashboardLayout, OfWhoOnlyLooksShowsAllWorkers) {
+  View view = busy_view();
+  view.command = "stela outbox top";
+  view.own.reset();
+  view.status.workers = {{.name = "w2", .pid = 7, .process = WorkerProcess::runs},
+                         {.name = "w1", .is_alive = true}};
+  const std::string screen = drawn(view, {100, 40});
+  EXPECT_THAT(screen, HasSubstr("stela outbox top"));
+  EXPECT_THAT(screen, HasSubstr("live workers 1"));
+  EXPECT_THAT(screen, HasSubstr("worker w2 is silent, and its process 7 is running"));
+  EXPECT_THAT(screen, Not(HasSubstr("Recent errors")));
+  view.status.workers.clear();
+  EXPECT_THAT(drawn(view, {100, 40}), HasSubstr("there is no live worker"));
+}
+
+TEST(DashboardKeys, ScrollSortShowAndLeave) {
+  Looks looks;
+  take_key(looks, key_down, 10);
+  take_key(looks, 'j', 10);
+  EXPECT_EQ(looks.scroll, 2U);
+  take_key(looks, key_page_down, 10);
+  EXPECT_EQ(looks.scroll, 11U);
+  take_key(looks, key_page_up, 10);
+  take_key(looks, key_up, 10);
+  EXPECT_EQ(looks.scroll, 1U);
+  take_key(looks, 'k', 10);
+  take_key(looks, 'k', 10);
+  EXPECT_EQ(looks.scroll, 0U);
+  for (const SortKey wanted :
+       {SortKey::oldest, SortKey::parked, SortKey::owner, SortKey::label, SortKey::pending}) {
+    take_key(looks, 's', 10);
+    EXPECT_EQ(looks.sort, wanted);
+  }
+  take_key(looks, 'a', 10);
+  EXPECT_TRUE(looks.shows_all);
+  EXPECT_TRUE(take_key(looks, 'q', 10));
+}
+
+TEST(DashboardKeys, AreTextWhileAFilterIsTyped) {
+  Looks looks;
+  for (const int key : {int{'/'}, int{'q'}, int{'s'}, key_backspace, int{'7'}, int{'\n'}}) {
+    EXPECT_FALSE(take_key(looks, key, 10));
+  }
+  EXPECT_EQ(looks.filter, "q7");
+  EXPECT_FALSE(looks.typing);
+  take_key(looks, key_escape, 10);
+  EXPECT_EQ(looks.filter, "");
+}
+
+OutboxStatus seen_at(Timestamp at, std::int64_t published, std::int64_t waiting) {
+  return {.at = at, .pending = waiting, .published = published};
+}
+
+TEST(OutboxTrend, SaysHowLongDrainingTakes) {
+  Trend trend;
+  trend.add(seen_at(now, 100, 1'000));
+  EXPECT_FALSE(trend.pace().time_to_drain);
+  trend.add(seen_at(now + 10s, 400, 800));
+  EXPECT_EQ(trend.pace().published, 30);
+  EXPECT_EQ(trend.pace().growth, -20);
+  EXPECT_EQ(trend.pace().time_to_drain, 40s);
+  // Only the last minute counts.
+  trend.add(seen_at(now + 70s, 400, 1'400));
+  EXPECT_EQ(trend.pace().published, 0);
+  EXPECT_EQ(trend.pace().growth, 10);
+  EXPECT_FALSE(trend.pace().time_to_drain);
+}
+
+TEST(OutboxTrend, BeginsAgainIfTheDatabaseWentBack) {
+  Trend trend;
+  trend.add(seen_at(now, 100, 1'000));
+  trend.add(seen_at(now + 10s, 50, 1'000));
+  EXPECT_EQ(trend.pace().published, 0);
+  trend.add(seen_at(now + 20s, 150, 1'000));
+  EXPECT_EQ(trend.pace().published, 10);
 }
 
 TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
   const View view = busy_view();
-  Snapshot done = view.done;
+  Snapshot done = view.own->done;
   EXPECT_EQ(state_of(done, view.status, false), "connecting");
   done.ticks_ever = 1;
   EXPECT_EQ(state_of(done, view.status, true), "draining");
@@ -218,59 +414,6 @@ TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
   EXPECT_EQ(state_of(done, view.status, false), "broker down");
   done.broker = "misconfigured: there is no JetStream stream 'SHOP'";
   EXPECT_EQ(state_of(done, view.status, false), "misconfigured");
-}
-
-TEST(WorkerStatistics, AddUpOverTheWindow) {
-  using namespace std::chrono_literals;
-  Statistics statistics{{.window = 10s}};
-  const Steady begun{std::chrono::hours{1}};
-  RelayTick tick;
-  tick.published = 5;
-  tick.claimed = 6;
-  tick.duration = 2ms;
-  tick.broker = "connected";
-  statistics.add(0, tick, begun);
-  statistics.add(0, tick, begun + 8s);
-  Snapshot seen = statistics.look(begun + 9s);
-  EXPECT_EQ(seen.ticks, 2);
-  EXPECT_EQ(seen.totals.published, 10);
-  EXPECT_EQ(seen.mean_duration, 2ms);
-  EXPECT_EQ(seen.per_slot[58], 5);
-  EXPECT_EQ(seen.per_slot[59], 5);
-
-  seen = statistics.look(begun + 15s);
-  EXPECT_EQ(seen.ticks, 1);
-  EXPECT_EQ(seen.totals.published, 5);
-  EXPECT_EQ(seen.ever.published, 10);
-  EXPECT_EQ(seen.per_slot[56], 5);
-  // The line of the last five minutes forgets them.
-  seen = statistics.look(begun + 10min);
-  EXPECT_EQ(std::count(seen.per_slot.begin(), seen.per_slot.end(), 0), 60);
-}
-
-TEST(WorkerStatistics, WithoutAWindowShowTheLastTick) {
-  Statistics statistics{{}};
-  RelayTick tick;
-  tick.published = 5;
-  statistics.add(0, tick, Steady{std::chrono::seconds{100}});
-  tick.published = 2;
-  statistics.add(0, tick, Steady{std::chrono::seconds{101}});
-  EXPECT_EQ(statistics.look(Steady{std::chrono::seconds{102}}).totals.published, 2);
-}
-
-TEST(WorkerStatistics, KeepTroublesAndPercentiles) {
-  using namespace std::chrono_literals;
-  Statistics statistics{{}};
-  const std::array fields{LogEntry::Field{"partition", "p01"}, LogEntry::Field{"sequence", "17"}};
-  statistics.write({.level = LogLevel::info, .name = "a", .message = "not kept"});
-  statistics.write({.level = LogLevel::warning, .name = "a", .message = "kept", .fields = fields});
-  for (int i = 1; i <= 100; ++i) statistics.add_end_to_end(std::chrono::milliseconds{i});
-  const Snapshot seen = statistics.look(Steady{1h});
-  ASSERT_EQ(seen.troubles.size(), 1U);
-  EXPECT_EQ(seen.troubles[0].sequence, 17);
-  EXPECT_EQ(seen.latency_p50, 50ms);
-  EXPECT_EQ(seen.latency_p99, 99ms);
-  EXPECT_EQ(seen.end_to_end.count(), 100);
 }
 
 }  // namespace

@@ -49,6 +49,28 @@ TEST(ToolManual, BashCompletesCommandsAndOptions) {
   EXPECT_EQ(completed("stela outbox re", 2), "reconcile republish retry\n");
   EXPECT_EQ(completed("stela outbox partitions re", 3), "resize resume\n");
   EXPECT_EQ(completed("stela outbox work --en", 3), "--ensure-stream\n");
+  EXPECT_EQ(completed("stela outbox list --state p", 4), "pending parked published\n");
+  EXPECT_EQ(completed("stela outbox enable --fence s", 4), "stream subject\n");
+  EXPECT_EQ(completed("stela events list --limit 3 --log j", 6), "json\n");
+  EXPECT_EQ(completed("stela outbox status --set nats.st", 4), "nats.stream=\n");
+}
+
+TEST(ToolManual, BashCompletesWhatTheDatabaseHas) {
+  const TempDir dir;
+  const std::string db = dir.file("a.db");
+  run_well({"migrate", "--db", db});
+  run_well({"outbox", "enable", "--db", db, "--partitions", "12"});
+  std::ofstream{dir.file("stela.bash")} << run_well({"completion", "bash"});
+  const auto completed = [&](const std::string& words, int at) {
+    std::ofstream{dir.file("ask.bash")}
+        << "stela() { " << program() << " \"$@\"; }\n. " << dir.file("stela.bash")
+        << "\nCOMP_WORDS=(" << words << ")\nCOMP_CWORD=" << at
+        << "\n_stela_complete\necho \"${COMPREPLY[@]}\" > " << dir.file("reply") << "\n";
+    EXPECT_EQ(std::system(("bash " + dir.file("ask.bash")).c_str()), 0);
+    return content(dir.file("reply"));
+  };
+  EXPECT_EQ(completed("stela outbox list --db " + db + " --partition p1", 6), "p10 p11\n");
+  EXPECT_EQ(run_well({"completion", "--values", "projectors", "--db", db}), "");
 }
 
 TEST(ToolManual, OtherShellsHaveScriptsToo) {

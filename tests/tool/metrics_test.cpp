@@ -2,6 +2,7 @@
 #include "worker/health.hpp"
 #include "worker/reported_metrics.hpp"
 
+#include "projections/models.hpp"
 #include "support/nats_server.hpp"
 #include "support/orders.hpp"
 #include "support/process.hpp"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
@@ -80,9 +82,12 @@ TEST(ToolMetrics, TheReferenceNamesWhatIsServedAndReported) {
   OutboxStatus status;
   status.partitions.push_back({.id = PartitionId{0}});
   const Snapshot done;
-  const projections::ProjectorStatus projector{.name = "p", .state = "living"};
+  const ProjectorStatus projector{.name = "p", .state = BuildState::living};
+  auto store = sqlite::open_in_memory();
+  PrometheusMetrics metrics;
+  const Subscription watching = metrics.watch(store);
   auto served = metric_types_in(metrics_text({.done = done, .status = status}) +
-                                metrics_text({&projector, 1}) + PrometheusMetrics{}.text());
+                                metrics_text({&projector, 1}) + metrics.text());
   for (const ReportedMetric& one : reported_metrics) served.emplace(one.name, one.type);
   EXPECT_EQ(documented, served);
 }
@@ -145,6 +150,72 @@ TEST(ToolMetrics, StoreAndRelayOfAnApplicationReport) {
   EXPECT_THAT(text, HasSubstr("\nstela_store_commit_seconds_count 1\n"));
   EXPECT_THAT(text, HasSubstr("\nstela_worker_published_total 1\n"));
   EXPECT_THAT(text, Not(HasSubstr("Reported to the metric sink")));
+}
+
+/// A store with an outbox and a projector, which reports to a sink of its own.
+struct Shop {
+  Shop(PrometheusMetrics& all, const std::string& name)
+      : store{sqlite::open_in_memory({.metrics = &all.sink(name)})},
+        projections{store},
+        watching{all.watch(store, name)} {
+    projections.add(test::Counts{});
+  }
+
+  Store store;
+  Outbox outbox{store};
+  Projections projections;
+  Subscription watching;
+};
+
+TEST(ToolMetrics, StoresOfAnApplicationStandSideBySide) {
+  PrometheusMetrics metrics;
+  Shop orders{metrics, "orders"};
+  Shop stock{metrics, "stock"};
+  test::place(orders.store, "1");
+  test::place(orders.store, "2");
+  test::place(stock.store, "3");
+  Runner{stock.projections}.catch_up();
+
+  const std::string text = metrics.text();
+
+  EXPECT_THAT(problems_in_metrics(text), IsEmpty()) << text;
+  EXPECT_THAT(text, HasSubstr("\nstela_store_events_total{store=\"orders\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_store_events_total{store=\"stock\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_outbox_messages{store=\"orders\",state=\"pending\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_outbox_messages{store=\"stock\",state=\"pending\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_outbox_messages{store=\"stock\",state=\"parked\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_outbox_lag_seconds{store=\"orders\"} "));
+  EXPECT_THAT(text,
+              HasSubstr("\nstela_projector_lag_events{store=\"stock\",projector=\"counts\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_store_up{store=\"orders\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_store_up{store=\"stock\"} 1\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_runner_commits_total{store=\"stock\"} "));
+}
+
+TEST(ToolMetrics, AStoreThatIsNoLongerWatchedIsNotAsked) {
+  PrometheusMetrics metrics;
+  {
+    auto store = sqlite::open_in_memory();
+    const Subscription watching = metrics.watch(store, "orders");
+    EXPECT_THROW((void)metrics.watch(store, "orders"), UsageError);
+    EXPECT_THAT(metrics.text(), HasSubstr("stela_store_up{store=\"orders\"} 1\n"));
+  }
+  EXPECT_THAT(metrics.text(), Not(HasSubstr("orders")));
+}
+
+TEST(ToolMetrics, AStoreThatDoesNotAnswerLeavesTheOthersServed) {
+  const test::TempDir dir;
+  PrometheusMetrics metrics;
+  auto lost = sqlite::open(dir.file("lost.db"));
+  Shop stock{metrics, "stock"};
+  const Subscription watching = metrics.watch(lost, "lost");
+  std::filesystem::remove(dir.file("lost.db"));
+
+  const std::string text = metrics.text();
+
+  EXPECT_THAT(problems_in_metrics(text), IsEmpty()) << text;
+  EXPECT_THAT(text, HasSubstr("\nstela_store_up{store=\"lost\"} 0\n"));
+  EXPECT_THAT(text, HasSubstr("\nstela_store_up{store=\"stock\"} 1\n"));
 }
 
 class ToolMetricsPages : public testing::Test {

@@ -44,7 +44,7 @@ TEST_F(ToolOutbox, ListsByStateWithoutAnEscapeFromData) {
   EXPECT_EQ(outbox({"show", "99"}).code, 3);
   EXPECT_THAT(outbox({"list", "--state", "praked"}).err, HasSubstr("Did you mean 'parked'?"));
   const Ran elsewhere = outbox({"list", "--partition", "p99"});
-  EXPECT_EQ(elsewhere.code, 2);
+  EXPECT_EQ(elsewhere.code, 3);
   EXPECT_THAT(elsewhere.err, HasSubstr("there is no partition p99"));
 }
 
@@ -55,7 +55,7 @@ TEST_F(ToolOutbox, RetriesOnlyWhatIsMeant) {
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "parked"), "2");
   EXPECT_EQ(member(outbox({"retry", "2", "--json"}).out, "messages"), "1");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "parked"), "1");
-  EXPECT_EQ(outbox({"retry", "2"}).code, 2);
+  EXPECT_EQ(outbox({"retry", "2"}).code, 3);
   EXPECT_EQ(outbox({"retry"}).code, 2);
   EXPECT_EQ(outbox({"retry", "1", "--all"}).code, 2);
 }
@@ -137,7 +137,7 @@ TEST_F(ToolOutbox, RepublishWantsBounds) {
   EXPECT_EQ(turned.code, 2);
   EXPECT_THAT(turned.err, HasSubstr("--from is after --to"));
   const Ran nobody = outbox({"republish", "--stream", "order-99", "--dry-run"});
-  EXPECT_EQ(nobody.code, 2);
+  EXPECT_EQ(nobody.code, 3);
   EXPECT_THAT(nobody.err, HasSubstr("there is no stream 'order-99'"));
   const Ran none = outbox({"republish", "--to", "3", "--dry-run", "--json"});
   EXPECT_EQ(member(none.out, "messages"), "0") << none.err;

@@ -4,7 +4,6 @@
 #include "cli/text.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
 
 #include <algorithm>
 
@@ -30,6 +29,8 @@ void check_json(std::string_view text) {
   reader.finish();
 }
 
+}  // namespace
+
 bool is_json(std::string_view text) try {
   check_json(text);
   return true;
@@ -53,8 +54,6 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-}  // namespace
-
 std::string minified(std::string_view text) {
   check_json(text);
   std::string out;
@@ -74,44 +73,61 @@ std::string minified(std::string_view text) {
   return out;
 }
 
-std::string to_json(const StoredEvent& event, Codec codec) {
-  std::string out;
-  json::ObjectWriter object{out};
-  object.add("sequence", event.sequence.value())
-      .add("stream", event.stream.name())
-      .add("version", event.version.value())
-      .add("id", event.id.to_string())
-      .add("type", event.type())
-      .add("schema_version", event.schema_version())
-      .add("publishes", event.publishes())
-      .add("recorded_at", to_string(event.recorded_at))
-      .add("correlation", event.correlation_id());
-  if (!event.causation_id.is_nil()) object.add("causation", event.causation_id.to_string());
-  if (!event.metadata.empty()) {
-    if (is_json(event.metadata)) object.key("metadata").append(minified(event.metadata));
-  }
-  if (codec == Codec::json && is_json(event.payload)) {
-    object.key("payload").append(minified(event.payload));
-  } else {
-    object.add("payload_base64", base64(event.payload));
-  }
-  object.close();
-  return out;
-}
-
 std::string payload_in_line(const StoredEvent& event, Codec codec) {
   if (codec == Codec::json) return in_one_line(event.payload);
   return in_bytes(static_cast<std::int64_t>(event.payload.size())) + " of binary";
 }
 
+namespace {
+
+/// "+02:00", "-0530", "+02". Nothing if it is no offset.
+std::optional<std::chrono::minutes> parse_offset(std::string_view text) {
+  std::string digits{text.substr(1)};
+  if (digits.size() == 5 && digits[2] == ':') digits.erase(2, 1);
+  if (digits.size() == 2) digits += "00";
+  const bool are_digits =
+      digits.size() == 4 &&
+      std::all_of(digits.begin(), digits.end(), [](char c) { return c >= '0' && c <= '9'; });
+  if (!are_digits) return std::nullopt;
+  const int number = std::stoi(digits);
+  if (number / 100 > 23 || number % 100 > 59) return std::nullopt;
+  const std::chrono::minutes offset{number / 100 * 60 + number % 100};
+  return text.front() == '-' ? -offset : offset;
+}
+
+/// A date, or a time in UTC or with an offset; seconds may be left out.
+std::optional<Timestamp> parse_date_or_time(std::string_view text) {
+  constexpr std::size_t date_size = std::string_view{"2026-11-23"}.size();
+  if (text.size() < date_size) return std::nullopt;
+  std::string_view clock = text.substr(date_size);
+  std::chrono::minutes offset{0};
+  if (const std::size_t sign = clock.find_first_of("+-"); sign != std::string_view::npos) {
+    const auto parsed = parse_offset(clock.substr(sign));
+    if (!parsed) return std::nullopt;
+    offset = *parsed;
+    clock = clock.substr(0, sign);
+  } else if (clock.ends_with('Z')) {
+    clock.remove_suffix(1);
+    if (clock.empty()) return std::nullopt;
+  }
+  std::string full{clock.empty() ? "T00:00:00" : clock};
+  if (full.front() == ' ') full.front() = 'T';
+  if (full.size() == std::string_view{"T10:00"}.size()) full += ":00";
+  const auto time = parse_timestamp(std::string{text.substr(0, date_size)} + full + "Z");
+  if (!time) return std::nullopt;
+  return *time - offset;
+}
+
+}  // namespace
+
 Timestamp to_time(std::string_view text, std::string_view what) {
-  if (const auto time = parse_timestamp(text)) return *time;
+  if (const auto time = parse_date_or_time(text)) return *time;
   if (const auto ago = parse_duration(text)) {
     return system_clock().now() - *ago;
   }
   throw Misuse{std::string{what} +
-               " is a time such as 2026-11-21T11:34:00Z, or how long ago, with its unit: 15m; "
-               "not '" +
+               " is a time such as 2026-11-21T11:34:00Z, 2026-11-21T13:34+02:00 or 2026-11-21 (in "
+               "UTC where there is no offset), or how long ago, with its unit: 15m; not '" +
                in_one_line(text) + "'"};
 }
 
@@ -126,7 +142,7 @@ Moment to_moment(std::string_view text, std::string_view what) {
 std::string short_time(Timestamp time) {
   std::string text = to_string(time).substr(0, 19);
   text[10] = ' ';
-  return text;
+  return text += 'Z';
 }
 
 }  // namespace stela::tool

@@ -12,22 +12,23 @@
 
 namespace stela::tool {
 
-/// One JSON object: the fields of an export's line, the time as text.
-std::string to_json(const StoredEvent& event, Codec codec);
-
 /// The payload in one line: JSON as it is, other bytes by their number.
 std::string payload_in_line(const StoredEvent& event, Codec codec);
+
+bool is_json(std::string_view text);
+std::string base64(std::string_view bytes);
 
 /// `text` without blanks between its tokens. codec::DecodeError unless it is one JSON value.
 std::string minified(std::string_view text);
 
-/// An RFC 3339 time, or how long ago: "15m". Misuse, naming `what`, if it is neither.
+/// A time ("2026-11-23T10:00:00Z", "2026-11-23T10:00+02:00"), a date, or how long ago: "15m"; in
+/// UTC where there is no offset. Misuse, naming `what`, if it is none of these.
 Timestamp to_time(std::string_view text, std::string_view what);
 
 /// A version, or a time. Misuse if it is neither.
 Moment to_moment(std::string_view text, std::string_view what);
 
-/// "2026-11-21 11:34:00": to the second, in UTC.
+/// "2026-11-21 11:34:00Z": to the second, in UTC.
 std::string short_time(Timestamp time);
 
 }  // namespace stela::tool

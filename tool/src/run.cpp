@@ -1,4 +1,5 @@
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 #include <stela/tool/run.hpp>
 
 #include "cli/exit.hpp"
@@ -90,10 +91,16 @@ int guarded(const App& app, std::string_view command, Output& out, Work work) tr
   out.error("usage",
             app.name + ": " + e.what() + (out.is_json() ? "" : "\nSee '" + hint + " --help'."));
   return usage;
+} catch (const ReaderGone&) {
+  // `| head` has seen enough.
+  return reader_gone;
 } catch (const Exit& e) {
   constexpr const char* names[] = {"done", "failed", "usage", "not_found", "cannot_connect"};
   out.error(e.code() == interrupted ? "interrupted" : names[e.code()], app.name + ": " + e.what());
   return e.code();
+} catch (const NotFound& e) {
+  out.error("not_found", app.name + ": " + e.what());
+  return not_found;
 } catch (const Error& e) {
   out.error(to_string(e.code()), app.name + ": " + e.what());
   return exit_code_of(e);

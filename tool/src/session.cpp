@@ -4,7 +4,7 @@
 #include "cli/text.hpp"
 #include "write_access.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/projections/operations.hpp>
 
@@ -70,7 +70,7 @@ Session::Session(Invocation& invocation, const Options& options)
       store_{open(invocation, options, log_)} {}
 
 const Partitioner* Session::registered_partitioner() {
-  for (const auto& required : required_participants(store_)) {
+  for (const auto& required : StoreOperations{store_}.required_participants()) {
     if (required.name != "outbox") continue;
     const Partitioner* partitioner = find_partitioner(invocation_.app, required.detail);
     if (partitioner != nullptr) return partitioner;
@@ -82,8 +82,8 @@ const Partitioner* Session::registered_partitioner() {
 }
 
 void Session::refuse_without_outbox() const {
-  throw Exit{failed, "this database has no outbox; '" + invocation_.app.name +
-                         " outbox enable --db FILE' makes one"};
+  throw Exit{not_found, "this database has no outbox; '" + invocation_.app.name +
+                            " outbox enable --db FILE' makes one"};
 }
 
 bool Session::has_outbox() {
@@ -99,7 +99,7 @@ Outbox* Session::find_outbox() {
 }
 
 const Partitioner& Session::partitioner() {
-  for (const auto& required : required_participants(store_)) {
+  for (const auto& required : StoreOperations{store_}.required_participants()) {
     const Partitioner* known = find_partitioner(invocation_.app, required.detail);
     if (required.name == "outbox" && known != nullptr) return *known;
   }
@@ -119,7 +119,7 @@ void Session::prepare_to_append() {
 std::vector<std::string> Session::leave_unknown_behind() {
   constexpr std::string_view prefix = "projector:";
   std::vector<std::string> left;
-  for (const auto& required : required_participants(store_)) {
+  for (const auto& required : StoreOperations{store_}.required_participants()) {
     if (required.name.substr(0, prefix.size()) != prefix) continue;
     const std::string name = required.name.substr(prefix.size());
     const bool is_known =
@@ -127,7 +127,7 @@ std::vector<std::string> Session::leave_unknown_behind() {
         std::any_of(projections_->registrations().begin(), projections_->registrations().end(),
                     [&](const auto& one) { return one.name == name; });
     if (is_known) continue;
-    projections::leave_behind(store_, name);
+    ProjectionOperations{store_}.leave_behind(name);
     left.push_back(name);
   }
   return left;

@@ -5,6 +5,8 @@
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>
+#include <stela/eventstore/operations.hpp>
+#include <stela/eventstore/sql.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/eventstore/store.hpp>
 #include <stela/eventstore/transfer.hpp>

@@ -60,6 +60,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   if (!request.append_id.empty() && repeat(request, result)) return result;
 
   appended_.clear();
+  planned_.clear();
   work.correlation = request.context.correlation_id;
   const std::int64_t before = last_sequence_;
   for (const StreamAppend& append : request.streams) {
@@ -69,9 +70,10 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     result.first = GlobalSequence{before + 1};
     result.last = GlobalSequence{last_sequence_};
   }
+  for (const PlannedRow& planned : planned_) planned.participant->insert(*connection_, planned.row);
   if (!appended_.empty()) {
     OpenTransaction transaction{*this, work};
-    for (TransactionParticipant* const participant : participants_) {
+    for (TransactionParticipant* const participant : user_participants_) {
       participant->on_append(transaction, appended_);
     }
     if (work.wants_events) keep_events(work);
@@ -162,12 +164,21 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
   insert_row(*connection_, head.stream, stored);
   kind_blocks_.note(*connection_, static_cast<std::size_t>(kind.number), stored.sequence.value());
 
-  if (!participants_.empty() || work.wants_events) appended_.push_back(stored);
+  if (!user_participants_.empty() || work.wants_events) appended_.push_back(stored);
   // The first of several events that are appended together begins their correlation.
   if (work.correlation.empty()) work.correlation = stored.id.to_string();
   last_sequence_ = stored.sequence.value();
+  plan_rows(append, event, head.stream, work);
   head.version = stored.version.value();
   if (event.publishes) head.published = head.version;
+}
+
+void Writer::plan_rows(const StreamAppend& append, const NewEvent& event, std::int64_t stream,
+                       const WriteWork& work) {
+  for (database::DataParticipant* const participant : data_participants_) {
+    const auto key = participant->key_of(append.stream, event, work.metadata);
+    if (key) planned_.push_back({participant, {*key, last_sequence_, stream}});
+  }
 }
 
 void Writer::keep_events(WriteWork& work) {

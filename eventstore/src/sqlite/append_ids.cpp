@@ -1,4 +1,4 @@
-#include <stela/eventstore/append_ids.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include "sqlite/core.hpp"
 #include "sqlite_sql/append_ids.hpp"
@@ -74,10 +74,10 @@ std::int64_t Purge::remove() {
 
 namespace stela {
 
-PurgedAppendIds purge_append_ids(Store& store, Timestamp before,
-                                 const PurgeAppendIdsOptions& options) {
+PurgedAppendIds StoreOperations::purge_append_ids(Timestamp before,
+                                                  const PurgeAppendIdsOptions& options) {
   PurgedAppendIds result;
-  sqlite::Purge purge{store, before};
+  sqlite::Purge purge{store_, before};
   bool more = true;
   while (more) {
     if (options.stop.stop_requested()) {

@@ -1,4 +1,4 @@
-#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
 #include "sqlite/core.hpp"
@@ -47,18 +47,18 @@ void for_each_name(Store& store, const StreamListing& which, Take take) {
 
 }  // namespace
 
-std::vector<StreamEntry> list_streams(Store& store, const StreamListing& which) {
+std::vector<StreamEntry> StoreOperations::list_streams(const StreamListing& which) {
   std::vector<StreamEntry> entries;
-  for_each_name<sql::list_streams>(store, which, [&](const auto& row) {
+  for_each_name<sql::list_streams>(store_, which, [&](const auto& row) {
     entries.push_back({name_of(row.name()), StreamVersion{row.version()},
                        GlobalSequence{row.sequence()}, row.recorded_at()});
   });
   return entries;
 }
 
-std::vector<SnapshotEntry> list_snapshots(Store& store, const StreamListing& which) {
+std::vector<SnapshotEntry> StoreOperations::list_snapshots(const StreamListing& which) {
   std::vector<SnapshotEntry> entries;
-  for_each_name<sql::list_snapshots>(store, which, [&](const auto& row) {
+  for_each_name<sql::list_snapshots>(store_, which, [&](const auto& row) {
     entries.push_back({name_of(row.name()), StreamVersion{row.version()},
                        GlobalSequence{row.sequence()}, static_cast<int>(row.state_version()),
                        row.taken_at(), row.payload_bytes()});
@@ -66,12 +66,12 @@ std::vector<SnapshotEntry> list_snapshots(Store& store, const StreamListing& whi
   return entries;
 }
 
-std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
+std::vector<KindCount> StoreOperations::count_events(const CountOptions& options) {
   std::map<std::int64_t, KindCount> counts;
-  const std::int64_t last = store.last_sequence().value();
+  const std::int64_t last = store_.last_sequence().value();
   for (std::int64_t from = 1; from <= last; from += step_size) {
     if (options.stop.stop_requested()) return {};
-    core_of(store).reading().read([&](Connection& connection) {
+    core_of(store_).reading().read([&](Connection& connection) {
       auto rows = connection.rows(
           sql::count_events{.from = from, .to = std::min(last, from + step_size - 1)});
       while (rows.step()) {
@@ -87,7 +87,7 @@ std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
     }
   }
   std::vector<KindCount> kinds;
-  core_of(store).reading().read([&](Connection& connection) {
+  core_of(store_).reading().read([&](Connection& connection) {
     auto rows = connection.rows(sql::event_kinds{.after = 0});
     while (rows.step()) {
       const auto at = counts.find(rows.kind());
@@ -102,11 +102,11 @@ std::vector<KindCount> count_events(Store& store, const CountOptions& options) {
   return kinds;
 }
 
-std::optional<GlobalSequence> find_event(Store& store, const EventId& id) {
+std::optional<GlobalSequence> StoreOperations::find_event(const EventId& id) {
   const std::string_view bytes{reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
   std::optional<GlobalSequence> found;
-  for (std::int64_t to = store.last_sequence().value(); to > 0 && !found; to -= step_size) {
-    core_of(store).reading().read([&](Connection& connection) {
+  for (std::int64_t to = store_.last_sequence().value(); to > 0 && !found; to -= step_size) {
+    core_of(store_).reading().read([&](Connection& connection) {
       auto row =
           connection.rows(sql::find_event{.from = to - step_size + 1, .to = to, .id = bytes});
       if (row.step()) found = GlobalSequence{row.sequence()};
@@ -115,16 +115,16 @@ std::optional<GlobalSequence> find_event(Store& store, const EventId& id) {
   return found;
 }
 
-std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, GlobalSequence after,
-                                       std::int64_t limit) {
+std::vector<GlobalSequence> StoreOperations::effects_of(const EventId& cause, GlobalSequence after,
+                                                        std::int64_t limit) {
   const std::string_view bytes{reinterpret_cast<const char*>(cause.bytes().data()),
                                cause.bytes().size()};
   std::vector<GlobalSequence> effects;
-  const std::int64_t last = store.last_sequence().value();
+  const std::int64_t last = store_.last_sequence().value();
   for (std::int64_t from = after.value() + 1; from <= last; from += step_size) {
     const std::int64_t left = limit - static_cast<std::int64_t>(effects.size());
     if (left <= 0) break;
-    core_of(store).reading().read([&](Connection& connection) {
+    core_of(store_).reading().read([&](Connection& connection) {
       auto rows = connection.rows(
           sql::effects_of{.from = from, .to = from + step_size - 1, .cause = bytes, .limit = left});
       while (rows.step()) effects.emplace_back(rows.sequence());
@@ -133,9 +133,9 @@ std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause, Globa
   return effects;
 }
 
-std::vector<RequiredParticipant> required_participants(Store& store) {
+std::vector<RequiredParticipant> StoreOperations::required_participants() {
   std::vector<RequiredParticipant> required;
-  core_of(store).reading().read([&](Connection& connection) {
+  core_of(store_).reading().read([&](Connection& connection) {
     auto rows = connection.rows(sql::participants{});
     while (rows.step()) {
       if (sqlite::SchemaRequirement::parse(rows.name())) continue;

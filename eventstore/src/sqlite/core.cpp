@@ -5,6 +5,7 @@
 #include "sqlite/presence.hpp"
 #include "sqlite_sql.hpp"
 
+#include <stela/eventstore/sqlite_settings.hpp>
 #include <stela/framework/error.hpp>
 
 #include <fcntl.h>
@@ -31,8 +32,7 @@ constexpr std::size_t readable_since = 1;
 constexpr std::chrono::milliseconds longest_timeout{std::numeric_limits<int>::max()};
 
 Options checked(Options options) {
-  if (options.busy_timeout.count() < 0) throw UsageError{"busy_timeout is negative"};
-  if (options.checkpoint_pages < 1) throw UsageError{"checkpoint_pages is less than 1"};
+  check_ranges(settings(), options);
   if (options.log == nullptr || options.metrics == nullptr || options.clock == nullptr) {
     throw UsageError{"log, metrics and clock can't be null; leave them out for the defaults"};
   }

@@ -65,6 +65,10 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   void attach(TransactionParticipant& participant, Work prepare) override {
     writer_->attach(participant, prepare);
   }
+  void attach(database::DataParticipant& participant, Work prepare) override {
+    writer_->attach(participant, prepare);
+  }
+  void detach(database::DataParticipant& participant) override { writer_->detach(participant); }
   void refuse_second(std::string_view participant) const override {
     writer_->refuse_second(participant);
   }

@@ -132,10 +132,10 @@ std::string to_string(const Problem& problem) {
   return problem.where + ": " + problem.what + "; " + problem.advice;
 }
 
-VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
-                    const VerifyOptions& options) {
+VerifyResult StoreOperations::verify(FunctionRef<void(const Problem&)> report,
+                                     const VerifyOptions& options) {
   using namespace sqlite;
-  FileInspection inspection{store, report, options};
+  FileInspection inspection{store_, report, options};
   std::array own{
       FunctionCheck{"file", &check_file},          FunctionCheck{"schema", &check_own_schema},
       FunctionCheck{"streams", &check_streams},    FunctionCheck{"event_kinds", &check_kinds},

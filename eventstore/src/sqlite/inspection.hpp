@@ -4,7 +4,7 @@
 #include "database/inspection.hpp"
 #include "sqlite/core.hpp"
 
-#include <stela/eventstore/verify.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <memory>
 #include <optional>

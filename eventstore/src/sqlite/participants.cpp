@@ -10,6 +10,24 @@
 namespace stela::sqlite {
 
 void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare) {
+  register_participant(participant, prepare, [&] {
+    participants_.push_back(&participant);
+    user_participants_.push_back(&participant);
+    has_user_code_.store(true, std::memory_order_relaxed);
+  });
+}
+
+void Writer::attach(database::DataParticipant& participant,
+                    FunctionRef<void(Connection&)> prepare) {
+  register_participant(participant, prepare, [&] {
+    participants_.push_back(&participant);
+    data_participants_.push_back(&participant);
+  });
+}
+
+void Writer::register_participant(const Participant& participant,
+                                  FunctionRef<void(Connection&)> prepare,
+                                  FunctionRef<void()> list) {
   const auto is_registered = [&](Connection& connection) {
     auto known = connection.rows(sql::participants{});
     while (known.step()) {
@@ -22,16 +40,14 @@ void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connec
     return false;
   };
   bool is_listed = false;
-  // Registered and attached in one turn: an append between the two would be refused.
   const auto attach_it = [&](Connection& connection) {
     refuse_second(participant.name());
     prepare(connection);
     if (!is_registered(connection)) {
       insert_participant(connection, participant.name(), participant.detail(), now_);
     }
-    participants_.push_back(&participant);
     is_listed = true;
-    if (participant.runs_user_code()) has_user_code_.store(true, std::memory_order_relaxed);
+    list();
     distrusted_ = true;
   };
   try {
@@ -43,17 +59,21 @@ void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connec
 }
 
 void Writer::refuse_second(std::string_view name) const {
-  for (const TransactionParticipant* const attached : participants_) {
+  for (const Participant* const attached : participants_) {
     if (attached->name() != name) continue;
     throw UsageError{"'" + std::string{name} +
                      "' takes part in the appends of this store already; attach it once"};
   }
 }
 
-void Writer::detach(TransactionParticipant& participant) {
+void Writer::detach(const Participant& participant) {
   // A forked child appends nothing with its copy, and destroys what takes part.
   if (!owner_.is_this()) return;
-  tidy([&](Connection&) { std::erase(participants_, &participant); });
+  tidy([&](Connection&) {
+    std::erase(participants_, &participant);
+    std::erase(user_participants_, &participant);
+    std::erase(data_participants_, &participant);
+  });
 }
 
 void Writer::forget_participant(std::string_view name) {
@@ -85,7 +105,7 @@ void Writer::check_schema(std::string_view participant) const {
 void Writer::check_participants() const {
   for (const RequiredParticipant& required : required_) {
     const auto attached = std::find_if(
-        participants_.begin(), participants_.end(), [&](const TransactionParticipant* participant) {
+        participants_.begin(), participants_.end(), [&](const Participant* participant) {
           return participant->name() == required.name && participant->accepts(required.detail);
         });
     if (attached == participants_.end()) {

@@ -34,8 +34,9 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction final : public Transaction,
   Connection& connection() noexcept override { return writer_.connection(); }
   void check_deferred_keys() const override { writer_.check_deferred_keys(); }
   void blame(ConstraintViolated violation) override { writer_.blame(std::move(violation)); }
-  std::int64_t stream_number(const StreamId& stream) noexcept override {
-    return writer_.stream_number(stream);
+  std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values,
+                       Rows* rows) override {
+    return writer_.run_sql(sql, values, rows);
   }
   /// For whoever hands the connection to the user.
   sqlite3* lend() noexcept { return writer_.lend(); }

@@ -52,6 +52,10 @@ Writer::Writer(std::unique_ptr<Connection> connection, std::unique_ptr<WriteLock
 }
 
 Writer::~Writer() {
+  // A forked child leaves its copy of an open transaction as it is.
+  if (!owner_.is_this() && sqlite3_get_autocommit(connection_->handle()) == 0) {
+    own_tables_.abandon();
+  }
   close();
 }
 
@@ -377,7 +381,7 @@ void Writer::look_around() {
 void Writer::refresh() {
   heads_.clear();
   kind_blocks_.clear();
-  for (TransactionParticipant* const participant : participants_) participant->forget();
+  for (Participant* const participant : participants_) participant->forget();
   kinds_.refresh(*connection_);
   last_sequence_ = last_sequence(*connection_);
   required_.clear();
@@ -430,7 +434,7 @@ void Writer::go_back_to(const Mark& mark) noexcept {
   kinds_.roll_back_to(mark.kinds);
   kind_blocks_.clear();
   blamed_.reset();
-  for (TransactionParticipant* const participant : participants_) participant->forget();
+  for (Participant* const participant : participants_) participant->forget();
   last_sequence_ = mark.last_sequence;
 }
 

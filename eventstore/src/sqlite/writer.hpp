@@ -8,6 +8,7 @@
 #include "sqlite/checkpoints.hpp"
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/kinds.hpp"
+#include "sqlite/own_tables.hpp"
 #include "sqlite/place.hpp"
 #include "sqlite/reading.hpp"
 #include "sqlite/stream_heads.hpp"
@@ -119,7 +120,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void attach(
       TransactionParticipant& participant,
       FunctionRef<void(Connection&)> prepare = [](Connection&) {});
-  void detach(TransactionParticipant& participant);
+  void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
+  void detach(const Participant& participant);
   /// UsageError if a participant of this name is attached. For the thread that leads.
   void refuse_second(std::string_view name) const;
   void forget_participant(std::string_view name);
@@ -133,12 +135,6 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// What an event depends on that is read on this thread; null if it is committed.
   std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) {
     return queue_.is_leading() && running_ != nullptr ? running_->outcomes.of(sequence) : nullptr;
-  }
-
-  /// The number of a stream that the open transaction has appended to.
-  std::int64_t stream_number(const StreamId& stream) noexcept {
-    const StreamHeads::Entry* const head = heads_.find(stream.name());
-    return head != nullptr ? head->second.stream : 0;
   }
 
   Connection& connection() noexcept { return *connection_; }
@@ -160,6 +156,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void distrust() noexcept { distrusted_ = true; }
   /// The connection, for SQL of the caller's own until the transaction ends.
   sqlite3* lend() noexcept;
+  /// Runs one statement of the caller's own, of which nothing is to be feared.
+  std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows);
 
  private:
   struct RequiredParticipant {
@@ -173,7 +171,17 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
     std::int64_t last_sequence = 0;
   };
 
+  /// What an append gets from a participant that is data.
+  struct PlannedRow {
+    database::DataParticipant* participant;
+    database::DataRow row;
+  };
+
   void refuse_unless_writable() const;
+  /// Registers it, and lists it in the same transaction: an append between the two would be
+  /// refused.
+  void register_participant(const Participant& participant, FunctionRef<void(Connection&)> prepare,
+                            FunctionRef<void()> list);
   /// Hands it to whoever leads, and returns when it is done, or couldn't be.
   void submit(WriteWork& work, std::chrono::milliseconds patience);
   void run_outside(FunctionRef<void(Connection&)> work, std::chrono::milliseconds patience);
@@ -222,6 +230,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
                               WriteWork& work);
   void insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,
                     const AppendRequest& request, WriteWork& work);
+  void plan_rows(const StreamAppend& append, const NewEvent& event, std::int64_t stream,
+                 const WriteWork& work);
   void keep_events(WriteWork& work);
   StreamHeads::Entry& head_of(const StreamId& stream);
   bool repeat(const AppendRequest& request, AppendResult& result);
@@ -236,6 +246,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
 
   // The leader's own, from here on.
   UuidGenerator ids_;
+  OwnTables own_tables_;
   StreamHeads heads_;
   KindBlocks kind_blocks_;
   std::int64_t last_sequence_ = 0;
@@ -258,10 +269,14 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// Set once a commit is in doubt: this store must be reopened.
   std::string failure_;
   Checkpoints checkpoints_;
-  std::vector<TransactionParticipant*> participants_;
+  std::vector<Participant*> participants_;
+  // Which of the two each of them is.
+  std::vector<TransactionParticipant*> user_participants_;
+  std::vector<database::DataParticipant*> data_participants_;
   std::vector<RequiredParticipant> required_;
   std::map<std::string, std::int64_t, std::less<>> known_schemas_;
   std::vector<StoredEvent> appended_;
+  std::vector<PlannedRow> planned_;
 };
 
 }  // namespace stela::sqlite

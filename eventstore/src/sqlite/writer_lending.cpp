@@ -18,6 +18,11 @@ sqlite3* Writer::lend() noexcept {
   return connection_->handle();
 }
 
+std::int64_t Writer::run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows) {
+  owner_.check();
+  return own_tables_.run_on(*connection_, sql, values, rows);
+}
+
 bool Writer::is_transaction_over() const noexcept {
   // Who was lent the connection may have ended it and begun another.
   return !connection_->in_transaction() || lent_.is_over() ||
@@ -35,7 +40,8 @@ void Writer::check_transaction() {
   owner_.check();
   drop_hooks();
   if (failed_with_) std::rethrow_exception(failed_with_);
-  if (lent_.is_over()) {
+  // Without the connection, SQL of the caller's can only roll back.
+  if (lent_.is_over() || (!distrusted_ && is_transaction_over())) {
     throw UsageError{
         "the work ended the transaction that it was called in; all of it is rolled back"};
   }

@@ -1,4 +1,5 @@
 #include <stela/nats/consumer.hpp>
+#include <stela/nats/settings.hpp>
 
 #include "connect.hpp"
 #include "consumer_worker.hpp"
@@ -33,16 +34,10 @@ void check(const ConsumerOptions& options) {
   require(is_name(options.name),
           "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");
-  require(options.batch_size >= 1 && options.batch_size <= 10'000, "batch_size is 1 to 10000");
-  require(options.prefetch_bytes >= 1, "prefetch_bytes is at least 1");
+  check_ranges(consumer_settings(), options);
   require(options.max_ack_pending.value_or(options.batch_size) >= options.batch_size,
           "max_ack_pending is less than batch_size: a batch could never be whole");
-  require(options.max_attempts >= 1, "max_attempts is at least 1");
-  for (const auto time : {options.connect_timeout, options.idle_wait, options.retry_backoff}) {
-    require(time.count() > 0, "the times of a consumer's options are above 0");
-  }
   const milliseconds ack_wait = options.ack_wait.value_or(least_ack_wait);
-  require(ack_wait >= least_ack_wait, "ack_wait is at least 1000 ms");
   require(options.gap_patience.value_or(ack_wait * 2) > ack_wait,
           "gap_patience is at most ack_wait: what the broker sends again would count as missing; "
           "leave it unset");

@@ -194,7 +194,7 @@ void EnvelopeWriter::write_attributes(const OutgoingMessage& outgoing) {
   add("ce-datacontenttype", options_.content_type);
   add_sortable("ce-sequence", event.sequence.value());
   std::string scratch;
-  add_encoded("ce-partitionkey", options_.partitioner->key(event, scratch));
+  add_encoded("ce-partitionkey", options_.partitioner->key(PartitionedEvent::of(event), scratch));
   add("ce-streamversion", event.version.value());
   add("ce-schemaversion", std::int64_t{event.schema_version()});
   add_encoded("ce-correlationid", event.correlation_id());

@@ -6,6 +6,8 @@
 #include "inbox_sql/letters.hpp"
 #include "inbox_store.hpp"
 
+#include <stela/framework/not_found.hpp>
+
 namespace stela::nats {
 
 namespace sql = inbox::sql;
@@ -27,25 +29,26 @@ void read(Store& store, Work&& work) {
   });
 }
 
-/// Whether `statement` changed what it is about.
+/// Throws NotFound unless `statement` changes what it is about, which is called `item`.
 template <class Statement>
-bool change(Store& store, const Statement& statement) {
+void change(Store& store, const Statement& statement, std::string_view item, std::int64_t number) {
   bool found = false;
   store.database().write([&](Connection& connection) {
     found = has_inbox(connection) && connection.run(statement) == 1;
   });
-  return found;
+  if (found) return;
+  throw NotFound{"there is no " + std::string{item} + ' ' + std::to_string(number)};
 }
 
 }  // namespace
 
-Inbox::Inbox(Store& store) : store_{store.anchor()} {
+InboxOperations::InboxOperations(Store& store) : store_{store.anchor()} {
   bool is_there = false;
   read(store, [&](Connection&) { is_there = true; });
   if (is_there) migrate_inbox(store);
 }
 
-std::vector<DeadLetter> Inbox::dead_letters(const InboxQuery& query) {
+std::vector<DeadLetter> InboxOperations::dead_letters(const InboxQuery& query) {
   std::vector<DeadLetter> letters;
   read(store_, [&](Connection& connection) {
     auto rows = connection.rows(sql::list_dead_letters{
@@ -67,15 +70,15 @@ std::vector<DeadLetter> Inbox::dead_letters(const InboxQuery& query) {
   return letters;
 }
 
-bool Inbox::retry(std::int64_t letter) {
-  return change(store_, sql::retry_dead_letter{.letter = letter});
+void InboxOperations::retry(std::int64_t letter) {
+  change(store_, sql::retry_dead_letter{.letter = letter}, "dead letter", letter);
 }
 
-bool Inbox::discard(std::int64_t letter) {
-  return change(store_, sql::delete_dead_letter{.letter = letter});
+void InboxOperations::discard(std::int64_t letter) {
+  change(store_, sql::delete_dead_letter{.letter = letter}, "dead letter", letter);
 }
 
-std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
+std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
   std::vector<Gap> gaps;
   read(store_, [&](Connection& connection) {
     auto rows = connection.rows(
@@ -93,7 +96,7 @@ std::vector<Gap> Inbox::gaps(const InboxQuery& query) {
   return gaps;
 }
 
-std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
+std::vector<HeldStream> InboxOperations::held(const InboxQuery& query) {
   std::vector<HeldStream> streams;
   read(store_, [&](Connection& connection) {
     auto rows = connection.rows(
@@ -117,13 +120,13 @@ std::vector<HeldStream> Inbox::held(const InboxQuery& query) {
   return streams;
 }
 
-bool Inbox::release(std::int64_t held, Release how) {
-  const std::string_view wish = how == Release::skip ? "skip" : "retry";
-  return change(store_,
-                sql::release_held{.held = held, .wish = wish, .due_at = store_.database().now()});
+void InboxOperations::release(std::int64_t held, HeldRelease how) {
+  const std::string_view wish = how == HeldRelease::skip ? "skip" : "retry";
+  change(store_, sql::release_held{.held = held, .wish = wish, .due_at = store_.database().now()},
+         "held stream", held);
 }
 
-std::vector<ConsumerStatus> Inbox::status() {
+std::vector<ConsumerStatus> InboxOperations::status() {
   std::vector<ConsumerStatus> all;
   read(store_, [&](Connection& connection) {
     auto rows = connection.rows(sql::count_inbox{});

@@ -1,4 +1,5 @@
 #include <stela/nats/publisher.hpp>
+#include <stela/nats/settings.hpp>
 
 #include "connect.hpp"
 #include "database/owner.hpp"
@@ -67,15 +68,10 @@ void check(const PublisherOptions& options) {
   check(options.url, options.credentials, options.tls);
   const Layout layout{options};
   api_prefix(options.api);
-  if (options.connect_timeout.count() <= 0 || options.publish_timeout.count() <= 0) {
-    throw UsageError{"connect_timeout and publish_timeout are above 0"};
-  }
+  check_ranges(publisher_settings(), options);
   if (options.partitioner == nullptr) throw UsageError{"the publisher needs a partitioner"};
   const StreamOptions& stream = options.stream_options;
-  if (stream.replicas < 1 || stream.replicas > 5) throw UsageError{"replicas are 1 to 5"};
-  if (stream.max_bytes < 0 || stream.max_messages < 0 || stream.max_age.count() < 0) {
-    throw UsageError{"the limits of a stream are 0 (none) or above"};
-  }
+  if (stream.max_messages < 0) throw UsageError{"max_messages is 0 (no limit) or above"};
   if (stream.duplicate_window.count() < 1 ||
       (stream.max_age.count() > 0 && stream.duplicate_window > stream.max_age)) {
     throw UsageError{"duplicate_window is at least a second, and at most max_age"};

@@ -7,9 +7,9 @@
 #include "driver/mailbox.hpp"
 #include "driver/repetition.hpp"
 #include "relay/worker.hpp"
-#include "sqlite/claims_store.hpp"
-#include "sqlite/lease_store.hpp"
-#include "sqlite/upkeep.hpp"
+#include "tables/claims_store.hpp"
+#include "tables/lease_store.hpp"
+#include "tables/upkeep.hpp"
 
 #include <unistd.h>
 

@@ -101,9 +101,9 @@ class FencedLane final : public Lane {
   /// How many of the messages that the partition knew at the broker are gone, at most.
   std::uint64_t lost_before(const Answer& answer) const;
   /// The reason to stop the partition that the answer gives; empty if there is none.
-  std::string_view contradiction(const Answer& answer) const;
+  std::optional<StopReason> contradiction(const Answer& answer) const;
   /// Stops the partition; messages that seem lost are looked for again first.
-  void on_contradiction(std::string_view reason, const Answer& answer);
+  void on_contradiction(StopReason reason, const Answer& answer);
   bool accept(const Answer& answer);
   /// Something waits that comes before what was found, and wasn't found.
   bool passes_what_waits(const Answer& answer);

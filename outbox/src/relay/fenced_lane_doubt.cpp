@@ -104,26 +104,29 @@ std::uint64_t FencedLane::lost_before(const Answer& answer) const {
   return is_another_stream ? broker_sequence_ : 0;
 }
 
-std::string_view FencedLane::contradiction(const Answer& answer) const {
-  if (end_of(answer) < broker_sequence_ && !has_aged_out(answer)) return "broker_lost";
+std::optional<StopReason> FencedLane::contradiction(const Answer& answer) const {
+  if (end_of(answer) < broker_sequence_ && !has_aged_out(answer)) return StopReason::broker_lost;
   std::uint64_t expected = broker_sequence_;
   bool has_position = false;
   for (const FoundMessage& found : answer.found) {
     if (found.broker_sequence == broker_sequence_) {
       has_position = true;
       // Without an id it was adopted, whoever sent it.
-      if (!broker_id_.empty() && found.message_id != broker_id_) return "store_went_back";
+      if (!broker_id_.empty() && found.message_id != broker_id_) return StopReason::store_went_back;
       continue;
     }
-    if (!found.is_ours || found.store_id != core_.store_id) return "foreign_writer";
-    if (core_.fence == Fence::stream && found.broker_sequence != ++expected) return "unreadable";
+    if (!found.is_ours || found.store_id != core_.store_id) return StopReason::foreign_writer;
+    if (core_.fence == Fence::stream && found.broker_sequence != ++expected)
+      return StopReason::unreadable;
     expected = found.broker_sequence;
     // The position is another subject's, and after it comes what was published before: another
     // history of the stream.
     const bool is_published = found.redelivery == 0 && found.sequence <= published_through_;
-    if (core_.fence == Fence::subject && !has_position && is_published) return "store_went_back";
+    if (core_.fence == Fence::subject && !has_position && is_published)
+      return StopReason::store_went_back;
   }
-  if (core_.fence == Fence::stream && expected != answer.last_sequence) return "unreadable";
+  if (core_.fence == Fence::stream && expected != answer.last_sequence)
+    return StopReason::unreadable;
   return {};
 }
 
@@ -131,7 +134,7 @@ void FencedLane::on_read_back(const Answer& answer) {
   if (is_looking()) {
     doubt();
     const bool has_answered = answer.kind == Answer::Kind::read_back;
-    if (!has_answered || !contradiction(answer).empty()) return end_look(Look::lost);
+    if (!has_answered || contradiction(answer)) return end_look(Look::lost);
     // Nobody can tell what is gone of one subject among others.
     const bool is_whole = core_.fence == Fence::stream && answer.holes == 0;
     return end_look(is_whole ? Look::whole : Look::with_holes);
@@ -148,8 +151,7 @@ void FencedLane::on_read_back(const Answer& answer) {
     if (adopt(answer)) resume(answer);
     return;
   }
-  const std::string_view reason = contradiction(answer);
-  if (!reason.empty()) return on_contradiction(reason, answer);
+  if (const auto reason = contradiction(answer)) return on_contradiction(*reason, answer);
   if (std::exchange(lost_since_, std::nullopt)) recover();
   if (!accept(answer)) return;
   if (!answer.has_more) return resume(answer);
@@ -170,11 +172,11 @@ bool FencedLane::passes_what_waits(const Answer& answer) {
   return false;
 }
 
-void FencedLane::on_contradiction(std::string_view reason, const Answer& answer) {
+void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
   doubt();
   std::string what = "the partition stood at broker sequence " + std::to_string(broker_sequence_) +
                      ", and the broker has " + extent_of(answer, core_.fence);
-  if (reason != "broker_lost") return stop(reason, std::move(what));
+  if (reason != StopReason::broker_lost) return stop(reason, std::move(what));
   // A replica that was restarted and leads may tell what it had before it caught up.
   if (!lost_since_) lost_since_ = core_.now();
   if (core_.now() >= *lost_since_ + core_.options.publish_timeout) {
@@ -212,13 +214,15 @@ bool FencedLane::accept(const Answer& answer) {
     if (found.broker_sequence == broker_sequence_) continue;
     if (ids[at++].to_string() == event_id_in(found.message_id)) continue;
     doubt();
-    stop("store_went_back", "the broker has event " + std::to_string(found.sequence.value()) +
-                                " as " + found.message_id + ", and the store doesn't");
+    stop(StopReason::store_went_back, "the broker has event " +
+                                          std::to_string(found.sequence.value()) + " as " +
+                                          found.message_id + ", and the store doesn't");
     return false;
   }
   if (passes) {
     doubt();
-    stop("unreadable", "of what waits, the broker has later messages and not the earlier ones");
+    stop(StopReason::unreadable,
+         "of what waits, the broker has later messages and not the earlier ones");
     return false;
   }
   if (!this->advance(advance, false)) {
@@ -374,8 +378,8 @@ void FencedLane::act_on(const Failure& failure) {
 void FencedLane::give_up(const PendingMessage& message, ParkedMessage::Reason reason, int attempts,
                          const std::string& error) {
   if (core_.options.on_poison == OnPoison::halt) {
-    return stop("poison", "event " + std::to_string(message.sequence.value()) +
-                              " can't be published: " + error);
+    return stop(StopReason::poison, "event " + std::to_string(message.sequence.value()) +
+                                        " can't be published: " + error);
   }
   Advance advance;
   const ParkedMessage given_up{message.sequence, message.redelivery, reason, attempts, error};

@@ -136,11 +136,12 @@ void Lane::lose(std::string_view why) {
   forget();
 }
 
-void Lane::stop(std::string_view reason, std::string detail) {
+void Lane::stop(StopReason reason, std::string detail) {
   bool noted = false;
   if (!guarded([&] { noted = core_.store.stop(lease(), reason, detail); })) return;
   if (!noted) return lose("its epoch has passed");
-  core_.report(Incident::Kind::stopped, partition_, {}, std::string{reason} + ": " + detail);
+  core_.report(Incident::Kind::stopped, partition_, {},
+               std::string{to_string(reason)} + ": " + detail);
   next_look_ = core_.now() + lost_interval;
   release();
 }

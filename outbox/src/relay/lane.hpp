@@ -75,7 +75,7 @@ class Lane {
   /// Another owner came: nothing that we know of the partition counts.
   void lose(std::string_view why);
   /// Nobody publishes this partition until an operator adopts it.
-  void stop(std::string_view reason, std::string detail);
+  void stop(StopReason reason, std::string detail);
   /// Waits before sending again, longer each time; `message` is charged if it is set.
   void back_off(std::string error, const PendingMessage* message = nullptr,
                 int message_attempts = 0);

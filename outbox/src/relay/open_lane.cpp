@@ -249,8 +249,8 @@ void OpenLane::give_up(Entry& entry, ParkedMessage::Reason reason, const std::st
   if (core_.options.on_poison == OnPoison::halt) {
     // What was stored meanwhile needn't be sent again.
     if (stored_ > 0 && !advance(progress(), false) && !is_owned()) return;
-    return stop("poison", "event " + std::to_string(entry.message.sequence.value()) +
-                              " can't be published: " + error);
+    return stop(StopReason::poison, "event " + std::to_string(entry.message.sequence.value()) +
+                                        " can't be published: " + error);
   }
   const bool skip = core_.options.on_poison == OnPoison::skip || entry.message.is_republished;
   Advance given_up = progress();

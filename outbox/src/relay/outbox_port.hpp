@@ -5,6 +5,7 @@
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/uuid.hpp>
 #include <stela/outbox/partitioner.hpp>
+#include <stela/outbox/states.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -128,7 +129,8 @@ struct PublishedRun {
 struct ParkedMessage {
   GlobalSequence sequence = {};
   std::int64_t redelivery = 0;
-  enum class Reason : std::uint8_t { refused, attempts, behind } reason = Reason::refused;
+  using Reason = SetAsideReason;
+  Reason reason = Reason::refused;
   int attempts = 0;
   std::string error = {};
 };
@@ -211,7 +213,7 @@ class OutboxPort {
   virtual bool advance(const Lease& lease, const Advance& advance, bool durable) = 0;
   virtual bool note(const Lease& lease, const Trouble& trouble) = 0;
   /// Nobody publishes it until an operator adopts it again.
-  virtual bool stop(const Lease& lease, std::string_view reason, std::string_view detail) = 0;
+  virtual bool stop(const Lease& lease, StopReason reason, std::string_view detail) = 0;
   /// The broker has the end of what it seemed to have lost: the partition isn't stopped any more.
   /// Unless it `is_whole`, messages before that may be missing.
   virtual bool continue_lost(const Lease& lease, bool is_whole) = 0;

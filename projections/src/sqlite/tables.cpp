@@ -123,12 +123,12 @@ void make_tables(Connection& connection, const Build& build, detail::AnyProjecto
 }
 
 std::string find_alteration(Connection& connection, const Build& build) {
-  if (build.kind == Kind::reaction) return {};
+  if (build.kind == ProjectionKind::reaction) return {};
   if (definitions_of(connection, build) != build.definitions) {
     return "the tables of " + build.describe() + " (\"" + build.prefix() +
            "…\") were altered or dropped by hand; rebuild it";
   }
-  if (build.state != State::living) return {};
+  if (build.state != BuildState::living) return {};
   for (const std::string& name : plain_names(connection, build)) {
     if (!is_own_view(connection, build, name)) {
       return "the view '" + name + "' of " + build.describe() +

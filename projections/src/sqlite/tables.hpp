@@ -1,8 +1,10 @@
 // The tables of builds, and the views that readers address.
 #pragma once
 
-#include "sqlite/builds.hpp"
+#include "builds.hpp"
 #include "sqlite/read_model.hpp"
+
+#include <stela/projections/projector.hpp>
 
 #include <string>
 

@@ -30,7 +30,9 @@ std::string lose_streams(World& world) {
 /// they are adopted.
 bool loss_is_said(World& world, Scene& scene) {
   if (world.settings.fence == Fence::none) return true;
-  const auto is_lost = [](const PartitionStatus& each) { return each.stopped == "broker_lost"; };
+  const auto is_lost = [](const PartitionStatus& each) {
+    return each.stopped == StopReason::broker_lost;
+  };
   const bool stopped = scene.expect("a loss of the broker's isn't noticed", [&] {
     const std::vector<PartitionStatus> all = scene.status().partitions;
     return std::all_of(all.begin(), all.end(), [&](const PartitionStatus& each) {

@@ -19,7 +19,8 @@ void settle(World& world, Scene& scene) {
                  [&] { return scene.waiting() == 0 || !scene.stopped().empty(); });
     const std::vector<PartitionStatus> stopped = scene.stopped();
     if (stopped.empty()) break;
-    world.note("stopped after a full disk", stopped.front().stopped);
+    world.note("stopped after a full disk",
+               std::string{to_string(stopped.front().stopped.value())});
     scene.adopt(stopped);
   }
   scene.drains("what waited for a full broker isn't published");

@@ -35,7 +35,7 @@ bool stops(Scene& scene, const std::set<std::string>& places, const std::string&
   return scene.expect(problem, [&] {
     std::set<std::string> stopped;
     for (const PartitionStatus& each : scene.stopped()) {
-      if (each.stopped == "store_went_back") stopped.insert(scene.place_of(each.id));
+      if (each.stopped == StopReason::store_went_back) stopped.insert(scene.place_of(each.id));
     }
     return std::includes(stopped.begin(), stopped.end(), places.begin(), places.end());
   });

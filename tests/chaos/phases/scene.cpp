@@ -41,7 +41,7 @@ OutboxStatus Scene::status() const {
 
 std::vector<PartitionStatus> Scene::stopped() const {
   std::vector<PartitionStatus> found = status().partitions;
-  std::erase_if(found, [](const PartitionStatus& each) { return each.stopped.empty(); });
+  std::erase_if(found, [](const PartitionStatus& each) { return !each.stopped; });
   return found;
 }
 
@@ -99,8 +99,9 @@ bool Scene::drains(const std::string& problem) {
   const bool drained = expect(problem, [this] { return waiting() == 0; });
   if (drained) return true;
   for (const PartitionStatus& each : stopped()) {
-    world_.problems.back() +=
-        "; " + each.id.label() + " " + each.stopped + ": " + each.stopped_detail;
+    world_.problems.back() += "; " + each.id.label() + " " +
+                              std::string{to_string(each.stopped.value())} + ": " +
+                              each.stopped_detail;
   }
   return false;
 }

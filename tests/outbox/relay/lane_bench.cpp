@@ -14,14 +14,9 @@ std::string numbers(GlobalSequence first, GlobalSequence last, std::int64_t rede
   return redelivery > 0 ? text + 'r' + std::to_string(redelivery) : text;
 }
 
-std::string_view name_of(relay::ParkedMessage::Reason reason) {
-  static constexpr std::array<std::string_view, 3> names{"refused", "attempts", "behind"};
-  return names[static_cast<std::size_t>(reason)];
-}
-
 std::string told(std::string_view what, const relay::ParkedMessage& message) {
   return std::string{what} + ' ' + numbers(message.sequence, message.sequence, message.redelivery) +
-         " (" + std::string{name_of(message.reason)} + ')';
+         " (" + std::string{to_string(message.reason)} + ')';
 }
 
 class Batch final : public relay::PendingBatch {};
@@ -169,9 +164,9 @@ bool ScriptedStore::note(const relay::Lease& lease, const relay::Trouble& troubl
   return true;
 }
 
-bool ScriptedStore::stop(const relay::Lease& lease, std::string_view reason, std::string_view) {
+bool ScriptedStore::stop(const relay::Lease& lease, StopReason reason, std::string_view) {
   if (!change(lease)) return false;
-  journal_.write("stop: " + std::string{reason});
+  journal_.write("stop: " + std::string{to_string(reason)});
   return true;
 }
 

@@ -80,7 +80,7 @@ class ScriptedStore final : public relay::OutboxPort {
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
   bool advance(const relay::Lease& lease, const relay::Advance& advance, bool durable) override;
   bool note(const relay::Lease& lease, const relay::Trouble& trouble) override;
-  bool stop(const relay::Lease& lease, std::string_view reason, std::string_view detail) override;
+  bool stop(const relay::Lease& lease, StopReason reason, std::string_view detail) override;
   bool continue_lost(const relay::Lease& lease, bool is_whole) override;
 
  private:

@@ -19,6 +19,9 @@ struct Option {
   /// The setting of the configuration that it sets; empty if it belongs to the command alone.
   std::string_view setting = {};
   bool repeats = false;
+  /// What its value can be, for completion: "text|json", or "@partitions", "@projectors" for those
+  /// of the database. Empty: the choices of its setting, if it has any.
+  std::string_view values = {};
 };
 
 /// A word behind the command's name.
@@ -28,6 +31,8 @@ struct Operand {
   bool required = true;
   /// Any number of them; the last of its command.
   bool repeats = false;
+  /// As an option's.
+  std::string_view values = {};
 };
 
 struct Example {
@@ -67,11 +72,24 @@ std::vector<Command> database_commands();
 std::vector<Command> transfer_commands();
 std::vector<Command> self_commands();
 
+// Commands with a file of their own.
+Command append_command();
+Command check_command();
+Command doctor_command();
+Command enable_command();
+Command rebuild_command();
+Command reconcile_command();
+Command replay_command();
+Command top_command();
+Command work_command();
+
 /// What every command understands.
 std::span<const Option> common_options();
 
 /// `--db FILE`, for the commands that need a database.
 inline constexpr Option db_option{"--db", "FILE", "the database", "db"};
+inline constexpr Option jetstream_option{"--stream", "NAME", "the JetStream stream", "nats.stream"};
+inline constexpr Option prefix_option{"--prefix", "P", "the subject prefix", "nats.prefix"};
 inline constexpr Option yes_option{"--yes", "", "don't ask"};
 inline constexpr Option dry_run_option{"--dry-run", "", "say what would be done, and do nothing"};
 

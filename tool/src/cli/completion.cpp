@@ -11,6 +11,39 @@
 namespace stela::tool {
 namespace {
 
+/// What an option's value can be, as in Option::values.
+std::string values_of(const Option& option) {
+  if (option.name == "--set") {
+    std::string keys;
+    for (const ConfiguredSetting& setting : all_settings()) {
+      keys.append(keys.empty() ? "" : "|").append(setting.key).append("=");
+    }
+    return keys;
+  }
+  if (!option.values.empty()) return std::string{option.values};
+  for (const ConfiguredSetting& setting : all_settings()) {
+    if (!option.setting.empty() && setting.key == option.setting) {
+      return std::string{setting.choices};
+    }
+  }
+  return {};
+}
+
+/// The words for a shell; for what the database has, a call that lists them.
+std::string words_of(std::string_view program, std::string values, std::string_view database) {
+  if (values.starts_with('@')) {
+    return std::string{"$("}
+               .append(program)
+               .append(" completion --values ")
+               .append(values.substr(1)) +
+           std::string{database} + " 2>/dev/null)";
+  }
+  std::replace(values.begin(), values.end(), '|', ' ');
+  return values;
+}
+
+constexpr std::string_view bash_database = " ${db:+--db \"$db\"}";
+
 /// What can stand behind each beginning of a command: words, or the options of a whole one.
 std::map<std::string, std::set<std::string>> continuations(const HelpContext& context) {
   std::map<std::string, std::set<std::string>> next;
@@ -24,6 +57,10 @@ std::map<std::string, std::set<std::string>> continuations(const HelpContext& co
       rest.remove_prefix(std::min(rest.size(), word.size() + 1));
     }
     for (const Option& option : command.options) next[path].insert(std::string{option.name});
+    if (!command.operands.empty() && !command.operands.front().values.empty()) {
+      next[path].insert(
+          words_of(context.program, std::string{command.operands.front().values}, bash_database));
+    }
     for (const Option& option : common_options()) next[path].insert(std::string{option.name});
     next[path].insert("--help");
   }
@@ -45,12 +82,33 @@ std::string identifier(std::string_view program) {
   return text + "_complete";
 }
 
+/// The cases in which the word before is an option whose values are known.
+std::string bash_values(const HelpContext& context) {
+  std::string text;
+  const auto add = [&](const std::string& pattern, const Option& option) {
+    const std::string values = values_of(option);
+    if (values.empty()) return;
+    text += "    " + pattern + std::string{option.name} + "\") COMPREPLY=($(compgen -W \"" +
+            words_of(context.program, values, bash_database) + "\" -- \"$word\")); return ;;\n";
+  };
+  for (const Option& option : common_options()) add("*\" ", option);
+  for (const Command& command : context.commands) {
+    for (const Option& option : command.options) {
+      add("\"" + std::string{command.path} + "\"*\" ", option);
+    }
+  }
+  return text;
+}
+
 /// bash; zsh understands it by way of bashcompinit.
 std::string bash_script(const HelpContext& context) {
   const std::string function = identifier(context.program);
   std::string text = function + "() {\n";
   text +=
-      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" path=\"\" next i\n"
+      "  local word=\"${COMP_WORDS[COMP_CWORD]}\" path=\"\" db=\"\" next i\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    [ \"${COMP_WORDS[i]}\" = --db ] && db=\"${COMP_WORDS[i+1]}\"\n"
+      "  done\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case \"${COMP_WORDS[i]}\" in\n"
       "      -*) break ;;\n"
@@ -60,6 +118,9 @@ std::string bash_script(const HelpContext& context) {
       "  COMPREPLY=()\n"
       "  case \"${COMP_WORDS[COMP_CWORD-1]}\" in\n"
       "    --db|--config) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
+      "  esac\n"
+      "  case \"$path ${COMP_WORDS[COMP_CWORD-1]}\" in\n" +
+      bash_values(context) +
       "  esac\n"
       "  case \"$path\" in\n";
   for (const auto& [path, words] : continuations(context)) {
@@ -80,6 +141,16 @@ std::string quoted_for_fish(std::string_view text) {
     out += c;
   }
   return out + "'";
+}
+
+/// What takes a value takes a file's name, unless it is known what it can be.
+std::string fish_value(const HelpContext& context, const Option& option) {
+  if (option.value.empty()) return {};
+  const std::string values = values_of(option);
+  if (values.empty()) return " -r -F";
+  const std::string words = words_of(context.program, values, "");
+  // Fish has no $(…) before 3.4.
+  return " -x -a " + quoted_for_fish(words.starts_with('$') ? words.substr(1) : words);
 }
 
 std::string fish_script(const HelpContext& context) {
@@ -103,8 +174,7 @@ std::string fish_script(const HelpContext& context) {
     for (const Option& option : command.options) {
       text += begin + " -n \"string match -q -- '" + program + " " + path +
               "*' (string join ' ' (commandline -opc))\" -l " + std::string{option.name.substr(2)} +
-              (option.value.empty() ? "" : " -r -F") + " -d " + quoted_for_fish(option.summary) +
-              "\n";
+              fish_value(context, option) + " -d " + quoted_for_fish(option.summary) + "\n";
     }
   }
   return text;
@@ -133,7 +203,7 @@ std::string configuration_page() {
       "comes from. An unknown key is an error.\nSecrets stand in files of their own, which "
       "settings name; a URL with a password is refused.\n\n| key | default | variable | what |\n"
       "|---|---|---|---|\n"};
-  for (const Setting& setting : all_settings()) {
+  for (const ConfiguredSetting& setting : all_settings()) {
     text.append("| `").append(setting.key).append("` | ");
     text.append(setting.standard.empty() ? "" : "`" + setting.standard + "`");
     text.append(" | `").append(setting.variable()).append("` | ").append(setting.summary);

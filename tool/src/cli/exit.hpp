@@ -13,6 +13,8 @@ enum ExitCode : int {
   not_found = 3,
   cannot_connect = 4,
   interrupted = 130,
+  /// Whoever read stdout is gone: as if SIGPIPE had ended the process.
+  reader_gone = 141,
 };
 
 /// Ends the command: its text is the one sentence on stderr.
@@ -23,6 +25,12 @@ class Exit : public std::runtime_error {
 
  private:
   ExitCode code_;
+};
+
+/// Nobody reads stdout any more. Nothing is said about it.
+class ReaderGone : public Exit {
+ public:
+  ReaderGone() : Exit{reader_gone, "nobody reads stdout"} {}
 };
 
 /// What was typed is wrong; help is pointed to.

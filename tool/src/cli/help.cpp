@@ -1,8 +1,10 @@
 #include "cli/help.hpp"
 
+#include "cli/exit.hpp"
 #include "cli/text.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace stela::tool {
@@ -42,6 +44,24 @@ constexpr Example first_steps[] = {
     {"what waits or is stuck, and why", "outbox status --db shop.db"},
 };
 
+struct ExitMeaning {
+  ExitCode code;
+  std::string_view meaning;
+};
+
+constexpr std::array exit_meanings{
+    ExitMeaning{done, "done; also if a list is empty"},
+    ExitMeaning{failed, "failed: the text says why"},
+    ExitMeaning{usage, "wrong usage: of the command line, or of something in the wrong state"},
+    ExitMeaning{not_found,
+                "not found: the database, its outbox, or a stream, event, message, partition, "
+                "projector, dead letter, held stream or snapshot that the command names"},
+    ExitMeaning{cannot_connect, "the broker can't be reached"},
+    ExitMeaning{interrupted, "interrupted, by Ctrl-C for example"},
+    ExitMeaning{reader_gone,
+                "stdout was closed before the end, by `head` for example; nothing is said"},
+};
+
 }  // namespace
 
 std::string usage_of(std::string_view program, const Command& command) {
@@ -72,7 +92,7 @@ void print_overview(const HelpContext& context, Output& out) {
   out.line(std::string{"'"}
                .append(context.program)
                .append(" COMMAND --help' has examples and options; exit codes: 0 done, 1 failed,"));
-  out.line("2 wrong usage, 3 not found, 4 can't connect, 130 interrupted.");
+  out.line("2 wrong usage, 3 not found, 4 can't connect, 130 interrupted, 141 stdout was closed.");
 }
 
 void print_group(const HelpContext& context, std::string_view group, Output& out) {
@@ -132,11 +152,13 @@ std::string reference_page(const HelpContext& context) {
     }
   };
   list(common_options());
+  text += "\n| exit code | meaning |\n|---|---|\n";
+  for (const auto& [code, meaning] : exit_meanings) {
+    text.append("| ").append(std::to_string(code)).append(" | ").append(meaning).append(" |\n");
+  }
   text +=
-      "\nExit codes: 0 done, 1 failed, 2 wrong usage, 3 not found, 4 can't connect, 130 "
-      "interrupted.\n`outbox check` has those of monitoring systems: 0 fine, 1 warning, 2 "
-      "critical, "
-      "3 unknown.\n";
+      "\n`outbox check` and `inbox check` have those of monitoring systems: 0 fine, 1 warning, 2 "
+      "critical, 3 unknown.\n";
   for (const Command& command : context.commands) {
     text.append("\n## ").append(command.path).append("\n\n`");
     text.append(usage_of(context.program, command)).append("`: ");
@@ -200,9 +222,10 @@ std::string manual_page(const HelpContext& context, std::string_view version) {
   }
   page += ".SH OPTIONS OF EVERY COMMAND\n";
   list(common_options());
-  page +=
-      ".SH EXIT STATUS\n0 done, 1 failed, 2 wrong usage, 3 not found, 4 can't connect, 130 "
-      "interrupted.\n";
+  page += ".SH EXIT STATUS\n";
+  for (const auto& [code, meaning] : exit_meanings) {
+    page += ".TP\n.B " + std::to_string(code) + "\n" + escaped(meaning) + "\n";
+  }
   return page;
 }
 

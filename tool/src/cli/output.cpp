@@ -5,6 +5,7 @@
 
 #include <stela/framework/codec/json_writer.hpp>
 
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -25,9 +26,8 @@ bool is_set(const char* name) {
   return value != nullptr && *value != '\0';
 }
 
-bool wants_color() {
-  const char* terminal = std::getenv("TERM");
-  return !is_set("NO_COLOR") && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
+bool is_dumb() {
+  return !is_set("TERM") || std::strcmp(std::getenv("TERM"), "dumb") == 0;
 }
 
 /// Errno, or 0.
@@ -60,8 +60,9 @@ std::string padded(const std::string& text, std::size_t width, Table::Align alig
 Output::Output(const Options& options)
     : options_{options},
       terminal_{isatty(STDOUT_FILENO) == 1},
+      dumb_{is_dumb()},
       error_terminal_{isatty(STDERR_FILENO) == 1},
-      color_{terminal_ && !options.no_color && !options.json && wants_color()} {}
+      color_{can_draw() && !options.no_color && !is_set("NO_COLOR")} {}
 
 Output::~Output() {
   write_all(STDOUT_FILENO, buffer_);
@@ -75,8 +76,14 @@ void Output::put(std::string_view text) {
 void Output::flush() {
   const std::string text = std::exchange(buffer_, {});
   if (const int error = write_all(STDOUT_FILENO, text); error != 0) {
+    if (error == EPIPE) throw ReaderGone{};
     throw Exit{failed, "stdout can't be written: " + std::generic_category().message(error)};
   }
+}
+
+bool Output::is_reader_gone() noexcept {
+  pollfd out{STDOUT_FILENO, 0, 0};
+  return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 void Output::line(std::string_view text) {
@@ -87,6 +94,10 @@ void Output::heading(std::string_view text) {
   std::string out = color_ ? "\x1b[1m" : "";
   out += in_one_line(text);
   put(out.append(color_ ? "\x1b[0m\n" : "\n"));
+}
+
+void Output::clear_screen() {
+  if (terminal_) put("\x1b[H\x1b[2J");
 }
 
 void Output::json(std::string_view value) {

@@ -26,20 +26,26 @@ class Output {
   bool is_json() const noexcept { return options_.json; }
   bool has_color() const noexcept { return color_; }
   bool is_terminal() const noexcept { return terminal_; }
+  /// stdout is a terminal that can be drawn on: one that calls itself dumb gets lines.
+  bool can_draw() const noexcept { return terminal_ && !options_.json && !dumb_; }
   bool errors_are_terminal() const noexcept { return error_terminal_; }
 
   /// A line on stdout; line breaks in it stay.
   void line(std::string_view text = {});
   /// A line on stdout in bold, where there is colour.
   void heading(std::string_view text);
+  /// What follows begins at the top of an empty screen.
+  void clear_screen();
   /// A JSON value on a line of stdout.
   void json(std::string_view value);
   /// A message on stderr.
   void note(std::string_view text);
   /// A message on stderr, as an object with --json.
   void error(std::string_view code, std::string_view text);
-  /// Hands everything over. Exit if stdout can't be written.
+  /// Hands everything over. Exit if stdout can't be written, ReaderGone if nobody reads it.
   void flush();
+  /// Whether stdout is a pipe that nobody reads any more.
+  static bool is_reader_gone() noexcept;
   /// Not by way of the buffer: for drawing on stderr.
   void draw(std::string_view raw);
   void log_as_json(bool yes) noexcept { options_.log_json = yes; }
@@ -50,6 +56,7 @@ class Output {
 
   Options options_;
   bool terminal_;
+  bool dumb_;
   bool error_terminal_;
   bool color_;
   std::string buffer_;
@@ -61,7 +68,7 @@ class Table {
  public:
   enum class Align : std::uint8_t { left, right };
   struct Column {
-    std::string_view title;
+    std::string title;
     Align align = Align::left;
     /// A cell that is wider, or doesn't fit the terminal, stands whole on a line of its own beneath
     /// its row. 0: as wide as it is, and cut off.

@@ -4,227 +4,216 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
-#include <stela/outbox/relay_options.hpp>
+#include <stela/eventstore/sqlite_settings.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/nats/settings.hpp>
+#include <stela/outbox/settings.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <limits>
 
 extern char** environ;
 
 namespace stela::tool {
 namespace {
 
-using Kind = Setting::Kind;
+using Kind = SettingFacts::Kind;
 using std::chrono::milliseconds;
 
 constexpr std::string_view default_file = "stela.toml";
-constexpr Range any_count{1, 1'000'000'000};
-constexpr Range anything{0, std::numeric_limits<std::int64_t>::max()};
+
+/// Settings whose key isn't their name in the library; an empty key leaves one out.
+struct Renamed {
+  std::string_view from;
+  std::string_view to;
+};
+constexpr Renamed renamed[] = {{"outbox.worker", "worker.id"},
+                               {"outbox.idle_backoff", "outbox.idle_backoff_ms"},
+                               {"nats.publish_timeout", "outbox.publish_timeout"},
+                               {"store.checkpoint_pages", ""}};
+
+constexpr SettingFacts database{.name = "db", .summary = "the database"};
+constexpr SettingFacts log_format{.name = "log",
+                                  .summary = "how messages on stderr are written",
+                                  .kind = Kind::choice,
+                                  .choices = "text|json",
+                                  .unset = "text"};
+constexpr SettingFacts of_workers[] = {
+    {.name = "interval_ms",
+     .summary = "a pause after each tick",
+     .kind = Kind::integer,
+     .range = {0, 86'400'000},
+     .unset = "0"},
+    {.name = "max_lag",
+     .summary = "a worker whose outbox lags longer isn't ready",
+     .kind = Kind::duration,
+     .unset = "60s"},
+    {.name = "window",
+     .summary = "seconds that the dashboard adds up",
+     .kind = Kind::integer,
+     .range = {0, 86'400},
+     .unset = "0"},
+};
+
+/// A duration that is written as a number of milliseconds.
+bool is_in_ms(std::string_view key) {
+  return key.ends_with("_ms");
+}
 
 std::string written(milliseconds duration) {
   const std::int64_t ms = duration.count();
-  if (ms % 3'600'000 == 0) return std::to_string(ms / 3'600'000) + "h";
+  if (ms % 3'600'000 == 0 && ms > 0) return std::to_string(ms / 3'600'000) + "h";
   if (ms % 1'000 == 0) return std::to_string(ms / 1'000) + "s";
   return std::to_string(ms) + "ms";
 }
 
-std::vector<Setting> make_settings() {  // NOLINT(readability-function-size): a table
-  const RelayOptions relay;
-  const auto time = [](std::string_view key, milliseconds standard, std::string_view summary) {
-    return Setting{key, Kind::duration, written(standard), summary, {}, {}};
-  };
-  return {
-      {"db", Kind::text, "", "the database", {}, {}},
-      {"log", Kind::choice, "text", "how messages on stderr are written", "text|json", {}},
-      {"store.busy_timeout", Kind::duration, "5s", "how long to wait for others' locks", {}, {}},
-      {"outbox.partition_count", Kind::integer, "1", "for `outbox enable`", {}, {1, 1024}},
-      {"outbox.fence", Kind::choice, "stream", "for `outbox enable`", "stream|subject|none", {}},
-      {"outbox.leasing",
-       Kind::boolean,
-       "true",
-       "whether workers share partitions by leases",
-       {},
-       {}},
-      time("outbox.lease_ttl", relay.lease_ttl, "a worker silent for so long loses its partitions"),
-      time("outbox.lease_renew", relay.lease_renew, "how often leases are renewed"),
-      time("outbox.heartbeat_ttl", relay.heartbeat_ttl,
-           "a worker silent for so long isn't counted"),
-      {"outbox.batch_size",
-       Kind::integer,
-       std::to_string(relay.batch_size),
-       "messages fetched and marked at once",
-       {},
-       {1, 100'000}},
-      {"outbox.window",
-       Kind::integer,
-       std::to_string(relay.window),
-       "messages of a partition in flight at most",
-       {},
-       {1, 1'000'000}},
-      {"outbox.max_in_flight_bytes",
-       Kind::integer,
-       std::to_string(relay.max_in_flight_bytes),
-       "bytes of payload that a worker has in flight at most",
-       {},
-       {1, std::int64_t{1} << 40}},
-      {"outbox.idle_backoff_ms",
-       Kind::integer,
-       std::to_string(relay.idle_backoff.count()),
-       "how long to wait when there was nothing to do",
-       {},
-       {1, 86'400'000}},
-      time("outbox.claim_ttl", relay.claim_ttl, "without leasing: how long a claim lasts"),
-      time("outbox.publish_timeout", relay.publish_timeout, "how long to wait for the broker"),
-      time("outbox.retry_backoff", relay.retry_backoff, "the first wait after trouble"),
-      time("outbox.retry_backoff_max", relay.retry_backoff_max, "the longest wait after trouble"),
-      {"outbox.retry_jitter", Kind::number, "0.25", "how much waits vary, 0 to 1", {}, {0, 1}},
-      {"outbox.max_attempts",
-       Kind::integer,
-       std::to_string(relay.max_attempts),
-       "tries before a message is parked",
-       {},
-       any_count},
-      {"outbox.on_poison",
-       Kind::choice,
-       std::string{to_string(relay.on_poison)},
-       "what becomes of a message that the broker refuses",
-       "park|halt|skip",
-       {}},
-      time("outbox.retention", relay.retention, "how long the log of batches is kept"),
-      {"nats.url", Kind::text, "nats://127.0.0.1:4222", "the broker's servers", {}, {}},
-      {"nats.stream", Kind::text, "STELA", "the JetStream stream", {}, {}},
-      {"nats.prefix", Kind::text, "stela", "the subject prefix", {}, {}},
-      {"nats.subject", Kind::text, "{event}", "what follows the prefix", {}, {}},
-      {"nats.source", Kind::text, "", "ce-source, if it isn't the store's id", {}, {}},
-      {"nats.ensure_stream", Kind::boolean, "false", "make the stream if it isn't there", {}, {}},
-      {"nats.replicas", Kind::integer, "1", "of a stream that is made", {}, {1, 5}},
-      {"nats.max_bytes", Kind::integer, "0", "of a stream that is made; 0: no limit", {}, anything},
-      {"nats.max_age", Kind::duration, "0s", "of a stream that is made; 0s: for ever", {}, {}},
-      {"nats.domain", Kind::text, "", "the JetStream domain, behind a leaf node", {}, {}},
-      {"nats.api_prefix", Kind::text, "", "where another account's JetStream API is", {}, {}},
-      {"nats.connect_timeout", Kind::duration, "2s", "how long to wait for a connection", {}, {}},
-      {"nats.user", Kind::text, "", "who we are to the broker", {}, {}},
-      {"nats.password_file", Kind::text, "", "the file with the password", {}, {}},
-      {"nats.token_file", Kind::text, "", "the file with a token", {}, {}},
-      {"nats.creds_file", Kind::text, "", "the file with a JWT and its seed", {}, {}},
-      {"nats.nkey", Kind::text, "", "a public key", {}, {}},
-      {"nats.nkey_seed_file", Kind::text, "", "the file with its seed", {}, {}},
-      {"nats.tls", Kind::boolean, "false", "refuse a broker without TLS", {}, {}},
-      {"nats.tls_ca_file",
-       Kind::text,
-       "",
-       "what the broker's certificate is checked against",
-       {},
-       {}},
-      {"nats.tls_certificate_file", Kind::text, "", "our certificate", {}, {}},
-      {"nats.tls_key_file", Kind::text, "", "its key", {}, {}},
-      {"nats.tls_host_name", Kind::text, "", "the name that each broker's certificate has", {}, {}},
-      {"nats.allow_binary_wire",
-       Kind::boolean,
-       "false",
-       "publish payloads of portable binary",
-       {},
-       {}},
-      {"worker.id", Kind::text, "", "the worker's name; one is made if it is empty", {}, {}},
-      {"worker.interval_ms", Kind::integer, "0", "a pause after each tick", {}, {0, 86'400'000}},
-      {"worker.max_lag",
-       Kind::duration,
-       "60s",
-       "a worker whose outbox lags longer isn't ready",
-       {},
-       {}},
-      {"worker.window", Kind::integer, "0", "seconds that the dashboard adds up", {}, {0, 86'400}},
-  };
-}
-
-bool is_boolean(std::string_view text) {
-  return text == "true" || text == "false";
-}
-
-bool is_choice(std::string_view text, std::string_view choices) {
-  while (!choices.empty()) {
-    const std::size_t bar = choices.find('|');
-    if (choices.substr(0, bar) == text) return true;
-    choices.remove_prefix(bar == std::string_view::npos ? choices.size() : bar + 1);
+std::string written(const SettingValue& value, std::string_view key) {
+  if (const auto* flag = std::get_if<bool>(&value)) return *flag ? "true" : "false";
+  if (const auto* number = std::get_if<std::int64_t>(&value)) return std::to_string(*number);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* time = std::get_if<milliseconds>(&value)) {
+    return is_in_ms(key) ? std::to_string(time->count()) : written(*time);
   }
-  return false;
+  std::string text;
+  json::append_double(text, std::get<double>(value));
+  return text;
 }
 
-std::optional<double> parse_number(std::string_view text, Range range) {
-  double value = 0;
+std::string configured_key(std::string_view table, std::string_view name) {
+  const std::string key = std::string{table}.append(".").append(name);
+  for (const auto& [from, to] : renamed) {
+    if (from == key) return std::string{to};
+  }
+  return key;
+}
+
+const ConfiguredSetting* find_in(std::span<const ConfiguredSetting> settings,
+                                 std::string_view key) {
+  const auto at = std::find_if(settings.begin(), settings.end(),
+                               [&](const auto& setting) { return setting.key == key; });
+  return at == settings.end() ? nullptr : &*at;
+}
+
+template <class Options>
+void add(std::vector<ConfiguredSetting>& all, std::string_view table,
+         std::span<const Setting<Options>> settings) {
+  const Options standard;
+  for (const Setting<Options>& setting : settings) {
+    const std::string key = configured_key(table, setting.name);
+    if (key.empty() || find_in(all, key) != nullptr) continue;
+    const auto value = setting.get(standard);
+    all.push_back({setting, key, value ? written(*value, key) : std::string{setting.unset}});
+  }
+}
+
+std::vector<ConfiguredSetting> gather_settings() {
+  std::vector<ConfiguredSetting> all{{database, "db"}, {log_format, "log", "text"}};
+  add(all, "store", sqlite::settings());
+  add(all, "outbox", outbox_settings());
+  add(all, "outbox", relay_settings());
+  add(all, "nats", nats::publisher_settings());
+  // The worker's stand together, at the end.
+  const auto id = std::find_if(all.begin(), all.end(),
+                               [](const auto& setting) { return setting.key == "worker.id"; });
+  std::rotate(id, id + 1, all.end());
+  for (const SettingFacts& facts : of_workers) {
+    all.push_back({facts, configured_key("worker", facts.name), std::string{facts.unset}});
+  }
+  return all;
+}
+
+template <class T>
+std::optional<T> to_number(std::string_view text) {
+  T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool whole = error == std::errc{} && end == text.data() + text.size();
-  if (!whole || !(value >= static_cast<double>(range.least)) ||
-      !(value <= static_cast<double>(range.most))) {
-    return std::nullopt;
-  }
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
 
-/// What is wrong with the value; empty if nothing is.
-std::string problem_with(const Setting& setting, const std::string& text) {
+/// Nothing if `text` isn't a value of the setting's kind.
+std::optional<SettingValue> parse(const ConfiguredSetting& setting, const std::string& text) {
+  switch (setting.kind) {
+    case Kind::flag:
+      if (text != "true" && text != "false") return std::nullopt;
+      return text == "true";
+    case Kind::integer:
+      return to_number<std::int64_t>(text);
+    case Kind::number:
+      return to_number<double>(text);
+    case Kind::duration:
+      if (!is_in_ms(setting.key)) return parse_duration(text);
+      if (const auto ms = to_number<std::int64_t>(text)) return milliseconds{*ms};
+      return std::nullopt;
+    case Kind::text:
+    case Kind::choice:
+      break;
+  }
+  return text.find('\0') == std::string::npos ? std::optional<SettingValue>{text} : std::nullopt;
+}
+
+/// Describes the values of a setting: "a whole number from 1 to 1024".
+std::string wanted_of(const ConfiguredSetting& setting, bool is_out_of_range) {
   switch (setting.kind) {
     case Kind::text:
-      return text.find('\0') == std::string::npos ? "" : "has a NUL in it";
+      return is_out_of_range ? range_of(setting) + " long" : "a text without a NUL";
     case Kind::choice:
-      return is_choice(text, setting.choices) ? "" : "is one of " + std::string{setting.choices};
-    case Kind::boolean:
-      return is_boolean(text) ? "" : "is true or false";
-    case Kind::duration:
-      return parse_duration(text) ? "" : "is " + std::string{a_duration};
+      return range_of(setting);
+    case Kind::flag:
+      return "true or false";
     case Kind::number:
-      return parse_number(text, setting.range) ? "" : "is a number from 0 to 1";
+      return "a number from " + range_of(setting);
+    case Kind::duration:
+      if (is_in_ms(setting.key)) break;
+      return is_out_of_range ? range_of(setting) : std::string{a_duration};
     case Kind::integer:
       break;
   }
-  try {
-    to_integer(text, "it", setting.range);
-    return {};
-  } catch (const Misuse&) {
-    return "is a whole number from " + std::to_string(setting.range.least) + " to " +
-           std::to_string(setting.range.most);
-  }
+  return "a whole number from " + std::to_string(setting.range.least) + " to " +
+         std::to_string(setting.range.most);
 }
 
-const Setting* find_setting(std::string_view key) {
-  const auto& settings = all_settings();
-  const auto at = std::find_if(settings.begin(), settings.end(),
-                               [&](const Setting& setting) { return setting.key == key; });
-  return at == settings.end() ? nullptr : &*at;
+const ConfiguredSetting* find_setting(std::string_view key) {
+  return find_in(all_settings(), key);
 }
 
 }  // namespace
 
-std::string Setting::variable() const {
-  std::string name{"STELA_"};
+std::string ConfiguredSetting::variable() const {
+  std::string variable{"STELA_"};
   for (const char c : key) {
-    name += c == '.' ? '_' : (c >= 'a' && c <= 'z') ? static_cast<char>(c - 'a' + 'A') : c;
+    variable += c == '.' ? '_' : (c >= 'a' && c <= 'z') ? static_cast<char>(c - 'a' + 'A') : c;
   }
-  return name;
+  return variable;
 }
 
-const std::vector<Setting>& all_settings() {
-  static const std::vector<Setting> settings = make_settings();
+const std::vector<ConfiguredSetting>& all_settings() {
+  static const std::vector<ConfiguredSetting> settings = gather_settings();
   return settings;
 }
 
+std::string Settings::key_of(std::string_view table, std::string_view name) {
+  return configured_key(table, name);
+}
+
+SettingValue Settings::parsed(std::string_view key) const {
+  return *parse(*find_setting(key), text(key));
+}
+
 void Settings::set(std::string_view key, std::string text, std::string origin) {
-  const Setting* setting = find_setting(key);
+  const ConfiguredSetting* setting = find_setting(key);
   if (setting == nullptr) {
     std::vector<std::string_view> keys;
-    for (const Setting& known : all_settings()) keys.push_back(known.key);
+    for (const ConfiguredSetting& known : all_settings()) keys.push_back(known.key);
     throw Misuse{origin + ": there is no setting '" + in_one_line(key) + "'" +
                  did_you_mean(key, keys)};
   }
-  if (const std::string problem = problem_with(*setting, text); !problem.empty()) {
-    throw Misuse{origin + ": " + std::string{key} + " " + problem + ", not '" + in_one_line(text) +
-                 "'"};
+  if (const auto value = parse(*setting, text); !value || !allows(*setting, *value)) {
+    throw Misuse{origin + ": " + std::string{key} + " is " +
+                 wanted_of(*setting, value.has_value()) + ", not '" + in_one_line(text) + "'"};
   }
   if (key == "nats.url" && text.find('@') != std::string::npos) {
     throw Misuse{origin +
@@ -241,7 +230,7 @@ void Settings::read_file(const std::string& path) {
 
 void Settings::read_environment() {
   std::vector<std::string> names{"STELA_CONFIG"};
-  for (const Setting& setting : all_settings()) names.push_back(setting.variable());
+  for (const ConfiguredSetting& setting : all_settings()) names.push_back(setting.variable());
   const std::vector<std::string_view> known{names.begin(), names.end()};
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view pair{*entry};
@@ -260,11 +249,14 @@ void Settings::read_environment() {
   }
 }
 
+Settings::Settings() {
+  for (const ConfiguredSetting& setting : all_settings()) {
+    values_[setting.key] = {setting.standard, "default"};
+  }
+}
+
 Settings Settings::load(std::span<const Option> options, const Arguments& arguments) {
   Settings settings;
-  for (const Setting& setting : all_settings()) {
-    settings.values_[std::string{setting.key}] = {setting.standard, "default"};
-  }
   const char* named = std::getenv("STELA_CONFIG");
   std::error_code ignored;
   if (const auto file = arguments.text("--config")) {
@@ -298,22 +290,6 @@ const Settings::Value& Settings::value(std::string_view key) const {
   const auto at = values_.find(key);
   if (at == values_.end()) throw std::logic_error{"no setting " + std::string{key}};
   return at->second;
-}
-
-std::int64_t Settings::integer(std::string_view key) const {
-  return to_integer(text(key), key, find_setting(key)->range);
-}
-
-double Settings::number(std::string_view key) const {
-  return parse_number(text(key), find_setting(key)->range).value_or(0);
-}
-
-bool Settings::boolean(std::string_view key) const {
-  return text(key) == "true";
-}
-
-milliseconds Settings::duration(std::string_view key) const {
-  return parse_duration(text(key)).value_or(milliseconds{0});
 }
 
 }  // namespace stela::tool

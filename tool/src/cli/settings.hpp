@@ -3,6 +3,8 @@
 
 #include "cli/arguments.hpp"
 
+#include <stela/framework/settings.hpp>
+
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -10,26 +12,23 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace stela::tool {
 
-struct Setting {
-  enum class Kind : std::uint8_t { text, choice, integer, number, boolean, duration };
+/// A setting of the library or the tool, with its key in the configuration.
+struct ConfiguredSetting : SettingFacts {
   /// "outbox.lease_ttl": the table and the name in the file; STELA_OUTBOX_LEASE_TTL outside.
-  std::string_view key;
-  Kind kind = Kind::text;
+  std::string key = {};
+  /// As it would be written; empty if there is none.
   std::string standard = {};
-  std::string_view summary = {};
-  /// Of a choice: "text|json".
-  std::string_view choices = {};
-  Range range = {};
 
   /// "STELA_OUTBOX_LEASE_TTL".
   std::string variable() const;
 };
 
-const std::vector<Setting>& all_settings();
+const std::vector<ConfiguredSetting>& all_settings();
 
 /// Flags win over the environment, that over the file, that over the defaults.
 /// Threads: any number may read.
@@ -41,6 +40,8 @@ class Settings {
     std::string origin;
   };
 
+  /// The defaults.
+  Settings();
   /// Reads the file and the environment. Misuse, with the origin, at a setting that doesn't exist
   /// and at a value that isn't one.
   static Settings load(std::span<const Option> options, const Arguments& arguments);
@@ -49,15 +50,33 @@ class Settings {
   bool is_set(std::string_view key) const { return value(key).origin != "default"; }
   /// Empty if nobody set it and it has no default.
   const std::string& text(std::string_view key) const { return value(key).text; }
-  std::int64_t integer(std::string_view key) const;
-  double number(std::string_view key) const;
-  bool boolean(std::string_view key) const;
-  std::chrono::milliseconds duration(std::string_view key) const;
+  std::int64_t integer(std::string_view key) const { return get<std::int64_t>(key); }
+  bool boolean(std::string_view key) const { return get<bool>(key); }
+  std::chrono::milliseconds duration(std::string_view key) const {
+    return get<std::chrono::milliseconds>(key);
+  }
+
+  /// Sets the members of `options` that are configured in `table`; the others stay.
+  template <class Options>
+  void apply(std::string_view table, std::span<const Setting<Options>> settings,
+             Options& options) const {
+    for (const Setting<Options>& setting : settings) {
+      const std::string key = key_of(table, setting.name);
+      if (!key.empty() && is_set(key)) setting.set(options, parsed(key));
+    }
+  }
 
   /// Misuse if there is no such setting, or `text` isn't one of its values.
   void set(std::string_view key, std::string text, std::string origin);
 
  private:
+  /// Empty if it can't be configured.
+  static std::string key_of(std::string_view table, std::string_view name);
+  SettingValue parsed(std::string_view key) const;
+  template <class T>
+  T get(std::string_view key) const {
+    return std::get<T>(parsed(key));
+  }
   void read_file(const std::string& path);
   void read_environment();
 

@@ -38,6 +38,11 @@ std::string in_bytes(std::int64_t bytes);
 std::string in_digits(std::int64_t number);
 /// "1 event", "2 events", "1 batch", "1,234 batches".
 std::string counted(std::int64_t number, std::string_view noun);
+/// What an enum is called; empty if it is unset.
+template <class Enum>
+std::string word_of(const std::optional<Enum>& value) {
+  return value ? std::string{to_string(*value)} : std::string{};
+}
 
 /// "15s", "500ms", "2m", "1h", "7d". Nothing if it isn't one: a number needs its unit.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);

@@ -1,14 +1,13 @@
-#include "commands/append.hpp"
-
+// events append.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "description/description.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/json_reader.hpp>
-#include <stela/framework/codec/json_writer.hpp>
 
 #include <array>
 #include <iostream>
@@ -113,13 +112,8 @@ class Appender {
                                "--leave-behind"};
     }
     for (const Committed& event : committed_) {
-      std::string text;
-      json::ObjectWriter{text}
-          .add("sequence", event.sequence.value())
-          .add("id", event.id.to_string())
-          .add("stream_version", event.version.value())
-          .close();
-      out_.json(text);
+      out_.json(to_json(
+          {{"sequence", event.sequence}, {"id", event.id}, {"stream_version", event.version}}));
       last_ = event.sequence;
     }
     out_.flush();

@@ -2,10 +2,10 @@
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
+#include "description/description.hpp"
 #include "session.hpp"
 
-#include <stela/eventstore/append_ids.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/eventstore/operations.hpp>
 
 namespace stela::tool {
 namespace {
@@ -20,11 +20,10 @@ int purge(Invocation& call) {
   const Timestamp before = system_clock().now() - *age;
   ProgressBar bar{call.out, "append ids"};
   const auto run = [&](bool dry_run) {
-    const auto purged = purge_append_ids(
-        session.store(), before,
-        {.dry_run = dry_run,
-         .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
-         .stop = signals.token()});
+    const auto purged = StoreOperations{session.store()}.purge_append_ids(
+        before, {.dry_run = dry_run,
+                 .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+                 .stop = signals.token()});
     bar.clear();
     return purged;
   };
@@ -40,18 +39,10 @@ int purge(Invocation& call) {
     purged = run(false);
   }
   if (!purged.finished && !removes) return interrupted;
-  if (call.out.is_json()) {
-    std::string object;
-    json::ObjectWriter{object}
-        .add("append_ids", purged.ids)
-        .add("dry_run", dry)
-        .add("finished", purged.finished)
-        .close();
-    call.out.json(object);
-  } else {
-    call.out.line((dry ? "Would remove " : "Removed ") + counted(purged.ids, "append id") +
-                  (purged.finished ? "." : " before the interruption; run it again for the rest."));
-  }
+  print_result(
+      call.out, {{"append_ids", purged.ids}, {"dry_run", dry}, {"finished", purged.finished}},
+      (dry ? "Would remove " : "Removed ") + counted(purged.ids, "append id") +
+          (purged.finished ? "." : " before the interruption; run it again for the rest."));
   return purged.finished ? done : interrupted;
 }
 

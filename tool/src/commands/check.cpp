@@ -1,5 +1,4 @@
-#include "commands/check.hpp"
-
+// outbox check, for monitoring systems.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"

@@ -2,13 +2,12 @@
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
-#include "commands/doctor.hpp"
+#include "description/eventstore.hpp"
 #include "session.hpp"
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/checkpoint.hpp>
-#include <stela/eventstore/verify.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/outbox/verify.hpp>
 
 #include <array>
@@ -45,38 +44,25 @@ int migrate(Invocation& call) {
   Session session{call};
   session.find_outbox();
   Store& store = session.store();
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("path", sqlite::path(store))
-        .add("made", !existed)
-        .add("store_id", store.id().to_string())
-        .add("codec", to_string(store.conventions().codec))
-        .add("durability", to_string(sqlite::durability(store)))
-        .close();
-    call.out.json(text);
-  } else {
-    std::string text = existed ? " is up to date" : " was made";
-    text.append(": payloads as ").append(to_string(store.conventions().codec));
-    text.append(", durability ").append(to_string(sqlite::durability(store))).append(".");
-    call.out.line(path + text);
-  }
+  std::string text = path + (existed ? " is up to date" : " was made");
+  text.append(": payloads as ").append(to_string(store.conventions().codec));
+  text.append(", durability ").append(to_string(sqlite::durability(store))).append(".");
+  print_result(call.out,
+               {{"path", sqlite::path(store)},
+                {"made", !existed},
+                {"store_id", store.id()},
+                {"codec", store.conventions().codec},
+                {"durability", sqlite::durability(store)}},
+               text);
   return done;
 }
 
 void print_problem(Invocation& call, const Problem& problem) {
   if (!call.out.is_json()) return call.out.line(to_string(problem));
-  std::string text;
-  json::ObjectWriter{text}
-      .add("check", problem.check)
-      .add("where", in_one_line(problem.where))
-      .add("what", in_one_line(problem.what))
-      .add("advice", problem.advice)
-      .close();
-  call.out.json(text);
+  print_json(call.out, description::problem, problem);
 }
 
-void print_result(Invocation& call, const VerifyResult& result) {
+void print_verified(Invocation& call, const VerifyResult& result) {
   for (const auto& [table, why] : result.unchecked) {
     call.out.line("table " + in_one_line(table) + " not checked: " + in_one_line(why));
   }
@@ -85,44 +71,26 @@ void print_result(Invocation& call, const VerifyResult& result) {
                 (result.finished ? "." : "; interrupted: inconclusive."));
 }
 
-void print_result_as_json(Invocation& call, const VerifyResult& result) {
-  std::string text;
-  json::ObjectWriter object{text};
-  object.add("events", result.events)
-      .add("problems", result.problems)
-      .add("finished", result.finished)
-      .add("sound", result.is_sound());
-  std::string& list = object.key("unchecked") += '[';
-  for (const auto& [table, why] : result.unchecked) {
-    if (list.back() != '[') list += ',';
-    json::ObjectWriter{list}.add("table", in_one_line(table)).add("why", in_one_line(why)).close();
-  }
-  list += ']';
-  object.close();
-  call.out.json(text);
-}
-
 int verify(Invocation& call) {
   const Signals signals;
   Session session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "steps"};
   const auto outbox = outbox_check(session.partitioner());
   const std::array<IntegrityCheck*, 1> checks{outbox.get()};
-  const auto result =
-      verify(session.store(),
-             [&](const Problem& problem) {
-               bar.clear();
-               print_problem(call, problem);
-             },
-             {.thorough = call.arguments.has("--thorough"),
-              .checks = checks,
-              .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
-              .stop = signals.token()});
+  const auto result = StoreOperations{session.store()}.verify(
+      [&](const Problem& problem) {
+        bar.clear();
+        print_problem(call, problem);
+      },
+      {.thorough = call.arguments.has("--thorough"),
+       .checks = checks,
+       .progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+       .stop = signals.token()});
   bar.clear();
   if (call.out.is_json()) {
-    print_result_as_json(call, result);
+    print_json(call.out, description::verified, result);
   } else {
-    print_result(call, result);
+    print_verified(call, result);
   }
   if (signals.stopped()) return interrupted;
   return result.is_sound() ? done : failed;
@@ -139,18 +107,9 @@ int backup(Invocation& call) {
                       .stop = signals.token()});
   bar.clear();
   if (!result.finished) return interrupted;
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("path", path)
-        .add("bytes", result.bytes)
-        .add("last_sequence", result.last.value())
-        .close();
-    call.out.json(text);
-  } else {
-    call.out.line(path + " holds " + counted(result.last.value(), "event") + " in " +
-                  in_bytes(result.bytes) + ".");
-  }
+  print_result(call.out, {{"path", path}, {"bytes", result.bytes}, {"last_sequence", result.last}},
+               path + " holds " + counted(result.last.value(), "event") + " in " +
+                   in_bytes(result.bytes) + ".");
   return done;
 }
 
@@ -167,16 +126,8 @@ std::string in_words(const sqlite::CheckpointResult& result) {
 int checkpoint(Invocation& call) {
   Session session{call};
   const auto result = sqlite::checkpoint(session.store());
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("complete", result.complete)
-        .add("pages_left", result.pages_left)
-        .close();
-    call.out.json(text);
-  } else {
-    call.out.line(in_words(result));
-  }
+  print_result(call.out, {{"complete", result.complete}, {"pages_left", result.pages_left}},
+               in_words(result));
   return result.complete ? done : failed;
 }
 
@@ -187,8 +138,10 @@ std::vector<Command> database_commands() {
       {.path = "migrate",
        .summary = "Create or migrate a database",
        .options = {db_option,
-                   {"--codec", "NAME", "for a new database: json (default) or portable_binary"},
-                   {"--durability", "NAME", "for a new database: full (default) or relaxed"},
+                   {"--codec", "NAME", "for a new database: json (default) or portable_binary", "",
+                    false, "json|portable_binary"},
+                   {"--durability", "NAME", "for a new database: full (default) or relaxed", "",
+                    false, "full|relaxed"},
                    {"--share-file", "", "add Stela's tables to an application's database"}},
        .examples = {{"a new database", "migrate --db shop.db"}},
        .run = migrate},

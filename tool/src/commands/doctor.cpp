@@ -1,5 +1,4 @@
-#include "commands/doctor.hpp"
-
+// doctor: what may be wrong with a database and the world around it.
 #include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -8,7 +7,7 @@
 #include "session.hpp"
 #include "write_access.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/projections/operations.hpp>
@@ -149,7 +148,7 @@ void look_at_clock(Examination& examination, Store& store) {
 }
 
 void look_at_participants(Examination& examination, const App& app, Store& store) {
-  for (const auto& required : required_participants(store)) {
+  for (const auto& required : StoreOperations{store}.required_participants()) {
     const bool is_projector = required.name.substr(0, 10) == "projector:";
     const bool known = is_projector ? app.projections != nullptr
                                     : find_partitioner(app, required.detail) != nullptr;
@@ -211,10 +210,10 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
   int needed = 0;
   for (const PartitionStatus& partition : status.partitions) {
     const std::string label = partition.id.label();
-    if (!partition.stopped.empty()) {
+    if (partition.stopped) {
       examination.bad(
           "partitions",
-          label + " is stopped (" + partition.stopped + "): " + partition.stopped_detail,
+          label + " is stopped (" + word_of(partition.stopped) + "): " + partition.stopped_detail,
           way_out_of(partition, ""));
     } else if (partition.attempts > 0) {
       examination.warn("partitions", label + " is backing off: " + partition.last_error,
@@ -273,7 +272,7 @@ void look_at_streams(Examination& examination, AskedBroker& broker, const Outbox
     }
     if (answer->last_sequence >= partition.broker_sequence) {
       ++sound;
-    } else if (partition.stopped.empty()) {
+    } else if (!partition.stopped) {
       examination.bad(
           "broker streams",
           label + " ends at " + std::to_string(answer->last_sequence) +
@@ -314,7 +313,7 @@ void look_at_broker(Examination& examination, Invocation& call, Session& session
 }
 
 void look_at_inbox(Examination& examination, Store& store) {
-  nats::Inbox inbox{store};
+  nats::InboxOperations inbox{store};
   for (const nats::ConsumerStatus& one : inbox.status()) {
     const std::string who = "consumer '" + one.consumer + "' ";
     if (one.held_since) {
@@ -341,8 +340,9 @@ void look_at_inbox(Examination& examination, Store& store) {
 }
 
 void look_at_projectors(Examination& examination, Store& store) {
-  for (const projections::ProjectorStatus& one : projections::list(store)) {
-    const std::string who = one.name + " v" + std::to_string(one.version) + " (" + one.state + ") ";
+  for (const ProjectorStatus& one : ProjectionOperations{store}.status()) {
+    const std::string who = one.name + " v" + std::to_string(one.version) + " (" +
+                            std::string{to_string(one.state)} + ") ";
     const std::string retry = "'projections retry " + one.name + "'";
     const std::string at = std::to_string(one.failing.value());
     if (one.halted && one.failing.value() == 0) {
@@ -394,8 +394,8 @@ Command doctor_command() {
           .about = "Exit code 1 if something is bad.",
           .options = {db_option,
                       {"--nats", "URL", "also check this broker", "nats.url"},
-                      {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                      {"--prefix", "P", "the subject prefix", "nats.prefix"}},
+                      jetstream_option,
+                      prefix_option},
           .examples = {{"when something looks wrong",
                         "doctor --db shop.db --nats nats://127.0.0.1:4222 --stream SHOP"}},
           .run = doctor};

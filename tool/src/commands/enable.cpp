@@ -1,31 +1,20 @@
-#include "commands/enable.hpp"
-
+// outbox enable.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
-#include "commands/outbox_text.hpp"
+#include "description/outbox.hpp"
 #include "session.hpp"
+
+#include <stela/outbox/settings.hpp>
 
 namespace stela::tool {
 namespace {
-
-Fence to_fence(std::string_view text) {
-  for (const Fence fence : {Fence::stream, Fence::subject, Fence::none}) {
-    if (to_string(fence) == text) return fence;
-  }
-  throw Misuse{"a fence is stream, subject or none"};
-}
 
 int enable(Invocation& call) {
   if (call.arguments.has("--from-now") && call.arguments.has("--backfill")) {
     throw Misuse{"--from-now and --backfill contradict each other"};
   }
   OutboxOptions options;
-  const Settings& settings = call.settings();
-  if (settings.is_set("outbox.partition_count")) {
-    options.partition_count = static_cast<int>(settings.integer("outbox.partition_count"));
-  }
-  if (settings.is_set("outbox.fence")) options.fence = to_fence(settings.text("outbox.fence"));
-  if (settings.is_set("outbox.leasing")) options.leasing = settings.boolean("outbox.leasing");
+  call.settings().apply("outbox", outbox_settings(), options);
   if (call.arguments.has("--from-now")) options.enable = Enable::from_now;
   if (call.arguments.has("--backfill")) options.enable = Enable::backfill;
   if (const auto name = call.arguments.text("--partitioner")) {
@@ -37,7 +26,7 @@ int enable(Invocation& call) {
   Session session{call};
   const Outbox outbox{session.store(), options};
   if (call.out.is_json()) {
-    call.out.json(to_json(session.operations().status()));
+    print_json(call.out, description::outbox_status, session.operations().status());
   } else {
     std::string text{"Outbox ready: fence "};
     text.append(to_string(outbox.fence())).append(", ");

@@ -14,9 +14,11 @@ inline constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max()
 
 inline constexpr Option from_option{"--from", "SEQUENCE", "from this sequence on"};
 inline constexpr Option to_option{"--to", "SEQUENCE", "up to this sequence"};
-inline constexpr Option since_option{"--since", "TIME",
-                                     "recorded since: a time, or 15m for 15 minutes ago"};
-inline constexpr Option until_option{"--until", "TIME", "recorded until"};
+inline constexpr Option since_option{
+    "--since", "TIME",
+    "recorded since: 2026-11-23, 2026-11-23T10:00+02:00, or 15m for 15 minutes "
+    "ago"};
+inline constexpr Option until_option{"--until", "TIME", "recorded until, given as for --since"};
 inline constexpr Option stream_option{"--stream", "ID", "only this stream"};
 inline constexpr Option category_option{"--category", "NAME", "only streams of this category", "",
                                         true};

@@ -2,13 +2,12 @@
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
-#include "commands/append.hpp"
 #include "commands/event_selection.hpp"
+#include "description/eventstore.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -24,32 +23,27 @@ Codec codec_of(EventStore& store) {
   return store.conventions().codec;
 }
 
+void require_stream(EventStore& store, const StreamId& stream) {
+  for ([[maybe_unused]] const StoredEvent& event : store.read_stream(stream, {})) return;
+  throw Exit{not_found, "there is no stream '" + stream.name() + "'"};
+}
+
 int list(Invocation& call) {
   EventSelection selection{call.arguments};
   const std::int64_t limit =
       call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
   if (call.arguments.has("--newest-first")) selection.query.direction = Direction::backward;
   Session session{call, {.only_reads = true}};
+  if (selection.stream) require_stream(session.store(), *selection.stream);
   const Codec codec = codec_of(session.store());
-  Table table{{{"SEQUENCE", Table::Align::right},
-               {"RECORDED AT"},
-               {"STREAM"},
-               {"VERSION", Table::Align::right},
-               {"TYPE"},
-               {"PAYLOAD"}}};
+  Listing listing{call.out, description::event};
   std::int64_t count = 0;
   selection.read(session.store(), [&](const StoredEvent& event) {
     if (count++ == limit) return false;
-    if (call.out.is_json()) {
-      call.out.json(to_json(event, codec));
-    } else {
-      table.add({std::to_string(event.sequence.value()), short_time(event.recorded_at),
-                 event.stream.name(), std::to_string(event.version.value()), event.type(),
-                 payload_in_line(event, codec)});
-    }
+    listing.add({event, codec});
     return true;
   });
-  if (!call.out.is_json()) table.print(call.out);
+  listing.print();
   if (count > limit) {
     call.out.note("More results: use --limit, --from or --to.");
   }
@@ -57,7 +51,7 @@ int list(Invocation& call) {
 }
 
 std::optional<GlobalSequence> find(Store& store, std::string_view what) {
-  if (const auto id = Uuid::parse(what)) return find_event(store, *id);
+  if (const auto id = Uuid::parse(what)) return StoreOperations{store}.find_event(*id);
   return GlobalSequence{to_integer(what, "an event's sequence", {1, largest})};
 }
 
@@ -78,11 +72,11 @@ void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
       .add("publication", event.publishes() ? "to be published" : "stays here")
       .add("correlation", event.correlation_id());
   if (!event.causation_id.is_nil()) {
-    const auto cause = find_event(store, event.causation_id);
+    const auto cause = StoreOperations{store}.find_event(event.causation_id);
     const auto lines = cause ? describe(store, {{*cause}}) : std::vector<std::string>{};
     sheet.add("cause", lines.empty() ? event.causation_id.to_string() : lines.front());
   }
-  const auto effects = effects_of(store, event.id, event.sequence, max_effects);
+  const auto effects = StoreOperations{store}.effects_of(event.id, event.sequence, max_effects);
   for (const std::string& effect : describe(store, effects)) sheet.add("effect", effect);
   if (!event.metadata.empty()) sheet.add("metadata", indented_json(in_one_line(event.metadata)));
   const Codec codec = codec_of(store);
@@ -98,7 +92,7 @@ int show(Invocation& call) {
   if (sequence) {
     for (const StoredEvent& event : session.store().read_at({{*sequence}})) {
       if (call.out.is_json()) {
-        call.out.json(to_json(event, codec_of(session.store())));
+        print_json(call.out, description::event, {event, codec_of(session.store())});
       } else {
         show_sheet(call, session.store(), event);
       }
@@ -109,7 +103,7 @@ int show(Invocation& call) {
 }
 
 void print_tailed(Invocation& call, const StoredEvent& event, Codec codec) {
-  if (call.out.is_json()) return call.out.json(to_json(event, codec));
+  if (call.out.is_json()) return print_json(call.out, description::event, {event, codec});
   call.out.line(std::to_string(event.sequence.value()) + "  " + short_time(event.recorded_at) +
                 "  " + event.stream.name() + "@" + std::to_string(event.version.value()) + "  " +
                 event.type() + "  " + payload_in_line(event, codec));
@@ -147,58 +141,27 @@ int tail(Invocation& call) {
   return done;
 }
 
-void print_stats(Invocation& call, std::span<const KindCount> kinds) {
-  Table table{{{"CATEGORY"},
-               {"TYPE"},
-               {"V", Table::Align::right},
-               {"PUBLISHED"},
-               {"EVENTS", Table::Align::right},
-               {"PAYLOAD", Table::Align::right},
-               {"FIRST", Table::Align::right},
-               {"LAST", Table::Align::right}}};
+int stats(Invocation& call) {
+  const Signals signals;
+  Session session{call, {.only_reads = true}};
+  ProgressBar bar{call.out, "events"};
+  auto kinds = StoreOperations{session.store()}.count_events(
+      {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+       .stop = signals.token()});
+  bar.clear();
+  if (signals.stopped()) return interrupted;
+  std::sort(kinds.begin(), kinds.end(),
+            [](const auto& a, const auto& b) { return a.events > b.events; });
+  print_list(call.out, description::kind_of_event, kinds);
+  if (call.out.is_json()) return done;
   std::int64_t events = 0;
   std::int64_t bytes = 0;
   for (const KindCount& kind : kinds) {
     events += kind.events;
     bytes += kind.payload_bytes;
-    table.add({kind.category, kind.type, std::to_string(kind.version),
-               kind.publishes ? "yes" : "no", in_digits(kind.events), in_bytes(kind.payload_bytes),
-               std::to_string(kind.first.value()), std::to_string(kind.last.value())});
   }
-  table.print(call.out);
   call.out.line();
   call.out.line(counted(events, "event") + " with " + in_bytes(bytes) + " of payload.");
-}
-
-int stats(Invocation& call) {
-  const Signals signals;
-  Session session{call, {.only_reads = true}};
-  ProgressBar bar{call.out, "events"};
-  auto kinds = count_events(
-      session.store(), {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
-                        .stop = signals.token()});
-  bar.clear();
-  if (signals.stopped()) return interrupted;
-  std::sort(kinds.begin(), kinds.end(),
-            [](const auto& a, const auto& b) { return a.events > b.events; });
-  if (!call.out.is_json()) {
-    print_stats(call, kinds);
-    return done;
-  }
-  for (const KindCount& kind : kinds) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("category", kind.category)
-        .add("type", kind.type)
-        .add("schema_version", kind.version)
-        .add("publishes", kind.publishes)
-        .add("events", kind.events)
-        .add("payload_bytes", kind.payload_bytes)
-        .add("first", kind.first.value())
-        .add("last", kind.last.value())
-        .close();
-    call.out.json(text);
-  }
   return done;
 }
 

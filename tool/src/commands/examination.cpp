@@ -1,22 +1,17 @@
 #include "commands/examination.hpp"
 
 #include "cli/text.hpp"
-
-#include <stela/framework/codec/json_writer.hpp>
+#include "description/description.hpp"
 
 namespace stela::tool {
 
 void Examination::print(std::string_view state, std::string_view what, const std::string& text,
                         const std::string& advice) {
   if (out_.is_json()) {
-    std::string object;
-    json::ObjectWriter{object}
-        .add("check", what)
-        .add("state", state)
-        .add("finding", in_one_line(text))
-        .add("advice", in_one_line(advice))
-        .close();
-    return out_.json(object);
+    return out_.json(to_json({{"check", what},
+                              {"state", state},
+                              {"finding", in_one_line(text)},
+                              {"advice", in_one_line(advice)}}));
   }
   std::string line{state};
   line.append(9 - line.size(), ' ').append(what).append(": ").append(in_one_line(text));

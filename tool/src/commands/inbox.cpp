@@ -1,13 +1,12 @@
 // inbox status, held, release, list, retry, discard, gaps: the consuming side.
+#include "description/inbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/inbox_check.hpp"
-#include "event_text.hpp"
 #include "session.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
-#include <stela/nats/inbox.hpp>
+#include <functional>
 
 namespace stela::tool {
 namespace {
@@ -17,74 +16,32 @@ nats::InboxQuery query_of(const Arguments& arguments) {
           .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
 }
 
-int list(Invocation& call) {
+/// Lists what `read` finds in the inbox, of the consumer that was named or of all.
+template <class T, class Read>
+int list_of(Invocation& call, const Description<T>& description, Read read) {
   nats::InboxQuery query = query_of(call.arguments);
   Session session{call, {.only_reads = true}};
-  nats::Inbox inbox{session.store()};
+  nats::InboxOperations inbox{session.store()};
   query.consumer = consumer_of(call.arguments, inbox);
-  Table table{{{"LETTER", Table::Align::right},
-               {"CONSUMER"},
-               {"SUBJECT"},
-               {"DEAD AT"},
-               {"ATTEMPTS", Table::Align::right},
-               {"STATE"},
-               {"ERROR"}}};
-  for (const nats::DeadLetter& letter : inbox.dead_letters(query)) {
-    if (!call.out.is_json()) {
-      table.add({std::to_string(letter.number), letter.consumer, letter.subject,
-                 short_time(letter.dead_at), std::to_string(letter.attempts),
-                 letter.is_to_retry ? "to be retried" : "dead", letter.error});
-      continue;
-    }
-    std::string text;
-    json::ObjectWriter{text}
-        .add("letter", letter.number)
-        .add("consumer", letter.consumer)
-        .add("broker_stream", letter.broker_stream)
-        .add("broker_sequence", letter.broker_sequence)
-        .add("subject", in_one_line(letter.subject))
-        .add("dead_at", to_string(letter.dead_at))
-        .add("attempts", letter.attempts)
-        .add("error", in_one_line(letter.error))
-        .add("is_to_retry", letter.is_to_retry)
-        .close();
-    call.out.json(text);
-  }
-  if (!call.out.is_json()) table.print(call.out);
+  print_list(call.out, description, std::invoke(read, inbox, query));
   return done;
 }
 
+int list(Invocation& call) {
+  return list_of(call, description::dead_letter, &nats::InboxOperations::dead_letters);
+}
+
 int gaps(Invocation& call) {
-  nats::InboxQuery query = query_of(call.arguments);
+  return list_of(call, description::gap, &nats::InboxOperations::gaps);
+}
+
+int held(Invocation& call) {
+  return list_of(call, description::held_stream, &nats::InboxOperations::held);
+}
+
+int status(Invocation& call) {
   Session session{call, {.only_reads = true}};
-  nats::Inbox inbox{session.store()};
-  query.consumer = consumer_of(call.arguments, inbox);
-  Table table{{{"GAP", Table::Align::right},
-               {"CONSUMER"},
-               {"STREAM"},
-               {"BEHIND VERSION", Table::Align::right},
-               {"MISSING UP TO", Table::Align::right},
-               {"SEEN AT"}}};
-  for (const nats::Gap& gap : inbox.gaps(query)) {
-    if (!call.out.is_json()) {
-      table.add({std::to_string(gap.number), gap.consumer, gap.stream,
-                 std::to_string(gap.after.value()), std::to_string(gap.missing.value()),
-                 short_time(gap.seen_at)});
-      continue;
-    }
-    std::string text;
-    json::ObjectWriter{text}
-        .add("gap", gap.number)
-        .add("consumer", gap.consumer)
-        .add("source", gap.source)
-        .add("stream", in_one_line(gap.stream))
-        .add("after", gap.after.value())
-        .add("missing", gap.missing.value())
-        .add("seen_at", to_string(gap.seen_at))
-        .close();
-    call.out.json(text);
-  }
-  if (!call.out.is_json()) table.print(call.out);
+  print_list(call.out, description::consumer, nats::InboxOperations{session.store()}.status());
   return done;
 }
 
@@ -92,14 +49,10 @@ std::int64_t letter_of(const Arguments& arguments) {
   return to_integer(arguments.operands().front(), "a letter's number", {1, largest});
 }
 
-[[noreturn]] void refuse(std::int64_t letter) {
-  throw Exit{not_found, "there is no dead letter " + std::to_string(letter)};
-}
-
 int retry(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
   Session session{call};
-  if (!nats::Inbox{session.store()}.retry(letter)) refuse(letter);
+  nats::InboxOperations{session.store()}.retry(letter);
   call.out.note("Its consumer retries it.");
   return done;
 }
@@ -111,59 +64,8 @@ int discard(Invocation& call) {
                     " will be removed for good. Continue?")) {
     return failed;
   }
-  if (!nats::Inbox{session.store()}.discard(letter)) refuse(letter);
+  nats::InboxOperations{session.store()}.discard(letter);
   call.out.note("Discarded.");
-  return done;
-}
-
-/// What a held stream waits for.
-std::string_view reason_of(const nats::HeldStream& held) {
-  if (held.is_released) return "released";
-  return held.attempts > 0 ? "failing" : "waiting for an earlier message";
-}
-
-int held(Invocation& call) {
-  nats::InboxQuery query = query_of(call.arguments);
-  Session session{call, {.only_reads = true}};
-  nats::Inbox inbox{session.store()};
-  query.consumer = consumer_of(call.arguments, inbox);
-  Table table{{{"HELD", Table::Align::right},
-               {"CONSUMER"},
-               {"STREAM"},
-               {"VERSION", Table::Align::right},
-               {"SINCE"},
-               {"STATE"},
-               {"ATTEMPTS", Table::Align::right},
-               {"NEXT"},
-               {"WAITING", Table::Align::right},
-               {"ERROR"}}};
-  for (const nats::HeldStream& one : inbox.held(query)) {
-    if (!call.out.is_json()) {
-      table.add({std::to_string(one.number), one.consumer, one.stream,
-                 std::to_string(one.version.value()), short_time(one.held_at),
-                 std::string{reason_of(one)}, std::to_string(one.attempts), short_time(one.due_at),
-                 std::to_string(one.behind), one.error});
-      continue;
-    }
-    std::string text;
-    json::ObjectWriter{text}
-        .add("held", one.number)
-        .add("consumer", one.consumer)
-        .add("source", one.source)
-        .add("stream", in_one_line(one.stream))
-        .add("version", one.version.value())
-        .add("broker_stream", one.broker_stream)
-        .add("broker_sequence", one.broker_sequence)
-        .add("held_at", to_string(one.held_at))
-        .add("due_at", to_string(one.due_at))
-        .add("state", reason_of(one))
-        .add("attempts", one.attempts)
-        .add("waiting", one.behind)
-        .add("error", in_one_line(one.error))
-        .close();
-    call.out.json(text);
-  }
-  if (!call.out.is_json()) table.print(call.out);
   return done;
 }
 
@@ -176,44 +78,10 @@ int release(Invocation& call) {
                              " will become a dead letter. Continue?")) {
     return failed;
   }
-  const auto how = skips ? nats::Release::skip : nats::Release::retry;
-  if (!nats::Inbox{session.store()}.release(number, how)) {
-    throw Exit{not_found, "there is no held stream " + std::to_string(number)};
-  }
+  const auto how = skips ? nats::HeldRelease::skip : nats::HeldRelease::retry;
+  nats::InboxOperations{session.store()}.release(number, how);
   call.out.note(skips ? "Its consumer skips the message."
                       : "Its consumer retries the message now.");
-  return done;
-}
-
-int status(Invocation& call) {
-  Session session{call, {.only_reads = true}};
-  nats::Inbox inbox{session.store()};
-  Table table{{{"CONSUMER"},
-               {"HELD STREAMS", Table::Align::right},
-               {"HELD MESSAGES", Table::Align::right},
-               {"HELD SINCE"},
-               {"DEAD LETTERS", Table::Align::right},
-               {"GAPS", Table::Align::right}}};
-  for (const nats::ConsumerStatus& one : inbox.status()) {
-    const std::string since = one.held_since ? to_string(*one.held_since) : "";
-    if (!call.out.is_json()) {
-      table.add({one.consumer, std::to_string(one.held_streams), std::to_string(one.held_messages),
-                 one.held_since ? short_time(*one.held_since) : "",
-                 std::to_string(one.dead_letters), std::to_string(one.gaps)});
-      continue;
-    }
-    std::string text;
-    json::ObjectWriter{text}
-        .add("consumer", one.consumer)
-        .add("held_streams", one.held_streams)
-        .add("held_messages", one.held_messages)
-        .add("held_since", since)
-        .add("dead_letters", one.dead_letters)
-        .add("gaps", one.gaps)
-        .close();
-    call.out.json(text);
-  }
-  if (!call.out.is_json()) table.print(call.out);
   return done;
 }
 

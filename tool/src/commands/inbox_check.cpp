@@ -26,7 +26,7 @@ struct Sums {
   double gaps = 0;
 };
 
-Sums sums_of(nats::Inbox& inbox, const std::string& consumer, Timestamp now) {
+Sums sums_of(nats::InboxOperations& inbox, const std::string& consumer, Timestamp now) {
   Sums sums;
   for (const nats::ConsumerStatus& one : inbox.status()) {
     if (!consumer.empty() && one.consumer != consumer) continue;
@@ -64,7 +64,7 @@ Checked look(Invocation& call) {
   // A mistake in the limits is told even if there is no database.
   measures_of({}, call.arguments);
   Session session{call, {.only_reads = true}};
-  nats::Inbox inbox{session.store()};
+  nats::InboxOperations inbox{session.store()};
   const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
   auto measures = measures_of(sums, call.arguments);
   measures.push_back(measure_writing(sqlite::path(session.store())));
@@ -78,7 +78,7 @@ int check(Invocation& call) {
 
 }  // namespace
 
-std::string consumer_of(const Arguments& arguments, nats::Inbox& inbox) {
+std::string consumer_of(const Arguments& arguments, nats::InboxOperations& inbox) {
   const auto wanted = arguments.text("--consumer");
   if (!wanted) return {};
   const auto known = inbox.status();
@@ -104,11 +104,11 @@ Command inbox_check_command() {
                   {"--warn-held", "TIME", "warning if a stream is held for longer (default 60s)"},
                   {"--max-held", "TIME", "critical if a stream is held for longer (default 5m)"},
                   {"--max-streams", "N",
-                   "warning above this many held streams (default: no limit)"},
+                   "critical above this many held streams (default: no limit)"},
                   {"--warn-dead", "N", "warning above this many dead letters (default 0)"},
                   {"--max-dead", "N", "critical above this many dead letters (default: no limit)"},
-                  {"--warn-gaps", "N", "so many gaps may be noted (default: no limit)"},
-                  {"--max-gaps", "N", "so many gaps may be noted (default: no limit)"},
+                  {"--warn-gaps", "N", "warning above this many gaps (default: no limit)"},
+                  {"--max-gaps", "N", "critical above this many gaps (default: no limit)"},
                   format_option},
       .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
       .checks = "inbox",

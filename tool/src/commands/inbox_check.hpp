@@ -7,7 +7,7 @@
 #include <string>
 
 namespace stela::nats {
-class Inbox;
+class InboxOperations;
 }
 
 namespace stela::tool {
@@ -15,6 +15,6 @@ namespace stela::tool {
 Command inbox_check_command();
 
 /// What --consumer names; empty if it wasn't given. Exit if the inbox has no such consumer.
-std::string consumer_of(const Arguments& arguments, nats::Inbox& inbox);
+std::string consumer_of(const Arguments& arguments, nats::InboxOperations& inbox);
 
 }  // namespace stela::tool

@@ -3,9 +3,8 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "description/description.hpp"
 #include "write_access.hpp"
-
-#include <stela/framework/codec/json_writer.hpp>
 
 #include <algorithm>
 #include <array>
@@ -54,11 +53,12 @@ void print_nagios(Output& out, std::string_view subject, State state, const std:
 void print_json(Output& out, State state, const std::string& text,
                 std::span<const Measure> measures) {
   std::string object_text;
-  json::ObjectWriter object{object_text};
-  object.add("state", name_of(state)).add("message", text);
+  JsonFields object{object_text};
+  object.add({{"state", name_of(state)}, {"message", text}});
   for (const Measure& measure : measures) {
-    object.add(measure.name, measure.value);
-    if (measure.is_upper_bound) object.add(std::string{measure.name} + "_is_upper_bound", true);
+    object.add({{measure.name, measure.value}});
+    if (!measure.is_upper_bound) continue;
+    object.add({{std::string{measure.name} + "_is_upper_bound", true}});
   }
   object.close();
   out.json(object_text);

@@ -71,6 +71,7 @@ int run_check(Invocation& call, FunctionRef<Checked()> look);
 /// Prints that the state is UNKNOWN, and why; returns it.
 int say_unknown(Invocation& call, const std::string& why);
 
-constexpr Option format_option{"--format", "NAME", "text, nagios, json or prometheus"};
+constexpr Option format_option{"--format", "NAME", "text, nagios, json or prometheus",
+                               "",         false,  "text|nagios|json|prometheus"};
 
 }  // namespace stela::tool

@@ -1,17 +1,14 @@
-// outbox status, list, show, retry, discard, republish, reconcile, purge, workers.
+// outbox list, show, retry, discard, republish, reconcile, purge, workers.
+#include "description/outbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
-#include "commands/check.hpp"
-#include "commands/enable.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
-#include "commands/reconcile.hpp"
-#include "commands/work.hpp"
+#include "commands/status.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <array>
@@ -26,44 +23,16 @@ Mode mode_of(const Arguments& arguments) {
   return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
 }
 
-int status(Invocation& call) {
-  Session session{call, {.only_reads = true}};
-  const OutboxStatus seen = session.operations().status();
-  if (call.out.is_json()) {
-    call.out.json(to_json(seen));
-  } else {
-    print(seen, call.app.name, call.out);
-  }
-  return done;
-}
-
 int workers(Invocation& call) {
   Session session{call, {.only_reads = true}};
-  const OutboxStatus seen = session.operations().status();
-  if (!call.out.is_json()) {
-    print_workers(seen, call.out);
-    return done;
-  }
-  for (const WorkerStatus& worker : seen.workers) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("worker", worker.name)
-        .add("host", worker.host)
-        .add("pid", worker.pid)
-        .add("is_alive", worker.is_alive)
-        .add("partitions", worker.partitions)
-        .add("started_at", to_string(worker.started_at))
-        .add("heartbeat_until", to_string(worker.heartbeat_until))
-        .add("broker", worker.broker)
-        .add("is_cut_off", worker.is_cut_off)
-        .close();
-    call.out.json(text);
-  }
+  print_list(call.out, description::worker, session.operations().status().workers);
   return done;
 }
 
 MessageQuery query_of(const Arguments& arguments) {
-  MessageQuery query{.stream = arguments.text("--stream").value_or("")};
+  MessageQuery query{.stream = arguments.text("--stream").value_or(""),
+                     .type = arguments.text("--type").value_or(""),
+                     .error = arguments.text("--error").value_or("")};
   if (const auto state = arguments.text("--state")) {
     query.state = parse_message_state(*state);
     if (!query.state) {
@@ -85,26 +54,7 @@ int list(Invocation& call) {
   const MessageQuery query = query_of(call.arguments);
   Session session{call, {.only_reads = true}};
   const auto messages = session.operations().list(query);
-  Table table{{{"SEQUENCE", Table::Align::right},
-               {"STATE"},
-               {.title = "REASON", .most = 9},
-               {"PARTITION"},
-               {"STREAM"},
-               {"TYPE"},
-               {"RECORDED AT"},
-               {"ATTEMPTS", Table::Align::right},
-               {.title = "ERROR", .most = 60}}};
-  for (const OutboxMessage& message : messages) {
-    if (call.out.is_json()) {
-      call.out.json(to_json(message));
-    } else {
-      table.add({std::to_string(message.sequence.value()), std::string{to_string(message.state)},
-                 message.reason, message.partition.label(), message.stream, message.type,
-                 short_time(message.recorded_at), std::to_string(message.attempts),
-                 message.last_error});
-    }
-  }
-  if (!call.out.is_json()) table.print(call.out);
+  print_list(call.out, description::message, messages);
   if (messages.size() == static_cast<std::size_t>(query.limit)) {
     call.out.note("More results: use --after " + std::to_string(messages.back().sequence.value()) +
                   " goes on.");
@@ -121,30 +71,14 @@ bool can_be_retried(OutboxOperations& operations, GlobalSequence sequence) try {
 }
 
 void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_retried_alone) {
-  Sheet sheet;
-  sheet.add("sequence", std::to_string(message.sequence.value()))
-      .add("state", to_string(message.state))
-      .add("partition", message.partition.label())
-      .add("stream", message.stream + " at version " + std::to_string(message.version.value()))
-      .add("type", message.type)
-      .add("id", message.event_id.to_string())
-      .add("recorded at", to_string(message.recorded_at))
-      .add("attempts", std::to_string(message.attempts));
-  if (message.since) sheet.add("since", to_string(*message.since));
-  if (message.next_attempt_at) sheet.add("next attempt", to_string(*message.next_attempt_at));
-  if (message.redelivery > 0) sheet.add("redelivery", std::to_string(message.redelivery));
-  if (!message.reason.empty()) sheet.add("reason", message.reason);
-  if (!message.last_error.empty()) sheet.add("error", message.last_error);
-  sheet.print(call.out);
-  if (message.state == MessageState::parked) {
-    const std::string tool = call.app.name + " outbox ";
-    const std::string one = std::to_string(message.sequence.value());
-    const std::string which = can_be_retried_alone ? one : "--stream " + message.stream;
-    call.out.line(
-        "→ '" + tool + "retry " + which + "' retries it" +
-        (can_be_retried_alone ? "" : ", with the messages parked before it in its stream") + "; '" +
-        tool + "discard " + one + "' discards it");
-  }
+  sheet_of(description::message, message).print(call.out);
+  if (message.state != MessageState::parked) return;
+  const std::string tool = call.app.name + " outbox ";
+  const std::string one = std::to_string(message.sequence.value());
+  const std::string which = can_be_retried_alone ? one : "--stream " + message.stream;
+  call.out.line("→ '" + tool + "retry " + which + "' retries it" +
+                (can_be_retried_alone ? "" : ", with the messages parked before it in its stream") +
+                "; '" + tool + "discard " + one + "' discards it");
 }
 
 int show(Invocation& call) {
@@ -157,7 +91,7 @@ int show(Invocation& call) {
                               " isn't one that the outbox publishes"};
   }
   if (call.out.is_json()) {
-    call.out.json(to_json(*message));
+    print_json(call.out, description::message, *message);
   } else {
     print_sheet(call, *message, can_be_retried(session.operations(), sequence));
   }
@@ -176,6 +110,19 @@ ParkedSelection parked_of(const Arguments& arguments) {
   return selection;
 }
 
+/// A type or an error chooses among all.
+ParkedSelection retried_of(const Arguments& arguments) {
+  const std::string type = arguments.text("--type").value_or("");
+  const std::string error = arguments.text("--error").value_or("");
+  if (type.empty() && error.empty()) return parked_of(arguments);
+  if (!arguments.operands().empty() || arguments.has("--stream")) {
+    throw Misuse{
+        "--type and --error choose among all parked messages; leave SEQUENCE and --stream "
+        "out"};
+  }
+  return {.all = true, .type = type, .error = error};
+}
+
 /// What happens to messages: "6 messages of 3 streams " and one of them.
 struct Deed {
   std::string_view planned;
@@ -189,15 +136,7 @@ constexpr Deed republishing{"would be published again", "will be published again
 int report(Invocation& call, const Affected& affected, const Deed& deed) {
   const bool dry = mode_of(call.arguments) == Mode::dry_run;
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("messages", affected.messages)
-        .add("streams", affected.streams)
-        .add("followers", affected.followers)
-        .add("dry_run", dry);
-    if (affected.next) object.add("next", affected.next->value());
-    object.close();
-    call.out.json(text);
+    print_json(call.out, description::affected, affected, {{"dry_run", dry}});
     return affected.next ? interrupted : done;
   }
   std::string text =
@@ -229,7 +168,7 @@ int asked(Invocation& call, const Deed& deed, std::string_view question, Operate
 }
 
 int retry(Invocation& call) {
-  const ParkedSelection selection = parked_of(call.arguments);
+  const ParkedSelection selection = retried_of(call.arguments);
   Session session{call};
   return report(call, session.operations().retry(selection, mode_of(call.arguments)), retrying);
 }
@@ -287,13 +226,8 @@ int purge(Invocation& call) {
     purged = session.operations().purge(hours);
   }
   if (call.out.is_json()) {
-    std::string object;
-    json::ObjectWriter{object}
-        .add("batches", purged.batches)
-        .add("actions", purged.actions)
-        .add("dry_run", call.arguments.has("--dry-run"))
-        .close();
-    call.out.json(object);
+    print_json(call.out, description::purged, purged,
+               {{"dry_run", call.arguments.has("--dry-run")}});
   } else {
     call.out.line(std::string{call.arguments.has("--dry-run") ? "Would remove " : "Removed "} +
                   counted(purged.batches, "batch") + " and " + counted(purged.actions, "action") +
@@ -305,42 +239,59 @@ int purge(Invocation& call) {
 const std::vector<Operand> selected_messages{
     {"SEQUENCE", "the sequence of a parked message", false, true}};
 
+Command list_command() {
+  return {.path = "outbox list",
+          .summary = "List pending and parked messages, or those of one state",
+          .options = {db_option,
+                      {"--state", "NAME",
+                       "pending, in_flight, retrying, parked, discarded or published", "", false,
+                       "pending|in_flight|retrying|parked|discarded|published"},
+                      {"--partition", "P", "of this partition", "", false, "@partitions"},
+                      stream_option,
+                      {"--type", "NAME", "only events of this type"},
+                      {"--error", "TEXT", "only messages whose last error contains this text"},
+                      {"--after", "SEQUENCE", "only messages after this sequence"},
+                      limit_option},
+          .examples = {{"parked messages and their errors", "outbox list --state parked"}},
+          .run = list};
+}
+
+Command retry_command() {
+  return {.path = "outbox retry",
+          .summary = "Retry parked messages, in order",
+          .operands = selected_messages,
+          .options = {db_option,
+                      sequence_stream_option,
+                      all_option,
+                      {"--type", "NAME",
+                       "of all, streams whose first parked message is an event of this type"},
+                      {"--error", "TEXT",
+                       "of all, streams whose first parked message has an error with this text"},
+                      dry_run_option},
+          .examples = {{"one", "outbox retry 17"},
+                       {"after raising the broker's max_payload",
+                        "outbox retry --error 'maximum payload'"},
+                       {"what would be sent", "outbox retry --all --dry-run"}},
+          .run = retry};
+}
+
 }  // namespace
 
 std::vector<Command> outbox_commands() {
   return {
       work_command(),
       enable_command(),
-      {.path = "outbox status",
-       .summary = "Show backlog, lag and workers",
-       .options = {db_option},
-       .examples = {{"for a script", "outbox status --json"}},
-       .run = status},
+      status_command(),
+      top_command(),
       check_command(),
-      {.path = "outbox list",
-       .summary = "List pending and parked messages, or those of one state",
-       .options = {db_option,
-                   {"--state", "NAME",
-                    "pending, in_flight, retrying, parked, discarded or published"},
-                   {"--partition", "P", "of this partition"},
-                   stream_option,
-                   {"--after", "SEQUENCE", "only messages after this sequence"},
-                   limit_option},
-       .examples = {{"parked messages and their errors", "outbox list --state parked"}},
-       .run = list},
+      list_command(),
       {.path = "outbox show",
        .summary = "Show one message, with its state and last error",
        .operands = {{"SEQUENCE", "its event's sequence"}},
        .options = {db_option},
        .examples = {{"by its sequence", "outbox show 17"}},
        .run = show},
-      {.path = "outbox retry",
-       .summary = "Retry parked messages, in order",
-       .operands = selected_messages,
-       .options = {db_option, sequence_stream_option, all_option, dry_run_option},
-       .examples = {{"one", "outbox retry 17"},
-                    {"what would be sent", "outbox retry --all --dry-run"}},
-       .run = retry},
+      retry_command(),
       {.path = "outbox discard",
        .summary = "Discard parked messages",
        .about = "Messages parked after it in its stream are retried.",

@@ -11,12 +11,8 @@
 
 namespace stela::tool {
 
-std::string to_json(const OutboxStatus& status);
-std::string to_json(const OutboxMessage& message);
-
 void print(const OutboxStatus& status, std::string_view program, Output& out);
 void print_partitions(const OutboxStatus& status, Output& out);
-void print_workers(const OutboxStatus& status, Output& out);
 
 /// "p07", "7" or "all". Misuse if it is no partition's label.
 PartitionId to_partition(std::string_view text);

@@ -4,9 +4,9 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
+#include "description/outbox.hpp"
 #include "session.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -18,19 +18,11 @@ int list(Invocation& call) {
   Session session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
-    call.out.json(to_json(seen));
+    print_json(call.out, description::outbox_status, seen);
   } else {
     print_partitions(seen, call.out);
   }
   return done;
-}
-
-std::string labels_of(std::span<const PartitionId> partitions) {
-  std::string text;
-  for (const PartitionId partition : partitions) {
-    text.append(text.empty() ? "" : " ").append(partition.label());
-  }
-  return text;
 }
 
 int sync(Invocation& call) {
@@ -39,15 +31,7 @@ int sync(Invocation& call) {
   const Synced synced = session.operations().sync(call.arguments.has("--prune"),
                                                   dry ? Mode::dry_run : Mode::carry_out);
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("added", labels_of(synced.added))
-        .add("retired", labels_of(synced.retired))
-        .add("unsettled", labels_of(synced.unsettled))
-        .add("parked", labels_of(synced.parked))
-        .add("dry_run", dry)
-        .close();
-    call.out.json(text);
+    print_json(call.out, description::synced, synced, {{"dry_run", dry}});
     return done;
   }
   const std::string would = dry ? "would be " : "";
@@ -77,12 +61,7 @@ int resize(Invocation& call) {
   Resized resized{.before = session.operations().status().partition_count, .after = count};
   if (!dry) resized = session.operations().resize(count);
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("before", resized.before).add("after", resized.after).add("dry_run", dry);
-    if (!dry) object.add("generation", resized.generation);
-    object.close();
-    call.out.json(text);
+    print_json(call.out, description::resized, resized, {{"dry_run", dry}});
   } else if (resized.before == resized.after) {
     call.out.line("Already " + counted(count, "partition") + "; nothing to do.");
   } else if (dry) {
@@ -97,10 +76,10 @@ int resize(Invocation& call) {
 }
 
 std::string_view warning_of(const PartitionStatus& stopped) {
-  if (stopped.stopped == "foreign_writer") {
+  if (stopped.stopped == StopReason::foreign_writer) {
     return "Stop the other writer first, or both stop again. ";
   }
-  if (stopped.stopped == "store_went_back") {
+  if (stopped.stopped == StopReason::store_went_back) {
     return "If this is a copy of a database that is still in use, it must have its own stream by "
            "now (nats.stream), or it publishes into the original's. ";
   }
@@ -109,8 +88,8 @@ std::string_view warning_of(const PartitionStatus& stopped) {
 
 /// Those that adopting helps: the others have another way out.
 bool is_adoptable(const PartitionStatus& partition) {
-  return !partition.stopped.empty() && partition.stopped != "poison" &&
-         partition.stopped != "unknown";
+  return partition.stopped && partition.stopped != StopReason::poison &&
+         partition.stopped != StopReason::missing && partition.stopped != StopReason::unrecognized;
 }
 
 /// What is named, as it stands, or all that is stopped.
@@ -122,9 +101,9 @@ std::vector<PartitionStatus> partitions_to_adopt(Invocation& call, Session& sess
         named.empty() ? is_adoptable(each) : each.id == to_partition(named.front());
     if (is_meant) {
       chosen.push_back(each);
-    } else if (named.empty() && !each.stopped.empty()) {
-      call.out.note("Partition " + each.id.label() + " stays stopped (" + each.stopped + ") → " +
-                    way_out_of(each, call.app.name + ' '));
+    } else if (named.empty() && each.stopped) {
+      call.out.note("Partition " + each.id.label() + " stays stopped (" + word_of(each.stopped) +
+                    ") → " + way_out_of(each, call.app.name + ' '));
     }
   }
   if (chosen.empty() && !named.empty()) chosen.push_back({.id = to_partition(named.front())});
@@ -223,7 +202,8 @@ int resume(Invocation& call) {
   return done;
 }
 
-const std::vector<Operand> one_partition{{"PARTITION", "its label: all, p00, p01, …"}};
+const std::vector<Operand> one_partition{
+    {"PARTITION", "its label: all, p00, p01, …", true, false, "@partitions"}};
 
 }  // namespace
 
@@ -251,14 +231,14 @@ std::vector<Command> partition_commands() {
        .run = sync},
       {.path = "outbox partitions adopt",
        .summary = "Resume a stopped partition from the broker's position",
-       .operands = {{"PARTITION", "its label: all, p00, p01, …", false}},
+       .operands = {{"PARTITION", "its label: all, p00, p01, …", false, false, "@partitions"}},
        .options = {db_option,
                    {"--all", "", "all stopped partitions that this resumes"},
                    {"--broker-sequence", "N",
                     "the broker sequence of the partition's last message"},
                    {"--nats", "URL", "check that this broker has it", "nats.url"},
-                   {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                   {"--prefix", "P", "the subject prefix", "nats.prefix"},
+                   jetstream_option,
+                   prefix_option,
                    yes_option},
        .examples = {{"after a JetStream stream was re-created",
                      "outbox partitions adopt p03 --broker-sequence 0 --yes"},

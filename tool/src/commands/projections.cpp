@@ -1,15 +1,13 @@
 // projections list, halted, retry, skip, run, cancel, remove.
+#include "description/projections.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
-#include "commands/replay.hpp"
-#include "event_text.hpp"
 #include "session.hpp"
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
 #include <stela/projections/operations.hpp>
 #include <stela/projections/runner.hpp>
 #include <stela/tool/metrics.hpp>
@@ -19,66 +17,20 @@
 namespace stela::tool {
 namespace {
 
-using projections::ProjectorStatus;
-
-std::string to_json(const ProjectorStatus& status) {
-  std::string text;
-  json::ObjectWriter object{text};
-  object.add("projector", status.name)
-      .add("build", status.build)
-      .add("version", status.version)
-      .add("kind", status.kind)
-      .add("state", status.state)
-      .add("position", status.position.value())
-      .add("lag_events", status.lag_events)
-      .add("lag_s", static_cast<double>(status.lag.count()) / 1e6)
-      .add("owner", status.owner)
-      .add("halted", status.halted)
-      .add("failing", status.failing.value())
-      .add("error", in_one_line(status.error))
-      .add("attempts", status.attempts)
-      .add("parked", status.parked)
-      .add("skipped", status.skipped)
-      .close();
-  return text;
-}
-
-std::string problem_of(const ProjectorStatus& status) {
-  if (status.failing.value() == 0) return status.halted ? "halted: " + status.error : "-";
-  return (status.halted ? "halted at " : "failing at ") + std::to_string(status.failing.value()) +
-         ": " + status.error;
-}
-
 int print(Invocation& call, bool only_halted) {
   Session session{call, {.only_reads = true}};
-  Table table{{{"PROJECTOR"},
-               {"KIND"},
-               {"V", Table::Align::right},
-               {"STATE"},
-               {"POSITION", Table::Align::right},
-               {"BEHIND", Table::Align::right},
-               {"LAG", Table::Align::right},
-               {"PARKED", Table::Align::right},
-               {"OWNER"},
-               {"PROBLEM"}}};
-  for (const ProjectorStatus& status : projections::list(session.store())) {
+  Listing listing{call.out, description::projector};
+  bool is_empty = true;
+  for (const ProjectorStatus& status : ProjectionOperations{session.store()}.status()) {
     if (only_halted && !status.halted && status.parked == 0) continue;
-    if (call.out.is_json()) {
-      call.out.json(to_json(status));
-      continue;
-    }
-    table.add({status.name, status.kind, std::to_string(status.version), status.state,
-               std::to_string(status.position.value()), in_digits(status.lag_events),
-               in_words(status.lag), in_digits(status.parked),
-               status.owner.empty() ? "-" : status.owner, problem_of(status)});
+    listing.add(status);
+    is_empty = false;
   }
-  if (!call.out.is_json()) {
-    if (table.is_empty()) {
-      call.out.note(only_halted ? "No projector is halted or has parked events."
-                                : "This database has no projectors.");
-    } else {
-      table.print(call.out);
-    }
+  if (!is_empty) {
+    listing.print();
+  } else if (!call.out.is_json()) {
+    call.out.note(only_halted ? "No projector is halted or has parked events."
+                              : "This database has no projectors.");
   }
   return done;
 }
@@ -101,9 +53,9 @@ int retry(Invocation& call) {
   const auto sequence = sequence_of(call.arguments);
   Session session{call};
   if (sequence) {
-    projections::retry_parked(session.store(), name, *sequence);
+    ProjectionOperations{session.store()}.retry(name, *sequence);
   } else {
-    projections::retry(session.store(), name);
+    ProjectionOperations{session.store()}.retry(name);
   }
   call.out.note("Its runner retries now.");
   return done;
@@ -117,7 +69,7 @@ int skip(Invocation& call) {
                     ". Continue?")) {
     return failed;
   }
-  projections::skip(session.store(), name, sequence);
+  ProjectionOperations{session.store()}.skip(name, sequence);
   call.out.note("Skipped and recorded.");
   return done;
 }
@@ -126,14 +78,14 @@ int remove(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   Session session{call};
   if (!call.confirm("'" + name + "' and its tables will be removed. Continue?")) return failed;
-  projections::remove(session.store(), name);
+  ProjectionOperations{session.store()}.remove(name);
   call.out.note("Removed.");
   return done;
 }
 
 int cancel(Invocation& call) {
   Session session{call};
-  projections::cancel_rebuild(session.store(), call.arguments.operands().front());
+  ProjectionOperations{session.store()}.cancel_rebuild(call.arguments.operands().front());
   call.out.note("Rebuild cancelled.");
   return done;
 }
@@ -145,7 +97,7 @@ HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
   std::vector<ProjectorStatus> projectors;
   std::vector<std::string> reasons;
   try {
-    projectors = projections::list(store);
+    projectors = ProjectionOperations{store}.status();
   } catch (const Error& e) {
     reasons.push_back("database: " + in_one_line(e.what()));
   }
@@ -174,16 +126,8 @@ int run(Invocation& call) {
     return done;
   }
   const RunnerTick tick = runner.catch_up();
-  std::string text;
-  json::ObjectWriter{text}
-      .add("scanned", tick.scanned)
-      .add("commits", tick.commits)
-      .add("failed", tick.failed)
-      .add("halted", tick.halted)
-      .add("parked", tick.parked)
-      .close();
   if (call.out.is_json()) {
-    call.out.json(text);
+    print_json(call.out, description::runner_tick, tick);
   } else {
     call.out.line(counted(tick.scanned, "event") + " read, " + counted(tick.failed, "handler") +
                   " failed.");
@@ -191,7 +135,7 @@ int run(Invocation& call) {
   return tick.failed == 0 ? done : failed;
 }
 
-const Operand projector_operand{"NAME", "the projector, or reaction"};
+const Operand projector_operand{"NAME", "the projector, or reaction", true, false, "@projectors"};
 
 }  // namespace
 

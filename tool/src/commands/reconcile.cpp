@@ -1,13 +1,12 @@
-#include "commands/reconcile.hpp"
-
+// outbox reconcile.
 #include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
+#include "description/outbox.hpp"
 #include "session.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
 #include <stela/nats/stream_reader.hpp>
 
 #include <span>
@@ -19,30 +18,10 @@ Mode mode_of(const Arguments& arguments) {
   return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
 }
 
-std::string& append_list(std::string& out, std::span<const GlobalSequence> sequences) {
-  out += '[';
-  for (const GlobalSequence sequence : sequences) {
-    if (out.back() != '[') out += ',';
-    json::append_integer(out, sequence.value());
-  }
-  return out += ']';
-}
-
 void print_compared(Invocation& call, const Compared& compared) {
   const bool dry_run = call.arguments.has("--dry-run");
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("checked", compared.checked)
-        .add("found", compared.found)
-        .add("missing", compared.missing)
-        .add("dropped", compared.dropped)
-        .add("unknown", compared.unknown)
-        .add("foreign", compared.foreign)
-        .add("dry_run", dry_run);
-    append_list(object.key("examples"), compared.examples);
-    object.close();
-    return call.out.json(text);
+    return print_json(call.out, description::compared, compared, {{"dry_run", dry_run}});
   }
   call.out.line(counted(compared.checked, "published event") + " compared with " +
                 counted(compared.found, "message") + " at the broker.");
@@ -103,14 +82,10 @@ int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence
 
 void print_losses(Invocation& call, const OutboxStatus& status) {
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("losses", status.losses)
-        .add("lost", status.lost)
-        .add("lost_is_upper_bound", is_lost_upper_bound(status))
-        .add("dry_run", call.arguments.has("--dry-run"))
-        .close();
-    return call.out.json(text);
+    return call.out.json(to_json({{"losses", status.losses},
+                                  {"lost", status.lost},
+                                  {"lost_is_upper_bound", is_lost_upper_bound(status)},
+                                  {"dry_run", call.arguments.has("--dry-run")}}));
   }
   if (status.losses == 0) return call.out.line("No unsettled loss at the broker.");
   call.out.line(loss_in_words(status) + (call.arguments.has("--dry-run")
@@ -149,12 +124,7 @@ int reconcile(Invocation& call) {
   const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
   bar.clear();
   if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("checked", found.checked).add("missing", found.missing);
-    append_list(object.key("examples"), found.examples);
-    object.add("miscounted", found.miscounted).close();
-    call.out.json(text);
+    print_json(call.out, description::reconciled, found);
     return done;
   }
   std::string text = in_digits(found.checked) + " publishable events checked; ";
@@ -189,8 +159,8 @@ Command reconcile_command() {
                       {"--against-broker", "", "compare with the broker's stream"},
                       {"--accept-loss", "", "accept what the broker lost, and publish nothing"},
                       {"--nats", "URL", "the broker", "nats.url"},
-                      {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                      {"--prefix", "P", "the subject prefix", "nats.prefix"},
+                      jetstream_option,
+                      prefix_option,
                       dry_run_option,
                       yes_option},
           .examples = {{"only report them", "outbox reconcile --dry-run"},

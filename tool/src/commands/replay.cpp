@@ -1,12 +1,11 @@
-#include "commands/replay.hpp"
-
+// projections replay and rebuild.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "description/projections.hpp"
 #include "session.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
 #include <stela/projections/replayer.hpp>
 
 namespace stela::tool {
@@ -25,37 +24,21 @@ ReplayFilter filter_of(const Arguments& arguments) {
 }
 
 int dry_run(Invocation& call, Replayer& replayer, const ReplayFilter& filter) {
-  Table table{{{"TYPE"}, {"EVENTS", Table::Align::right}}};
-  for (const EventTypeCount& count : replayer.dry_run(filter)) {
-    if (call.out.is_json()) {
-      std::string text;
-      json::ObjectWriter{text}.add("type", count.type).add("events", count.events).close();
-      call.out.json(text);
-    } else {
-      table.add({count.type, in_digits(count.events)});
-    }
-  }
-  if (!call.out.is_json()) table.print(call.out);
+  print_list(call.out, description::events_of_type, replayer.dry_run(filter));
   return done;
 }
 
 int report(Invocation& call, const ReplayResult& result) {
   for (const ReplayResult::Model& model : result.models) {
-    const std::string tables = model.projector + "@" + std::to_string(model.build);
-    if (call.out.is_json()) {
-      std::string text;
-      json::ObjectWriter{text}
-          .add("projector", model.projector)
-          .add("build", model.build)
-          .add("position", model.position.value())
-          .add("complete", result.is_complete)
-          .add("resumed", result.was_resumed)
-          .close();
-      call.out.json(text);
-    } else {
-      call.out.line(model.projector + ": tables '" + tables + ".…' hold everything up to event " +
-                    std::to_string(model.position.value()) + ".");
-    }
+    print_result(call.out,
+                 {{"projector", model.projector},
+                  {"build", model.build},
+                  {"position", model.position},
+                  {"complete", result.is_complete},
+                  {"resumed", result.was_resumed}},
+                 model.projector + ": tables '" + model.projector + "@" +
+                     std::to_string(model.build) + ".…' hold everything up to event " +
+                     std::to_string(model.position.value()) + ".");
   }
   if (!result.is_complete) call.out.note("Interrupted; the same command continues from there.");
   return result.is_complete ? done : interrupted;
@@ -95,8 +78,8 @@ int rebuild(Invocation& call) {
   return replay_with(call, {});
 }
 
-constexpr Option projector_option{"--projector", "NAME", "only this projector (default: all)", "",
-                                  true};
+constexpr Option projector_option{
+    "--projector", "NAME", "only this projector (default: all)", "", true, "@projectors"};
 constexpr Option restart_option{"--restart", "",
                                 "start from the beginning, not where an earlier run stopped"};
 constexpr Option ahead_option{"--decode-ahead", "", "read and decode on a separate thread"};

@@ -2,11 +2,17 @@
 #include "cli/exit.hpp"
 #include "cli/help.hpp"
 #include "cli/invocation.hpp"
+#include "cli/text.hpp"
+#include "description/description.hpp"
+#include "session.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/version.hpp>
+#include <stela/projections/operations.hpp>
 
 #include <sqlite3.h>
+
+#include <set>
+#include <string>
 
 namespace stela::tool {
 namespace {
@@ -15,12 +21,11 @@ int show_config(Invocation& call) {
   const Settings& settings = call.settings();
   Table table{{{"SETTING"}, {"VALUE"}, {"FROM"}}};
   std::string text;
-  json::ObjectWriter object{text};
-  for (const Setting& setting : all_settings()) {
-    const Settings::Value& value = settings.value(setting.key);
-    table.add({std::string{setting.key}, value.text, value.origin});
-    std::string& member = object.key(setting.key);
-    json::ObjectWriter{member}.add("value", value.text).add("from", value.origin).close();
+  JsonFields object{text};
+  for (const ConfiguredSetting& setting : all_settings()) {
+    const auto& [value, origin] = settings.value(setting.key);
+    table.add({setting.key, value, origin});
+    object.add({{setting.key, Json{to_json({{"value", value}, {"from", origin}})}}});
   }
   object.close();
   if (call.out.is_json()) {
@@ -31,26 +36,40 @@ int show_config(Invocation& call) {
   return done;
 }
 
+std::set<std::string> values_in_database(Invocation& call, std::string_view what) {
+  Session session{call, {.only_reads = true}};
+  std::set<std::string> names;
+  if (what == "partitions") {
+    for (const auto& each : session.operations().status().partitions) names.insert(each.id.label());
+  } else if (what == "projectors") {
+    for (const auto& each : ProjectionOperations{session.store()}.status()) names.insert(each.name);
+  } else {
+    throw Misuse{"--values is partitions or projectors, not '" + in_one_line(what) + "'"};
+  }
+  return names;
+}
+
 int completion(Invocation& call) {
+  if (const auto what = call.arguments.text("--values")) {
+    for (const std::string& name : values_in_database(call, *what)) call.out.line(name);
+    return done;
+  }
+  if (call.arguments.operands().empty()) throw Misuse{"which shell? Pass bash, zsh or fish"};
   call.out.line(
       completion_script({call.app.name, call.commands}, call.arguments.operands().front()));
   return done;
 }
 
 int show_version(Invocation& call) {
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter object{text};
-    object.add("stela", version()).add("sqlite", sqlite3_libversion());
-    if (!call.app.version.empty()) object.add(call.app.name, call.app.version);
-    object.close();
-    call.out.json(text);
-    return done;
-  }
+  const std::string& own = call.app.version;
   std::string line = call.app.name;
-  if (!call.app.version.empty()) line += " " + call.app.version + ", Stela";
-  line.append(" ").append(version());
-  call.out.line(line + " (SQLite " + sqlite3_libversion() + ")");
+  if (!own.empty()) line += " " + own + ", Stela";
+  line.append(" ").append(version()).append(" (SQLite ").append(sqlite3_libversion()).append(")");
+  print_result(call.out,
+               {{"stela", version()},
+                {"sqlite", sqlite3_libversion()},
+                {call.app.name, own.empty() ? Value{} : Value{own}}},
+               line);
   return done;
 }
 
@@ -75,7 +94,10 @@ std::vector<Command> self_commands() {
        .run = show_config},
       {.path = "completion",
        .summary = "Print a shell completion script",
-       .operands = {{"SHELL", "bash, zsh or fish"}},
+       .operands = {{"SHELL", "bash, zsh or fish", false, false, "bash|zsh|fish"}},
+       .options = {db_option,
+                   {"--values", "WHAT", "for the scripts: list the partitions or projectors", "",
+                    false, "partitions|projectors"}},
        .examples = {{"for this bash session", "completion bash > /tmp/stela && . /tmp/stela"}},
        .run = completion},
       {.path = "manual",

@@ -2,11 +2,11 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "description/eventstore.hpp"
 #include "event_text.hpp"
 #include "session.hpp"
 
-#include <stela/eventstore/catalogue.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/eventstore/operations.hpp>
 
 #include <optional>
 
@@ -24,39 +24,13 @@ StreamListing listing_of(const Arguments& arguments) {
 int list(Invocation& call) {
   const StreamListing which = listing_of(call.arguments);
   Session session{call, {.only_reads = true}};
-  const auto streams = list_streams(session.store(), which);
-  Table table{{{"STREAM"},
-               {"VERSION", Table::Align::right},
-               {"LAST EVENT", Table::Align::right},
-               {"CHANGED AT"}}};
-  for (const StreamEntry& entry : streams) {
-    if (call.out.is_json()) {
-      std::string text;
-      json::ObjectWriter{text}
-          .add("stream", entry.stream.name())
-          .add("version", entry.version.value())
-          .add("last_sequence", entry.last.value())
-          .add("changed_at", to_string(entry.changed_at))
-          .close();
-      call.out.json(text);
-    } else {
-      table.add({entry.stream.name(), in_digits(entry.version.value()),
-                 std::to_string(entry.last.value()), short_time(entry.changed_at)});
-    }
-  }
-  if (!call.out.is_json()) table.print(call.out);
+  const auto streams = StoreOperations{session.store()}.list_streams(which);
+  print_list(call.out, description::stream, streams);
   if (static_cast<std::int64_t>(streams.size()) == which.limit) {
     call.out.note("More results: use --after " + in_one_line(streams.back().stream.name()) +
                   " goes on.");
   }
   return done;
-}
-
-/// Who did it, for a line of a timeline.
-std::string actor_of(const StoredEvent& event) try {
-  return event.context().actor;
-} catch (const CorruptEvent&) {
-  return "?";
 }
 
 int show(Invocation& call) {
@@ -70,27 +44,14 @@ int show(Invocation& call) {
   query.limit = call.arguments.integer("--limit", {1, largest}).value_or(no_limit);
   Session session{call, {.only_reads = true}};
   const Codec codec = session.store().conventions().codec;
-  Table table{{{"VERSION", Table::Align::right},
-               {"RECORDED AT"},
-               {"LATER BY", Table::Align::right},
-               {"SEQUENCE", Table::Align::right},
-               {"TYPE"},
-               {"ACTOR"},
-               {"PAYLOAD"}}};
+  Listing listing{call.out, description::event_of_stream};
   std::optional<Timestamp> before;
   for (const StoredEvent& event : session.store().read_stream(stream, query)) {
-    if (call.out.is_json()) {
-      call.out.json(to_json(event, codec));
-    } else {
-      table.add({std::to_string(event.version.value()), short_time(event.recorded_at),
-                 before ? in_words(event.recorded_at - *before) : "",
-                 std::to_string(event.sequence.value()), event.type(), actor_of(event),
-                 payload_in_line(event, codec)});
-    }
+    listing.add({event, codec, before});
     before = event.recorded_at;
   }
   if (!before) throw Exit{not_found, "the stream '" + stream.name() + "' has no events there"};
-  if (!call.out.is_json()) table.print(call.out);
+  listing.print();
   return done;
 }
 
@@ -107,11 +68,8 @@ int state(Invocation& call) {
   const Moment moment = at ? to_moment(*at, "--at") : Moment{};
   Session session{call, {.only_reads = true}};
   const App::State shown = (*read)(session.store(), stream, moment);
-  std::string text;
-  json::ObjectWriter object{text};
-  object.add("stream", stream.name()).add("version", shown.version.value());
-  object.key("state").append(shown.json);
-  object.close();
+  const std::string text =
+      to_json({{"stream", stream.name()}, {"version", shown.version}, {"state", Json{shown.json}}});
   if (call.out.is_json()) {
     call.out.json(text);
   } else {
@@ -123,30 +81,8 @@ int state(Invocation& call) {
 int list_snapshots(Invocation& call) {
   const StreamListing which = listing_of(call.arguments);
   Session session{call, {.only_reads = true}};
-  Table table{{{"STREAM"},
-               {"VERSION", Table::Align::right},
-               {"STATE VERSION", Table::Align::right},
-               {"SIZE", Table::Align::right},
-               {"TAKEN AT"}}};
-  for (const SnapshotEntry& entry : list_snapshots(session.store(), which)) {
-    if (call.out.is_json()) {
-      std::string text;
-      json::ObjectWriter{text}
-          .add("stream", entry.stream.name())
-          .add("version", entry.version.value())
-          .add("sequence", entry.sequence.value())
-          .add("state_version", entry.state_version)
-          .add("bytes", entry.bytes)
-          .add("taken_at", to_string(entry.taken_at))
-          .close();
-      call.out.json(text);
-    } else {
-      table.add({entry.stream.name(), in_digits(entry.version.value()),
-                 std::to_string(entry.state_version), in_bytes(entry.bytes),
-                 short_time(entry.taken_at)});
-    }
-  }
-  if (!call.out.is_json()) table.print(call.out);
+  print_list(call.out, description::snapshot,
+             StoreOperations{session.store()}.list_snapshots(which));
   return done;
 }
 
@@ -157,7 +93,8 @@ std::vector<StreamId> snapshots_to_drop(Invocation& call, Store& store) {
   if (int{category.has_value()} + int{stream.has_value()} + int{call.arguments.has("--all")} != 1) {
     throw Misuse{"which snapshots? Pass --stream ID, --category NAME or --all"};
   }
-  for (const auto& entry : list_snapshots(store, {.category = category.value_or("")})) {
+  for (const auto& entry :
+       StoreOperations{store}.list_snapshots({.category = category.value_or("")})) {
     if (!stream || entry.stream == StreamId::parse(*stream)) streams.push_back(entry.stream);
   }
   return streams;
@@ -177,16 +114,8 @@ int drop_snapshots(Invocation& call) {
   if (!dry) {
     for (const StreamId& stream : streams) session.store().drop_snapshot(stream);
   }
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("dropped", dry ? 0 : streams.size())
-        .add("found", streams.size())
-        .close();
-    call.out.json(text);
-  } else {
-    call.out.line((dry ? "Would drop " : "Dropped ") + count + ".");
-  }
+  print_result(call.out, {{"dropped", dry ? 0 : streams.size()}, {"found", streams.size()}},
+               (dry ? "Would drop " : "Dropped ") + count + ".");
   return done;
 }
 

@@ -4,10 +4,11 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
+#include "description/description.hpp"
 #include "session.hpp"
 
 #include <stela/eventstore/transfer.hpp>
-#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/error.hpp>
 
 #include <cstdio>
 #include <filesystem>
@@ -44,6 +45,15 @@ bool write_to_file(const std::string& path, FunctionRef<bool(std::ostream&)> wri
     std::filesystem::remove(partial);
   }
   return finished;
+}
+
+bool write_to_stdout(FunctionRef<bool(std::ostream&)> write) try {
+  const bool finished = write(std::cout);
+  if (!std::cout.flush()) throw StoreFailed{"stdout can't be written"};
+  return finished;
+} catch (const StoreFailed&) {
+  if (Output::is_reader_gone()) throw ReaderGone{};
+  throw;
 }
 
 void tell_of(const UnreadableEvents& lost, ProgressBar& bar, Output& out) {
@@ -88,9 +98,8 @@ int export_events(Invocation& call) {
     lost = result.lost;
     return result.finished;
   };
-  const bool finished = path == "-" ? write(std::cout) : write_to_file(path, write);
+  const bool finished = path == "-" ? write_to_stdout(write) : write_to_file(path, write);
   bar.clear();
-  if (path == "-" && !std::cout.flush()) throw Exit{failed, "stdout can't be written"};
   if (!finished) return interrupted;
   call.out.note(counted(written, "event") + " exported" +
                 (lost > 0 ? ", " + counted(lost, "event") + " can't be read." : "."));
@@ -115,18 +124,11 @@ int import_events(Invocation& call) {
                            std::to_string(session.store().last_sequence().value())};
   }
   bar.clear();
-  if (call.out.is_json()) {
-    std::string text;
-    json::ObjectWriter{text}
-        .add("imported", result.imported)
-        .add("skipped", result.skipped)
-        .add("last_sequence", result.last.value())
-        .close();
-    call.out.json(text);
-  } else {
-    call.out.line(counted(result.imported, "event") + " imported, " + in_digits(result.skipped) +
-                  (result.skipped == 1 ? " was" : " were") + " there already.");
-  }
+  print_result(
+      call.out,
+      {{"imported", result.imported}, {"skipped", result.skipped}, {"last_sequence", result.last}},
+      counted(result.imported, "event") + " imported, " + in_digits(result.skipped) +
+          (result.skipped == 1 ? " was" : " were") + " there already.");
   return result.finished ? done : interrupted;
 }
 

@@ -1,16 +1,17 @@
-#include "commands/work.hpp"
-
+// outbox work: the worker.
 #include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
+#include "description/worker.hpp"
 #include "session.hpp"
 #include "worker/crew.hpp"
 #include "worker/dashboard.hpp"
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
+#include "worker/layout.hpp"
 #include "worker/metrics_file.hpp"
 #include "worker/notify.hpp"
 #include "worker/screen.hpp"
@@ -18,10 +19,6 @@
 
 #include <stela/framework/error.hpp>
 #include <stela/tool/metrics.hpp>
-
-#include <unistd.h>
-
-#include <csignal>
 
 namespace stela::tool {
 namespace {
@@ -51,8 +48,7 @@ Plan plan_of(Invocation& call) {
   if (given.has("--once")) plan.how = How::once;
   if (given.has("--until-empty")) plan.how = How::until_empty;
   if (plan.silent && call.out.is_json()) throw Misuse{"--silent and --json contradict each other"};
-  plan.dashboard = plan.how == How::forever && !plan.silent && !call.out.is_json() &&
-                   call.out.is_terminal() && isatty(STDIN_FILENO) == 1;
+  plan.dashboard = plan.how == How::forever && !plan.silent && can_show_dashboard(call.out);
   return plan;
 }
 
@@ -146,16 +142,28 @@ class Work {
     }
     crew_.start();
     if (plan_.dashboard) {
-      show_dashboard(crew_, statistics_, watch_,
-                     {.database = sqlite::path(session_.store()),
-                      .broker_url = call_.settings().text("nats.url"),
-                      .worker = name(),
-                      .window = std::chrono::seconds{call_.settings().integer("worker.window")},
-                      .color = call_.out.has_color()});
+      const CrewDashboard options{
+          .program = call_.app.name,
+          .database = sqlite::path(session_.store()),
+          .broker_url = call_.settings().text("nats.url"),
+          .worker = name(),
+          .window = std::chrono::seconds{call_.settings().integer("worker.window")}};
+      WatchedCrew watched{crew_, statistics_, watch_, options};
+      show_dashboard(watched, call_.out.has_color());
     }
     crew_.join();
+    if (plan_.dashboard) call_.out.line(run_in_words());
     write_metrics_if_due(Steady::max());
     return done;
+  }
+
+  /// What is left to read once the dashboard is gone.
+  std::string run_in_words() const {
+    const Steady now = std::chrono::steady_clock::now();
+    const Totals& ever = statistics_.look(now).ever;
+    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(now - begun_);
+    return "Published " + in_digits(ever.published) + ", retried " + in_digits(ever.retried) +
+           ", parked " + in_digits(ever.parked) + " in " + in_words(took) + ".";
   }
 
   LogSink* log_of(const Plan& plan) {
@@ -191,7 +199,7 @@ class Work {
     const std::string state = state_of(statistics_.look(now), status, crew_.stop_requested());
     const TickReport shown{tick, status, state, relay.worker(), system_clock().now()};
     if (call_.out.is_json()) {
-      call_.out.json(to_json(shown));
+      print_json(call_.out, description::tick, shown);
     } else {
       call_.out.line(to_line(shown));
     }
@@ -248,8 +256,8 @@ class Work {
     const PartitionStatus* stopped = held_up_by(status);
     if (stopped == nullptr) return;
     crew_.hand_over();
-    throw Exit{failed, "all pending messages are in stopped partitions (" + stopped->stopped +
-                           ", partition " + stopped->id.label() +
+    throw Exit{failed, "all pending messages are in stopped partitions (" +
+                           word_of(stopped->stopped) + ", partition " + stopped->id.label() +
                            "); 'outbox status' says what to do"};
   }
 
@@ -274,6 +282,7 @@ class Work {
 
   Invocation& call_;
   const Plan plan_;
+  const Steady begun_ = std::chrono::steady_clock::now();
   LogToStderr log_;
   AllButTheEnd log_but_the_end_{log_};
   Statistics statistics_;
@@ -310,8 +319,8 @@ Command work_command() {
           .options = {db_option,
                       {"--nats", "URL", "the broker", "nats.url"},
                       {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},
-                      {"--stream", "NAME", "the JetStream stream", "nats.stream"},
-                      {"--prefix", "P", "the subject prefix", "nats.prefix"},
+                      jetstream_option,
+                      prefix_option,
                       {"--ensure-stream", "", "create the stream if it is missing",
                        "nats.ensure_stream"},
                       {"--workers", "N", "number of workers in this process (default 1)"},

@@ -1,6 +1,7 @@
 // Whether the worker lives, and whether it is fit for work.
 #pragma once
 
+#include "description/metric_writer.hpp"
 #include "worker/statistics.hpp"
 
 #include <stela/outbox/messages.hpp>
@@ -28,9 +29,12 @@ std::vector<std::string> why_not_ready(const Condition& condition);
 
 // Metrics of docs/reference/metrics.md, in Prometheus' text form: what isn't reported to a sink.
 
+/// Of an outbox.
+void write_outbox(MetricWriter& metrics, const OutboxStatus& status);
+/// Of projectors as the database has them; nothing if it has none.
+void write_projectors(MetricWriter& metrics, std::span<const ProjectorStatus> projectors);
 /// Of the outbox and its worker.
 std::string metrics_text(const Condition& condition);
-/// Of projectors as the database has them; nothing if it has none.
-std::string metrics_text(std::span<const projections::ProjectorStatus> projectors);
+std::string metrics_text(std::span<const ProjectorStatus> projectors);
 
 }  // namespace stela::tool

@@ -1,6 +1,7 @@
 #include "worker/screen.hpp"
 
 #include "cli/exit.hpp"
+#include "worker/looks.hpp"
 
 #include <unistd.h>
 
@@ -26,6 +27,29 @@ attr_t attributes_of(Style style, bool color) {
   const auto index = static_cast<std::size_t>(style);
   if (color && pair_colors[index] >= 0) attributes |= COLOR_PAIR(static_cast<int>(index));
   return attributes;
+}
+
+/// A key of curses' as ours; 0 if it means nothing here.
+int key_of(int key) {
+  switch (key) {
+    case KEY_BACKSPACE:
+    case '\b':
+      return key_backspace;
+    case KEY_UP:
+      return key_up;
+    case KEY_DOWN:
+      return key_down;
+    case KEY_PPAGE:
+      return key_page_up;
+    case KEY_NPAGE:
+      return key_page_down;
+    case KEY_HOME:
+      return key_home;
+    case KEY_END:
+      return key_end;
+    default:
+      return key >= 0 && key <= 0xff ? key : 0;
+  }
 }
 
 }  // namespace
@@ -73,9 +97,7 @@ void Screen::draw(const std::vector<Line>& lines) {
 
 int Screen::wait_for_key(std::chrono::milliseconds limit) {
   wtimeout(stdscr, static_cast<int>(limit.count()));
-  const int key = wgetch(stdscr);
-  if (key == ERR || key == KEY_RESIZE) return 0;
-  return key == KEY_BACKSPACE || key == '\b' ? key_backspace : key;
+  return key_of(wgetch(stdscr));
 }
 
 void Screen::restore() noexcept {

@@ -1,10 +1,10 @@
 // The terminal that the dashboard is drawn on.
 #pragma once
 
-#include "worker/layout.hpp"
+#include "worker/line.hpp"
+#include "worker/view.hpp"
 
 #include <chrono>
-#include <memory>
 
 namespace stela::tool {
 
@@ -20,14 +20,11 @@ class Screen {
 
   Size size() const;
   void draw(const std::vector<Line>& lines);
-  /// The next key, or 0 if none came in time; also 0 when the size has changed.
+  /// The next character or Key, or 0 if none came in time; also 0 when the size has changed.
   int wait_for_key(std::chrono::milliseconds limit);
 
   /// For the way out of the process: puts the terminal back without asking anybody.
   static void restore() noexcept;
 };
-
-inline constexpr int key_escape = 27;
-inline constexpr int key_backspace = 127;
 
 }  // namespace stela::tool

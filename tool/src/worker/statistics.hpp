@@ -1,7 +1,7 @@
 // What the relays of this process did, for whoever shows it.
 #pragma once
 
-#include "worker/histogram.hpp"
+#include "description/histogram.hpp"
 
 #include <stela/framework/clock.hpp>
 #include <stela/framework/log.hpp>

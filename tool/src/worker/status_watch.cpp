@@ -51,7 +51,7 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
   }
   if (seen.problem.empty()) seen.problem = schema_problem_;
   try {
-    seen.projectors = projections::list(store_);
+    seen.projectors = ProjectionOperations{store_}.status();
   } catch (const Error& e) {
     if (seen.problem.empty()) seen.problem = e.what();
   }

@@ -23,7 +23,7 @@ class StatusWatch {
   struct Seen {
     OutboxStatus status = {};
     /// Only of a close look.
-    std::vector<projections::ProjectorStatus> projectors = {};
+    std::vector<ProjectorStatus> projectors = {};
     /// Why the database doesn't answer, or can't be written to; empty if it does and can.
     std::string problem = {};
   };

@@ -19,8 +19,6 @@ struct TickReport {
   Timestamp at;
 };
 
-/// The keys of the seeds, and ours.
-std::string to_json(const TickReport& report);
 std::string to_line(const TickReport& report);
 
 }  // namespace stela::tool

@@ -1,16 +1,13 @@
-// What a database holds, for those who look at it from outside: streams, kinds, snapshots.
+// What a database holds, as StoreOperations tells it: streams, kinds of events, snapshots.
 #pragma once
 
-#include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/store.hpp>
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 namespace stela {
 
@@ -26,14 +23,10 @@ struct StreamEntry {
 struct StreamListing {
   /// Empty: all.
   std::string category = {};
-  /// Only streams behind this name.
+  /// Only streams after this name.
   std::string after = {};
   std::int64_t limit = no_limit;
 };
-
-/// Threads: any number at once, as for everything here.
-STELA_EVENTSTORE_EXPORT std::vector<StreamEntry> list_streams(Store& store,
-                                                              const StreamListing& which = {});
 
 struct SnapshotEntry {
   StreamId stream;
@@ -43,9 +36,6 @@ struct SnapshotEntry {
   Timestamp taken_at;
   std::int64_t bytes = 0;
 };
-
-STELA_EVENTSTORE_EXPORT std::vector<SnapshotEntry> list_snapshots(Store& store,
-                                                                  const StreamListing& which = {});
 
 /// What the events of one kind come to.
 struct KindCount {
@@ -65,25 +55,10 @@ struct CountOptions {
   std::stop_token stop = {};
 };
 
-/// Counts every event, in steps that hold no transaction for long. Empty if it was stopped.
-STELA_EVENTSTORE_EXPORT std::vector<KindCount> count_events(Store& store,
-                                                            const CountOptions& options = {});
-
-/// Looks through all events, the newest first.
-STELA_EVENTSTORE_EXPORT std::optional<GlobalSequence> find_event(Store& store, const EventId& id);
-
-/// The events that name `cause` as their cause, all of them behind `after`; at most `limit`.
-STELA_EVENTSTORE_EXPORT std::vector<GlobalSequence> effects_of(Store& store, const EventId& cause,
-                                                               GlobalSequence after,
-                                                               std::int64_t limit);
-
 struct RequiredParticipant {
   std::string name;
   std::string detail;
   Timestamp registered_at;
 };
-
-/// Who must take part in every append.
-STELA_EVENTSTORE_EXPORT std::vector<RequiredParticipant> required_participants(Store& store);
 
 }  // namespace stela

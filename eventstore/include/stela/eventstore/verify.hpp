@@ -4,8 +4,6 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/progress.hpp>
-#include <stela/eventstore/store.hpp>
-#include <stela/framework/function_ref.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -34,8 +32,9 @@ struct Problem {
 /// "event 17: it doesn't match its checksum; restore a backup".
 STELA_EVENTSTORE_EXPORT std::string to_string(const Problem& problem);
 
-/// One thing that is looked at. A module hands `verify` the checks of its own tables; those of the
-/// event store are always made. A private header, database/inspection.hpp, says what it can ask.
+/// One thing that is looked at. A module hands `StoreOperations::verify` the checks of its own
+/// tables; those of the event store are always made. A private header, database/inspection.hpp,
+/// says what it can ask.
 class STELA_EVENTSTORE_EXPORT IntegrityCheck {
  public:
   virtual ~IntegrityCheck() = default;
@@ -77,14 +76,5 @@ struct VerifyResult {
 
   bool is_sound() const noexcept { return finished && problems == 0; }
 };
-
-/// Looks at everything in the database, from disk, and reports what is wrong with it; a damaged
-/// file is a problem reported, not an error thrown. Appends go on beside it: it looks at what was
-/// there when it began. Memory stays flat, and no read transaction lasts but that of SQLite's own
-/// check, which sees the whole file at one moment. StoreBusy if SQLite's lock can't be had;
-/// StoreFailed if the file was replaced since the store was opened.
-/// Threads: any number at once, beside writers.
-STELA_EVENTSTORE_EXPORT VerifyResult verify(Store& store, FunctionRef<void(const Problem&)> report,
-                                            const VerifyOptions& options = {});
 
 }  // namespace stela

@@ -32,20 +32,7 @@ class EventEncoder {
 
   /// UsageError if a value in the event can't be written.
   template <class E>
-  void add(const E& event) {
-    const std::size_t begin = bytes_.size();
-    try {
-      codec::encode(conventions_.codec, event, bytes_);
-    } catch (const codec::EncodeError& e) {
-      throw_not_encodable(E::event_type.name, e.what());
-    }
-    const bool publishes =
-        conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
-    // Last, so that bytes of an event that was refused belong to no event.
-    payloads_.resize(events_.size());
-    payloads_.push_back({begin, bytes_.size() - begin});
-    events_.push_back({E::event_type.name, E::event_type.version, publishes, {}});
-  }
+  void add(const E& event);
 
   /// Valid until the next `add`.
   std::span<const NewEvent> events() {
@@ -68,6 +55,22 @@ class EventEncoder {
   std::vector<NewEvent> events_;
   std::vector<Payload> payloads_;
 };
+
+template <class E>
+void EventEncoder::add(const E& event) {
+  const std::size_t begin = bytes_.size();
+  try {
+    codec::encode(conventions_.codec, event, bytes_);
+  } catch (const codec::EncodeError& e) {
+    throw_not_encodable(E::event_type.name, e.what());
+  }
+  const bool publishes =
+      conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
+  // Last, so that bytes of an event that was refused belong to no event.
+  payloads_.resize(events_.size());
+  payloads_.push_back({begin, bytes_.size() - begin});
+  events_.push_back({E::event_type.name, E::event_type.version, publishes, {}});
+}
 
 template <class Change>
 void encode_changes(EventEncoder& encoder, std::span<const Change> changes) {

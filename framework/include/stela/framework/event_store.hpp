@@ -216,11 +216,10 @@ class STELA_FRAMEWORK_EXPORT EventLog {
 /// Threads: belongs to the thread that `transact` calls.
 class STELA_FRAMEWORK_EXPORT Transaction : public EventLog {};
 
-/// Code that runs inside the transaction of every append, and sees the events with their sequences.
-/// The outbox and inline projectors are participants.
-class STELA_FRAMEWORK_EXPORT TransactionParticipant {
+/// Something that takes part in every append, and without which nobody may append.
+class STELA_FRAMEWORK_EXPORT Participant {
  public:
-  virtual ~TransactionParticipant() = default;
+  virtual ~Participant() = default;
 
   /// Recorded in the database: whoever appends without a participant of this name is refused.
   virtual std::string_view name() const noexcept = 0;
@@ -229,14 +228,18 @@ class STELA_FRAMEWORK_EXPORT TransactionParticipant {
   /// Whether it can take part where the database has recorded this detail. A participant that knows
   /// several versions of itself follows the recorded one.
   virtual bool accepts(std::string_view recorded) const noexcept { return recorded == detail(); }
-  /// True if it calls code of the user's: then it runs on the appending thread, and its append
-  /// shares its transaction with no other.
-  virtual bool runs_user_code() const noexcept = 0;
+  /// What it remembers of the database no longer holds: a transaction was rolled back, or another
+  /// process wrote.
+  virtual void forget() noexcept {}
+};
+
+/// User code that runs inside the transaction of every append, and sees the events with their
+/// sequences: an inline projector, for example. It runs on the appending thread, and its append
+/// shares the transaction with no other.
+class STELA_FRAMEWORK_EXPORT TransactionParticipant : public Participant {
+ public:
   /// Throwing rolls the append back; the exception reaches whoever appends.
   virtual void on_append(Transaction& transaction, std::span<const StoredEvent> events) = 0;
-  /// What it remembers of the database no longer holds: a transaction was rolled back, or somebody
-  /// else wrote.
-  virtual void forget() noexcept {}
 };
 
 /// What was just committed. `events` may be read from any thread until the notice returns.

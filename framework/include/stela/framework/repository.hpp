@@ -274,15 +274,9 @@ class Repository {
 
   /// AggregateNotFound if the stream has no events (before that moment). An aggregate loaded as of
   /// a moment is historical: it can't be changed.
-  A load(const Id<A>& id, const Moment& moment = {}) {
-    auto aggregate = find(id, moment);
-    if (!aggregate) detail::throw_not_found(id.stream());
-    return std::move(*aggregate);
-  }
+  A load(const Id<A>& id, const Moment& moment = {});
 
-  std::optional<A> find(const Id<A>& id, const Moment& moment = {}) {
-    return detail::load_aggregate<A>(*log_, id.stream(), moment);
-  }
+  std::optional<A> find(const Id<A>& id, const Moment& moment = {});
 
   /// Appends what the aggregate recorded since it was loaded or saved. ConcurrencyConflict if
   /// somebody else did so meanwhile: load it again. On an error nothing is stored and the aggregate
@@ -301,28 +295,7 @@ class Repository {
   ///
   /// If the append id was used before, the aggregate can be used further only if it recorded the
   /// very events that were stored then.
-  AppendResult save(A& aggregate, const SaveOptions& options = {}) {
-    check(aggregate);
-    const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
-    if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
-    detail::check_is_not_open_elsewhere(*log_, aggregate);
-    const detail::BegunSave begun{unsaved.version, unsaved.identity};
-    // A copy: a listener may replace the aggregate.
-    const StreamId stream = aggregate.stream();
-    detail::EventEncoder encoder{log_->conventions(), stream};
-    detail::encode_changes(encoder, unsaved.changes);
-    const StreamAppend append{stream, ExpectedVersion::exactly(begun.before), encoder.events()};
-    AppendResult result;
-    try {
-      result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
-    } catch (const CommitInDoubt&) {
-      detail::set_trouble(aggregate, begun, detail::Trouble::commit_in_doubt);
-      throw;
-    }
-    detail::note_save(*log_, aggregate, append, begun,
-                      {result.versions.front(), result.last, result.repeated});
-    return result;
-  }
+  AppendResult save(A& aggregate, const SaveOptions& options = {});
 
   /// Takes a snapshot now, of an aggregate without unsaved changes.
   void snapshot(const A& aggregate) requires(detail::snapshot_policy_of<A>().uses_snapshots()) {
@@ -356,5 +329,43 @@ class Repository {
 
   EventLog* log_;
 };
+
+// Not in the class: what stands there is inline, and would be compiled wherever it is called.
+
+template <class A>
+A Repository<A>::load(const Id<A>& id, const Moment& moment) {
+  auto aggregate = find(id, moment);
+  if (!aggregate) detail::throw_not_found(id.stream());
+  return std::move(*aggregate);
+}
+
+template <class A>
+std::optional<A> Repository<A>::find(const Id<A>& id, const Moment& moment) {
+  return detail::load_aggregate<A>(*log_, id.stream(), moment);
+}
+
+template <class A>
+AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
+  check(aggregate);
+  const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
+  if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
+  detail::check_is_not_open_elsewhere(*log_, aggregate);
+  const detail::BegunSave begun{unsaved.version, unsaved.identity};
+  // A copy: a listener may replace the aggregate.
+  const StreamId stream = aggregate.stream();
+  detail::EventEncoder encoder{log_->conventions(), stream};
+  detail::encode_changes(encoder, unsaved.changes);
+  const StreamAppend append{stream, ExpectedVersion::exactly(begun.before), encoder.events()};
+  AppendResult result;
+  try {
+    result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
+  } catch (const CommitInDoubt&) {
+    detail::set_trouble(aggregate, begun, detail::Trouble::commit_in_doubt);
+    throw;
+  }
+  detail::note_save(*log_, aggregate, append, begun,
+                    {result.versions.front(), result.last, result.repeated});
+  return result;
+}
 
 }  // namespace stela

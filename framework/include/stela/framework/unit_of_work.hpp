@@ -51,27 +51,12 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
   /// As `load`, but null if the aggregate has no events.
   template <Aggregate A>
-  A* find(const Id<A>& id) {
-    const StreamId stream = id.stream();
-    if (A* const tracked = find_tracked<A>(stream)) return tracked;
-    auto aggregate = detail::load_aggregate<A>(log_, stream, {});
-    return aggregate ? &track(std::move(*aggregate)) : nullptr;
-  }
+  A* find(const Id<A>& id);
 
   /// Takes over an aggregate, usually a new one. UsageError if the unit has its stream already, or
   /// is being committed.
   template <Aggregate A>
-  A& add(A aggregate) {
-    static_assert(detail::check_aggregate<A>());
-    check_is_not_committing();
-    if (aggregate.stream().category() != A::category) {
-      detail::refuse_saving(aggregate.stream(), "isn't of this aggregate's category");
-    }
-    if (find_any(aggregate.stream()) != nullptr) {
-      detail::refuse_saving(aggregate.stream(), "is in this unit of work already");
-    }
-    return track(std::move(aggregate));
-  }
+  A& add(A aggregate);
 
   /// The commit checks the version of this aggregate, also if the unit only read it: if its stream
   /// has changed since, ConcurrencyConflict, and nothing is stored. An aggregate that the unit
@@ -145,25 +130,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
     const StreamId& stream() const noexcept override { return aggregate.stream(); }
     std::size_t recorded() const override { return aggregate.changes().size(); }
-    void encode(EventLog& log, detail::EventEncoder& encoder) override {
-      const auto unsaved = detail::AggregateAccess::begin_save(aggregate, false);
-      if (!unsaved.changes.empty() || is_required) {
-        detail::check_is_not_open_elsewhere(log, aggregate);
-      }
-      save = {unsaved.version, unsaved.identity};
-      detail::encode_changes(encoder, unsaved.changes);
-    }
+    void encode(EventLog& log, detail::EventEncoder& encoder) override;
     void note_commit(EventLog& log, const StreamAppend& append,
-                     const detail::AppendedStream& after) noexcept override {
-      try {
-        detail::note_save(log, aggregate, append, save, after);
-        if (!aggregate.changes().empty()) {
-          detail::log_lost_changes(log.conventions(), aggregate.stream());
-        }
-      } catch (const std::exception&) {
-        // It can't be used, and says so.
-      }
-    }
+                     const detail::AppendedStream& after) noexcept override;
     void set_in_doubt() noexcept override {
       detail::set_trouble(aggregate, save, detail::Trouble::commit_in_doubt);
     }
@@ -194,20 +163,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   }
 
   template <class A>
-  A& track(A aggregate) {
-    auto tracked = std::make_unique<TrackedAggregate<A>>(std::move(aggregate));
-    A& kept = tracked->aggregate;
-    Entry& entry = by_stream_[tracked->stream()];
-    if (entry.loose != nullptr) {
-      detail::refuse_saving(tracked->stream(),
-                            "has events in this unit of work that its aggregate doesn't know; load "
-                            "the aggregate before, and record on it");
-    }
-    if (is_committing_) tracked->begin_commit();
-    tracked_.push_back(std::move(tracked));
-    entry.tracked = tracked_.back().get();
-    return kept;
-  }
+  A& track(A aggregate);
 
   class Committing;
   void check_is_not_committing() const;
@@ -230,5 +186,67 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   std::vector<std::function<void(Transaction&)>> work_;
   bool is_committing_ = false;
 };
+
+// Not in the class: what stands there is inline, and would be compiled wherever it is called.
+
+template <Aggregate A>
+A* UnitOfWork::find(const Id<A>& id) {
+  const StreamId stream = id.stream();
+  if (A* const tracked = find_tracked<A>(stream)) return tracked;
+  auto aggregate = detail::load_aggregate<A>(log_, stream, {});
+  return aggregate ? &track(std::move(*aggregate)) : nullptr;
+}
+
+template <Aggregate A>
+A& UnitOfWork::add(A aggregate) {
+  static_assert(detail::check_aggregate<A>());
+  check_is_not_committing();
+  if (aggregate.stream().category() != A::category) {
+    detail::refuse_saving(aggregate.stream(), "isn't of this aggregate's category");
+  }
+  if (find_any(aggregate.stream()) != nullptr) {
+    detail::refuse_saving(aggregate.stream(), "is in this unit of work already");
+  }
+  return track(std::move(aggregate));
+}
+
+template <class A>
+void UnitOfWork::TrackedAggregate<A>::encode(EventLog& log, detail::EventEncoder& encoder) {
+  const auto unsaved = detail::AggregateAccess::begin_save(aggregate, false);
+  if (!unsaved.changes.empty() || is_required) {
+    detail::check_is_not_open_elsewhere(log, aggregate);
+  }
+  save = {unsaved.version, unsaved.identity};
+  detail::encode_changes(encoder, unsaved.changes);
+}
+
+template <class A>
+void UnitOfWork::TrackedAggregate<A>::note_commit(EventLog& log, const StreamAppend& append,
+                                                  const detail::AppendedStream& after) noexcept {
+  try {
+    detail::note_save(log, aggregate, append, save, after);
+    if (!aggregate.changes().empty()) {
+      detail::log_lost_changes(log.conventions(), aggregate.stream());
+    }
+  } catch (const std::exception&) {
+    // It can't be used, and says so.
+  }
+}
+
+template <class A>
+A& UnitOfWork::track(A aggregate) {
+  auto tracked = std::make_unique<TrackedAggregate<A>>(std::move(aggregate));
+  A& kept = tracked->aggregate;
+  Entry& entry = by_stream_[tracked->stream()];
+  if (entry.loose != nullptr) {
+    detail::refuse_saving(tracked->stream(),
+                          "has events in this unit of work that its aggregate doesn't know; load "
+                          "the aggregate before, and record on it");
+  }
+  if (is_committing_) tracked->begin_commit();
+  tracked_.push_back(std::move(tracked));
+  entry.tracked = tracked_.back().get();
+  return kept;
+}
 
 }  // namespace stela

@@ -7,35 +7,15 @@
 #include <stela/outbox/export.hpp>
 #include <stela/outbox/partitioner.hpp>
 #include <stela/outbox/publisher.hpp>
+#include <stela/outbox/states.hpp>
 
 #include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace stela {
-
-/// Where a message is. A publishable event is in one of: waiting (the first three), parked,
-/// discarded, published.
-enum class MessageState : std::uint8_t {
-  /// It waits to be published.
-  pending,
-  /// A worker has it.
-  in_flight,
-  /// It was tried without success, and is to be tried again.
-  retrying,
-  /// It can't be published, or comes after one of its stream that can't. It waits for an operator.
-  parked,
-  /// An operator, or `on_poison = skip`, gave it up.
-  discarded,
-  published,
-};
-
-STELA_OUTBOX_EXPORT std::string_view to_string(MessageState state) noexcept;
-/// Nothing if there is no such state.
-STELA_OUTBOX_EXPORT std::optional<MessageState> parse_message_state(std::string_view text) noexcept;
 
 /// One message, and what is known of its event. Of an event that doesn't exist `type` is empty.
 struct OutboxMessage {
@@ -51,8 +31,8 @@ struct OutboxMessage {
   std::int64_t redelivery = 0;
   int attempts = 0;
   std::optional<Timestamp> next_attempt_at = {};
-  /// Why it was parked or discarded: "refused", "attempts", "behind"; "discarded", "skipped".
-  std::string reason = {};
+  /// Unset unless it was parked or discarded.
+  std::optional<SetAsideReason> reason = {};
   std::string last_error = {};
   /// When it was parked, discarded, or published: the last as long as the log of batches is kept.
   std::optional<Timestamp> since = {};
@@ -64,6 +44,10 @@ struct MessageQuery {
   std::optional<PartitionId> partition = {};
   /// A stream's name; empty: all.
   std::string stream = {};
+  /// An event's type; empty: any.
+  std::string type = {};
+  /// Only messages whose last error contains it; empty: all.
+  std::string error = {};
   /// Messages behind this one.
   GlobalSequence after = {};
   int limit = 100;
@@ -99,8 +83,9 @@ struct PartitionStatus {
   int attempts = 0;
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
-  /// Why nobody publishes it until an operator does something; empty if somebody may.
-  std::string stopped = {};
+  /// Unset if it may be published; otherwise nobody does until an operator does something. The
+  /// detail is for people; of an unrecognized reason it begins with the word that was stored.
+  std::optional<StopReason> stopped = {};
   std::string stopped_detail = {};
   /// When an operator adopted it after the broker had lost messages, until `compare` has looked at
   /// all events or an operator accepts the loss; and how many were lost at most, which its next
@@ -112,14 +97,6 @@ struct PartitionStatus {
   bool is_loss_supposed = false;
   /// How long nothing of what is in flight was acknowledged; unset if nothing is in flight.
   std::optional<std::chrono::microseconds> flight_age = {};
-};
-
-/// What is known of a worker's process.
-enum class WorkerProcess : std::uint8_t {
-  runs,
-  ended,
-  /// It can't be seen from here.
-  unknown,
 };
 
 struct WorkerStatus {

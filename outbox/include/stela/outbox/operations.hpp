@@ -26,12 +26,16 @@ struct OperatorOptions {
   const Partitioner* partitioner = &by_stream();
 };
 
-/// Which parked messages are meant: exactly one of the three is set.
+/// Which parked messages are meant: exactly one of the first three is set.
 struct ParkedSelection {
   std::vector<GlobalSequence> sequences = {};
   /// All of a stream's.
   std::string stream = {};
   bool all = false;
+  /// For a retry of all: only streams whose first parked message, which the others wait behind, is
+  /// of this type, and has an error that contains this text. Empty: any.
+  std::string type = {};
+  std::string error = {};
 };
 
 /// Which published events are meant; at least one of the bounds is set.
@@ -121,8 +125,8 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
 
   // --- messages
 
-  /// Sends parked messages again, in order, each stream's from its first one on. UsageError if one
-  /// isn't parked, or waits behind one of its stream that isn't meant.
+  /// Sends parked messages again, in order, each stream's from its first one on. NotFound if one
+  /// isn't parked; UsageError if one waits behind one of its stream that isn't meant.
   Affected retry(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   /// Gives messages up for good: parked ones, and those that wait in a stopped partition. What is
   /// parked behind one of them in its stream, and behind no other, is sent again. UsageError if one

@@ -17,7 +17,7 @@ namespace stela {
 ///
 ///     const auto check = outbox_check();
 ///     IntegrityCheck* const checks[] = {check.get()};
-///     verify(store, report, {.checks = checks});
+///     StoreOperations{store}.verify(report, {.checks = checks});
 STELA_OUTBOX_EXPORT std::unique_ptr<IntegrityCheck> outbox_check(
     const Partitioner& partitioner = by_stream());
 

@@ -4,6 +4,7 @@
 #include <stela/eventstore/store.hpp>
 #include <stela/projections/projector.hpp>
 #include <stela/projections/reaction.hpp>
+#include <stela/projections/states.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -46,8 +47,6 @@ struct InlineOptions {
 };
 
 namespace detail {
-
-enum class ProjectionKind : std::uint8_t { async, inline_, reaction };
 
 /// A projector or a reaction as it was registered.
 struct Registration {
@@ -121,7 +120,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
   template <Reaction R>
   void add_reaction(R reaction, const ReactionOptions& options = {}) {
     detail::Registration made{.name = std::string{R::reaction_type.name},
-                              .kind = detail::ProjectionKind::reaction,
+                              .kind = ProjectionKind::reaction,
                               .event_types = names_of<typename R::Events>()};
     made.make_reaction = [reaction = std::move(reaction), codec = codec()] {
       return std::make_unique<detail::TypedReaction<R>>(reaction, codec);

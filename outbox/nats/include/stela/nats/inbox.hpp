@@ -67,7 +67,7 @@ struct HeldStream {
 };
 
 /// What an operator wants of a held stream.
-enum class Release : std::uint8_t {
+enum class HeldRelease : std::uint8_t {
   /// Try its message now; one that waits for a missing one waits no longer.
   retry,
   /// Make a dead letter of its message, and go on with those behind it.
@@ -95,31 +95,31 @@ struct InboxQuery {
   int limit = 100;
 };
 
-/// The inbox of all consumers of one database, beside the tables that they write.
-/// Threads: any number at once.
-class STELA_NATS_EXPORT Inbox {
+/// Looks at the inbox of all consumers of one database, beside the tables that they write, and
+/// changes what they gave up or hold. Whatever acts on something throws NotFound if it isn't there.
+/// Threads: any number at once, beside consumers.
+class STELA_NATS_EXPORT InboxOperations {
  public:
   /// Brings tables of an older Stela up to date. Consumers make them: without them the inbox is
-  /// empty. `store` must outlive it.
-  explicit Inbox(Store& store);
+  /// empty. The store must outlive it; its handle may be moved.
+  explicit InboxOperations(Store& store);
+
+  /// Of all consumers, by name.
+  std::vector<ConsumerStatus> status();
 
   /// In the order in which they were given up.
   std::vector<DeadLetter> dead_letters(const InboxQuery& query = {});
-  /// Its consumer tries it once more, with the handlers it has then. False if there is no such
-  /// letter.
-  bool retry(std::int64_t letter);
-  /// Removes it for good; its effect never happens. False if there is no such letter.
-  bool discard(std::int64_t letter);
+  /// Its consumer tries it once more, with the handlers it has then.
+  void retry(std::int64_t letter);
+  /// Removes it for good; its effect never happens.
+  void discard(std::int64_t letter);
 
   std::vector<Gap> gaps(const InboxQuery& query = {});
 
   /// Streams that wait, in the order of their numbers.
   std::vector<HeldStream> held(const InboxQuery& query = {});
-  /// Its consumer does so at its next turn. False if no stream that waits has this number.
-  bool release(std::int64_t held, Release how);
-
-  /// Of all consumers, by name.
-  std::vector<ConsumerStatus> status();
+  /// Its consumer does so at its next turn.
+  void release(std::int64_t held, HeldRelease how);
 
  private:
   Store& store_;

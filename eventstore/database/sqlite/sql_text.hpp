@@ -1,0 +1,18 @@
+// The text of SQL, taken apart as far as it takes to tell names from quotes and comments.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace stela::sqlite {
+
+/// The first of a statement, after blanks and comments.
+STELA_EVENTSTORE_EXPORT std::string_view first_word(std::string_view sql) noexcept;
+/// Writes {name} as "<prefix>name", except in quotes and comments.
+STELA_EVENTSTORE_EXPORT std::string with_table_names(std::string_view sql, std::string_view prefix);
+/// Nothing but blanks and semicolons.
+STELA_EVENTSTORE_EXPORT bool is_blank(std::string_view sql) noexcept;
+
+}  // namespace stela::sqlite

@@ -1,0 +1,14 @@
+// The options of a store on SQLite, described: names, ranges and meanings.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/settings.hpp>
+
+#include <span>
+
+namespace stela::sqlite {
+
+STELA_EVENTSTORE_EXPORT std::span<const Setting<Options>> settings() noexcept;
+
+}  // namespace stela::sqlite

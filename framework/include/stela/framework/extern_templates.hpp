@@ -1,0 +1,46 @@
+// Compiles what an application's aggregates and events need in one of its files, for shorter
+// builds.
+//
+// Every file that loads, saves or appends compiles the codecs of the events that it meets. The
+// header of a domain can say that one file has them. Outside of any namespace, with whole names:
+//
+//     STELA_EXTERN_AGGREGATE(shop::Order);
+//     STELA_EXTERN_EVENT(shop::PaymentReceived);
+//
+// And in that one file:
+//
+//     STELA_COMPILE_AGGREGATE(shop::Order);
+//     STELA_COMPILE_EVENT(shop::PaymentReceived);
+//
+// An aggregate needs no lines for its events. An event needs them where it is appended without an
+// aggregate, or read by projectors, reactions, consumers and listeners. Nothing else changes; if
+// the second half is missing, the linker says so.
+#pragma once
+
+#include <stela/framework/event_encoder.hpp>
+#include <stela/framework/event_set.hpp>
+#include <stela/framework/repository.hpp>
+#include <stela/framework/unit_of_work.hpp>
+
+/// Some other file compiles what `A` needs.
+#define STELA_EXTERN_AGGREGATE(A) STELA_TEMPLATES_OF_AGGREGATE(extern, A)
+/// This file does.
+#define STELA_COMPILE_AGGREGATE(A) STELA_TEMPLATES_OF_AGGREGATE(, A)
+/// The same of an event.
+#define STELA_EXTERN_EVENT(E) STELA_TEMPLATES_OF_EVENT(extern, E)
+#define STELA_COMPILE_EVENT(E) STELA_TEMPLATES_OF_EVENT(, E)
+
+// What the two halves have in common. Only functions that aren't inline are left out by `extern`.
+#define STELA_TEMPLATES_OF_AGGREGATE(how, A)                                  \
+  how template void stela::detail::encode_changes<A::EventsType::Variant>(    \
+      stela::detail::EventEncoder&, std::span<const A::EventsType::Variant>); \
+  how template std::optional<A> stela::detail::load_aggregate<A>(             \
+      stela::EventLog&, const stela::StreamId&, const stela::Moment&);        \
+  how template class stela::Repository<A>;                                    \
+  how template struct stela::UnitOfWork::TrackedAggregate<A>;                 \
+  how template A* stela::UnitOfWork::find<A>(const stela::Id<A>&);            \
+  how template A& stela::UnitOfWork::add<A>(A);                               \
+  how template A& stela::UnitOfWork::track<A>(A)
+#define STELA_TEMPLATES_OF_EVENT(how, E)                           \
+  how template void stela::detail::EventEncoder::add<E>(const E&); \
+  how template E stela::detail::decode_event<E>(stela::Codec, const stela::StoredEvent&)

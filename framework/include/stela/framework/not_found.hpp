@@ -1,0 +1,17 @@
+// The error of what is named and isn't there.
+#pragma once
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/export.hpp>
+
+#include <string>
+
+namespace stela {
+
+/// What the call names isn't there: a stream, a message, a partition, a projector.
+class STELA_FRAMEWORK_EXPORT NotFound : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
+}  // namespace stela

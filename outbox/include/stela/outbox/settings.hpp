@@ -1,0 +1,17 @@
+// The options of outboxes and relays, described: names, ranges and meanings.
+#pragma once
+
+#include <stela/framework/settings.hpp>
+#include <stela/outbox/export.hpp>
+#include <stela/outbox/outbox.hpp>
+#include <stela/outbox/relay_options.hpp>
+
+#include <span>
+
+namespace stela {
+
+/// The facts of the database among them.
+STELA_OUTBOX_EXPORT std::span<const Setting<OutboxOptions>> outbox_settings() noexcept;
+STELA_OUTBOX_EXPORT std::span<const Setting<RelayOptions>> relay_settings() noexcept;
+
+}  // namespace stela

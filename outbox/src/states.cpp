@@ -1,0 +1,88 @@
+#include <stela/outbox/states.hpp>
+
+#include "database/stored_enum.hpp"
+
+namespace stela {
+
+std::string_view to_string(MessageState state) noexcept {
+  switch (state) {
+    case MessageState::pending:
+      return "pending";
+    case MessageState::in_flight:
+      return "in_flight";
+    case MessageState::retrying:
+      return "retrying";
+    case MessageState::parked:
+      return "parked";
+    case MessageState::discarded:
+      return "discarded";
+    case MessageState::published:
+      return "published";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(SetAsideReason reason) noexcept {
+  switch (reason) {
+    case SetAsideReason::refused:
+      return "refused";
+    case SetAsideReason::attempts:
+      return "attempts";
+    case SetAsideReason::behind:
+      return "behind";
+    case SetAsideReason::discarded:
+      return "discarded";
+    case SetAsideReason::skipped:
+      return "skipped";
+    case SetAsideReason::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
+std::string_view to_string(StopReason reason) noexcept {
+  switch (reason) {
+    case StopReason::poison:
+      return "poison";
+    case StopReason::foreign_writer:
+      return "foreign_writer";
+    case StopReason::broker_lost:
+      return "broker_lost";
+    case StopReason::store_went_back:
+      return "store_went_back";
+    case StopReason::unreadable:
+      return "unreadable";
+    case StopReason::damaged:
+      return "damaged";
+    case StopReason::missing:
+      return "unknown";
+    case StopReason::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
+std::optional<MessageState> parse_message_state(std::string_view text) noexcept {
+  for (const MessageState state :
+       {MessageState::pending, MessageState::in_flight, MessageState::retrying,
+        MessageState::parked, MessageState::discarded, MessageState::published}) {
+    if (text == to_string(state)) return state;
+  }
+  return std::nullopt;
+}
+
+SetAsideReason parse_set_aside_reason(std::string_view text) noexcept {
+  return database::parse_stored(
+      {SetAsideReason::refused, SetAsideReason::attempts, SetAsideReason::behind,
+       SetAsideReason::discarded, SetAsideReason::skipped},
+      text);
+}
+
+StopReason parse_stop_reason(std::string_view text) noexcept {
+  return database::parse_stored({StopReason::poison, StopReason::foreign_writer,
+                                 StopReason::broker_lost, StopReason::store_went_back,
+                                 StopReason::unreadable, StopReason::damaged, StopReason::missing},
+                                text);
+}
+
+}  // namespace stela

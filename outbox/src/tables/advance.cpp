@@ -1,0 +1,245 @@
+#include "tables/advance.hpp"
+
+#include "outbox_sql/losses.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/pending.hpp"
+#include "outbox_sql/relay.hpp"
+#include "tables/generations.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace stela::outbox {
+
+using database::Connection;
+using relay::ParkedMessage;
+using relay::PublishedRun;
+
+namespace {
+
+/// One advance, step by step. What it removes and publishes is counted in the partition's row.
+class Application {
+ public:
+  /// `claim` is empty for the owner of the partition.
+  Application(Connection& connection, PartitionId partition, std::string_view claim,
+              Timestamp now) noexcept
+      : connection_{connection}, partition_{partition.number}, claim_{claim}, now_{now} {}
+
+  void apply(const relay::Advance& advance) {
+    for (const PublishedRun& run : advance.published) publish(run);
+    for (const ParkedMessage& message : advance.parked) park(message);
+    for (const ParkedMessage& message : advance.skipped) skip(message);
+  }
+
+  void publish(const PublishedRun& run) {
+    if (run.redelivery > 0) {
+      const std::string kind = remove_redelivery(run.redelivery);
+      if (kind == "retry") ++published_;
+      if (kind.empty() && !claim_.empty()) return;
+    } else {
+      const std::int64_t removed = remove_messages(run.first, run.last);
+      published_ += removed;
+      // Somebody else has claimed it meanwhile, and publishes it too.
+      if (removed == 0 && !claim_.empty()) return;
+      // It was parked, and arrived at the broker all the same.
+      if (removed == 0) published_ += remove_parked(run.first) + remove_lost(run.first);
+      through_ = std::max(through_, run.last.value());
+    }
+    connection_.run(sql::insert_batch{.partition = partition_,
+                                      .last_sequence = run.last.value(),
+                                      .redelivery = run.redelivery,
+                                      .first_sequence = run.first.value(),
+                                      .count = run.count,
+                                      .now = now_,
+                                      .first_broker = static_cast<std::int64_t>(run.first_broker),
+                                      .last_broker = static_cast<std::int64_t>(run.last_broker)});
+  }
+
+  void park(const ParkedMessage& message) {
+    const auto taken = take(message);
+    if (!taken) return;
+    if (message.reason == ParkedMessage::Reason::behind &&
+        !is_behind_parked(taken->stream, message.sequence)) {
+      // Meanwhile an operator sent the stream's messages again: this one follows them.
+      send_again(message.sequence, *taken);
+      return;
+    }
+    connection_.run(sql::insert_parked{.stream = taken->stream,
+                                       .sequence = message.sequence.value(),
+                                       .partition = partition_,
+                                       .now = now_,
+                                       .attempts = message.attempts,
+                                       .reason = to_string(message.reason),
+                                       .error = message.error,
+                                       .was_lost = taken->was_lost});
+  }
+
+  void skip(const ParkedMessage& message) {
+    if (message.redelivery > 0 && kind_of(message.redelivery) == "republish") {
+      remove_redelivery(message.redelivery);
+      return;
+    }
+    const auto taken = take(message);
+    if (!taken) return;
+    connection_.run(sql::insert_discarded{.sequence = message.sequence.value(),
+                                          .stream = taken->stream,
+                                          .partition = partition_,
+                                          .now = now_,
+                                          .reason = to_string(SetAsideReason::skipped),
+                                          .error = message.error});
+  }
+
+  std::int64_t removed() const noexcept { return removed_; }
+  std::int64_t published() const noexcept { return published_; }
+  std::int64_t through() const noexcept { return through_; }
+  std::int64_t last_position() const noexcept { return last_position_; }
+
+ private:
+  /// What is known of a message only where it waits.
+  struct Taken {
+    std::int64_t stream = 0;
+    bool was_lost = false;
+  };
+
+  std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
+    // The last message's position is only in its own row: the partition's has to know it from now.
+    if (last_position_ == 0) last_position_ = outbox::last_position(connection_, partition_);
+    const std::int64_t removed =
+        claim_.empty() ? connection_.run(sql::delete_messages{
+                             .partition = partition_, .first = first.value(), .last = last.value()})
+                       : connection_.run(sql::delete_claimed{.partition = partition_,
+                                                             .first = first.value(),
+                                                             .last = last.value(),
+                                                             .claim = claim_});
+    removed_ += removed;
+    return removed;
+  }
+
+  std::int64_t remove_parked(GlobalSequence sequence) {
+    return connection_.run(sql::delete_parked{.sequence = sequence.value()});
+  }
+
+  std::int64_t remove_lost(GlobalSequence sequence) {
+    return connection_.run(
+        sql::delete_found_loss{.partition = partition_, .sequence = sequence.value()});
+  }
+
+  /// Empty if it isn't there any more, or not ours.
+  std::string kind_of(std::int64_t redelivery) {
+    auto row = connection_.rows(sql::redelivery_stream{.redelivery = redelivery});
+    if (!row.step() || !is_ours(row.claim())) return {};
+    return std::string{row.kind()};
+  }
+
+  bool is_ours(std::string_view claim) const { return claim_.empty() || claim == claim_; }
+
+  std::string remove_redelivery(std::int64_t redelivery) {
+    std::string kind = kind_of(redelivery);
+    if (kind.empty()) return kind;
+    connection_.run(sql::delete_redelivery{.redelivery = redelivery});
+    return kind;
+  }
+
+  /// Removes the message from where it waits; nothing if it isn't there any more.
+  std::optional<Taken> take(const ParkedMessage& message) {
+    std::optional<Taken> taken;
+    if (message.redelivery > 0) {
+      {
+        auto row = connection_.rows(sql::redelivery_stream{.redelivery = message.redelivery});
+        if (row.step() && is_ours(row.claim())) taken = {row.stream(), row.was_lost()};
+      }
+      remove_redelivery(message.redelivery);
+      return taken;
+    }
+    {
+      auto row = connection_.rows(
+          sql::message_stream{.partition = partition_, .sequence = message.sequence.value()});
+      if (row.step() && is_ours(row.claim())) taken = {.stream = row.stream()};
+    }
+    remove_messages(message.sequence, message.sequence);
+    return taken;
+  }
+
+  bool is_behind_parked(std::int64_t stream, GlobalSequence sequence) {
+    auto row =
+        connection_.rows(sql::is_parked_stream{.stream = stream, .before = sequence.value()});
+    row.step();
+    return row.is_parked();
+  }
+
+  void send_again(GlobalSequence sequence, const Taken& taken) {
+    // Under the generation that it belongs to: a later one waits until it is through.
+    const Generation generation = generation_of(connection_, sequence);
+    connection_.run(sql::insert_redelivery{.partition = partition_,
+                                           .generation = generation.number,
+                                           .sequence = sequence.value(),
+                                           .stream = taken.stream,
+                                           .kind = "retry",
+                                           .now = now_,
+                                           .was_lost = taken.was_lost});
+  }
+
+  Connection& connection_;
+  std::int64_t partition_;
+  std::string_view claim_;
+  Timestamp now_;
+  std::int64_t removed_ = 0;
+  std::int64_t published_ = 0;
+  std::int64_t through_ = 0;
+  std::int64_t last_position_ = 0;
+};
+
+/// Somebody compared before the broker had its messages back. Some may be gone all the same: the
+/// next comparison tells.
+void drop_mistaken_losses(Connection& connection, std::int64_t partition, std::uint64_t most,
+                          Timestamp now) {
+  const std::int64_t dropped = connection.run(
+      sql::drop_mistaken_losses{.partition = partition, .most = static_cast<std::int64_t>(most)});
+  if (dropped == 0) return;
+  connection.run(sql::note_mistaken_losses{.partition = partition, .count = dropped, .now = now});
+}
+
+}  // namespace
+
+bool apply(Connection& connection, const relay::Lease& lease, const relay::Advance& advance,
+           Timestamp now) {
+  Application application{connection, lease.partition, {}, now};
+  application.apply(advance);
+  if (advance.most_lost) {
+    drop_mistaken_losses(connection, lease.partition.number, *advance.most_lost, now);
+  }
+
+  std::optional<std::int64_t> broker_sequence;
+  std::optional<std::string_view> broker_id;
+  if (advance.broker_sequence) {
+    broker_sequence = static_cast<std::int64_t>(*advance.broker_sequence);
+    broker_id = advance.broker_id;
+  }
+  return connection.run(sql::advance{.partition = lease.partition.number,
+                                     .owner = lease.owner,
+                                     .epoch = lease.epoch,
+                                     .through = application.through(),
+                                     .broker_sequence = broker_sequence,
+                                     .broker_id = broker_id,
+                                     .flight_count = advance.flight_count,
+                                     .flight_through = advance.flight_through.value(),
+                                     .removed = application.removed(),
+                                     .published = application.published(),
+                                     .last_position = application.last_position(),
+                                     .now = now,
+                                     .lost = static_cast<std::int64_t>(advance.lost)}) == 1;
+}
+
+void apply_claimed(Connection& connection, PartitionId partition, std::string_view claim,
+                   const relay::Advance& advance, Timestamp now) {
+  Application application{connection, partition, claim, now};
+  application.apply(advance);
+  connection.run(sql::count_claimed{.partition = partition.number,
+                                    .removed = application.removed(),
+                                    .published = application.published(),
+                                    .last_position = application.last_position()});
+}
+
+}  // namespace stela::outbox

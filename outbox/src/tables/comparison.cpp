@@ -1,0 +1,238 @@
+#include "tables/comparison.hpp"
+
+#include "database/database.hpp"
+#include "outbox_sql/losses.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
+#include "tables/locator.hpp"
+#include "tables/settings.hpp"
+
+#include <cstring>
+
+namespace stela::outbox {
+
+using database::Connection;
+
+namespace {
+
+constexpr std::size_t page_rows = 1'000;
+constexpr std::size_t most_examples = 100;
+constexpr std::size_t sent_at_once = 500;
+/// What a message's id begins with.
+constexpr std::size_t event_id_size = 36;
+
+bool is_set(const std::vector<bool>& bits, std::int64_t sequence) noexcept {
+  const auto at = static_cast<std::size_t>(sequence);
+  return at < bits.size() && bits[at];
+}
+
+void set(std::vector<bool>& bits, std::int64_t sequence) {
+  const auto at = static_cast<std::size_t>(sequence);
+  if (at >= bits.size()) bits.resize(at + at / 2 + 1);
+  bits[at] = true;
+}
+
+/// The next publishable events, in order.
+std::vector<std::int64_t> page_of(Connection& connection, std::int64_t from, std::int64_t end) {
+  std::vector<std::int64_t> page;
+  auto events =
+      connection.rows(sql::publishable_events{.first = from, .last = end, .most = page_rows});
+  while (events.step()) page.push_back(events.sequence());
+  return page;
+}
+
+/// What is to be sent again already needn't be so twice.
+bool counts_as_published(const std::optional<Located>& located) {
+  return located && !located->is_missing && located->message.state == MessageState::published &&
+         located->message.redelivery == 0;
+}
+
+bool keeps_all_in_one_place(Store& store) {
+  bool shared = false;
+  store.database().read([&](Connection& connection) {
+    auto settings = connection.rows(sql::settings{});
+    shared = settings.step() && settings.fence() == to_string(Fence::none);
+  });
+  return shared;
+}
+
+bool has_event(Connection& connection, std::int64_t sequence, std::string_view id) {
+  auto row = connection.rows(sql::event_id{.sequence = sequence});
+  if (!row.step()) return false;
+  EventId::Bytes bytes{};
+  const std::string_view stored = row.event_id();
+  if (stored.size() != bytes.size()) return false;
+  std::memcpy(bytes.data(), stored.data(), bytes.size());
+  return EventId{bytes}.to_string() == id.substr(0, event_id_size);
+}
+
+}  // namespace
+
+Comparison::Comparison(Store& store, const Partitioner& partitioner, const OnProgress& progress)
+    : store_{store},
+      partitioner_{partitioner},
+      progress_{progress},
+      began_{store.database().now()},
+      is_shared_{keeps_all_in_one_place(store)} {}
+
+// --- what counts as published
+
+void Comparison::note_published(std::int64_t from, std::int64_t end) {
+  for (bool more = true; more;) {
+    store_.database().read([&](Connection& connection) {
+      Placement placement{connection, store_.database(), partitioner_};
+      placement.require_partitioner();
+      Locator locator{connection, placement, store_.database().now()};
+      const std::vector<std::int64_t> page = page_of(connection, from, end);
+      for (const std::int64_t sequence : page) {
+        if (counts_as_published(locator.find(GlobalSequence{sequence}))) set(published_, sequence);
+      }
+      if (!page.empty()) from = page.back() + 1;
+      more = page.size() == page_rows;
+    });
+  }
+}
+
+// --- the broker
+
+void Comparison::read(BrokerContents& broker, GlobalSequence from) {
+  // No host's clock tells what was published before the broker was read: others may be ahead.
+  note_published(from.value(), store_.last_sequence().value());
+  std::vector<PartitionId> partitions;
+  store_.database().read([&](Connection& connection) {
+    auto lost = connection.rows(sql::lost_partitions{});
+    while (lost.step()) {
+      if (lost.lost() == 0) continue;
+      losses_[{static_cast<int>(lost.partition())}] = {lost.lost_at(), lost.lost()};
+    }
+    auto rows = connection.rows(sql::published_partitions{});
+    while (rows.step()) partitions.push_back({static_cast<int>(rows.partition())});
+  });
+  if (is_shared_ && !partitions.empty()) partitions = {PartitionId{}};
+  for (const PartitionId partition : partitions) read(broker, partition);
+}
+
+void Comparison::read(BrokerContents& broker, PartitionId partition) {
+  const std::string store_id = store_.id().to_string();
+  std::vector<Found> page;
+  std::optional<std::int64_t> first;
+  const bool dropped = broker.read(partition, [&](const FoundMessage& message) {
+    if (!message.is_ours || message.store_id != store_id) {
+      ++compared_.foreign;
+      return;
+    }
+    if (!first && message.redelivery == 0) first = message.sequence.value();
+    page.emplace_back(message.sequence.value(), message.message_id);
+    if (page.size() == page_rows) recognise(page);
+  });
+  recognise(page);
+  if (dropped) first_kept_[partition] = first;
+}
+
+/// A page at a time, so that no reader stays for as long as the broker takes.
+void Comparison::recognise(std::vector<Found>& page) {
+  store_.database().read([&](Connection& connection) {
+    for (const auto& [sequence, id] : page) {
+      if (!has_event(connection, sequence, id)) {
+        ++compared_.unknown;
+        continue;
+      }
+      set(at_broker_, sequence);
+      ++compared_.found;
+    }
+  });
+  page.clear();
+  report("reading the broker", compared_.found, 0);
+}
+
+void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t total) const {
+  if (progress_) progress_({.stage = stage, .done = done, .total = total});
+}
+
+bool Comparison::may_be_dropped(const OutboxMessage& message) const {
+  const auto at = first_kept_.find(is_shared_ ? PartitionId{} : message.partition);
+  if (at == first_kept_.end()) return false;
+  return !at->second || message.sequence.value() < *at->second;
+}
+
+bool Comparison::is_noted_loss(const OutboxMessage& message) {
+  const auto loss = losses_.find(message.partition);
+  // Without a time it was published so long ago that nothing tells of it any more.
+  if (loss == losses_.end() || message.since.value_or(loss->second.at) > loss->second.at) {
+    return false;
+  }
+  return loss->second.candidates-- <= loss->second.count;
+}
+
+void Comparison::count_before_losses(std::int64_t from, std::int64_t end) {
+  if (losses_.empty() || first_kept_.empty()) return;
+  for (bool more = true; more;) {
+    for (const OutboxMessage& message : look(from, end, more)) {
+      const auto loss = losses_.find(message.partition);
+      if (loss == losses_.end() || !may_be_dropped(message)) continue;
+      if (message.since.value_or(loss->second.at) <= loss->second.at) ++loss->second.candidates;
+    }
+  }
+  compared_.checked = 0;
+}
+
+// --- the events
+
+Compared Comparison::carry_out(SqliteOperations& operations, const CompareRequest& request) {
+  const std::int64_t end = store_.last_sequence().value();
+  std::int64_t next = request.from.value();
+  count_before_losses(next, end);
+  for (bool more = true; more;) {
+    const std::vector<GlobalSequence> missing = missing_of(look(next, end, more));
+    if (more) report("comparing", next - request.from.value(), end - request.from.value() + 1);
+    for (const GlobalSequence sequence : missing) {
+      if (compared_.examples.size() < most_examples) compared_.examples.push_back(sequence);
+    }
+    if (request.mode == Mode::dry_run) {
+      compared_.missing += static_cast<std::int64_t>(missing.size());
+      continue;
+    }
+    for (std::size_t i = 0; i < missing.size(); i += sent_at_once) {
+      const std::size_t count = std::min(sent_at_once, missing.size() - i);
+      compared_.missing += operations.send_lost(std::span{missing}.subspan(i, count), request.who);
+    }
+  }
+  const bool is_whole = request.from.value() <= 1 && request.mode == Mode::carry_out;
+  if (is_whole) operations.settle_losses(began_, request.who);
+  return compared_;
+}
+
+std::vector<GlobalSequence> Comparison::missing_of(const std::vector<OutboxMessage>& absent) {
+  std::vector<GlobalSequence> missing;
+  for (const OutboxMessage& message : absent) {
+    if (may_be_dropped(message) && !is_noted_loss(message)) {
+      ++compared_.dropped;
+    } else {
+      missing.push_back(message.sequence);
+    }
+  }
+  return missing;
+}
+
+std::vector<OutboxMessage> Comparison::look(std::int64_t& next, std::int64_t end, bool& more) {
+  std::vector<OutboxMessage> absent;
+  store_.database().read([&](Connection& connection) {
+    Placement placement{connection, store_.database(), partitioner_};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store_.database().now()};
+    const std::vector<std::int64_t> page = page_of(connection, next, end);
+    for (const std::int64_t sequence : page) {
+      if (!is_set(published_, sequence)) continue;
+      ++compared_.checked;
+      if (is_set(at_broker_, sequence)) continue;
+      auto located = locator.find(GlobalSequence{sequence});
+      if (counts_as_published(located)) absent.push_back(std::move(located->message));
+    }
+    if (!page.empty()) next = page.back() + 1;
+    more = page.size() == page_rows;
+  });
+  return absent;
+}
+
+}  // namespace stela::outbox

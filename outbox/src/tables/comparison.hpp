@@ -1,0 +1,70 @@
+// What the outbox counts as published against what stands at the broker.
+#pragma once
+
+#include "tables/operations.hpp"
+#include "tables/upkeep.hpp"
+
+#include <stela/eventstore/store.hpp>
+#include <stela/outbox/operations.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace stela::outbox {
+
+struct CompareRequest {
+  GlobalSequence from{1};
+  Mode mode = Mode::carry_out;
+  std::string_view who = {};
+};
+
+/// Looks first at what counts as published, then at the broker, one bit an event each, and then at
+/// what it doesn't have: of what was published in between nothing is said.
+/// Threads: one at a time.
+class Comparison {
+ public:
+  Comparison(Store& store, const Partitioner& partitioner, const OnProgress& progress);
+
+  void read(BrokerContents& broker, GlobalSequence from);
+  Compared carry_out(SqliteOperations& operations, const CompareRequest& request);
+
+ private:
+  using Found = std::pair<std::int64_t, std::string>;
+
+  void read(BrokerContents& broker, PartitionId partition);
+  void recognise(std::vector<Found>& page);
+  void note_published(std::int64_t from, std::int64_t end);
+  void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
+  bool may_be_dropped(const OutboxMessage& message) const;
+  /// Of what may be dropped, the last that were published before a noted loss are what was lost.
+  bool is_noted_loss(const OutboxMessage& message);
+  void count_before_losses(std::int64_t from, std::int64_t end);
+  /// The next publishable events; those of them that aren't at the broker.
+  std::vector<OutboxMessage> look(std::int64_t& next, std::int64_t end, bool& more);
+  std::vector<GlobalSequence> missing_of(const std::vector<OutboxMessage>& absent);
+
+  Store& store_;
+  const Partitioner& partitioner_;
+  const OnProgress& progress_;
+  const Timestamp began_;
+  const bool is_shared_;
+  std::vector<bool> published_;
+  std::vector<bool> at_broker_;
+  /// Where the broker has dropped what is old: the first event that it has kept, if there is one.
+  std::map<PartitionId, std::optional<std::int64_t>> first_kept_;
+  /// What was noted as lost and isn't settled.
+  struct Loss {
+    Timestamp at = {};
+    std::int64_t count = 0;
+    /// So many of what may be dropped was published before it, and is yet to come.
+    std::int64_t candidates = 0;
+  };
+  std::map<PartitionId, Loss> losses_;
+  Compared compared_;
+};
+
+}  // namespace stela::outbox

@@ -1,0 +1,161 @@
+// What operators give up.
+#include "database/database.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
+#include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
+#include "tables/generations.hpp"
+#include "tables/operations.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace stela::outbox {
+
+using database::Connection;
+
+namespace {
+
+/// As many messages as one transaction sends again.
+constexpr std::int64_t step = 500;
+
+void remove_waiting(Connection& connection, std::int64_t partition, GlobalSequence sequence) {
+  const std::int64_t last = last_position(connection, partition);
+  connection.run(sql::delete_messages{
+      .partition = partition, .first = sequence.value(), .last = sequence.value()});
+  connection.run(sql::count_removed{.partition = partition, .last_position = last});
+}
+
+bool is_stopped(Connection& connection, std::int64_t partition) {
+  auto row = connection.rows(sql::stopped_by{.partition = partition});
+  return row.step() && row.stopped();
+}
+
+}  // namespace
+
+Followers find_followers(Connection& connection, std::int64_t stream,
+                         std::span<const GlobalSequence> gone, std::int64_t limit) {
+  Followers found;
+  auto rows = connection.rows(sql::parked_of_stream{.stream = stream});
+  while (found.count < limit && rows.step()) {
+    const GlobalSequence sequence{rows.sequence()};
+    if (std::binary_search(gone.begin(), gone.end(), sequence)) continue;
+    if (sequence < gone.front() || rows.reason() != to_string(SetAsideReason::behind)) break;
+    found.last = sequence;
+    ++found.count;
+  }
+  return found;
+}
+
+bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {
+  return discard({&sequence, 1}, who).messages == 1;
+}
+
+GivenUp SqliteOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
+  std::vector<std::int64_t> gone;
+  ByStream parked;
+  std::int64_t sent = 0;
+  write([&](Connection& connection) {
+    gone.clear();
+    parked.clear();
+    for (const GlobalSequence sequence : sequences) {
+      const auto stream = discard_parked(connection, sequence);
+      if (!stream && !discard_stopped(connection, sequence)) continue;
+      if (stream) parked[*stream].push_back(sequence);
+      gone.push_back(sequence.value());
+    }
+    if (!gone.empty()) note(connection, who, "discard", in_words(gone));
+    sent = send_followers(connection, parked, who);
+  });
+  GivenUp given_up{static_cast<std::int64_t>(gone.size()), sent};
+  while (sent == step) {
+    write([&](Connection& connection) { sent = send_followers(connection, parked, who); });
+    given_up.followers += sent;
+  }
+  return given_up;
+}
+
+/// What comes after them in their streams waits for nothing any more. How many.
+std::int64_t SqliteOperations::send_followers(Connection& connection, const ByStream& gone,
+                                              std::string_view who) {
+  std::int64_t sent = 0;
+  for (const auto& [stream, sequences] : gone) {
+    const Followers followers = find_followers(connection, stream, sequences, step - sent);
+    if (followers.count == 0) continue;
+    Placement placement{connection, store_.database(), partitioner_};
+    placement.require_partitioner();
+    sent += retry_one(connection, placement, {stream, followers.last}, who);
+  }
+  return sent;
+}
+
+void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
+  connection.run(sql::insert_discarded{.sequence = discarded.sequence.value(),
+                                       .stream = discarded.stream,
+                                       .partition = discarded.partition,
+                                       .now = store_.database().now(),
+                                       .reason = to_string(SetAsideReason::discarded),
+                                       .error = discarded.error});
+}
+
+std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connection,
+                                                             GlobalSequence sequence) {
+  Discarded discarded{.sequence = sequence};
+  {
+    auto row = connection.rows(sql::find_parked{.sequence = sequence.value()});
+    if (!row.step()) return std::nullopt;
+    discarded.stream = row.stream();
+    discarded.partition = row.partition();
+    discarded.error = row.error();
+  }
+  connection.run(sql::delete_parked{.sequence = sequence.value()});
+  keep_discarded(connection, discarded);
+  return discarded.stream;
+}
+
+bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
+  Discarded discarded{.sequence = sequence};
+  {
+    auto row = connection.rows(sql::find_waiting{.sequence = sequence.value()});
+    if (row.step()) {
+      discarded.stream = row.stream();
+      discarded.partition = row.partition();
+      discarded.error = row.last_error();
+    }
+  }
+  if (discarded.stream != 0) {
+    if (!is_stopped(connection, discarded.partition)) return false;
+    remove_waiting(connection, discarded.partition, sequence);
+    keep_discarded(connection, discarded);
+    return true;
+  }
+  return discard_redeliveries(connection, discarded);
+}
+
+bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
+  {
+    auto event = connection.rows(sql::find_event{.sequence = discarded.sequence.value()});
+    if (!event.step()) return false;
+    discarded.stream = event.stream();
+  }
+  std::vector<std::int64_t> redeliveries;
+  bool never_published = false;
+  {
+    auto row = connection.rows(
+        sql::find_redelivery{.stream = discarded.stream, .sequence = discarded.sequence.value()});
+    while (row.step()) {
+      redeliveries.push_back(row.redelivery());
+      never_published = never_published || row.kind() == "retry";
+      discarded.partition = row.partition();
+      discarded.error = row.last_error();
+    }
+  }
+  if (redeliveries.empty() || !is_stopped(connection, discarded.partition)) return false;
+  for (const std::int64_t redelivery : redeliveries) {
+    connection.run(sql::delete_redelivery{.redelivery = redelivery});
+  }
+  if (never_published) keep_discarded(connection, discarded);
+  return true;
+}
+
+}  // namespace stela::outbox

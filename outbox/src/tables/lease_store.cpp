@@ -1,0 +1,192 @@
+#include "tables/lease_store.hpp"
+
+#include "database/database.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/relay.hpp"
+#include "tables/advance.hpp"
+#include "tables/backoff.hpp"
+#include "tables/generations.hpp"
+
+#include <string_view>
+#include <utility>
+
+namespace stela::outbox {
+
+using database::Connection;
+using database::Sync;
+using relay::Lease;
+using relay::Standing;
+
+namespace {
+
+/// What can't be in a row, in words.
+std::string problem_of(const sql::standing::Row& row) {
+  const std::pair<const char*, std::int64_t> never_negative[] = {
+      {"epoch", row.epoch()},
+      {"published_through", row.published_through()},
+      {"broker_sequence", row.broker_sequence()},
+      {"flight_count", row.flight_count()}};
+  for (const auto& [name, value] : never_negative) {
+    if (value >= 0) continue;
+    return "its row in outbox_partitions has the " + std::string{name} + ' ' +
+           std::to_string(value);
+  }
+  return {};
+}
+
+Standing read(const sql::standing::Row& row, Timestamp now) {
+  return {.epoch = row.epoch(),
+          .published_through = GlobalSequence{row.published_through()},
+          .broker_sequence = static_cast<std::uint64_t>(row.broker_sequence()),
+          .broker_id = std::string{row.broker_id()},
+          .flight_count = row.flight_count(),
+          .flight_through = GlobalSequence{row.flight_through()},
+          .attempts = static_cast<int>(row.attempts()),
+          .backoff_left = time_left(row.next_attempt_at(), now),
+          .adopted = row.adopted()};
+}
+
+/// Nobody works on a row that can't be.
+void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem) {
+  connection.run(sql::stop_shared{
+      .partition = partition.number,
+      .reason = to_string(StopReason::damaged),
+      .detail = problem + "; restore a backup, or repair the row and adopt the partition"});
+}
+
+}  // namespace
+
+// --- leases
+
+std::optional<Standing> LeaseStore::acquire(PartitionId partition, std::string_view worker,
+                                            std::chrono::microseconds ttl) {
+  return take<sql::acquire>(partition, worker, ttl);
+}
+
+std::optional<Standing> LeaseStore::acquire_lost(PartitionId partition, std::string_view worker,
+                                                 std::chrono::microseconds ttl) {
+  return take<sql::acquire_lost>(partition, worker, ttl);
+}
+
+template <class Acquire>
+std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view worker,
+                                         std::chrono::microseconds ttl) {
+  std::optional<Standing> standing;
+  const Timestamp at = now();
+  store_.database().write_along(
+      [&](Connection& connection) {
+        bool unclean = false;
+        std::string problem;
+        {
+          auto before = connection.rows(sql::standing{.partition = partition.number});
+          if (!before.step()) return;
+          unclean = before.owner().has_value();
+          problem = problem_of(before);
+        }
+        if (!problem.empty()) return stop_damaged(connection, partition, problem);
+        const bool acquired = connection.run(Acquire{.partition = partition.number,
+                                                     .worker = worker,
+                                                     .now = at,
+                                                     .absurd = at + 2 * ttl,
+                                                     .until = at + ttl}) == 1;
+        if (!acquired) return;
+        auto now_held = connection.rows(sql::standing{.partition = partition.number});
+        now_held.step();
+        standing = read(now_held, at);
+        standing->unclean = unclean;
+      },
+      Sync::none);
+  return standing;
+}
+
+bool LeaseStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
+  bool renewed = false;
+  const Timestamp at = now();
+  store_.database().write_along(
+      [&](Connection& connection) {
+        renewed = connection.run(sql::renew{.partition = lease.partition.number,
+                                            .owner = lease.owner,
+                                            .epoch = lease.epoch,
+                                            .now = at,
+                                            .until = at + ttl}) == 1;
+      },
+      Sync::none);
+  return renewed;
+}
+
+void LeaseStore::release(const Lease& lease) {
+  store_.database().write_along(
+      [&](Connection& connection) {
+        connection.run(sql::release{
+            .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
+      },
+      Sync::none);
+}
+
+// --- messages
+
+std::unique_ptr<relay::PendingBatch> LeaseStore::next(PartitionId partition,
+                                                      const relay::Cursor& cursor,
+                                                      const relay::BatchLimit& limit) {
+  auto batch = make_batch();
+  store_.database().read_snapshot([&](Connection& connection) {
+    const std::int64_t end = open_end(connection, open_generation_);
+    batch->read(connection, partition, cursor, end, limit, now());
+  });
+  return batch;
+}
+
+bool LeaseStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
+  const Timestamp at = now();
+  return write(durable,
+               [&](Connection& connection) { return apply(connection, lease, advance, at); });
+}
+
+bool LeaseStore::note(const Lease& lease, const relay::Trouble& trouble) {
+  const Timestamp at = now();
+  return write(false, [&](Connection& connection) {
+    const bool is_ours =
+        connection.run(sql::note_partition{.partition = lease.partition.number,
+                                           .owner = lease.owner,
+                                           .epoch = lease.epoch,
+                                           .attempts = trouble.attempts,
+                                           .next_attempt_at = end_of(trouble.backoff, at),
+                                           .error = database::or_null(trouble.error)}) == 1;
+    if (!is_ours) return false;
+    if (!trouble.message) return true;
+    if (trouble.message->redelivery > 0) {
+      connection.run(sql::note_redelivery{.redelivery = trouble.message->redelivery,
+                                          .attempts = trouble.message_attempts,
+                                          .error = trouble.error});
+      return true;
+    }
+    connection.run(sql::note_message{.partition = lease.partition.number,
+                                     .sequence = trouble.message->sequence.value(),
+                                     .attempts = trouble.message_attempts,
+                                     .next_attempt_at = end_of(trouble.message_backoff, at),
+                                     .error = trouble.error});
+    return true;
+  });
+}
+
+bool LeaseStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
+  return write(false, [&](Connection& connection) {
+    return connection.run(sql::stop{.partition = lease.partition.number,
+                                    .owner = lease.owner,
+                                    .epoch = lease.epoch,
+                                    .reason = to_string(reason),
+                                    .detail = detail}) == 1;
+  });
+}
+
+bool LeaseStore::continue_lost(const Lease& lease, bool is_whole) {
+  return write(false, [&](Connection& connection) {
+    return connection.run(sql::continue_lost{.partition = lease.partition.number,
+                                             .owner = lease.owner,
+                                             .epoch = lease.epoch,
+                                             .is_whole = is_whole,
+                                             .now = now()}) == 1;
+  });
+}
+
+}  // namespace stela::outbox

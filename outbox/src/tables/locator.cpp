@@ -1,0 +1,171 @@
+#include "tables/locator.hpp"
+
+#include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
+
+#include <cstring>
+#include <utility>
+
+namespace stela::outbox {
+
+using database::Connection;
+
+namespace {
+
+EventId id_of(std::string_view blob) noexcept {
+  EventId::Bytes bytes{};
+  if (blob.size() == bytes.size()) std::memcpy(bytes.data(), blob.data(), bytes.size());
+  return EventId{bytes};
+}
+
+}  // namespace
+
+OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state) {
+  return {.sequence = GlobalSequence{row.sequence()},
+          .state = state,
+          .partition = {static_cast<int>(row.partition())},
+          .attempts = static_cast<int>(row.attempts()),
+          .reason = parse_set_aside_reason(row.reason()),
+          .last_error = std::string{row.error()},
+          .since = row.since()};
+}
+
+Locator::Locator(Connection& connection, Placement& placement, Timestamp now)
+    : connection_{connection},
+      placement_{placement},
+      now_{now},
+      generations_{all_generations(connection)},
+      knows_partitioner_{placement.knows_partitioner()} {
+  auto settings = connection.rows(sql::settings{});
+  is_fenced_ = settings.step() && settings.fence() != to_string(Fence::none);
+}
+
+std::optional<Located> Locator::find(GlobalSequence sequence) {
+  Located located;
+  bool publishes = false;
+  {
+    auto event = connection_.rows(sql::find_event{.sequence = sequence.value()});
+    if (event.step()) {
+      located.stream = event.stream();
+      publishes = event.publishes();
+    }
+  }
+  auto message = find_waiting(sequence);
+  if (!message) message = find_set_aside(sequence);
+  if (!message) message = find_redelivery(sequence, located.stream);
+  if (message) {
+    located.message = std::move(*message);
+  } else {
+    const bool before_outbox =
+        generations_.empty() || sequence.value() < generations_.front().first_sequence;
+    if (!publishes || before_outbox) return std::nullopt;
+    located.message.sequence = sequence;
+    find_published(located);
+  }
+  complete(located.message);
+  return located;
+}
+
+std::optional<OutboxMessage> Locator::find_waiting(GlobalSequence sequence) {
+  auto row = connection_.rows(sql::find_waiting{.sequence = sequence.value()});
+  if (!row.step()) return std::nullopt;
+  return read_waiting(row);
+}
+
+std::optional<OutboxMessage> Locator::find_set_aside(GlobalSequence sequence) {
+  auto parked = connection_.rows(sql::find_parked{.sequence = sequence.value()});
+  if (parked.step()) return read_set_aside(parked, MessageState::parked);
+  auto discarded = connection_.rows(sql::find_discarded{.sequence = sequence.value()});
+  if (discarded.step()) return read_set_aside(discarded, MessageState::discarded);
+  return std::nullopt;
+}
+
+std::optional<OutboxMessage> Locator::find_redelivery(GlobalSequence sequence,
+                                                      std::int64_t stream) {
+  auto row = connection_.rows(sql::find_redelivery{.stream = stream, .sequence = sequence.value()});
+  if (!row.step()) return std::nullopt;
+  const auto attempts = static_cast<int>(row.attempts());
+  // What is republished was published before, and still is.
+  const MessageState state = row.kind() == "republish" ? MessageState::published
+                             : attempts > 0            ? MessageState::retrying
+                                                       : MessageState::pending;
+  return OutboxMessage{.sequence = sequence,
+                       .state = state,
+                       .partition = {static_cast<int>(row.partition())},
+                       .redelivery = row.redelivery(),
+                       .attempts = attempts,
+                       .last_error = std::string{row.last_error()}};
+}
+
+void Locator::find_published(Located& located) {
+  OutboxMessage& message = located.message;
+  message.state = MessageState::published;
+  if (!knows_partitioner_) return;
+  const std::int64_t sequence = message.sequence.value();
+  Generation generation;
+  for (const Generation& each : generations_) {
+    if (each.first_sequence <= sequence) generation = each;
+  }
+  message.partition = placement_.find(message.sequence, located.stream, generation.partition_count);
+  const std::int64_t partition = message.partition.number;
+  located.is_missing = progress_of(message.partition).through < sequence;
+  {
+    auto again = connection_.rows(sql::redelivered_batch_of{.sequence = sequence});
+    if (again.step() && again.published_at()) {
+      message.since = again.published_at();
+      located.is_missing = false;
+    }
+  }
+  auto batch = connection_.rows(sql::batch_of{.partition = partition, .sequence = sequence});
+  if (!batch.step()) return;
+  if (batch.first_sequence() <= sequence) {
+    message.since = batch.published_at();
+    located.is_missing = false;
+    return;
+  }
+  if (message.since || !is_fenced_) return;
+  // With a fence the log has no gaps but for what was set aside.
+  auto oldest = connection_.rows(sql::oldest_batch{.partition = partition});
+  oldest.step();
+  located.is_missing = oldest.first_sequence() < sequence;
+}
+
+OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
+  OutboxMessage message{.sequence = GlobalSequence{row.sequence()},
+                        .partition = {static_cast<int>(row.partition())},
+                        .redelivery = row.redelivery(),
+                        .attempts = static_cast<int>(row.attempts()),
+                        .last_error = std::string{row.last_error()}};
+  const std::int64_t through = progress_of(message.partition).flight_through;
+  if (row.next_attempt_at() > now_) {
+    message.state = MessageState::retrying;
+    message.next_attempt_at = row.next_attempt_at();
+  } else if (row.sequence() <= through || row.claimed_until() > now_) {
+    message.state = MessageState::in_flight;
+  } else {
+    message.state = message.attempts > 0 ? MessageState::retrying : MessageState::pending;
+  }
+  return message;
+}
+
+void Locator::complete(OutboxMessage& message) {
+  auto event = connection_.rows(sql::find_event{.sequence = message.sequence.value()});
+  if (!event.step()) return;
+  message.stream = event.name();
+  message.version = StreamVersion{event.version()};
+  message.event_id = id_of(event.event_id());
+  message.type = event.type();
+  message.recorded_at = event.recorded_at();
+}
+
+const Locator::Progress& Locator::progress_of(PartitionId partition) {
+  for (const auto& [id, progress] : progress_) {
+    if (id == partition) return progress;
+  }
+  auto row = connection_.rows(sql::progress{.partition = partition.number, .now = now_});
+  Progress progress;
+  if (row.step()) progress = {row.through(), row.flight_through()};
+  return progress_.emplace_back(partition, progress).second;
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,68 @@
+// Finds what became of an event that is to be published.
+#pragma once
+
+#include "database/connection.hpp"
+#include "tables/generations.hpp"
+#include "tables/placement.hpp"
+
+#include <stela/outbox/messages.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace stela::outbox {
+
+namespace sql {
+class waiting_row;
+class set_aside_row;
+}  // namespace sql
+
+struct Located {
+  OutboxMessage message = {};
+  /// The number of its stream.
+  std::int64_t stream = 0;
+  /// It is in none of the states, though it should be.
+  bool is_missing = false;
+};
+
+/// A message that is parked or discarded, as `state` says.
+OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state);
+
+/// Threads: one at a time, for one transaction.
+class Locator {
+ public:
+  Locator(database::Connection& connection, Placement& placement, Timestamp now);
+
+  /// Nothing if the event isn't to be published and has no message either.
+  std::optional<Located> find(GlobalSequence sequence);
+
+  /// A message that is to be published or sent again.
+  OutboxMessage read_waiting(const sql::waiting_row& row);
+  /// Adds what is known of the message's event.
+  void complete(OutboxMessage& message);
+
+ private:
+  struct Progress {
+    /// Nothing behind it is published.
+    std::int64_t through = 0;
+    /// What the owner has in flight: up to here.
+    std::int64_t flight_through = 0;
+  };
+
+  std::optional<OutboxMessage> find_waiting(GlobalSequence sequence);
+  std::optional<OutboxMessage> find_set_aside(GlobalSequence sequence);
+  std::optional<OutboxMessage> find_redelivery(GlobalSequence sequence, std::int64_t stream);
+  void find_published(Located& located);
+  const Progress& progress_of(PartitionId partition);
+
+  database::Connection& connection_;
+  Placement& placement_;
+  const Timestamp now_;
+  const std::vector<Generation> generations_;
+  const bool knows_partitioner_;
+  bool is_fenced_ = false;
+  std::vector<std::pair<PartitionId, Progress>> progress_;
+};
+
+}  // namespace stela::outbox

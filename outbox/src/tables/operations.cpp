@@ -1,0 +1,405 @@
+#include "tables/operations.hpp"
+
+#include "database/database.hpp"
+#include "outbox_sql/inspection.hpp"
+#include "outbox_sql/logs.hpp"
+#include "outbox_sql/losses.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
+#include "outbox_sql/partitions.hpp"
+#include "tables/generations.hpp"
+#include "tables/locator.hpp"
+#include "tables/settings.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace stela::outbox {
+
+using database::Connection;
+
+namespace {
+
+std::string in_words(std::int64_t count) {
+  return std::to_string(count) + (count == 1 ? " message" : " messages");
+}
+
+std::string stream_name(Connection& connection, std::int64_t stream) {
+  auto text = connection.rows(sql::stream_text{.stream = stream});
+  if (text.step()) return std::string{text.name()};
+  return "stream number " + std::to_string(stream);
+}
+
+/// What there is in a partition whose row says something else.
+struct Counts {
+  std::int64_t partition = 0;
+  /// How many more wait by the row than there are.
+  std::int64_t too_many = 0;
+  std::int64_t parked = 0;
+  std::int64_t redeliveries = 0;
+};
+
+std::vector<Counts> wrong_counts(Connection& connection) {
+  std::vector<Counts> wrong;
+  auto row = connection.rows(sql::inspect_partitions{});
+  while (row.step()) {
+    const bool is_right = row.pending() == row.actual_pending() &&
+                          row.parked() == row.actual_parked() &&
+                          row.redeliveries() == row.actual_redeliveries();
+    if (is_right) continue;
+    wrong.push_back({.partition = row.partition(),
+                     .too_many = row.pending() - row.actual_pending(),
+                     .parked = row.actual_parked(),
+                     .redeliveries = row.actual_redeliveries()});
+  }
+  return wrong;
+}
+
+/// Partitions, and how many messages each counts as discarded that were enqueued again since: their
+/// rows had been purged, and nothing told them from forgotten ones.
+std::vector<std::pair<std::int64_t, std::int64_t>> counted_twice(Connection& connection) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> purged;
+  {
+    auto row = connection.rows(sql::inspect_purged{});
+    while (row.step()) purged.emplace_back(row.partition(), row.purged());
+  }
+  if (purged.empty()) return purged;
+  auto sums = connection.rows(sql::inspect_sums{});
+  sums.step();
+  std::int64_t excess = sums.in_a_state() - sums.publishable();
+  for (auto& [partition, count] : purged) {
+    count = std::clamp<std::int64_t>(excess, 0, count);
+    excess -= count;
+  }
+  std::erase_if(purged, [](const auto& each) { return each.second == 0; });
+  return purged;
+}
+
+/// What waits in a partition that doesn't exist, or is to be sent again from there.
+struct Stranded {
+  std::int64_t redelivery = 0;
+  std::int64_t sequence = 0;
+  std::int64_t stream = 0;
+  std::string kind = "retry";
+  bool was_lost = false;
+};
+
+std::vector<Stranded> stranded_in(Connection& connection, std::int64_t partition,
+                                  std::int64_t most) {
+  std::vector<Stranded> found;
+  {
+    auto again =
+        connection.rows(sql::redeliveries_of_partition{.partition = partition, .most = most});
+    while (again.step()) {
+      found.push_back({again.redelivery(), again.sequence(), again.stream(),
+                       std::string{again.kind()}, again.was_lost()});
+    }
+  }
+  auto rows = connection.rows(sql::messages_of_partition{.partition = partition, .most = most});
+  while (rows.step()) found.push_back({.sequence = rows.sequence(), .stream = rows.stream()});
+  return found;
+}
+
+}  // namespace
+
+std::string in_words(std::span<const std::int64_t> sequences) {
+  std::string text = in_words(static_cast<std::int64_t>(sequences.size()));
+  text += ", " + std::to_string(sequences.front());
+  if (sequences.size() > 1) text += " to " + std::to_string(sequences.back());
+  return text;
+}
+
+void SqliteOperations::write(const std::function<void(Connection&)>& work) {
+  store_.database().write([&](Connection& connection) { work(connection); });
+}
+
+void SqliteOperations::note(Connection& connection, std::string_view who, std::string_view what,
+                            const std::string& detail) {
+  connection.run(sql::insert_action{
+      .at = store_.database().now(), .who = who, .what = what, .detail = detail});
+}
+
+// --- sending again
+
+void SqliteOperations::send_again(Connection& connection, Placement& placement, const Place& place,
+                                  std::string_view kind) {
+  const PartitionId partition =
+      placement.find(place.sequence, place.stream, place.generation.partition_count);
+  connection.run(sql::insert_redelivery{.partition = partition.number,
+                                        .generation = place.generation.number,
+                                        .sequence = place.sequence.value(),
+                                        .stream = place.stream,
+                                        .kind = kind,
+                                        .now = store_.database().now(),
+                                        .was_lost = place.was_lost});
+}
+
+std::int64_t SqliteOperations::retry(std::int64_t stream, GlobalSequence through,
+                                     std::string_view who) {
+  const ParkedPrefix one{stream, through};
+  return retry({&one, 1}, who);
+}
+
+std::int64_t SqliteOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
+  std::int64_t count = 0;
+  write([&](Connection& connection) {
+    Placement placement{connection, store_.database(), partitioner_};
+    placement.require_partitioner();
+    for (const ParkedPrefix& prefix : prefixes)
+      count += retry_one(connection, placement, prefix, who);
+  });
+  return count;
+}
+
+std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& placement,
+                                         const ParkedPrefix& prefix, std::string_view who) {
+  std::vector<std::int64_t> parked;
+  SentAgain all;
+  {
+    auto rows = connection.rows(
+        sql::parked_prefix{.stream = prefix.stream, .through = prefix.through.value()});
+    while (rows.step()) {
+      parked.push_back(rows.sequence());
+      all.emplace(rows.sequence(), rows.was_lost());
+    }
+  }
+  if (parked.empty()) return 0;
+  // Under the generation that is being drained: later messages of the stream wait there or behind.
+  const Generation generation = open_generation(connection);
+  for (const std::int64_t sequence : parked) {
+    connection.run(sql::delete_parked{.sequence = sequence});
+  }
+  add_later(connection, prefix.stream, all);
+  for (const auto& [sequence, was_lost] : all) {
+    send_again(connection, placement,
+               {GlobalSequence{sequence}, prefix.stream, generation, was_lost}, "retry");
+  }
+  note(connection, who, "retry", stream_name(connection, prefix.stream) + ": " + in_words(parked));
+  return static_cast<std::int64_t>(parked.size());
+}
+
+void SqliteOperations::add_later(Connection& connection, std::int64_t stream, SentAgain& all) {
+  std::vector<std::int64_t> moved;
+  {
+    auto later =
+        connection.rows(sql::later_redeliveries{.stream = stream, .first = all.begin()->first});
+    while (later.step()) {
+      moved.push_back(later.redelivery());
+      all.emplace(later.sequence(), later.was_lost());
+    }
+  }
+  for (const std::int64_t redelivery : moved) {
+    connection.run(sql::delete_redelivery{.redelivery = redelivery});
+  }
+}
+
+std::int64_t SqliteOperations::republish(std::span<const GlobalSequence> sequences,
+                                         std::string_view who) {
+  return send_all_again(sequences, Why::republish, who);
+}
+
+std::int64_t SqliteOperations::enqueue_missing(std::span<const GlobalSequence> sequences,
+                                               std::string_view who) {
+  return send_all_again(sequences, Why::missing, who);
+}
+
+std::int64_t SqliteOperations::send_lost(std::span<const GlobalSequence> sequences,
+                                         std::string_view who) {
+  return send_all_again(sequences, Why::lost, who);
+}
+
+/// What the broker has again would stand there twice.
+void SqliteOperations::require_none_stopped_for_loss(Connection& connection) {
+  auto stopped = connection.rows(sql::stopped_for_loss{});
+  if (!stopped.step()) return;
+  throw UsageError{
+      "partition " + PartitionId{static_cast<int>(stopped.partition())}.label() +
+      " is stopped because the broker lost messages, and resumes by itself once it has "
+      "them again; adopt it before they are published again"};
+}
+
+std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> sequences, Why why,
+                                              std::string_view who) {
+  std::vector<std::int64_t> sent;
+  write([&](Connection& connection) {
+    sent.clear();
+    if (why == Why::lost) require_none_stopped_for_loss(connection);
+    Placement placement{connection, store_.database(), partitioner_};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store_.database().now()};
+    const Generation generation = open_generation(connection);
+    for (const GlobalSequence sequence : sequences) {
+      const auto located = locator.find(sequence);
+      if (!located || located->message.state != MessageState::published) continue;
+      if (located->is_missing != (why == Why::missing)) continue;
+      const bool was_lost = why == Why::lost;
+      // What is to be sent again already needn't be so twice.
+      if (was_lost && located->message.redelivery > 0) continue;
+      if (was_lost) {
+        connection.run(sql::uncount_published{.partition = located->message.partition.number});
+      }
+      // What isn't at the broker is no repetition: it keeps its place behind what is parked, and is
+      // parked or discarded itself if the broker refuses it.
+      send_again(connection, placement, {sequence, located->stream, generation, was_lost},
+                 why == Why::republish ? "republish" : "retry");
+      sent.push_back(sequence.value());
+    }
+    if (!sent.empty()) {
+      note(connection, who, why == Why::missing ? "reconcile" : "republish", in_words(sent));
+    }
+  });
+  return static_cast<std::int64_t>(sent.size());
+}
+
+std::int64_t SqliteOperations::rescue(std::string_view who) {
+  constexpr std::int64_t step = 500;
+  std::vector<std::int64_t> sent;
+  write([&](Connection& connection) {
+    sent.clear();
+    const auto unknown = unknown_partitions(connection);
+    if (unknown.empty()) return;
+    Placement placement{connection, store_.database(), partitioner_};
+    placement.require_partitioner();
+    const std::vector<Stranded> stranded = stranded_in(connection, unknown.front(), step);
+    const Generation generation = open_generation(connection);
+    for (const Stranded& each : stranded) {
+      if (each.redelivery > 0) {
+        connection.run(sql::delete_redelivery{.redelivery = each.redelivery});
+      } else {
+        connection.run(sql::delete_messages{
+            .partition = unknown.front(), .first = each.sequence, .last = each.sequence});
+      }
+      send_again(connection, placement,
+                 {GlobalSequence{each.sequence}, each.stream, generation, each.was_lost},
+                 each.kind);
+      sent.push_back(each.sequence);
+    }
+    note(
+        connection, who, "sync",
+        "took out of unknown partition " + std::to_string(unknown.front()) + ": " + in_words(sent));
+  });
+  return static_cast<std::int64_t>(sent.size());
+}
+
+// --- counts and losses
+
+std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
+  std::vector<Counts> wrong;
+  std::vector<std::pair<std::int64_t, std::int64_t>> twice;
+  store_.database().read([&](Connection& connection) {
+    wrong = wrong_counts(connection);
+    twice = counted_twice(connection);
+  });
+  if ((wrong.empty() && twice.empty()) || mode == Mode::dry_run) {
+    return static_cast<std::int64_t>(wrong.size() + twice.size());
+  }
+  write([&](Connection& connection) {
+    wrong = wrong_counts(connection);
+    for (const Counts& counts : wrong) {
+      connection.run(sql::mend_counts{.partition = counts.partition,
+                                      .too_many = counts.too_many,
+                                      .parked = counts.parked,
+                                      .redeliveries = counts.redeliveries});
+      note(connection, who, "count", PartitionId{static_cast<int>(counts.partition)}.label());
+    }
+    twice = counted_twice(connection);
+    for (const auto& [partition, count] : twice) {
+      connection.run(sql::uncount_discarded{.partition = partition, .count = count});
+      note(connection, who, "count", PartitionId{static_cast<int>(partition)}.label());
+    }
+  });
+  return static_cast<std::int64_t>(wrong.size() + twice.size());
+}
+
+void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {
+  write([&](Connection& connection) {
+    const std::int64_t settled = connection.run(sql::settle_losses{.until = until});
+    if (settled > 0) note(connection, who, "settle", std::to_string(settled) + " partitions");
+  });
+}
+
+std::int64_t SqliteOperations::accept_losses(std::string_view who) {
+  std::int64_t accepted = 0;
+  write([&](Connection& connection) {
+    accepted = 0;
+    std::string detail;
+    {
+      auto rows = connection.rows(sql::lost_partitions{});
+      for (; rows.step(); ++accepted) {
+        if (accepted > 0) detail += ", ";
+        detail += PartitionId{static_cast<int>(rows.partition())}.label();
+        // Nobody may have counted them yet.
+        if (rows.lost() > 0) detail += ": " + in_words(rows.lost());
+      }
+    }
+    if (accepted == 0) return;
+    connection.run(sql::settle_losses{.until = Timestamp::max()});
+    note(connection, who, "accept loss", detail);
+  });
+  return accepted;
+}
+
+// --- partitions
+
+void SqliteOperations::resize(int partition_count, std::string_view who) {
+  write([&](Connection& connection) {
+    const auto settings = find_settings(connection);
+    if (settings && !settings->leasing) {
+      throw UsageError{
+          "this outbox has no leasing, so it has one partition: partitions are shared by leases"};
+    }
+    const int before = current_generation(connection).partition_count;
+    const std::int64_t last = last_event(connection);
+    make_generation(connection, partition_count, last + 1);
+    note(connection, who, "resize",
+         std::to_string(before) + " to " + std::to_string(partition_count) + " partitions from " +
+             std::to_string(last + 1) + " on");
+    // This process's appends have to learn it too.
+    store_.database().forget_caches();
+  });
+}
+
+void SqliteOperations::adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
+                             std::string_view who) {
+  std::string detail = partition.label();
+  if (broker_sequence) detail += " at " + std::to_string(*broker_sequence);
+  let_go_on({partition, broker_sequence, true}, "adopt", detail, who);
+}
+
+void SqliteOperations::resume(PartitionId partition, std::string_view who) {
+  let_go_on({partition, std::nullopt, false}, "resume", partition.label(), who);
+}
+
+void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
+                                 std::string_view who) {
+  write([&](Connection& connection) {
+    std::string why;
+    {
+      auto row = connection.rows(sql::stopped_by{.partition = how.partition.number});
+      if (!row.step()) {
+        throw NotFound{"there is no partition " + how.partition.label()};
+      }
+      const auto stopped = row.stopped();
+      if (!stopped) {
+        throw UsageError{"partition " + how.partition.label() +
+                         " isn't stopped: there is nothing to " + std::string{what}};
+      }
+      why = *stopped;
+    }
+    if (!how.anew && why != to_string(StopReason::poison)) {
+      throw UsageError{"partition " + how.partition.label() + " is stopped by " + why +
+                       ": look what stands at the broker, and adopt it"};
+    }
+    connection.run(sql::adopt{.partition = how.partition.number,
+                              .broker_sequence = how.broker_sequence,
+                              .anew = how.anew,
+                              .now = store_.database().now()});
+    note(connection, who, what, detail + ", stopped by " + why);
+  });
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,141 @@
+// The operators' port to the outbox, on SQLite.
+#pragma once
+
+#include "database/connection.hpp"
+#include "relay/operations.hpp"
+#include "tables/generations.hpp"
+#include "tables/placement.hpp"
+
+#include <stela/eventstore/store.hpp>
+#include <stela/outbox/operations.hpp>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::outbox {
+
+/// The parked messages of a stream up to one of them.
+struct ParkedPrefix {
+  std::int64_t stream = 0;
+  GlobalSequence through = {};
+};
+
+/// "3 messages, 5 to 9", for the record.
+std::string in_words(std::span<const std::int64_t> sequences);
+
+/// By stream: messages of it, in order.
+using ByStream = std::map<std::int64_t, std::vector<GlobalSequence>>;
+
+/// Messages of a stream that are parked only because others before them were.
+struct Followers {
+  std::int64_t count = 0;
+  GlobalSequence last = {};
+};
+
+/// Those that follow `gone` in their stream, and nothing else that is parked; at most `limit`.
+Followers find_followers(database::Connection& connection, std::int64_t stream,
+                         std::span<const GlobalSequence> gone, std::int64_t limit);
+
+/// What giving messages up came to.
+struct GivenUp {
+  std::int64_t messages = 0;
+  /// Their followers, which are sent again.
+  std::int64_t followers = 0;
+};
+
+/// Threads: one at a time.
+class SqliteOperations final : public relay::Operations {
+ public:
+  /// `store` and `partitioner` must outlive it.
+  SqliteOperations(Store& store, const Partitioner& partitioner) noexcept
+      : store_{store}, partitioner_{partitioner} {}
+
+  std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
+  std::int64_t retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
+  /// Also a message that waits in a stopped partition.
+  bool discard(GlobalSequence sequence, std::string_view who) override;
+  /// In one transaction, and further ones for followers that are too many for it.
+  GivenUp discard(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// Passes over what isn't published.
+  std::int64_t republish(std::span<const GlobalSequence> sequences, std::string_view who) override;
+  void resize(int partition_count, std::string_view who) override;
+  /// UsageError if it isn't stopped.
+  void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
+             std::string_view who) override;
+
+  /// Lets a partition that poison stopped go on; UsageError if something else did.
+  void resume(PartitionId partition, std::string_view who);
+  /// Enqueues what was never enqueued, and passes over the rest. How many.
+  std::int64_t enqueue_missing(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// Sends again what was published and isn't at the broker: until it is, it isn't published any
+  /// more. Passes over the rest. How many. UsageError while a partition is stopped because the
+  /// broker lost messages, as it may have them again.
+  std::int64_t send_lost(std::span<const GlobalSequence> sequences, std::string_view who);
+  /// Counts the messages of partitions whose counts are wrong. How many partitions, which a dry run
+  /// only looks for.
+  std::int64_t mend_counts(Mode mode, std::string_view who);
+  /// What was adopted until then was compared with the broker: no loss is left to be looked at.
+  void settle_losses(Timestamp until, std::string_view who);
+  /// Of how many partitions.
+  std::int64_t accept_losses(std::string_view who);
+  /// Takes messages out of partitions that don't exist, and sends them from where they belong.
+  std::int64_t rescue(std::string_view who);
+
+ private:
+  struct Place {
+    GlobalSequence sequence = {};
+    std::int64_t stream = 0;
+    Generation generation = {};
+    /// It was published, and isn't any more.
+    bool was_lost = false;
+  };
+  /// Sequences of a stream, and whether each was lost.
+  using SentAgain = std::map<std::int64_t, bool>;
+  enum class Why : std::uint8_t { republish, missing, lost };
+  struct Discarded {
+    GlobalSequence sequence = {};
+    std::int64_t stream = 0;
+    std::int64_t partition = 0;
+    std::string error = {};
+  };
+  struct GoOn {
+    PartitionId partition = {};
+    std::optional<std::uint64_t> broker_sequence = {};
+    /// What was known of its last message at the broker doesn't hold any more.
+    bool anew = false;
+  };
+
+  std::int64_t retry_one(database::Connection& connection, Placement& placement,
+                         const ParkedPrefix& prefix, std::string_view who);
+  static void require_none_stopped_for_loss(database::Connection& connection);
+  void write(const std::function<void(database::Connection&)>& work);
+  void note(database::Connection& connection, std::string_view who, std::string_view what,
+            const std::string& detail);
+  void send_again(database::Connection& connection, Placement& placement, const Place& place,
+                  std::string_view kind);
+  /// Adds what was to be sent again already, and comes later in the stream: it has to come later
+  /// here too, and is taken out.
+  static void add_later(database::Connection& connection, std::int64_t stream, SentAgain& all);
+  std::int64_t send_all_again(std::span<const GlobalSequence> sequences, Why why,
+                              std::string_view who);
+  /// The stream that it was parked in; nothing if it isn't parked.
+  std::optional<std::int64_t> discard_parked(database::Connection& connection,
+                                             GlobalSequence sequence);
+  bool discard_stopped(database::Connection& connection, GlobalSequence sequence);
+  bool discard_redeliveries(database::Connection& connection, Discarded discarded);
+  std::int64_t send_followers(database::Connection& connection, const ByStream& gone,
+                              std::string_view who);
+  void keep_discarded(database::Connection& connection, const Discarded& discarded);
+  void let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
+                 std::string_view who);
+
+  Store& store_;
+  const Partitioner& partitioner_;
+};
+
+}  // namespace stela::outbox

@@ -1,0 +1,41 @@
+// Reads what operators want to see.
+#pragma once
+
+#include "database/connection.hpp"
+#include "tables/locator.hpp"
+
+#include <stela/eventstore/store.hpp>
+#include <stela/outbox/messages.hpp>
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace stela::outbox {
+
+/// Threads: one at a time.
+class OutboxView {
+ public:
+  OutboxView(Store& store, const Partitioner& partitioner) noexcept
+      : store_{store}, partitioner_{partitioner} {}
+
+  OutboxStatus status();
+  std::vector<OutboxMessage> list(const MessageQuery& query);
+  std::optional<OutboxMessage> show(GlobalSequence sequence);
+  std::vector<PublishedBatch> batches(std::optional<PartitionId> partition, int limit);
+  std::vector<OperatorAction> actions(int limit, std::int64_t before);
+
+ private:
+  /// One listing, inside one read.
+  class Listing;
+
+  /// UsageError if it doesn't exist, and nothing waits in it.
+  void require_partition(PartitionId partition);
+  /// Goes through events, not through what waits.
+  std::vector<OutboxMessage> list_events(const MessageQuery& query);
+
+  Store& store_;
+  const Partitioner& partitioner_;
+};
+
+}  // namespace stela::outbox

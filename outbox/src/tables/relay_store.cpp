@@ -1,0 +1,173 @@
+#include "tables/relay_store.hpp"
+
+#include "database/database.hpp"
+#include "database/host.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/partitions.hpp"
+#include "outbox_sql/workers.hpp"
+#include "tables/generations.hpp"
+#include "tables/worker_process.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <unistd.h>
+
+#include <cstring>
+#include <string_view>
+
+namespace stela::outbox {
+
+using database::Connection;
+using database::Sync;
+using relay::Overview;
+
+namespace {
+
+/// Thrown to roll back what was begun under a lease that has passed.
+struct Fenced {};
+
+/// Workers are forgotten when they were silent for this many heartbeats.
+constexpr std::int64_t forgotten_after = 20;
+
+}  // namespace
+
+RelayStore::RelayStore(stela::Store& store) : store_{store}, presence_{store.database().appear()} {
+  memory_->reader = store.database().make_event_reader();
+}
+
+Timestamp RelayStore::now() const {
+  return store_.database().now();
+}
+
+std::string RelayStore::store_id() const {
+  return store_.id().to_string();
+}
+
+// --- workers
+
+void RelayStore::require_free_name(Connection& connection, std::string_view worker, Timestamp at,
+                                   std::chrono::microseconds ttl) const {
+  auto row = connection.rows(sql::find_worker{.worker = worker});
+  if (!row.step()) return;
+  const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
+  const Timestamp until = row.heartbeat_until();
+  if (other.presence == presence_->number() || until <= at || until > at + 2 * ttl) return;
+  if (find_process(store_.database(), other) == WorkerProcess::ended) return;
+  throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
+                   std::string{other.host} + ", process " + std::to_string(other.pid) +
+                   "); two of one name would take each other's partitions"};
+}
+
+int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl,
+                          const relay::BrokerView& broker) {
+  const Timestamp at = now();
+  const std::string host = host::name();
+  int purged = 0;
+  presence_->renew();
+  store_.database().write_along(
+      [&](Connection& connection) {
+        require_free_name(connection, worker, at, ttl);
+        connection.run(sql::upsert_worker{.worker = worker,
+                                          .host = host,
+                                          .pid = getpid(),
+                                          .presence = presence_->number(),
+                                          .now = at,
+                                          .until = at + ttl,
+                                          .broker = broker.text,
+                                          .is_cut_off = broker.is_cut_off});
+        purged = static_cast<int>(connection.run(sql::purge_workers{
+            .silent_since = at - forgotten_after * ttl, .absurd = at + 2 * ttl}));
+      },
+      Sync::none);
+  return purged;
+}
+
+void RelayStore::leave(std::string_view worker) noexcept try {
+  store_.database().write_along(
+      [&](Connection& connection) {
+        connection.run(sql::delete_worker{.worker = worker, .presence = presence_->number()});
+      },
+      Sync::none);
+} catch (const std::exception&) {
+  // Its heartbeat runs out by itself.
+}
+
+Overview RelayStore::look(std::chrono::microseconds lease_ttl,
+                          std::chrono::microseconds heartbeat_ttl) {
+  Overview overview;
+  const Timestamp at = now();
+  const Timestamp absurd = at + 2 * lease_ttl;
+  store_.database().read([&](Connection& connection) {
+    const Generation current = current_generation(connection);
+    auto row = connection.rows(sql::partitions{});
+    while (row.step()) {
+      const auto owner = row.owner();
+      const bool is_over = row.lease_until() <= at || row.lease_until() > absurd;
+      const PartitionId id{static_cast<int>(row.partition())};
+      overview.partitions.push_back(
+          {.id = id,
+           .owner = std::string{owner.value_or("")},
+           .is_free = !owner || is_over,
+           .is_expired = owner && is_over,
+           .is_stopped = row.stopped().has_value(),
+           .is_lost = row.stopped() == to_string(StopReason::broker_lost),
+           .is_needed = current.has(id) || row.first_waiting() || row.has_redeliveries()});
+    }
+    auto worker = connection.rows(sql::workers{});
+    while (worker.step()) {
+      const Timestamp until = worker.heartbeat_until();
+      if (until <= at || until > at + 2 * heartbeat_ttl) continue;
+      overview.workers.emplace_back(worker.worker());
+      if (worker.is_cut_off()) overview.cut_off.emplace_back(worker.worker());
+    }
+  });
+  return overview;
+}
+
+// --- messages
+
+std::unique_ptr<SqliteBatch> RelayStore::make_batch() {
+  // While a batch lives it points to names.
+  if (memory_.use_count() == 1) memory_->reader->trim();
+  return std::make_unique<SqliteBatch>(memory_);
+}
+
+std::unique_ptr<relay::PendingBatch> RelayStore::read_again(const relay::PendingMessage& message) {
+  auto batch = make_batch();
+  store_.database().read_snapshot(
+      [&](Connection& connection) { batch->take(connection, {message}); });
+  return batch;
+}
+
+std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequences) {
+  std::vector<EventId> ids;
+  store_.database().read([&](Connection& connection) {
+    for (const GlobalSequence sequence : sequences) {
+      auto row = connection.rows(sql::event_id{.sequence = sequence.value()});
+      EventId::Bytes bytes{};
+      if (row.step() && row.event_id().size() == bytes.size()) {
+        std::memcpy(bytes.data(), row.event_id().data(), bytes.size());
+      }
+      ids.emplace_back(bytes);
+    }
+  });
+  return ids;
+}
+
+bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& work) {
+  try {
+    store_.database().write_along(
+        [&](Connection& connection) {
+          if (!work(connection)) throw Fenced{};
+        },
+        Sync::none);
+  } catch (const Fenced&) {
+    return false;
+  }
+  // Under full durability the events were synced when they were appended, and this needn't be.
+  // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
+  if (durable && store_.database().is_relaxed()) store_.database().sync();
+  return true;
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,345 @@
+#include "tables/upkeep.hpp"
+
+#include "database/database.hpp"
+#include "outbox_sql/logs.hpp"
+#include "outbox_sql/losses.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
+#include "outbox_sql/partitions.hpp"
+#include "outbox_sql/states.hpp"
+#include "tables/locator.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+namespace stela::outbox {
+
+using database::Connection;
+using database::Sync;
+
+namespace {
+
+constexpr std::int64_t step_rows = 1'000;
+constexpr std::size_t republish_rows = 500;
+
+/// Events that are gone through in the order of their sequences.
+struct Span {
+  GlobalSequence first;
+  GlobalSequence last;
+
+  void report(const OnProgress& listener, std::string_view stage, GlobalSequence at) const {
+    if (!listener) return;
+    listener({.stage = stage,
+              .done = at.value() - first.value() + 1,
+              .total = last.value() - first.value() + 1});
+  }
+};
+
+/// One purge, step by step.
+class Purge {
+ public:
+  Purge(Store& store, const PurgeOptions& options)
+      : store_{store},
+        carry_out_{options.mode == Mode::carry_out},
+        steps_left_{options.max_steps},
+        before_{store.database().now() - options.older_than} {}
+
+  Purged run() {
+    for (const std::int64_t partition : partitions()) purge_batches(partition);
+    purge_actions();
+    return purged_;
+  }
+
+ private:
+  std::vector<std::int64_t> partitions() {
+    std::vector<std::int64_t> all;
+    store_.database().read([&](Connection& connection) {
+      auto rows = connection.rows(sql::partition_numbers{});
+      while (rows.step()) all.push_back(rows.partition());
+    });
+    return all;
+  }
+
+  /// How many rows `statement` removes, in a short transaction.
+  template <class Statement>
+  std::int64_t remove(const Statement& statement) {
+    std::int64_t rows = 0;
+    --steps_left_;
+    store_.database().write([&](Connection& connection) { rows = connection.run(statement); },
+                            Sync::none);
+    return rows;
+  }
+
+  void purge_batches(std::int64_t partition) {
+    std::int64_t after = -1;
+    while (steps_left_ > 0) {
+      std::int64_t last = 0;
+      std::int64_t rows = 0;
+      std::int64_t old = 0;
+      store_.database().read([&](Connection& connection) {
+        auto page = connection.rows(sql::batch_page{
+            .partition = partition, .after = after, .old_before = before_, .most = step_rows});
+        page.step();
+        last = page.last();
+        rows = page.count();
+        old = page.old();
+      });
+      if (rows == 0) return;
+      if (old > 0 && !carry_out_) purged_.batches += old;
+      if (old > 0 && carry_out_) {
+        purged_.batches += remove(sql::purge_batches{
+            .partition = partition, .after = after, .last = last, .old_before = before_});
+      }
+      after = last;
+    }
+  }
+
+  void purge_actions() {
+    if (!carry_out_) {
+      store_.database().read([&](Connection& connection) {
+        auto old = connection.rows(sql::count_old_actions{.old_before = before_});
+        old.step();
+        purged_.actions = old.count();
+      });
+      return;
+    }
+    // Looked for first: an idle outbox isn't written to.
+    bool more = true;
+    while (more && steps_left_ > 0) {
+      store_.database().read([&](Connection& connection) {
+        auto oldest = connection.rows(sql::oldest_action{});
+        more = oldest.step() && oldest.at() < before_;
+      });
+      if (!more) return;
+      purged_.actions += remove(sql::purge_actions{.old_before = before_, .most = step_rows});
+    }
+  }
+
+  Store& store_;
+  const bool carry_out_;
+  int steps_left_;
+  const Timestamp before_;
+  Purged purged_;
+};
+
+}  // namespace
+
+Purged purge(Store& store, const PurgeOptions& options) {
+  return Purge{store, options}.run();
+}
+
+namespace {
+
+/// How many of these are published.
+std::int64_t count_published(Store& store, const Partitioner& partitioner,
+                             std::span<const GlobalSequence> sequences) {
+  std::int64_t count = 0;
+  store.database().read([&](Connection& connection) {
+    Placement placement{connection, store.database(), partitioner};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store.database().now()};
+    for (const GlobalSequence sequence : sequences) {
+      const auto located = locator.find(sequence);
+      if (!located || located->is_missing) continue;
+      if (located->message.state == MessageState::published) ++count;
+    }
+  });
+  return count;
+}
+
+void require_stream(Store& store, const std::string& name) {
+  store.database().read([&](Connection& connection) {
+    auto stream = connection.rows(sql::stream_number{.name = name});
+    if (!stream.step()) throw NotFound{"there is no stream '" + name + "'"};
+  });
+}
+
+EventRange events_of(Store& store, const RepublishSelection& selection) {
+  if (!selection.stream.empty()) {
+    require_stream(store, selection.stream);
+    return store.read_stream(StreamId::parse(selection.stream));
+  }
+  return store.read_all({.from = selection.first,
+                         .to = std::min(selection.last, store.last_sequence()),
+                         .since = selection.since,
+                         .until = selection.until});
+}
+
+bool is_meant(const StoredEvent& event, const RepublishSelection& selection) {
+  return event.publishes() && event.sequence >= selection.first &&
+         event.sequence <= selection.last &&
+         (!selection.since || event.recorded_at >= *selection.since) &&
+         (!selection.until || event.recorded_at <= *selection.until);
+}
+
+}  // namespace
+
+Affected republish(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+                   const RepublishRequest& request) {
+  Affected affected;
+  std::vector<GlobalSequence> step;
+  std::unordered_set<std::string> streams;
+  const bool dry_run = request.mode == Mode::dry_run;
+  const Span span{request.selection.first, std::min(request.selection.last, store.last_sequence())};
+  const auto carry_out = [&] {
+    if (step.empty()) return;
+    affected.messages += dry_run ? count_published(store, partitioner, step)
+                                 : operations.republish(step, request.who);
+    span.report(request.progress, dry_run ? "counting" : "republish", step.back());
+    step.clear();
+  };
+  for (const StoredEvent& event : events_of(store, request.selection)) {
+    if (request.stop.stop_requested()) {
+      affected.next = event.sequence;
+      break;
+    }
+    if (!is_meant(event, request.selection)) continue;
+    step.push_back(event.sequence);
+    streams.insert(event.stream.name());
+    if (step.size() == republish_rows) carry_out();
+  }
+  carry_out();
+  affected.streams = static_cast<std::int64_t>(streams.size());
+  return affected;
+}
+
+namespace {
+
+/// Looks at the next events for those in no state; true if there are more behind them.
+bool look_for_missing(Store& store, const Partitioner& partitioner, Span& left,
+                      std::vector<GlobalSequence>& missing, std::int64_t& checked) {
+  bool more = false;
+  store.database().read([&](Connection& connection) {
+    Placement placement{connection, store.database(), partitioner};
+    placement.require_partitioner();
+    Locator locator{connection, placement, store.database().now()};
+    std::vector<std::int64_t> page;
+    {
+      auto events = connection.rows(sql::publishable_events{
+          .first = left.first.value(), .last = left.last.value(), .most = step_rows});
+      while (events.step()) page.push_back(events.sequence());
+    }
+    for (const std::int64_t sequence : page) {
+      const auto located = locator.find(GlobalSequence{sequence});
+      if (located && located->is_missing) missing.emplace_back(sequence);
+      left.first = GlobalSequence{sequence + 1};
+    }
+    checked += static_cast<std::int64_t>(page.size());
+    more = static_cast<std::int64_t>(page.size()) == step_rows;
+  });
+  return more;
+}
+
+}  // namespace
+
+Reconciled reconcile(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+                     const ReconcileRequest& request) {
+  constexpr std::size_t most_examples = 100;
+  Reconciled result;
+  const Span all{request.from, store.last_sequence()};
+  Span left = all;
+  for (bool more = true; more;) {
+    std::vector<GlobalSequence> missing;
+    more = look_for_missing(store, partitioner, left, missing, result.checked);
+    for (const GlobalSequence sequence : missing) {
+      if (result.examples.size() < most_examples) result.examples.push_back(sequence);
+    }
+    result.missing += request.mode == Mode::dry_run
+                          ? static_cast<std::int64_t>(missing.size())
+                          : operations.enqueue_missing(missing, request.who);
+    if (more) all.report(request.progress, "reconcile", GlobalSequence{left.first.value() - 1});
+  }
+  result.miscounted = operations.mend_counts(request.mode, request.who);
+  return result;
+}
+
+// --- partitions
+
+namespace {
+
+std::string labels(const std::vector<PartitionId>& partitions) {
+  std::string text;
+  for (const PartitionId partition : partitions) {
+    if (!text.empty()) text += ", ";
+    text += partition.label();
+  }
+  return text;
+}
+
+void note(Connection& connection, Timestamp now, std::string_view who, const std::string& detail) {
+  connection.run(sql::insert_action{.at = now, .who = who, .what = "sync", .detail = detail});
+}
+
+/// Those with a loss at the broker that nobody has settled.
+std::set<std::int64_t> lost_partitions(Connection& connection) {
+  std::set<std::int64_t> lost;
+  auto rows = connection.rows(sql::lost_partitions{});
+  while (rows.step()) lost.insert(rows.partition());
+  return lost;
+}
+
+std::set<std::int64_t> parked_partitions(Connection& connection) {
+  std::set<std::int64_t> parked;
+  auto rows = connection.rows(sql::parked_partitions{});
+  while (rows.step()) parked.insert(rows.partition());
+  return parked;
+}
+
+/// Thrown to roll back what was only tried.
+struct DryRun {};
+
+}  // namespace
+
+Synced sync(Store& store, bool prune, Mode mode, std::string_view who) {
+  Synced result;
+  const Timestamp now = store.database().now();
+  const auto work = [&](Connection& connection) {
+    const Generation current = current_generation(connection);
+    const std::set<std::int64_t> unsettled = lost_partitions(connection);
+    const std::set<std::int64_t> parked = parked_partitions(connection);
+    std::vector<std::int64_t> known;
+    {
+      auto rows = connection.rows(sql::partitions{});
+      while (rows.step()) known.push_back(rows.partition());
+    }
+    for (int index = 0; index < current.partition_count; ++index) {
+      const PartitionId partition = PartitionId::at(index, current.partition_count);
+      if (std::find(known.begin(), known.end(), partition.number) != known.end()) continue;
+      connection.run(sql::insert_partition{.partition = partition.number});
+      result.added.push_back(partition);
+    }
+    for (const std::int64_t number : known) {
+      const PartitionId partition{static_cast<int>(number)};
+      if (!prune || current.has(partition)) continue;
+      if (unsettled.contains(number)) {
+        result.unsettled.push_back(partition);
+        continue;
+      }
+      if (parked.contains(number)) {
+        result.parked.push_back(partition);
+        continue;
+      }
+      if (connection.run(sql::retire{.partition = number, .now = now}) == 1) {
+        result.retired.push_back(partition);
+      }
+    }
+    if (!result.added.empty()) note(connection, now, who, "added " + labels(result.added));
+    if (!result.retired.empty()) note(connection, now, who, "retired " + labels(result.retired));
+    if (mode == Mode::dry_run) throw DryRun{};
+  };
+  try {
+    store.database().write(work);
+  } catch (const DryRun&) {
+    // What it found is told all the same.
+  }
+  return result;
+}
+
+}  // namespace stela::outbox

@@ -1,0 +1,168 @@
+#include "builds.hpp"
+
+#include "database/stored_enum.hpp"
+#include "projections_sql/builds.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::projections {
+
+using database::Connection;
+
+namespace {
+
+/// Throws SchemaMismatch if there is something that only a newer Stela knows.
+void require_recognized(const std::vector<Build>& builds) {
+  for (const Build& build : builds) {
+    if (build.kind != ProjectionKind::unrecognized && build.state != BuildState::unrecognized) {
+      continue;
+    }
+    throw SchemaMismatch{"the table projections has a kind or state for '" + build.name +
+                         "' that this Stela doesn't know; a newer one wrote it"};
+  }
+}
+
+Build read_build(const sql::builds::Row& row) {
+  return {
+      .name = std::string{row.name()},
+      .number = row.build(),
+      .version = static_cast<int>(row.version()),
+      .kind = database::parse_stored(
+          {ProjectionKind::async, ProjectionKind::inline_, ProjectionKind::reaction}, row.kind()),
+      .state = database::parse_stored(
+          {BuildState::building, BuildState::living, BuildState::retired, BuildState::scratch},
+          row.state()),
+      .position = row.position(),
+      .epoch = row.epoch(),
+      .owner = std::string{row.owner()},
+      .lease_until = row.lease_until(),
+      .attempts = static_cast<int>(row.attempts()),
+      .next_attempt_at = row.next_attempt_at(),
+      .failing = row.failing(),
+      .error = std::string{row.error()},
+      .halted = row.halted(),
+      .filter = std::string{row.filter()},
+      .upto = row.upto(),
+      .target = row.target(),
+      .definitions = row.definitions(),
+      .began_at = row.began_at(),
+      .changed_at = row.changed_at()};
+}
+
+/// The build as who acquired it has it.
+template <class Row>
+void take_over(Build& build, Row& row, const Lease& lease) {
+  build.epoch = row.epoch();
+  build.position = row.position();
+  build.owner = lease.owner;
+  build.lease_until = lease.until();
+  row.run();
+}
+
+}  // namespace
+
+std::string Build::describe() const {
+  std::string text = kind == ProjectionKind::reaction ? "reaction '" : "projector '";
+  text += name + '\'';
+  if (kind != ProjectionKind::reaction) text += " v" + std::to_string(version);
+  return text;
+}
+
+std::vector<Build> list_builds(Connection& connection) {
+  std::vector<Build> all;
+  auto rows = connection.rows(sql::builds{});
+  while (rows.step()) all.push_back(read_build(rows));
+  return all;
+}
+
+std::vector<Build> read_builds(Connection& connection) {
+  std::vector<Build> all = list_builds(connection);
+  require_recognized(all);
+  return all;
+}
+
+std::vector<Build> read_builds(Connection& connection, std::string_view name) {
+  std::vector<Build> all = read_builds(connection);
+  std::erase_if(all, [&](const Build& build) { return build.name != name; });
+  return all;
+}
+
+const Build* find(const std::vector<Build>& builds, std::string_view name,
+                  BuildState state) noexcept {
+  for (const Build& build : builds) {
+    if (build.name == name && build.state == state) return &build;
+  }
+  return nullptr;
+}
+
+void insert(Connection& connection, Build& build, Timestamp now) {
+  {
+    auto next = connection.rows(sql::next_build{.name = build.name});
+    next.step();
+    build.number = next.last();
+    next.run();
+  }
+  build.began_at = build.changed_at = now;
+  connection.run(sql::insert_build{.name = build.name,
+                                   .build = build.number,
+                                   .version = build.version,
+                                   .kind = to_string(build.kind),
+                                   .state = to_string(build.state),
+                                   .position = build.position,
+                                   .now = now,
+                                   .filter = build.filter,
+                                   .upto = build.upto,
+                                   .target = build.target});
+}
+
+void set_state(Connection& connection, const Build& build, BuildState state, Timestamp now) {
+  connection.run(sql::set_state{
+      .name = build.name, .build = build.number, .state = to_string(state), .now = now});
+}
+
+bool is_free(const Build& build, const Lease& lease) noexcept {
+  return build.owner.empty() || build.lease_until <= lease.now ||
+         build.lease_until > lease.now + 2 * lease.ttl;
+}
+
+bool acquire(Connection& connection, Build& build, const Lease& lease) {
+  auto row = connection.rows(sql::acquire{.name = build.name,
+                                          .build = build.number,
+                                          .owner = lease.owner,
+                                          .now = lease.now,
+                                          .absurd = lease.now + 2 * lease.ttl,
+                                          .until = lease.until()});
+  if (!row.step()) return false;
+  take_over(build, row, lease);
+  return true;
+}
+
+void seize(Connection& connection, Build& build, const Lease& lease) {
+  auto row = connection.rows(sql::seize{
+      .name = build.name, .build = build.number, .owner = lease.owner, .until = lease.until()});
+  row.step();
+  take_over(build, row, lease);
+}
+
+void renew(Connection& connection, const Build& build, const Lease& lease) {
+  connection.run(sql::renew{
+      .name = build.name, .build = build.number, .epoch = build.epoch, .until = lease.until()});
+}
+
+void release(Connection& connection, const Build& build) {
+  connection.run(sql::release{.name = build.name, .build = build.number, .epoch = build.epoch});
+}
+
+bool advance(Connection& connection, const Build& build, std::int64_t position,
+             Timestamp lease_until) {
+  return connection.run(sql::advance{.name = build.name,
+                                     .build = build.number,
+                                     .from_position = build.position,
+                                     .epoch = build.epoch,
+                                     .to_position = position,
+                                     .until = lease_until}) == 1;
+}
+
+}  // namespace stela::projections

@@ -1,0 +1,86 @@
+// The rows of the table `projections`: builds, and who drives them.
+#pragma once
+
+#include "database/connection.hpp"
+
+#include <stela/framework/clock.hpp>
+#include <stela/projections/states.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::projections {
+
+/// One set of tables of a projector, or the checkpoint of a reaction.
+struct Build {
+  std::string name = {};
+  std::int64_t number = 0;
+  int version = 1;
+  ProjectionKind kind = ProjectionKind::async;
+  BuildState state = BuildState::living;
+  std::int64_t position = 0;
+  std::int64_t epoch = 0;
+  /// Empty if nobody drives it.
+  std::string owner = {};
+  Timestamp lease_until = {};
+  int attempts = 0;
+  Timestamp next_attempt_at = {};
+  /// The event that couldn't be handled; 0 if there is none.
+  std::int64_t failing = 0;
+  std::string error = {};
+  bool halted = false;
+  /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own.
+  std::string filter = {};
+  std::int64_t upto = 0;
+  std::int64_t target = 0;
+  std::int64_t definitions = 0;
+  Timestamp began_at = {};
+  Timestamp changed_at = {};
+
+  /// What the names of its tables begin with.
+  std::string prefix() const {
+    return name + '@' + std::to_string(target != 0 ? target : number) + '.';
+  }
+  /// For messages: "projector 'totals' v2".
+  std::string describe() const;
+};
+
+/// All of them, by name and number, also those that only a newer Stela knows.
+std::vector<Build> list_builds(database::Connection& connection);
+/// All of them, for who works on them. SchemaMismatch if only a newer Stela knows one.
+std::vector<Build> read_builds(database::Connection& connection);
+/// Those of one name; SchemaMismatch as above.
+std::vector<Build> read_builds(database::Connection& connection, std::string_view name);
+/// Null if there is none.
+const Build* find(const std::vector<Build>& builds, std::string_view name,
+                  BuildState state) noexcept;
+
+/// A new row; `build` gets its number.
+void insert(database::Connection& connection, Build& build, Timestamp now);
+void set_state(database::Connection& connection, const Build& build, BuildState state,
+               Timestamp now);
+
+struct Lease {
+  std::string_view owner;
+  std::chrono::milliseconds ttl;
+  Timestamp now;
+
+  Timestamp until() const noexcept { return now + ttl; }
+};
+
+/// True if nobody has it, or its lease has run out.
+bool is_free(const Build& build, const Lease& lease) noexcept;
+/// Takes the build if it is free: it has a new epoch then.
+bool acquire(database::Connection& connection, Build& build, const Lease& lease);
+/// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
+void seize(database::Connection& connection, Build& build, const Lease& lease);
+void renew(database::Connection& connection, const Build& build, const Lease& lease);
+void release(database::Connection& connection, const Build& build);
+
+/// Moves the checkpoint on, if the build is still where and whose it was.
+bool advance(database::Connection& connection, const Build& build, std::int64_t position,
+             Timestamp lease_until);
+
+}  // namespace stela::projections

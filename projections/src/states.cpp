@@ -1,0 +1,49 @@
+#include <stela/projections/states.hpp>
+
+namespace stela {
+
+std::string_view to_string(ProjectionKind kind) noexcept {
+  switch (kind) {
+    case ProjectionKind::async:
+      return "async";
+    case ProjectionKind::inline_:
+      return "inline";
+    case ProjectionKind::reaction:
+      return "reaction";
+    case ProjectionKind::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
+std::string_view to_string(BuildState state) noexcept {
+  switch (state) {
+    case BuildState::building:
+      return "building";
+    case BuildState::living:
+      return "living";
+    case BuildState::retired:
+      return "retired";
+    case BuildState::scratch:
+      return "scratch";
+    case BuildState::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
+std::string_view to_string(ParkedEventState state) noexcept {
+  switch (state) {
+    case ParkedEventState::parked:
+      return "parked";
+    case ParkedEventState::retry:
+      return "retry";
+    case ParkedEventState::skipped:
+      return "skipped";
+    case ParkedEventState::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
+}  // namespace stela

@@ -1,0 +1,13 @@
+// What the domain's headers leave to one file, so that the others compile sooner.
+#include "order.hpp"
+#include "payment.hpp"
+#include "stock.hpp"
+
+STELA_COMPILE_AGGREGATE(orders::Order);
+STELA_COMPILE_AGGREGATE(orders::Stock);
+STELA_COMPILE_EVENT(orders::OrderPlaced);
+STELA_COMPILE_EVENT(orders::OrderPaid);
+STELA_COMPILE_EVENT(orders::OrderShipped);
+STELA_COMPILE_EVENT(orders::OrderCancelled);
+STELA_COMPILE_EVENT(orders::PaymentReceived);
+STELA_COMPILE_EVENT(orders::PaymentDeclined);

@@ -1,0 +1,97 @@
+#include "commands/status.hpp"
+
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
+#include "description/outbox.hpp"
+#include "session.hpp"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace stela::tool {
+namespace {
+
+using namespace std::chrono_literals;
+
+void show(Invocation& call, const OutboxStatus& seen, bool in_lines) {
+  if (call.out.is_json()) {
+    print_json(call.out, description::outbox_status, seen);
+  } else if (in_lines) {
+    call.out.line(to_line(seen));
+  } else {
+    print(seen, call.app.name, call.out);
+  }
+}
+
+std::chrono::milliseconds interval_of(std::string_view text) {
+  const auto interval = parse_duration(text);
+  if (!interval) throw Misuse{not_a_duration("--watch", text)};
+  if (*interval < 100ms) throw Misuse{"--watch is at least 100ms"};
+  return *interval;
+}
+
+int status(Invocation& call) {
+  if (const auto interval = call.arguments.text("--watch")) {
+    return watch_status(call, interval_of(*interval));
+  }
+  Session session{call, {.only_reads = true}};
+  show(call, session.operations().status(), false);
+  return done;
+}
+
+}  // namespace
+
+int watch_status(Invocation& call, std::chrono::milliseconds interval) {
+  const bool draws = call.out.can_draw();
+  const Signals signals;
+  Session session{call, {.only_reads = true}};
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  while (!signals.stopped()) {
+    try {
+      const OutboxStatus seen = session.operations().status();
+      if (draws) call.out.clear_screen();
+      show(call, seen, !draws);
+      call.out.flush();
+    } catch (const Error& e) {
+      // A busy database answers another time.
+      if (!e.is_retryable()) throw;
+      call.out.note(e.what());
+    }
+    std::unique_lock lock{mutex};
+    wake.wait_for(lock, signals.token(), interval, [] { return false; });
+  }
+  return done;
+}
+
+std::string to_line(const OutboxStatus& status) {
+  std::string text = to_string(status.at).substr(0, 19) + "Z";
+  const auto add = [&](std::string_view name, std::int64_t value) {
+    text.append(text.ends_with('Z') ? " " : ", ").append(name).append(" ").append(in_digits(value));
+  };
+  add("pending", waiting_in(status));
+  add("in flight", status.in_flight);
+  add("retrying", status.retrying);
+  add("parked", status.parked);
+  add("published", status.published);
+  add("stopped", status.stopped);
+  text.append(", oldest ").append(status.lag ? in_words(*status.lag) : "-");
+  add("live workers", living_workers(status).all);
+  return text;
+}
+
+Command status_command() {
+  return {.path = "outbox status",
+          .summary = "Show backlog, lag and workers",
+          .options = {db_option,
+                      {"--watch", "INTERVAL",
+                       "show it again every so often until Ctrl-C; a line each time where stdout "
+                       "is no terminal"}},
+          .examples = {{"for a script", "outbox status --json"},
+                       {"every two seconds", "outbox status --watch 2s"}},
+          .run = status};
+}
+
+}  // namespace stela::tool

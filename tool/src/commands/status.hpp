@@ -1,0 +1,22 @@
+// outbox status, once and again and again.
+#pragma once
+
+#include "cli/command.hpp"
+
+#include <stela/outbox/messages.hpp>
+
+#include <chrono>
+#include <string>
+
+namespace stela::tool {
+
+Command status_command();
+
+/// Shows the status every `interval` until it is asked to stop: anew on a terminal, else a line
+/// each time, with --json an object. Returns the exit code.
+int watch_status(Invocation& call, std::chrono::milliseconds interval);
+
+/// "2026-11-23T10:00:00Z pending 3, in flight 0, …".
+std::string to_line(const OutboxStatus& status);
+
+}  // namespace stela::tool

@@ -1,0 +1,72 @@
+// outbox top.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "commands/outbox_text.hpp"
+#include "commands/status.hpp"
+#include "session.hpp"
+#include "worker/dashboard.hpp"
+#include "worker/screen.hpp"
+
+#include <stela/framework/error.hpp>
+
+namespace stela::tool {
+namespace {
+
+/// An outbox that others relay.
+class WatchedOutbox final : public Watched {
+ public:
+  WatchedOutbox(Invocation& call, Session& session, Signals& signals)
+      : call_{call}, session_{session}, signals_{signals} {}
+
+  View look() override {
+    try {
+      status_ = session_.operations().status();
+      trend_.add(status_);
+      problem_.clear();
+    } catch (const Error& e) {
+      problem_ = e.what();
+    }
+    return {.command = call_.app.name + " outbox top",
+            .program = call_.app.name,
+            .database = sqlite::path(session_.store()),
+            .status = status_,
+            .pace = trend_.pace(),
+            .store_problem = problem_};
+  }
+  void leave() override { signals_.request_stop(); }
+  bool is_ending() const override { return signals_.stopped(); }
+  bool has_ended() override { return signals_.stopped(); }
+
+ private:
+  Invocation& call_;
+  Session& session_;
+  Signals& signals_;
+  Trend trend_;
+  OutboxStatus status_;
+  std::string problem_;
+};
+
+int top(Invocation& call) {
+  if (!can_show_dashboard(call.out)) return watch_status(call, std::chrono::seconds{2});
+  Signals signals{{}, [] { Screen::restore(); }};
+  Session session{call, {.only_reads = true}};
+  WatchedOutbox watched{call, session, signals};
+  watched.look();
+  show_dashboard(watched, call.out.has_color());
+  return done;
+}
+
+}  // namespace
+
+Command top_command() {
+  return {.path = "outbox top",
+          .summary = "Show all workers, partitions and problems, and publish nothing",
+          .about =
+              "The dashboard of 'outbox work' on a terminal; elsewhere a line every two "
+              "seconds, as 'outbox status --watch 2s'.",
+          .options = {db_option},
+          .examples = {{"beside the workers", "outbox top --db shop.db"}},
+          .run = top};
+}
+
+}  // namespace stela::tool

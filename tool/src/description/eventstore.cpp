@@ -1,0 +1,136 @@
+#include "description/eventstore.hpp"
+
+#include "event_text.hpp"
+
+#include <stela/framework/error.hpp>
+
+namespace stela::tool {
+namespace {
+
+/// Who did it.
+std::string actor_of(const ShownEvent& shown) try {
+  return shown.event.context().actor;
+} catch (const CorruptEvent&) {
+  return "?";
+}
+
+std::optional<std::string> cause_of(const ShownEvent& shown) {
+  const EventId& cause = shown.event.causation_id;
+  return cause.is_nil() ? std::nullopt : std::optional{cause.to_string()};
+}
+
+std::optional<Json> metadata_of(const ShownEvent& shown) {
+  const std::string_view text = shown.event.metadata;
+  return text.empty() || !is_json(text) ? std::nullopt : std::optional{Json{minified(text)}};
+}
+
+bool has_json(const ShownEvent& shown) {
+  return shown.codec == Codec::json && is_json(shown.event.payload);
+}
+std::optional<Json> payload_of(const ShownEvent& shown) {
+  return has_json(shown) ? std::optional{Json{minified(shown.event.payload)}} : std::nullopt;
+}
+std::optional<std::string> bytes_of(const ShownEvent& shown) {
+  return has_json(shown) ? std::nullopt : std::optional{base64(shown.event.payload)};
+}
+
+std::optional<std::chrono::microseconds> later_by(const ShownEvent& shown) {
+  return shown.before ? std::optional{shown.event.recorded_at - *shown.before} : std::nullopt;
+}
+
+/// A member or method of the event itself.
+template <auto get>
+constexpr auto own(std::string_view name) {
+  return field<[](const ShownEvent& shown) { return std::invoke(get, shown.event); }>(name);
+}
+
+using E = StoredEvent;
+constexpr Field<ShownEvent> event_fields[] = {
+    own<&E::sequence>("sequence"),
+    field<[](const ShownEvent& shown) { return shown.event.stream.name(); }>("stream"),
+    own<&E::version>("version"),
+    own<&E::id>("id"),
+    own<&E::type>("type"),
+    own<&E::schema_version>("schema_version"),
+    own<&E::publishes>("publishes"),
+    own<&E::recorded_at>("recorded_at"),
+    own<&E::correlation_id>("correlation"),
+    field<cause_of>("causation"),
+    field<metadata_of>("metadata"),
+    field<payload_of>("payload"),
+    field<bytes_of>("payload_base64"),
+    field<later_by>("later_by", {.is_text_only = true}),
+    field<actor_of>("actor", {.is_text_only = true}),
+    field<[](const ShownEvent& shown) { return payload_in_line(shown.event, shown.codec); }>(
+        "line", {.title = "payload", .is_text_only = true}),
+};
+
+constexpr Field<KindCount> kind_fields[] = {
+    field<&KindCount::category>("category"),
+    field<&KindCount::type>("type"),
+    field<&KindCount::version>("schema_version", {.title = "v"}),
+    field<&KindCount::publishes>("publishes", {.title = "published"}),
+    field<&KindCount::events>("events", {.kind = Kind::count}),
+    field<&KindCount::payload_bytes>("payload_bytes", {.title = "payload", .kind = Kind::bytes}),
+    field<&KindCount::first>("first"),
+    field<&KindCount::last>("last"),
+};
+
+constexpr Field<StreamEntry> stream_fields[] = {
+    field<&StreamEntry::stream>("stream"),
+    field<&StreamEntry::version>("version", {.kind = Kind::count}),
+    field<&StreamEntry::last>("last_sequence", {.title = "last event"}),
+    field<&StreamEntry::changed_at>("changed_at"),
+};
+
+constexpr Field<SnapshotEntry> snapshot_fields[] = {
+    field<&SnapshotEntry::stream>("stream"),
+    field<&SnapshotEntry::version>("version", {.kind = Kind::count}),
+    field<&SnapshotEntry::sequence>("sequence"),
+    field<&SnapshotEntry::state_version>("state_version"),
+    field<&SnapshotEntry::bytes>("bytes", {.title = "size", .kind = Kind::bytes}),
+    field<&SnapshotEntry::taken_at>("taken_at"),
+};
+
+constexpr Field<Problem> problem_fields[] = {
+    field<&Problem::check>("check"),
+    field<&Problem::where>("where", {.kind = Kind::untrusted}),
+    field<&Problem::what>("what", {.kind = Kind::untrusted}),
+    field<&Problem::advice>("advice"),
+};
+
+constexpr Field<UncheckedTable> unchecked_fields[] = {
+    field<&UncheckedTable::table>("table", {.kind = Kind::untrusted}),
+    field<&UncheckedTable::why>("why", {.kind = Kind::untrusted}),
+};
+constexpr Description<UncheckedTable> unchecked{unchecked_fields};
+
+constexpr Field<VerifyResult> verified_fields[] = {
+    field<&VerifyResult::events>("events"),
+    field<&VerifyResult::problems>("problems"),
+    field<&VerifyResult::finished>("finished"),
+    field<&VerifyResult::is_sound>("sound"),
+    field<[](const VerifyResult& result) { return json_list(unchecked, result.unchecked); }>(
+        "unchecked"),
+};
+
+}  // namespace
+
+namespace description {
+
+constexpr Description<ShownEvent> event{event_fields,
+                                        {.table = "sequence recorded_at stream version type line"}};
+constexpr Description<ShownEvent> event_of_stream{
+    event_fields, {.table = "version recorded_at later_by sequence type actor line"}};
+constexpr Description<KindCount> kind_of_event{
+    kind_fields,
+    {.table = "category type schema_version publishes events payload_bytes first last"}};
+constexpr Description<StreamEntry> stream{stream_fields,
+                                          {.table = "stream version last_sequence changed_at"}};
+constexpr Description<SnapshotEntry> snapshot{
+    snapshot_fields, {.table = "stream version state_version bytes taken_at"}};
+constexpr Description<Problem> problem{problem_fields};
+constexpr Description<VerifyResult> verified{verified_fields};
+
+}  // namespace description
+}  // namespace stela::tool

@@ -1,0 +1,34 @@
+// Descriptions of a store: events, streams, snapshots, results of verify.
+#pragma once
+
+#include "description/description.hpp"
+
+#include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/verify.hpp>
+#include <stela/framework/codec/codec.hpp>
+#include <stela/framework/stored_event.hpp>
+
+#include <optional>
+
+namespace stela::tool {
+
+/// An event with its store's codec and the time of the event before it in the stream.
+struct ShownEvent {
+  const StoredEvent& event;
+  Codec codec;
+  std::optional<Timestamp> before = {};
+};
+
+namespace description {
+
+extern const Description<ShownEvent> event;
+/// The columns of a stream's timeline.
+extern const Description<ShownEvent> event_of_stream;
+extern const Description<KindCount> kind_of_event;
+extern const Description<StreamEntry> stream;
+extern const Description<SnapshotEntry> snapshot;
+extern const Description<stela::Problem> problem;
+extern const Description<VerifyResult> verified;
+
+}  // namespace description
+}  // namespace stela::tool

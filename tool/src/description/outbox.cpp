@@ -1,0 +1,280 @@
+#include "description/outbox.hpp"
+
+#include "cli/text.hpp"
+#include "commands/outbox_text.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace stela::tool {
+namespace {
+
+using std::chrono::microseconds;
+
+constexpr Look how_many{.kind = Kind::count};
+
+std::int64_t backlog_of(const PartitionStatus& partition) {
+  return partition.pending + partition.redeliveries;
+}
+
+std::optional<microseconds> age_of(const PartitionIn& in) {
+  if (!in.partition.waiting_since) return std::nullopt;
+  return std::max(in.outbox.at - *in.partition.waiting_since, microseconds{0});
+}
+
+std::string state_of(const PartitionStatus& partition) {
+  if (partition.stopped) return "stopped: " + word_of(partition.stopped);
+  if (partition.attempts > 0) return "backing off: " + partition.last_error;
+  if (partition.flight_age && *partition.flight_age > quiet_flight) {
+    return silence_in_words(*partition.flight_age);
+  }
+  if (partition.is_loss_supposed) return "ok, a worker has yet to check for a loss";
+  if (partition.lost_at) return "ok, after a loss at the broker";
+  if (!partition.is_current) return backlog_of(partition) == 0 ? "drained" : "draining";
+  return "ok";
+}
+
+std::string facts_of(const OutboxStatus& status) {
+  std::string facts{"fence "};
+  facts.append(to_string(status.fence)).append(", ");
+  facts += counted(status.partition_count, "partition");
+  facts.append(" by ").append(status.partitioner);
+  return facts.append(status.leasing ? ", leasing on" : ", leasing off");
+}
+
+constexpr Metric messages_in(std::string_view state) {
+  return {
+      .name = "stela_outbox_messages",
+      .help = "Messages that aren't published, by state; pending has those in flight and retrying.",
+      .label = "state",
+      .label_value = state};
+}
+
+/// A member of the partition itself.
+template <auto member>
+constexpr auto own(std::string_view name, const Look& look = {}) {
+  return field<[](const PartitionIn& in) { return in.partition.*member; }>(name, look);
+}
+
+using P = PartitionStatus;
+constexpr Field<PartitionIn> partition_fields[] = {
+    own<&P::id>("partition"),
+    own<&P::owner>("owner", {.absent = "-"}),
+    own<&P::epoch>("epoch"),
+    own<&P::lease_left>("lease_left_s"),
+    own<&P::is_current>("is_current"),
+    own<&P::pending>("pending"),
+    own<&P::in_flight>("in_flight", how_many),
+    own<&P::retrying>("retrying", how_many),
+    own<&P::redeliveries>("redeliveries"),
+    own<&P::parked>("parked", how_many),
+    own<&P::discarded>("discarded"),
+    own<&P::published>("published", how_many),
+    own<&P::published_through>("published_through"),
+    own<&P::broker_sequence>("broker_sequence"),
+    own<&P::attempts>("attempts"),
+    own<&P::last_error>("last_error"),
+    field<[](const PartitionIn& in) { return word_of(in.partition.stopped); }>("stopped"),
+    own<&P::stopped_detail>("stopped_detail"),
+    own<&P::lost>("lost"),
+    field<[](const PartitionIn& in) { return is_lost_upper_bound(in.outbox); }>(
+        "lost_is_upper_bound"),
+    own<&P::is_loss_supposed>("is_loss_supposed"),
+    own<&P::lost_at>("lost_at"),
+    own<&P::flight_age>("flight_age_s"),
+    own<&P::oldest>("oldest"),
+    own<&P::oldest_recorded_at>("oldest_recorded_at"),
+    own<&P::waiting_since>("waiting_since"),
+    own<&P::next_attempt_at>("next_attempt_at"),
+    field<[](const PartitionIn& in) { return backlog_of(in.partition); }>(
+        "waiting", {.title = "pending",
+                    .kind = Kind::count,
+                    .is_text_only = true,
+                    .metric = {.name = "stela_outbox_partition_pending",
+                               .help = "Messages that wait, by partition."}}),
+    field<age_of>("age", {.title = "oldest",
+                          .absent = "-",
+                          .is_text_only = true,
+                          .metric = {.name = "stela_outbox_partition_lag_seconds",
+                                     .help = "Age of the oldest message that waits, by "
+                                             "partition."}}),
+    field<[](const PartitionIn& in) { return state_of(in.partition); }>(
+        "state", {.most = 24, .is_text_only = true}),
+    field<[](const PartitionIn& in) {
+      const P& partition = in.partition;
+      return partition.owner.empty() ? std::nullopt : std::optional{partition.lease_left};
+    }>("lease", {.absent = "-", .is_text_only = true}),
+};
+
+constexpr Field<WorkerStatus> worker_fields[] = {
+    field<&WorkerStatus::name>("worker"),
+    field<&WorkerStatus::host>("host"),
+    field<&WorkerStatus::pid>("pid"),
+    field<&WorkerStatus::started_at>("started_at", {.title = "started"}),
+    field<&WorkerStatus::heartbeat_until>("heartbeat_until"),
+    field<&WorkerStatus::is_alive>("is_alive"),
+    field<&WorkerStatus::partitions>("partitions"),
+    field<&WorkerStatus::broker>("broker", {.most = 24}),
+    field<&WorkerStatus::is_cut_off>("is_cut_off"),
+    field<life_of>("alive", {.most = 24, .is_text_only = true}),
+};
+
+constexpr Field<GenerationStatus> generation_fields[] = {
+    field<&GenerationStatus::number>("generation"),
+    field<&GenerationStatus::first_sequence>("first_sequence"),
+    field<&GenerationStatus::partition_count>("partition_count"),
+    field<&GenerationStatus::is_drained>("is_drained"),
+};
+constexpr Description<GenerationStatus> generation{generation_fields};
+
+using S = OutboxStatus;
+constexpr Field<OutboxStatus> status_fields[] = {
+    field<&S::at>("at"),
+    field<&S::fence>("fence"),
+    field<&S::leasing>("leasing"),
+    field<&S::partitioner>("partitioner"),
+    field<&S::partition_count>("partition_count"),
+    field<&S::pending>("pending", {.metric = messages_in("pending")}),
+    field<&S::in_flight>("in_flight", {.kind = Kind::count, .metric = messages_in("in_flight")}),
+    field<&S::retrying>("retrying", {.kind = Kind::count, .metric = messages_in("retrying")}),
+    field<&S::redeliveries>("redeliveries", {.metric = messages_in("redelivery")}),
+    field<&S::parked>("parked", {.kind = Kind::count, .metric = messages_in("parked")}),
+    field<&S::discarded>("discarded", {.kind = Kind::count, .metric = messages_in("discarded")}),
+    field<&S::published>("published", {.kind = Kind::count,
+                                       .metric = {.name = "stela_outbox_published_total",
+                                                  .type = "counter",
+                                                  .help = "Messages published, by all workers."}}),
+    field<&S::stopped>("stopped", {.metric = {.name = "stela_outbox_partitions_stopped",
+                                              .help = "Partitions that wait for an operator."}}),
+    field<&S::losses>("losses"),
+    field<&S::lost>("lost"),
+    field<is_lost_upper_bound>("lost_is_upper_bound"),
+    field<&S::lag>("lag_s", {.title = "lag",
+                             .absent = "none",
+                             .is_nullable = true,
+                             .metric = {.name = "stela_outbox_lag_seconds",
+                                        .help = "Age of the oldest message that waits."}}),
+    field<[](const S& status) { return json_list(description::partition, partitions_of(status)); }>(
+        "partitions"),
+    field<[](const S& status) { return json_list(description::worker, status.workers); }>(
+        "workers"),
+    field<[](const S& status) { return json_list(generation, status.generations); }>("generations"),
+    field<facts_of>("outbox", {.is_text_only = true}),
+    field<waiting_in>("waiting", {.title = "pending", .kind = Kind::count, .is_text_only = true}),
+};
+
+using M = OutboxMessage;
+template <class T>
+std::optional<T> unless_empty(T value) {
+  return value == T{} ? std::nullopt : std::optional{std::move(value)};
+}
+constexpr Field<OutboxMessage> message_fields[] = {
+    field<&M::sequence>("sequence"),
+    field<&M::state>("state"),
+    field<&M::partition>("partition"),
+    field<&M::stream>("stream"),
+    field<&M::version>("version"),
+    field<&M::event_id>("id"),
+    field<&M::type>("type"),
+    field<&M::recorded_at>("recorded_at"),
+    field<&M::attempts>("attempts"),
+    field<[](const M& message) { return word_of(message.reason); }>("reason", {.most = 9}),
+    field<&M::last_error>("last_error", {.title = "error", .kind = Kind::untrusted, .most = 60}),
+    field<[](const M& message) { return unless_empty(message.redelivery); }>("redelivery"),
+    field<&M::next_attempt_at>("next_attempt_at", {.title = "next attempt"}),
+    field<&M::since>("since"),
+    field<[](const M& message) {
+      return message.stream + " at version " + std::to_string(message.version.value());
+    }>("place", {.title = "stream", .is_text_only = true}),
+};
+
+Json numbers_of(const std::vector<GlobalSequence>& sequences) {
+  return json_list(sequences, [](GlobalSequence each) { return std::to_string(each.value()); });
+}
+
+constexpr Field<Affected> affected_fields[] = {
+    field<&Affected::messages>("messages"),
+    field<&Affected::streams>("streams"),
+    field<&Affected::followers>("followers"),
+    field<&Affected::next>("next"),
+};
+
+constexpr Field<Compared> compared_fields[] = {
+    field<&Compared::checked>("checked"),
+    field<&Compared::found>("found"),
+    field<&Compared::missing>("missing"),
+    field<&Compared::dropped>("dropped"),
+    field<&Compared::unknown>("unknown"),
+    field<&Compared::foreign>("foreign"),
+    field<[](const Compared& found) { return numbers_of(found.examples); }>("examples"),
+};
+
+constexpr Field<Purged> purged_fields[] = {
+    field<&Purged::batches>("batches"),
+    field<&Purged::actions>("actions"),
+};
+
+constexpr Field<Reconciled> reconciled_fields[] = {
+    field<&Reconciled::checked>("checked"),
+    field<&Reconciled::missing>("missing"),
+    field<[](const Reconciled& found) { return numbers_of(found.examples); }>("examples"),
+    field<&Reconciled::miscounted>("miscounted"),
+};
+
+constexpr Field<Resized> resized_fields[] = {
+    field<&Resized::before>("before"),
+    field<&Resized::after>("after"),
+    field<[](const Resized& resized) { return unless_empty(resized.generation); }>("generation"),
+};
+
+constexpr Field<Synced> synced_fields[] = {
+    field<[](const Synced& synced) { return labels_of(synced.added); }>("added"),
+    field<[](const Synced& synced) { return labels_of(synced.retired); }>("retired"),
+    field<[](const Synced& synced) { return labels_of(synced.unsettled); }>("unsettled"),
+    field<[](const Synced& synced) { return labels_of(synced.parked); }>("parked"),
+};
+
+}  // namespace
+
+std::string labels_of(const std::vector<PartitionId>& partitions) {
+  std::string text;
+  for (const PartitionId each : partitions) {
+    text.append(text.empty() ? "" : " ").append(each.label());
+  }
+  return text;
+}
+
+std::vector<PartitionIn> partitions_of(const OutboxStatus& status) {
+  std::vector<PartitionIn> partitions;
+  for (const PartitionStatus& each : status.partitions) partitions.push_back({each, status});
+  return partitions;
+}
+
+namespace description {
+
+// In a table, what an operator looks for comes first: narrow terminals cut off the rest.
+constexpr Description<OutboxStatus> outbox_status{
+    status_fields,
+    {.sheet = "outbox waiting in_flight retrying parked discarded published lag_s",
+     .metrics =
+         "lag_s pending in_flight retrying redeliveries parked discarded published stopped"}};
+constexpr Description<PartitionIn> partition{
+    partition_fields,
+    {.table = "partition waiting age state in_flight retrying parked owner lease published"}};
+constexpr Description<WorkerStatus> worker{
+    worker_fields, {.table = "worker alive broker partitions heartbeat_until started_at pid host"}};
+constexpr Description<OutboxMessage> message{
+    message_fields,
+    {.table = "sequence state reason partition stream type recorded_at attempts last_error",
+     .sheet = "sequence state partition place type id recorded_at attempts since next_attempt_at "
+              "redelivery reason last_error"}};
+
+constexpr Description<Affected> affected{affected_fields};
+constexpr Description<Compared> compared{compared_fields};
+constexpr Description<Purged> purged{purged_fields};
+constexpr Description<Reconciled> reconciled{reconciled_fields};
+constexpr Description<Resized> resized{resized_fields};
+constexpr Description<Synced> synced{synced_fields};
+
+}  // namespace description
+}  // namespace stela::tool

@@ -1,0 +1,39 @@
+// Descriptions of the outbox: status, messages, results of operations.
+#pragma once
+
+#include "description/description.hpp"
+
+#include <stela/outbox/messages.hpp>
+#include <stela/outbox/operations.hpp>
+
+#include <string>
+#include <vector>
+
+namespace stela::tool {
+
+/// A partition with its outbox, which has the time and the fence.
+struct PartitionIn {
+  const PartitionStatus& partition;
+  const OutboxStatus& outbox;
+};
+std::vector<PartitionIn> partitions_of(const OutboxStatus& status);
+
+/// "p00 p03".
+std::string labels_of(const std::vector<PartitionId>& partitions);
+
+namespace description {
+
+extern const Description<OutboxStatus> outbox_status;
+extern const Description<PartitionIn> partition;
+extern const Description<WorkerStatus> worker;
+extern const Description<OutboxMessage> message;
+
+extern const Description<Affected> affected;
+extern const Description<Compared> compared;
+extern const Description<Purged> purged;
+extern const Description<Reconciled> reconciled;
+extern const Description<Resized> resized;
+extern const Description<Synced> synced;
+
+}  // namespace description
+}  // namespace stela::tool
