@@ -8,6 +8,7 @@ set(stela_packages
   "Threads::Threads|Threads|-pthread"
   "simdjson::simdjson|simdjson 3.0 CONFIG|simdjson"
   "SQLite::SQLite3|SQLite3 3.38|sqlite3"
+  "PostgreSQL::PostgreSQL|PostgreSQL 15|libpq"
   "NATS::nats|NATS 3.4|libnats"
   "tomlplusplus::tomlplusplus|tomlplusplus 3.3 CONFIG|tomlplusplus"
   "ncursesw||ncursesw"

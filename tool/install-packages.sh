@@ -5,12 +5,12 @@ set -euo pipefail
 
 packages=(
   cmake g++ ninja-build pkg-config
-  libboost-dev libcereal-dev libnats-dev libncurses-dev libsimdjson-dev libsqlite3-dev
+  libboost-dev libcereal-dev libnats-dev libncurses-dev libpq-dev libsimdjson-dev libsqlite3-dev
   libtomlplusplus-dev libxxhash-dev
   nats-server sqlite3
 )
 if [ "${1:-}" = tests ]; then
-  packages+=(ccache clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch spin systemd tmux)
+  packages+=(ccache clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 spin systemd tmux)
   # Other builds of nodejs than Debian's bring their own, and conflict with its package.
   command -v npm >/dev/null || packages+=(npm)
 fi
@@ -34,7 +34,23 @@ fi
 
 echo "Installing ${missing[*]}…"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+# The tests start servers of their own. Debian's packages would make a cluster "main" and start it,
+# and a PgBouncer beside it; what says otherwise is gone again afterwards.
+no_cluster=/etc/postgresql-common/createcluster.d/stela.conf
+no_start=/usr/sbin/policy-rc.d
+undo=()
+trap 'rm -f "$log"; [ ${#undo[@]} -eq 0 ] || "${as_root[@]}" rm -f "${undo[@]}"' EXIT
+keep_servers_from_starting() {
+  "${as_root[@]}" mkdir -p "${no_cluster%/*}"
+  undo+=("$no_cluster")
+  echo "create_main_cluster = false" | "${as_root[@]}" tee "$no_cluster" >/dev/null
+  [ -e "$no_start" ] && return
+  undo+=("$no_start")
+  printf '#!/bin/sh\ncase "$1" in pgbouncer*|postgresql*) exit 101 ;; esac\n' |
+    "${as_root[@]}" tee "$no_start" >/dev/null
+  "${as_root[@]}" chmod +x "$no_start"
+}
+case " ${missing[*]} " in *" postgresql-15 "*|*" pgbouncer "*) keep_servers_from_starting ;; esac
 install() {
   DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends \
     "${missing[@]}" >"$log" 2>&1
@@ -43,3 +59,8 @@ if ! install; then
   "${as_root[@]}" apt-get update -qq >/dev/null 2>&1 || true
   install || { cat "$log" >&2; exit 1; }
 fi
+# Nor at the next start of the machine.
+case " ${missing[*]} " in
+  *" pgbouncer "*)
+    if [ -d /run/systemd/system ]; then "${as_root[@]}" systemctl disable --quiet pgbouncer; fi ;;
+esac

@@ -1,0 +1,204 @@
+#include "support/postgres_server.hpp"
+
+#include "support/loopback.hpp"
+#include "support/process.hpp"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <vector>
+
+namespace stela::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string find_programs() {
+  if (const char* const named = std::getenv("STELA_POSTGRES_BIN")) return named;
+  for (const char* const version : {"15", "16", "17"}) {
+    const std::string folder = std::string{"/usr/lib/postgresql/"} + version + "/bin";
+    if (access((folder + "/postgres").c_str(), X_OK) == 0) return folder;
+  }
+  throw std::runtime_error{"there is no PostgreSQL server; install the package postgresql-15"};
+}
+
+/// Whose the server is: nobody's but ours, unless we are root.
+const passwd* user_of_server() {
+  if (geteuid() != 0) return nullptr;
+  for (const char* const name : {"postgres", "nobody"}) {
+    if (const passwd* const user = getpwnam(name)) return user;
+  }
+  throw std::runtime_error{"there is no user 'postgres' to run the server as"};
+}
+
+/// That nobody listens on now.
+int free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = loopback(0);
+  socklen_t size = sizeof address;
+  const bool found = bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
+                     getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  close(socket);
+  if (!found) throw std::runtime_error{"there is no free port"};
+  return ntohs(address.sin_port);
+}
+
+void give_away(const fs::path& path) {
+  const passwd* const user = user_of_server();
+  if (user == nullptr) return;
+  const auto give = [&](const fs::path& one) {
+    if (lchown(one.c_str(), user->pw_uid, user->pw_gid) != 0) {
+      throw std::runtime_error{"can't give away " + one.string()};
+    }
+  };
+  give(path);
+  for (const auto& entry : fs::recursive_directory_iterator{path}) give(entry.path());
+}
+
+/// In a child, which it becomes.
+[[noreturn]] void become(const std::vector<std::string>& words, const std::string& log,
+                         const passwd* user) {
+  const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+  if (user != nullptr && (setgid(user->pw_gid) != 0 || setuid(user->pw_uid) != 0)) _exit(126);
+  // Changing the user would take it back. The server's own children end with it.
+  prctl(PR_SET_PDEATHSIG, SIGQUIT);
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  execv(arguments[0], arguments.data());
+  _exit(127);
+}
+
+pid_t spawn(const std::vector<std::string>& words, const std::string& log) {
+  const passwd* const user = user_of_server();
+  const pid_t pid = fork();
+  if (pid < 0) throw std::runtime_error{"fork failed"};
+  if (pid == 0) become(words, log, user);
+  return pid;
+}
+
+std::string last_line_of(const std::string& file) {
+  std::ifstream log{file};
+  std::string last;
+  for (std::string line; std::getline(log, line);) last = line;
+  return last;
+}
+
+/// A cluster that nobody has used: made once for all tests of this build, and copied.
+fs::path find_template() {
+  const fs::path kept = STELA_TEST_POSTGRES_TEMPLATE;
+  if (fs::exists(kept)) return kept;
+  const TempDir made;
+  give_away(made.path());
+  const pid_t pid =
+      spawn({find_programs() + "/initdb", "-D", made.file("data"), "-U", "postgres", "-A", "trust",
+             "-E", "UTF8", "--locale=C", "--no-sync", "--wal-segsize=1"},
+            made.file("initdb.log"));
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (status != 0) throw std::runtime_error{"initdb: " + last_line_of(made.file("initdb.log"))};
+  const fs::path mine = kept.string() + '.' + std::to_string(getpid());
+  fs::create_directories(kept.parent_path());
+  fs::copy(made.file("data"), mine, fs::copy_options::recursive);
+  std::error_code ignored;
+  fs::rename(mine, kept, ignored);
+  // Another test was faster.
+  fs::remove_all(mine, ignored);
+  return kept;
+}
+
+}  // namespace
+
+PostgresServer::PostgresServer(const Options& options)
+    : dir_{options.durable ? TempDir{} : TempDir::in_memory()} {
+  if (options.tcp) port_ = free_port();
+  fs::copy(find_template(), dir_.path() / "data", fs::copy_options::recursive);
+  fs::permissions(dir_.path() / "data", fs::perms::owner_all);
+  configure(options);
+  give_away(dir_.path());
+  start();
+}
+
+PostgresServer::~PostgresServer() {
+  crash();
+}
+
+void PostgresServer::configure(const Options& options) {
+  std::ofstream settings{dir_.path() / "data" / "postgresql.conf", std::ios::app};
+  settings << "listen_addresses = '" << (options.tcp ? "127.0.0.1" : "") << "'\n"
+           << "port = " << port_ << "\nunix_socket_directories = '" << dir_.path().string() << "'\n"
+           << "fsync = " << (options.durable ? "on" : "off") << "\nshared_buffers = 16MB\n"
+           << "max_connections = 50\nautovacuum = off\nlogging_collector = off\n"
+           << options.settings << '\n';
+  const fs::path file = dir_.path() / "data" / "pg_hba.conf";
+  std::ofstream access{file, std::ios::trunc};
+  access << options.access << "\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n"
+         << "local replication all trust\nhost replication all 127.0.0.1/32 trust\n";
+}
+
+void PostgresServer::start() {
+  pid_ = spawn({find_programs() + "/postgres", "-D", dir_.file("data")}, dir_.file("server.log"));
+  bool has_ended = false;
+  eventually([&] {
+    has_ended = waitpid(pid_, nullptr, WNOHANG) != 0;
+    return has_ended || is_ready();
+  });
+  if (has_ended) pid_ = -1;
+  if (!is_ready()) throw std::runtime_error{"PostgreSQL didn't start: " + last_line_of_log()};
+}
+
+bool PostgresServer::is_ready() const {
+  // The server's own words about itself: its pid is the first line, its state the eighth.
+  std::ifstream file{dir_.path() / "data" / "postmaster.pid"};
+  std::string pid;
+  std::string line;
+  std::getline(file, pid);
+  for (int i = 0; i < 7; ++i) std::getline(file, line);
+  return pid == std::to_string(pid_) && line.substr(0, 5) == "ready";
+}
+
+std::string PostgresServer::last_line_of_log() const {
+  return last_line_of(dir_.file("server.log"));
+}
+
+std::string PostgresServer::url(const std::string& database, const std::string& user) const {
+  return "postgresql://" + user + "@/" + database + "?host=" + dir_.path().string() +
+         "&port=" + std::to_string(port_);
+}
+
+std::string PostgresServer::tcp() const {
+  return "host=127.0.0.1 port=" + std::to_string(port_);
+}
+
+void PostgresServer::crash() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGQUIT);
+  ::kill(pid_, SIGCONT);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void PostgresServer::start_again() {
+  start();
+}
+
+void PostgresServer::pause() const {
+  ::kill(pid_, SIGSTOP);
+  waitpid(pid_, nullptr, WUNTRACED);
+}
+
+void PostgresServer::resume() const {
+  ::kill(pid_, SIGCONT);
+}
+
+}  // namespace stela::test

@@ -1,0 +1,65 @@
+// A real PostgreSQL server with a cluster of its own, for the length of a test.
+#pragma once
+
+#include "support/temp_dir.hpp"
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace stela::test {
+
+/// Listens on a Unix socket in a folder of its own, and on nothing else unless it is asked to. It
+/// is stopped by its pid when this goes, and ends with the thread that made it, however that ends.
+/// Runs as the user "postgres" if the test is root's, as the server refuses that.
+/// STELA_POSTGRES_BIN in the environment names another folder of programs than the installed one.
+class PostgresServer {
+ public:
+  struct Options {
+    /// What is committed is on a disk. Otherwise it is in memory, and only the server's end loses
+    /// it.
+    bool durable = false;
+    /// Listens on 127.0.0.1 as well, on a port that is free.
+    bool tcp = false;
+    /// Lines of postgresql.conf.
+    std::string settings = {};
+    /// Lines of pg_hba.conf that come before those that trust everybody.
+    std::string access = {};
+  };
+
+  /// Throws if PostgreSQL isn't installed: a test without it would hide a broken product.
+  PostgresServer() : PostgresServer{Options{}} {}
+  explicit PostgresServer(const Options& options);
+  ~PostgresServer();
+  PostgresServer(const PostgresServer&) = delete;
+  PostgresServer& operator=(const PostgresServer&) = delete;
+
+  /// "postgresql://postgres@/postgres?host=…", by the socket.
+  std::string url(const std::string& database = "postgres",
+                  const std::string& user = "postgres") const;
+  /// "host=127.0.0.1 port=…", without a user. Only of a server that listens there.
+  std::string tcp() const;
+  pid_t id() const noexcept { return pid_; }
+  int port() const noexcept { return port_; }
+  std::string folder() const { return dir_.path().string(); }
+
+  /// What "pg_ctl stop -m immediate" does: as a crash, but for what it leaves of itself.
+  void crash();
+  /// With what its folder holds now.
+  void start_again();
+  /// SIGSTOP of the server, which then accepts no connection, and SIGCONT.
+  void pause() const;
+  void resume() const;
+
+ private:
+  void configure(const Options& options);
+  void start();
+  bool is_ready() const;
+  std::string last_line_of_log() const;
+
+  TempDir dir_;
+  int port_ = 5432;
+  pid_t pid_ = -1;
+};
+
+}  // namespace stela::test
