@@ -29,6 +29,7 @@ folders=(framework eventstore outbox projections tool samples)
       "eventstore/ projections/src/sqlite/ projections/testing/src/ tool/ samples/"
     # Where a header of a library may be included.
     places["sqlite3\\.h"] = "eventstore/ tool/ samples/"
+    places["libpq-fe\\.h"] = "eventstore/"
     places["nats/nats\\.h"] = "outbox/nats/src/ samples/"
     places["boost/signals2/"] = "framework/src/"
     places["boost/crc\\.hpp"] = "outbox/src/"
@@ -65,7 +66,8 @@ folders=(framework eventstore outbox projections tool samples)
     if (header ~ /_sql(\.hpp$|\/)/ || (beside header) in exists || (folder "/src/" header) in exists) return
     if (header ~ /^database\// && ("eventstore/" header) in exists) {
       if (folder == "eventstore") return
-      if (folder in shares && (header !~ /^database\/sqlite\// || file ~ for_sqlite)) return
+      if (folder in shares && header !~ /^database\/postgres\// &&
+          (header !~ /^database\/sqlite\// || file ~ for_sqlite)) return
     }
     if (folder == "outbox/nats" && header == "byte_window.hpp") return
     complain("\"" header "\" is not a header of " folder)

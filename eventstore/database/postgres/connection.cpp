@@ -1,0 +1,300 @@
+#include "database/postgres/connection.hpp"
+
+#include "database/postgres/sql_text.hpp"
+#include "database/postgres/statement.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+namespace stela::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+struct FreeOptions {
+  void operator()(PQconninfoOption* options) const noexcept { PQconninfoFree(options); }
+};
+using Words = std::unique_ptr<PQconninfoOption, FreeOptions>;
+
+Words parse(const std::string& conninfo) {
+  char* said = nullptr;
+  Words words{PQconninfoParse(conninfo.c_str(), &said)};
+  // It repeats the text, and a password with it.
+  PQfreemem(said);
+  if (words == nullptr) {
+    throw UsageError{
+        "this isn't a connection string of PostgreSQL's; write postgresql://user@host/database, "
+        "and %XX for the characters of a name or password that mean something in a URL"};
+  }
+  return words;
+}
+
+std::string value_of(const Words& words, std::string_view name) {
+  for (const PQconninfoOption* word = words.get(); word->keyword != nullptr; ++word) {
+    if (name == word->keyword && word->val != nullptr) return word->val;
+  }
+  return {};
+}
+
+/// Keywords and values: later ones count.
+struct Settings {
+  std::vector<std::string> texts;
+  std::vector<const char*> keywords;
+  std::vector<const char*> values;
+};
+
+Settings settings_of(const ConnectionOptions& options) {
+  Settings settings;
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count();
+  settings.texts = {std::to_string(std::max<std::int64_t>(seconds, 2)),
+                    std::to_string(options.reply_timeout.count()), options.conninfo};
+  const auto set = [&](const char* keyword, const char* value) {
+    settings.keywords.push_back(keyword);
+    settings.values.push_back(value);
+  };
+  // The user's own words come after these, and count.
+  set("connect_timeout", settings.texts[0].c_str());
+  set("tcp_user_timeout", settings.texts[1].c_str());
+  set("keepalives_idle", "10");
+  set("keepalives_interval", "5");
+  set("keepalives_count", "3");
+  set("fallback_application_name", "stela");
+  set("dbname", settings.texts[2].c_str());
+  set("client_encoding", "UTF8");
+  set(nullptr, nullptr);
+  return settings;
+}
+
+/// What the server says of itself.
+std::string_view parameter_of(PGconn* connection, const char* name) noexcept {
+  const char* const value = PQparameterStatus(connection, name);
+  return value != nullptr ? value : "";
+}
+
+}  // namespace
+
+std::string describe(const std::string& conninfo) {
+  const Words words = parse(conninfo);
+  const auto or_else = [&](std::string_view name, std::string_view other) {
+    const std::string value = value_of(words, name);
+    return value.empty() ? std::string{other} : value;
+  };
+  const std::string user = value_of(words, "user");
+  return (user.empty() ? "" : user + '@') + or_else("host", or_else("hostaddr", "localhost")) +
+         '/' + or_else("dbname", user);
+}
+
+Connection::Connection(const ConnectionOptions& options)
+    : options_{options}, place_{describe(options.conninfo)} {
+  const Settings settings = settings_of(options);
+  connection_.reset(PQconnectdbParams(settings.keywords.data(), settings.values.data(), 1));
+  if (connection_ == nullptr) throw std::bad_alloc{};
+  if (PQstatus(handle()) != CONNECTION_OK) fail_to_connect(handle(), place_);
+  check_server();
+  PQsetNoticeReceiver(
+      handle(), [](void* self, const PGresult* result) { note(self, result); }, this);
+  PQsetnonblocking(handle(), 1);
+}
+
+Connection::~Connection() {
+  statements_.clear();
+  if (owner_.is_this()) return;
+  // What the parent talks through is only closed, not ended: its copy of the socket lives on.
+  (void)connection_.release();
+}
+
+void Connection::check_server() const {
+  constexpr int oldest = 150000;
+  if (const int version = PQserverVersion(handle()); version < oldest) {
+    throw StoreFailed{place_ + " is PostgreSQL " + std::to_string(version / 10000) +
+                      "; Stela needs 15 or newer"};
+  }
+  const std::string_view encoding = parameter_of(handle(), "server_encoding");
+  if (!encoding.empty() && encoding != "UTF8") {
+    throw StoreFailed{place_ + " stores text as " + std::string{encoding} +
+                      "; make a database with ENCODING 'UTF8' TEMPLATE template0"};
+  }
+}
+
+void Connection::note(void* self, const PGresult* result) noexcept {
+  const char* const severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
+  const char* const text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+  if (severity == nullptr || std::string_view{severity} != "WARNING") return;
+  static_cast<Connection*>(self)->warnings_.emplace_back(text != nullptr ? text : "");
+}
+
+bool Connection::is_standby() const noexcept {
+  return parameter_of(handle(), "in_hot_standby") == "on";
+}
+
+bool Connection::in_transaction() const noexcept {
+  if (!is_usable()) return false;
+  const PGTransactionStatusType status = PQtransactionStatus(handle());
+  return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
+}
+
+void Connection::lose(std::string why) {
+  is_lost_ = true;
+  while (!why.empty() && why.back() == '\n') why.pop_back();
+  throw ConnectionLost{"the connection to " + place_ + " is lost: " + why};
+}
+
+Connection::Time Connection::begin() {
+  owner_.check();
+  if (is_lost_) lose("it failed before");
+  warnings_.clear();
+  return steady_clock::now() + options_.reply_timeout;
+}
+
+void Connection::wait(short events, Time deadline) {
+  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+  if (left <= milliseconds::zero()) {
+    lose("the server said nothing for " + std::to_string(options_.reply_timeout.count()) + " ms");
+  }
+  pollfd waiting{PQsocket(handle()), events, 0};
+  if (poll(&waiting, 1, static_cast<int>(left.count())) < 0 && errno != EINTR) {
+    lose("its socket can't be waited for");
+  }
+}
+
+void Connection::flush(Time deadline) {
+  while (true) {
+    const int left = PQflush(handle());
+    if (left < 0) lose(PQerrorMessage(handle()));
+    if (left == 0) return;
+    wait(POLLIN | POLLOUT, deadline);
+    // A server that answers before all is sent must get rid of it.
+    if (PQconsumeInput(handle()) == 0) lose(PQerrorMessage(handle()));
+  }
+}
+
+Result Connection::next(Time deadline) {
+  while (PQisBusy(handle()) != 0) {
+    wait(POLLIN, deadline);
+    if (PQconsumeInput(handle()) == 0) lose(PQerrorMessage(handle()));
+  }
+  return Result{PQgetResult(handle())};
+}
+
+void Connection::send(std::string_view sql, Parameters& parameters) {
+  const std::string text = in_schema(sql, options_.schema);
+  const auto values = parameters.values();
+  if (PQsendQueryParams(handle(), text.c_str(), parameters.count(), parameters.types().data(),
+                        values.data(), parameters.lengths(), parameters.formats(), 1) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+}
+
+void Connection::send_prepared(const std::string& name, Parameters& parameters) {
+  begin();
+  const auto values = parameters.values();
+  if (PQsendQueryPrepared(handle(), name.c_str(), parameters.count(), values.data(),
+                          parameters.lengths(), parameters.formats(), 1) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+}
+
+void Connection::prepare(const std::string& name, std::string_view sql,
+                         const std::vector<Oid>& types) {
+  begin();
+  if (PQsendPrepare(handle(), name.c_str(), std::string{sql}.c_str(),
+                    static_cast<int>(types.size()), types.data()) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+  finish("preparing a statement");
+}
+
+Result Connection::finish(std::string_view doing) {
+  const Time deadline = steady_clock::now() + options_.reply_timeout;
+  flush(deadline);
+  Result last;
+  for (Result each = next(deadline); each.get() != nullptr; each = next(deadline)) {
+    // Of several, the first error says why.
+    if (last.get() == nullptr || !last.is_error()) last = std::move(each);
+  }
+  if (PQstatus(handle()) != CONNECTION_OK) is_lost_ = true;
+  if (last.get() == nullptr || last.is_error()) fail(last.get(), doing);
+  return last;
+}
+
+Result Connection::query(std::string_view sql, Parameters parameters, std::string_view doing) {
+  begin();
+  send(sql, parameters);
+  return finish(doing);
+}
+
+Result Connection::query_text(const std::string& sql, Parameters parameters) {
+  begin();
+  const auto values = parameters.values();
+  if (PQsendQueryParams(handle(), sql.c_str(), parameters.count(), parameters.types().data(),
+                        values.data(), parameters.lengths(), parameters.formats(), 0) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+  return finish("the statement");
+}
+
+void Connection::execute(const std::string& sql) {
+  begin();
+  if (PQsendQuery(handle(), in_schema(sql, options_.schema).c_str()) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+  finish("a statement");
+}
+
+std::vector<Result> Connection::Pipeline::run() {
+  const Time deadline = connection_.begin();
+  PGconn* const handle = connection_.handle();
+  if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
+  for (Step& step : steps_) connection_.send(step.sql, step.parameters);
+  if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
+  connection_.flush(deadline);
+  return connection_.finish_pipeline(steps_.size());
+}
+
+std::vector<Result> Connection::finish_pipeline(std::size_t count) {
+  const Time deadline = steady_clock::now() + options_.reply_timeout;
+  std::vector<Result> results;
+  while (true) {
+    Result each = next(deadline);
+    if (PQstatus(handle()) != CONNECTION_OK) {
+      lose(each.get() != nullptr ? PQresultErrorMessage(each.get()) : PQerrorMessage(handle()));
+    }
+    // The end of a statement.
+    if (each.get() == nullptr) continue;
+    if (each.status() == PGRES_PIPELINE_SYNC) break;
+    results.push_back(std::move(each));
+  }
+  if (results.size() != count) lose("the server left out an answer");
+  if (PQexitPipelineMode(handle()) == 0) lose(PQerrorMessage(handle()));
+  return results;
+}
+
+std::vector<Result> Connection::Pipeline::run_all(std::string_view doing) {
+  std::vector<Result> results = run();
+  for (const Result& each : results) {
+    if (each.is_error()) fail(each.get(), doing);
+  }
+  return results;
+}
+
+void Connection::roll_back() noexcept {
+  if (!in_transaction()) return;
+  try {
+    execute("ROLLBACK");
+  } catch (...) {
+    is_lost_ = true;
+  }
+}
+
+database::Statement& Connection::prepared(std::string_view sql) {
+  auto& kept = statements_[sql.data()];
+  if (kept == nullptr) kept = std::make_unique<Statement>(*this, sql);
+  return *kept;
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,145 @@
+// A connection to PostgreSQL: statements one by one, or several in one round trip.
+#pragma once
+
+#include "database/connection.hpp"
+#include "database/owner.hpp"
+#include "database/postgres/failure.hpp"
+#include "database/postgres/parameters.hpp"
+#include "database/postgres/result.hpp"
+
+#include <stela/eventstore/export.hpp>
+
+#include <libpq-fe.h>
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace stela::postgres {
+
+struct ConnectionOptions {
+  /// As PostgreSQL takes it: "postgresql://app@db1,db2/shop", "host=… dbname=…".
+  std::string conninfo = {};
+  /// The schema of Stela's tables.
+  std::string schema = "stela";
+  /// For each host.
+  std::chrono::milliseconds connect_timeout{5000};
+  /// A server that says nothing for longer has lost the connection.
+  std::chrono::milliseconds reply_timeout{30000};
+  /// Behind a pooler that gives a session away after each transaction: nothing is prepared.
+  bool is_pooled = false;
+};
+
+/// "app@db1,db2/shop": for messages. UsageError if it isn't a connection string; that names none of
+/// it, as it may hold a password.
+STELA_EVENTSTORE_EXPORT std::string describe(const std::string& conninfo);
+
+class Statement;
+
+/// Whatever fails is thrown as the exception that says what to do. No wait is without an end, but
+/// for that of a hanging resolver of names. In a forked child everything ends in UsageError.
+/// Threads: one at a time.
+class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
+ public:
+  /// StoreFailed if the server refuses the user, has another encoding than UTF-8 or is too old;
+  /// StoreBusy if it can't be reached, or has no connection left.
+  explicit Connection(const ConnectionOptions& options);
+  ~Connection() override;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  /// Runs one statement, whose parameters are written $1, $2 … Its tables are named by "stela.".
+  Result query(std::string_view sql, Parameters parameters = {},
+               std::string_view doing = "a statement");
+
+  /// Several statements in one round trip. After one that fails, those behind it aren't run.
+  class STELA_EVENTSTORE_EXPORT Pipeline {
+   public:
+    explicit Pipeline(Connection& connection) noexcept : connection_{connection} {}
+    /// `sql` must outlive `run`, and so must what the parameters refer to.
+    void add(std::string_view sql, Parameters parameters = {}) {
+      steps_.push_back({sql, std::move(parameters)});
+    }
+    /// The results in their order: an error, and aborted ones behind it, among them.
+    /// ConnectionLost if the answers don't come.
+    std::vector<Result> run();
+    /// The same, and throws what the first error says.
+    std::vector<Result> run_all(std::string_view doing);
+
+   private:
+    struct Step {
+      std::string_view sql;
+      Parameters parameters;
+    };
+    Connection& connection_;
+    std::vector<Step> steps_;
+  };
+
+  /// Text without parameters, maybe several statements.
+  void execute(const std::string& sql) override;
+  /// One statement of the user's: its rows come as text.
+  Result query_text(const std::string& sql, Parameters parameters);
+
+  database::DatabaseName database() const noexcept override { return {nullptr, place_}; }
+  bool in_transaction() const noexcept override;
+  bool breaks_deferred_key() const noexcept override { return false; }
+  /// Ends the transaction, if it is in one. What fails then ends the connection.
+  void roll_back() noexcept;
+  /// False once it is lost.
+  bool is_usable() const noexcept { return !is_lost_ && owner_.is_this(); }
+  /// It may be used no more.
+  void give_up() noexcept { is_lost_ = true; }
+
+  /// What the server warned of since it was asked last.
+  std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+  /// True of a server that replays another's log.
+  bool is_standby() const noexcept;
+  const ConnectionOptions& options() const noexcept { return options_; }
+  PGconn* handle() const noexcept { return connection_.get(); }
+
+ private:
+  friend class Statement;
+  using Time = std::chrono::steady_clock::time_point;
+  struct Finish {
+    void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
+  };
+
+  void check_server() const;
+  /// Before anything is sent: the deadline of the answer.
+  Time begin();
+  void send(std::string_view sql, Parameters& parameters);
+  void send_prepared(const std::string& name, Parameters& parameters);
+  /// Sends what libpq still holds back, and reads meanwhile.
+  void flush(Time deadline);
+  void wait(short events, Time deadline);
+  /// The next result; none at the end of a statement.
+  Result next(Time deadline);
+  /// The only result of what was sent.
+  Result finish(std::string_view doing);
+  std::vector<Result> finish_pipeline(std::size_t count);
+  void prepare(const std::string& name, std::string_view sql, const std::vector<Oid>& types);
+  [[noreturn]] void lose(std::string why);
+  database::Statement& prepared(std::string_view sql) override;
+  static void note(void* self, const PGresult* result) noexcept;
+
+  const database::OwningProcess owner_;
+  const ConnectionOptions options_;
+  const std::string place_;
+  std::unique_ptr<PGconn, Finish> connection_;
+  bool is_lost_ = false;
+  int names_ = 0;
+  std::vector<std::string> warnings_;
+  std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;
+};
+
+/// The PostgreSQL connection that `connection` is: for code that is written for this engine.
+inline Connection& connection_of(database::Connection& connection) noexcept {
+  return static_cast<Connection&>(connection);
+}
+
+}  // namespace stela::postgres

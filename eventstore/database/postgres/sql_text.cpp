@@ -1,0 +1,112 @@
+#include "database/postgres/sql_text.hpp"
+
+namespace stela::postgres {
+namespace {
+
+bool is_digit(char c) noexcept {
+  return c >= '0' && c <= '9';
+}
+
+bool is_name_character(char c) noexcept {
+  // Letters beyond ASCII are part of names as well.
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c < 0;
+}
+
+std::size_t behind(std::string_view sql, std::string_view end, std::size_t from) noexcept {
+  const std::size_t found = sql.find(end, from);
+  return found == std::string_view::npos ? sql.size() : found + end.size();
+}
+
+/// Comments nest.
+std::size_t end_of_comment(std::string_view sql, std::size_t at) noexcept {
+  int depth = 0;
+  while (at < sql.size()) {
+    const std::string_view two = sql.substr(at, 2);
+    if (two == "/*") ++depth;
+    if (two == "*/") --depth;
+    at += two == "/*" || two == "*/" ? 2 : 1;
+    if (depth == 0) break;
+  }
+  return at;
+}
+
+/// Of E'it\'s', in which a backslash takes the next character along.
+std::size_t end_of_escaped(std::string_view sql, std::size_t at) noexcept {
+  while (at < sql.size() && sql[at] != '\'') at += sql[at] == '\\' ? 2 : 1;
+  return at < sql.size() ? at + 1 : sql.size();
+}
+
+/// Of $tag$…$tag$; `at` + 1 if it isn't one.
+std::size_t end_of_dollars(std::string_view sql, std::size_t at) noexcept {
+  std::size_t end = at + 1;
+  if (end < sql.size() && is_digit(sql[end])) return end;
+  while (end < sql.size() && is_name_character(sql[end])) ++end;
+  if (end >= sql.size() || sql[end] != '$') return at + 1;
+  return behind(sql, sql.substr(at, end + 1 - at), end + 1);
+}
+
+/// Where the quoted text, the comment, the name or the single character at `at` ends.
+std::size_t end_of_piece(std::string_view sql, std::size_t at) noexcept {
+  const char c = sql[at];
+  if (c == '\'' || c == '"') return behind(sql, {&c, 1}, at + 1);
+  if (c == '$') return end_of_dollars(sql, at);
+  if (sql.substr(at, 2) == "--") return behind(sql, "\n", at + 2);
+  if (sql.substr(at, 2) == "/*") return end_of_comment(sql, at);
+  if (!is_name_character(c)) return at + 1;
+  std::size_t end = at;
+  while (end < sql.size() && (is_name_character(sql[end]) || sql[end] == '$')) ++end;
+  const bool is_escape = end - at == 1 && (c == 'e' || c == 'E');
+  return is_escape && end < sql.size() && sql[end] == '\'' ? end_of_escaped(sql, end + 1) : end;
+}
+
+}  // namespace
+
+std::string with_dollars(std::string_view sql) {
+  std::string text;
+  for (std::size_t at = 0; at < sql.size();) {
+    const bool is_parameter = sql[at] == '?' && at + 1 < sql.size() && is_digit(sql[at + 1]);
+    const std::size_t end = end_of_piece(sql, at);
+    if (is_parameter) {
+      text += '$';
+    } else {
+      text.append(sql.substr(at, end - at));
+    }
+    at = end;
+  }
+  return text;
+}
+
+std::string in_schema(std::string_view sql, std::string_view schema) {
+  constexpr std::string_view own = "stela";
+  if (schema == own) return std::string{sql};
+  std::string text;
+  const std::string name = quoted(schema);
+  std::size_t done = 0;
+  for (std::size_t at = sql.find(own); at != std::string_view::npos; at = sql.find(own, at + 1)) {
+    const std::size_t end = at + own.size();
+    const bool begins = at == 0 || (!is_name_character(sql[at - 1]) && sql[at - 1] != '.');
+    if (!begins || end >= sql.size() || (sql[end] != '.' && sql[end] != ',')) continue;
+    text.append(sql.substr(done, at - done)).append(name);
+    done = end;
+  }
+  return text.append(sql.substr(done));
+}
+
+std::string quoted(std::string_view name) {
+  std::string text = "\"";
+  for (const char c : name) text.append(c == '"' ? 2 : 1, c);
+  return text + '"';
+}
+
+std::string first_word(std::string_view sql) {
+  std::size_t begin = 0;
+  while (begin < sql.size() && !is_name_character(sql[begin])) begin = end_of_piece(sql, begin);
+  std::string word;
+  for (; begin < sql.size() && is_name_character(sql[begin]); ++begin) {
+    const char c = sql[begin];
+    word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return word;
+}
+
+}  // namespace stela::postgres

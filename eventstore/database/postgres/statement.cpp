@@ -1,0 +1,84 @@
+#include "database/postgres/statement.hpp"
+
+#include "database/postgres/sql_text.hpp"
+
+#include <charconv>
+
+namespace stela::postgres {
+
+std::int64_t Result::changes() const noexcept {
+  const std::string_view count = PQcmdTuples(get());
+  std::int64_t changed = 0;
+  std::from_chars(count.data(), count.data() + count.size(), changed);
+  return changed;
+}
+
+Statement::Statement(Connection& connection, std::string_view sql)
+    : connection_{connection}, sql_{in_schema(with_dollars(sql), connection.options().schema)} {}
+
+Statement::Value& Statement::at(int parameter) {
+  const auto count = static_cast<std::size_t>(parameter);
+  if (values_.size() < count) values_.resize(count);
+  return values_[count - 1];
+}
+
+void Statement::bind(int parameter, std::int64_t value) {
+  at(parameter) = {type::int8, value, {}, false};
+}
+
+void Statement::bind(int parameter, std::string_view text) {
+  at(parameter) = {type::text, 0, text, false};
+}
+
+void Statement::bind(int parameter, std::nullptr_t) {
+  at(parameter) = {};
+}
+
+void Statement::bind_blob(int parameter, std::string_view bytes) {
+  at(parameter) = {type::bytes, 0, bytes, false};
+}
+
+bool Statement::step() {
+  if (!has_run_) run();
+  if (row_ + 1 >= result_.rows()) return false;
+  ++row_;
+  return true;
+}
+
+void Statement::reset() noexcept {
+  result_ = {};
+  row_ = -1;
+  has_run_ = false;
+  values_.clear();
+}
+
+void Statement::run() {
+  Parameters parameters;
+  bool fits = !name_.empty() && types_.size() == values_.size();
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    const Value& value = values_[i];
+    if (value.is_null) {
+      // Of whatever type it was prepared for.
+      parameters.add_null();
+    } else if (value.type == type::int8) {
+      parameters.add(value.integer);
+    } else {
+      parameters.add(value.type, value.bytes, true);
+    }
+    fits = fits && (value.is_null || types_[i] == value.type);
+  }
+  if (connection_.options().is_pooled) {
+    result_ = connection_.query(sql_, std::move(parameters));
+  } else {
+    if (!fits) {
+      name_ = "stela_" + std::to_string(++connection_.names_);
+      types_ = parameters.types();
+      connection_.prepare(name_, sql_, types_);
+    }
+    connection_.send_prepared(name_, parameters);
+    result_ = connection_.finish("a statement");
+  }
+  has_run_ = true;
+}
+
+}  // namespace stela::postgres

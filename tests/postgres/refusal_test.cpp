@@ -1,0 +1,159 @@
+// What a connection says when PostgreSQL refuses something.
+#include "database/postgres/connection.hpp"
+#include "support/messages.hpp"
+#include "support/postgres_server.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+using test::message_of;
+using test::PostgresServer;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const PostgresServer::Options with_passwords{
+    .tcp = true,
+    .access = "host all kept 127.0.0.1/32 scram-sha-256\nhost all out 127.0.0.1/32 reject"};
+
+void connect(const std::string& conninfo) {
+  const Connection connection{{.conninfo = conninfo}};
+}
+
+TEST(PostgresRefusal, NamesWhatIsWrongWithAConnection) {
+  const PostgresServer server{with_passwords};
+  {
+    Connection admin{{.conninfo = server.url()}};
+    admin.execute("CREATE ROLE kept LOGIN PASSWORD 'right'; CREATE ROLE out LOGIN");
+    admin.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0");
+  }
+  const std::string place = server.tcp() + " dbname=postgres ";
+  EXPECT_NO_THROW(connect(place + "user=kept password=right"));
+
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + "user=kept password=wr0ng"); }),
+              AllOf(HasSubstr("password authentication failed"), HasSubstr("PGPASSWORD"),
+                    HasSubstr("kept@127.0.0.1/postgres"), Not(HasSubstr("wr0ng"))));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + "user=kept"); }),
+              HasSubstr("no password supplied"));
+  EXPECT_THAT(
+      message_of<StoreBusy>([&] { connect("host=127.0.0.1 port=1 user=a password=wr0ng"); }),
+      AllOf(HasSubstr("is the server running?"), Not(HasSubstr("wr0ng"))));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect("host=nowhere.invalid user=a"); }),
+              HasSubstr("is the host's name right?"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + "user=postgres sslmode=require"); }),
+              HasSubstr("sslmode"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + "user=out"); }), HasSubstr("reject"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(server.tcp() + " dbname=no user=postgres"); }),
+              HasSubstr("make the role and the database first"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(server.url("latin")); }),
+              AllOf(HasSubstr("LATIN1"), HasSubstr("ENCODING 'UTF8'")));
+}
+
+TEST(PostgresRefusal, RepeatsNoConnectionStringThatIsMalformed) {
+  for (const char* const conninfo :
+       {"postgresql://app:wr0ng@db:port/shop?no_such=1", "user=a wr0ng", "host='a wr0ng"}) {
+    EXPECT_THAT(message_of<UsageError>([&] { connect(conninfo); }),
+                AllOf(HasSubstr("postgresql://user@host/database"), Not(HasSubstr("wr0ng"))));
+  }
+  EXPECT_EQ(describe("postgresql://app:wr0ng@db1,db2:6/shop?sslmode=require"), "app@db1,db2/shop");
+}
+
+TEST(PostgresRefusal, TakesTheHostThatIsThere) {
+  const PostgresServer server{{.tcp = true}};
+  const std::string port = std::to_string(server.port());
+  const Connection connection{{.conninfo = "postgresql://postgres@127.0.0.1:1,127.0.0.1:" + port +
+                                           "/postgres?target_session_attrs=read-write"}};
+  EXPECT_EQ(PQport(connection.handle()), port);
+}
+
+TEST(PostgresRefusal, IsBusyWhenTheServerHasNoConnectionLeft) {
+  const PostgresServer server{{.settings = "max_connections = 4\nsuperuser_reserved_connections = 0"
+                                           "\nmax_wal_senders = 0"}};
+  std::vector<std::unique_ptr<Connection>> all;
+  const auto fill = [&] {
+    for (int i = 0; i < 5; ++i) {
+      all.push_back(std::make_unique<Connection>(ConnectionOptions{.conninfo = server.url()}));
+    }
+  };
+  EXPECT_THAT(message_of<StoreBusy>(fill), HasSubstr("raise max_connections"));
+}
+
+/// What comes of an error with this SQLSTATE.
+template <class Expected>
+std::string raised(Connection& connection, const std::string& state) {
+  return message_of<Expected>([&] {
+    connection.execute("DO $$ BEGIN RAISE EXCEPTION 'words' USING ERRCODE = '" + state +
+                       "'; END $$");
+  });
+}
+
+TEST(PostgresRefusal, MeansWhatTheStateOfAnErrorMeans) {
+  const PostgresServer server;
+  Connection connection{{.conninfo = server.url()}};
+  EXPECT_THAT(raised<StoreFull>(connection, "53100"), HasSubstr("make room"));
+  EXPECT_THAT(raised<StoreBusy>(connection, "55P03"), HasSubstr("somebody else holds a lock"));
+  EXPECT_THAT(raised<StoreBusy>(connection, "40P01"), HasSubstr("try again"));
+  EXPECT_THAT(raised<StoreBusy>(connection, "57014"), HasSubstr("statement_timeout"));
+  EXPECT_THAT(raised<StoreFailed>(connection, "XX001"), HasSubstr("words (SQLSTATE XX001)"));
+}
+
+TEST(PostgresRefusal, NamesTheConstraintThatRefusesARow) {
+  const PostgresServer server;
+  Connection connection{{.conninfo = server.url()}};
+  connection.execute(
+      "CREATE TABLE emails (owner bigint NOT NULL, email text, "
+      "CONSTRAINT one_email UNIQUE (owner, email), CONSTRAINT has_at CHECK (email LIKE '%@%'))");
+  const auto insert = [&](const char* values) -> Constraint {
+    try {
+      connection.query("INSERT INTO emails VALUES (" + std::string{values} + ')');
+    } catch (const ConstraintViolated& e) {
+      return e.constraint();
+    }
+    return {};
+  };
+  EXPECT_EQ(insert("1, 'a@b'").name, "");
+  const Constraint unique = insert("1, 'a@b'");
+  EXPECT_EQ(unique.name, "one_email");
+  EXPECT_EQ(unique.table, "emails");
+  EXPECT_THAT(unique.columns, ElementsAre("owner", "email"));
+  EXPECT_EQ(insert("1, 'ab'").name, "has_at");
+  EXPECT_THAT(insert("NULL, 'a@b'").columns, ElementsAre("owner"));
+}
+
+TEST(PostgresRefusal, SaysThatRightsAreMissingOrTheServerOnlyReads) {
+  const PostgresServer server;
+  Connection admin{{.conninfo = server.url()}};
+  admin.execute("CREATE ROLE app LOGIN; CREATE TABLE secrets (n int)");
+  Connection app{{.conninfo = server.url("postgres", "app")}};
+  EXPECT_THAT(message_of<StoreFailed>([&] { app.query("SELECT * FROM secrets"); }),
+              HasSubstr("GRANT"));
+  EXPECT_THAT(message_of<StoreFailed>([&] {
+                app.execute("BEGIN READ ONLY");
+                app.query("CREATE TABLE mine (n int)");
+              }),
+              HasSubstr("the server only reads"));
+}
+
+TEST(PostgresRefusal, GivesUpAStatementThatIsCancelledOrWaitsForALockTooLong) {
+  const PostgresServer server;
+  Connection holder{{.conninfo = server.url()}};
+  holder.execute("BEGIN; SELECT pg_advisory_xact_lock(1)");
+  Connection other{{.conninfo = server.url()}};
+  other.execute("SET lock_timeout = 50");
+  EXPECT_THAT(message_of<StoreBusy>([&] { other.query("SELECT pg_advisory_lock(1)"); }),
+              HasSubstr("55P03"));
+  other.execute("SET lock_timeout = 0; SET statement_timeout = 50");
+  EXPECT_THAT(message_of<StoreBusy>([&] { other.query("SELECT pg_advisory_lock(1)"); }),
+              HasSubstr("57014"));
+}
+
+}  // namespace
+}  // namespace stela::postgres

@@ -1,0 +1,41 @@
+// SQL on its way to PostgreSQL.
+#include "database/postgres/sql_text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace stela::postgres {
+namespace {
+
+TEST(PostgresSqlText, WritesParametersWithDollars) {
+  EXPECT_EQ(with_dollars("SELECT ?1 + ?12"), "SELECT $1 + $12");
+  EXPECT_EQ(with_dollars("SELECT data ? 'key', a ?| b"), "SELECT data ? 'key', a ?| b");
+}
+
+TEST(PostgresSqlText, LeavesWhatIsQuotedAndCommentsAlone) {
+  for (const char* const sql : {"SELECT '?1 it''s ?1'", "SELECT \"?1\"", "SELECT 1 -- ?1\n",
+                                "SELECT /* ?1 /* ?1 */ ?1 */ 1", "SELECT $$ ?1 $$",
+                                "SELECT $tag$ ?1 $$ ?1 $tag$", R"(SELECT E'it\'s ?1')"}) {
+    EXPECT_EQ(with_dollars(sql), sql);
+  }
+  EXPECT_EQ(with_dollars("SELECT 'a' || ?1 -- ?2\n|| ?3"), "SELECT 'a' || $1 -- ?2\n|| $3");
+  EXPECT_EQ(with_dollars("SELECT price$?1"), "SELECT price$$1");
+  EXPECT_EQ(with_dollars("SELECT 'open ?1"), "SELECT 'open ?1");
+}
+
+TEST(PostgresSqlText, NamesAnotherSchema) {
+  EXPECT_EQ(in_schema("SELECT * FROM stela.events, stela.stela_facts", "a\"b"),
+            "SELECT * FROM \"a\"\"b\".events, \"a\"\"b\".stela_facts");
+  EXPECT_EQ(in_schema("SET search_path = stela, pg_temp", "shop"),
+            "SET search_path = \"shop\", pg_temp");
+  EXPECT_EQ(in_schema("SELECT mystela.x, 'stela'", "shop"), "SELECT mystela.x, 'stela'");
+  EXPECT_EQ(in_schema("SELECT stela.x", "stela"), "SELECT stela.x");
+}
+
+TEST(PostgresSqlText, FindsTheFirstWord) {
+  EXPECT_EQ(first_word("  -- why\n/* BEGIN */ Commit;"), "commit");
+  EXPECT_EQ(first_word("(SELECT 1)"), "select");
+  EXPECT_EQ(first_word(" ; "), "");
+}
+
+}  // namespace
+}  // namespace stela::postgres
