@@ -1,4 +1,4 @@
-// All of stela::framework: what a domain is written with.
+// All of stela::framework: the tools for writing a domain.
 #pragma once
 
 #include <stela/framework/aggregate_root.hpp>

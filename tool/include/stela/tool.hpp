@@ -1,4 +1,4 @@
-// Everything of stela::tool.
+// All of stela::tool.
 #pragma once
 
 #include <stela/tool/app.hpp>

@@ -1,4 +1,4 @@
-// How StoreOperations removes the ids under which appends can be repeated.
+// Options and result of purging append ids: `StoreOperations::purge_append_ids`.
 #pragma once
 
 #include <stela/eventstore/progress.hpp>
@@ -10,17 +10,17 @@
 namespace stela {
 
 struct PurgeAppendIdsOptions {
-  /// Only counts them.
+  /// Counts the ids and removes none.
   bool dry_run = false;
-  /// In ids that were looked at. Called between batches.
+  /// Counts the ids that were examined. Called between batches.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };
 
 struct PurgedAppendIds {
-  /// How many were removed; with dry_run, would be.
+  /// How many ids were removed, or would be with `dry_run`.
   std::int64_t ids = 0;
-  /// False if it was stopped.
+  /// False if the purge was stopped.
   bool finished = true;
 };
 

@@ -1,4 +1,4 @@
-// A copy of a database, made while it is in use.
+// Online backup of a database.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -13,26 +13,27 @@
 namespace stela::sqlite {
 
 struct BackupOptions {
-  /// In pages. Called between steps; what it throws ends the backup, and reaches the caller.
+  /// Counts pages. Called between steps. An exception from it ends the backup and reaches the
+  /// caller.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };
 
 struct BackupResult {
-  /// The last event that the copy holds.
+  /// The last event in the copy.
   GlobalSequence last;
   std::int64_t bytes = 0;
-  /// False if it was stopped: then there is no copy.
+  /// False if the backup was stopped. There is no copy then.
   bool finished = true;
 };
 
-/// Copies the database, as it is when this begins, to a new file that opens like any other. Other
-/// threads and processes go on appending; as long as it lasts the write-ahead log only grows.
-/// The copy is written beside `path` under another name, made durable, and renamed: `path` exists
-/// when it is whole, or never. UsageError if something is there already; StoreFailed if the folder
-/// isn't, or if the database was replaced since it was opened; StoreFull, StoreBusy, StoreFailed as
-/// their names say.
-/// Threads: any number at once, beside writers.
+/// Copies the database, as it is when the backup begins, to a new file. The copy opens like any
+/// other database. Other threads and processes continue to append. The write-ahead log can't shrink
+/// while the backup runs. The copy is written beside `path` under another name, made durable, and
+/// then renamed. So `path` either holds a whole copy or doesn't exist. UsageError if `path` exists
+/// already. StoreFailed if its folder is missing, or if the database was replaced since it was
+/// opened. Also StoreFull, StoreBusy and StoreFailed, as their names say. Threads: any number at
+/// once, beside writers.
 STELA_EVENTSTORE_EXPORT BackupResult backup(Store& store, const std::string& path,
                                             const BackupOptions& options = {});
 

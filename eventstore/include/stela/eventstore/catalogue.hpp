@@ -1,4 +1,4 @@
-// What a database holds, as StoreOperations tells it: streams, kinds of events, snapshots.
+// What StoreOperations reports about the contents of a database: streams, event kinds, snapshots.
 #pragma once
 
 #include <stela/eventstore/progress.hpp>
@@ -19,7 +19,7 @@ struct StreamEntry {
   Timestamp changed_at;
 };
 
-/// Which streams, in the order of their names.
+/// Selects streams. They are listed in the order of their names.
 struct StreamListing {
   /// Empty: all.
   std::string category = {};
@@ -37,7 +37,7 @@ struct SnapshotEntry {
   std::int64_t bytes = 0;
 };
 
-/// What the events of one kind come to.
+/// Totals of the events of one kind.
 struct KindCount {
   std::string category;
   std::string type;
@@ -50,7 +50,7 @@ struct KindCount {
 };
 
 struct CountOptions {
-  /// In events. Called between steps; what it throws ends the count.
+  /// Counts events. Called between steps. An exception from it ends the count.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };

@@ -1,4 +1,4 @@
-// What operators look up in an event store, and do to it, while it is in use.
+// Operations on an event store in use: look up, verify, purge.
 #pragma once
 
 #include <stela/eventstore/append_ids.hpp>
@@ -13,9 +13,8 @@
 
 namespace stela {
 
-/// Looks at a store, and changes what no append does. (`export_events`, `import_events`, `salvage`
-/// and `sqlite::backup` copy a store to somewhere else.)
-/// Threads: any number at once, beside writers.
+/// Inspects and maintains a store. (`export_events`, `import_events`, `salvage_events` and
+/// `sqlite::backup` copy a store to another place.) Threads: any number at once, beside writers.
 class STELA_EVENTSTORE_EXPORT StoreOperations {
  public:
   /// The store must outlive it; its handle may be moved.
@@ -25,30 +24,30 @@ class STELA_EVENTSTORE_EXPORT StoreOperations {
 
   std::vector<StreamEntry> list_streams(const StreamListing& which = {});
   std::vector<SnapshotEntry> list_snapshots(const StreamListing& which = {});
-  /// Counts every event, in steps that hold no transaction for long. Empty if it was stopped.
+  /// Counts every event, in steps with short transactions. Empty if it was stopped.
   std::vector<KindCount> count_events(const CountOptions& options = {});
-  /// Looks through all events, the newest first. Nothing if there is no such event.
+  /// Searches all events, the newest first. Empty if no event has this id.
   std::optional<GlobalSequence> find_event(const EventId& id);
-  /// The events that name `cause` as their cause, all of them after `after`; at most `limit`.
+  /// The events that name `cause` as their cause and come after `after`; at most `limit`.
   std::vector<GlobalSequence> effects_of(const EventId& cause, GlobalSequence after,
                                          std::int64_t limit);
-  /// Who must take part in every append.
+  /// The participants that every append requires.
   std::vector<RequiredParticipant> required_participants();
 
-  /// Looks at everything in the database, from disk, and reports what is wrong with it; a damaged
-  /// file is a problem reported, not an error thrown. Appends go on beside it: it looks at what was
-  /// there when it began. Memory stays flat, and no read transaction lasts but that of SQLite's own
-  /// check, which sees the whole file at one moment. StoreBusy if SQLite's lock can't be had;
-  /// StoreFailed if the file was replaced since the store was opened.
+  /// Checks everything in the database, reading it from disk, and reports each problem. A damaged
+  /// file is a reported problem, not an error. Appends continue meanwhile: it checks what existed
+  /// when it began. Memory use stays constant. Only SQLite's own check holds a read transaction for
+  /// its whole duration, because it checks the file at one moment. StoreBusy if SQLite's lock isn't
+  /// free; StoreFailed if the file was replaced since the store was opened.
   VerifyResult verify(FunctionRef<void(const Problem&)> report, const VerifyOptions& options = {});
 
   // --- append ids
 
-  /// Removes the append ids that were used before `before`. Nothing else does: an id is kept for
-  /// ever unless it is purged. An append that repeats a purged id isn't a repetition any more: it
-  /// appends its events again. So purge what is older than anybody's last attempt can be.
-  /// They go a batch at a time, each in a short transaction. StoreBusy, StoreFull, StoreFailed as
-  /// their names say; what was removed before stays removed.
+  /// Removes the append ids that were used before `before`. Ids are kept for ever unless they are
+  /// purged. An append that repeats a purged id appends its events again. So purge only ids that no
+  /// caller can try again. Removes a batch at a time, each in a short transaction. StoreBusy,
+  /// StoreFull and StoreFailed, as their names say; batches that were removed before the error stay
+  /// removed.
   PurgedAppendIds purge_append_ids(Timestamp before, const PurgeAppendIdsOptions& options = {});
 
  private:

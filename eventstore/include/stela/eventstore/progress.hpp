@@ -1,4 +1,4 @@
-// How far a long piece of work has come.
+// The progress of a long operation.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 namespace stela {
 
 struct Progress {
-  /// What is being done: the name of a check, "backup", "export", "import".
+  /// The current stage: the name of a check, "backup", "export", "import".
   std::string_view stage;
   std::int64_t done = 0;
-  /// 0 if nobody knows.
+  /// 0 if unknown.
   std::int64_t total = 0;
 };
 

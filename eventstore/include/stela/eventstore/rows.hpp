@@ -1,4 +1,4 @@
-// What goes into a statement of the user's, and what comes out of it.
+// Parameters and results of the user's SQL statements.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -21,11 +21,11 @@
 
 namespace stela {
 
-/// A parameter of a statement. Texts and bytes are views: they live as long as the call.
+/// A parameter of a statement. Texts and bytes are views and must live as long as the call.
 using SqlValue = std::variant<std::nullptr_t, std::int64_t, double, std::string_view,
                               std::span<const std::byte>, std::string>;
 
-/// A value that a statement gave.
+/// A value in a result.
 using SqlCell =
     std::variant<std::nullptr_t, std::int64_t, double, std::string, std::vector<std::byte>>;
 
@@ -160,19 +160,19 @@ struct FromSql<std::optional<T>> {
 
 class Rows;
 
-/// One row of a result, by the names of its columns. A view of its `Rows`.
+/// One row of a result. Its columns are read by name. A view of its `Rows`.
 class STELA_EVENTSTORE_EXPORT Row {
  public:
   Row(const Rows& rows, std::size_t number) noexcept : rows_{&rows}, number_{number} {}
 
-  /// The value of a column. UsageError if there is no such column, it is NULL and `T` isn't a
-  /// std::optional, or it holds something else than a `T`.
+  /// The value of a column. UsageError if the column is missing, if it is NULL and `T` isn't a
+  /// std::optional, or if its value isn't a `T`.
   template <class T>
   T get(std::string_view column) const {
     return detail::FromSql<T>::from(column, cell(column));
   }
 
-  /// The value as it stands. UsageError if there is no such column.
+  /// The value as stored. UsageError if the column is missing.
   const SqlCell& cell(std::string_view column) const;
 
  private:
@@ -180,8 +180,7 @@ class STELA_EVENTSTORE_EXPORT Row {
   std::size_t number_;
 };
 
-/// The rows that a query gave, all of them in memory: `for (const Row row : rows)`.
-/// Threads: as a container.
+/// The rows of a query, all in memory: `for (const Row row : rows)`. Threads: as a container.
 class STELA_EVENTSTORE_EXPORT Rows {
  public:
   class Iterator {
@@ -221,11 +220,11 @@ class STELA_EVENTSTORE_EXPORT Rows {
   const SqlCell& cell(std::size_t row, std::size_t column) const noexcept {
     return cells_[row * columns_.size() + column];
   }
-  /// The cells of a row are added one after the other.
+  /// Adds the next cell. Cells come row by row.
   void add(SqlCell cell) { cells_.push_back(std::move(cell)); }
 
-  /// The only value of a query for one: the first column of the first row; nothing if there is no
-  /// row, or it is NULL.
+  /// The value of a query for a single one: the first column of the first row. Empty if there is no
+  /// row, or if the value is NULL.
   template <class T>
   std::optional<T> value() const {
     if (empty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// SQL of the user's, on tables of the user's, in the transaction of the events.
+// The user's SQL, on the user's tables, in the transaction of the events.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -17,12 +17,12 @@ namespace database {
 class OpenTransaction;
 }
 
-/// Questions in SQL. Parameters are written ?1, ?2 … and bound in that order.
+/// SQL queries. Parameters are written ?1, ?2 … and bound in that order.
 class STELA_EVENTSTORE_EXPORT SqlQueries {
  public:
   virtual ~SqlQueries() = default;
 
-  /// The rows that a statement gives.
+  /// The rows of the result.
   template <class... Args>
   Rows query(std::string_view sql, const Args&... args) {
     Rows rows;
@@ -30,50 +30,50 @@ class STELA_EVENTSTORE_EXPORT SqlQueries {
     return rows;
   }
 
-  /// The first column of the first row; nothing if there is no row, or it is NULL.
+  /// The first column of the first row. Empty if there is no row, or if the value is NULL.
   template <class T, class... Args>
   std::optional<T> value(std::string_view sql, const Args&... args) {
     return query(sql, args...).template value<T>();
   }
 
  protected:
-  /// How many rows the statement changed. Fills `rows` unless it is null.
+  /// Returns how many rows the statement changed. Fills `rows` unless it is null.
   virtual std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) = 0;
 };
 
-/// The same, and statements that change rows.
+/// SQL queries, and statements that change rows.
 class STELA_EVENTSTORE_EXPORT SqlStatements : public SqlQueries {
  public:
-  /// Runs one statement. How many rows it changed.
+  /// Runs one statement. Returns how many rows it changed.
   template <class... Args>
   std::int64_t execute(std::string_view sql, const Args&... args) {
     return run(sql, std::array<SqlValue, sizeof...(args)>{detail::to_sql(args)...}, nullptr);
   }
 };
 
-/// SQL inside an open transaction of a store: what it changes is committed or rolled back with the
-/// events.
+/// SQL inside an open transaction of a store. Its changes commit or roll back with the events.
 ///
 ///     store.transact([&](stela::Transaction& transaction) {
 ///       stela::Sql sql{transaction};
 ///       sql.execute("UPDATE limits SET used = used + ?1 WHERE account = ?2", cents, account);
 ///     });
 ///
-/// A statement may read every table, and write, make, alter and drop tables of the user's, their
+/// A statement may read every table. It may write, create, alter and drop the user's tables, their
 /// indexes and triggers. UsageError for a statement that
-/// - is wrong, or more than one, or leaves out one of its parameters ?1, ?2 …;
-/// - writes to a table of Stela's or of a read model, or takes such a name;
-/// - begins, ends or nests a transaction (`transact` on the transaction does), or is a PRAGMA;
-/// - makes or drops a view or something temporary, or renames a table.
-/// UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated if another does;
-/// StoreBusy, StoreFull, StoreFailed as for an append. A statement that fails changes nothing, and
-/// the transaction continues; only OR ROLLBACK and RAISE(ROLLBACK) end it, and then all of its work
-/// is rolled back and fails with UsageError.
+/// - is wrong, or is more than one, or doesn't use one of its parameters ?1, ?2 …;
+/// - writes to a table of Stela or of a read model, or uses a name reserved for them;
+/// - begins, ends or nests a transaction (call `transact` on the transaction instead), or is a
+///   PRAGMA;
+/// - creates or drops a view or a temporary object, or renames a table.
+/// UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated for another
+/// constraint. StoreBusy, StoreFull and StoreFailed as for an append. A statement that fails
+/// changes nothing, and the transaction continues. Only OR ROLLBACK and RAISE(ROLLBACK) end the
+/// transaction: all of its work is then rolled back and fails with UsageError.
 ///
-/// Threads: the one whose transaction it is.
+/// Threads: only the thread of the transaction.
 class STELA_EVENTSTORE_EXPORT Sql final : public SqlStatements {
  public:
-  /// Valid as long as the transaction. UsageError if it isn't one of a `Store`.
+  /// Valid as long as the transaction. UsageError if `transaction` isn't one of a `Store`.
   explicit Sql(Transaction& transaction);
 
  protected:

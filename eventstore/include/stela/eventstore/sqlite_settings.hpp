@@ -1,4 +1,4 @@
-// The options of a store on SQLite, described: names, ranges and meanings.
+// Descriptions of the SQLite store's options: names, ranges and meanings.
 #pragma once
 
 #include <stela/eventstore/export.hpp>

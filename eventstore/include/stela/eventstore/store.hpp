@@ -1,4 +1,4 @@
-// The event store: one handle, whichever engine keeps the events.
+// The event store: one handle for every engine.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -17,19 +17,18 @@ namespace database {
 class Database;
 }
 
-/// Gapless global sequence in commit order; appends of many threads share one commit (and one
-/// fsync). A forked child is refused the store of its parent, whatever it asks of it: UsageError.
-/// It may destroy its copy, and open the database only after that.
-/// What is built on a store (Outbox, Projections, repositories, ranges, subscriptions) must end
-/// before it is destroyed or assigned to, and doesn't notice when it is moved. A store that was
-/// moved from may only be destroyed or assigned to.
-/// Threads: any number at once; moving it is for one thread alone.
+/// Sequences have no gaps and follow commit order. Appends of several threads share one commit (and
+/// one fsync). A forked child can't use its parent's store: every call is a UsageError. The child
+/// may destroy its copy, and open the database only after that. Objects that use a store (Outbox,
+/// Projections, repositories, ranges, subscriptions) must end before it is destroyed or assigned
+/// to. Moving the store doesn't affect them. A store that was moved from may only be destroyed or
+/// assigned to. Threads: any number at once; only one thread may move it.
 class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
  public:
-  /// What an engine makes a store of. Not for users.
+  /// The engine's part of a store. Not for users.
   class Core;
 
-  /// Use `open`, or that of an engine: `sqlite::open`.
+  /// Call `open` instead, or the function of an engine: `sqlite::open`.
   explicit Store(std::unique_ptr<Core> core) noexcept;
   ~Store() override;
   Store(Store&&) noexcept;
@@ -51,10 +50,10 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   void detach(TransactionParticipant& participant) override;
   void forget_participant(std::string_view name) override;
   Subscription on_commit(std::function<void(const CommitNotice&)> listener) override;
-  /// A handle to the same store that stays where it is, and ends with it. Don't move that one.
+  /// A handle to the same store that doesn't move and ends with it. Don't move the anchor itself.
   Store& anchor() noexcept override;
 
-  /// What this database is, for ever: part of what it publishes.
+  /// The permanent identity of this database. Published messages carry it.
   const Uuid& id() const noexcept;
 
   /// For the modules of Stela.
@@ -66,15 +65,15 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
     void operator()(Core* core) const noexcept;
   };
 
-  /// A handle that `core` itself has, and that doesn't own it.
+  /// A handle that `core` keeps. It doesn't own `core`.
   explicit Store(Core& core) noexcept;
 
   std::unique_ptr<Core, Release> core_;
 };
 
-/// Opens the store at `location`, and makes it if it is missing: the path of an SQLite database,
-/// also as "sqlite:PATH". UsageError for a URL of an engine that this build doesn't have
-/// ("postgresql://…"); otherwise as `sqlite::open`, which is also the way to set options.
+/// Opens the store at `location`, and creates it if it is missing. `location` is the path of an
+/// SQLite database, also as "sqlite:PATH". UsageError for a URL of an engine that this build
+/// doesn't have ("postgresql://…"). Other errors as for `sqlite::open`, which also takes options.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& location);
 
 }  // namespace stela

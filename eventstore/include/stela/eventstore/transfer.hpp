@@ -1,5 +1,5 @@
-// Histories as text: one JSON object a line, the same for every store. docs/schema.md has the
-// format.
+// Event histories as text: one JSON object per line, the same for every store. docs/schema.md
+// describes the format.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -16,35 +16,35 @@
 namespace stela {
 
 struct TransferOptions {
-  /// In events. Called between batches.
+  /// Counts events. Called between batches.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };
 
 struct ExportResult {
   std::int64_t events = 0;
-  /// False if it was stopped.
+  /// False if the export was stopped.
   bool finished = true;
 };
 
-/// Events that can't be read, one behind the other.
+/// A range of events that can't be read.
 struct UnreadableEvents {
   GlobalSequence first = {};
   GlobalSequence last = {};
-  /// "it doesn't match its checksum", "it's missing", or what SQLite said.
+  /// "it doesn't match its checksum", "it's missing", or SQLite's own message.
   std::string why = {};
 };
 
 struct SalvageOptions {
   GlobalSequence from{1};
   GlobalSequence to = GlobalSequence::max();
-  /// In events. Called now and then.
+  /// Counts events. Called from time to time.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };
 
 struct SalvageResult {
-  /// How many were written, and how many can't be read.
+  /// How many events were written, and how many can't be read.
   std::int64_t events = 0;
   std::int64_t lost = 0;
   /// False if it was stopped.
@@ -52,40 +52,40 @@ struct SalvageResult {
 };
 
 struct ImportResult {
-  /// How many events were new, and how many were there already.
+  /// How many events were new, and how many existed already.
   std::int64_t imported = 0;
   std::int64_t skipped = 0;
-  /// The store's last event now.
+  /// The last event of the store after the import.
   GlobalSequence last;
-  /// False if it was stopped.
+  /// False if the import was stopped.
   bool finished = true;
 };
 
-/// Writes a header line and a line for each event that `which` selects, up to what is the store's
-/// last one now. The same events always make the same bytes. What isn't an event stays behind:
-/// snapshots, append ids, participants and their tables. CorruptEvent at the first event that isn't
-/// what was stored; StoreFailed if `out` can't be written. UsageError if `which` is backward.
-/// Threads: any number at once, beside writers.
+/// Writes a header line, then a line for each event that `which` selects, up to the store's last
+/// event at the time of the call. The same events always make the same bytes. Only events are
+/// exported: no snapshots, append ids, participants or their tables. CorruptEvent at the first
+/// event that differs from what was stored. StoreFailed if `out` can't be written. UsageError if a
+/// range in `which` is reversed. Threads: any number at once, beside writers.
 STELA_EVENTSTORE_EXPORT ExportResult export_events(EventStore& store, std::ostream& out,
                                                    const AllQuery& which = {},
                                                    const TransferOptions& options = {});
 
-/// As an export, of a damaged store: writes every event that can still be read as it was stored,
-/// and tells `report` of those that can't, in order. If the end of the store can't be read either,
-/// more may be told of than there were. An import takes the lines up to the first that is missing;
-/// those behind the last event of a restored backup it takes too. StoreFailed if `out` can't be
-/// written. Threads: any number at once, beside writers.
+/// Exports a damaged store. Writes every event that can still be read as it was stored, and calls
+/// `report` for those that can't, in order. If the end of the store can't be read, `report` may
+/// name more events than the store had. An import accepts the lines before the first missing event.
+/// It also accepts the lines after the last event of a restored backup. StoreFailed if `out` can't
+/// be written. Threads: any number at once, beside writers.
 STELA_EVENTSTORE_EXPORT SalvageResult
 salvage_events(Store& store, std::ostream& out, FunctionRef<void(const UnreadableEvents&)> report,
                const SalvageOptions& options = {});
 
-/// Appends the events of an export as they were: with their sequences, versions, ids and times.
-/// They go in order, a batch of them in each transaction, so what was imported before an error
-/// stays, and importing the same lines again goes on behind it: lines that are there already are
-/// compared and skipped. Participants and listeners hear nothing of it.
-/// UsageError, naming the line, at one that is malformed, leaves a gap, or contradicts what is
-/// there; also if the store has another codec, or requires participants, who would miss the events.
-/// Threads: any number of other writers; an append by one of them is such a contradiction.
+/// Appends exported events unchanged: with their sequences, versions, ids and times. Each
+/// transaction holds a batch of them. After an error, the events that were imported before stay,
+/// and importing the same lines again continues after them: existing events are compared and
+/// skipped. Participants and listeners aren't called. UsageError, with the number of the line, if a
+/// line is malformed, leaves a gap, or contradicts the store. UsageError also if the store has
+/// another codec, or requires participants, because they would miss the events. Threads: beside any
+/// number of other writers; an append by one of them is such a contradiction.
 STELA_EVENTSTORE_EXPORT ImportResult import_events(Store& store, std::istream& in,
                                                    const TransferOptions& options = {});
 

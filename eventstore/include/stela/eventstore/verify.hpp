@@ -1,5 +1,5 @@
-// Whether a database is whole: every event there, each as it was stored, and all that hangs on
-// them.
+// Verification of a database: every event exists, is as it was stored, and matches the tables that
+// depend on it.
 #pragma once
 
 #include <stela/eventstore/export.hpp>
@@ -21,7 +21,7 @@ class Inspection;
 
 /// Something that is wrong with a database.
 struct Problem {
-  /// The name of the check that found it: "events".
+  /// The name of the check that found the problem: "events".
   std::string_view check;
   std::string where;
   std::string what;
@@ -32,32 +32,32 @@ struct Problem {
 /// "event 17: it doesn't match its checksum; restore a backup".
 STELA_EVENTSTORE_EXPORT std::string to_string(const Problem& problem);
 
-/// One thing that is looked at. A module hands `StoreOperations::verify` the checks of its own
-/// tables; those of the event store are always made. A private header, database/inspection.hpp,
-/// says what it can ask.
+/// One check of a verification. A module passes the checks of its own tables to
+/// `StoreOperations::verify`, which always runs those of the event store. The private header
+/// database/inspection.hpp describes what a check can ask.
 class STELA_EVENTSTORE_EXPORT IntegrityCheck {
  public:
   virtual ~IntegrityCheck() = default;
-  /// Fixed and searchable, as it stands in problems and progress.
+  /// A fixed, searchable name. It appears in problems and progress.
   virtual std::string_view name() const noexcept = 0;
   virtual void run(database::Inspection& inspection) = 0;
 };
 
 struct VerifyOptions {
-  /// SQLite's integrity_check in place of its quick_check: also compares every index with its
+  /// Run SQLite's integrity_check instead of its quick_check. It also compares every index with its
   /// table, which takes several times as long. Stela compares its own indexes in any case.
   bool thorough = false;
   /// The checks of other modules.
   std::span<IntegrityCheck* const> checks = {};
-  /// A check that has found this many problems is ended; the others still run.
+  /// A check ends after this many problems. The other checks still run.
   std::int64_t max_problems = 100;
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
 };
 
-/// A table of an application's own, in a file that it shares, which SQLite can't check here: an
-/// index or a constraint of it uses a function or collation that only the application has, say.
-/// Stela's own tables need none.
+/// A table of the application in a shared file that SQLite can't check here. For example, one of
+/// its indexes or constraints uses a function or collation that only the application has. Stela's
+/// own tables need none.
 struct UncheckedTable {
   std::string table;
   /// "unknown function: norm()".
@@ -65,13 +65,13 @@ struct UncheckedTable {
 };
 
 struct VerifyResult {
-  /// How many events were looked at.
+  /// How many events were checked.
   std::int64_t events = 0;
   std::int64_t problems = 0;
-  /// False if it was stopped, or a check found too much to go on.
+  /// False if the verification was stopped, or a check ended after too many problems.
   bool finished = true;
-  /// Of these tables SQLite's own check is missing, wholly or in part. They aren't problems: what
-  /// could be checked is sound without them.
+  /// Tables that SQLite's own check skipped, wholly or in part. They aren't problems: everything
+  /// that could be checked is sound without them.
   std::vector<UncheckedTable> unchecked = {};
 
   bool is_sound() const noexcept { return finished && problems == 0; }

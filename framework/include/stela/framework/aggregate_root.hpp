@@ -1,4 +1,4 @@
-// Aggregates: record events, and are what their events say.
+// Aggregates: objects that record events, and whose state follows from them.
 #pragma once
 
 #include <stela/framework/aggregate_standing.hpp>
@@ -22,7 +22,7 @@ namespace detail {
 
 struct AggregateAccess;
 
-/// No state means to apply this one; whoever accepts it accepts anything.
+/// No state handles this event. A state that accepts it has a catch-all `apply`.
 struct ForeignEvent {};
 
 template <class State, class E>
@@ -46,32 +46,32 @@ consteval bool check_state() {
   return true;
 }
 
-/// Why nothing can be recorded on an aggregate any more.
+/// Why an aggregate accepts no more events.
 enum class Closed : std::uint8_t {
   no,
   historical,
-  /// Its unit of work is appending what it recorded.
+  /// Its unit of work is committing.
   committing,
-  /// Its unit of work, which owns it, has committed it.
+  /// Its unit of work, which owns it, has committed.
   committed,
 };
 
-/// Of an aggregate that isn't closed it says that this is a replay.
+/// With `Closed::no`, the reason is a replay.
 [[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_recording(const StreamId& stream, Closed closed);
 
 }  // namespace detail
 
-/// Base of an aggregate: `class Order : public stela::AggregateRoot<OrderState, OrderEvents>`, with
-/// `static constexpr std::string_view category = "order";` and `using
-/// AggregateRoot::AggregateRoot;`. `record` is all that its methods do to change it.
+/// The base of an aggregate: `class Order : public stela::AggregateRoot<OrderState, OrderEvents>`,
+/// with `static constexpr std::string_view category = "order";` and `using
+/// AggregateRoot::AggregateRoot;`. Its methods change it only through `record`.
 ///
-/// What was saved or loaded inside a transaction follows that transaction. While it is open, what
-/// was saved counts as stored; once it is committed, it is; rolled back, what was recorded is
-/// unsaved again, behind the version from before, and what was loaded can't be used. A savepoint
-/// (`transact` on a transaction) that is rolled back does the same. An aggregate that can't be used
-/// answers everything with a UsageError, and has to be loaded again: also after a commit that is in
-/// doubt, after a save under an append id that had stored something else, and after an `apply` that
-/// threw out of `record`.
+/// An aggregate that was saved or loaded inside a transaction follows that transaction. While the
+/// transaction is open, saved events count as stored. After the commit they are stored. After a
+/// rollback they are unsaved again, and the version is the one from before; an aggregate that was
+/// loaded inside can't be used any more. The rollback of a savepoint (`transact` on a transaction)
+/// has the same effects. If an aggregate can't be used, every call is a UsageError, and it must be
+/// loaded again. The same applies after a commit in doubt, after a save under an append id that had
+/// stored other events, and after `apply` threw out of `record`.
 ///
 /// Threads: one at a time.
 template <class State, class Events>
@@ -81,7 +81,7 @@ class AggregateRoot {
   using EventsType = Events;
   using Change = typename Events::Variant;
 
-  /// An aggregate without history; `load` gives one with it.
+  /// A new aggregate without events. `load` gives one with its history.
   explicit AggregateRoot(StreamId stream) : stream_{std::move(stream)} {
     static_assert(detail::check_state<State, Events>());
   }
@@ -95,23 +95,24 @@ class AggregateRoot {
   }
 
   const StreamId& stream() const noexcept { return stream_; }
-  /// The version that is stored; what is recorded and not saved yet doesn't count.
+  /// The stored version. Recorded events that aren't saved yet don't count.
   StreamVersion version() const { return saved().version; }
   const State& state() const {
     if (!standing_.is_settled()) (void)saved();
     return state_;
   }
-  /// What was recorded and not saved yet. Valid until something is recorded or saved.
+  /// The recorded events that aren't saved yet. Valid until something is recorded or saved.
   std::span<const Change> changes() const {
     return std::span<const Change>{changes_}.subspan(saved().changes);
   }
-  /// Loaded as of an earlier time: it can be looked at, not changed.
+  /// True if it was loaded as of an earlier time. It can be read, but not changed.
   bool is_historical() const noexcept { return closed_ == detail::Closed::historical; }
 
  protected:
-  /// Applies the event to the state and keeps it for `save`. UsageError inside a replay, on a
-  /// historical aggregate, and on one that its unit of work commits or has committed. What `apply`
-  /// throws is thrown on, and the aggregate can't be used any more: its state may be half changed.
+  /// Applies the event to the state, and keeps it for `save`. UsageError during a replay, on a
+  /// historical aggregate, and on one whose unit of work is committing or has committed. If `apply`
+  /// throws, `record` throws the same, and the aggregate can't be used any more, because its state
+  /// may be half changed.
   template <class E>
   void record(E event) {
     static_assert(Events::template contains<E>,
@@ -120,7 +121,7 @@ class AggregateRoot {
       detail::refuse_recording(stream_, closed_);
     }
     settle();
-    // Kept first: what the state has seen must not be lost when memory runs out.
+    // Stored first: an event that the state has seen must not be lost when memory runs out.
     changes_.emplace_back(std::in_place_type<E>, std::move(event));
     try {
       state_.apply(std::as_const(std::get<E>(changes_.back())));
@@ -138,7 +139,7 @@ class AggregateRoot {
     return standing_.saved(stream_, version_);
   }
 
-  /// Forgets of the changes what is stored for good.
+  /// Drops the changes that are stored for good.
   void settle() {
     if (standing_.is_settled()) return;
     const detail::Settled settled = standing_.settled(stream_, version_);
@@ -147,7 +148,7 @@ class AggregateRoot {
     standing_.drop_ended(settled);
   }
 
-  /// The first `count`.
+  /// Drops the first `count` changes.
   void drop_changes(std::size_t count) {
     if (count == 0) return;
     if (count == changes_.size()) return changes_.clear();
@@ -158,10 +159,10 @@ class AggregateRoot {
   }
 
   StreamId stream_;
-  /// As of all that is stored for good.
+  /// The version of everything that is stored for good.
   StreamVersion version_;
   State state_;
-  /// Recorded, and not stored for good yet.
+  /// Recorded, and not yet stored for good.
   std::vector<Change> changes_;
   detail::AggregateStanding standing_;
   detail::SaveIdentity saving_;
@@ -178,7 +179,7 @@ concept Aggregate = requires {
 &&std::derived_from<A, AggregateRoot<typename A::StateType, typename A::EventsType>>&&
     std::constructible_from<A, StreamId>;
 
-/// The typed id of an aggregate.
+/// The id of an aggregate, as a type of its own.
 template <Aggregate A>
 Id<A> id_of(const A& aggregate) {
   return Id<A>::of(aggregate.stream());
@@ -201,7 +202,7 @@ consteval bool check_aggregate() {
   return true;
 }
 
-/// What a save has to append, the version that it expects, and the identity to note it with.
+/// What a save appends, the version that it expects, and the identity under which it reports back.
 template <class A>
 struct Unsaved {
   std::span<const typename A::Change> changes;
@@ -209,7 +210,7 @@ struct Unsaved {
   std::uint64_t identity;
 };
 
-/// How repositories and the test kit reach into an aggregate.
+/// Gives repositories and the test kit access to an aggregate's private members.
 struct AggregateAccess {
   template <class A, class E>
   static void apply(A& aggregate, const E& event, StreamVersion version) {
@@ -221,13 +222,13 @@ struct AggregateAccess {
     aggregate.state_ = std::move(state);
     aggregate.version_ = version;
   }
-  /// It shows events that depend on `outcome`, unless that is null.
+  /// Notes that it contains events that depend on `outcome`, unless that is null.
   template <class A>
   static void mark_loaded(A& aggregate, std::shared_ptr<const TransactionOutcome> outcome) {
     if (outcome) aggregate.standing_.mark_loaded(std::move(outcome), aggregate.version_);
   }
-  /// UsageError unless it may be saved. In doubt it may, under an append id: that, or its version,
-  /// tells what became of the save before.
+  /// UsageError unless it may be saved. After a commit in doubt it may be saved under an append id:
+  /// the id, or the stream's version, shows whether the earlier save was stored.
   template <class A>
   static Unsaved<A> begin_save(A& aggregate, bool has_append_id) {
     if (has_append_id && aggregate.standing_.is_in_doubt()) {
@@ -236,18 +237,18 @@ struct AggregateAccess {
     aggregate.settle();
     return {aggregate.changes(), aggregate.version(), aggregate.saving_.begin()};
   }
-  /// False if it isn't any more what a save began with: it was assigned to meanwhile, or another
-  /// save of it has ended.
+  /// False if the aggregate isn't the one that the save began with: it was assigned to meanwhile,
+  /// or another save of it has ended.
   template <class A>
   static bool is_being_saved(const A& aggregate, std::uint64_t identity) noexcept {
     return aggregate.saving_.is(identity);
   }
-  /// True if it is settled, or was loaded and saved in the transaction of `outcome` only.
+  /// True if it is settled, or if it was loaded and saved only in the transaction of `outcome`.
   template <class A>
   static bool depends_on_no_other(const A& aggregate, const TransactionOutcome* outcome) noexcept {
     return aggregate.standing_.depends_on_no_other(outcome);
   }
-  /// The first `count` unsaved changes are saved, as far as `outcome` says; null: for good. A
+  /// The first `count` unsaved changes are now saved, depending on `outcome` (null: for good). A
   /// listener may have recorded more meanwhile.
   template <class A>
   static void mark_saved(A& aggregate, std::size_t count, StreamVersion version,
@@ -268,7 +269,7 @@ struct AggregateAccess {
   static void close(A& aggregate, Closed why) noexcept {
     aggregate.closed_ = why;
   }
-  /// Nothing can be recorded on it until its unit has committed, or reopens it.
+  /// Accepts no more events until its unit has committed or reopens it.
   template <class A>
   static void begin_commit(A& aggregate) noexcept {
     if (aggregate.closed_ == Closed::no) aggregate.closed_ = Closed::committing;

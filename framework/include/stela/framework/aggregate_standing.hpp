@@ -1,4 +1,4 @@
-// What an aggregate knows of the transactions that it was loaded and saved in.
+// How an aggregate depends on the transactions that it was loaded and saved in.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -14,36 +14,35 @@
 
 namespace stela::detail {
 
-/// How many of an aggregate's changes are saved, and the version that makes.
+/// How many of an aggregate's changes are saved, and the resulting version.
 struct Saved {
   std::size_t changes = 0;
   StreamVersion version = {};
 };
 
-/// What has become of an aggregate's marks, all seen at one moment: transactions end meanwhile.
+/// The state of an aggregate's marks at one moment. Transactions may end meanwhile.
 struct Settled {
-  /// What can't be rolled back any more.
+  /// Saved and committed: it can't be rolled back any more.
   Saved committed = {};
-  /// Which marks are of transactions that haven't ended.
+  /// The marks of open transactions: from `first_open` up to `end_of_open`.
   std::size_t first_open = 0;
   std::size_t end_of_open = 0;
 };
 
-/// Why an aggregate may not be what is stored.
+/// Why an aggregate may differ from what is stored.
 enum class Trouble : std::uint8_t {
   none,
   commit_in_doubt,
   append_id_repeated,
-  /// Its events were appended, and what went wrong after that kept it from knowing; inside a
-  /// transaction, whether they stand is that one's to say.
+  /// Its events were appended, but an error after that kept the aggregate from recording it. Inside
+  /// a transaction, that transaction decides whether the events are stored.
   not_noted,
-  /// Its state threw while it applied an event: it may be half changed.
+  /// Its state threw while it applied an event, and may be half changed.
   half_applied,
 };
 
-/// Tells whether an aggregate is still the one that a save began with: its variable may have been
-/// assigned to meanwhile. A copy has an identity of its own.
-/// Threads: one at a time.
+/// Tells whether an aggregate is still the one that a save began with. Its variable may have been
+/// assigned to meanwhile. A copy has its own identity. Threads: one at a time.
 class SaveIdentity {
  public:
   SaveIdentity() = default;
@@ -59,13 +58,13 @@ class SaveIdentity {
   }
   ~SaveIdentity() = default;
 
-  /// The number to ask `is` with when the save has ended. A save inside of another shares it.
+  /// A number to pass to `is` when the save has ended. A save inside another one shares it.
   std::uint64_t begin() noexcept {
     if (number_ == 0) number_ = draw();
     return number_;
   }
   bool is(std::uint64_t number) const noexcept { return number_ == number; }
-  /// What was saved is noted, once.
+  /// A save was recorded; it counts only once.
   void end() noexcept { number_ = 0; }
 
  private:
@@ -75,34 +74,33 @@ class SaveIdentity {
   std::uint64_t number_ = 0;
 };
 
-/// Marks of loads and saves in transactions that hadn't ended then, oldest first, each with the
-/// outcome that it depends on; one for saves that follow each other with the same. Few aggregates
-/// have any.
-/// Threads: one at a time.
+/// Marks of loads and saves in transactions that were open then, oldest first. Each mark has the
+/// outcome that it depends on. Consecutive saves with the same outcome share a mark. Most
+/// aggregates have none. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT AggregateStanding {
  public:
-  /// True if it is what was last loaded and saved, whatever transactions do.
+  /// True if its state doesn't depend on any transaction.
   bool is_settled() const noexcept { return marks_.empty() && trouble_ == Trouble::none; }
-  /// True if nothing of it depends on a transaction that hasn't ended, except on that of `outcome`.
+  /// True if it depends on no open transaction other than that of `outcome`.
   bool depends_on_no_other(const TransactionOutcome* outcome) const noexcept;
   bool is_in_doubt() const noexcept { return trouble_ == Trouble::commit_in_doubt; }
 
-  /// What is saved as things stand, given what was before all marks. UsageError if nobody knows, or
-  /// if it was loaded in a transaction that was rolled back.
+  /// What is saved now, given the state before all marks. UsageError if that is in doubt, or if the
+  /// aggregate was loaded in a transaction that was rolled back.
   Saved saved(const StreamId& stream, StreamVersion before) const;
 
-  /// The same, to go on from. UsageError as `saved`.
+  /// As `saved`, with what the other functions need. UsageError as `saved`.
   Settled settled(const StreamId& stream, StreamVersion before) const;
-  /// Drops the marks of transactions that had ended; what was committed are no changes any more.
+  /// Drops the marks of transactions that have ended. Committed changes are no changes any more.
   void drop_ended(const Settled& settled) noexcept;
 
   void mark_loaded(std::shared_ptr<const TransactionOutcome> outcome, StreamVersion version) {
     marks_.push_back({std::move(outcome), {.version = version}});
   }
-  /// `count` changes more than before are saved.
+  /// `count` more changes are saved.
   void mark_saved(std::shared_ptr<const TransactionOutcome> outcome, std::size_t count,
                   StreamVersion version);
-  /// What becomes of a save mends no state.
+  /// The fate of a save doesn't repair a half-changed state.
   void set_trouble(Trouble trouble) noexcept {
     if (trouble_ != Trouble::half_applied) trouble_ = trouble;
   }
@@ -111,18 +109,19 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   struct Mark {
     /// Null: committed.
     std::shared_ptr<const TransactionOutcome> outcome;
-    /// Without changes it is a load.
+    /// No changes: the mark is a load.
     Saved saved;
 
     TransactionOutcome::State state() const noexcept {
       return outcome ? outcome->state() : TransactionOutcome::State::committed;
     }
-    /// True if it was rolled back, and takes those after it with it: they were inside the same
-    /// transaction. UsageError if nobody knows, or if it is a load.
+    /// True if it was rolled back. The marks after it are then rolled back as well, because they
+    /// were inside the same transaction. UsageError if that is in doubt, or if the mark is a load.
     bool has_gone(TransactionOutcome::State state, const StreamId& stream) const;
   };
 
-  /// Of many saves, each in a savepoint of its own that was released, one mark is left.
+  /// Joins the last two marks if they are saves that now depend on the same outcome. So many saves,
+  /// each in a released savepoint of its own, need one mark.
   void join_last() noexcept;
 
   std::vector<Mark> marks_;

@@ -1,4 +1,4 @@
-// What every store checks before it appends.
+// Checks that every store makes before it appends.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -8,11 +8,11 @@ namespace stela {
 
 inline constexpr std::size_t max_append_id_size = 128;
 
-/// UsageError unless the request can be stored: inside a replay, an event name that isn't one, a
-/// payload larger than 64 MiB, a context that can't be kept.
+/// UsageError if the request can't be stored: during a replay, with an invalid event name, with a
+/// payload larger than 64 MiB, or with a context that can't be stored.
 STELA_FRAMEWORK_EXPORT void check_append(const AppendRequest& request);
 
-/// UsageError: the append id stands for an append of other events.
+/// UsageError: the append id was used for an append of other events.
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_id_of_another(std::string_view append_id);
 
 }  // namespace stela

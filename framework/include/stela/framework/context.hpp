@@ -1,4 +1,4 @@
-// Who and what an event is recorded for: correlation, cause, actor, trace, headers.
+// The context in which an event is recorded: correlation, cause, actor, trace, headers.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -11,10 +11,10 @@ namespace stela {
 
 struct StoredEvent;
 
-/// What every event carries beside its payload. An empty field is one that isn't set.
+/// The data that every event carries beside its payload. An empty field isn't set.
 struct Context {
-  /// Groups all that one request led to. Events saved together share one: if none is set, the id
-  /// of the first of them.
+  /// Groups all events that one request led to. Events that are saved together share one. If none
+  /// is set, it is the id of the first of them.
   std::string correlation_id = {};
   /// The event that was being handled when this one was recorded.
   EventId causation_id = {};
@@ -23,28 +23,28 @@ struct Context {
   std::string traceparent = {};
   std::string tracestate = {};
   std::map<std::string, std::string> headers = {};
-  /// True while a replay feeds handlers: nothing may be recorded.
+  /// True while a replay calls handlers. Nothing may be recorded then.
   bool is_replaying = false;
 
   friend bool operator==(const Context&, const Context&) = default;
 };
 
-/// Sets the context of this thread for as long as the scope lives; what it leaves empty is
-/// inherited from the scope around it. Loading aggregates doesn't touch it.
-/// Threads: a scope belongs to the thread that made it, and ends there.
+/// Sets the context of this thread while the scope lives. Empty fields are inherited from the
+/// enclosing scope. Loading aggregates doesn't change the context. Threads: a scope belongs to the
+/// thread that created it, and must end there.
 class STELA_FRAMEWORK_EXPORT ContextScope {
  public:
-  /// UsageError if a value can't be stored: a control character, a name that isn't a header name,
-  /// or more than 64 KiB in all.
+  /// UsageError if a value can't be stored: it has a control character, a header's name isn't
+  /// valid, or the whole is more than 64 KiB.
   explicit ContextScope(Context context);
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
-  /// The scope in which `event` is handled: what is recorded in it inherits all of its context and
-  /// names it as its cause.
+  /// A scope for handling `event`. Events that are recorded in it inherit its whole context, and
+  /// name it as their cause.
   static ContextScope handling(const StoredEvent& event);
-  /// The scope in which a replay hands out events.
+  /// The scope in which a replay calls handlers for `event`.
   static ContextScope replaying(const StoredEvent& event);
 
  private:
@@ -55,7 +55,7 @@ class STELA_FRAMEWORK_EXPORT ContextScope {
   const Context* outer_;
 };
 
-/// The context of this thread; all empty outside any scope.
+/// The context of this thread. All fields are empty outside of any scope.
 STELA_FRAMEWORK_EXPORT const Context& current_context() noexcept;
 
 /// True in a handler that a replay calls.

@@ -1,4 +1,4 @@
-// What Stela throws: one root, and a leaf wherever a caller acts differently.
+// Stela's exceptions: one base class, and a derived class wherever callers act differently.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -30,18 +30,18 @@ enum class ErrorCode : std::uint8_t {
   usage,
 };
 
-/// The name of a code as it stands in logs and in JSON: "concurrency_conflict".
+/// The name of a code in logs and JSON: "concurrency_conflict".
 STELA_FRAMEWORK_EXPORT std::string_view to_string(ErrorCode code) noexcept;
 
-/// The root of everything that Stela throws. `what()` names the stream, version or file that it is
-/// about, and what to do where there is something to do.
+/// The base of all exceptions of Stela. `what()` names the stream, version or file concerned, and
+/// says what to do where something can be done.
 class STELA_FRAMEWORK_EXPORT Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& what) : std::runtime_error{what}, code_{code} {}
 
   ErrorCode code() const noexcept { return code_; }
 
-  /// True if the same work, begun again from a fresh load, may succeed. Nothing was written.
+  /// True if the same work, started again with a fresh load, may succeed. Nothing was written.
   bool is_retryable() const noexcept {
     return code_ == ErrorCode::concurrency_conflict || code_ == ErrorCode::store_busy;
   }
@@ -50,13 +50,13 @@ class STELA_FRAMEWORK_EXPORT Error : public std::runtime_error {
   ErrorCode code_;
 };
 
-/// Somebody else appended first: the stream isn't at the version that the append expected.
+/// Another writer appended first: the stream isn't at the expected version.
 class STELA_FRAMEWORK_EXPORT ConcurrencyConflict : public Error {
  public:
   ConcurrencyConflict(std::string_view stream, std::string_view expected, StreamVersion actual);
 
   const std::string& stream() const noexcept { return stream_; }
-  /// What the append expected, in words: "version 3", "no stream".
+  /// The expected version in words: "version 3", "no stream".
   const std::string& expected() const noexcept { return expected_; }
   StreamVersion actual() const noexcept { return actual_; }
 
@@ -66,80 +66,80 @@ class STELA_FRAMEWORK_EXPORT ConcurrencyConflict : public Error {
   StreamVersion actual_;
 };
 
-/// `load` met a stream without events.
+/// `load` found a stream without events.
 class STELA_FRAMEWORK_EXPORT AggregateNotFound : public Error {
  public:
   explicit AggregateNotFound(const std::string& what)
       : Error{ErrorCode::aggregate_not_found, what} {}
 };
 
-/// Stored bytes that don't decode, or don't match their checksum.
+/// Stored bytes don't decode, or don't match their checksum.
 class STELA_FRAMEWORK_EXPORT CorruptEvent : public Error {
  public:
   explicit CorruptEvent(const std::string& what) : Error{ErrorCode::corrupt_event, what} {}
 };
 
-/// A stored event whose name or version the reading event set doesn't know.
+/// The event set that reads a stored event doesn't know its name or version.
 class STELA_FRAMEWORK_EXPORT UnknownEvent : public Error {
  public:
   explicit UnknownEvent(const std::string& what) : Error{ErrorCode::unknown_event, what} {}
 };
 
-/// Somebody held the store's lock for longer than the busy time-out. Nothing was written.
+/// Another writer held the store's lock for longer than the busy timeout. Nothing was written.
 class STELA_FRAMEWORK_EXPORT StoreBusy : public Error {
  public:
   explicit StoreBusy(const std::string& what) : Error{ErrorCode::store_busy, what} {}
 };
 
-/// The disk is full. Nothing was written; the store goes on once there is space.
+/// The disk is full. Nothing was written. The store continues once there is space.
 class STELA_FRAMEWORK_EXPORT StoreFull : public Error {
  public:
   explicit StoreFull(const std::string& what) : Error{ErrorCode::store_full, what} {}
 };
 
-/// The store can't be opened, read or written: no such folder, an I/O error, a damaged file.
+/// The store can't be opened, read or written: a missing folder, an I/O error, a damaged file.
 class STELA_FRAMEWORK_EXPORT StoreFailed : public Error {
  public:
   explicit StoreFailed(const std::string& what) : Error{ErrorCode::store_failed, what} {}
 };
 
-/// The file isn't this Stela's: of a newer version, of another application, or changed by hand; or
-/// a newer version migrated it while it was open. Nothing was written.
+/// The file belongs to a newer version of Stela or to another application, or was changed by hand;
+/// or a newer version migrated it while it was open. Nothing was written.
 class STELA_FRAMEWORK_EXPORT SchemaMismatch : public Error {
  public:
   explicit SchemaMismatch(const std::string& what) : Error{ErrorCode::schema_mismatch, what} {}
 };
 
-/// The commit failed after it may have been written whole: when it was synced, say. Never retried
-/// blindly. This store writes no more; reopen it and append again under the same `append_id`: that
-/// finds the append, or writes it. Without an id look for the events; what is seen is final once
-/// something was appended behind it.
+/// The commit failed, and it is unknown whether it was written: the sync failed, for example. Never
+/// retry it blindly. This store object writes no more. Reopen the store and append again with the
+/// same `append_id`: that finds the earlier append, or writes it. Without an append id, look for
+/// the events; what you see is final once another event was appended after it.
 class STELA_FRAMEWORK_EXPORT CommitInDoubt : public Error {
  public:
   explicit CommitInDoubt(const std::string& what) : Error{ErrorCode::commit_in_doubt, what} {}
 };
 
-/// The database requires a participant (the outbox, an inline projector) that this process doesn't
-/// have attached, so its appends would break what the participant keeps.
+/// The database requires a participant (the outbox, an inline projector) that isn't attached in
+/// this process. Appends without it would make the participant's tables wrong.
 class STELA_FRAMEWORK_EXPORT ParticipantMissing : public Error {
  public:
   explicit ParticipantMissing(const std::string& what)
       : Error{ErrorCode::participant_missing, what} {}
 };
 
-/// A constraint of a projector's table: what of it is known, the rest is empty.
+/// A constraint of a projector's table. Unknown members are empty.
 struct Constraint {
   std::string projector = {};
-  /// The plain name.
+  /// The plain name of the table.
   std::string table = {};
   std::vector<std::string> columns = {};
-  /// Of a CHECK: its name, or its expression if it has none. Of a UNIQUE index on an expression:
-  /// its plain name. Of a trigger: the text of its RAISE.
+  /// For a CHECK its name, or its expression if it has none. For a UNIQUE index on an expression
+  /// the index's plain name. For a trigger the text of its RAISE.
   std::string name = {};
 };
 
 /// A constraint of an inline projector's table (CHECK, NOT NULL, a column's type, a trigger's
-/// RAISE) refused a row, and with it the append. Not retried: the events contradict the table.
+/// RAISE) refused a row, and so the append failed. Not retryable: the events contradict the table.
 class STELA_FRAMEWORK_EXPORT ConstraintViolated : public Error {
  public:
   explicit ConstraintViolated(const std::string& what, Constraint constraint = {})
@@ -155,21 +155,21 @@ class STELA_FRAMEWORK_EXPORT ConstraintViolated : public Error {
   Constraint constraint_;
 };
 
-/// A UNIQUE constraint of an inline projector's table refused the append (one e-mail, one account).
-/// Not retried: the value is taken.
+/// A UNIQUE constraint of an inline projector's table refused the append, for example a second
+/// account with the same e-mail address. Not retryable: the value is taken.
 class STELA_FRAMEWORK_EXPORT UniquenessViolated : public ConstraintViolated {
  public:
   explicit UniquenessViolated(const std::string& what, Constraint constraint = {})
       : ConstraintViolated{ErrorCode::uniqueness_violated, what, std::move(constraint)} {}
 };
 
-/// The message broker can't be reached, or refused what it was asked.
+/// The message broker can't be reached, or refused a request.
 class STELA_FRAMEWORK_EXPORT BrokerFailed : public Error {
  public:
   explicit BrokerFailed(const std::string& what) : Error{ErrorCode::broker_failed, what} {}
 };
 
-/// The call itself is wrong: a bad name, a contradiction, an option out of range.
+/// The call is wrong: an invalid name, a contradiction, an option out of range.
 class STELA_FRAMEWORK_EXPORT UsageError : public Error {
  public:
   explicit UsageError(const std::string& what) : Error{ErrorCode::usage, what} {}

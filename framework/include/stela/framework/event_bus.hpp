@@ -15,20 +15,20 @@
 namespace stela {
 
 /// Calls listeners after each commit of a store, on the committing thread, in the order in which
-/// they were connected. A listener that throws stops nobody: it goes to the error sink. In a replay
-/// nothing is committed, so nobody is called.
+/// they were connected. If a listener throws, the error goes to the error sink, and the other
+/// listeners are still called. A replay commits nothing, so it calls no listeners.
 ///
 ///     EventBus bus{store};
 ///     auto mails = bus.on<OrderShipped>([&](const Recorded<OrderShipped>& e) { mail(e->carrier);
 ///     });
 ///
-/// Threads: listeners may be connected and disconnected from any thread; they are called on the
-/// threads that commit, several at once if several do.
+/// Threads: listeners may be connected and disconnected from any thread. They are called on the
+/// threads that commit, possibly several at once.
 class STELA_FRAMEWORK_EXPORT EventBus {
  public:
   using ErrorSink = std::function<void(const StoredEvent&, std::exception_ptr)>;
 
-  /// What listeners hear of: every commit, or only what is handed to `deliver`.
+  /// The source of events: every commit, or only what is passed to `deliver`.
   enum class Feed : std::uint8_t { commits, deliver };
 
   /// Without an error sink, errors go to the store's log. `store` must outlive the bus.
@@ -37,8 +37,8 @@ class STELA_FRAMEWORK_EXPORT EventBus {
   EventBus(const EventBus&) = delete;
   EventBus& operator=(const EventBus&) = delete;
 
-  /// `listener(const Recorded<E>&)` is called for each `E`, and for each event that `E` supersedes,
-  /// converted. What it saves names the event as its cause.
+  /// Calls `listener(const Recorded<E>&)` for each `E`, and for each event that `E` supersedes,
+  /// converted to `E`. Events that it saves name this event as their cause.
   template <Event E, class Listener>
   [[nodiscard]] Subscription on(Listener listener) {
     static_assert(detail::check_event<E>());
@@ -50,11 +50,11 @@ class STELA_FRAMEWORK_EXPORT EventBus {
     });
   }
 
-  /// `listener(const StoredEvent&)` is called for every event, undecoded.
+  /// Calls `listener(const StoredEvent&)` for every event, undecoded.
   [[nodiscard]] Subscription on_any(std::function<void(const StoredEvent&)> listener);
 
-  /// Calls the listeners for an event that isn't fresh from a commit; true if none threw. What the
-  /// first of them threw is in `error`.
+  /// Calls the listeners for an event that doesn't come from a commit just now. True if none threw.
+  /// Sets `error` to the first exception.
   bool deliver(const StoredEvent& event, std::exception_ptr* error = nullptr);
 
  private:

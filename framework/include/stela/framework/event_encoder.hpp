@@ -1,4 +1,4 @@
-// Collects typed events as the bytes of one append.
+// Encodes typed events for one append.
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
@@ -24,7 +24,7 @@ class EventEncoder {
   EventEncoder(const Conventions& conventions, const StreamId& stream) noexcept
       : conventions_{conventions}, stream_{stream} {}
 
-  /// So many events will follow.
+  /// Announces how many events will follow.
   void reserve(std::size_t events) {
     events_.reserve(events);
     bytes_.reserve(events * 256);
@@ -66,7 +66,7 @@ void EventEncoder::add(const E& event) {
   }
   const bool publishes =
       conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
-  // Last, so that bytes of an event that was refused belong to no event.
+  // Last, so that the bytes of a refused event belong to no event.
   payloads_.resize(events_.size());
   payloads_.push_back({begin, bytes_.size() - begin});
   events_.push_back({E::event_type.name, E::event_type.version, publishes, {}});

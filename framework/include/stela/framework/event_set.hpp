@@ -1,4 +1,4 @@
-// Sets of events, checked by the compiler, and the way back from stored bytes to typed events.
+// Sets of events, checked by the compiler, and the decoding of stored bytes into typed events.
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
@@ -21,7 +21,7 @@
 namespace stela {
 namespace detail {
 
-/// Every rule for one event, each broken one in our words. True if all hold.
+/// Checks every rule for one event, each with our own error message.
 template <class E>
 consteval bool check_event() {
   static_assert(Event<E>,
@@ -79,7 +79,7 @@ consteval bool names_are_distinct() {
   return distinct;
 }
 
-/// What an upcast throws says which payload it couldn't convert.
+/// Adds to an exception of an upcast which payload it couldn't convert.
 template <class E>
 E upcast_from(typename E::Supersedes old) {
   try {
@@ -124,7 +124,7 @@ bool is_stored_form_of(const EventKind& kind) {
 
 }  // namespace detail
 
-/// The events that an aggregate records or a handler knows. All checks happen where it is used.
+/// The events that an aggregate records or a handler knows. The checks happen where it is used.
 template <class... Es>
 struct EventSet {
   static_assert(sizeof...(Es) > 0, "stela: an event set needs at least one event");
@@ -145,16 +145,16 @@ struct EventSet {
   }
 };
 
-/// What is known of one event of a set without having its type: for tools and documentation.
+/// A description of one event of a set, without its type: for tools and documentation.
 struct EventDescription {
   EventType type;
   std::vector<std::string_view> former_names;
-  /// Every version that can be read, newest first.
+  /// Every readable version, newest first.
   std::vector<int> versions;
 };
 
-/// All event sets of an application. Names must differ between them too: a name says what an event
-/// is wherever it is met.
+/// All event sets of an application. Event names must also differ between the sets, because a name
+/// identifies an event everywhere.
 template <class... Sets>
 struct Catalogue;
 
@@ -195,8 +195,8 @@ requires(sizeof...(Sets) > 0) struct Catalogue<Sets...> {
   static_assert(Merge<Sets...>::ok);
 };
 
-/// Decodes stored events into the types of one set, converting old versions up.
-/// Threads: one at a time; make one per load or per handler, it is cheap.
+/// Decodes stored events into the types of one set, and converts old versions. Threads: one at a
+/// time. Make one for each load or handler; that is cheap.
 template <class Events>
 class EventDecoder;
 
@@ -205,7 +205,7 @@ class EventDecoder<EventSet<Es...>> {
  public:
   explicit EventDecoder(Codec codec) noexcept : codec_{codec} {}
 
-  /// True if the set has the event, in whatever version.
+  /// True if the set has the event, in any version.
   bool knows(const EventKind& kind) { return index_of(kind) >= 0; }
 
   /// Calls `f(E&&)`. UnknownEvent if the set doesn't have the event, CorruptEvent if its payload
@@ -235,7 +235,7 @@ class EventDecoder<EventSet<Es...>> {
   };
 
   Codec codec_;
-  /// Kinds that were looked up, by their number; two that share a place take turns.
+  /// A cache of kinds, by number. Two kinds with the same slot replace each other.
   std::array<Known, 32> known_{};
 };
 

@@ -1,4 +1,4 @@
-// The port to where events are kept, and the extension point inside its transaction.
+// The interface of event stores, and of code that takes part in their transactions.
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
@@ -29,7 +29,7 @@ class Transaction;
 
 // --- writing
 
-/// An event on its way into a store: encoded, and not yet anywhere.
+/// An encoded event that isn't stored yet.
 struct NewEvent {
   std::string_view type = {};
   int schema_version = 1;
@@ -37,31 +37,32 @@ struct NewEvent {
   std::string_view payload = {};
 };
 
-/// Without events it only checks the version: ConcurrencyConflict if that isn't the expected one.
+/// The events to append to one stream. Without events, only the version is checked:
+/// ConcurrencyConflict if it isn't the expected one.
 struct StreamAppend {
   const StreamId& stream;
   ExpectedVersion expected = ExpectedVersion::any();
   std::span<const NewEvent> events = {};
 };
 
-/// One append: all of its streams in one transaction, or none.
+/// One append: all of its streams in one transaction, or nothing.
 struct AppendRequest {
   std::span<const StreamAppend> streams = {};
   const Context& context = current_context();
-  /// An id of the caller's, at most 128 bytes: if an append with it was committed before, nothing
-  /// is written and its result is returned. UsageError if that one appended other numbers of
-  /// events; an append without events may be of any. Without events, the id alone is kept.
+  /// An id chosen by the caller, at most 128 bytes. If an append with this id was committed before,
+  /// nothing is written, and its result is returned. UsageError if that append had other numbers of
+  /// events; an append without events may repeat any. An append without events stores only the id.
   std::string_view append_id = {};
 };
 
 struct AppendResult {
-  /// The events have these sequences and all between, in the order of the request.
+  /// The events have this sequence and those that follow it, in the order of the request.
   GlobalSequence first = {};
   GlobalSequence last = {};
-  /// The version of each stream of the request behind its events. In a repeated append 0 for a
+  /// The version of each stream of the request after the append. In a repeated append it is 0 for a
   /// stream without events.
   std::vector<StreamVersion> versions = {};
-  /// The append id was committed before; this is what came of it then.
+  /// The append id was committed before; this is the result of that append.
   bool repeated = false;
 };
 
@@ -71,17 +72,17 @@ enum class Direction : std::uint8_t { forward, backward };
 
 inline constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-/// Which events of one stream. All bounds are inclusive.
+/// Selects events of one stream. All bounds are inclusive.
 struct StreamQuery {
   StreamVersion from{1};
   StreamVersion to = StreamVersion::max();
-  /// Only what the store held when this sequence was its last.
+  /// Only events that the store had when this sequence was its last.
   GlobalSequence up_to = GlobalSequence::max();
   Direction direction = Direction::forward;
   std::int64_t limit = no_limit;
 };
 
-/// Which events of the whole store. All bounds are inclusive; an empty list doesn't filter.
+/// Selects events of the whole store. All bounds are inclusive; an empty list doesn't filter.
 struct AllQuery {
   GlobalSequence from{1};
   GlobalSequence to = GlobalSequence::max();
@@ -95,19 +96,18 @@ struct AllQuery {
   std::int64_t limit = no_limit;
 };
 
-/// How a store feeds an EventRange: page by page, so that memory stays flat and no lock or
-/// transaction is held while the reader works.
+/// Supplies an EventRange page by page. So memory use stays constant, and no lock or transaction is
+/// held while the caller works.
 class STELA_FRAMEWORK_EXPORT EventCursor {
  public:
   virtual ~EventCursor() = default;
-  /// The next events, valid until the next call; none at the end.
+  /// The next events, valid until the next call. Empty at the end.
   virtual std::span<const StoredEvent> next_page() = 0;
 };
 
-/// Events, read as they are asked for: `for (const StoredEvent& event : range)`. An event is valid
-/// until the iterator moves on. A range must not outlive its store, nor, if it was read through a
-/// Transaction, the work that was handed that.
-/// Threads: one at a time.
+/// Events that are read on demand: `for (const StoredEvent& event : range)`. An event is valid
+/// until the iterator moves on. A range must not outlive its store. A range that was read through a
+/// Transaction must not outlive the work of that transaction. Threads: one at a time.
 class EventRange {
  public:
   explicit EventRange(std::unique_ptr<EventCursor> cursor) noexcept : cursor_{std::move(cursor)} {}
@@ -132,11 +132,11 @@ class EventRange {
     EventRange* range_ = nullptr;
   };
 
-  /// To be called once.
+  /// Call it once.
   Iterator begin() { return Iterator{*this}; }
   std::default_sentinel_t end() const noexcept { return {}; }
 
-  /// For those who work a page at a time.
+  /// For callers that work page by page.
   std::span<const StoredEvent> next_page() { return cursor_->next_page(); }
 
  private:
@@ -152,10 +152,10 @@ class EventRange {
 
 // --- snapshots
 
-/// The state of an aggregate, encoded, as of a version of its stream.
+/// The encoded state of an aggregate at a version of its stream.
 struct StoredSnapshot {
   StreamVersion version = {};
-  /// The sequence of the event of that version.
+  /// The sequence of the event with that version.
   GlobalSequence sequence = {};
   /// The version of the state's own layout.
   int state_version = 1;
@@ -164,93 +164,93 @@ struct StoredSnapshot {
 
 // --- the ports
 
-/// Whether an event is to be published, asked when it is recorded.
+/// Decides whether an event is published. Asked when the event is recorded.
 using PublicationPolicy = std::function<bool(const EventType&, const StreamId&)>;
 
-/// What everybody who writes to one store follows.
+/// Settings that all writers of a store share.
 struct Conventions {
   Codec codec = Codec::json;
-  /// Empty: each event says so itself (`stela::should_publish`).
+  /// Empty: each event type decides (`stela::should_publish`).
   PublicationPolicy publishes = {};
   LogSink* log = &no_log();
   MetricSink* metrics = &no_metrics();
 };
 
-/// What repositories read from and append to: a store, or an open transaction of one.
+/// What repositories read from and append to: a store, or one of its open transactions.
 class STELA_FRAMEWORK_EXPORT EventLog {
  public:
   virtual ~EventLog() = default;
 
   virtual const Conventions& conventions() const noexcept = 0;
 
-  /// Appends all or nothing. ConcurrencyConflict if a stream isn't where it was expected;
-  /// StoreBusy, StoreFull, StoreFailed, CommitInDoubt as their names say.
+  /// Appends everything or nothing. ConcurrencyConflict if a stream isn't at its expected version;
+  /// StoreBusy, StoreFull, StoreFailed and CommitInDoubt, as their names say.
   virtual AppendResult append(const AppendRequest& request) = 0;
 
   virtual EventRange read_stream(const StreamId& stream, const StreamQuery& query = {}) = 0;
 
-  /// The newest snapshot of the stream, if there is one at or before both bounds.
+  /// The newest snapshot of the stream within both bounds, if there is one.
   virtual std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
                                                       GlobalSequence up_to) = 0;
-  /// Keeps the snapshot unless a newer one is there. Never part of an append's transaction.
+  /// Stores the snapshot unless there is a newer one. Never part of an append's transaction.
   virtual void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) = 0;
   virtual void drop_snapshot(const StreamId& stream) = 0;
 
-  /// Runs `work` inside one write transaction, on this thread: what it appends and what it does
-  /// through the transaction commit together when it returns, or not at all if it throws. On an
-  /// open transaction it is a savepoint: if it throws, all of `work` is undone and nothing else,
-  /// and who catches that may go on; what it did is committed with the transaction.
+  /// Runs `work` in one write transaction, on this thread. What it appends, and what it does
+  /// through the transaction, commits together when it returns. If it throws, nothing is stored. On
+  /// an open transaction it is a savepoint: if it throws, only `work` is undone, and a caller that
+  /// catches the exception may continue. What it did commits with the transaction.
   virtual void transact(FunctionRef<void(Transaction&)> work) = 0;
 
-  /// What the event of this sequence depends on, as it is read through this log: the outcome of the
-  /// open transaction, or of the savepoint in it, that appended it; null if it is committed.
+  /// The outcome that the event with this sequence depends on, as read through this log: that of
+  /// the open transaction or savepoint that appended it. Null if the event is committed.
   virtual std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) = 0;
 
-  /// The object to keep for longer than a call: this one, or, if this is a handle that can be
-  /// moved, one that stays where it is. It lives as long as what the handle stands for.
+  /// The object to keep for longer than a call. It is this object, or a fixed one if this is a
+  /// handle that can be moved. It lives as long as the store or transaction behind the handle.
   virtual EventLog& anchor() noexcept { return *this; }
 };
 
-/// An open write transaction. Reads through it see what it wrote. Snapshots that are saved through
-/// it are written after the commit, when listeners were told; what fails then is only logged.
-/// Threads: belongs to the thread that `transact` calls.
+/// An open write transaction. Reads through it see its own writes. Snapshots that are saved through
+/// it are written after the commit, when listeners have been called. If that fails, it is only
+/// logged. Threads: belongs to the thread on which `transact` calls the work.
 class STELA_FRAMEWORK_EXPORT Transaction : public EventLog {};
 
-/// Something that takes part in every append, and without which nobody may append.
+/// Takes part in every append. Once it is attached, no process may append without it.
 class STELA_FRAMEWORK_EXPORT Participant {
  public:
   virtual ~Participant() = default;
 
-  /// Recorded in the database: whoever appends without a participant of this name is refused.
+  /// Stored in the database. Appends without a participant of this name are refused.
   virtual std::string_view name() const noexcept = 0;
-  /// What else must be the same in every process: a partitioner's name, a projector's version.
+  /// Other data that must be the same in every process: a partitioner's name, a projector's
+  /// version.
   virtual std::string_view detail() const noexcept = 0;
-  /// Whether it can take part where the database has recorded this detail. A participant that knows
+  /// Whether it can take part if the database has recorded this detail. A participant that knows
   /// several versions of itself follows the recorded one.
   virtual bool accepts(std::string_view recorded) const noexcept { return recorded == detail(); }
-  /// What it remembers of the database no longer holds: a transaction was rolled back, or another
-  /// process wrote.
+  /// Its cached knowledge of the database is no longer valid: a transaction was rolled back, or
+  /// another process wrote.
   virtual void forget() noexcept {}
 };
 
-/// User code that runs inside the transaction of every append, and sees the events with their
-/// sequences: an inline projector, for example. It runs on the appending thread, and its append
-/// shares the transaction with no other.
+/// User code inside the transaction of every append, for example an inline projector. It sees the
+/// events with their sequences. It runs on the appending thread, and its append shares the
+/// transaction with no other append.
 class STELA_FRAMEWORK_EXPORT TransactionParticipant : public Participant {
  public:
-  /// Throwing rolls the append back; the exception reaches whoever appends.
+  /// An exception rolls the append back and reaches the caller of the append.
   virtual void on_append(Transaction& transaction, std::span<const StoredEvent> events) = 0;
 };
 
-/// What was just committed. `events` may be read from any thread until the notice returns.
+/// A commit that has just happened. `events` may be read from any thread until the notice returns.
 struct CommitNotice {
   std::span<const StoredEvent> events = {};
 };
 
-/// Keeps a listener connected for as long as it lives. When it has ended the listener isn't running
-/// any more: its end waits for calls on other threads, so hold nothing then that they wait for. It
-/// may end inside a call of the listener, which then runs to its end.
-/// Threads: one at a time.
+/// Keeps a listener connected while it lives. Ending it waits for calls of the listener on other
+/// threads, so don't hold a lock that they wait for. After that the listener isn't called any more.
+/// It may end inside a call of the listener, which then runs to its end. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT Subscription {
  public:
   Subscription() noexcept;
@@ -265,40 +265,38 @@ class STELA_FRAMEWORK_EXPORT Subscription {
   std::shared_ptr<void> connection_;
 };
 
-/// Where events are kept.
-/// Threads: any number at once.
+/// Stores events. Threads: any number at once.
 class STELA_FRAMEWORK_EXPORT EventStore : public EventLog {
  public:
-  /// Events of the whole store, up to what is its last one now.
+  /// Events of the whole store, up to its last event at the time of the call.
   virtual EventRange read_all(const AllQuery& query = {}) = 0;
-  /// The events with these sequences, in ascending order; those that don't exist are left out.
+  /// The events with these sequences, in ascending order. Missing ones are skipped.
   virtual EventRange read_at(std::span<const GlobalSequence> sequences) = 0;
   /// 0 if the store is empty.
   virtual GlobalSequence last_sequence() = 0;
 
   /// From now on `participant` takes part in every append of this process, and the database
-  /// requires it of every process. It must outlive the store or be detached. UsageError if one of
+  /// requires it of every process. It must outlive the store or be detached. UsageError if one with
   /// its name is attached already.
   virtual void attach(TransactionParticipant& participant) = 0;
-  /// This process stops appending with it; the database still requires it. Waits for the open
-  /// transaction of another thread, however long that takes: don't wait in a transaction for a
-  /// thread that detaches, or that destroys an Outbox or Projections.
+  /// This process no longer appends with it; the database still requires it. Waits for the open
+  /// transaction of another thread, without a limit. So a transaction must not wait for a thread
+  /// that detaches, or that destroys an Outbox or Projections.
   virtual void detach(TransactionParticipant& participant) = 0;
-  /// The database no longer requires a participant of this name.
+  /// The database no longer requires a participant with this name.
   virtual void forget_participant(std::string_view name) = 0;
 
-  /// Calls `listener` after each commit of events through this store, on the committing thread.
-  /// What it throws goes to the log; nobody else is stopped.
+  /// Calls `listener` after each commit of events through this store, on the committing thread. Its
+  /// exceptions go to the log; the other listeners are still called.
   virtual Subscription on_commit(std::function<void(const CommitNotice&)> listener) = 0;
 
   EventStore& anchor() noexcept override { return *this; }
 };
 
-/// Who listens to the commits of a store: for classes that implement EventStore.
-/// Threads: any number at once.
+/// The listeners of a store: for classes that implement EventStore. Threads: any number at once.
 class STELA_FRAMEWORK_EXPORT CommitListeners {
  public:
-  /// What a listener throws goes to the log of `conventions`, which must outlive this.
+  /// Exceptions of listeners go to the log of `conventions`, which must outlive this object.
   explicit CommitListeners(const Conventions& conventions);
   ~CommitListeners();
   CommitListeners(const CommitListeners&) = delete;

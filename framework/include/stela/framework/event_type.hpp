@@ -1,4 +1,4 @@
-// What makes a plain struct an event: a name, a version, and whether it is published.
+// Makes a plain struct an event: gives it a name, a version, and says whether it is published.
 #pragma once
 
 #include <array>
@@ -9,17 +9,18 @@
 
 namespace stela {
 
-/// `local` events stay in the store; `should_publish` ones are enqueued in the outbox as well, in
-/// the same transaction.
+/// `local` events stay in the store. `should_publish` ones are also enqueued in the outbox, in the
+/// same transaction.
 enum class Publication : bool { local, should_publish };
 
 inline constexpr Publication local = Publication::local;
 inline constexpr Publication should_publish = Publication::should_publish;
 
-/// Stands in every event as `static constexpr stela::EventType event_type{"order.placed", 1, …}`.
+/// Every event has one: `static constexpr stela::EventType event_type{"order.placed", 1, …}`.
 ///
-/// The name is for ever: it is stored and published. 1 to 128 characters, words of letters, digits,
-/// `_` and `-` separated by dots. The version counts the shapes of the payload, from 1.
+/// The name never changes: it is stored and published. It has 1 to 128 characters: words of
+/// letters, digits, `_` and `-`, separated by dots. The version counts the forms of the payload,
+/// from 1.
 struct EventType {
   std::string_view name;
   int version = 1;
@@ -44,11 +45,11 @@ concept Event = std::is_class_v<E> && requires {
   { E::event_type } -> std::convertible_to<const EventType&>;
 };
 
-/// The default publication policy, as a concept: the event says so itself.
+/// The default publication policy as a concept: the event type decides.
 template <class E>
 concept ShouldPublish = Event<E> && E::event_type.publication == Publication::should_publish;
 
-/// An event that was renamed lists what it was called: `static constexpr auto former_names =
+/// A renamed event lists its former names: `static constexpr auto former_names =
 /// stela::names("order.created");`
 template <class... Text>
 constexpr std::array<std::string_view, sizeof...(Text)> names(Text... text) {
@@ -67,7 +68,7 @@ concept Renamed = requires {
   E::former_names.size();
 };
 
-/// True if `name` is what `E` is called, or one of its former names.
+/// True if `name` is the name of `E` or one of its former names.
 template <class E>
 constexpr bool lists_name(std::string_view name) {
   if (name == E::event_type.name) return true;
@@ -79,7 +80,7 @@ constexpr bool lists_name(std::string_view name) {
   return false;
 }
 
-/// Calls `f(name)` for the name of `E`, the names it had, and those of what it supersedes.
+/// Calls `f(name)` for the name and the former names of `E` and of the events that it supersedes.
 template <class E, class F>
 constexpr void for_each_name(F&& f) {
   f(E::event_type.name);
@@ -103,7 +104,7 @@ constexpr bool share_a_name() {
   return shared;
 }
 
-/// The number of versions that can be read as an `E`: itself and what it supersedes.
+/// The number of versions that can be read as an `E`: its own and those that it supersedes.
 template <class E>
 constexpr bool reads_version(int version) {
   if (version == E::event_type.version) return true;

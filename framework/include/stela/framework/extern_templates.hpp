@@ -1,8 +1,8 @@
-// Compiles what an application's aggregates and events need in one of its files, for shorter
-// builds.
+// Compiles the code for an application's aggregates and events in one file, for shorter builds.
 //
-// Every file that loads, saves or appends compiles the codecs of the events that it meets. The
-// header of a domain can say that one file has them. Outside of any namespace, with whole names:
+// Every file that loads, saves or appends compiles the codecs of the events that it uses. The
+// header of a domain can say that one file compiles them for all. Write this outside of any
+// namespace, with full names:
 //
 //     STELA_EXTERN_AGGREGATE(shop::Order);
 //     STELA_EXTERN_EVENT(shop::PaymentReceived);
@@ -12,9 +12,9 @@
 //     STELA_COMPILE_AGGREGATE(shop::Order);
 //     STELA_COMPILE_EVENT(shop::PaymentReceived);
 //
-// An aggregate needs no lines for its events. An event needs them where it is appended without an
-// aggregate, or read by projectors, reactions, consumers and listeners. Nothing else changes; if
-// the second half is missing, the linker says so.
+// The lines of an aggregate include its events. An event needs its own lines if it is appended
+// without an aggregate, or read by projectors, reactions, consumers or listeners. Behaviour doesn't
+// change. If the second half is missing, the linker reports it.
 #pragma once
 
 #include <stela/framework/event_encoder.hpp>
@@ -22,15 +22,15 @@
 #include <stela/framework/repository.hpp>
 #include <stela/framework/unit_of_work.hpp>
 
-/// Some other file compiles what `A` needs.
+/// Another file compiles the code for `A`.
 #define STELA_EXTERN_AGGREGATE(A) STELA_TEMPLATES_OF_AGGREGATE(extern, A)
-/// This file does.
+/// This file compiles it.
 #define STELA_COMPILE_AGGREGATE(A) STELA_TEMPLATES_OF_AGGREGATE(, A)
-/// The same of an event.
+/// The same for an event.
 #define STELA_EXTERN_EVENT(E) STELA_TEMPLATES_OF_EVENT(extern, E)
 #define STELA_COMPILE_EVENT(E) STELA_TEMPLATES_OF_EVENT(, E)
 
-// What the two halves have in common. Only functions that aren't inline are left out by `extern`.
+// The common part of both halves. `extern` only affects functions that aren't inline.
 #define STELA_TEMPLATES_OF_AGGREGATE(how, A)                                  \
   how template void stela::detail::encode_changes<A::EventsType::Variant>(    \
       stela::detail::EventEncoder&, std::span<const A::EventsType::Variant>); \

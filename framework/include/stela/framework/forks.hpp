@@ -1,13 +1,12 @@
-// Whether a process is a forked child.
+// Detects forked child processes.
 #pragma once
 
 #include <stela/framework/export.hpp>
 
 namespace stela::detail {
 
-/// How many forks lie between this process and the first one, since somebody first asked. Asking
-/// for the process id instead would be a system call each time.
-/// Threads: any number at once.
+/// The number of forks between this process and the first one, counted from the first call. It
+/// avoids a system call for the process id each time. Threads: any number at once.
 STELA_FRAMEWORK_EXPORT int count_forks() noexcept;
 
 }  // namespace stela::detail

@@ -1,4 +1,4 @@
-// Where Stela reports what it does: a sink for logs, one for metrics.
+// Sinks for logs and metrics.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -15,8 +15,7 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 
 STELA_FRAMEWORK_EXPORT std::string_view to_string(LogLevel level) noexcept;
 
-/// One thing that happened. `name` is fixed and searchable ("snapshot.skipped"); the fields carry
-/// what differs.
+/// One log entry. `name` is fixed and searchable ("snapshot.skipped"). The fields hold the details.
 struct LogEntry {
   struct Field {
     std::string_view name;
@@ -53,11 +52,11 @@ class STELA_FRAMEWORK_EXPORT MetricSink {
 };
 
 /// Writes a line to stderr for each entry of level `info` and above: time, level, name, message,
-/// and the fields that the message doesn't contain. A line is written at once, so that those of
-/// several threads and processes don't mix; one that can't be written is dropped.
+/// and the fields that the message doesn't contain. Each line is one write, so that lines of
+/// several threads and processes don't mix. A line that can't be written is dropped.
 STELA_FRAMEWORK_EXPORT LogSink& log_to_stderr() noexcept;
 
-/// Sinks that drop everything: the default.
+/// Sinks that drop everything. They are the default.
 STELA_FRAMEWORK_EXPORT LogSink& no_log() noexcept;
 STELA_FRAMEWORK_EXPORT MetricSink& no_metrics() noexcept;
 

@@ -1,4 +1,4 @@
-// The stored form of a context, for those who write a store.
+// The stored form of a context, for authors of stores.
 #pragma once
 
 #include <stela/framework/context.hpp>
@@ -9,14 +9,14 @@
 
 namespace stela::metadata {
 
-/// Actor, trace and headers as a compact JSON object; empty if the context has none of them.
+/// Actor, trace and headers as a compact JSON object. Empty if the context has none of them.
 STELA_FRAMEWORK_EXPORT std::string encode(const Context& context);
 
-/// What `encode` wrote; throws codec::DecodeError on anything else. Fields that this version
-/// doesn't know are ignored.
+/// Reads what `encode` wrote. Throws codec::DecodeError on anything else. Ignores fields that this
+/// version doesn't know.
 STELA_FRAMEWORK_EXPORT Context decode(std::string_view text);
 
-/// UsageError unless all of the context can be stored and sent as headers.
+/// UsageError unless the whole context can be stored and sent as headers.
 STELA_FRAMEWORK_EXPORT void check(const Context& context);
 
 }  // namespace stela::metadata

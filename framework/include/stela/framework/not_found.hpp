@@ -1,4 +1,4 @@
-// The error of what is named and isn't there.
+// The error for a missing thing that a call names.
 #pragma once
 
 #include <stela/framework/error.hpp>
@@ -8,7 +8,7 @@
 
 namespace stela {
 
-/// What the call names isn't there: a stream, a message, a partition, a projector.
+/// What the call names doesn't exist: a stream, a message, a partition, a projector.
 class STELA_FRAMEWORK_EXPORT NotFound : public UsageError {
  public:
   using UsageError::UsageError;

@@ -1,4 +1,4 @@
-// Positions in streams and in the store, as types of their own.
+// Positions in streams and in the store, as separate types.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -13,7 +13,7 @@ namespace stela {
 
 namespace detail {
 
-/// A whole number that doesn't mix with numbers of another meaning.
+/// A whole number that can't be mixed with numbers of another meaning.
 template <class Tag>
 class Number {
  public:
@@ -36,7 +36,7 @@ class Number {
 
 }  // namespace detail
 
-/// A position in one stream: the first event is version 1, and 0 is the stream before it.
+/// A position in one stream. The first event has version 1; 0 is an empty stream.
 using StreamVersion = detail::Number<struct StreamVersionTag>;
 
 /// A position in the whole store, in commit order and without gaps, from 1 on.
@@ -45,11 +45,11 @@ using GlobalSequence = detail::Number<struct GlobalSequenceTag>;
 /// What an append requires of its stream.
 class STELA_FRAMEWORK_EXPORT ExpectedVersion {
  public:
-  /// Any state will do: append behind whatever is there.
+  /// Any version: append after the existing events.
   static constexpr ExpectedVersion any() noexcept { return ExpectedVersion{-1}; }
   /// The stream must not have events yet.
   static constexpr ExpectedVersion none() noexcept { return ExpectedVersion{0}; }
-  /// The stream must stand at exactly this version. A negative one is a UsageError.
+  /// The stream must be at exactly this version. UsageError if it is negative.
   static ExpectedVersion exactly(StreamVersion version);
 
   constexpr bool is_any() const noexcept { return value_ < 0; }

@@ -14,7 +14,7 @@
 
 namespace stela {
 
-/// How far back a load looks.
+/// The moment as of which an aggregate is loaded.
 struct Moment {
   StreamVersion version = StreamVersion::max();
   GlobalSequence sequence = GlobalSequence::max();
@@ -33,7 +33,7 @@ inline Moment at_version(StreamVersion version) {
 inline Moment at_sequence(GlobalSequence sequence) {
   return {.sequence = sequence};
 }
-/// The aggregate as it was at this time: all that was recorded before the first later event.
+/// The aggregate as it was at this time: with everything recorded before the first later event.
 inline Moment as_of(Timestamp time) {
   return {.time = time};
 }
@@ -43,7 +43,7 @@ namespace detail {
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_not_found(const StreamId& stream);
 [[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_saving(const StreamId& stream,
                                                        std::string_view problem);
-/// Logs what is wrong with a stored snapshot and drops it; the events are all there.
+/// Logs what is wrong with a stored snapshot and drops it. No data is lost: the events exist.
 STELA_FRAMEWORK_EXPORT void discard_snapshot(EventLog& log, const StreamId& stream,
                                              StreamVersion version,
                                              std::string_view problem) noexcept;
@@ -51,10 +51,10 @@ STELA_FRAMEWORK_EXPORT void log_snapshot_failure(const Conventions& conventions,
                                                  const StreamId& stream,
                                                  std::string_view problem) noexcept;
 
-/// What an append made of one stream.
+/// The result of an append for one stream.
 struct AppendedStream {
   StreamVersion version = {};
-  /// Of the event of that version.
+  /// The sequence of the event with that version.
   GlobalSequence sequence = {};
   /// As in AppendResult.
   bool repeated = false;
@@ -70,7 +70,7 @@ class Snapshots {
   static std::optional<StoredSnapshot> restore(EventLog& log, A& aggregate, const Moment& until) {
     if constexpr (policy.uses_snapshots()) {
       static_assert(check_layout());
-      // A time isn't a bound that a snapshot can be checked against.
+      // A snapshot can't be checked against a time.
       if (until.time) return std::nullopt;
       auto snapshot = log.find_snapshot(aggregate.stream(), until.version, until.sequence);
       if (!snapshot || snapshot->state_version != State::snapshot_version) return std::nullopt;
@@ -86,7 +86,7 @@ class Snapshots {
     return std::nullopt;
   }
 
-  /// Of the state behind the event of that version and sequence.
+  /// Takes a snapshot of the state after the event with that version and sequence.
   static void take(EventLog& log, const A& aggregate, StreamVersion version,
                    GlobalSequence sequence) {
     static_assert(check_layout());
@@ -99,8 +99,8 @@ class Snapshots {
     log.save_snapshot(aggregate.stream(), snapshot);
   }
 
-  /// As `take`, but what goes wrong is only logged: the events are safe without it. None if a
-  /// listener recorded more: the state is ahead.
+  /// As `take`, but errors are only logged, because the events are safe without it. Takes none if a
+  /// listener recorded more: the state is ahead then.
   static void try_take(EventLog& log, const A& aggregate, StreamVersion version,
                        GlobalSequence sequence) noexcept {
     try {
@@ -110,8 +110,8 @@ class Snapshots {
     }
   }
 
-  /// What follows a save of events after `before`: a snapshot, if one is due. None of what was
-  /// saved before, under the same append id: somebody may have gone on from there.
+  /// Takes a snapshot after a save of events after `before`, if one is due. Takes none for an
+  /// append that was saved before under the same append id: others may have appended after it.
   static void after_save(EventLog& log, const A& aggregate, StreamVersion before,
                          const AppendedStream& after) noexcept {
     if constexpr (policy.uses_snapshots()) {
@@ -138,16 +138,16 @@ class Snapshots {
   }
 };
 
-/// What reading a stream into an aggregate came to.
+/// The result of reading a stream into an aggregate.
 struct Loaded {
   std::int64_t events = 0;
   GlobalSequence sequence = {};
-  /// The snapshot that was begun from isn't of this stream.
+  /// The snapshot isn't of this stream.
   bool wrong_snapshot = false;
 };
 
-/// Applies the events behind `snapshot`, if there is one. The event that it stands on is read again
-/// to see that it belongs to this stream.
+/// Applies the events after `snapshot`, if there is one. Reads the snapshot's own event again, to
+/// check that it belongs to this stream.
 template <class A>
 Loaded read_into(A& aggregate, EventLog& log, const Moment& until, const StoredSnapshot* snapshot) {
   const StreamQuery query{.from = snapshot != nullptr ? snapshot->version : StreamVersion{1},
@@ -172,7 +172,7 @@ Loaded read_into(A& aggregate, EventLog& log, const Moment& until, const StoredS
   return loaded;
 }
 
-/// The aggregate as of `until`; nothing if its stream has no events by then.
+/// The aggregate as of `until`. Empty if its stream has no events by then.
 template <class A>
 std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Moment& until) {
   std::optional<A> aggregate{std::in_place, stream};
@@ -196,13 +196,13 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
   return aggregate;
 }
 
-/// After `begin_save`: UsageError if the aggregate depends on a transaction that hasn't ended, and
-/// `log` isn't that one. By the time that the append gets its turn that may be rolled back, and
-/// others may have taken its versions.
+/// Call it after `begin_save`. UsageError if the aggregate depends on an open transaction other
+/// than `log`: by the time of the append, that transaction may be rolled back, and other writers
+/// may have used its versions.
 template <class A>
 void check_is_not_open_elsewhere(EventLog& log, const A& aggregate) {
   if (AggregateAccess::depends_on_no_other(aggregate, nullptr)) return;
-  // What an event depends on that is appended now.
+  // What an event would depend on if it were appended now.
   const auto here = log.outcome_of(GlobalSequence::max());
   if (AggregateAccess::depends_on_no_other(aggregate, here.get())) return;
   refuse_saving(aggregate.stream(),
@@ -210,19 +210,19 @@ void check_is_not_open_elsewhere(EventLog& log, const A& aggregate) {
                 "afterwards");
 }
 
-/// Logs that a listener recorded what no unit of work will save.
+/// Logs that a listener recorded changes that no unit of work will save.
 STELA_FRAMEWORK_EXPORT void log_lost_changes(const Conventions& conventions,
                                              const StreamId& stream) noexcept;
 
-/// True if the stream has these very events behind `before`, and reached `after` with them.
+/// True if the stream has exactly these events after `before`, and reached `after` with them.
 STELA_FRAMEWORK_EXPORT bool are_stored(EventLog& log, const StreamAppend& append,
                                        StreamVersion before, StreamVersion after);
 
-/// A save that has begun.
+/// A save in progress.
 struct BegunSave {
   /// The version that it expects.
   StreamVersion before = {};
-  /// What the aggregate is known by.
+  /// The identity of the aggregate.
   std::uint64_t identity = 0;
 };
 
@@ -233,9 +233,9 @@ void set_trouble(A& aggregate, const BegunSave& save, Trouble trouble) noexcept 
   AggregateAccess::set_trouble(aggregate, trouble);
 }
 
-/// After an append of what the aggregate recorded, which led to `after`: it is saved, or it isn't
-/// what is stored; and a snapshot is taken if one is due. An aggregate that a listener put in its
-/// place is left alone: nothing of that was saved.
+/// Called after an append of the aggregate's changes, which led to version `after`. Marks them as
+/// saved, or the aggregate as different from what is stored. Takes a snapshot if one is due. If a
+/// listener has replaced the aggregate, the new one is left alone: nothing of it was saved.
 template <class A>
 void note_save(EventLog& log, A& aggregate, const StreamAppend& append, const BegunSave& save,
                const AppendedStream& after) {
@@ -256,14 +256,14 @@ void note_save(EventLog& log, A& aggregate, const StreamAppend& append, const Be
 }  // namespace detail
 
 struct SaveOptions {
-  /// An id of the caller's for this save, at most 128 bytes. Saving again under the same id, after
-  /// a CommitInDoubt for instance, writes nothing and succeeds. It is kept even if there is nothing
-  /// to save.
+  /// An id of the caller for this save, at most 128 bytes. Saving again under the same id, after a
+  /// CommitInDoubt for instance, writes nothing and succeeds. The id is stored even if there are no
+  /// events to save.
   std::string_view append_id = {};
 };
 
-/// Loads and saves aggregates of type `A`, from a store or inside an open transaction.
-/// Threads: as its EventLog; the aggregates that it gives belong to their callers.
+/// Loads and saves aggregates of type `A`, from a store or inside an open transaction. Threads: as
+/// its EventLog; loaded aggregates belong to their callers.
 template <class A>
 class Repository {
  public:
@@ -272,32 +272,35 @@ class Repository {
     static_assert(detail::check_aggregate<A>());
   }
 
-  /// AggregateNotFound if the stream has no events (before that moment). An aggregate loaded as of
-  /// a moment is historical: it can't be changed.
+  /// AggregateNotFound if the stream has no events (before that moment). An aggregate that is
+  /// loaded as of a moment is historical: it can't be changed.
   A load(const Id<A>& id, const Moment& moment = {});
 
   std::optional<A> find(const Id<A>& id, const Moment& moment = {});
 
-  /// Appends what the aggregate recorded since it was loaded or saved. ConcurrencyConflict if
-  /// somebody else did so meanwhile: load it again. On an error nothing is stored and the aggregate
-  /// is as before, with two exceptions. After a CommitInDoubt it can only be saved again, under an
-  /// append id, or loaded. An error after the append (no memory to note the save; under an append
-  /// id that was used before, the stored events can't be read) leaves the events stored, or the
-  /// transaction to decide about them, and the aggregate unusable: load it again. Otherwise the
-  /// aggregate follows the transaction that it is inside of.
+  /// Appends the events that the aggregate recorded since it was loaded or saved.
+  /// ConcurrencyConflict if another writer appended to its stream meanwhile: load it again. If the
+  /// save throws, nothing is stored and the aggregate is unchanged, with two exceptions:
+  /// - After a CommitInDoubt it can only be saved again, under an append id, or loaded.
+  /// - An error may occur after the append: there is no memory to record the save, or the append id
+  ///   was
+  /// used before and the stored events can't be read. The events are then stored, or the
+  /// transaction decides about them. The aggregate can't be used: load it again.
   ///
-  /// What a listener records on the aggregate while it is being saved is unsaved afterwards. A
-  /// listener may assign to it too, `load` for instance: it then stays what it was given. It must
-  /// not end meanwhile.
+  /// Otherwise the aggregate follows the enclosing transaction.
   ///
-  /// UsageError if it was loaded or saved in a transaction that hasn't ended, and this isn't inside
-  /// that one: others may take its versions if that is rolled back.
+  /// Events that a listener records on the aggregate during the save are unsaved afterwards. A
+  /// listener may also assign to the aggregate, from `load` for instance; it then keeps the
+  /// assigned value. The aggregate must not be destroyed during the save.
   ///
-  /// If the append id was used before, the aggregate can be used further only if it recorded the
-  /// very events that were stored then.
+  /// UsageError if the aggregate was loaded or saved in an open transaction, and this save isn't
+  /// inside that one: after a rollback, other writers may use its versions.
+  ///
+  /// If the append id was used before, the aggregate can be used further only if it recorded
+  /// exactly the events that were stored then.
   AppendResult save(A& aggregate, const SaveOptions& options = {});
 
-  /// Takes a snapshot now, of an aggregate without unsaved changes.
+  /// Takes a snapshot now. The aggregate must have no unsaved changes.
   void snapshot(const A& aggregate) requires(detail::snapshot_policy_of<A>().uses_snapshots()) {
     check(aggregate);
     if (!aggregate.changes().empty()) {
@@ -330,7 +333,8 @@ class Repository {
   EventLog* log_;
 };
 
-// Not in the class: what stands there is inline, and would be compiled wherever it is called.
+// Defined outside of the class, because functions inside are inline and would be compiled at each
+// call.
 
 template <class A>
 A Repository<A>::load(const Id<A>& id, const Moment& moment) {
@@ -351,7 +355,7 @@ AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
   if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
   detail::check_is_not_open_elsewhere(*log_, aggregate);
   const detail::BegunSave begun{unsaved.version, unsaved.identity};
-  // A copy: a listener may replace the aggregate.
+  // A copy, because a listener may replace the aggregate.
   const StreamId stream = aggregate.stream();
   detail::EventEncoder encoder{log_->conventions(), stream};
   detail::encode_changes(encoder, unsaved.changes);

@@ -1,4 +1,4 @@
-// Reruns work that lost a race.
+// Runs work again after it lost a race.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -13,21 +13,21 @@
 
 namespace stela {
 
-/// How often, for how long and with what pauses work is repeated. The defaults are for many threads
-/// that change one aggregate.
+/// How often, how long and with which pauses work is repeated. The defaults suit many threads that
+/// change one aggregate.
 struct RetryOptions {
-  /// How often the work runs at most, the first time included.
+  /// The highest number of runs, including the first.
   int attempts = 100;
-  /// No attempt begins later than this after the first one. It doesn't interrupt the work.
+  /// No attempt begins later than this after the first one. A running attempt isn't interrupted.
   std::chrono::milliseconds deadline{30'000};
-  /// The pause before an attempt is a random part of a limit, which doubles from the first to the
-  /// longest. Threads that lost to each other don't meet again.
+  /// Each pause is a random part of a limit, which doubles from the first to the longest. So
+  /// threads that conflicted don't start again at the same time.
   std::chrono::milliseconds first_pause{2};
   std::chrono::milliseconds longest_pause{200};
-  /// Waits in the place of the thread's sleep: for tests, and for whoever must stop waiting. What
-  /// it throws ends the retrying.
+  /// Replaces the sleep between attempts: for tests, and for callers that must be able to stop. An
+  /// exception from it ends the retrying.
   std::function<void(std::chrono::microseconds)> wait = {};
-  /// For the deadline. Must outlive the call.
+  /// The clock for the deadline. Must outlive the call.
   const Clock* clock = &system_clock();
 };
 
@@ -40,12 +40,12 @@ class STELA_FRAMEWORK_EXPORT Retries {
   /// UsageError if an option is out of range.
   explicit Retries(const RetryOptions& options);
 
-  /// Whether to repeat the work after this error; chooses the pause.
+  /// Whether to run the work again after this error. Chooses the pause.
   bool is_worthwhile(const Error& error);
   void pause() const;
 
  private:
-  /// True if the conflict before said the same: the work doesn't load what it changes.
+  /// True if this conflict is the same as the one before: the work doesn't load what it changes.
   bool is_last_conflict(const Error& error);
 
   const RetryOptions& options_;
@@ -59,12 +59,12 @@ class STELA_FRAMEWORK_EXPORT Retries {
 
 }  // namespace detail
 
-/// Runs `work`, and runs it again after an Error that is retryable (a ConcurrencyConflict, a busy
-/// store), after a pause that grows. What it loads it must load inside. When attempts or time are
-/// used up the last error is passed on; another error is at once, a CommitInDoubt among them, and
-/// so is a ConcurrencyConflict that comes back the same: it stays, whatever is retried. Inside a
-/// transaction every error is passed on at once, as a pause would hold up all writers: retry around
-/// `transact`. Returns what `work` returns. UsageError if an option is out of range.
+/// Runs `work`, and runs it again after a retryable Error (a ConcurrencyConflict, a busy store),
+/// with growing pauses. `work` must load what it changes. When attempts or time are used up, the
+/// last error is thrown. Other errors are thrown at once, CommitInDoubt among them. So is a
+/// ConcurrencyConflict that is the same twice, because a retry can't solve it. Inside a transaction
+/// every error is thrown at once, because a pause would block all writers: retry around `transact`
+/// instead. Returns the result of `work`. UsageError if an option is out of range.
 template <class Work>
 decltype(auto) retry(const RetryOptions& options, Work&& work) {
   detail::Retries retries{options};

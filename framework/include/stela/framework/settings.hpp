@@ -1,5 +1,5 @@
-// Describes the members of an options struct: name, range and meaning. Checks, configuration files
-// and their reference are made from these descriptions.
+// Descriptions of the members of an options struct: name, range and meaning. Range checks,
+// configuration files and their reference are made from them.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -18,11 +18,11 @@
 
 namespace stela {
 
-/// The value of a setting; a choice is a text.
+/// The value of a setting. A choice is a text.
 using SettingValue =
     std::variant<bool, std::int64_t, double, std::chrono::milliseconds, std::string>;
 
-/// The allowed values: numbers, milliseconds of a duration, or bytes of a text.
+/// The allowed range: numbers, milliseconds of a duration, or bytes of a text.
 struct SettingRange {
   std::int64_t least = 0;
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
@@ -38,22 +38,22 @@ struct SettingFacts {
   std::string_view summary;
   Kind kind = Kind::text;
   SettingRange range = {};
-  /// Of a choice: "park|halt|skip", in the order of the enumeration.
+  /// For a choice: "park|halt|skip", in the order of the enumeration.
   std::string_view choices = {};
-  /// The default of an optional member that isn't set.
+  /// The default of an optional member.
   std::string_view unset = {};
 };
 
 /// "1 to 10000", "above 0, and at most 8760 h".
 STELA_FRAMEWORK_EXPORT std::string range_of(const SettingFacts& setting);
-/// Whether `value`, which must be of the setting's kind, is in its range.
+/// Whether `value` is in the setting's range. It must be of the setting's kind.
 STELA_FRAMEWORK_EXPORT bool allows(const SettingFacts& setting, const SettingValue& value);
 /// UsageError, "batch_size is 0; it must be 1 to 10000", unless `value` is allowed.
 STELA_FRAMEWORK_EXPORT void check(const SettingFacts& setting, const SettingValue& value);
 
 template <class Options>
 struct Setting : SettingFacts {
-  /// Nothing if the member is an optional that isn't set.
+  /// Empty if the member is an optional that isn't set.
   std::optional<SettingValue> (*get)(const Options&);
   void (*set)(Options&, const SettingValue&);
 };
@@ -130,14 +130,14 @@ struct MemberPointer<T Owner::*> {
 
 }  // namespace detail
 
-/// What only some settings have.
+/// Properties that only some settings have.
 struct SettingLimits {
   SettingRange range = {};
   std::string_view choices = {};
   std::string_view unset = {};
 };
 
-/// Describes a member of the options: `&RelayOptions::window`; or a member of a member:
+/// Describes a member of the options, `&RelayOptions::window`, or a member of a member,
 /// `&PublisherOptions::tls, &Tls::ca_file`.
 template <auto first, auto... further>
 constexpr auto setting(std::string_view name, std::string_view summary,

@@ -1,4 +1,5 @@
-// When snapshots of an aggregate are taken: `static constexpr auto snapshot_policy = …` in it.
+// When snapshots of an aggregate are taken. Declare it in the aggregate: `static constexpr auto
+// snapshot_policy = …`.
 #pragma once
 
 #include <concepts>
@@ -8,28 +9,28 @@ namespace stela {
 
 class SnapshotPolicy {
  public:
-  /// What an aggregate without a policy has.
+  /// The default.
   static constexpr SnapshotPolicy never() noexcept { return SnapshotPolicy{0, false}; }
   /// Only when the application calls `Repository::snapshot`.
   static constexpr SnapshotPolicy on_demand() noexcept { return SnapshotPolicy{0, true}; }
-  /// After a save or a load that leaves `events` or more events without a snapshot.
+  /// After a save or a load if `events` or more events have no snapshot.
   static consteval SnapshotPolicy every(std::int64_t events) {
     if (events < 1) snapshot_policy_every_needs_1_event_or_more();
     return SnapshotPolicy{events, true};
   }
 
   constexpr bool uses_snapshots() const noexcept { return used_; }
-  /// After a load that had to read `events` behind the last snapshot.
+  /// True after a load that read at least `events` events after the last snapshot.
   constexpr bool is_due_after_reading(std::int64_t events) const noexcept {
     return every_ > 0 && events >= every_;
   }
-  /// After a save from version `before` to `after`: once in every `every` versions.
+  /// True after a save from version `before` to `after` that passed a multiple of `every_`.
   constexpr bool is_due_after_saving(std::int64_t before, std::int64_t after) const noexcept {
     return every_ > 0 && before / every_ != after / every_;
   }
 
  private:
-  /// Never defined: the compiler stops at the call and shows its name.
+  /// Never defined. The compiler stops at the call and shows this name.
   static void snapshot_policy_every_needs_1_event_or_more();
 
   constexpr SnapshotPolicy(std::int64_t every, bool used) noexcept : every_{every}, used_{used} {}

@@ -1,4 +1,4 @@
-// Events as a store hands them out: bytes and what is known about them.
+// Stored events: bytes and their properties.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -17,24 +17,25 @@
 namespace stela {
 namespace detail {
 
-/// A number that no other kind of this process has, or had.
+/// A number that no other kind in this process has or had.
 STELA_FRAMEWORK_EXPORT std::uint64_t next_kind_identity() noexcept;
 
 }  // namespace detail
 
-/// What many events have in common; a store keeps each combination once and numbers it from 1.
+/// The properties that many events have in common. A store keeps each combination once and numbers
+/// them from 1.
 struct EventKind {
   std::int32_t number = 0;
   std::string type = {};
   int schema_version = 1;
-  /// Fixed when the event was appended: it was to be published.
+  /// Whether events of this kind must be published. Decided when the event was appended.
   bool publishes = false;
-  /// What a cache compares: unlike the number, it never stands for another kind, neither of another
-  /// store nor after a roll-back. Copies have the same.
+  /// For caches to compare. Unlike the number, it never stands for another kind: not in another
+  /// store, and not after a rollback. Copies have the same one.
   std::uint64_t identity = detail::next_kind_identity();
 };
 
-/// One event of a store. A view: whoever hands it out says how long it is valid.
+/// One event of a store. It is a view: the function that returns it says how long it is valid.
 struct STELA_FRAMEWORK_EXPORT StoredEvent {
   GlobalSequence sequence;
   const StreamId& stream;
@@ -42,13 +43,12 @@ struct STELA_FRAMEWORK_EXPORT StoredEvent {
   const EventKind& kind;
   EventId id;
   Timestamp recorded_at;
-  /// As stored; empty means that this event begins a correlation, under its own id.
+  /// As stored. Empty: this event begins a correlation, with its own id.
   std::string_view correlation;
   EventId causation_id;
-  /// JSON object of actor, trace and headers, or empty.
+  /// A JSON object of actor, trace and headers, or empty.
   std::string_view metadata;
-  /// The version of the last event of the stream before this one that was to be published; 0 if
-  /// there is none.
+  /// The version of the previous event of the stream that must be published, or 0.
   StreamVersion published_before;
   std::string_view payload;
 
@@ -59,15 +59,15 @@ struct STELA_FRAMEWORK_EXPORT StoredEvent {
     return correlation.empty() ? id.to_string() : std::string{correlation};
   }
 
-  /// All of it, parsed. CorruptEvent if the stored metadata isn't what Stela writes.
+  /// The whole context, parsed. CorruptEvent if the stored metadata can't be parsed.
   Context context() const;
 
   /// For messages: "event 17 (order.placed v1, version 3 of order-7)".
   std::string describe() const;
 };
 
-/// A stored event, decoded: what typed handlers are called with.
-/// A view of both; copy what is to outlive the call.
+/// A stored event with its decoded form: the argument of typed handlers. It is a view of both. Copy
+/// what must outlive the call.
 template <class E>
 class Recorded {
  public:

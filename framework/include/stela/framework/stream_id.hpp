@@ -14,17 +14,16 @@ namespace stela {
 
 /// The name of a stream, "<category>-<key>".
 ///
-/// category: 1 to 64 characters of a-z, 0-9 and _, the first a letter. It has no dash, so the first
-/// dash of a name ends it and every name can be taken apart again.
-/// key: 1 to 190 bytes of UTF-8 without control characters and without spaces. Whatever fits is
-/// accepted as it is: a UUID, an e-mail address, a number.
-/// One that was moved from is empty, and nothing can be appended under it.
+/// category: 1 to 64 characters of a-z, 0-9 and _, the first a letter. It has no dash, so it ends
+/// at the first dash of a name, and every name can be split again. key: 1 to 190 bytes of UTF-8
+/// without control characters and spaces: a UUID, an e-mail address, a number. A StreamId that was
+/// moved from is empty, and can't be appended to.
 class STELA_FRAMEWORK_EXPORT StreamId {
  public:
   static constexpr std::size_t max_category_size = 64;
   static constexpr std::size_t max_key_size = 190;
 
-  /// Both throw UsageError naming the rule that the text breaks.
+  /// Both throw UsageError, which names the rule that the text breaks.
   static StreamId of(std::string_view category, std::string_view key);
   static StreamId parse(std::string_view name);
 
@@ -51,7 +50,7 @@ class STELA_FRAMEWORK_EXPORT StreamId {
   std::size_t category_size_;
 };
 
-/// True if `text` can be a category; also asked at compile time.
+/// True if `text` can be a category. Also usable at compile time.
 constexpr bool is_valid_category(std::string_view text) noexcept {
   if (text.empty() || text.size() > StreamId::max_category_size) return false;
   if (text[0] < 'a' || text[0] > 'z') return false;
@@ -61,10 +60,10 @@ constexpr bool is_valid_category(std::string_view text) noexcept {
   return true;
 }
 
-/// UsageError naming the rule if `key` can't be the key of a stream name.
+/// UsageError, which names the rule, if `key` can't be the key of a stream name.
 STELA_FRAMEWORK_EXPORT void check_stream_key(std::string_view key);
 
-/// The id of one aggregate of type `A`. It doesn't mix with the ids of other aggregates, and can be
+/// The id of one aggregate of type `A`. It can't be mixed with ids of other aggregates, and can be
 /// a field of an event.
 template <class A>
 class Id {
@@ -75,12 +74,12 @@ class Id {
   /// A new UUIDv7.
   static Id generate() { return Id{make_uuid().to_string()}; }
 
-  /// Any key that makes a valid stream name; else UsageError.
+  /// From any key that makes a valid stream name; otherwise UsageError.
   static Id from(std::string_view key) {
     return Id{std::string{StreamId::of(A::category, key).key()}};
   }
 
-  /// The id whose stream is `stream`; UsageError if that is of another category.
+  /// The id of the aggregate with this stream. UsageError if the stream has another category.
   static Id of(const StreamId& stream) {
     if (stream.category() != A::category) {
       throw UsageError{"stream '" + stream.name() + "' isn't of category '" +

@@ -1,4 +1,4 @@
-// Several aggregates, events without an aggregate and the caller's own SQL in one transaction.
+// Several aggregates, events without an aggregate, and the caller's own SQL in one transaction.
 #pragma once
 
 #include <stela/framework/event_encoder.hpp>
@@ -19,9 +19,9 @@
 
 namespace stela {
 
-/// Gathers changes and commits them together. Loading the same aggregate twice gives the same
-/// object. The unit keeps all aggregates, those of earlier commits too, until it is destroyed: a
-/// loop makes a new unit for each round.
+/// Collects changes and commits them together. Loading the same aggregate twice gives the same
+/// object. The unit keeps all aggregates until it is destroyed, also those of earlier commits. So
+/// in a loop, make a new unit for each round.
 ///
 ///     UnitOfWork unit{store};
 ///     Order& order = unit.load<Order>(order_id);
@@ -33,15 +33,15 @@ namespace stela {
 /// Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT UnitOfWork {
  public:
-  /// A store, or an open transaction for a caller who owns its boundary. Must outlive the unit.
+  /// `log` is a store, or an open transaction if the caller controls it. Must outlive the unit.
   explicit UnitOfWork(EventLog& log) noexcept;
-  /// What wasn't committed is dropped.
+  /// Drops changes that weren't committed.
   ~UnitOfWork();
   UnitOfWork(const UnitOfWork&) = delete;
   UnitOfWork& operator=(const UnitOfWork&) = delete;
 
-  /// The aggregate, owned by the unit and valid as long as that. AggregateNotFound if it has no
-  /// events; UsageError if this unit appended to its stream.
+  /// The aggregate. The unit owns it, and it is valid as long as the unit. AggregateNotFound if it
+  /// has no events; UsageError if this unit appended to its stream.
   template <Aggregate A>
   A& load(const Id<A>& id) {
     A* const found = find(id);
@@ -58,10 +58,10 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   template <Aggregate A>
   A& add(A aggregate);
 
-  /// The commit checks the version of this aggregate, also if the unit only read it: if its stream
-  /// has changed since, ConcurrencyConflict, and nothing is stored. An aggregate that the unit
-  /// changes is always checked. UsageError unless this very object belongs to the unit: a copy may
-  /// have another version.
+  /// Makes the commit check the version of this aggregate, even if the unit only read it: if its
+  /// stream has changed since, ConcurrencyConflict, and nothing is stored. Aggregates that the unit
+  /// changes are always checked. UsageError unless this very object belongs to the unit, because a
+  /// copy may have another version.
   template <Aggregate A>
   void require_unchanged(const A& aggregate) {
     check_is_not_committing();
@@ -73,9 +73,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     find_any(aggregate.stream())->is_required = true;
   }
 
-  /// Appends an event to a stream that no aggregate is kept of. Later events of the same stream
-  /// expect the same version as the first, which is then the one from before the unit, or `any()`.
-  /// UsageError for another version, and for the stream of an aggregate of this unit.
+  /// Appends an event to a stream without an aggregate. Later events for the same stream must give
+  /// the same expected version as the first: the version before the unit, or `any()`. UsageError
+  /// for another version, and for the stream of an aggregate of this unit.
   template <Event E>
   void append(const StreamId& stream, ExpectedVersion expected, const E& event) {
     static_assert(detail::check_event<E>());
@@ -83,18 +83,19 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     loose_stream(stream, expected).add(event);
   }
 
-  /// Runs `work` inside the transaction, behind the events: the place for the caller's own SQL.
-  /// Too late to record anything, or to add anything to the unit: UsageError there, which `commit`
-  /// throws on, so that nothing is stored.
+  /// Runs `work` inside the transaction, after the events: the place for the caller's own SQL.
+  /// `work` can't record anything or add anything to the unit: that is a UsageError, which `commit`
+  /// throws, so that nothing is stored.
   void in_transaction(std::function<void(Transaction&)> work);
 
-  /// Commits everything, or nothing and throws; on an open transaction nothing of the unit stays in
-  /// that. Afterwards the unit is as new, and loads everything again. What it had loaded can be
-  /// looked at until the unit is destroyed, as it was saved: `record` is a UsageError. After a
-  /// CommitInDoubt what it would have changed can't be used.
+  /// Commits everything, or throws and commits nothing. On an open transaction, a failed unit
+  /// leaves nothing in it. After the commit the unit is like a new one, and loads everything again.
+  /// Aggregates that it loaded before can be read, as they were saved, until the unit is destroyed;
+  /// `record` is a UsageError. After a CommitInDoubt, the aggregates that it would have changed
+  /// can't be used.
   ///
-  /// What the commit calls (the unit's work, participants, listeners) can load with the unit, to
-  /// read. UsageError if it commits the unit, adds something to it or records on its aggregates.
+  /// Code that the commit calls (the unit's work, participants, listeners) can load with the unit,
+  /// to read. UsageError if it commits the unit, adds something to it or records on its aggregates.
   AppendResult commit(const SaveOptions& options = {});
 
  private:
@@ -104,15 +105,15 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     virtual const StreamId& stream() const noexcept = 0;
     virtual std::size_t recorded() const = 0;
     virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
-    /// What it recorded was appended, which led to `after`.
+    /// Its changes were appended, which led to version `after`.
     virtual void note_commit(EventLog& log, const StreamAppend& append,
                              const detail::AppendedStream& after) noexcept = 0;
     virtual void set_in_doubt() noexcept = 0;
-    /// Nothing can be recorded on it while the unit commits.
+    /// It accepts no more events while the unit commits.
     virtual void begin_commit() noexcept = 0;
-    /// The commit failed.
+    /// The commit failed: it accepts events again.
     virtual void reopen() noexcept = 0;
-    /// The unit is done with it.
+    /// The unit no longer uses it.
     virtual void close() noexcept = 0;
 
     const std::type_info& type;
@@ -169,7 +170,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   void check_is_not_committing() const;
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
-  /// Everything was committed: the unit is as new.
+  /// Everything was committed: the unit is like a new one.
   void begin_anew() noexcept;
   std::span<const std::unique_ptr<Tracked>> open() const noexcept {
     return std::span{tracked_}.subspan(committed_);
@@ -179,7 +180,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
   EventLog& log_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
-  /// So many of them were committed before, and are only kept.
+  /// How many of them were committed before and are only kept.
   std::size_t committed_ = 0;
   std::vector<std::unique_ptr<LooseStream>> loose_;
   std::unordered_map<StreamId, Entry> by_stream_;
@@ -187,7 +188,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   bool is_committing_ = false;
 };
 
-// Not in the class: what stands there is inline, and would be compiled wherever it is called.
+// Defined outside of the class, because functions inside are inline and would be compiled at each
+// call.
 
 template <Aggregate A>
 A* UnitOfWork::find(const Id<A>& id) {
@@ -229,7 +231,7 @@ void UnitOfWork::TrackedAggregate<A>::note_commit(EventLog& log, const StreamApp
       detail::log_lost_changes(log.conventions(), aggregate.stream());
     }
   } catch (const std::exception&) {
-    // It can't be used, and says so.
+    // The aggregate can't be used, and throws.
   }
 }
 

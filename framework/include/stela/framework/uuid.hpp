@@ -1,4 +1,4 @@
-// UUIDs: of events, and for whoever needs an id that is unique without asking anybody.
+// UUIDs, for events and other ids that must be unique without coordination.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -17,7 +17,7 @@
 
 namespace stela {
 
-/// 16 bytes, written as RFC 9562 has it.
+/// 16 bytes, written as in RFC 9562.
 class STELA_FRAMEWORK_EXPORT Uuid {
  public:
   using Bytes = std::array<std::uint8_t, 16>;
@@ -25,7 +25,7 @@ class STELA_FRAMEWORK_EXPORT Uuid {
   constexpr Uuid() = default;
   constexpr explicit Uuid(const Bytes& bytes) noexcept : bytes_{bytes} {}
 
-  /// Nothing unless the text is 36 characters of the usual form, in either case.
+  /// Empty unless the text is 36 characters of the usual form, in either case.
   static std::optional<Uuid> parse(std::string_view text) noexcept;
 
   constexpr const Bytes& bytes() const noexcept { return bytes_; }
@@ -38,24 +38,24 @@ class STELA_FRAMEWORK_EXPORT Uuid {
   Bytes bytes_{};
 };
 
-/// The id of one event: a UUIDv7, so ids sort roughly by time.
+/// The id of an event: a UUIDv7, so that ids sort roughly by time.
 using EventId = Uuid;
 
-/// Where random bytes come from, so that a simulation can replay them.
+/// A source of random bytes. A simulation can replace it to repeat a run.
 class STELA_FRAMEWORK_EXPORT Random {
  public:
   virtual ~Random() = default;
   virtual void fill(std::span<std::uint8_t> bytes) = 0;
 };
 
-/// The operating system's. StoreFailed if it has none. Threads: any.
+/// Random bytes of the operating system. StoreFailed if it gives none. Threads: any.
 STELA_FRAMEWORK_EXPORT Random& system_random() noexcept;
 
-/// Makes UUIDv7s that strictly increase, also within a millisecond and when the clock steps back.
+/// Makes UUIDv7s that strictly increase, also within a millisecond and when the clock goes back.
 /// Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT UuidGenerator {
  public:
-  /// Takes its bytes from the operating system.
+  /// Uses the operating system's random bytes.
   UuidGenerator();
   /// `random` must outlive the generator.
   explicit UuidGenerator(Random& random);
@@ -72,7 +72,7 @@ class STELA_FRAMEWORK_EXPORT UuidGenerator {
   std::uint64_t last_ = 0;
 };
 
-/// A new UUIDv7 of the host's clock and the operating system's randomness.
+/// A new UUIDv7 from the host's clock and the operating system's random bytes.
 STELA_FRAMEWORK_EXPORT Uuid make_uuid();
 
 }  // namespace stela

@@ -1,4 +1,4 @@
-// What stands at a message broker, and how that compares with what the outbox counts as published.
+// The contents of a message broker, and how they compare with what the outbox counts as published.
 #pragma once
 
 #include <stela/framework/function_ref.hpp>
@@ -10,18 +10,18 @@
 
 namespace stela {
 
-/// A broker that is read from one end to the other, beside the relays that publish to it.
-/// Threads: one at a time.
+/// Reads a broker's messages from first to last, beside the relays that publish to it. Threads: one
+/// at a time.
 class STELA_OUTBOX_EXPORT BrokerContents {
  public:
   using Take = FunctionRef<void(const FoundMessage&)>;
 
   virtual ~BrokerContents() = default;
 
-  /// Calls `take` for everything that the partition's stream holds now, in its order; with the
-  /// fence `none` for what the one stream holds, whatever the partition. True if the broker,
-  /// by limits of its own, has dropped what was before. BrokerFailed if it can't be read to its
-  /// end.
+  /// Calls `take` for every message that the partition's stream holds now, in order. With the fence
+  /// `none` there is one stream for all partitions, and it reads that one. Returns true if the
+  /// broker has dropped older messages because of its own limits. BrokerFailed if it can't read to
+  /// the end.
   virtual bool read(PartitionId partition, Take take) = 0;
 };
 
@@ -29,14 +29,15 @@ struct Compared {
   /// Events that the outbox counts as published, and messages of this store at the broker.
   std::int64_t checked = 0;
   std::int64_t found = 0;
-  /// Events that aren't there and are sent again; the first hundred of them.
+  /// Events that are missing at the broker and are sent again; the first hundred of them.
   std::int64_t missing = 0;
   std::vector<GlobalSequence> examples = {};
-  /// Events that aren't there as the broker drops what is old: nothing is wrong with them.
+  /// Events that are missing because the broker drops old messages. This is no problem.
   std::int64_t dropped = 0;
-  /// Messages of this store whose event it doesn't have: it was restored from a backup, say.
+  /// Messages of this store whose event the store doesn't have. It may have been restored from a
+  /// backup.
   std::int64_t unknown = 0;
-  /// Messages of others.
+  /// Messages of other writers.
   std::int64_t foreign = 0;
 };
 

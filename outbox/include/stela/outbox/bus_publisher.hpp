@@ -1,4 +1,4 @@
-// Publishes in this process: what an application has that needs no broker.
+// Publishes inside this process, for applications that need no broker.
 #pragma once
 
 #include <stela/framework/event_bus.hpp>
@@ -9,9 +9,9 @@
 
 namespace stela {
 
-/// Hands events to the listeners of a bus, each at least once, those of a stream in order, also
-/// after a crash: an event is marked published when every listener has returned. If one throws, all
-/// of them are called again, after a while; after `max_attempts` the event is parked.
+/// Delivers events to the listeners of a bus: each event at least once, and those of a stream in
+/// order, also after a crash. An event is marked as published when every listener has returned. If
+/// a listener throws, all of them are called again later. After `max_attempts` the event is parked.
 ///
 ///     Outbox outbox{store, {.fence = Fence::none}};
 ///     EventBus bus{store, {}, EventBus::Feed::deliver};
@@ -20,15 +20,17 @@ namespace stela {
 ///     BusPublisher publisher{bus};
 ///     Relay relay{outbox, publisher};
 ///
-/// Threads: listeners are called on the relay's thread, in no transaction. The relay renews its
-/// leases on it too: a listener that takes longer than a lease may be called again elsewhere.
+/// Threads: listeners are called on the relay's thread, outside of any transaction. The same thread
+/// renews the relay's leases: if a listener takes longer than a lease, another process may call it
+/// for the same event.
 class STELA_OUTBOX_EXPORT BusPublisher final : public Publisher {
  public:
-  /// `bus` must outlive it. One that is fed by commits would deliver each event twice.
+  /// `bus` must outlive it. Use `EventBus::Feed::deliver`: with `commits`, each event would be
+  /// delivered twice.
   explicit BusPublisher(EventBus& bus) noexcept : bus_{bus} {}
 
   using Publisher::can;
-  /// Listeners keep no order among processes: only `none`.
+  /// Only `none`: listeners of several processes keep no common order.
   bool can(Fence fence) const noexcept override { return fence == Fence::none; }
   void connect(std::uint64_t session, AnswerSink& sink) override;
   void disconnect() noexcept override { sink_ = nullptr; }

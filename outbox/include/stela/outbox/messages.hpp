@@ -1,4 +1,4 @@
-// The outbox as operators see it: its messages, partitions and workers at one moment.
+// The outbox as operators see it: messages, partitions and workers at one moment.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -17,7 +17,7 @@
 
 namespace stela {
 
-/// One message, and what is known of its event. Of an event that doesn't exist `type` is empty.
+/// One message, and what is known about its event. `type` is empty if the event doesn't exist.
 struct OutboxMessage {
   GlobalSequence sequence = {};
   MessageState state = MessageState::pending;
@@ -27,75 +27,78 @@ struct OutboxMessage {
   EventId event_id = {};
   std::string type = {};
   Timestamp recorded_at = {};
-  /// Set while an operator's wish to have it sent again waits.
+  /// Above 0 while a redelivery that an operator asked for is pending.
   std::int64_t redelivery = 0;
   int attempts = 0;
   std::optional<Timestamp> next_attempt_at = {};
-  /// Unset unless it was parked or discarded.
+  /// Set if the message is parked or discarded.
   std::optional<SetAsideReason> reason = {};
   std::string last_error = {};
-  /// When it was parked, discarded, or published: the last as long as the log of batches is kept.
+  /// When it was parked, discarded or published. For published messages it is known while the log
+  /// of batches is kept.
   std::optional<Timestamp> since = {};
 };
 
 struct MessageQuery {
-  /// Unset: everything that waits or is parked.
+  /// Unset: pending (in flight and retrying too) and parked messages.
   std::optional<MessageState> state = {};
   std::optional<PartitionId> partition = {};
-  /// A stream's name; empty: all.
+  /// A stream's name. Empty: all streams.
   std::string stream = {};
-  /// An event's type; empty: any.
+  /// An event's type. Empty: all types.
   std::string type = {};
-  /// Only messages whose last error contains it; empty: all.
+  /// Only messages whose last error contains this text. Empty: all.
   std::string error = {};
-  /// Messages behind this one.
+  /// Only messages after this one.
   GlobalSequence after = {};
   int limit = 100;
 };
 
 struct PartitionStatus {
   PartitionId id = {};
-  /// Empty if nobody has it.
+  /// The worker that has it; empty if there is none.
   std::string owner = {};
   std::int64_t epoch = 0;
-  /// Not positive: the lease ran out.
+  /// Zero or negative if the lease has run out.
   std::chrono::microseconds lease_left{0};
-  /// It belongs to the current generation; else it is only there until it is drained.
+  /// Whether it belongs to the current generation. Partitions of older ones exist until they are
+  /// drained.
   bool is_current = true;
-  /// Messages that wait, those in flight and retrying among them.
+  /// Pending messages, including those in flight and retrying.
   std::int64_t pending = 0;
   std::int64_t in_flight = 0;
   std::int64_t retrying = 0;
-  /// What operators had sent again, and waits; `pending` leaves it out.
+  /// Pending redeliveries that operators asked for. `pending` doesn't count them.
   std::int64_t redeliveries = 0;
   std::int64_t parked = 0;
   std::int64_t discarded = 0;
   std::int64_t published = 0;
-  /// The first message that waits, and when its event was recorded.
+  /// The oldest pending message, and when its event was recorded.
   std::optional<GlobalSequence> oldest = {};
   std::optional<Timestamp> oldest_recorded_at = {};
-  /// Since when anything has been waiting: since its event was recorded, or since an operator had
-  /// it sent again.
+  /// Since when something has been pending: since its event was recorded, or since an operator
+  /// asked for its redelivery.
   std::optional<Timestamp> waiting_since = {};
   GlobalSequence published_through = {};
   std::uint64_t broker_sequence = 0;
-  /// How often in a row it was backed off, and when it is tried again.
+  /// How many times in a row it has backed off, and when it is tried next.
   int attempts = 0;
   std::optional<Timestamp> next_attempt_at = {};
   std::string last_error = {};
-  /// Unset if it may be published; otherwise nobody does until an operator does something. The
-  /// detail is for people; of an unrecognized reason it begins with the word that was stored.
+  /// Why the partition is stopped; unset if it isn't. A stopped partition publishes nothing until
+  /// an operator acts. The detail is for people; for an unrecognized reason it begins with the
+  /// stored word.
   std::optional<StopReason> stopped = {};
   std::string stopped_detail = {};
-  /// When an operator adopted it after the broker had lost messages, until `compare` has looked at
-  /// all events or an operator accepts the loss; and how many were lost at most, which its next
-  /// owner finds out.
+  /// When an operator adopted it after the broker had lost messages. Unset again once `compare` has
+  /// checked all events, or an operator accepts the loss. `lost` is the highest possible number of
+  /// lost messages; the partition's next owner determines it.
   std::optional<Timestamp> lost_at = {};
   std::int64_t lost = 0;
-  /// Whether anything was lost at all its next owner is yet to check: it takes `lost_at` back if
-  /// not.
+  /// The partition's next owner must still check whether anything was lost. If nothing was, it
+  /// clears `lost_at`.
   bool is_loss_supposed = false;
-  /// How long nothing of what is in flight was acknowledged; unset if nothing is in flight.
+  /// How long it has waited for an acknowledgement while messages are in flight. Unset if none are.
   std::optional<std::chrono::microseconds> flight_age = {};
 };
 
@@ -107,12 +110,12 @@ struct WorkerStatus {
   Timestamp heartbeat_until = {};
   /// Its heartbeat hasn't run out.
   bool is_alive = false;
-  /// A worker that runs and isn't alive hangs, or can't write to the database.
+  /// A worker whose process runs but which isn't alive hangs, or can't write to the database.
   WorkerProcess process = WorkerProcess::unknown;
   int partitions = 0;
-  /// How it saw its broker at its last heartbeat, in words; empty if it hasn't said.
+  /// The state of its broker at its last heartbeat, in words. Empty if it hasn't reported one.
   std::string broker = {};
-  /// It hasn't reached its broker for so long that it leaves its partitions to others.
+  /// It has been unable to reach its broker for so long that it leaves its partitions to others.
   bool is_cut_off = false;
 };
 
@@ -120,7 +123,7 @@ struct GenerationStatus {
   std::int64_t number = 0;
   GlobalSequence first_sequence = {};
   int partition_count = 0;
-  /// Nothing of it, or of an older one, waits.
+  /// Neither this generation nor an older one has pending messages.
   bool is_drained = false;
 };
 
@@ -133,7 +136,7 @@ struct OutboxStatus {
   std::vector<PartitionStatus> partitions = {};
   std::vector<WorkerStatus> workers = {};
   std::vector<GenerationStatus> generations = {};
-  // Of all partitions. As many wait as are pending and redeliveries together.
+  // Totals of all partitions. `pending` doesn't include `redeliveries`.
   std::int64_t pending = 0;
   std::int64_t in_flight = 0;
   std::int64_t retrying = 0;
@@ -142,14 +145,15 @@ struct OutboxStatus {
   std::int64_t discarded = 0;
   std::int64_t published = 0;
   int stopped = 0;
-  /// Partitions adopted after a loss that nobody has looked into, and how many messages at most.
+  /// Partitions that were adopted after a loss which isn't settled, and the highest possible number
+  /// of lost messages.
   int losses = 0;
   std::int64_t lost = 0;
-  /// How long the oldest message has been waiting; unset if none waits.
+  /// How long the oldest message has been pending. Unset if none is.
   std::optional<std::chrono::microseconds> lag = {};
 };
 
-/// A row of the log of batches: messages that were published one behind the other.
+/// A row of the log of batches: messages that were published one after the other.
 struct PublishedBatch {
   PartitionId partition = {};
   GlobalSequence first = {};
@@ -161,7 +165,7 @@ struct PublishedBatch {
   std::uint64_t last_broker = 0;
 };
 
-/// Something that an operator did.
+/// An action of an operator.
 struct OperatorAction {
   std::int64_t number = 0;
   Timestamp at = {};

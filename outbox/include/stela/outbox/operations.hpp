@@ -1,4 +1,4 @@
-// What operators do to an outbox, beside the relays that work on it.
+// Operations on an outbox, for operators. Relays may run meanwhile.
 #pragma once
 
 #include <stela/eventstore/progress.hpp>
@@ -20,25 +20,25 @@
 namespace stela {
 
 struct OperatorOptions {
-  /// Who is acting, for the record; empty: the user and host that the process runs as.
+  /// The name of the operator, for the log of actions. Empty: the user and host of the process.
   std::string who = {};
-  /// Needed where a message's partition is worked out anew: retry, republish, reconcile.
+  /// Needed by operations that compute a message's partition again: retry, republish, reconcile.
   const Partitioner* partitioner = &by_stream();
 };
 
-/// Which parked messages are meant: exactly one of the first three is set.
+/// Selects parked messages. Exactly one of the first three members must be set.
 struct ParkedSelection {
   std::vector<GlobalSequence> sequences = {};
-  /// All of a stream's.
+  /// All parked messages of this stream.
   std::string stream = {};
   bool all = false;
-  /// For a retry of all: only streams whose first parked message, which the others wait behind, is
-  /// of this type, and has an error that contains this text. Empty: any.
+  /// With `all`, and for a retry only: selects streams by their first parked message, which blocks
+  /// the others. It must have this type, and its error must contain this text. Empty: any.
   std::string type = {};
   std::string error = {};
 };
 
-/// Which published events are meant; at least one of the bounds is set.
+/// Selects published events. At least one bound must be set.
 struct RepublishSelection {
   GlobalSequence first{1};
   GlobalSequence last = GlobalSequence::max();
@@ -47,23 +47,23 @@ struct RepublishSelection {
   std::string stream = {};
 };
 
-/// How much was changed, or would be.
+/// How many messages an operation changed, or would change.
 struct Affected {
   std::int64_t messages = 0;
   std::int64_t streams = 0;
-  /// Messages that were parked behind discarded ones, and are sent again.
+  /// Messages that were parked after discarded ones of their stream, and are sent again.
   std::int64_t followers = 0;
-  /// Of a republish that was asked to stop: the first event that it didn't look at.
+  /// Set if a republish was stopped: the first event that it didn't examine.
   std::optional<GlobalSequence> next = {};
 };
 
 struct Reconciled {
-  /// Publishable events that were looked at.
+  /// Publishable events that were examined.
   std::int64_t checked = 0;
-  /// Those that are in none of the states, and are enqueued now; the first hundred of them.
+  /// Events without any state, which are enqueued now; the first hundred of them.
   std::int64_t missing = 0;
   std::vector<GlobalSequence> examples = {};
-  /// Partitions whose counts weren't those of their messages, and are now.
+  /// Partitions whose counts were wrong and are corrected now.
   std::int64_t miscounted = 0;
 };
 
@@ -75,30 +75,30 @@ struct Purged {
 struct Resized {
   int before = 0;
   int after = 0;
-  /// What is appended from now on belongs to this one, and waits until the ones before it are
-  /// drained.
+  /// The number of the new generation. Events that are appended from now on belong to it. They wait
+  /// until the older generations are drained.
   std::int64_t generation = 0;
 };
 
 struct Synced {
-  /// Partitions of the current generation that were missing.
+  /// Partitions of the current generation that were missing and have been added.
   std::vector<PartitionId> added = {};
-  /// Drained ones of older generations, which nobody looks at any more.
+  /// Drained partitions of older generations. No worker uses them any more.
   std::vector<PartitionId> retired = {};
-  /// Those that aren't retired as long as what they lost at the broker isn't settled.
+  /// Drained partitions that can't be retired until their loss at the broker is settled.
   std::vector<PartitionId> unsettled = {};
-  /// Those that aren't retired as long as they have parked messages.
+  /// Drained partitions that can't be retired while they have parked messages.
   std::vector<PartitionId> parked = {};
-  /// Messages in partitions that don't exist, which are sent again from where they belong.
+  /// Messages in partitions that don't exist. They are sent again from the right partition.
   std::int64_t rescued = 0;
 };
 
-/// Whether an operation is carried out, or only says what it would do.
+/// Whether to carry an operation out, or only to report what it would do.
 enum class Mode : std::uint8_t { carry_out, dry_run };
 
-/// Looks at the outbox of a database, and changes it under the relays' feet: each change is one
-/// transaction or a few bounded ones, and each is recorded with who made it.
-/// Threads: one at a time; any number of them beside relays and appends.
+/// Inspects and changes the outbox of a database. Relays may run meanwhile. Each change is one
+/// transaction or a few bounded ones, and is recorded with the operator's name. Threads: one at a
+/// time. Any number of objects, beside relays and appends.
 class STELA_OUTBOX_EXPORT OutboxOperations {
  public:
   /// UsageError if the database has no outbox. `store` and the partitioner must outlive it.
@@ -109,63 +109,66 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
 
   // --- looking
 
-  /// Called by republish, reconcile and compare on their thread, about once for a thousand events.
+  /// Called by republish, reconcile and compare on their thread, about once per thousand events.
   void on_progress(std::function<void(const Progress&)> listener);
 
-  /// Its cost grows with the number of partitions and workers alone.
+  /// Its cost depends only on the number of partitions and workers.
   OutboxStatus status();
-  /// In order of their sequence; page on with `after`.
+  /// In order of their sequence. For the next page set `after`.
   std::vector<OutboxMessage> list(const MessageQuery& query = {});
-  /// Nothing if the event isn't one that is published, or is from before the outbox.
+  /// Empty if the event isn't published, or is older than the outbox.
   std::optional<OutboxMessage> show(GlobalSequence sequence);
-  /// The newest batches first, of one partition or all, that were published after `since`.
+  /// Published batches, the newest first, of one partition or of all.
   std::vector<PublishedBatch> batches(std::optional<PartitionId> partition = {}, int limit = 100);
-  /// The newest first; those before `before`, if it is given.
+  /// Actions of operators, the newest first. If `before` isn't 0, only actions with a lower number.
   std::vector<OperatorAction> actions(int limit = 100, std::int64_t before = 0);
 
   // --- messages
 
-  /// Sends parked messages again, in order, each stream's from its first one on. NotFound if one
-  /// isn't parked; UsageError if one waits behind one of its stream that isn't meant.
+  /// Sends parked messages again. Those of a stream go in order, from its first parked message on.
+  /// NotFound if a selected message isn't parked. UsageError if a parked message that isn't
+  /// selected blocks a selected one.
   Affected retry(const ParkedSelection& selection, Mode mode = Mode::carry_out);
-  /// Gives messages up for good: parked ones, and those that wait in a stopped partition. What is
-  /// parked behind one of them in its stream, and behind no other, is sent again. UsageError if one
-  /// is neither parked nor waits there.
+  /// Discards messages: parked ones, and pending ones of a stopped partition. Messages of the same
+  /// stream that were parked only because of a discarded one are sent again. UsageError if a
+  /// selected message is neither parked nor pending in a stopped partition.
   Affected discard(const ParkedSelection& selection, Mode mode = Mode::carry_out);
-  /// Sends published events again, in order, each as a message of its own. What isn't published is
-  /// passed over. Once `stop` is requested it ends early: `next` says where.
+  /// Sends published events again, in order, each as a separate message. Skips events that aren't
+  /// published. If `stop` is requested it ends early, and `next` says where to continue.
   Affected republish(const RepublishSelection& selection, Mode mode = Mode::carry_out,
                      std::stop_token stop = {});
-  /// Enqueues publishable events from `from` on that are neither waiting, parked, discarded nor
-  /// published, behind what was to be sent again before, and counts anew what partitions have.
+  /// Enqueues publishable events from `from` on that are neither pending, parked, discarded nor
+  /// published, after redeliveries that were requested before. Also counts the messages of all
+  /// partitions again.
   Reconciled reconcile(GlobalSequence from = GlobalSequence{1}, Mode mode = Mode::carry_out);
-  /// Looks whether what counts as published stands at the broker, and sends again what doesn't,
-  /// from `from` on, each as a message of its own: until the broker has it again it isn't
-  /// published, and it is parked if the broker refuses it. What is published meanwhile isn't looked
-  /// at. Carried out from the first event on, it settles what adopted partitions have lost. Throws
-  /// what the broker throws, before anything is changed.
+  /// Checks whether the broker has the events that count as published, from `from` on. Sends each
+  /// missing one again as a separate message: until the broker has stored it, the event counts as
+  /// not published, and it is parked if the broker refuses it. Events that are published meanwhile
+  /// aren't checked. If it is carried out from the first event on, it settles the losses of adopted
+  /// partitions. Errors of the broker are thrown before anything is changed.
   Compared compare(BrokerContents& broker, GlobalSequence from = GlobalSequence{1},
                    Mode mode = Mode::carry_out);
-  /// Settles what adopted partitions have lost at the broker, and sends nothing: it stays published
-  /// here and missing there. In how many partitions; 0 if there was no loss.
+  /// Settles the losses of adopted partitions without sending anything: lost messages remain
+  /// published here and missing at the broker. Returns the number of partitions with a loss.
   std::int64_t accept_losses(Mode mode = Mode::carry_out);
-  /// Removes what is older from the logs of batches and of actions, in bounded steps. What is
-  /// discarded stays so.
+  /// Removes entries older than `older_than` from the logs of batches and of actions, in bounded
+  /// steps. Discarded messages stay discarded.
   Purged purge(std::chrono::hours older_than, Mode mode = Mode::carry_out);
 
   // --- partitions
 
-  /// Spreads what is appended from now on over another number of partitions.
+  /// Spreads the events that are appended from now on over another number of partitions.
   Resized resize(int partition_count);
-  /// Adds what is missing; with `prune`, retires what is drained.
+  /// Adds missing partitions. With `prune`, also retires drained ones.
   Synced sync(bool prune, Mode mode = Mode::carry_out);
-  /// Lets a partition go on that was stopped by `on_poison = halt`: the message is tried again.
+  /// Resumes a partition that `on_poison = halt` stopped. The message is tried again.
   void resume(PartitionId partition);
-  /// Lets a stopped partition go on, whatever stopped it, with what stands at the broker as it is:
-  /// what is ours there is marked, what isn't is passed over, and the next message goes behind all
-  /// of it. If the broker stands before where the partition was, or has another stream, that is a
-  /// loss, which `compare` or `accept_losses` settles. What stands before `broker_sequence`, or
-  /// before where the partition was known to be, isn't looked at. UsageError if it isn't stopped.
+  /// Resumes a stopped partition from the broker's present contents, whatever stopped it. Its own
+  /// messages there are marked as published, other messages are skipped, and the next message
+  /// follows them all. If the broker holds less than the partition had published, or has another
+  /// stream, that is a loss, which `compare` or `accept_losses` settles. Messages before
+  /// `broker_sequence`, or before the partition's last known position, aren't examined. UsageError
+  /// if it isn't stopped.
   void adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence = {});
 
  private:

@@ -12,39 +12,39 @@
 
 namespace stela {
 
-/// What becomes of publishable events that were appended before there was an outbox.
+/// What happens with publishable events that are older than the outbox.
 enum class Enable : std::uint8_t {
-  /// They are left alone: only what is appended from now on is published.
+  /// Ignore them: only events that are appended from now on are published.
   from_now,
-  /// They are enqueued too, oldest first.
+  /// Enqueue them too, the oldest first.
   backfill,
 };
 
 struct OutboxOptions {
-  // Facts of the database, set when the outbox is made. Leave them out for one that is there, or
-  // say what it must be.
-  /// 1 unless given: one partition, in total order.
+  // Facts of the database, set when the outbox is created. For an existing outbox leave them out,
+  // or state what they must be: UsageError if they differ.
+  /// Default 1: one partition, in total order.
   std::optional<int> partition_count = {};
-  /// `stream` unless given.
+  /// Default `stream`.
   std::optional<Fence> fence = {};
-  /// True unless given: workers share partitions by leases.
+  /// Default true: workers share partitions by leases.
   std::optional<bool> leasing = {};
   const Partitioner* partitioner = &by_stream();
 
-  /// Must be said when the outbox is made in a database that has publishable events.
+  /// Must be set if the outbox is created in a database that has publishable events.
   std::optional<Enable> enable = {};
 };
 
-/// A participant of every append: each event that is to be published becomes a pointer, its global
-/// sequence, in the same transaction. The payload stays in the event store.
-/// Threads: any number at once.
+/// Takes part in every append: for each event that must be published it stores a pointer, the
+/// event's global sequence, in the same transaction. The payload stays in the event store. Threads:
+/// any number at once.
 class STELA_OUTBOX_EXPORT Outbox {
  public:
-  /// Makes the tables if need be, and takes part in the store's appends from now on. UsageError if
-  /// an option contradicts what the database says. `store` and the partitioner must outlive it.
+  /// Creates the tables if they are missing, and takes part in the store's appends from now on.
+  /// UsageError if an option contradicts the database. `store` and the partitioner must outlive it.
   explicit Outbox(Store& store, const OutboxOptions& options = {});
-  /// Detaches from the store: waits for the open transaction of another thread, however long that
-  /// takes. A transaction that waits for the thread that is here hangs.
+  /// Detaches from the store. Waits for the open transaction of another thread, without a limit. So
+  /// a transaction must not wait for the thread that is here: both would hang.
   ~Outbox();
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
@@ -53,7 +53,7 @@ class STELA_OUTBOX_EXPORT Outbox {
   const Partitioner& partitioner() const noexcept;
   Fence fence() const noexcept;
   bool leasing() const noexcept;
-  /// How many partitions events are spread over now; a resize changes it.
+  /// How many partitions new events are spread over. A resize changes it.
   int partition_count() const;
 
  private:

@@ -1,4 +1,4 @@
-// Publishes what waits in the outbox: each event once and in order.
+// The relay: publishes pending messages, each event once and in order.
 #pragma once
 
 #include <stela/outbox/export.hpp>
@@ -15,26 +15,26 @@
 
 namespace stela {
 
-/// What a relay did since it last said so, and how it stands.
+/// What a relay did since its last report, and its state.
 struct RelayTick {
   std::int64_t claimed = 0;
   std::int64_t published = 0;
-  /// Tried without success, and waiting to be tried again.
+  /// Failed and to be tried again.
   std::int64_t retried = 0;
   std::int64_t parked = 0;
   std::int64_t skipped = 0;
   /// Changes that were refused because another worker has the partition now.
   std::int64_t fenced = 0;
-  /// How often the relay asked the broker what stands there.
+  /// How often the relay asked the broker which messages it has.
   std::int64_t read_backs = 0;
-  /// How long it worked, waits for the broker's answers included.
+  /// How long it worked, including waits for the broker's answers.
   std::chrono::microseconds duration{0};
-  /// How long it is going to wait for something to do.
+  /// How long it will wait unless there is something to do.
   std::chrono::microseconds backoff{0};
   bool renewed_heartbeat = false;
-  /// What was older than `retention` in the logs.
+  /// Entries of the logs that were older than `retention`.
   std::int64_t purged = 0;
-  /// Workers that have been silent for long.
+  /// Rows of workers that have been silent for a long time.
   std::int64_t purged_stale = 0;
   std::int64_t active_workers = 0;
   std::int64_t desired_count = 0;
@@ -47,41 +47,45 @@ struct RelayTick {
   std::int64_t failed() const noexcept { return retried + parked; }
 };
 
-/// A worker: takes its share of the partitions, publishes what waits in them, and hands them over
-/// when it stops. Any number of them, in any number of processes, share one outbox. `tick` and
-/// `run` wait out trouble with the store and the broker, but throw SchemaMismatch once a newer
-/// Stela has migrated the database and shut out this one: its leases run out, and a newer relay
-/// takes over. They throw UsageError if another relay works under this one's name, in this process
-/// or another: the first heartbeat takes the name, before any partition is taken, and each later
-/// one looks at it again. A name is free once its relay has been silent for `heartbeat_ttl`, and at
-/// once if that has ended, however it ended: a relay that lives has a byte of the database's lock
-/// file locked, which is seen from every container.
+/// A relay worker. It takes its share of the partitions, publishes their pending messages, and
+/// hands the partitions over when it stops. Any number of workers in any number of processes share
+/// one outbox.
+///
+/// `tick` and `run` wait out problems of the store and the broker. They throw SchemaMismatch when a
+/// newer Stela has migrated the database and excluded this version. The worker's leases then run
+/// out, and a newer relay takes over. They throw UsageError if another relay, in this or another
+/// process, works under the same name: the first heartbeat claims the name before any partition is
+/// taken, and later ones check it again. A name becomes free at once when its relay has ended,
+/// however it ended, and otherwise when it has been silent for `heartbeat_ttl`. (A living relay
+/// locks a byte of the database's lock file, which other containers can see.)
+///
 /// Threads: one at a time. It starts no thread; the publisher may have some.
 class STELA_OUTBOX_EXPORT Relay {
  public:
-  /// UsageError if the options contradict each other or the database, or the publisher can't keep
-  /// its fence. `outbox` and `publisher` must outlive the relay. It uses the publisher from its
-  /// first `tick` or `run` on until `run` returns or it is destroyed; another relay that begins
-  /// meanwhile gets a UsageError.
+  /// UsageError if the options contradict each other or the database, or if the publisher can't
+  /// provide the fence. `outbox` and `publisher` must outlive the relay. The relay uses the
+  /// publisher from its first `tick` or `run` until `run` returns or it is destroyed. Another relay
+  /// that starts with the same publisher meanwhile gets a UsageError.
   Relay(Outbox& outbox, Publisher& publisher, const RelayOptions& options = {});
-  /// Hands over what it holds, unless something is in flight: then the leases have to run out. Ends
-  /// its session of the publisher in any case.
+  /// Hands its partitions over, unless messages are in flight: then the leases must run out first.
+  /// Ends its session of the publisher in any case.
   ~Relay();
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
 
-  /// Publishes what waits now, and returns when nothing more can be done at once.
+  /// Publishes the messages that are pending now. Returns when nothing more can be done at once.
   RelayTick tick();
 
-  /// Relays until `stop` is requested; then waits for what is in flight, and hands everything over.
-  /// A commit of this process wakes it at once, one of another process within milliseconds.
+  /// Relays until `stop` is requested. Then it waits for messages in flight and hands its
+  /// partitions over. A commit of this process wakes it at once, a commit of another process within
+  /// milliseconds.
   void run(std::stop_token stop);
 
-  /// Called by `run`, on its thread, after whatever it did and at least once in each idle_backoff.
-  /// What it throws, `run` throws; the relay may be run again, or destroyed.
+  /// Called by `run`, on its thread, after each pass that did something, and at least once in each
+  /// idle_backoff. `run` throws what the listener throws; the relay may be run again or destroyed.
   void on_tick(std::function<void(const RelayTick&)> listener);
 
-  /// The name under which it holds partitions.
+  /// The name under which it holds leases.
   const std::string& worker() const noexcept;
 
  private:

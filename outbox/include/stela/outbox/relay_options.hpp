@@ -1,4 +1,4 @@
-// How a relay works: names and defaults as in docs/relay.md.
+// A relay's options. docs/relay.md uses the same names and defaults.
 #pragma once
 
 #include <stela/outbox/export.hpp>
@@ -10,50 +10,51 @@
 
 namespace stela {
 
-/// What becomes of a message that the broker will never take.
+/// What happens with a message that the broker will never accept.
 enum class OnPoison : std::uint8_t {
-  /// It is parked, and with it what comes later in its stream; the rest goes on.
+  /// Park it, and later messages of its stream with it. Other streams continue.
   park,
-  /// Its partition waits until an operator retries or discards it.
+  /// Stop its partition until an operator retries or discards the message.
   halt,
-  /// It is discarded, and that is recorded.
+  /// Discard it, and record that.
   skip,
 };
 
 STELA_OUTBOX_EXPORT std::string_view to_string(OnPoison on_poison) noexcept;
 
 struct RelayOptions {
-  /// The worker's name; empty makes one of host, process and a random part.
+  /// The worker's name. Empty: made of host, process and a random part.
   std::string worker = {};
 
-  /// A worker that was silent for this long has lost its partitions.
+  /// A worker that doesn't renew its leases for this long loses its partitions.
   std::chrono::milliseconds lease_ttl{15'000};
   /// How often leases are renewed.
   std::chrono::milliseconds lease_renew{6'000};
-  /// A worker that was silent for this long isn't counted any more.
+  /// A worker without a heartbeat for this long no longer counts.
   std::chrono::milliseconds heartbeat_ttl{20'000};
 
-  /// How many messages are fetched, noted and marked at once.
+  /// How many messages are fetched, recorded and marked at a time.
   int batch_size = 500;
-  /// How many messages of a partition are in flight at most, in mode `stream` and, over all of its
-  /// streams, in mode `none`.
+  /// The highest number of messages in flight: per partition in mode `stream`, and for all streams
+  /// together in mode `none`.
   int window = 2'000;
-  /// A worker that has so many bytes of payload in flight, in all its partitions, sends nothing
-  /// more; a single message may exceed what is left. Where answers come slowly it sends less at a
-  /// time.
+  /// The limit for payload bytes in flight, for all partitions of a worker. A worker at the limit
+  /// sends nothing more. One message may exceed what is left. If answers come slowly it sends less
+  /// at a time.
   std::int64_t max_in_flight_bytes = 32 * 1024 * 1024;
-  /// How long to wait before looking again when there was nothing and nobody woke the relay.
+  /// How long an idle relay waits before it looks again, unless a commit wakes it.
   std::chrono::milliseconds idle_backoff{1'000};
   /// Without leasing: how long a claimed message is kept from other workers.
   std::chrono::milliseconds claim_ttl{15'000};
 
   /// How long to wait for the broker's answer before reading back what became of a message.
   std::chrono::milliseconds publish_timeout{5'000};
-  /// The first wait after trouble, doubled each time up to the maximum, give or take the jitter.
+  /// The first wait after a failure. It doubles each time up to the maximum, plus or minus the
+  /// jitter.
   std::chrono::milliseconds retry_backoff{1'000};
   std::chrono::milliseconds retry_backoff_max{60'000};
   double retry_jitter = 0.25;
-  /// How often a message is tried when its failures are its own fault.
+  /// How often a message is tried, if the failures are due to the message itself.
   int max_attempts = 5;
   OnPoison on_poison = OnPoison::park;
 
@@ -61,7 +62,7 @@ struct RelayOptions {
   std::chrono::hours retention{168};
 };
 
-/// UsageError if a value is out of range or contradicts another, naming both and the reason.
+/// UsageError if a value is out of range or contradicts another. The error names both, and why.
 STELA_OUTBOX_EXPORT void check(const RelayOptions& options, Fence fence, bool leasing);
 
 }  // namespace stela

@@ -1,4 +1,4 @@
-// The options of outboxes and relays, described: names, ranges and meanings.
+// Descriptions of the options of outboxes and relays: names, ranges and meanings.
 #pragma once
 
 #include <stela/framework/settings.hpp>
@@ -10,7 +10,7 @@
 
 namespace stela {
 
-/// The facts of the database among them.
+/// Includes the facts of the database.
 STELA_OUTBOX_EXPORT std::span<const Setting<OutboxOptions>> outbox_settings() noexcept;
 STELA_OUTBOX_EXPORT std::span<const Setting<RelayOptions>> relay_settings() noexcept;
 

@@ -1,4 +1,4 @@
-// What messages, partitions and workers can be in, and why.
+// The states of messages, partitions and workers, and their reasons.
 #pragma once
 
 #include <stela/outbox/export.hpp>
@@ -9,18 +9,18 @@
 
 namespace stela {
 
-/// Where a message is. A publishable event is in one of: waiting (the first three), parked,
-/// discarded, published.
+/// Where a message is. A publishable event is either pending (the first three), parked, discarded
+/// or published.
 enum class MessageState : std::uint8_t {
-  /// It waits to be published.
+  /// Not sent yet.
   pending,
-  /// A worker has it.
+  /// Sent, or about to be sent, by a worker.
   in_flight,
-  /// It was tried without success, and is to be tried again.
+  /// Failed, and to be tried again.
   retrying,
-  /// It can't be published, or comes after one of its stream that can't. It waits for an operator.
+  /// It can't be published, or follows a parked message of its stream. It waits for an operator.
   parked,
-  /// An operator, or `on_poison = skip`, gave it up.
+  /// Given up by an operator or by `on_poison = skip`.
   discarded,
   published,
 };
@@ -29,9 +29,9 @@ enum class MessageState : std::uint8_t {
 enum class SetAsideReason : std::uint8_t {
   /// Parked: the broker refused it.
   refused,
-  /// Parked: it was tried as often as it may be.
+  /// Parked: all attempts failed.
   attempts,
-  /// Parked: it comes after a parked message of its stream.
+  /// Parked: it follows a parked message of its stream.
   behind,
   /// Discarded by an operator.
   discarded,
@@ -41,21 +41,21 @@ enum class SetAsideReason : std::uint8_t {
   unrecognized,
 };
 
-/// Why nobody publishes a partition until an operator does something.
+/// Why a partition publishes nothing until an operator acts.
 enum class StopReason : std::uint8_t {
   /// A message can't be published, and `on_poison` is `halt`.
   poison,
-  /// Others publish to its stream or subject.
+  /// Another program publishes to its stream or subject.
   foreign_writer,
-  /// The broker has less than it acknowledged. It may resume by itself.
+  /// The broker has less than it acknowledged. The partition may resume by itself.
   broker_lost,
-  /// The broker has another history: the store is an older copy, say.
+  /// The broker has another history; the store may be an older copy.
   store_went_back,
-  /// The broker has messages that make no sense one after the other.
+  /// The broker's messages contradict each other.
   unreadable,
-  /// Its row in the database can't be right.
+  /// The partition's row in the database can't be right.
   damaged,
-  /// It doesn't exist, and messages wait in it. Its word is "unknown".
+  /// The partition doesn't exist, but has pending messages. The stored word is "unknown".
   missing,
   /// Stored by a newer version of Stela.
   unrecognized,
@@ -65,16 +65,16 @@ enum class StopReason : std::uint8_t {
 enum class WorkerProcess : std::uint8_t {
   runs,
   ended,
-  /// It can't be seen from here.
+  /// It can't be seen from this process.
   unknown,
 };
 
-// The words that stand in the database and in the tool's output.
+// The words in the database and in the tool's output.
 STELA_OUTBOX_EXPORT std::string_view to_string(MessageState state) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(SetAsideReason reason) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(StopReason reason) noexcept;
 
-/// Nothing if there is no such state.
+/// Empty if there is no such state.
 STELA_OUTBOX_EXPORT std::optional<MessageState> parse_message_state(std::string_view text) noexcept;
 /// `unrecognized` for any other text.
 STELA_OUTBOX_EXPORT SetAsideReason parse_set_aside_reason(std::string_view text) noexcept;

@@ -1,4 +1,4 @@
-// Whether the outbox's tables are sound: a check for verify.
+// The outbox's check for `StoreOperations::verify`.
 #pragma once
 
 #include <stela/eventstore/verify.hpp>
@@ -9,11 +9,11 @@
 
 namespace stela {
 
-/// Each pointer leads to an event that is to be published, in the partition where it belongs, and
-/// no event is in two states; watermarks and counts are what they say; and all events that are to
-/// be published are waiting, parked, discarded or published. Nothing is wrong with a database that
-/// has no outbox. Places are compared if `partitioner`, which must outlive the check, is the
-/// database's.
+/// Checks the outbox's tables. Each pointer must lead to a publishable event, in the right
+/// partition, and no event may be in two states. Watermarks and counts must be correct. Every
+/// publishable event must be pending, parked, discarded or published. A database without an outbox
+/// has no problems. Partitions are compared only if `partitioner`, which must outlive the check, is
+/// the database's.
 ///
 ///     const auto check = outbox_check();
 ///     IntegrityCheck* const checks[] = {check.get()};

@@ -1,4 +1,4 @@
-// How an application reads its read models.
+// Read access to read models.
 #pragma once
 
 #include <stela/eventstore/sql.hpp>
@@ -11,10 +11,9 @@
 
 namespace stela {
 
-/// Queries on the views of the plain names: `SELECT … FROM orders` reads the model that is living
-/// now. Each query sees one state of the database, and never a half-built model. UsageError for
-/// wrong SQL, for more than one statement, for one that writes and for a PRAGMA. Threads: any
-/// number at once.
+/// Queries on the views with plain names: `SELECT … FROM orders` reads the living model. Each query
+/// sees one state of the database, and never a half-built model. UsageError for wrong SQL, for more
+/// than one statement, for a statement that writes and for a PRAGMA. Threads: any number at once.
 class STELA_PROJECTIONS_EXPORT ModelReader final : public SqlQueries {
  public:
   /// `store` must outlive the reader.

@@ -1,4 +1,4 @@
-// What operators do with projectors, without having their code: for tools.
+// Operations on projectors that don't need their code: for tools.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -13,23 +13,23 @@
 
 namespace stela {
 
-/// One build of a projector, or a reaction, as it stands.
+/// The state of one build of a projector, or of a reaction.
 struct ProjectorStatus {
   std::string name = {};
-  /// Which set of tables: they are called "<name>@<build>.<table>".
+  /// The number of its set of tables. They are called "<name>@<build>.<table>".
   std::int64_t build = 0;
   int version = 1;
   ProjectionKind kind = ProjectionKind::async;
   BuildState state = BuildState::living;
-  /// Everything up to this sequence is in its tables.
+  /// Events up to this sequence are in its tables.
   GlobalSequence position = {};
-  /// How many events it is behind the store, and for how long the first of them has waited.
+  /// How many events it is behind the store, and how long the first of them has waited.
   std::int64_t lag_events = 0;
   std::chrono::microseconds lag{0};
-  /// Who drives it; empty if nobody does.
+  /// The runner that drives it; empty if there is none.
   std::string owner = {};
   Timestamp lease_until = {};
-  /// The event that couldn't be handled, 0 if there is none; and what was said.
+  /// The event that couldn't be handled, or 0, and the error.
   GlobalSequence failing = {};
   std::string error = {};
   int attempts = 0;
@@ -39,7 +39,7 @@ struct ProjectorStatus {
   std::int64_t skipped = 0;
 };
 
-/// An event that a projector couldn't take, and was put aside.
+/// An event that a projector couldn't handle and that was parked.
 struct ParkedEvent {
   GlobalSequence sequence = {};
   ParkedEventState state = ParkedEventState::parked;
@@ -54,38 +54,38 @@ struct ParkedEventQuery {
   int limit = 100;
 };
 
-/// Looks at the projectors and reactions of a database, and changes how they stand; it needs none
-/// of their code. Runners notice at once, in whichever process they are.
-/// Whatever acts on a projector throws NotFound if the database doesn't have it, UsageError if
-/// there is nothing to do it with, and SchemaMismatch if only a newer version of Stela knows what
-/// it is. Threads: any number at once, beside runners and appends.
+/// Inspects and changes the projectors and reactions of a database, without their code. Runners
+/// notice changes at once, in any process. An operation on a projector throws NotFound if the
+/// database doesn't have the projector, UsageError if its state doesn't allow the operation, and
+/// SchemaMismatch if only a newer version of Stela knows its kind. Threads: any number at once,
+/// beside runners and appends.
 class STELA_PROJECTIONS_EXPORT ProjectionOperations {
  public:
   /// The store must outlive it; its handle may be moved.
   explicit ProjectionOperations(Store& store) : store_{store.anchor()} {}
 
-  /// Everything that the database knows of, by name and build. Empty if it has no projections.
+  /// All projectors and reactions in the database, by name and build. Empty if there are none.
   std::vector<ProjectorStatus> status();
-  /// What the living build of a projector parked and skipped, in order.
+  /// The events that the living build of a projector parked or skipped, in order.
   std::vector<ParkedEvent> parked(std::string_view projector, const ParkedEventQuery& query = {});
 
-  /// The halted or failing event is tried again at once, as if for the first time; in a rebuild
-  /// that stopped as well.
+  /// Tries the halted or failing event again at once, with a new count of attempts. Applies to a
+  /// stopped rebuild as well.
   void retry(std::string_view projector);
-  /// A parked event is tried again, by itself.
+  /// Tries one parked event again.
   void retry(std::string_view projector, GlobalSequence sequence);
-  /// Continues after the event that fails, also in a rebuild that stopped, or gives a parked one
-  /// up; that it was skipped is recorded.
+  /// Skips the failing event and continues after it, also in a stopped rebuild; or discards a
+  /// parked event. The skip is recorded.
   void skip(std::string_view projector, GlobalSequence sequence);
 
-  /// The rebuild that is under way, or stopped, is given up: its tables are dropped.
+  /// Cancels a running or stopped rebuild and drops its tables.
   void cancel_rebuild(std::string_view projector);
-  /// The scratch tables of a replay are dropped; of one that is under way, it stops.
+  /// Drops the scratch tables of a replay. A running replay stops.
   void drop_replay(std::string_view projector);
-  /// Appends no longer require the inline projector: for a process that can't have it. Its model
-  /// falls behind; the next process that registers it catches it up first.
+  /// Stops requiring the inline projector for appends, so that a process without it can append. Its
+  /// model falls behind. The next process that registers the projector catches it up first.
   void leave_behind(std::string_view projector);
-  /// The database forgets the projector or reaction, with all of its tables and views.
+  /// Removes the projector or reaction from the database, with all of its tables and views.
   void remove(std::string_view projector);
 
  private:

@@ -16,11 +16,11 @@
 
 namespace stela {
 
-/// What becomes of an event that a handler can't take, once it was tried often enough.
+/// What happens with an event after a handler has failed on it `max_attempts` times.
 enum class OnError : std::uint8_t {
-  /// Its projector stops there until somebody retries or skips the event. Others go on.
+  /// The projector stops until an operator retries or skips the event. Other projectors continue.
   halt,
-  /// The event is put aside, to be retried by hand, and its projector goes on.
+  /// The event is parked until an operator retries it, and the projector continues.
   park,
 };
 
@@ -28,12 +28,12 @@ struct ProjectorOptions {
   OnError on_error = OnError::halt;
   /// How often an event is tried.
   int max_attempts = 5;
-  /// The first wait after a failure, doubled each time up to the maximum.
+  /// The first wait after a failure. It doubles each time up to the maximum.
   std::chrono::milliseconds retry_backoff{1'000};
   std::chrono::milliseconds retry_backoff_max{60'000};
 };
 
-/// Where a reaction begins when its name is new in the database.
+/// Where a reaction begins if its name is new in the database.
 enum class Start : std::uint8_t { now, beginning };
 
 struct ReactionOptions {
@@ -42,7 +42,7 @@ struct ReactionOptions {
 };
 
 struct InlineOptions {
-  /// Fill new tables even if those that are there are of this version.
+  /// Fill new tables even if the existing ones have this version.
   bool rebuild = false;
 };
 
@@ -56,7 +56,7 @@ struct Registration {
   ProjectorOptions options = {};
   bool is_idempotent = false;
   std::vector<std::string> event_types = {};
-  /// The older version that takes part, or is driven, as long as the database has it.
+  /// The older version. It takes part or is driven while the database still has it.
   std::shared_ptr<Registration> before = {};
   /// One of the two is set.
   std::function<std::unique_ptr<AnyProjector>()> make_projector = {};
@@ -65,58 +65,60 @@ struct Registration {
 
 }  // namespace detail
 
-/// What an application projects. Register everything here, in every process: a Runner drives the
-/// asynchronous projectors and the reactions, inline ones take part in the appends of this process,
-/// and a Replayer rebuilds them.
-/// Threads: register before anything uses it; the rest from any.
+/// The projections of an application. Register all of them here, in every process. A Runner drives
+/// the asynchronous projectors and the reactions. Inline projectors take part in the appends of
+/// this process. A Replayer rebuilds projectors. Threads: register before anything uses it; other
+/// calls from any thread.
 class STELA_PROJECTIONS_EXPORT Projections {
  public:
-  /// Makes or migrates the tables that it keeps its books in. `store` must outlive it.
+  /// Creates or migrates the tables that record the state of projections. `store` must outlive it.
   explicit Projections(Store& store);
-  /// Detaches its inline projectors: waits for the open transaction of another thread, however long
-  /// that takes. A transaction that waits for the thread that is here hangs.
+  /// Detaches its inline projectors. Waits for the open transaction of another thread, without a
+  /// limit. So a transaction must not wait for the thread that is here: both would hang.
   ~Projections();
   Projections(const Projections&) = delete;
   Projections& operator=(const Projections&) = delete;
 
   /// A projector that follows the store asynchronously, driven by a Runner. If its name is new, its
-  /// tables are made. If the database has an older version, new tables are made beside the old
-  /// ones, which a Runner or Replayer fills and then puts in their place. UsageError if the
-  /// database has a newer version, the name is taken, or a table's plain name is.
+  /// tables are created. If the database has an older version, a Runner or Replayer fills new
+  /// tables beside the old ones and then puts them in their place. UsageError if the database has a
+  /// newer version, or if the name or the plain name of a table is taken.
   template <Projector P>
   void add(P projector, const ProjectorOptions& options = {}) {
     add_async(registration(std::move(projector)), options);
   }
 
-  /// As `add`, when no other process drives the older version any more: as long as the database has
-  /// the version of `before`, a Runner drives that one beside the new one that it builds, so that
-  /// readers' tables stay up to date meanwhile. Afterwards `before` is left alone.
+  /// As `add`, for the time in which processes with the older version are being replaced. No other
+  /// process may drive the older version any more. While the database has the version of `before`,
+  /// a Runner drives that one beside the new build, so that the tables that readers see stay up to
+  /// date. Afterwards `before` isn't used.
   template <Projector P, Projector Before>
   void add_rolling(P projector, Before before, const ProjectorOptions& options = {}) {
     add_async(rolling(std::move(projector), std::move(before)), options);
   }
 
-  /// A projector whose rows commit with the events: in this process from now on, and every other
-  /// that appends must have it too. What it hasn't seen yet is projected before this returns,
-  /// beside the existing tables if they are of an older version; processes with that version are
-  /// refused from then on. If another process is just doing that, this one waits for it, and takes
-  /// over if that one is gone; StoreBusy if it makes no progress for half a minute. UsageError if
-  /// the store has the projector already, by another `Projections`.
+  /// A projector whose rows commit with the events. It takes part in every append of this process
+  /// from now on, and every other process that appends must have it too. Events that it hasn't seen
+  /// yet are projected before this call returns; if the existing tables have an older version, new
+  /// ones are filled beside them. Processes with the older version are refused after that. If
+  /// another process is doing the same, this call waits for it, and takes over if that process has
+  /// ended. StoreBusy if that process makes no progress for half a minute. UsageError if the store
+  /// has this projector already from another `Projections`.
   template <Projector P>
   void add_inline(P projector, const InlineOptions& options = {}) {
     attach_inline(registration(std::move(projector)), options);
   }
 
-  /// As `add_inline`, in a release that rolls out beside processes with an older version: as long
-  /// as the database has the version of `before`, that one takes part here too, and the others
-  /// continue. The first process that registers the new version by `add_inline` switches to it, and
-  /// so does this one with its next append.
+  /// As `add_inline`, for a release that rolls out beside processes with an older version. While
+  /// the database has the version of `before`, that version takes part here too, and the other
+  /// processes continue. The first process that registers the new version by `add_inline` switches
+  /// to it. This process switches with its next append.
   template <Projector P, Projector Before>
   void add_inline_rolling(P projector, Before before) {
     attach_inline(rolling(std::move(projector), std::move(before)), {});
   }
 
-  /// A reaction, driven by a Runner: what it records commits with its checkpoint.
+  /// A reaction, driven by a Runner. The events that it records commit with its checkpoint.
   template <Reaction R>
   void add_reaction(R reaction, const ReactionOptions& options = {}) {
     detail::Registration made{.name = std::string{R::reaction_type.name},
@@ -128,15 +130,15 @@ class STELA_PROJECTIONS_EXPORT Projections {
     add_reaction(std::move(made), options);
   }
 
-  /// Waits until the model that readers see has everything up to `sequence`: for reading one's own
-  /// writes. False if it hasn't when the time is over, or it is halted before. UsageError if the
-  /// database has no such projector.
+  /// Waits until the model that readers see contains everything up to `sequence`, so that a caller
+  /// can read its own writes. False after the timeout, or if the projector is halted before
+  /// `sequence`. UsageError if the database has no such projector.
   [[nodiscard]] bool wait_for(std::string_view projector, GlobalSequence sequence,
                               std::chrono::milliseconds timeout);
 
   Store& store() const noexcept { return store_; }
 
-  /// For the classes beside this one.
+  /// For the other classes of this module.
   const std::vector<detail::Registration>& registrations() const noexcept { return registered_; }
 
  private:

@@ -17,10 +17,10 @@
 
 namespace stela {
 
-/// Stands in every projector as `static constexpr stela::ProjectorType projector_type{"name", 1};`
+/// Every projector has one: `static constexpr stela::ProjectorType projector_type{"name", 1};`
 ///
-/// The name is for ever: 1 to 64 characters of a-z, 0-9 and _, the first a letter. Raise the
-/// version whenever the tables or what stands in them change: they are built anew then, beside
+/// The name never changes. It has 1 to 64 characters of a-z, 0-9 and _, the first a letter. Raise
+/// the version whenever the tables or their contents change: they are then built again, beside
 /// those of the old version.
 struct ProjectorType {
   std::string_view name;
@@ -31,37 +31,38 @@ namespace detail {
 
 /// What a projector does with an event.
 enum class Handling : std::uint8_t {
-  /// It isn't in its set.
+  /// The event isn't in its set.
   skip,
   handle,
-  /// It is in its set, but in a version that this process doesn't know.
+  /// The event is in its set, but in a version that this process doesn't know.
   refuse,
 };
 
-/// Events that were decoded ahead, as the projector that decoded them knows them.
+/// Events that a projector decoded ahead, in its own types.
 class STELA_PROJECTIONS_EXPORT AnyDecoded {
  public:
   virtual ~AnyDecoded() = default;
 };
 
-/// A projector without its type: what a runner drives.
-/// Threads: one at a time; but one other may decode ahead.
+/// A projector without its type: what a runner drives. Threads: one at a time; one other thread may
+/// decode ahead.
 class STELA_PROJECTIONS_EXPORT AnyProjector {
  public:
   virtual ~AnyProjector() = default;
   virtual void create(ReadModel& model) = 0;
   virtual Handling handling(const EventKind& kind) = 0;
-  /// For an event that `handling` says to handle. CorruptEvent if it doesn't decode.
+  /// Call it for events for which `handling` returns `handle`. CorruptEvent if the event doesn't
+  /// decode.
   virtual void project(ReadModel& model, const StoredEvent& event) = 0;
 
-  /// Decodes what of `events` is handled, in place of what `into` held if it isn't null. The events
-  /// must outlive it.
+  /// Decodes those of `events` that are handled into `into`, and replaces what it held. Creates the
+  /// object if `into` is null. The events must outlive it.
   virtual void decode(std::span<const StoredEvent> events, std::unique_ptr<AnyDecoded>& into) = 0;
-  /// As `project`, for an event of those that were decoded.
+  /// As `project`, for an event that was decoded ahead.
   virtual void project(ReadModel& model, const StoredEvent& event, AnyDecoded& decoded) = 0;
 };
 
-/// Every name that an event of the set is or was stored under.
+/// Every name under which an event of the set is or was stored.
 template <class Events>
 std::vector<std::string_view> event_names() {
   std::vector<std::string_view> all;
@@ -71,7 +72,7 @@ std::vector<std::string_view> event_names() {
   return all;
 }
 
-/// Remembers for each kind of event what is to be done with it.
+/// Remembers how each kind of event is handled.
 template <class Events>
 class KindFilter {
  public:
@@ -101,7 +102,7 @@ class KindFilter {
   };
 
   EventDecoder<Events> decoder_;
-  /// By number of the kind.
+  /// Indexed by the number of the kind.
   std::vector<Known> known_;
 };
 
@@ -223,8 +224,8 @@ class TypedProjector final : public AnyProjector {
   KindFilter<typename P::Events> filter_ahead_;
 };
 
-/// Whether a projector says of itself that it may see events again: `static constexpr bool
-/// is_idempotent = true;`
+/// Whether a projector declares that it may see events again: `static constexpr bool is_idempotent
+/// = true;`
 template <class P>
 consteval bool is_idempotent() {
   if constexpr (requires { P::is_idempotent; }) return P::is_idempotent;
@@ -233,7 +234,7 @@ consteval bool is_idempotent() {
 
 }  // namespace detail
 
-/// A class that can be registered as a projector. Each broken rule is named by the compiler.
+/// A class that can be registered as a projector. The compiler names each broken rule.
 template <class P>
 concept Projector = detail::check_projector<P>();
 

@@ -1,4 +1,4 @@
-// Reactions, or process managers: what happens next when something has happened.
+// Reactions, also called process managers: they record further events in response to events.
 #pragma once
 
 #include <stela/framework/unit_of_work.hpp>
@@ -8,8 +8,8 @@
 
 namespace stela {
 
-/// Stands in every reaction as `static constexpr stela::ReactionType reaction_type{"name"};`. The
-/// name is for ever, of the same form as a projector's.
+/// Every reaction has one: `static constexpr stela::ReactionType reaction_type{"name"};`. The name
+/// never changes. It has the same form as a projector's.
 struct ReactionType {
   std::string_view name;
 };
@@ -83,7 +83,7 @@ class TypedReaction final : public AnyReaction {
 
 }  // namespace detail
 
-/// A class that can be registered as a reaction. Each broken rule is named by the compiler.
+/// A class that can be registered as a reaction. The compiler names each broken rule.
 template <class R>
 concept Reaction = detail::check_reaction<R>();
 

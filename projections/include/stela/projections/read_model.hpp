@@ -1,4 +1,4 @@
-// The tables of a projector, as it writes them.
+// Write access to the tables of a projector.
 #pragma once
 
 #include <stela/eventstore/sql.hpp>
@@ -9,18 +9,17 @@
 
 namespace stela {
 
-/// SQL on the tables of one projector, inside the transaction that moves its checkpoint. A table,
-/// index or trigger of its own is written {name}, so that another build of it can stand beside;
-/// whoever reads the model from outside finds each table as a view of the plain name.
+/// SQL on the tables of one projector, inside the transaction that moves its checkpoint. Write the
+/// name of a table, index or trigger as {name}, so that several builds can exist beside each other.
+/// Readers from outside find each table as a view with the plain name.
 ///
-/// Every statement may read anything and write only tables of its own; it can't begin or end a
-/// transaction. UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated if
-/// another does, UsageError for wrong SQL.
-/// Threads: the one that projects.
+/// A statement may read any table. It may write only the projector's own tables, and can't begin or
+/// end a transaction. UniquenessViolated if a UNIQUE constraint refuses a row, ConstraintViolated
+/// for another constraint, UsageError for wrong SQL. Threads: the one that projects.
 class STELA_PROJECTIONS_EXPORT ReadModel : public SqlStatements {
  public:
-  /// How {name} is called in the database: for those who keep their model elsewhere, and want a
-  /// name that differs from build to build too.
+  /// The name of the table {name} in the database. If you keep the model elsewhere, it can serve
+  /// there as a name that differs from build to build.
   virtual std::string table(std::string_view name) const = 0;
 };
 

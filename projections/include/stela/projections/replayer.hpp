@@ -1,4 +1,4 @@
-// Replays history through projectors: to rebuild their tables, or to look at a part of it.
+// Replays events through projectors: to rebuild their tables, or to examine a part of the history.
 #pragma once
 
 #include <stela/projections/export.hpp>
@@ -15,7 +15,7 @@
 
 namespace stela {
 
-/// Which events. All bounds are inclusive; an empty list doesn't filter.
+/// Selects events. All bounds are inclusive; an empty list doesn't filter.
 struct STELA_PROJECTIONS_EXPORT ReplayFilter {
   std::vector<std::string> streams = {};
   std::vector<std::string> categories = {};
@@ -25,20 +25,20 @@ struct STELA_PROJECTIONS_EXPORT ReplayFilter {
   std::optional<Timestamp> since = {};
   std::optional<Timestamp> until = {};
 
-  /// True if it lets everything through.
+  /// True if every event passes.
   bool is_empty() const noexcept;
 };
 
 /// Where a filtered replay writes.
 enum class ReplayInto : std::uint8_t {
-  /// Tables of its own, which nobody reads by accident: `ReplayResult` names them.
+  /// Separate tables, so that nobody reads them by mistake. `ReplayResult` names them.
   scratch,
-  /// The living tables, for projectors that say `static constexpr bool is_idempotent = true;`.
+  /// The living tables, for projectors with `static constexpr bool is_idempotent = true;`.
   living,
 };
 
 struct ReplayProgress {
-  /// Events that were looked through, and how many there are to look through.
+  /// How many events were read, and how many there are to read.
   std::int64_t done = 0;
   std::int64_t total = 0;
   double percent = 100;
@@ -47,15 +47,15 @@ struct ReplayProgress {
 };
 
 struct ReplayOptions {
-  /// All that are registered unless given. Reactions are never replayed.
+  /// The projectors to replay; empty: all. Reactions are never replayed.
   std::vector<std::string> projectors = {};
   ReplayFilter filter = {};
   ReplayInto into = ReplayInto::scratch;
-  /// Begin anew even if an earlier run of the same replay was cancelled or killed.
+  /// Begin again from the start even if an earlier run of the same replay was cancelled or killed.
   bool restart = false;
-  /// Read and decode on a thread of its own, one page ahead; it ends before the call does.
+  /// Read and decode on another thread, one page ahead. The thread ends before the call returns.
   bool decode_ahead = false;
-  /// Called on the thread that replays, after each batch.
+  /// Called after each batch, on the thread that replays.
   std::function<void(const ReplayProgress&)> on_progress = {};
 };
 
@@ -64,7 +64,7 @@ struct ReplayResult {
     std::string projector = {};
     /// Its tables are called "<projector>@<build>.<table>".
     std::int64_t build = 0;
-    /// The end of what is in them.
+    /// Its tables contain events up to this sequence.
     GlobalSequence position = {};
 
     std::string table(std::string_view name) const {
@@ -72,9 +72,9 @@ struct ReplayResult {
     }
   };
   std::vector<Model> models = {};
-  /// False if it was stopped: the next run of the same replay goes on from there.
+  /// False if it was stopped. The next run of the same replay continues there.
   bool is_complete = false;
-  /// It went on with what an earlier run had done.
+  /// True if it continued an earlier run.
   bool was_resumed = false;
 };
 
@@ -83,23 +83,23 @@ struct EventTypeCount {
   std::int64_t events = 0;
 };
 
-/// Feeds projectors with history, in global order. Nothing is published and nobody on the bus hears
-/// of it: a replay appends nothing, and what a handler tries to append is refused. Handlers see
-/// `is_replaying()`, and the time, ids and correlation of the original in `Recorded`.
+/// Feeds projectors with past events, in global order. Nothing is published and no listener of a
+/// bus is called. A replay appends nothing, and a handler that tries to append gets an error. In
+/// handlers, `is_replaying()` is true, and `Recorded` has the original time, ids and correlation.
 /// Threads: one at a time.
 class STELA_PROJECTIONS_EXPORT Replayer {
  public:
   /// `projections` must outlive the replayer.
   explicit Replayer(Projections& projections) noexcept : projections_{projections} {}
 
-  /// Without a filter this is a rebuild: new tables are filled beside the living ones, and take
-  /// their place in one transaction when they have caught up. With one it fills scratch tables, or
-  /// goes over the living ones while their runner waits. What was stopped or killed before is gone
-  /// on with. UsageError if somebody else rebuilds or replays one of the projectors, or a handler
-  /// throws: then the living tables are as they were.
+  /// Without a filter this is a rebuild: it fills new tables beside the living ones, and puts them
+  /// in their place in one transaction when they have caught up. With a filter it fills scratch
+  /// tables, or writes to the living ones while their runner waits. It resumes a run that was
+  /// stopped or killed. UsageError if another process rebuilds or replays one of the projectors, or
+  /// if a handler throws; the living tables are unchanged then.
   ReplayResult run(const ReplayOptions& options = {}, std::stop_token stop = {});
 
-  /// How many events of each type `filter` lets through. Writes nothing.
+  /// How many events of each type `filter` selects. Writes nothing.
   std::vector<EventTypeCount> dry_run(const ReplayFilter& filter = {});
 
  private:

@@ -1,4 +1,4 @@
-// Drives projectors and reactions through the events of a store, and follows it.
+// Drives projectors and reactions: it follows the events of a store.
 #pragma once
 
 #include <stela/projections/projections.hpp>
@@ -14,48 +14,48 @@
 namespace stela {
 
 struct RunnerOptions {
-  /// Which projectors and reactions it drives; all that are registered unless given.
+  /// The projectors and reactions to drive; empty: all that are registered.
   std::vector<std::string> projectors = {};
-  /// The runner's name; empty makes one of host, process and a random part.
+  /// The runner's name. Empty: made of host, process and a random part.
   std::string worker = {};
-  /// A runner that was silent for this long has lost its projectors to others.
+  /// A runner that doesn't renew its leases for this long loses its projectors to other runners.
   std::chrono::milliseconds lease_ttl{15'000};
-  /// How long to wait before looking again when there was nothing and nobody woke the runner.
+  /// How long an idle runner waits before it looks again, unless a commit wakes it.
   std::chrono::milliseconds idle_backoff{1'000};
-  /// For how long the tables of a version stay after the next one has taken over.
+  /// How long the tables of an old version are kept after the next one has taken over.
   std::chrono::milliseconds drop_after{600'000};
 };
 
 /// A projector that another runner drives.
 struct DrivenElsewhere {
   std::string projector = {};
-  /// The name of that runner; empty if it took the projector while this one was at it.
+  /// The name of that runner; empty if it took the projector over from this one meanwhile.
   std::string worker = {};
 };
 
-/// What a runner did since it last said so, and how its projectors stand.
+/// What a runner did since its last report, and the state of its projectors.
 struct RunnerTick {
-  /// Events that were read, each of them once for all the projectors that stood at it.
+  /// Events read; each counts once for all projectors at the same position.
   std::int64_t scanned = 0;
   /// Checkpoints that moved.
   std::int64_t commits = 0;
-  /// Failures of handlers; and what came of those that were the last ones allowed.
+  /// Failures of handlers, and their results after the last attempt.
   std::int64_t failed = 0;
   std::int64_t halted = 0;
   std::int64_t parked = 0;
   /// New versions that took over.
   std::int64_t taken_over = 0;
-  /// How many projectors this runner drives now, and how many others have.
+  /// How many projectors this runner drives now, and how many other runners drive.
   std::int64_t owned_count = 0;
   std::int64_t elsewhere_count = 0;
-  /// The latter by name: this runner did nothing for them.
+  /// The projectors of other runners, by name. This runner did nothing for them.
   std::vector<DrivenElsewhere> elsewhere = {};
 };
 
-/// Keeps the registered projectors up with the store: their rows and their checkpoint commit
-/// together, and one runner at a time drives each, by a lease. Projectors that stand at the same
-/// event share one pass.
-/// Threads: one at a time. It starts no thread. Any number of runners, in any number of processes.
+/// Keeps the registered projectors up to date with the store. Their rows and their checkpoint
+/// commit together. A lease ensures that one runner at a time drives each projector. Projectors at
+/// the same position share one pass over the events. Threads: one at a time. It starts no thread.
+/// Any number of runners, in any number of processes.
 class STELA_PROJECTIONS_EXPORT Runner {
  public:
   /// UsageError if an option is out of range or names a projector that isn't registered.
@@ -65,21 +65,23 @@ class STELA_PROJECTIONS_EXPORT Runner {
   Runner(const Runner&) = delete;
   Runner& operator=(const Runner&) = delete;
 
-  /// Projects everything that is committed now, and what is appended meanwhile, by reactions above
-  /// all; then hands everything back. It doesn't return while a reaction feeds itself, or others
-  /// append faster than it projects. What fails is tried once and then left to the next call that
-  /// comes after its back-off. What another runner has is left to it, however far behind that is:
-  /// `elsewhere` names it.
+  /// Projects all events that are committed now, and those that are appended meanwhile (by
+  /// reactions above all). Then hands all projectors back. It doesn't return while a reaction
+  /// triggers itself without end, or while other writers append faster than it projects. An event
+  /// that fails is tried once; a later call tries it again after its back-off. Projectors of other
+  /// runners are left to them, however far behind they are: `elsewhere` names them.
   RunnerTick catch_up();
 
-  /// Projects until `stop` is requested; then hands everything over. A commit of this process wakes
-  /// it at once, one of another process within milliseconds. Throws what makes the store unusable.
+  /// Projects until `stop` is requested, then hands all projectors over. A commit of this process
+  /// wakes it at once, a commit of another process within milliseconds. Throws errors that make the
+  /// store unusable.
   void run(std::stop_token stop);
 
-  /// Called by `run`, on its thread, after whatever it did and at least once in each idle_backoff.
+  /// Called by `run`, on its thread, after each pass that did something, and at least once in each
+  /// idle_backoff.
   void on_tick(std::function<void(const RunnerTick&)> listener);
 
-  /// The name under which it holds projectors.
+  /// The name under which it holds leases.
   const std::string& worker() const noexcept;
 
  private:

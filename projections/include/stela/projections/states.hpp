@@ -1,4 +1,4 @@
-// What a projection is, and where its tables and its parked events stand.
+// Kinds of projections, and the states of their tables and parked events.
 #pragma once
 
 #include <stela/projections/export.hpp>
@@ -20,13 +20,13 @@ enum class ProjectionKind : std::uint8_t {
 
 /// What a set of tables is for.
 enum class BuildState : std::uint8_t {
-  /// It is filled beside the living one, and takes its place once it has caught up.
+  /// Being filled beside the living tables. It replaces them once it has caught up.
   building,
-  /// The one that is read.
+  /// The tables that are read.
   living,
-  /// Replaced, until its tables are dropped.
+  /// Replaced; its tables are about to be dropped.
   retired,
-  /// A replay's own.
+  /// The tables of a replay.
   scratch,
   /// Stored by a newer version of Stela.
   unrecognized,
@@ -34,14 +34,14 @@ enum class BuildState : std::uint8_t {
 
 enum class ParkedEventState : std::uint8_t {
   parked,
-  /// An operator had it retried, and no runner has done so yet.
+  /// An operator asked for a retry, and no runner has done it yet.
   retry,
   skipped,
   /// Stored by a newer version of Stela.
   unrecognized,
 };
 
-/// The word that stands in the database and in the tool's output: "inline" for `inline_`.
+/// The word in the database and in the tool's output: "inline" for `inline_`.
 STELA_PROJECTIONS_EXPORT std::string_view to_string(ProjectionKind kind) noexcept;
 STELA_PROJECTIONS_EXPORT std::string_view to_string(BuildState state) noexcept;
 STELA_PROJECTIONS_EXPORT std::string_view to_string(ParkedEventState state) noexcept;

@@ -1,4 +1,4 @@
-// What an application tells the tool that it embeds: the types that only it knows.
+// What an application tells the tool that it embeds: its own types.
 #pragma once
 
 #include <stela/eventstore/sqlite.hpp>
@@ -16,7 +16,7 @@
 
 namespace stela::tool {
 
-/// Threads: built once, by `main`; then any number may read.
+/// Threads: `main` builds it; after that any number of threads may read it.
 class App {
  public:
   /// The state of a stream's aggregate as JSON, with its version.
@@ -26,19 +26,19 @@ class App {
   };
   using StateReader = std::function<State(EventLog&, const StreamId&, const Moment&)>;
 
-  /// The program's name, as help calls it.
+  /// The program's name, as shown in help.
   std::string name = "stela";
-  /// The program's own version; empty for Stela's alone.
+  /// The program's own version. Empty: only Stela's.
   std::string version = {};
-  /// The database, unless something else is asked for.
+  /// The default database.
   std::string database = {};
-  /// Partitioners of the application's own, by which its outbox may be kept in order.
+  /// Partitioners of the application that its outbox may use.
   std::vector<const Partitioner*> partitioners = {};
 
-  /// Registers projectors and reactions; inline ones take part in what the tool appends.
+  /// Registers projectors and reactions. Inline ones take part in appends that the tool makes.
   std::function<void(Projections&)> projections = {};
 
-  /// `streams state` can show aggregates of this type.
+  /// Lets `streams state` show aggregates of this type.
   template <class A>
   App& aggregate() {
     states_[std::string{A::category}] = [](EventLog& log, const StreamId& stream,
@@ -57,7 +57,7 @@ class App {
     return *this;
   }
 
-  /// Null if no aggregate of this category was made known.
+  /// Null if no aggregate of this category was added.
   const StateReader* state_of(std::string_view category) const noexcept {
     const auto at = states_.find(category);
     return at == states_.end() ? nullptr : &at->second;

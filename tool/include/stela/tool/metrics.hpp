@@ -1,4 +1,4 @@
-// What Stela's parts report, for Prometheus to fetch.
+// Metrics of Stela for Prometheus.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -15,9 +15,9 @@ class Store;
 
 namespace stela::tool {
 
-/// The metrics of a process, for one store or several: a sink that adds up what stores, relays,
-/// runners and consumers report to it, and a look at the databases whenever it is asked for its
-/// text. `outbox work --metrics` and `projections run --metrics` do so by themselves.
+/// The metrics of a process, for one store or several. It adds up what stores, relays, runners and
+/// consumers report, and queries the databases whenever its text is requested. `outbox work
+/// --metrics` and `projections run --metrics` use it.
 ///
 ///     stela::tool::PrometheusMetrics metrics;
 ///     auto orders = stela::sqlite::open("orders.db", {.metrics = &metrics.sink("orders")});
@@ -34,24 +34,24 @@ class STELA_TOOL_EXPORT PrometheusMetrics final : public MetricSink {
   PrometheusMetrics(const PrometheusMetrics&) = delete;
   PrometheusMetrics& operator=(const PrometheusMetrics&) = delete;
 
-  /// A sink whose values have the label store="name" here: for a store, and so for all that works
-  /// on it. The same one for the same name. It lives as long as this.
+  /// A sink whose values get the label store="name": for a store, and for everything that works on
+  /// it. The same name gives the same sink. It lives as long as this object.
   MetricSink& sink(std::string_view store);
 
-  /// As long as the subscription lives, `text` also says what the database of `store` knows: the
-  /// lag and the messages of its outbox, and the lag of its projectors, with the label
-  /// store="name"; no label if the name is empty. `stela_store_up` is 0 if it doesn't answer. The
-  /// subscription must end before the store and before this; its end waits for a `text` that is
-  /// being made. UsageError if a store of that name is watched.
+  /// While the subscription lives, `text` also contains what the database of `store` knows: the lag
+  /// and the messages of its outbox, and the lag of its projectors. They have the label
+  /// store="name", or none if the name is empty. `stela_store_up` is 0 if the database doesn't
+  /// answer. The subscription must end before the store and before this object. Ending it waits for
+  /// a running call of `text`. UsageError if a store with that name is already watched.
   [[nodiscard]] Subscription watch(Store& store, std::string_view name = {});
 
-  /// Without memory for it a number is missing.
+  /// A value is dropped if there is no memory for it.
   void count(std::string_view name, std::int64_t by, Labels labels) noexcept override;
   void gauge(std::string_view name, double value, Labels labels) noexcept override;
   void observe(std::string_view name, double seconds, Labels labels) noexcept override;
 
-  /// All of it in Prometheus' text form, each metric once; docs/reference/metrics.md says what each
-  /// is. Reads the databases that are watched, and throws nothing that those throw.
+  /// All metrics in Prometheus' text format, each once. docs/reference/metrics.md describes them.
+  /// Reads the watched databases; their errors aren't thrown.
   std::string text() const;
 
  private:

@@ -1,4 +1,4 @@
-// The `stela` command, for a program of one's own.
+// The `stela` command, for your own program.
 #pragma once
 
 #include <stela/tool/app.hpp>
@@ -7,8 +7,8 @@
 namespace stela::tool {
 
 /// Does what the arguments ask for and returns the exit code: 0 done, 1 failed, 2 wrong usage, 3
-/// not found, 4 can't connect, 130 interrupted. Throws nothing. To be called from `main`, before
-/// other threads are started: it takes SIGINT and SIGTERM for long work. Threads: one at a time.
+/// not found, 4 can't connect, 130 interrupted. Throws nothing. Call it from `main`, before other
+/// threads are started: long operations handle SIGINT and SIGTERM. Threads: one at a time.
 STELA_TOOL_EXPORT int run(int argc, const char* const* argv, const App& app = {});
 
 }  // namespace stela::tool

@@ -1,6 +1,6 @@
-// cereal archives for cereal's portable binary, little-endian: byte for byte what
-// cereal::PortableBinaryOutputArchive writes, into a string and out of a view, with every length
-// checked before it is believed. Only unordered containers are written in an order of our own.
+// cereal archives for cereal's portable binary format, little-endian. They write the same bytes as
+// cereal::PortableBinaryOutputArchive, except that unordered containers have a fixed order. They
+// write to a string and read from a view, and check every length before they use it.
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
@@ -37,11 +37,11 @@ void reverse_if_big_endian(char* bytes, std::size_t count) {
 
 }  // namespace detail
 
-/// How deeply values may be nested: each class, container and pointer on the way counts.
+/// How deeply values may be nested. Each class, container and pointer counts.
 inline constexpr std::size_t max_depth = 512;
 
-/// So many values may take no bytes at all, being of empty classes; as many as the payload has
-/// bytes if those are more.
+/// How many values may take no bytes at all because their class is empty. If the payload has more
+/// bytes, that number applies.
 inline constexpr std::size_t max_empty_elements = 4096;
 
 /// Threads: one at a time.
@@ -70,11 +70,11 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     levels_.pop_back();
   }
 
-  /// Remembers a size whose elements have to be as plausible to a reader.
+  /// Remembers a size, so that `finish` can check whether a reader would accept it.
   void note_size(std::size_t count) {
     if (count > max_empty_elements) sizes_.push_back({count, out_.size()});
   }
-  /// EncodeError if a reader would refuse what was written.
+  /// EncodeError if a reader would refuse the written bytes.
   void finish() const {
     if (empty_values_ > std::max(out_.size() - begin_, max_empty_elements)) refuse_empty();
     for (const auto& [count, begin] : sizes_) {
@@ -96,7 +96,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
   std::string& out_;
   const std::size_t begin_ = out_.size();
   std::vector<Size> sizes_;
-  /// Where each class, container and pointer on the way began.
+  /// Where each open class, container and pointer began.
   std::vector<std::size_t> levels_;
   std::size_t empty_values_ = 0;
 };
@@ -114,7 +114,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     rest_.remove_prefix(1);
   }
 
-  /// DecodeError if so many numbers can't follow.
+  /// DecodeError if the remaining bytes are too few for `count` numbers.
   template <std::size_t Size>
   void expect(std::uint64_t count) const {
     if (count > rest_.size() / Size) throw codec::DecodeError{"the payload ends too early"};
@@ -128,7 +128,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     detail::reverse_if_big_endian<Size>(static_cast<char*>(data), count);
     rest_.remove_prefix(count * Size);
   }
-  /// Any other byte in a bool would be undefined.
+  /// A bool with any other byte would be undefined behaviour.
   void read_bools(void* data, std::size_t count) {
     const std::string_view bytes = rest_.substr(0, count);
     if (bytes.find_first_not_of(std::string_view{"\0\1", 2}) != std::string_view::npos) {
@@ -150,7 +150,8 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     levels_.pop_back();
   }
 
-  /// Elements take at least a byte each, but for empty classes, of which few are plausible.
+  /// Each element takes at least one byte, except for empty classes, of which only a few are
+  /// accepted.
   void check_size(std::uint64_t count) const {
     if (count > std::max(rest_.size(), max_empty_elements)) {
       throw codec::DecodeError{"the payload announces " + std::to_string(count) +
@@ -166,12 +167,12 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     }
   }
 
-  /// The form has no names, so there is no path to show.
+  /// The format has no names, so there is no path to show.
   std::string path() const { return "the payload"; }
 
  private:
   std::string_view rest_;
-  /// How much was left where each class, container and pointer on the way began.
+  /// How many bytes were left where each open class, container and pointer began.
   std::vector<std::size_t> levels_;
   std::size_t max_empty_values_;
   std::size_t empty_values_ = 0;
@@ -202,8 +203,8 @@ void begin_load(InputArchive& archive) {
   codec::check_value<cereal::traits::is_input_serializable<T, InputArchive>::value, T>();
   if constexpr (is_level<T>) archive.begin_level();
 }
-// Both, because cereal passes values that aren't initialised yet: by a reference to const they
-// would count as read.
+// Two overloads, because cereal passes values that aren't initialised yet: a reference to const
+// would count as reading them.
 template <class T>
 void prologue(InputArchive& archive, const T&) {
   begin_load<T>(archive);

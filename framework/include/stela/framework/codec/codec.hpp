@@ -1,4 +1,4 @@
-// Turns values into the bytes that a store keeps, and back.
+// Converts values to the bytes in a store, and back.
 #pragma once
 
 #include <stela/framework/codec/binary_archive.hpp>
@@ -6,7 +6,7 @@
 #include <stela/framework/codec/uuid_value.hpp>
 #include <stela/framework/export.hpp>
 
-// What events hold most, so that nobody has to include it.
+// Types that most events use, included here for convenience.
 #include <cereal/types/array.hpp>
 #include <cereal/types/chrono.hpp>
 #include <cereal/types/map.hpp>
@@ -27,14 +27,14 @@
 
 namespace stela {
 
-/// How a store keeps payloads: a fact of the database, chosen when it is made.
+/// How a store encodes payloads. A fact of the database, chosen when it is created.
 enum class Codec : std::uint8_t { json, portable_binary };
 
 STELA_FRAMEWORK_EXPORT std::string_view to_string(Codec codec) noexcept;
 
 namespace codec {
 
-/// The largest payload that is written or read.
+/// The size limit of a payload, for writing and reading.
 inline constexpr std::size_t max_payload_size = std::size_t{64} * 1024 * 1024;
 inline constexpr std::string_view too_large = "the payload is larger than 64 MiB";
 
@@ -45,12 +45,12 @@ concept Serializable = std::is_empty_v<T> ||
              cereal::traits::is_output_serializable<T, binary::OutputArchive>::value&&
                  cereal::traits::is_input_serializable<T, binary::InputArchive>::value);
 
-/// Throws the EncodeError or DecodeError for what is being handled: called in a catch (...). `path`
-/// is where it happened.
+/// Call it in a catch (...). Rethrows the current exception as an EncodeError or DecodeError.
+/// `path` says where it happened.
 [[noreturn]] STELA_FRAMEWORK_EXPORT void rethrow_as_encode_error(const std::string& path);
 [[noreturn]] STELA_FRAMEWORK_EXPORT void rethrow_as_decode_error(const std::string& path);
 
-/// What `encode` and `decode` do with one pair of archives; the archive says where it is.
+/// Encodes or decodes with one pair of archives. The archive knows its position.
 template <class Archive, class T>
 void write_with(Archive& archive, const T& value) {
   try {
@@ -70,7 +70,7 @@ void read_with(Archive& archive, T& value) {
   }
 }
 
-/// Appends the bytes of `value`. EncodeError if it can't be written; `out` is as before then.
+/// Appends the bytes of `value`. EncodeError if it can't be encoded; `out` is unchanged then.
 template <Serializable T>
 void encode(Codec codec, const T& value, std::string& out) {
   const std::size_t begin = out.size();
@@ -89,8 +89,8 @@ void encode(Codec codec, const T& value, std::string& out) {
   }
 }
 
-/// DecodeError on bytes that aren't a T; std::bad_alloc if memory is short, which says nothing of
-/// the bytes.
+/// DecodeError if the bytes aren't a T. std::bad_alloc if memory is short; the bytes may be valid
+/// then.
 template <Serializable T>
 void decode(Codec codec, std::string_view bytes, T& value) {
   if (bytes.size() > max_payload_size) throw DecodeError{std::string{too_large}};

@@ -1,4 +1,4 @@
-// What goes wrong inside a codec, before anybody knows which event it was.
+// Errors inside a codec, before the event is known.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -10,7 +10,7 @@
 
 namespace stela::codec {
 
-/// A value that can't be written: a NaN, text that isn't UTF-8. The caller turns it into a
+/// A value that can't be encoded: a NaN, or text that isn't UTF-8. The caller turns it into a
 /// UsageError that names the event.
 class STELA_FRAMEWORK_EXPORT EncodeError : public std::runtime_error {
  public:
@@ -23,19 +23,19 @@ class STELA_FRAMEWORK_EXPORT DecodeError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Where in a payload something is wrong: "lines[1].price".
+/// The position of an error in a payload: "lines[1].price".
 class STELA_FRAMEWORK_EXPORT PathText {
  public:
   void add_member(std::string_view name);
   void add_element(std::size_t index);
-  /// The whole path; "the payload" if there are no steps.
+  /// The whole path, or "the payload" if it has no steps.
   std::string text() const;
 
  private:
   std::string text_;
 };
 
-/// What a field without a name is called: "value0", "value1", …
+/// The name of a field that has none: "value0", "value1", …
 STELA_FRAMEWORK_EXPORT std::string unnamed_field(std::size_t number);
 
 }  // namespace stela::codec

@@ -1,5 +1,5 @@
-// cereal archives for clean JSON: what a user's `serialize` is called with. How each kind of value
-// is written stands in json_values.hpp.
+// cereal archives for plain JSON. A user's `serialize` is called with one of them. json_values.hpp
+// says how each kind of value is written.
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
@@ -29,7 +29,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     nodes_.reserve(8);
   }
 
-  /// The name must stay valid until the value that it belongs to begins.
+  /// The name must stay valid until its value begins.
   void set_next_name(std::string_view name) noexcept { next_name_ = name; }
 
   void begin_node() {
@@ -45,7 +45,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     nodes_.pop_back();
   }
 
-  /// Writes the comma and the name that belong before a value.
+  /// Writes the comma and the name before a value.
   void begin_value() {
     if (std::exchange(begun_, false) || nodes_.empty()) return;
     Node& parent = nodes_.back();
@@ -56,7 +56,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     out_ += ':';
   }
 
-  /// As begin_value, for one that the next begin_value is about as well.
+  /// As begin_value, for a value that is also the subject of the next begin_value.
   void begin_forwarded_value() {
     begin_value();
     begun_ = true;
@@ -71,7 +71,7 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
 
   void finish() const noexcept {}
 
-  /// Where in the value the archive is.
+  /// The archive's position in the value.
   std::string path() const {
     codec::PathText path;
     for (const Node& node : nodes_) {
@@ -91,8 +91,8 @@ class OutputArchive : public cereal::OutputArchive<OutputArchive, cereal::AllowE
     std::size_t count = 0;
     std::size_t unnamed = 0;
     bool is_versioned = false;
-    /// Where the name of the member that is being written stands in the text: whoever gave it may
-    /// be gone when a path is wanted, as an exception passed through.
+    /// Where the member's name begins in the text. The name itself may be gone when an exception
+    /// has passed through and a path is wanted.
     std::size_t name_begin = 0;
     std::size_t name_size = 0;
   };
@@ -138,7 +138,7 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     nodes_.reserve(8);
   }
 
-  /// The name must stay valid until the value that it belongs to is read.
+  /// The name must stay valid until its value is read.
   void set_next_name(std::string_view name) noexcept { next_name_ = name; }
 
   void begin_node() {
@@ -161,11 +161,11 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     reader_.close();
   }
 
-  /// Makes the value that the next load is about the reader's current one.
+  /// Makes the value of the next load the reader's current one.
   void begin_value() {
     if (!find_value()) reader_.fail("is missing");
   }
-  /// As begin_value, but false if there is no such member.
+  /// As begin_value, but returns false if there is no such member.
   bool find_value() {
     if (std::exchange(found_, false) || nodes_.empty()) return true;
     Node& parent = nodes_.back();
@@ -177,15 +177,15 @@ class InputArchive : public cereal::InputArchive<InputArchive, cereal::AllowEmpt
     const std::string_view name = std::exchange(next_name_, {});
     return name.data() != nullptr ? reader_.select(name) : reader_.select_unnamed(parent.unnamed++);
   }
-  /// The next begin_value finds the current value already there.
+  /// The next begin_value keeps the current value.
   void keep_value() noexcept { found_ = true; }
 
   void finish() { reader_.finish(); }
 
-  /// Where in the document the archive is.
+  /// The archive's position in the document.
   std::string path() const { return reader_.path(); }
 
-  // cereal hands archives to load_minimal as const.
+  // cereal passes archives to load_minimal as const.
   Reader& reader() const noexcept { return reader_; }
 
  private:
@@ -207,9 +207,9 @@ CEREAL_SETUP_ARCHIVE_TRAITS(stela::json::InputArchive, stela::json::OutputArchiv
 
 namespace stela::json {
 
-// How a value of type T is framed. What only forwards to other values (a named pair, a size, an
-// optional, a type with a minimal form) has no frame of its own; scalars stand for themselves;
-// everything else is an object or an array.
+// How a value of type T is framed. Types that only forward to other values (a named pair, a size,
+// an optional, a type with a minimal form) have no frame of their own. Scalars are written as they
+// are. Everything else is an object or an array.
 template <class T>
 constexpr bool is_minimal =
     cereal::traits::has_minimal_output_serialization<T, OutputArchive>::value;
@@ -257,8 +257,8 @@ void begin_load(InputArchive& archive) {
     archive.begin_value();
   }
 }
-// Both, because cereal passes values that aren't initialised yet: by a reference to const they
-// would count as read.
+// Two overloads, because cereal passes values that aren't initialised yet: a reference to const
+// would count as reading them.
 template <class T>
 void prologue(InputArchive& archive, const T&) {
   begin_load<T>(archive);

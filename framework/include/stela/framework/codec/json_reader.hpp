@@ -1,4 +1,4 @@
-// Reads JSON for the decoding archive, on top of a parser that stays out of the headers.
+// Reads JSON for the decoding archive. Its parser isn't visible in the headers.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -11,24 +11,23 @@
 
 namespace stela::json {
 
-/// Walks through one JSON document. At any time there is a current value; opening an object or an
-/// array and choosing a member makes another one current, until `close` goes back up.
-/// Everything that doesn't fit throws codec::DecodeError with the path of the value.
-/// Threads: one at a time.
+/// Walks through a JSON document. There is always a current value. Opening an object or array, and
+/// selecting a member or element, makes another value current. `close` goes back up. Any mismatch
+/// throws codec::DecodeError with the path of the value. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT Reader {
  public:
-  /// The root is the current value. `text` is copied.
+  /// The root becomes the current value. `text` is copied.
   explicit Reader(std::string_view text);
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
   void open_object();
-  /// Makes the member `name` of the open object the current value; false if there is none.
+  /// Makes the member `name` of the open object the current value. False if it is missing.
   bool select(std::string_view name);
-  /// As `select`, for the name that cereal gives the field `number` without a name: "value0".
+  /// As `select`, for the field with this number and no name, which cereal calls "value0".
   bool select_unnamed(std::size_t number);
-  /// Makes the next member in document order current and writes its name; nothing is left: false.
+  /// Makes the next member in document order current and sets its name. False at the end.
   bool next_member(std::string& name);
 
   /// Opens the current value as an array and returns how many elements it has.
@@ -36,11 +35,10 @@ class STELA_FRAMEWORK_EXPORT Reader {
   /// Makes the next element current; false at the end.
   bool next_element();
 
-  /// Leaves the innermost open object or array. An object that was selected from must not have two
-  /// members of one name.
+  /// Leaves the innermost open object or array. DecodeError if members of an object were selected
+  /// by name and two of them have the same one.
   void close();
-  /// Checks what was skipped: members that nobody asked for are JSON all the same, and nothing
-  /// stands behind the root.
+  /// Checks the skipped parts: unread members must be valid JSON, and nothing may follow the root.
   void finish();
 
   bool is_null();
@@ -51,12 +49,12 @@ class STELA_FRAMEWORK_EXPORT Reader {
   float get_float();
   /// Valid until the next text is read.
   std::string_view get_string();
-  /// The current value's own text as it stands in the document, without a look inside.
+  /// The raw text of the current value in the document, unparsed.
   std::string_view get_raw();
 
   /// Throws DecodeError: "<path> <problem>".
   [[noreturn]] void fail(std::string_view problem) const;
-  /// Where the current value is: "lines[1].price".
+  /// The path of the current value: "lines[1].price".
   std::string path() const;
 
  private:

@@ -1,4 +1,4 @@
-// How values look as clean JSON; docs/payload-json.md states the form. Included by
+// How values are written as plain JSON. docs/payload-json.md describes the format. Included by
 // json_archive.hpp.
 #pragma once
 
@@ -256,8 +256,8 @@ concept KeyWithFreeText = requires(const Key& key, const OutputArchive& archive)
   { save_minimal(archive, key) } -> std::same_as<std::string>;
 };
 
-/// A key that can name a member: a string, or what has a text for its minimal form (an id, a Uuid,
-/// an enum with names).
+/// A key that can be the name of a member: a string, or a type whose minimal form is a text (an id,
+/// a Uuid, an enum with names).
 template <class Key>
 concept TextKey =
     std::is_same_v<Key, std::string> || KeyWithMinimalText<Key> || KeyWithFreeText<Key>;

@@ -1,4 +1,4 @@
-// Writes compact JSON into a string: values only, no punctuation between them.
+// Writes compact JSON values into a string, without the punctuation between them.
 #pragma once
 
 #include <stela/framework/codec/codec_error.hpp>
@@ -11,14 +11,13 @@
 
 namespace stela::json {
 
-/// Appends `text` in quotes. Escapes what JSON requires and nothing else; EncodeError if it isn't
-/// UTF-8.
+/// Appends `text` in quotes. Escapes only what JSON requires. EncodeError if it isn't UTF-8.
 STELA_FRAMEWORK_EXPORT void append_string(std::string& out, std::string_view text);
-/// As append_string, but false if it isn't UTF-8; `out` is of no use then.
+/// As append_string, but returns false if `text` isn't UTF-8; `out` is unspecified then.
 [[nodiscard]] STELA_FRAMEWORK_EXPORT bool try_append_string(std::string& out,
                                                             std::string_view text);
 
-/// Appends the shortest digits that read back as the same double; EncodeError if it isn't finite.
+/// Appends the shortest digits that give the same double when read. EncodeError if it isn't finite.
 STELA_FRAMEWORK_EXPORT void append_double(std::string& out, double value);
 STELA_FRAMEWORK_EXPORT void append_double(std::string& out, float value);
 
@@ -33,7 +32,7 @@ inline void append_bool(std::string& out, bool value) {
   out += value ? "true" : "false";
 }
 
-/// True if `text` is printable ASCII without quotes and backslashes: it stands in JSON as it is.
+/// True if `text` is printable ASCII without quotes and backslashes, so that JSON needs no escapes.
 STELA_FRAMEWORK_EXPORT bool is_plain(std::string_view text) noexcept;
 
 /// True if `text` is well-formed UTF-8.
@@ -63,7 +62,7 @@ class ObjectWriter {
     append_double(key(name), value);
     return *this;
   }
-  /// Appends the name only: the caller writes the value to the string that is returned.
+  /// Appends only the name. The caller appends the value to the returned string.
   std::string& key(std::string_view name) {
     if (!first_) out_ += ',';
     first_ = false;

@@ -1,4 +1,4 @@
-// Points in time as text: RFC 3339 in UTC, with as many digits as the type can tell apart.
+// Points in time as text: RFC 3339 in UTC, with the resolution of the type.
 #pragma once
 
 #include <stela/framework/export.hpp>
@@ -19,13 +19,13 @@ struct SplitTime {
   std::uint32_t nanoseconds;
 };
 
-/// With `digits` (0, 3, 6 or 9) digits behind the point; empty outside of the years 0000 to 9999,
-/// for which RFC 3339 has no form.
+/// With `digits` (0, 3, 6 or 9) digits after the point. Empty outside of the years 0000 to 9999,
+/// which RFC 3339 can't express.
 STELA_FRAMEWORK_EXPORT std::string format_rfc3339(SplitTime time, int digits);
 STELA_FRAMEWORK_EXPORT std::optional<SplitTime> parse_rfc3339(std::string_view text);
 
-/// True if every value of `Duration` is a whole number of seconds, or a whole fraction of one that
-/// nine digits can hold: then its points in time are written as text, otherwise as a count.
+/// True if every value of `Duration` is a whole number of seconds, or a fraction that nine digits
+/// can express. Such points in time are written as text, others as a count.
 template <class Duration>
 constexpr bool has_rfc3339_form() {
   using Period = typename Duration::period;
@@ -56,7 +56,7 @@ constexpr int fraction_digits() {
 
 }  // namespace detail
 
-/// Empty if the time has no form in RFC 3339.
+/// Empty if RFC 3339 can't express the time.
 template <class Duration>
 std::string format_time(std::chrono::sys_time<Duration> time) {
   using detail::Wide;
@@ -70,7 +70,7 @@ std::string format_time(std::chrono::sys_time<Duration> time) {
                         detail::fraction_digits<Duration>());
 }
 
-/// Nothing if the text isn't a time, or isn't a whole number of `Duration`s, or doesn't fit.
+/// Empty if the text isn't a time, isn't a whole number of `Duration`s, or doesn't fit.
 template <class Duration>
 std::optional<std::chrono::sys_time<Duration>> parse_time(std::string_view text) {
   using detail::Wide;

@@ -1,4 +1,4 @@
-// What the archives need to know about a type: which of a few shapes it has.
+// Classifies types for the archives.
 #pragma once
 
 #include <cereal/cereal.hpp>
@@ -36,7 +36,7 @@ template <class T>
 inline constexpr bool is_wrapper<cereal::SizeTag<T>> = true;
 template <class T>
 inline constexpr bool is_wrapper<cereal::DeferredData<T>> = true;
-// A base class's fields stand among those of the class itself.
+// The fields of a base class are written among those of the class itself.
 template <class T>
 inline constexpr bool is_wrapper<cereal::base_class<T>> = true;
 template <class T>
@@ -48,11 +48,11 @@ template <class T, class Deleter>
 inline constexpr bool is_unique_ptr<std::unique_ptr<T, Deleter>> =
     !std::is_array_v<T> && !std::is_polymorphic_v<T>;
 
-/// Written as null, or as what it holds.
+/// Written as null, or as the value that it holds.
 template <class T>
 inline constexpr bool is_nullable = is_optional<T> || is_unique_ptr<T>;
 
-/// Forwards to another value without standing for one itself.
+/// Forwards to another value, and isn't a value itself.
 template <class T>
 inline constexpr bool is_transparent = is_nullable<T> || is_wrapper<T>;
 
@@ -63,7 +63,7 @@ inline constexpr bool is_time<std::chrono::duration<Rep, Period>> = true;
 template <class Clock, class Duration>
 inline constexpr bool is_time<std::chrono::time_point<Clock, Duration>> = true;
 
-/// Has as many elements as its type says.
+/// Has a fixed number of elements, given by its type.
 template <class T>
 inline constexpr bool is_fixed_array = std::is_bounded_array_v<T>;
 template <class T, std::size_t N>
@@ -83,7 +83,7 @@ inline constexpr bool is_bitset = false;
 template <std::size_t N>
 inline constexpr bool is_bitset<std::bitset<N>> = true;
 
-/// The integer type that an arithmetic type is written as; `char` and its kin as numbers.
+/// The integer type as which an arithmetic type is written. `char` and similar types are numbers.
 template <class T>
 using Number = std::conditional_t<
     std::is_signed_v<T>,
@@ -106,15 +106,15 @@ concept HasEnumNames = std::is_enum_v<E> && requires(E e) {
   enum_names(e);
 };
 
-/// An enum that has a function `enum_names(E)` beside it, returning a range of pairs of value and
-/// name, like std::array<std::pair<E, const char*>, N>.
+/// An enum with a function `enum_names(E)` beside it. The function returns a range of pairs of
+/// value and name, like std::array<std::pair<E, const char*>, N>.
 template <class E>
 concept NamedEnum = HasEnumNames<E> && requires(E e) {
   { (*enum_names(e).begin()).first } -> std::convertible_to<E>;
   { (*enum_names(e).begin()).second } -> std::convertible_to<std::string_view>;
 };
 
-/// An enum of which every number of its underlying type is a value.
+/// An enum that accepts every number of its underlying type.
 template <class E>
 concept FixedEnum = std::is_enum_v<E> && requires {
   E{std::underlying_type_t<E>{}};
@@ -132,8 +132,8 @@ constexpr bool check_enum() {
   return true;
 }
 
-/// cereal keeps shared pointers by an id, which damaged bytes could point at an object of another
-/// type; and an event is a value, so there is nothing in it to share.
+/// Shared pointers are refused. cereal stores them by an id, which damaged bytes could turn into an
+/// object of another type. An event is a value, so it needs no shared objects.
 template <class T>
 constexpr void refuse_shared_pointer() {
   static_assert(!std::is_same_v<T, T>,
@@ -141,7 +141,7 @@ constexpr void refuse_shared_pointer() {
                 "unique_ptr");
 }
 
-/// Said of the innermost value that can't be stored, before cereal says it in its own words.
+/// Reports the innermost value that can't be stored, before cereal reports it in other words.
 template <bool is_serializable, class T>
 constexpr void check_value() {
   static_assert(
@@ -151,7 +151,7 @@ constexpr void check_value() {
       "<cereal/types/...> if it is a standard type");
 }
 
-/// The name of an enumerator; nothing if it has none.
+/// The name of an enumerator; empty if it has none.
 template <NamedEnum E>
 std::optional<std::string> name_of(E value) {
   for (const auto& [known, name] : enum_names(E{})) {
@@ -166,7 +166,7 @@ std::optional<E> from_name(std::string_view text) {
   }
   return std::nullopt;
 }
-/// The enumerator with this number; nothing if none with a name has it.
+/// The enumerator with this number; empty if no named one has it.
 template <NamedEnum E>
 std::optional<E> from_number(std::underlying_type_t<E> number) {
   for (const auto& [known, name] : enum_names(E{})) {
@@ -187,8 +187,8 @@ concept UniqueMap = requires(T map, const typename T::key_type& key) {
   { map.try_emplace(key).second } -> std::convertible_to<bool>;
 };
 
-/// The elements of an unordered container in the order of their encoded keys, so that equal values
-/// have equal bytes.
+/// The elements of an unordered container, ordered by their encoded keys, so that equal values have
+/// equal bytes.
 template <class Archive, class Container>
 std::vector<const typename Container::value_type*> in_encoded_order(const Container& container) {
   struct Entry {
@@ -214,7 +214,7 @@ std::vector<const typename Container::value_type*> in_encoded_order(const Contai
   return elements;
 }
 
-/// One element of a container, in the form that cereal gives it: a map's entry as key and value.
+/// One element of a container, in cereal's form: a map's entry as key and value.
 template <class Archive, class T>
 void archive_element(Archive& archive, const T& element) {
   archive(element);
@@ -224,11 +224,11 @@ void archive_element(Archive& archive, const std::pair<const Key, Value>& entry)
   archive(cereal::make_map_item(entry.first, entry.second));
 }
 
-/// So much memory is reserved for elements that are announced; for more, they must be there.
+/// The most memory to reserve for announced elements. For more, the elements must be present.
 inline constexpr std::size_t max_reserved_bytes = std::size_t{64} * 1024;
 
-/// Loads the elements one by one, so that those that are announced and aren't there cost nothing.
-/// (cereal's own load makes them all first.)
+/// Loads the elements one by one, so that announced elements that are missing cost no memory.
+/// (cereal's own load allocates them all first.)
 template <class Archive, class Sequence>
 void load_sequence(Archive& archive, Sequence& sequence) {
   using Element = typename Sequence::value_type;
@@ -252,9 +252,8 @@ void load_sequence(Archive& archive, std::forward_list<T, Allocator>& list) {
     archive(*last);
   }
 }
-/// Loads a map or a set; equivalent elements of a multimap or a multiset stand in the order in
-/// which they were written. (cereal's own load turns them round, and reserves what is only
-/// announced.)
+/// Loads a map or a set. Equivalent elements of a multimap or multiset keep the order in which they
+/// were written. (cereal's own load reverses them, and reserves as many as announced.)
 template <class Archive, class Container>
 void load_in_order(Archive& archive, Container& container) {
   cereal::size_type size = 0;

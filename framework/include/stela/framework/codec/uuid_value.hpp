@@ -1,4 +1,4 @@
-// A Uuid as a field of an event: its text in JSON, its 16 bytes in portable binary.
+// A Uuid as a field of an event: text in JSON, 16 bytes in portable binary.
 #pragma once
 
 #include <stela/framework/error.hpp>

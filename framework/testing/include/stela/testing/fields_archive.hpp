@@ -1,4 +1,4 @@
-// A value as a list of its fields, each with its path, kind and value.
+// Lists the fields of a value, each with its path, kind and value.
 #pragma once
 
 #include <stela/framework/codec/json_archive.hpp>
@@ -27,15 +27,14 @@ struct Field {
   friend bool operator==(const Field&, const Field&) = default;
 };
 
-/// cereal archive that writes down the fields that a `serialize` names.
-/// Threads: one at a time.
+/// A cereal archive that lists the fields that a `serialize` names. Threads: one at a time.
 class STELA_TESTING_EXPORT FieldsArchive
     : public cereal::OutputArchive<FieldsArchive, cereal::AllowEmptyClassElision>,
       public cereal::traits::TextArchive {
  public:
   FieldsArchive() : cereal::OutputArchive<FieldsArchive, cereal::AllowEmptyClassElision>{this} {}
 
-  /// The name must stay valid until the value that it belongs to begins.
+  /// The name must stay valid until its value begins.
   void set_next_name(std::string_view name) noexcept { next_name_ = name; }
   void begin_node(bool is_list);
   void make_list(std::size_t size);
@@ -53,7 +52,7 @@ class STELA_TESTING_EXPORT FieldsArchive
     std::size_t count = 0;
   };
 
-  /// The path of the value that begins.
+  /// The path of the next value.
   std::string next_path();
 
   std::vector<Field> fields_;
@@ -112,7 +111,7 @@ std::string save_minimal(const FieldsArchive&, const E& value) {
   return codec::name_of(value).value_or("");
 }
 
-// In an order that doesn't depend on their history.
+// In an order that doesn't depend on the container's history.
 template <class Container>
 void save_sorted(FieldsArchive& archive, const Container& container) {
   archive.make_list(container.size());

@@ -1,4 +1,4 @@
-// Golden payloads: what was stored once is read as the same for ever, or a test says so.
+// Golden payloads: a test that payloads which were stored once are still read the same.
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
@@ -15,26 +15,25 @@
 
 namespace stela::testing {
 
-/// A payload that is read otherwise than when it was written, or that was only written just now.
-/// `what()` says what changed and what to do.
+/// A payload is read differently than when it was written, or was only written just now. `what()`
+/// says what changed and what to do.
 class STELA_TESTING_EXPORT GoldenFailed : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// A folder with a payload of each event version: "account.deposited.v2.golden". Keep it beside the
-/// tests, under version control.
-/// Threads: any number at once, for different events.
+/// A folder with one payload for each event version: "account.deposited.v2.golden". Keep it beside
+/// the tests, under version control. Threads: any number at once, for different events.
 class STELA_TESTING_EXPORT GoldenPayloads {
  public:
-  /// `codec`: that of your databases.
+  /// `codec`: the codec of your databases.
   explicit GoldenPayloads(std::filesystem::path folder, Codec codec = Codec::json);
 
-  /// Reads the payload of this event version, and fails if it is refused, or if a field is gone, is
+  /// Reads the payload of this event version. Fails if it is refused, or if a field is missing, is
   /// new, or has another kind or value than when it was written. With JSON, a new optional that is
-  /// empty is no change. Where there is no payload yet, one of `sample` is written, which fails,
-  /// too, so that a file that was lost is noticed. `sample` counts for nothing else; give each of
-  /// its fields a value, and each container an element.
+  /// empty is no change. If there is no payload yet, it writes one of `sample` and fails, so that a
+  /// lost file is noticed. `sample` serves no other purpose. Give each of its fields a value, and
+  /// each container an element.
   template <Event E>
   void check(const E& sample) const {
     static_assert(stela::detail::check_event<E>());

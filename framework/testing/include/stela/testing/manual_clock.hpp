@@ -1,4 +1,4 @@
-// A clock that stands still until it is told otherwise.
+// A clock that only a test moves.
 #pragma once
 
 #include <stela/framework/clock.hpp>
@@ -9,7 +9,7 @@
 
 namespace stela::testing {
 
-/// Begins at 2026-01-01T00:00:00Z. Wall and steady time advance together; only wall time can jump.
+/// Begins at 2026-01-01T00:00:00Z. Wall and steady time advance together. Only wall time can jump.
 /// Threads: any number at once.
 class ManualClock final : public Clock {
  public:
@@ -25,7 +25,7 @@ class ManualClock final : public Clock {
     wall_.fetch_add(by.count(), std::memory_order_relaxed);
     steady_.fetch_add(by.count(), std::memory_order_relaxed);
   }
-  /// Sets wall time alone, as an administrator or a time server would.
+  /// Sets wall time only, as an administrator or a time server would.
   void jump_to(Timestamp time) noexcept {
     wall_.store((time - start).count(), std::memory_order_relaxed);
   }

@@ -1,4 +1,4 @@
-// An event store in memory, without a database: for tests of a domain.
+// An event store in memory, for tests of a domain.
 #pragma once
 
 #include <stela/framework/event_store.hpp>
@@ -10,8 +10,8 @@
 
 namespace stela::testing {
 
-/// Does what every event store does, and forgets all when it goes. Passes the contract suite.
-/// Threads: any number at once.
+/// Behaves like every event store, and loses its events when it is destroyed. Passes the contract
+/// suite. Threads: any number at once.
 class STELA_TESTING_EXPORT MemoryStore final : public EventStore {
  public:
   struct Options {

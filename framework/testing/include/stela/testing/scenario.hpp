@@ -19,7 +19,7 @@
 
 namespace stela::testing {
 
-/// An expectation that doesn't hold. `what()` shows both sides; every test framework reports it.
+/// A failed expectation. `what()` shows both sides. Every test framework reports it.
 class STELA_TESTING_EXPORT ScenarioFailed : public std::logic_error {
  public:
   using std::logic_error::logic_error;
@@ -27,7 +27,7 @@ class STELA_TESTING_EXPORT ScenarioFailed : public std::logic_error {
 
 namespace detail {
 
-/// "order.placed v1 {…}": how events are compared and shown.
+/// "order.placed v1 {…}": events are compared and shown in this form.
 template <class E>
 std::string render(const E& event) {
   std::string text{E::event_type.name};
@@ -36,8 +36,7 @@ std::string render(const E& event) {
   return text;
 }
 
-/// Calls `f` with each event of what stands for events: one, a variant of several, a list of
-/// either.
+/// Calls `f` with each event of `events`: one event, a variant of several, or a list of either.
 template <class Event, class F>
 void for_each_event(const Event& event, F&& f) {
   f(event);
@@ -51,7 +50,7 @@ void for_each_event(const std::vector<Event>& events, F&& f) {
   for (const Event& one : events) for_each_event(one, f);
 }
 
-/// True if everything that `T` may stand for is an event of the set.
+/// True if everything that `T` can hold is an event of the set.
 template <class Events, class T>
 inline constexpr bool stands_for_events_of = Events::template contains<T>;
 template <class Events, class... Es>
@@ -87,7 +86,7 @@ void expect_thrown(const std::exception_ptr& error, std::string_view message) {
 
 }  // namespace detail
 
-/// What came of `when`. Each expectation returns the outcome again, so that they can be chained.
+/// The result of `when`. Each expectation returns it again, so that they can be chained.
 template <class A>
 class Outcome {
  public:
@@ -110,14 +109,14 @@ class Outcome {
   /// Nothing was recorded, and nothing was thrown.
   Outcome& then_nothing() { return then(); }
 
-  /// An `X` was thrown; with `message`, one whose text contains it.
+  /// An `X` was thrown; if `message` is given, its text contains that.
   template <class X>
   Outcome& throws(std::string_view message = {}) {
     detail::expect_thrown<X>(error_, message);
     return *this;
   }
 
-  /// The state satisfies `check(const State&)`, which returns true, or nothing and throws.
+  /// The state satisfies `check(const State&)`, which returns true, or returns nothing and throws.
   template <class Check>
   requires std::invocable<Check, const typename A::StateType&> Outcome& then_state(Check&& check) {
     expect_no_error();
@@ -129,7 +128,7 @@ class Outcome {
     return *this;
   }
 
-  /// The state equals `expected`: by ==, or else by its serialisation.
+  /// The state equals `expected`: by ==, or if there is none by its serialisation.
   Outcome& then_state(const typename A::StateType& expected) {
     using State = typename A::StateType;
     expect_no_error();
@@ -147,13 +146,13 @@ class Outcome {
     return *this;
   }
 
-  /// What was recorded, for expectations of one's own. ScenarioFailed if something was thrown.
+  /// The recorded events, for your own expectations. ScenarioFailed if something was thrown.
   const std::vector<typename A::Change>& recorded() const {
     expect_no_error();
     return changes_;
   }
 
-  /// The recorded event of a type. ScenarioFailed unless there is exactly one.
+  /// The recorded event of this type. ScenarioFailed unless there is exactly one.
   template <class E>
   const E& recorded() const {
     static_assert(A::EventsType::template contains<E>,
@@ -195,7 +194,8 @@ class Scenario {
     (detail::for_each_event(events, [this](const auto& event) { apply(event); }), ...);
   }
 
-  /// Runs `call` with the aggregate, or, for a factory, without: then what it returns counts.
+  /// Runs `call` with the aggregate. Without a history `call` may be a factory without parameters,
+  /// whose result is the aggregate.
   template <class Call>
   Outcome<A> when(Call&& call) {
     static_assert(std::invocable<Call, A&> || std::invocable<Call>,
@@ -222,8 +222,8 @@ class Scenario {
 };
 
 /// `given<Order>(OrderPlaced{…}).when([](Order& order) { order.ship("dhl");
-/// }).then(OrderShipped{…})`. A history that is made at run time is a `std::vector<Order::Change>`,
-/// or a vector of one event's type.
+/// }).then(OrderShipped{…})`. A history made at run time is a `std::vector<Order::Change>`, or a
+/// vector of one event type.
 template <class A, class... Es>
 Scenario<A> given(const Es&... events) {
   return Scenario<A>{events...};

@@ -1,4 +1,4 @@
-// Takes messages from JetStream, and lets the effect of each happen once.
+// Consumes messages from JetStream, so that each takes effect once.
 #pragma once
 
 #include <stela/eventstore/store.hpp>
@@ -20,9 +20,9 @@
 namespace stela::nats {
 
 enum class Start : std::uint8_t {
-  /// With the first message of the stream.
+  /// At the first message of the stream.
   first,
-  /// With what comes after the consumer was made.
+  /// After the messages that existed when the consumer was created.
   now,
 };
 
@@ -31,74 +31,76 @@ struct ConsumerOptions {
   JetStreamApi api = {};
   Credentials credentials = {};
   Tls tls = {};
-  /// As the publisher's.
+  /// As in PublisherOptions.
   std::chrono::milliseconds connect_timeout{2'000};
 
-  /// Of the durable consumer at the broker and of its part of the inbox: letters, digits, '_', '-'.
-  /// Consumers of one name share the work, and the inbox when they read several streams.
+  /// The name of the durable consumer at the broker, and of its part of the inbox: letters, digits,
+  /// '_' and '-'. Consumers with the same name share the work. They share the inbox too if they
+  /// read several streams.
   std::string name = {};
   /// The JetStream stream.
   std::string stream = "STELA";
-  /// Only messages with these subjects. Then nobody can tell whether some are missing or still on
-  /// their way.
+  /// Only messages with these subjects. With a filter, a missing message can't be told from one
+  /// that is still on its way.
   std::string filter_subject = {};
-  /// For a consumer that isn't at the broker yet. One that began later isn't taken for
-  /// Start::first.
+  /// For a consumer that doesn't exist at the broker yet. An existing one that began later isn't
+  /// accepted for Start::first.
   Start start = Start::first;
 
-  /// How many messages are fetched, and handled in one transaction.
+  /// How many messages are fetched at a time, and handled in one transaction.
   int batch_size = 100;
-  /// How many bytes are asked for at once, at most; as much again may wait while a batch is
-  /// handled. On a slow line it is as much as comes within some seconds. One message may be larger.
+  /// The highest number of bytes requested at a time. As much again may wait while a batch is
+  /// handled. On a slow line it requests what can arrive within some seconds. One message may be
+  /// larger.
   std::int64_t prefetch_bytes = 16 * 1024 * 1024;
-  /// How many may be with consumers of this name, all together, without an answer. Unset: what the
-  /// consumer at the broker has, and 1,000 (or batch_size, if that is more) for a new one.
+  /// The highest number of unacknowledged messages of all consumers with this name. Unset: what the
+  /// consumer at the broker has; for a new one 1,000, or batch_size if that is more.
   std::optional<int> max_ack_pending = {};
-  /// The broker hands a message to another when it wasn't answered for so long. Unset: what the
-  /// consumer at the broker has, and 30 s for a new one, or half of gap_patience if that is less.
+  /// The broker redelivers a message that hasn't been acknowledged for this long. Unset: what the
+  /// consumer at the broker has; for a new one 30 s, or half of gap_patience if that is less.
   std::optional<std::chrono::milliseconds> ack_wait = {};
   /// How long one request for messages waits for the first of them.
   std::chrono::milliseconds idle_wait{500};
 
-  /// The first wait after a handler failed, doubled each time up to the maximum.
+  /// The first wait after a handler failed. It doubles each time up to the maximum.
   std::chrono::milliseconds retry_backoff{1'000};
   std::chrono::milliseconds retry_backoff_max{60'000};
   /// How often a message is tried before it becomes a dead letter.
   int max_attempts = 5;
-  /// How long a message waits for the one before it in its stream before that counts as missing.
-  /// Unset: twice the ack_wait that the consumer has at the broker, since what a dead process had
-  /// comes again after that. Must be longer than that ack_wait. It is the time in which processes
-  /// saw it wait, by steady clocks. A process that sees that for the first time takes the wall
-  /// clock's word for how long nobody looked, and counts 5 s of it at most.
+  /// How long a message waits for its predecessor in its stream before that one counts as missing.
+  /// Must be longer than the consumer's ack_wait at the broker. Unset: twice that ack_wait, because
+  /// messages of a dead process come again after it. Only time in which a process saw the message
+  /// wait counts, by steady clocks. A process that sees it for the first time adds the time since
+  /// the last process looked, by the wall clock, but at most 5 s.
   std::optional<std::chrono::milliseconds> gap_patience = {};
-  /// How long the inbox remembers what was handled, counted back from the last message.
+  /// How long the inbox remembers handled messages, counted back from the last message.
   std::chrono::hours retention{168};
 };
 
 /// UsageError if a value is out of range or contradicts another.
 STELA_NATS_EXPORT void check(const ConsumerOptions& options);
 
-/// What a consumer did since it last said so, and how it stands.
+/// What a consumer did since its last report, and its state.
 struct ConsumerTick {
   std::int64_t handled = 0;
-  /// Of events that have no handler.
+  /// Messages whose event has no handler.
   std::int64_t ignored = 0;
   std::int64_t duplicates = 0;
-  /// Put aside because something earlier of their stream hasn't been handled yet.
+  /// Held because an earlier message of their stream hasn't been handled yet.
   std::int64_t held = 0;
-  /// Put aside because their handler failed.
+  /// Held because their handler failed.
   std::int64_t failed = 0;
-  /// Given up: dead letters.
+  /// Given up as dead letters.
   std::int64_t dead = 0;
-  /// Dead letters that an operator had tried again with success.
+  /// Dead letters that were handled after an operator retried them.
   std::int64_t revived = 0;
   std::int64_t gaps = 0;
-  /// Put aside, and gone from the broker when it was their turn. Each is noted as a gap.
+  /// Held, and missing at the broker when their turn came. Each is recorded as a gap.
   std::int64_t lost = 0;
-  /// "connected", "connecting", "down: …" or "misconfigured: …": a missing stream, say.
+  /// "connected", "connecting", "down: …" or "misconfigured: …" (a missing stream, for example).
   std::string broker = {};
 
-  /// Adds what was done; the broker stands as `other` says.
+  /// Adds the counts; the state of the broker is that of `other`.
   ConsumerTick& operator+=(const ConsumerTick& other) {
     handled += other.handled;
     ignored += other.ignored;
@@ -112,7 +114,7 @@ struct ConsumerTick {
     broker = other.broker;
     return *this;
   }
-  /// Whether both did the same, however the broker stands.
+  /// Compares the counts, but not the state of the broker.
   friend bool operator==(const ConsumerTick& a, const ConsumerTick& b) noexcept {
     return a.counts() == b.counts();
   }
@@ -123,7 +125,7 @@ struct ConsumerTick {
   }
 };
 
-/// What a consumer calls for the events of one type, in whatever version.
+/// Handles the events of one type, in all of its versions.
 class STELA_NATS_EXPORT Handler {
  public:
   virtual ~Handler() = default;
@@ -153,49 +155,53 @@ class TypedHandler final : public Handler {
 
 }  // namespace detail
 
-/// A durable pull consumer with an inbox: the id of each event and what its handler writes through
-/// the transaction commit together, and the broker is told after that. So a message may come any
-/// number of times, and a consumer may die anywhere: the effect happens once.
+/// A durable pull consumer with an inbox. The id of each event commits together with what its
+/// handler writes through the transaction, and the broker gets the acknowledgement after that. So a
+/// message may come any number of times, and a consumer may die at any point: the effect happens
+/// once.
 ///
-/// Without a filter, messages of one stream are handled in order by all consumers of one name and
-/// one database; what comes after a message that fails or is missing is held in the inbox until
-/// that one is handled, becomes a dead letter, or counts as missing. Other streams don't wait. With
-/// a filter nobody can tell what is still on its way: order holds for one consumer as long as it
-/// lives. What a handler appends through the transaction carries the event's correlation and names
-/// it as its cause. A consumer that was deleted at the broker is made again, and continues where
-/// the inbox says that it was. Threads: one at a time; handlers are called on the thread that
-/// consumes.
+/// Without a filter, all consumers with one name and one database handle the messages of a stream
+/// in order. If a message fails or is missing, later ones of its stream are held in the inbox until
+/// it is handled, becomes a dead letter, or counts as missing. Other streams continue. With a
+/// filter a missing message can't be detected: order holds for one consumer while it lives.
+///
+/// Events that a handler appends through the transaction carry the event's correlation and name it
+/// as their cause. A consumer that was deleted at the broker is created again, and continues from
+/// the inbox's position.
+///
+/// Threads: one at a time; handlers are called on the thread that consumes.
 class STELA_NATS_EXPORT Consumer {
  public:
-  /// The inbox, and what handlers write, is in the database of `store`, which must outlive the
+  /// The inbox and what handlers write are in the database of `store`, which must outlive the
   /// consumer.
   Consumer(Store& store, const ConsumerOptions& options);
   ~Consumer();
   Consumer(const Consumer&) = delete;
   Consumer& operator=(const Consumer&) = delete;
 
-  /// `handler(Transaction&, const Recorded<E>&)`: whatever it throws undoes what it wrote, and the
-  /// message is tried again. It may be called more often than its effect happens, so what it does
-  /// outside the transaction must bear that. UsageError if there is one for an event of that name.
+  /// `handler(Transaction&, const Recorded<E>&)`. An exception undoes what the handler wrote, and
+  /// the message is tried again. The handler may be called more often than its effect happens, so
+  /// effects outside the transaction must tolerate repetition. UsageError if there is already a
+  /// handler for an event with that name.
   template <Event E, std::invocable<Transaction&, const Recorded<E>&> F>
   void on(F handler) {
     add(E::event_type.name, std::make_unique<detail::TypedHandler<E, F>>(std::move(handler)));
   }
 
-  /// Handles what is there now; what it did before it threw, the next call returns, too.
-  /// BrokerFailed if the broker can't be reached, has no such stream, or refuses to give messages.
-  /// UsageError if the consumer or the stream at the broker could lose messages or keep them back:
-  /// it names each setting, what it should be, and how to change it.
+  /// Handles the messages that are available now. If it throws, the next call also returns what
+  /// this one had done. BrokerFailed if the broker can't be reached, has no such stream, or refuses
+  /// to deliver messages. UsageError if the settings of the consumer or the stream at the broker
+  /// could lose or hold back messages: it names each setting, its right value, and how to change
+  /// it.
   ConsumerTick poll();
 
-  /// Consumes until `stop` is requested, then finishes what it has. Trouble with the broker, a
-  /// missing stream too, or with a busy or full database is waited out with growing pauses, and
-  /// logged when it begins, changes and ends; throws what no waiting mends: UsageError,
-  /// StoreFailed, CommitInDoubt.
+  /// Consumes until `stop` is requested, then finishes the messages that it has. It waits with
+  /// growing pauses while the broker has problems (a missing stream too) or the database is busy or
+  /// full, and logs when a problem begins, changes and ends. Throws errors that waiting can't
+  /// solve: UsageError, StoreFailed, CommitInDoubt.
   void run(std::stop_token stop);
 
-  /// Called by `run`, on its thread, whenever it did something and whenever the broker's state
-  /// changed.
+  /// Called by `run`, on its thread, whenever it did something or the broker's state changed.
   void on_tick(std::function<void(const ConsumerTick&)> listener);
 
  private:

@@ -13,11 +13,11 @@
 
 namespace stela::nats {
 
-/// How a stream is made that isn't there. One that is there must be safe for the fence, but may
-/// have other limits.
+/// How a missing stream is created. An existing one must be safe for the fence, but may have other
+/// limits.
 struct StreamOptions {
   int replicas = 1;
-  /// 0: no limit. A stream that is full takes no more until there is space.
+  /// 0: no limit. A full stream accepts no messages until there is space.
   std::int64_t max_bytes = 0;
   std::int64_t max_messages = 0;
   /// 0: messages are kept for ever.
@@ -26,53 +26,53 @@ struct StreamOptions {
 };
 
 struct PublisherOptions {
-  /// "nats://HOST:PORT", or tls://; several servers of one cluster:
+  /// "nats://HOST:PORT" or "tls://HOST:PORT". For several servers of one cluster:
   /// "nats://one:4222,nats://two:4222".
   std::string url = "nats://127.0.0.1:4222";
-  /// The first token of all subjects; of a partition of several "{prefix}_p00".
+  /// The first token of all subjects. With several partitions: "{prefix}_p00".
   std::string prefix = "stela";
-  /// The JetStream stream; of a partition of several "{stream}_p00".
+  /// The JetStream stream. With several partitions: "{stream}_p00".
   std::string stream = "STELA";
-  /// What follows the prefix, in modes `stream` and `none`: text, dots and {event}, {category},
-  /// {stream}, {partition}, {header:NAME}. In mode `subject` it is always the partition.
+  /// The rest of the subject, after the prefix, in modes `stream` and `none`: text, dots and
+  /// {event}, {category}, {stream}, {partition}, {header:NAME}. In mode `subject` it is always the
+  /// partition.
   std::string subject = "{event}";
-  /// How the outbox that is relayed is fenced.
+  /// The fence of the outbox.
   Fence fence = Fence::stream;
-  /// Make the streams if they aren't there: file storage, limits retention, new messages refused
-  /// when one is full.
+  /// Create missing streams, with file storage and limits retention. They refuse new messages when
+  /// full.
   bool ensure_stream = false;
   StreamOptions stream_options = {};
 
   JetStreamApi api = {};
   Credentials credentials = {};
   Tls tls = {};
-  /// For each server: one that hasn't taken us by then, and is silent for so long, is given up. At
-  /// most twice the time, whatever it does.
+  /// Per server: one that hasn't accepted the connection after this time, and has been silent for
+  /// this long, is given up. After twice the time it is given up in any case.
   std::chrono::milliseconds connect_timeout{2'000};
-  /// After this the client gives up on an answer.
+  /// How long the client waits for an answer.
   std::chrono::milliseconds publish_timeout{5'000};
 
-  /// The payloads of a store that keeps portable binary are published as they are only if it is
-  /// said here.
+  /// Set it to `portable_binary` to publish the payloads of a store with that codec, as they are
+  /// stored.
   Codec codec = Codec::json;
-  /// ce-source, a URI reference; empty: "urn:uuid:" and the id of the store.
+  /// ce-source, a URI reference. Empty: "urn:uuid:" and the id of the store.
   std::string source = {};
-  /// The outbox's own: ce-partitionkey says what it orders by.
+  /// The outbox's partitioner. ce-partitionkey is its key.
   const Partitioner* partitioner = &by_stream();
 };
 
-/// UsageError if the options contradict each other, a name can't stand in a subject, or a file is
+/// UsageError if the options contradict each other, a name isn't valid in a subject, or a file is
 /// missing.
 STELA_NATS_EXPORT void check(const PublisherOptions& options);
 
-/// The stored bytes as the body, the event's id as Nats-Msg-Id, what is known of the event as
-/// CloudEvents headers: docs/reference/wire-format.md.
+/// Publishes the stored bytes as the body, the event's id as Nats-Msg-Id, and the event's
+/// properties as CloudEvents headers: docs/reference/wire-format.md.
 ///
-/// A connection that breaks is not mended: it ends the session, and the relay opens another and
-/// looks what stands in the stream. Nothing is buffered while there is no connection: the database
-/// is the buffer.
-/// A forked child is refused the publisher of its parent: UsageError.
-/// Threads: one at a time. It has one of its own, on which it connects and closes.
+/// A broken connection ends the session. The relay opens another one and reads back what the stream
+/// contains. Nothing is buffered without a connection: the database is the buffer. A forked child
+/// can't use its parent's publisher: UsageError. Threads: one at a time. It has a thread of its
+/// own, which connects and closes.
 class STELA_NATS_EXPORT Publisher final : public stela::Publisher {
  public:
   /// UsageError as `check`.

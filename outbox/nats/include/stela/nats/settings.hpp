@@ -1,4 +1,4 @@
-// The options of publishers and consumers, described: names, ranges and meanings.
+// Descriptions of the options of publishers and consumers: names, ranges and meanings.
 #pragma once
 
 #include <stela/framework/settings.hpp>

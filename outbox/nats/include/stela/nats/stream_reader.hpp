@@ -1,4 +1,4 @@
-// Reads what a publisher has put into JetStream.
+// Reads messages that a publisher has stored in JetStream.
 #pragma once
 
 #include <stela/nats/export.hpp>
@@ -9,20 +9,21 @@
 
 namespace stela::nats {
 
-/// Headers alone, by a consumer that the broker forgets soon; relays aren't disturbed. A stream
-/// with several replicas is read message by message from its leader, as the others may lag.
-/// Threads: one at a time.
+/// Reads only headers, by a short-lived consumer, without disturbing relays. A stream with several
+/// replicas is read message by message from its leader, because the others may lag. Threads: one at
+/// a time.
 class STELA_NATS_EXPORT StreamReader final : public BrokerContents {
  public:
-  /// With the publisher's options: where the streams are, and how they are fenced. UsageError as
-  /// `check`; BrokerFailed if the broker can't be reached.
+  /// Takes the publisher's options: they name the streams and the fence. UsageError as `check`;
+  /// BrokerFailed if the broker can't be reached.
   explicit StreamReader(const PublisherOptions& options);
   ~StreamReader() override;
 
-  /// A missing stream is an empty one with `ensure_stream`, and BrokerFailed without. BrokerFailed,
-  /// too, after a few tries if the stream has no leader, or if its leader changes meanwhile.
+  /// A missing stream counts as empty with `ensure_stream`, and is BrokerFailed without.
+  /// BrokerFailed also, after a few tries, if the stream has no leader, or if its leader changes
+  /// meanwhile.
   bool read(PartitionId partition, Take take) override;
-  /// Whether any stream that it has read existed.
+  /// Whether any of the streams that it was asked to read existed.
   bool has_found_a_stream() const noexcept;
 
  private:
