@@ -11,6 +11,20 @@
 #include <stdexcept>
 
 namespace stela::chaos {
+namespace {
+
+/// A request to stop that comes before the child listens waits until it does. Returns the mask of
+/// before.
+sigset_t hold_termination() {
+  sigset_t held;
+  sigset_t before;
+  sigemptyset(&held);
+  sigaddset(&held, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &held, &before);
+  return before;
+}
+
+}  // namespace
 
 Child::Child(std::vector<std::string> arguments, const std::string& log) {
   std::vector<char*> raw;
@@ -18,7 +32,9 @@ Child::Child(std::vector<std::string> arguments, const std::string& log) {
   raw.push_back(program.data());
   for (std::string& argument : arguments) raw.push_back(argument.data());
   raw.push_back(nullptr);
+  const auto mask = hold_termination();
   id_ = fork();
+  if (id_ != 0) pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   if (id_ < 0) throw std::runtime_error{"fork failed"};
   if (id_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
