@@ -62,6 +62,26 @@ std::string_view to_string(StopReason reason) noexcept {
   return "unrecognized";
 }
 
+std::string_view to_string(BrokerState state) noexcept {
+  switch (state) {
+    case BrokerState::connecting:
+      return "connecting";
+    case BrokerState::connected:
+      return "connected";
+    case BrokerState::misconfigured:
+      return "misconfigured";
+    case BrokerState::down:
+      break;
+  }
+  return "down";
+}
+
+std::string to_string(const BrokerStatus& status) {
+  std::string text{to_string(status.state)};
+  if (!status.detail.empty()) text.append(": ").append(status.detail);
+  return text;
+}
+
 std::optional<MessageState> parse_message_state(std::string_view text) noexcept {
   for (const MessageState state :
        {MessageState::pending, MessageState::in_flight, MessageState::retrying,
@@ -83,6 +103,18 @@ StopReason parse_stop_reason(std::string_view text) noexcept {
                                  StopReason::broker_lost, StopReason::store_went_back,
                                  StopReason::unreadable, StopReason::damaged, StopReason::missing},
                                 text);
+}
+
+BrokerStatus parse_broker_status(std::string_view text) {
+  for (const BrokerState state : {BrokerState::connecting, BrokerState::connected,
+                                  BrokerState::down, BrokerState::misconfigured}) {
+    const std::string_view word = to_string(state);
+    if (!text.starts_with(word)) continue;
+    const std::string_view rest = text.substr(word.size());
+    if (rest.empty()) return {.state = state};
+    if (rest.starts_with(": ")) return {.state = state, .detail = std::string{rest.substr(2)}};
+  }
+  return {.state = BrokerState::down, .detail = std::string{text}};
 }
 
 }  // namespace stela

@@ -57,8 +57,8 @@ TEST_P(RelayStoreContract, TakesALeaseThatEndsAbsurdlyLate) {
 
 TEST_P(RelayStoreContract, ShowsPartitionsAndWorkers) {
   begin(2);
-  store->heartbeat("a", 20s, {"connected"});
-  store->heartbeat("b", 20s, {"down: no server answers", true});
+  store->heartbeat("a", 20s, {{BrokerState::connected}});
+  store->heartbeat("b", 20s, {{BrokerState::down, "no server answers"}, true});
   acquire(PartitionId{1});
   const relay::Overview now = look();
   EXPECT_THAT(now.workers, ::testing::ElementsAre("a", "b"));
@@ -68,7 +68,7 @@ TEST_P(RelayStoreContract, ShowsPartitionsAndWorkers) {
   EXPECT_FALSE(now.partitions[0].is_free);
   EXPECT_TRUE(now.partitions[1].is_free);
 
-  store->heartbeat("b", 20s, {"connected"});
+  store->heartbeat("b", 20s, {{BrokerState::connected}});
   EXPECT_TRUE(look().cut_off.empty());
   store->leave("b");
   EXPECT_THAT(look().workers, ::testing::ElementsAre("a"));

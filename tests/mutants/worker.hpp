@@ -37,7 +37,7 @@ class Worker {
   virtual std::size_t active_workers() const = 0;
   virtual std::size_t wanted_partitions() const = 0;
   virtual std::size_t owned_partitions() const = 0;
-  virtual std::string broker_state() const = 0;
+  virtual BrokerStatus broker_status() const = 0;
 };
 
 /// What a mutant puts before its ports; null where it puts nothing.
@@ -67,7 +67,7 @@ class WorkerOf final : public Worker {
   std::size_t active_workers() const override { return worker_.active_workers(); }
   std::size_t wanted_partitions() const override { return worker_.wanted_partitions(); }
   std::size_t owned_partitions() const override { return worker_.owned_partitions(); }
-  std::string broker_state() const override { return worker_.broker_state(); }
+  BrokerStatus broker_status() const override { return worker_.broker_status(); }
 
  private:
   const Decorators decorators_;

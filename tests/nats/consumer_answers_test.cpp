@@ -91,7 +91,7 @@ TEST_F(FakeBroker, WithAPausedConsumerSaysSoUntilThatEnds) {
   std::string state;
   consumer.on_tick([&](const nats::ConsumerTick& tick) {
     const std::lock_guard lock{mutex};
-    state = tick.broker;
+    state = to_string(tick.broker);
   });
   const auto becomes = [&](const std::string& expected) {
     return test::eventually([&] {

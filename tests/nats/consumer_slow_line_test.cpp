@@ -33,7 +33,7 @@ class FarConsumer : public test::ShopAtBroker {
     nats::Consumer consumer{ledger.store, options()};
     consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
     consumer.on_tick([&](const nats::ConsumerTick& tick) {
-      if (tick.broker.starts_with("down")) is_down = true;
+      if (tick.broker.state == BrokerState::down) is_down = true;
     });
     const std::jthread running{[&](const std::stop_token& stop) { consumer.run(stop); }};
     test();

@@ -140,9 +140,9 @@ TEST_F(TwoDatabases, OfOnePrefixGetNoSecondStream) {
   RelayTick tick;
   EXPECT_TRUE(test::eventually([&] {
     tick = second.relay.tick();
-    return tick.broker.starts_with("misconfigured: ");
+    return tick.broker.state == BrokerState::misconfigured;
   }));
-  EXPECT_THAT(tick.broker, HasSubstr("its subjects 'shop.>' overlap with those of another"));
+  EXPECT_THAT(tick.broker.detail, HasSubstr("its subjects 'shop.>' overlap with those of another"));
   EXPECT_EQ(second.operations.status().pending, 1);
 }
 

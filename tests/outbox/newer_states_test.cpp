@@ -48,5 +48,16 @@ TEST(States, KeepTheirWordsInTheDatabase) {
   EXPECT_EQ(to_string(StopReason::missing), "unknown");
 }
 
+TEST(States, OfABrokerAreReadFromTheirWords) {
+  for (const BrokerStatus& status :
+       {BrokerStatus{BrokerState::connecting}, BrokerStatus{BrokerState::connected},
+        BrokerStatus{BrokerState::down, "connecting to nats://shop:4222: refused"},
+        BrokerStatus{BrokerState::misconfigured, "there is no stream"}}) {
+    EXPECT_EQ(parse_broker_status(to_string(status)), status);
+  }
+  EXPECT_EQ(to_string(BrokerStatus{BrokerState::down, "no answer"}), "down: no answer");
+  EXPECT_EQ(parse_broker_status("asleep"), (BrokerStatus{BrokerState::down, "asleep"}));
+}
+
 }  // namespace
 }  // namespace stela

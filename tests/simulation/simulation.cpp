@@ -128,7 +128,8 @@ std::string Simulation::describe(const Node& node) {
   const mutants::Worker& worker = *node.worker;
   return name_of(node.number) + " holds " + std::to_string(worker.owned_partitions()) + " of " +
          std::to_string(worker.wanted_partitions()) + " wanted, " +
-         std::to_string(worker.active_workers()) + " workers, broker " + worker.broker_state();
+         std::to_string(worker.active_workers()) + " workers, broker " +
+         to_string(worker.broker_status());
 }
 
 /// A call blocked: what happens meanwhile is heard of afterwards.

@@ -1,4 +1,5 @@
 // What doctor says of the broker.
+#include "nats/jetstream.hpp"
 #include "support/nats_server.hpp"
 #include "tool/tool_outbox.hpp"
 
@@ -49,6 +50,22 @@ TEST_F(ToolOutbox, DoctorNamesAStoppedPartitionOnce) {
   EXPECT_THAT(run(doctor).out,
               AllOf(HasSubstr("all is stopped (broker_lost)"), Not(HasSubstr("all is backing off")),
                     Not(HasSubstr("partition all ends at 3, before what was published"))));
+}
+
+TEST_F(ToolOutbox, DoctorSaysWhatBecomesOfAMissingAndOfASealedStream) {
+  const NatsServer nats;
+  const std::vector<std::string> broker{"--nats", nats.url(), "--stream", "SHOP"};
+  const auto doctor = [&] {
+    return run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP"}).out;
+  };
+  EXPECT_THAT(doctor(), HasSubstr("create the stream with 'outbox work --ensure-stream'"));
+
+  std::vector<std::string> work{"work", "--until-empty", "--silent", "--ensure-stream"};
+  work.insert(work.end(), broker.begin(), broker.end());
+  ASSERT_EQ(outbox(work).code, 0);
+  JetStream{nats.url()}.update_stream("SHOP", [](jsStreamConfig& config) { config.Sealed = true; });
+
+  EXPECT_THAT(doctor(), HasSubstr("a sealed stream can't be changed: use another one"));
 }
 
 TEST_F(ToolOutbox, DoctorSaysWhatToChangeAtTheBroker) {

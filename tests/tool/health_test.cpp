@@ -28,7 +28,7 @@ using testing::IsEmpty;
 
 TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
   Snapshot done;
-  done.broker = "connected";
+  done.broker = BrokerStatus{BrokerState::connected};
   OutboxStatus status;
   EXPECT_THAT(why_not_ready({.done = done, .status = status}), IsEmpty());
   EXPECT_THAT(why_not_ready({.done = done, .status = status, .is_draining = true}),
@@ -43,7 +43,7 @@ TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
   EXPECT_THAT(why_not_ready({.done = done, .status = status}),
               ElementsAre("partition all is stopped: broker_lost"));
   status.partitions.clear();
-  done.broker = "down: refused";
+  done.broker = BrokerStatus{BrokerState::down, "refused"};
   EXPECT_THAT(why_not_ready({.done = done, .status = status}),
               ElementsAre("broker: down: refused"));
 }

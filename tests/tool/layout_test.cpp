@@ -36,7 +36,7 @@ View view_of(int partitions) {
   done.active_workers = 2;
   done.wanted = 8;
   done.owned = 7;
-  done.broker = "connected";
+  done.broker = BrokerStatus{BrokerState::connected};
   done.per_slot[59] = 100;
   done.troubles = {{.sequence = 17, .partition = "p03", .message = hostile}};
   view.own->trouble_streams = {"order-\x1b[31m"};
@@ -410,9 +410,9 @@ TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
   EXPECT_EQ(state_of(done, view.status, false), "standby");
   EXPECT_EQ(state_of(done, {.partition_count = 2, .stopped = 1}, false), "standby");
   EXPECT_EQ(state_of(done, {.partition_count = 2, .stopped = 2}, false), "stopped");
-  done.broker = "down: refused";
+  done.broker = BrokerStatus{BrokerState::down, "refused"};
   EXPECT_EQ(state_of(done, view.status, false), "broker down");
-  done.broker = "misconfigured: there is no JetStream stream 'SHOP'";
+  done.broker = BrokerStatus{BrokerState::misconfigured, "there is no JetStream stream 'SHOP'"};
   EXPECT_EQ(state_of(done, view.status, false), "misconfigured");
 }
 

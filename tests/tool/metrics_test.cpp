@@ -94,7 +94,7 @@ TEST(ToolMetrics, TheReferenceNamesWhatIsServedAndReported) {
 
 TEST(ToolMetrics, LagComesFirst) {
   Snapshot done;
-  done.broker = "connected";
+  done.broker = BrokerStatus{BrokerState::connected};
   OutboxStatus status;
   status.lag = 1500ms;
   const std::string text = metrics_text({.done = done, .status = status});

@@ -15,7 +15,7 @@ TEST(WorkerStatistics, AddUpOverTheWindow) {
   tick.published = 5;
   tick.claimed = 6;
   tick.duration = 2ms;
-  tick.broker = "connected";
+  tick.broker = {BrokerState::connected};
   statistics.add(0, tick, begun);
   statistics.add(0, tick, begun + 8s);
   Snapshot seen = statistics.look(begun + 9s);

@@ -23,7 +23,6 @@ constexpr auto purge_interval = 60s;
 constexpr milliseconds longest_trouble_wait = 5s;
 /// A transaction handles no more messages after so long.
 constexpr milliseconds longest_batch = 1s;
-constexpr std::string_view connected = "connected";
 
 /// True if it isn't the handler's fault: the database is busy or full.
 bool is_trouble_of_store(const Error& error) noexcept {
@@ -159,8 +158,9 @@ bool Consumer::Worker::turn(milliseconds wait) {
 }
 
 void Consumer::Worker::note_broker_works() {
-  const bool was_in_trouble = broker_ != connected && broker_ != "connecting";
-  broker_ = connected;
+  const bool was_in_trouble =
+      broker_.state == BrokerState::down || broker_.state == BrokerState::misconfigured;
+  broker_ = {.state = BrokerState::connected};
   if (was_in_trouble) log(LogLevel::info, "consumer.broker_back", "the broker answers again");
 }
 
@@ -173,7 +173,7 @@ void Consumer::Worker::note_trouble(const Error& trouble) {
     return;
   }
   const bool is_misconfigured = dynamic_cast<const Misconfigured*>(&trouble) != nullptr;
-  broker_ = (is_misconfigured ? "misconfigured: " : "down: ") + trouble_;
+  broker_ = {is_misconfigured ? BrokerState::misconfigured : BrokerState::down, trouble_};
   if (!is_new) return;
   log(LogLevel::error, is_misconfigured ? "consumer.misconfigured" : "consumer.broker_down", what);
 }
@@ -206,7 +206,7 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
   count("stela_consumer_dead_letters_total", tick.dead);
   count("stela_consumer_gaps_total", tick.gaps);
   count("stela_consumer_lost_total", tick.lost);
-  metrics.gauge("stela_consumer_broker_up", tick.broker == connected ? 1 : 0,
+  metrics.gauge("stela_consumer_broker_up", tick.broker.is_connected() ? 1 : 0,
                 {{"consumer", options_.name}});
   metrics.gauge("stela_consumer_held_streams", static_cast<double>(inbox_.held().count_streams()),
                 {{"consumer", options_.name}});

@@ -141,8 +141,8 @@ class Consumer::Worker {
   std::optional<InboxStore::Letter> letter_;
   ConsumerTick tick_;
   /// As in ConsumerTick, and what of it was reported.
-  std::string broker_ = "connecting";
-  std::string reported_broker_ = broker_;
+  BrokerStatus broker_;
+  BrokerStatus reported_broker_;
   Steady next_purge_{};
   /// What the inbox knows of the stream.
   std::optional<Settled> noted_;

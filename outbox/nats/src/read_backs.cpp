@@ -86,13 +86,15 @@ void ReadBacks::finish(Steps& steps, PartitionId partition, std::size_t count) {
   drop(partition);
 }
 
-void ReadBacks::fail(Steps& steps, PartitionId partition, Answer::Kind kind, std::string why) {
+void ReadBacks::fail(Steps& steps, PartitionId partition, Answer::Kind kind, std::string why,
+                     StreamFault fault) {
   const ReadBack& read_back = open_.at(partition);
   // A session that isn't open has no partitions that the trouble could be of.
   const bool is_lost = read_back.opens_session && kind != Answer::Kind::misconfigured;
   steps.answers.push_back({.request = read_back.answer.request,
                            .kind = is_lost ? Answer::Kind::disconnected : kind,
-                           .detail = std::move(why)});
+                           .detail = std::move(why),
+                           .stream_fault = fault});
   drop(partition);
 }
 
@@ -260,14 +262,16 @@ void ReadBacks::on_missing_stream(Steps& steps, PartitionId partition, const Api
   }
   fail(steps, partition, Answer::Kind::misconfigured,
        "there is no JetStream stream '" + stream +
-           "'; make it, or let ensure_stream do so: " + in_words(error));
+           "'; make it, or let ensure_stream do so: " + in_words(error),
+       StreamFault::missing);
 }
 
 void ReadBacks::plan(Steps& steps, PartitionId partition, const StreamInfo& info) {
   // Each time: somebody may have changed the stream.
   std::string danger = danger_in(info.config, layout_.subjects(partition), options_.fence);
   if (!danger.empty()) {
-    return fail(steps, partition, Answer::Kind::misconfigured, std::move(danger));
+    return fail(steps, partition, Answer::Kind::misconfigured, std::move(danger),
+                info.config.sealed ? StreamFault::sealed : StreamFault::settings);
   }
   ReadBack& read_back = open_.at(partition);
   read_back.answer.first_sequence = info.first_sequence;

@@ -217,7 +217,7 @@ class Relay::Driver final : public relay::Observer {
                    .owned_count = static_cast<std::int64_t>(worker_.owned_partitions()),
                    .leased_count = c.leased - r.leased,
                    .released_count = c.released - r.released,
-                   .broker = worker_.broker_state()};
+                   .broker = worker_.broker_status()};
     const Steady at = now();
     tick.duration = std::chrono::duration_cast<std::chrono::microseconds>(worked);
     const Steady next = worker_.deadline();

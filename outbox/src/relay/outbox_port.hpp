@@ -69,8 +69,7 @@ struct Overview {
 
 /// How a worker sees its broker.
 struct BrokerView {
-  /// In words: "connected", "down: …".
-  std::string text = {};
+  BrokerStatus status = {};
   /// It hasn't been connected for so long that others had better do its work.
   bool is_cut_off = false;
 };

@@ -161,7 +161,7 @@ void Worker::beat() {
   judge_broker();
   try {
     core_.counts.purged_workers +=
-        core_.store.heartbeat(core_.worker, options_.heartbeat_ttl, {broker_state(), cut_off_});
+        core_.store.heartbeat(core_.worker, options_.heartbeat_ttl, {broker_status(), cut_off_});
     ++core_.counts.heartbeats;
     has_name_ = true;
   } catch (const SchemaMismatch&) {
@@ -411,14 +411,17 @@ void Worker::drop_session(std::string why, bool misconfigured) {
   misconfigured_ = misconfigured;
 }
 
-std::string Worker::broker_state() const {
-  if (misconfigured_) return "misconfigured: " + trouble_;
+BrokerStatus Worker::broker_status() const {
+  if (misconfigured_) return {BrokerState::misconfigured, trouble_};
   for (const auto& lane : lanes_) {
-    if (!lane->misfit().empty()) return "misconfigured: " + lane->misfit();
+    if (!lane->misfit().empty()) return {BrokerState::misconfigured, lane->misfit()};
   }
-  if (broker_ == Broker::connected && cut_off_ && !was_served_) return "down: no answer";
-  if (broker_ == Broker::connected) return "connected";
-  return trouble_.empty() ? "connecting" : "down: " + trouble_;
+  if (broker_ == Broker::connected && cut_off_ && !was_served_) {
+    return {BrokerState::down, "no answer"};
+  }
+  if (broker_ == Broker::connected) return {BrokerState::connected};
+  if (trouble_.empty()) return {BrokerState::connecting};
+  return {BrokerState::down, trouble_};
 }
 
 }  // namespace stela::relay

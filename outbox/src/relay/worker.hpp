@@ -46,8 +46,7 @@ class Worker {
   std::size_t active_workers() const noexcept { return active_workers_; }
   std::size_t wanted_partitions() const noexcept { return share_; }
   std::size_t owned_partitions() const noexcept;
-  /// In words: "connected", "connecting", "down: …", "misconfigured: …".
-  std::string broker_state() const;
+  BrokerStatus broker_status() const;
   /// Nothing is in flight, and nothing is being asked.
   bool is_idle() const noexcept;
   bool is_connecting() const noexcept { return broker_ == Broker::connecting; }

@@ -23,6 +23,11 @@ using database::Connection;
 
 namespace {
 
+std::optional<BrokerStatus> reported_broker(std::string_view words) {
+  if (words.empty()) return std::nullopt;
+  return parse_broker_status(words);
+}
+
 /// To the earlier one.
 void lower(std::optional<Timestamp>& earliest, Timestamp time) {
   earliest = std::min(earliest.value_or(time), time);
@@ -169,7 +174,7 @@ OutboxStatus OutboxView::status() {
                                 .is_alive = workers.heartbeat_until() > status.at,
                                 .process = find_process(store_.database(), identity),
                                 .partitions = static_cast<int>(workers.partitions()),
-                                .broker = std::string{workers.broker()},
+                                .broker = reported_broker(workers.broker()),
                                 .is_cut_off = workers.is_cut_off()});
     }
     read_generations(connection, status);

@@ -73,7 +73,7 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
                                           .presence = presence_->number(),
                                           .now = at,
                                           .until = at + ttl,
-                                          .broker = broker.text,
+                                          .broker = to_string(broker.status),
                                           .is_cut_off = broker.is_cut_off});
         purged = static_cast<int>(connection.run(sql::purge_workers{
             .silent_since = at - forgotten_after * ttl, .absurd = at + 2 * ttl}));

@@ -247,15 +247,17 @@ void look_at_partitions(Examination& examination, const OutboxStatus& status,
 }
 
 /// What is wrong with a stream says what to change, unless nothing but another stream helps.
-std::string way_to_a_stream(const std::string& why) {
-  const auto says = [&](const char* what) { return why.find(what) != std::string::npos; };
-  if (says("there is no JetStream stream")) {
-    return "correct nats.stream, or create the stream with 'outbox work --ensure-stream'";
-  }
-  if (says("is sealed")) return "a sealed stream can't be changed: use another one (nats.stream)";
-  if (says("the JetStream stream '")) {
-    return "change the stream as it says with the broker's own tool, or use another one "
-           "(nats.stream)";
+std::string way_to_a_stream(const std::optional<Answer>& answer) {
+  switch (answer ? answer->stream_fault : StreamFault::none) {
+    case StreamFault::missing:
+      return "correct nats.stream, or create the stream with 'outbox work --ensure-stream'";
+    case StreamFault::sealed:
+      return "a sealed stream can't be changed: use another one (nats.stream)";
+    case StreamFault::settings:
+      return "change the stream as it says with the broker's own tool, or use another one "
+             "(nats.stream)";
+    case StreamFault::none:
+      break;
   }
   return "check the broker's log, and this user's permissions there";
 }
@@ -268,7 +270,7 @@ void look_at_streams(Examination& examination, AskedBroker& broker, const Outbox
     const auto answer = broker.read_back(partition.id, partition.broker_sequence);
     if (!answer || answer->kind != Answer::Kind::read_back) {
       const std::string why = answer ? answer->detail : "no answer";
-      return examination.bad("broker streams", label + ": " + why, way_to_a_stream(why));
+      return examination.bad("broker streams", label + ": " + why, way_to_a_stream(answer));
     }
     if (answer->last_sequence >= partition.broker_sequence) {
       ++sound;

@@ -140,11 +140,14 @@ LivingWorkers living_workers(const OutboxStatus& status) {
   LivingWorkers living;
   for (const WorkerStatus& worker : status.workers) {
     if (!worker.is_alive) continue;
-    const bool is_misconfigured = worker.broker.starts_with("misconfigured");
+    const bool is_misconfigured =
+        worker.broker && worker.broker->state == BrokerState::misconfigured;
     ++living.all;
     living.cut_off += worker.is_cut_off ? 1 : 0;
     living.misconfigured += is_misconfigured ? 1 : 0;
-    if (worker.is_cut_off || is_misconfigured) living.trouble = worker.broker;
+    if (worker.broker && (worker.is_cut_off || is_misconfigured)) {
+      living.trouble = to_string(*worker.broker);
+    }
   }
   return living;
 }

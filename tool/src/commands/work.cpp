@@ -244,11 +244,8 @@ class Work {
         {.level = LogLevel::warning, .name = "worker.metrics_file", .message = e.what()});
   }
 
-  std::string way_out_of(std::string_view trouble) const {
-    const bool has_no_stream = trouble.find("there is no JetStream stream") != trouble.npos;
-    return has_no_stream && !call_.settings().boolean("nats.ensure_stream")
-               ? "; --ensure-stream makes it"
-               : "";
+  static std::string way_out_of(const BrokerStatus& broker) {
+    return broker.state == BrokerState::misconfigured ? "; 'stela doctor' says what to change" : "";
   }
 
   /// All that waits may be where nobody publishes before an operator has done something.
@@ -266,10 +263,11 @@ class Work {
     for (;;) {
       const RelayTick tick = crew_.tick();
       const StatusWatch::Seen seen = watch_.look(0ms);
-      if (tick.broker != "connected") {
+      if (!tick.broker.is_connected()) {
         crew_.hand_over();
         throw Exit{cannot_connect, "the broker at " + call_.settings().text("nats.url") + " is " +
-                                       in_one_line(tick.broker) + way_out_of(tick.broker)};
+                                       in_one_line(to_string(tick.broker)) +
+                                       way_out_of(tick.broker)};
       }
       if (plan_.how == How::until_empty) refuse_to_wait_for_an_operator(seen.status);
       if (is_done(seen.status) || crew_.stop_requested()) break;

@@ -114,7 +114,9 @@ constexpr Field<WorkerStatus> worker_fields[] = {
     field<&WorkerStatus::heartbeat_until>("heartbeat_until"),
     field<&WorkerStatus::is_alive>("is_alive"),
     field<&WorkerStatus::partitions>("partitions"),
-    field<&WorkerStatus::broker>("broker", {.most = 24}),
+    field<[](const WorkerStatus& worker) {
+      return worker.broker ? to_string(*worker.broker) : std::string{};
+    }>("broker", {.most = 24}),
     field<&WorkerStatus::is_cut_off>("is_cut_off"),
     field<life_of>("alive", {.most = 24, .is_text_only = true}),
 };

@@ -21,7 +21,7 @@ constexpr Field<Condition> condition_fields[] = {
         {.name = "stela_worker_active_workers", .help = "Workers that are alive, everywhere."}),
     done<&Snapshot::heartbeat_age>("heartbeat_age_s", {.name = "stela_worker_heartbeat_age_seconds",
                                                        .help = "Since the last heartbeat."}),
-    done<[](const Snapshot& seen) { return seen.broker == "connected"; }>(
+    done<[](const Snapshot& seen) { return seen.broker && seen.broker->is_connected(); }>(
         "is_broker_up",
         {.name = "stela_worker_broker_up", .help = "1 while the broker is connected."}),
     field<[](const Condition& condition) { return why_not_ready(condition).empty(); }>(
@@ -56,7 +56,8 @@ constexpr Field<TickReport> tick_fields[] = {
     field<[](const TickReport& report) { return waiting_in(report.status); }>("pending"),
     field<[](const TickReport& report) { return report.status.lag; }>("oldest_pending_s",
                                                                       {.is_nullable = true}),
-    own<&T::broker>("broker", {.kind = Kind::untrusted}),
+    field<[](const TickReport& report) { return to_string(report.tick.broker); }>(
+        "broker", {.kind = Kind::untrusted}),
     field<&TickReport::state>("state"),
     field<&TickReport::worker>("worker", {.kind = Kind::untrusted}),
 };

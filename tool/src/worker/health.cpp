@@ -23,11 +23,8 @@ std::vector<std::string> why_not_ready(const Condition& condition) {
     reasons.push_back("database: " + in_one_line(condition.store_problem));
   }
   if (condition.is_draining) reasons.push_back("draining");
-  if (condition.done.broker != "connected") {
-    reasons.push_back("broker: " + (condition.done.broker.empty()
-                                        ? std::string{"connecting"}
-                                        : in_one_line(condition.done.broker)));
-  }
+  const BrokerStatus broker = condition.done.broker.value_or(BrokerStatus{});
+  if (!broker.is_connected()) reasons.push_back("broker: " + in_one_line(to_string(broker)));
   for (const PartitionStatus& partition : condition.status.partitions) {
     if (!partition.stopped) continue;
     reasons.push_back("partition " + partition.id.label() +

@@ -142,9 +142,10 @@ Block window_of(const Body& body, std::size_t scroll, std::size_t room) {
 
 std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining) {
   if (draining) return "draining";
-  if (done.ticks_ever == 0 || done.broker == "connecting") return "connecting";
-  if (done.broker.starts_with("misconfigured")) return "misconfigured";
-  if (done.broker != "connected") return "broker down";
+  const BrokerState broker = done.broker.value_or(BrokerStatus{}).state;
+  if (done.ticks_ever == 0 || broker == BrokerState::connecting) return "connecting";
+  if (broker == BrokerState::misconfigured) return "misconfigured";
+  if (broker == BrokerState::down) return "broker down";
   if (status.stopped > 0 && status.stopped == status.partition_count) return "stopped";
   if (done.owned == 0 && status.leasing) return "standby";
   return waiting_in(status) > 0 || done.totals.published > 0 ? "relaying" : "idle";

@@ -62,11 +62,11 @@ void add_stopped(const View& view, std::vector<Problem>& problems) {
 
 void add_broker(const View& view, std::vector<Problem>& problems) {
   if (view.own) {
-    const std::string broker = broker_in_words(*view.own);
-    if (broker == "connected" || broker == "connecting") return;
-    const bool is_misconfigured = broker.starts_with("misconfigured");
-    problems.push_back(
-        {Style::bad, "broker " + broker, is_misconfigured ? doctor(view) : way_to_the_broker});
+    const BrokerStatus broker = view.own->done.broker.value_or(BrokerStatus{});
+    if (broker.is_connected() || broker.state == BrokerState::connecting) return;
+    const bool is_misconfigured = broker.state == BrokerState::misconfigured;
+    problems.push_back({Style::bad, "broker " + in_one_line(to_string(broker)),
+                        is_misconfigured ? doctor(view) : way_to_the_broker});
     return;
   }
   if (waiting_in(view.status) == 0 || held_up_by(view.status) != nullptr) return;
@@ -150,10 +150,6 @@ std::string trouble_of(const PartitionStatus& partition) {
 Style style_of(const PartitionStatus& partition) {
   if (partition.stopped) return Style::bad;
   return trouble_of(partition).empty() ? Style::plain : Style::warning;
-}
-
-std::string broker_in_words(const OwnWork& own) {
-  return own.done.broker.empty() ? "connecting" : in_one_line(own.done.broker);
 }
 
 std::vector<Problem> problems_of(const View& view) {

@@ -25,7 +25,4 @@ std::string trouble_of(const PartitionStatus& partition);
 /// How bad its trouble is; plain if it is well.
 Style style_of(const PartitionStatus& partition);
 
-/// "connected", or what is wrong with it.
-std::string broker_in_words(const OwnWork& own);
-
 }  // namespace stela::tool

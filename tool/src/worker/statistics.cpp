@@ -20,9 +20,9 @@ std::optional<std::chrono::microseconds> percentile(std::vector<std::chrono::mic
   return sorted[index];
 }
 
-/// "connected" is the best, anything else worse.
-bool is_worse(const std::string& a, const std::string& b) {
-  return b.empty() || (b == "connected" && a != b);
+/// Connected is the best, anything else worse.
+bool is_worse(const BrokerStatus& a, const std::optional<BrokerStatus>& b) {
+  return !b || (b->is_connected() && !a.is_connected());
 }
 
 }  // namespace

@@ -62,8 +62,8 @@ struct Snapshot {
   std::int64_t active_workers = 0;
   std::int64_t wanted = 0;
   std::int64_t owned = 0;
-  /// The worst of the relays' own words.
-  std::string broker = {};
+  /// The worst of what the relays say. Unset before the first tick.
+  std::optional<BrokerStatus> broker = {};
   /// Published in each slot of the last five minutes, the newest last.
   std::array<std::int64_t, 60> per_slot = {};
   std::vector<Trouble> troubles = {};

@@ -30,14 +30,13 @@ Style style_of_state(const std::string& state) {
   return is_bad ? Style::bad : Style::warning;
 }
 
-/// "connected", or the first words of what is wrong: the problems tell the whole of it.
+/// The problems say why.
 std::string broker_in_short(const OwnWork& own) {
-  const std::string words = broker_in_words(own);
-  return words.substr(0, words.find(':'));
+  return std::string{to_string(own.done.broker.value_or(BrokerStatus{}).state)};
 }
 
 Line broker_item(const OwnWork& own) {
-  const bool is_connected = own.done.broker == "connected";
+  const bool is_connected = own.done.broker && own.done.broker->is_connected();
   return item("broker", broker_in_short(own), is_connected ? Style::good : Style::bad);
 }
 

@@ -16,7 +16,9 @@ std::string to_line(const TickReport& report) {
   text.append("; pending ").append(in_digits(waiting_in(report.status)));
   if (report.status.lag) text.append(", oldest ").append(in_words(*report.status.lag));
   text.append("; owns ").append(in_digits(tick.owned_count)).append(" of ");
-  text.append(in_digits(tick.desired_count)).append("; broker ").append(in_one_line(tick.broker));
+  text.append(in_digits(tick.desired_count))
+      .append("; broker ")
+      .append(in_one_line(to_string(tick.broker)));
   return text;
 }
 

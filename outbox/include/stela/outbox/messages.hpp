@@ -113,8 +113,8 @@ struct WorkerStatus {
   /// A worker whose process runs but which isn't alive hangs, or can't write to the database.
   WorkerProcess process = WorkerProcess::unknown;
   int partitions = 0;
-  /// The state of its broker at its last heartbeat, in words. Empty if it hasn't reported one.
-  std::string broker = {};
+  /// How it saw its broker at its last heartbeat. Unset if it hasn't reported that.
+  std::optional<BrokerStatus> broker = {};
   /// It has been unable to reach its broker for so long that it leaves its partitions to others.
   bool is_cut_off = false;
 };

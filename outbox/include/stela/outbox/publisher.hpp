@@ -62,6 +62,17 @@ struct FoundMessage {
   std::int64_t redelivery = 0;
 };
 
+/// What is wrong with a partition's stream.
+enum class StreamFault : std::uint8_t {
+  /// Nothing, or nothing that is known.
+  none,
+  missing,
+  /// It takes no message, and can't be changed.
+  sealed,
+  /// Its settings would lose messages, or don't take them.
+  settings,
+};
+
 struct Answer {
   enum class Kind : std::uint8_t {
     /// The session is open.
@@ -94,6 +105,7 @@ struct Answer {
   std::uint64_t broker_sequence = 0;
   /// The broker's words, for people.
   std::string detail = {};
+  StreamFault stream_fault = StreamFault::none;
 
   // For `read_back`: the first and last sequence of the partition's stream, and the messages from
   // the requested sequence on. If there are fewer than the sequences announce, some can't be read

@@ -5,6 +5,7 @@
 #include <stela/outbox/outbox.hpp>
 #include <stela/outbox/publisher.hpp>
 #include <stela/outbox/relay_options.hpp>
+#include <stela/outbox/states.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -41,8 +42,7 @@ struct RelayTick {
   std::int64_t owned_count = 0;
   std::int64_t leased_count = 0;
   std::int64_t released_count = 0;
-  /// "connected", "connecting", "down: …" or "misconfigured: …".
-  std::string broker = {};
+  BrokerStatus broker = {};
 
   std::int64_t failed() const noexcept { return retried + parked; }
 };

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace stela {
@@ -69,15 +70,40 @@ enum class WorkerProcess : std::uint8_t {
   unknown,
 };
 
+enum class BrokerState : std::uint8_t {
+  /// Not tried yet, or being tried.
+  connecting,
+  connected,
+  /// It can't be reached, or answers nothing.
+  down,
+  /// It answers, and something must be changed: a stream is missing, or a permission.
+  misconfigured,
+};
+
+/// How a worker or a consumer sees its broker.
+struct BrokerStatus {
+  BrokerState state = BrokerState::connecting;
+  /// Why it is down or misconfigured, for people.
+  std::string detail = {};
+
+  bool is_connected() const noexcept { return state == BrokerState::connected; }
+  bool operator==(const BrokerStatus&) const = default;
+};
+
 // The words in the database and in the tool's output.
 STELA_OUTBOX_EXPORT std::string_view to_string(MessageState state) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(SetAsideReason reason) noexcept;
 STELA_OUTBOX_EXPORT std::string_view to_string(StopReason reason) noexcept;
+STELA_OUTBOX_EXPORT std::string_view to_string(BrokerState state) noexcept;
+/// "connected", "connecting", "down: …" or "misconfigured: …".
+STELA_OUTBOX_EXPORT std::string to_string(const BrokerStatus& status);
 
 /// Empty if there is no such state.
 STELA_OUTBOX_EXPORT std::optional<MessageState> parse_message_state(std::string_view text) noexcept;
 /// `unrecognized` for any other text.
 STELA_OUTBOX_EXPORT SetAsideReason parse_set_aside_reason(std::string_view text) noexcept;
 STELA_OUTBOX_EXPORT StopReason parse_stop_reason(std::string_view text) noexcept;
+/// What `to_string` made. Of other words the state is `down`, and they are the detail.
+STELA_OUTBOX_EXPORT BrokerStatus parse_broker_status(std::string_view text);
 
 }  // namespace stela

@@ -5,6 +5,7 @@
 #include <stela/framework/event_set.hpp>
 #include <stela/nats/connection.hpp>
 #include <stela/nats/export.hpp>
+#include <stela/outbox/states.hpp>
 
 #include <array>
 #include <chrono>
@@ -97,8 +98,8 @@ struct ConsumerTick {
   std::int64_t gaps = 0;
   /// Held, and missing at the broker when their turn came. Each is recorded as a gap.
   std::int64_t lost = 0;
-  /// "connected", "connecting", "down: …" or "misconfigured: …" (a missing stream, for example).
-  std::string broker = {};
+  /// Misconfigured if a stream is missing, for example.
+  BrokerStatus broker = {};
 
   /// Adds the counts; the state of the broker is that of `other`.
   ConsumerTick& operator+=(const ConsumerTick& other) {
