@@ -15,7 +15,7 @@ WHERE p.stream > :after
   AND ((:type IS NULL AND :error IS NULL)
        OR NOT EXISTS (SELECT 1 FROM outbox_parked AS earlier
                       WHERE earlier.stream = p.stream AND earlier.sequence < p.sequence))
-  AND (:error IS NULL OR instr(p.error, :error) > 0)
+  AND (:error IS NULL OR instr(lower(p.error), lower(:error)) > 0)
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = p.sequence AND k.type = :type))

@@ -34,7 +34,7 @@ CROSS JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence = :s
 SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claimed_until,
        0 AS redelivery
 FROM outbox_messages WHERE partition = :partition AND sequence > :after
-  AND (:error IS NULL OR instr(last_error, :error) > 0)
+  AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = outbox_messages.sequence AND k.type = :type))
@@ -47,7 +47,7 @@ SELECT sequence, stream, partition, attempts, next_attempt_at, last_error, claim
        0 AS redelivery
 FROM outbox_messages INDEXED BY outbox_messages_retrying
 WHERE partition = :partition AND sequence > :after AND attempts > 0
-  AND (:error IS NULL OR instr(last_error, :error) > 0)
+  AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = outbox_messages.sequence AND k.type = :type))
@@ -59,7 +59,7 @@ ORDER BY sequence LIMIT :most;
 SELECT sequence, stream, partition, attempts, 0 AS next_attempt_at, last_error,
        0 AS claimed_until, redelivery
 FROM outbox_redeliveries WHERE partition = :partition AND sequence > :after
-  AND (:error IS NULL OR instr(last_error, :error) > 0)
+  AND (:error IS NULL OR instr(lower(last_error), lower(:error)) > 0)
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = outbox_redeliveries.sequence AND k.type = :type))
@@ -90,7 +90,7 @@ FROM outbox_discarded WHERE sequence = :sequence;
 SELECT sequence, stream, partition, parked_at AS since, attempts, reason, error
 FROM outbox_parked
 WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
-  AND (:error IS NULL OR instr(error, :error) > 0)
+  AND (:error IS NULL OR instr(lower(error), lower(:error)) > 0)
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = outbox_parked.sequence AND k.type = :type))
@@ -102,7 +102,7 @@ ORDER BY sequence LIMIT :most;
 SELECT sequence, stream, partition, discarded_at AS since, 0 AS attempts, reason, error
 FROM outbox_discarded
 WHERE sequence > :after AND (:partition IS NULL OR partition = :partition)
-  AND (:error IS NULL OR instr(error, :error) > 0)
+  AND (:error IS NULL OR instr(lower(error), lower(:error)) > 0)
   AND (:type IS NULL
        OR EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
                   WHERE e.sequence = outbox_discarded.sequence AND k.type = :type))

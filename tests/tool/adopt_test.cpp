@@ -81,6 +81,22 @@ class AdoptingAt : public Adopting {
   const NatsServer nats;
 };
 
+TEST_F(AdoptingAt, IsAdvisedBeforeAComparisonPromisesOrAsks) {
+  JetStream{nats.url()}.erase("SHOP", 2);
+  const std::string advice = "nothing is published again while partition all is stopped";
+
+  const Ran planned = at_broker({"reconcile", "--against-broker", "--dry-run"});
+  EXPECT_EQ(planned.code, 0);
+  EXPECT_THAT(planned.err, HasSubstr(advice));
+  const Ran asked = at_broker({"reconcile", "--against-broker"});
+  EXPECT_EQ(asked.code, 2);
+  EXPECT_THAT(asked.err, HasSubstr(advice));
+
+  ASSERT_EQ(at_broker({"partitions", "adopt", "all", "--yes"}).code, 0);
+  EXPECT_THAT(at_broker({"reconcile", "--against-broker", "--dry-run"}).err,
+              Not(HasSubstr(advice)));
+}
+
 TEST_F(AdoptingAt, RefusesANumberThatTheBrokerDoesNotHave) {
   const Ran beyond = adopt_at("30");
   EXPECT_EQ(beyond.code, 1);

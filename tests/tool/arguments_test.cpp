@@ -51,6 +51,8 @@ TEST(ToolArguments, SuggestWhatWasMeant) {
 
 TEST(ToolArguments, RefuseWhatIsWrong) {
   EXPECT_THAT(refusal({"events", "list", "--limit"}), HasSubstr("--limit needs a value: N"));
+  EXPECT_THAT(refusal({"outbox", "retry", "--error", "--dry-run"}),
+              HasSubstr("--error needs a value: TEXT; one that begins with -- stands behind ="));
   EXPECT_THAT(refusal({"events", "list", "--json=yes"}), HasSubstr("--json takes no value"));
   EXPECT_THAT(refusal({"events", "list", "--limit", "1", "--limit", "2"}), HasSubstr("twice"));
   EXPECT_THAT(refusal({"events", "show"}), HasSubstr("needs EVENT"));

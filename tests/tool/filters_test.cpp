@@ -35,6 +35,7 @@ TEST_F(ToolFilters, ListByTypeAndError) {
   EXPECT_THAT(listed({"--type", "order.placed"}), SizeIs(3));
   EXPECT_THAT(listed({"--type", "order.paid"}), SizeIs(1));
   EXPECT_THAT(listed({"--error", "room"}), SizeIs(1));
+  EXPECT_THAT(listed({"--error", "Room"}), SizeIs(1));
   EXPECT_THAT(listed({"--error", "room", "--type", "order.placed"}), IsEmpty());
   EXPECT_THAT(listed({"--state", "parked", "--error", "too large"}), SizeIs(1));
   EXPECT_THAT(listed({"--stream", "order-4", "--error", "too large"}), IsEmpty());
@@ -44,7 +45,7 @@ TEST_F(ToolFilters, RetryByTypeAndError) {
   EXPECT_EQ(member(outbox({"retry", "--error", "nothing", "--json"}).out, "messages"), "0");
   const Ran planned = outbox({"retry", "--type", "order.placed", "--dry-run", "--json"});
   EXPECT_EQ(member(planned.out, "messages"), "1");
-  EXPECT_EQ(member(outbox({"retry", "--error", "no room", "--json"}).out, "messages"), "1");
+  EXPECT_EQ(member(outbox({"retry", "--error", "NO ROOM", "--json"}).out, "messages"), "1");
   EXPECT_THAT(listed({"--state", "parked"}), SizeIs(1));
   EXPECT_EQ(outbox({"retry", "1", "--type", "order.placed"}).code, 2);
   EXPECT_EQ(outbox({"retry", "--stream", "order-1", "--error", "x"}).code, 2);

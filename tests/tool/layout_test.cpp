@@ -387,6 +387,19 @@ TEST(OutboxTrend, SaysHowLongDrainingTakes) {
   EXPECT_FALSE(trend.pace().time_to_drain);
 }
 
+TEST(OutboxTrend, CountsNoMessagesOfStoppedPartitionsAsDraining) {
+  Trend trend;
+  trend.add(seen_at(now, 100, 1'000));
+  OutboxStatus status = seen_at(now + 10s, 400, 800);
+  status.partitions = {{.pending = 300, .redeliveries = 100, .stopped = StopReason::broker_lost}};
+  trend.add(status);
+  EXPECT_EQ(trend.pace().time_to_drain, 20s);
+  status = seen_at(now + 20s, 600, 400);
+  status.partitions = {{.pending = 400, .stopped = StopReason::broker_lost}};
+  trend.add(status);
+  EXPECT_FALSE(trend.pace().time_to_drain);
+}
+
 TEST(OutboxTrend, BeginsAgainIfTheDatabaseWentBack) {
   Trend trend;
   trend.add(seen_at(now, 100, 1'000));

@@ -86,6 +86,8 @@ TEST_F(ToolMissingItems, AReaderThatLeavesIsNoFailure) {
   run_well({"events", "append", "--db", db_, "--stdin", "--type", "order.noted"}, {.input = lines});
   EXPECT_EQ(shell(program() + " events list --limit 4000 --db " + db_ + " | head -n 1"), "141 0\n");
   EXPECT_EQ(shell(program() + " export --db " + db_ + " | head -n 1"), "141 0\n");
+  EXPECT_EQ(shell("timeout 20 " + program() + " events tail --db " + db_ + " | head -n 1"),
+            "141 0\n");
   EXPECT_EQ(shell(program() + " outbox status --watch 100ms --db " + db_ + " | head -n 1"),
             "141 0\n");
 }

@@ -117,9 +117,14 @@ class Parser {
       return {};
     }
     if (has_value) return std::string{word.substr(equals + 1)};
-    if (at_ + 1 == words_.size()) {
+    // What was to be an empty variable must not take the next option away.
+    const bool is_option_next =
+        at_ + 1 < words_.size() && std::string_view{words_[at_ + 1]}.starts_with("--");
+    if (at_ + 1 == words_.size() || is_option_next) {
       std::string text{option.name};
-      throw Misuse{text.append(" needs a value: ").append(option.value)};
+      text.append(" needs a value: ").append(option.value);
+      if (is_option_next) text.append("; one that begins with -- stands behind =");
+      throw Misuse{text};
     }
     return words_[++at_];
   }

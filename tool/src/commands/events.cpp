@@ -134,6 +134,7 @@ int tail(Invocation& call) {
       selection.query.from = last.next();
       continue;
     }
+    if (Output::is_reader_gone()) throw ReaderGone{};
     // Nothing new: somebody else's commit is seen at the next look.
     std::unique_lock lock{mutex};
     wake.wait_for(lock, signals.token(), std::chrono::milliseconds{50}, [] { return false; });

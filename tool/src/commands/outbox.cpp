@@ -56,8 +56,7 @@ int list(Invocation& call) {
   const auto messages = session.operations().list(query);
   print_list(call.out, description::message, messages);
   if (messages.size() == static_cast<std::size_t>(query.limit)) {
-    call.out.note("More results: use --after " + std::to_string(messages.back().sequence.value()) +
-                  " goes on.");
+    call.out.note("More results: use --after " + std::to_string(messages.back().sequence.value()));
   }
   return done;
 }
@@ -249,7 +248,8 @@ Command list_command() {
                       {"--partition", "P", "of this partition", "", false, "@partitions"},
                       stream_option,
                       {"--type", "NAME", "only events of this type"},
-                      {"--error", "TEXT", "only messages whose last error contains this text"},
+                      {"--error", "TEXT",
+                       "only messages whose last error contains this text, in any case"},
                       {"--after", "SEQUENCE", "only messages after this sequence"},
                       limit_option},
           .examples = {{"parked messages and their errors", "outbox list --state parked"}},

@@ -57,12 +57,33 @@ void require_named_stream(Invocation& call, const nats::StreamReader& broker,
                          "' to compare with. If it was deleted, let a worker create it first"};
 }
 
+const PartitionStatus* stopped_for_loss(const OutboxStatus& status) {
+  for (const PartitionStatus& partition : status.partitions) {
+    if (partition.stopped == StopReason::broker_lost) return &partition;
+  }
+  return nullptr;
+}
+
+/// What the library refuses to publish is neither promised nor asked about.
+void require_none_stopped_for_loss(Invocation& call, const Compared& planned,
+                                   const OutboxStatus& status) {
+  const PartitionStatus* const stopped = stopped_for_loss(status);
+  if (planned.missing == 0 || stopped == nullptr) return;
+  const std::string text = "nothing is published again while partition " + stopped->id.label() +
+                           " is stopped (broker_lost): it resumes by itself once the broker has "
+                           "the messages again; otherwise adopt it first (" +
+                           way_out_of(*stopped, "") + ")";
+  if (mode_of(call.arguments) == Mode::dry_run) return call.out.note(text);
+  throw Misuse{text};
+}
+
 int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence from) {
   const Outbox& outbox = session.outbox();
   nats::StreamReader broker{broker_options(call.settings(), outbox.fence(), outbox.partitioner())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
   bar.clear();
   require_named_stream(call, broker, planned);
+  require_none_stopped_for_loss(call, planned, session.operations().status());
   if (mode_of(call.arguments) == Mode::dry_run) {
     print_compared(call, planned);
     return done;

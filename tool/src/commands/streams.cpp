@@ -27,8 +27,7 @@ int list(Invocation& call) {
   const auto streams = StoreOperations{session.store()}.list_streams(which);
   print_list(call.out, description::stream, streams);
   if (static_cast<std::int64_t>(streams.size()) == which.limit) {
-    call.out.note("More results: use --after " + in_one_line(streams.back().stream.name()) +
-                  " goes on.");
+    call.out.note("More results: use --after " + in_one_line(streams.back().stream.name()));
   }
   return done;
 }

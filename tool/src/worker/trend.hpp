@@ -15,8 +15,8 @@ struct Pace {
   double published = 0;
   /// How fast what waits grows, a second; below 0 it drains.
   double growth = 0;
-  /// Until nothing waits, if it goes on so. Unset if nothing waits, it doesn't drain, or too little
-  /// was seen of it.
+  /// Until no message is pending but those in stopped partitions, at this rate. Unset if there are
+  /// none, the backlog doesn't shrink, or too little was seen of it.
   std::optional<std::chrono::seconds> time_to_drain = {};
 };
 
@@ -31,6 +31,8 @@ class Trend {
     Timestamp at = {};
     std::int64_t published = 0;
     std::int64_t waiting = 0;
+    /// Less those in stopped partitions.
+    std::int64_t moving = 0;
   };
   std::deque<Seen> seen_;
 };
