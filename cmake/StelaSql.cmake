@@ -10,14 +10,7 @@
 function(stela_embed_sql target namespace directory)
   cmake_parse_arguments(arg "" "" "AFTER" ${ARGN})
   set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
-  file(GLOB migrations CONFIGURE_DEPENDS "${directory}/sqlite/migrations/*.sql")
-  set(header "${output}/${namespace}_sql.hpp")
-  add_custom_command(OUTPUT "${header}"
-    COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${header}" "-DNAMESPACE=${namespace}"
-            "-DMIGRATIONS=${migrations}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
-    DEPENDS ${migrations} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
-    COMMENT "Embedding the SQL of ${namespace}" VERBATIM)
-  target_sources(${target} PRIVATE "${header}")
+  stela_embed_migrations(${target} ${namespace} "${directory}/sqlite/migrations")
 
   file(GLOB statements CONFIGURE_DEPENDS "${directory}/*.sql")
   set(schema)
@@ -36,5 +29,20 @@ function(stela_embed_sql target namespace directory)
       COMMENT "Compiling ${subject}.sql of ${namespace}" VERBATIM)
     target_sources(${target} PRIVATE "${header}")
   endforeach()
+  target_include_directories(${target} PRIVATE "${output}")
+endfunction()
+
+# stela_embed_migrations(target namespace folder): the part of stela_embed_sql that embeds migrations,
+# for those of another engine.
+function(stela_embed_migrations target namespace folder)
+  set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
+  file(GLOB migrations CONFIGURE_DEPENDS "${folder}/*.sql")
+  set(header "${output}/${namespace}_sql.hpp")
+  add_custom_command(OUTPUT "${header}"
+    COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${header}" "-DNAMESPACE=${namespace}"
+            "-DMIGRATIONS=${migrations}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
+    DEPENDS ${migrations} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
+    COMMENT "Embedding the SQL of ${namespace}" VERBATIM)
+  target_sources(${target} PRIVATE "${header}")
   target_include_directories(${target} PRIVATE "${output}")
 endfunction()

@@ -2,6 +2,7 @@
 
 #include "database/core.hpp"
 
+#include <stela/eventstore/postgres.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 
@@ -92,11 +93,20 @@ database::Database& Store::database() const noexcept {
 Store open(const std::string& location) {
   // Not the location itself: a URL may hold a password.
   if (const std::string scheme = scheme_of(location); !scheme.empty()) {
+    if (scheme == "postgresql" || scheme == "postgres") return postgres::open(location);
     throw UsageError{"this build has no engine for '" + scheme +
                      "://'; it has SQLite: name a database by the path of its file"};
   }
   const bool is_prefixed = location.starts_with(sqlite_prefix);
   return sqlite::open(is_prefixed ? location.substr(sqlite_prefix.size()) : location);
 }
+
+#ifndef STELA_HAS_POSTGRES
+Store postgres::open(const std::string&, const Options&) {
+  throw UsageError{
+      "this build has no engine for 'postgresql://'; it has SQLite: name a database by the path of "
+      "its file"};
+}
+#endif
 
 }  // namespace stela

@@ -6,6 +6,7 @@
 #include <stela/eventstore/catalogue.hpp>
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/operations.hpp>
+#include <stela/eventstore/postgres.hpp>
 #include <stela/eventstore/sql.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/eventstore/store.hpp>

@@ -72,8 +72,9 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
 };
 
 /// Opens the store at `location`, and creates it if it is missing. `location` is the path of an
-/// SQLite database, also as "sqlite:PATH". UsageError for a URL of an engine that this build
-/// doesn't have ("postgresql://…"). Other errors as for `sqlite::open`, which also takes options.
+/// SQLite database, also as "sqlite:PATH", or the URL of a PostgreSQL database ("postgresql://…").
+/// UsageError for a URL of an engine that this build doesn't have. Other errors as for
+/// `sqlite::open` and `postgres::open`, which also take options.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& location);
 
 }  // namespace stela

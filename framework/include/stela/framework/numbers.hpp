@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 
 namespace stela {
@@ -55,6 +56,11 @@ class STELA_FRAMEWORK_EXPORT ExpectedVersion {
   constexpr bool is_any() const noexcept { return value_ < 0; }
   constexpr bool allows(StreamVersion actual) const noexcept {
     return is_any() || actual.value() == value_;
+  }
+
+  /// Nothing if any version will do; 0 if the stream must not have events yet.
+  constexpr std::optional<StreamVersion> version() const noexcept {
+    return is_any() ? std::nullopt : std::optional{StreamVersion{value_}};
   }
 
   /// In words: "any version", "no stream", "version 3".

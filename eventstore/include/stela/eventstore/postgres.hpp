@@ -1,0 +1,48 @@
+// Stores on PostgreSQL: one schema of a database, which any number of machines may use.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/store.hpp>
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+namespace stela::postgres {
+
+struct Options {
+  /// A fact of the store, set when it is created (the default is JSON). For an existing store leave
+  /// it out, or state what it must be: UsageError if it differs.
+  std::optional<Codec> codec = {};
+  /// The schema of Stela's tables. It is created if it is missing.
+  std::string schema = "stela";
+  /// How long to wait for the lock that orders appends, or for another process that migrates,
+  /// before StoreBusy.
+  std::chrono::milliseconds busy_timeout{5000};
+  /// For each host of the connection string.
+  std::chrono::milliseconds connect_timeout{5000};
+  /// A server that says nothing for longer has lost the connection.
+  std::chrono::milliseconds reply_timeout{30000};
+  /// How long to ask for the outcome of a commit whose answer was lost, or that the server doesn't
+  /// confirm, before CommitInDoubt.
+  std::chrono::milliseconds commit_timeout{30000};
+  /// Decides whether an event is published. Empty: as its event type says.
+  PublicationPolicy publishes = {};
+  LogSink* log = &no_log();
+  MetricSink* metrics = &no_metrics();
+  const Clock* clock = &system_clock();
+  /// The source of the random part of event ids. Null: the operating system.
+  Random* random = nullptr;
+};
+
+/// Opens the store in a database, by a connection string of PostgreSQL's
+/// ("postgresql://app@db/shop", "host=… dbname=…"). Creates its tables if they are missing, and
+/// migrates them if they are older. SchemaMismatch if they are newer, or were changed. StoreFailed
+/// if the server refuses the user or is too old; StoreBusy if it can't be reached. UsageError if it
+/// isn't a connection string, or this build has no engine for PostgreSQL.
+///
+/// Outboxes, projections, consumers, SQL of your own in a transaction and store operations aren't
+/// available on PostgreSQL yet: they fail with UsageError.
+STELA_EVENTSTORE_EXPORT Store open(const std::string& conninfo, const Options& options = {});
+
+}  // namespace stela::postgres

@@ -1,0 +1,178 @@
+// How the writer makes sure of an answer before it is given.
+#include "postgres/event_rows.hpp"
+#include "postgres/writer.hpp"
+
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+
+#include <map>
+#include <string>
+#include <thread>
+
+namespace stela::postgres {
+namespace {
+
+using State = TransactionOutcome::State;
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds pause_between_attempts{50};
+
+struct Appended {
+  std::int64_t events = 0;
+  std::int64_t version = 0;
+};
+
+/// What an append that took these sequences appended to which stream.
+std::map<std::string, Appended, std::less<>> streams_of(Connection& connection,
+                                                        const AppendResult& append) {
+  Parameters parameters;
+  parameters.add(append.first.value()).add(append.last.value());
+  const Result rows = connection.query(
+      "SELECT s.name, count(*), max(e.version) FROM stela.events AS e "
+      "JOIN stela.streams AS s ON s.stream = e.stream "
+      "WHERE e.sequence BETWEEN $1 AND $2 GROUP BY s.name",
+      std::move(parameters), "finding a repeated append");
+  std::map<std::string, Appended, std::less<>> streams;
+  for (int row = 0; row < rows.rows(); ++row) {
+    streams[std::string{rows.bytes(row, 0)}] = {rows.integer(row, 1), rows.integer(row, 2)};
+  }
+  return streams;
+}
+
+}  // namespace
+
+void complete_repeated(Connection& connection, const AppendRequest& request, AppendResult& result) {
+  const auto appended = streams_of(connection, result);
+  // A stream may stand in the request several times.
+  std::map<std::string_view, std::int64_t> wanted;
+  for (const StreamAppend& append : request.streams) {
+    const auto there = appended.find(append.stream.name());
+    result.versions.emplace_back(there != appended.end() ? there->second.version : 0);
+    const auto events = static_cast<std::int64_t>(append.events.size());
+    if (events > 0) wanted[append.stream.name()] += events;
+  }
+  if (wanted.empty()) return;
+  bool is_same = wanted.size() == appended.size();
+  for (const auto& [name, events] : wanted) {
+    const auto there = appended.find(name);
+    is_same = is_same && there != appended.end() && there->second.events == events;
+  }
+  if (!is_same) throw_id_of_another(request.append_id);
+}
+
+void Writer::confirm(WriteWork& work) noexcept {
+  const auto deadline = steady_clock::now() + settings_.commit_timeout;
+  std::string why;
+  try {
+    while (true) {
+      try {
+        if (try_to_confirm(work)) break;
+        continue;
+      } catch (const StoreBusy& e) {
+        why = e.what();
+      } catch (const StoreFailed& e) {
+        why = e.what();
+      }
+      if (steady_clock::now() >= deadline) {
+        end_unconfirmed(work, why);
+        return;
+      }
+      std::this_thread::sleep_for(pause_between_attempts);
+    }
+    work.outcomes.settle(work.error ? State::rolled_back : State::committed);
+    if (!work.error && work.result.repeated && work.result.versions.empty()) {
+      complete_repeated(work);
+    }
+  } catch (...) {
+    work.error = std::current_exception();
+    work.outcomes.settle(work.rest.in_doubt ? State::in_doubt : State::rolled_back);
+  }
+}
+
+bool Writer::try_to_confirm(WriteWork& work) {
+  Rest& rest = work.rest;
+  if (rest.in_doubt) {
+    settle(work);
+    return true;
+  }
+  if (rest.sequence == 0 && !rest.is_unnumbered) return true;
+  const auto sequence = rest.is_unnumbered ? std::nullopt : std::optional{rest.sequence};
+  if (durability_.flush(rest.run, sequence)) return true;
+  // The server has started again since: what it hadn't flushed is lost, ours maybe with it.
+  if (rest.wrote) {
+    rest.in_doubt = true;
+    return false;
+  }
+  work.error = std::make_exception_ptr(
+      StoreBusy{"the server was restarted while the work ran; nothing was written; try again"});
+  return true;
+}
+
+void Writer::settle(WriteWork& work) {
+  Session settling{settings_.connection};
+  const Settled settled = settle_group(settling, work.rest.group, order_lock_, lock_timeout_);
+  work.rest.in_doubt = false;
+  if (settled.is_void) {
+    work.events.clear();
+    work.snapshots.clear();
+    work.error = std::make_exception_ptr(StoreBusy{
+        "the server ended, or the connection to it, before the commit was durable; nothing was "
+        "written; try again"});
+    return;
+  }
+  if (!work.rest.wrote && work.request != nullptr) find_result(work, settled);
+}
+
+void Writer::find_result(WriteWork& work, const Settled& settled) {
+  // Which members of the group were carried out, only their events say.
+  std::int64_t first = 0;
+  std::map<Uuid, std::pair<std::int64_t, std::int64_t>> found;
+  reading_.read([&](Connection& connection) {
+    Parameters parameters;
+    parameters.add(settled.first).add(settled.last);
+    const Result rows = connection.query(
+        "SELECT event_id, sequence, version FROM stela.events WHERE sequence BETWEEN $1 AND $2",
+        std::move(parameters), "finding an append");
+    for (int row = 0; row < rows.rows(); ++row) {
+      found[to_uuid(rows.bytes(row, 0))] = {rows.integer(row, 1), rows.integer(row, 2)};
+    }
+  });
+  if (!work.ids.empty() && found.contains(work.ids.front())) first = found[work.ids.front()].first;
+  if (first == 0) {
+    work.error = std::make_exception_ptr(StoreBusy{
+        "the connection to the server was lost before it answered, and no event was written; try "
+        "again"});
+    return;
+  }
+  work.result = {.first = GlobalSequence{first}};
+  std::size_t next = 0;
+  for (const StreamAppend& append : work.request->streams) {
+    next += append.events.size();
+    const auto checked = append.expected.version().value_or(StreamVersion{0});
+    work.result.versions.push_back(
+        append.events.empty() ? checked : StreamVersion{found[work.ids[next - 1]].second});
+  }
+  work.result.last = GlobalSequence{found[work.ids.back()].first};
+}
+
+void Writer::end_unconfirmed(WriteWork& work, const std::string& why) {
+  const bool may_stand = work.rest.wrote || work.rest.in_doubt;
+  work.outcomes.settle(may_stand ? State::in_doubt : State::rolled_back);
+  if (may_stand) {
+    work.error = std::make_exception_ptr(CommitInDoubt{
+        "whether the commit is durable isn't known: " + why +
+        "; append again under the same append_id; without one, read the stream first"});
+  } else {
+    work.error = std::make_exception_ptr(StoreBusy{why});
+  }
+}
+
+void Writer::complete_repeated(WriteWork& work) {
+  reading_.read([&](Connection& connection) {
+    AppendResult result = work.result;
+    postgres::complete_repeated(connection, *work.request, result);
+    work.result = std::move(result);
+  });
+}
+
+}  // namespace stela::postgres

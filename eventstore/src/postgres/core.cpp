@@ -1,0 +1,186 @@
+#include "postgres/core.hpp"
+
+#include "postgres/snapshots.hpp"
+
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
+#include <stela/framework/repository.hpp>
+
+namespace stela::postgres {
+namespace {
+
+using std::chrono::milliseconds;
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw UsageError{std::string{what} + " isn't available on PostgreSQL yet; use a store on SQLite"};
+}
+
+Options checked(Options options) {
+  if (options.log == nullptr || options.metrics == nullptr || options.clock == nullptr) {
+    throw UsageError{"log, metrics and clock can't be null; leave them out for the defaults"};
+  }
+  if (options.schema.empty() || options.schema.size() > 63 ||
+      options.schema.find('\0') != std::string::npos) {
+    throw UsageError{"the schema's name has " + std::to_string(options.schema.size()) +
+                     " bytes; PostgreSQL takes 1 to 63, and no zero byte"};
+  }
+  for (const milliseconds time : {options.busy_timeout, options.connect_timeout,
+                                  options.reply_timeout, options.commit_timeout}) {
+    if (time >= milliseconds{1} && time <= std::chrono::hours{24}) continue;
+    throw UsageError{"a time-out is " + std::to_string(time.count()) +
+                     " ms; it must be 1 ms to 24 h"};
+  }
+  return options;
+}
+
+ConnectionOptions connection_options(const std::string& conninfo, const Options& options) {
+  return {.conninfo = conninfo,
+          .schema = options.schema,
+          .connect_timeout = options.connect_timeout,
+          .reply_timeout = options.reply_timeout};
+}
+
+Facts prepare_on(const ConnectionOptions& connection_options, const Options& options) {
+  Connection connection{connection_options};
+  return prepare(connection, options);
+}
+
+}  // namespace
+
+Core::Core(const std::string& conninfo, const Options& options)
+    : options_{checked(options)},
+      connection_options_{connection_options(conninfo, options_)},
+      facts_{prepare_on(connection_options_, options_)},
+      conventions_{facts_.codec, options_.publishes, options_.log, options_.metrics},
+      writer_{{.connection = connection_options_,
+               .lock_timeout = options_.busy_timeout,
+               .commit_timeout = options_.commit_timeout,
+               .clock = options_.clock,
+               .random = options_.random,
+               .conventions = &conventions_},
+              *this,
+              kinds_,
+              durability_} {}
+
+AppendResult Core::append(const AppendRequest& request) {
+  check_append(request);
+  WriteWork work;
+  work.request = &request;
+  work.metadata = metadata::encode(request.context);
+  work.wants_events = !listeners_.is_empty();
+  work.exclusive = writer_.has_user_code();
+  for (const StreamAppend& append : request.streams) {
+    for (const NewEvent& event : append.events) work.bytes += event.payload.size();
+  }
+  writer_.run(work);
+  if (!work.events.empty()) listeners_.notify({work.events});
+  return std::move(work.result);
+}
+
+void Core::transact(FunctionRef<void(Transaction&)> user) {
+  WriteWork work;
+  work.user = &user;
+  work.exclusive = true;
+  work.wants_events = !listeners_.is_empty();
+  writer_.run(work);
+  if (!work.events.empty()) listeners_.notify({work.events});
+  write_snapshots(work);
+}
+
+void Core::write_snapshots(const WriteWork& work) {
+  for (const auto& [stream, snapshot] : work.snapshots) {
+    try {
+      if (snapshot) {
+        save_snapshot(stream, *snapshot);
+      } else {
+        drop_snapshot(stream);
+      }
+    } catch (const std::exception& e) {
+      detail::log_snapshot_failure(conventions(), stream, e.what());
+    }
+  }
+}
+
+EventRange Core::read_stream(const StreamId& stream, const StreamQuery& query) {
+  return EventRange{postgres::read_stream(*this, kinds_, stream, query)};
+}
+
+EventRange Core::read_all(const AllQuery& query) {
+  return EventRange{postgres::read_all(*this, kinds_, query)};
+}
+
+EventRange Core::read_at(std::span<const GlobalSequence> sequences) {
+  return EventRange{postgres::read_at(*this, kinds_, sequences)};
+}
+
+GlobalSequence Core::last_sequence() {
+  std::int64_t last = 0;
+  read_durably(*this, [&](Connection& connection) {
+    last = postgres::last_sequence(connection);
+    return last;
+  });
+  return GlobalSequence{last};
+}
+
+std::optional<StoredSnapshot> Core::find_snapshot(const StreamId& stream, StreamVersion to,
+                                                  GlobalSequence up_to) {
+  return postgres::find_snapshot(*this, conventions_, stream, to, up_to);
+}
+
+void Core::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
+  writer_.refuse_inside();
+  sessions_.read([&](Connection& connection) {
+    postgres::save_snapshot(connection, stream, snapshot, now());
+  });
+}
+
+void Core::drop_snapshot(const StreamId& stream) {
+  writer_.refuse_inside();
+  sessions_.read([&](Connection& connection) { postgres::drop_snapshot(connection, stream); });
+}
+
+void Core::attach(TransactionParticipant& participant) {
+  writer_.attach(participant, [](Connection&) {});
+}
+
+void Core::forget_participant(std::string_view name) {
+  writer_.forget_participant(name);
+}
+
+void Core::read(Work) {
+  refuse("a module's own read of the database");
+}
+void Core::read_snapshot(Work) {
+  refuse("a module's own read of the database");
+}
+void Core::write(Work, database::Sync) {
+  refuse("a module's own write to the database");
+}
+void Core::write_along(Work, database::Sync) {
+  refuse("a module's own write to the database");
+}
+void Core::attach(TransactionParticipant& participant, Work) {
+  refuse("'" + std::string{participant.name()} + "'");
+}
+void Core::attach(database::DataParticipant& participant, Work) {
+  refuse("'" + std::string{participant.name()} + "'");
+}
+void Core::migrate(std::string_view module, std::span<const database::Migration>) {
+  refuse("the module '" + std::string{module} + "'");
+}
+std::unique_ptr<database::EventReader> Core::make_event_reader() {
+  refuse("reading events for a module");
+}
+std::unique_ptr<database::CommitWatch> Core::watch_commits() {
+  refuse("watching for commits");
+}
+std::unique_ptr<database::Presence> Core::appear() {
+  refuse("the presence of a process");
+}
+
+Store open(const std::string& conninfo, const Options& options) {
+  return Store{std::make_unique<Core>(conninfo, options)};
+}
+
+}  // namespace stela::postgres

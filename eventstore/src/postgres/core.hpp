@@ -1,0 +1,89 @@
+// What a store on PostgreSQL is made of.
+#pragma once
+
+#include "database/core.hpp"
+#include "postgres/durability.hpp"
+#include "postgres/kinds.hpp"
+#include "postgres/readers.hpp"
+#include "postgres/schema.hpp"
+#include "postgres/session.hpp"
+#include "postgres/writer.hpp"
+
+#include <stela/eventstore/postgres.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace stela::postgres {
+
+/// Threads: any number at once.
+class Core final : public Store::Core, private Reading {
+ public:
+  Core(const std::string& conninfo, const Options& options);
+
+  const Conventions& conventions() const noexcept override { return conventions_; }
+  AppendResult append(const AppendRequest& request) override;
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  EventRange read_all(const AllQuery& query) override;
+  EventRange read_at(std::span<const GlobalSequence> sequences) override;
+  GlobalSequence last_sequence() override;
+  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
+                                              GlobalSequence up_to) override;
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
+  void drop_snapshot(const StreamId& stream) override;
+  void transact(FunctionRef<void(Transaction&)> work) override;
+  /// What isn't committed is seen through its transaction alone.
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence) override { return nullptr; }
+  void attach(TransactionParticipant& participant) override;
+  void detach(TransactionParticipant& participant) override { writer_.detach(participant); }
+  void forget_participant(std::string_view name) override;
+  Subscription on_commit(std::function<void(const CommitNotice&)> listener) override {
+    return listeners_.add(std::move(listener));
+  }
+  const Uuid& id() const noexcept override { return facts_.store_id; }
+
+  const Clock& clock() const noexcept override { return *options_.clock; }
+  // The modules beside the event store can't work on PostgreSQL yet: UsageError.
+  void read(Work work) override;
+  void read_snapshot(Work work) override;
+  void write(Work work, database::Sync sync) override;
+  void write_along(Work work, database::Sync sync) override;
+  void attach(TransactionParticipant& participant, Work prepare) override;
+  void attach(database::DataParticipant& participant, Work prepare) override;
+  void detach(database::DataParticipant& participant) override { writer_.detach(participant); }
+  void refuse_second(std::string_view participant) const override {
+    writer_.refuse_second(participant);
+  }
+  void forget_caches() override {}
+  void migrate(std::string_view module, std::span<const database::Migration> migrations) override;
+  bool is_relaxed() const noexcept override { return false; }
+  void sync() override {}
+  std::unique_ptr<database::EventReader> make_event_reader() override;
+  std::unique_ptr<database::CommitWatch> watch_commits() override;
+  std::unique_ptr<database::Presence> appear() override;
+  std::optional<bool> is_present(std::int64_t) const noexcept override { return std::nullopt; }
+
+ private:
+  Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
+  bool vouch(const Uuid& run, std::int64_t sequence) override {
+    return durability_.flush(run, sequence);
+  }
+  void write_snapshots(const WriteWork& work);
+
+  const database::OwningProcess owner_;
+  const Options options_;
+  const ConnectionOptions connection_options_;
+  const Facts facts_;
+  const Conventions conventions_;
+  CommitListeners listeners_{conventions_};
+  KindTable kinds_;
+  Sessions sessions_{connection_options_};
+  Durability durability_{connection_options_};
+  Writer writer_;
+};
+
+}  // namespace stela::postgres

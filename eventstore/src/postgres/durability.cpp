@@ -1,0 +1,95 @@
+#include "postgres/durability.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::postgres {
+namespace {
+
+/// Marks the flush as ended, however it does.
+class Turn {
+ public:
+  Turn(std::unique_lock<std::mutex>& lock, bool& is_busy, std::condition_variable& ended)
+      : lock_{lock}, is_busy_{is_busy}, ended_{ended} {
+    is_busy_ = true;
+    lock_.unlock();
+  }
+  ~Turn() {
+    if (!lock_.owns_lock()) lock_.lock();
+    is_busy_ = false;
+    ended_.notify_all();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  std::unique_lock<std::mutex>& lock_;
+  bool& is_busy_;
+  std::condition_variable& ended_;
+};
+
+}  // namespace
+
+bool Durability::covers(const Uuid& run, const std::optional<std::int64_t>& sequence,
+                        std::uint64_t wanted) const noexcept {
+  if (run_ != run) return false;
+  return done_ >= wanted || (sequence && *sequence <= sequence_);
+}
+
+bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence) {
+  std::unique_lock lock{mutex_};
+  // A flush that has begun already may have looked before.
+  const std::uint64_t wanted = begun_ + 1;
+  while (true) {
+    if (covers(run, sequence, wanted)) return true;
+    if (done_ >= wanted) return false;
+    if (is_busy_) {
+      ended_.wait(lock);
+      continue;
+    }
+    const std::uint64_t mine = ++begun_;
+    const Turn turn{lock, is_busy_, ended_};
+    const std::int64_t covered = flush_now();
+    lock.lock();
+    if (run_ != session_->run) sequence_ = 0;
+    run_ = session_->run;
+    sequence_ = std::max(sequence_, covered);
+    done_ = mine;
+    return run_ == run;
+  }
+}
+
+std::int64_t Durability::flush_now() {
+  if (session_ != nullptr) {
+    try {
+      return flush_on_session();
+    } catch (const ConnectionLost&) {
+      // One that was kept, maybe over the server's end.
+    }
+  }
+  session_ = std::make_unique<Session>(options_);
+  return flush_on_session();
+}
+
+std::int64_t Durability::flush_on_session() {
+  Connection& connection = session_->connection;
+  try {
+    Connection::Pipeline pipeline{connection};
+    pipeline.add(begin_sql);
+    pipeline.add("SELECT set_config('synchronous_commit', 'on', true)");
+    // What is visible now has its commit record before ours.
+    pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
+    pipeline.add("SELECT pg_logical_emit_message(true, 'stela', '')");
+    pipeline.add("COMMIT");
+    const auto results = pipeline.run_all("the flush");
+    check_committed(results[4]);
+    check_confirmed(connection);
+    return results[2].integer(0, 0);
+  } catch (...) {
+    session_.reset();
+    throw;
+  }
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,48 @@
+// Up to where the log is known to be on the disk.
+#pragma once
+
+#include "postgres/session.hpp"
+
+#include <stela/framework/uuid.hpp>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace stela::postgres {
+
+/// Commits are visible before they are durable. One thread flushes for all that wait, and while it
+/// does, the next ones gather.
+/// Threads: any number at once.
+class Durability {
+ public:
+  explicit Durability(ConnectionOptions options) : options_{std::move(options)} {}
+
+  /// Returns true when what `run` committed is durable: up to `sequence`, or without one all of
+  /// which the caller knows. False if the run has ended, and may have lost it. StoreBusy or
+  /// StoreFailed if the server can't be asked, or doesn't confirm.
+  bool flush(const Uuid& run, std::optional<std::int64_t> sequence);
+
+ private:
+  bool covers(const Uuid& run, const std::optional<std::int64_t>& sequence,
+              std::uint64_t wanted) const noexcept;
+  /// On the flushing connection, which only the thread that set is_busy_ uses.
+  std::int64_t flush_now();
+  std::int64_t flush_on_session();
+
+  const ConnectionOptions options_;
+  std::unique_ptr<Session> session_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  // Guarded by mutex_.
+  bool is_busy_ = false;
+  std::uint64_t begun_ = 0;
+  /// The last flush that succeeded, the run that it was in, and the sequence that it covers.
+  std::uint64_t done_ = 0;
+  Uuid run_;
+  std::int64_t sequence_ = 0;
+};
+
+}  // namespace stela::postgres

@@ -1,0 +1,122 @@
+#include "postgres/event_rows.hpp"
+
+#include "postgres/checksums.hpp"
+#include "postgres/session.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <chrono>
+
+namespace stela::postgres {
+namespace {
+
+/// Less than a page holds, which has correlations and metadata besides.
+constexpr std::int64_t page_bytes = std::int64_t{192} * 1024;
+
+/// Columns of `page_sql`, in their order.
+enum Column : int {
+  sequence,
+  stream_name,
+  version,
+  kind,
+  event_type,
+  schema_version,
+  publishes,
+  recorded_at,
+  event_id,
+  correlation,
+  causation,
+  published_before,
+  metadata,
+  checksum,
+  payload,
+};
+
+}  // namespace
+
+std::string page_sql(std::string_view where, std::string_view order, std::string_view limit) {
+  std::string sql =
+      "SELECT p.sequence, s.name, p.version, p.kind, k.type, k.version, k.publishes, "
+      "p.recorded_at, p.event_id, p.correlation_id, p.causation_id, p.published_before, "
+      "p.metadata, p.checksum, p.payload FROM (SELECT e.*, sum(octet_length(e.payload)) OVER "
+      "(ORDER BY e.";
+  sql.append(order).append(" ROWS UNBOUNDED PRECEDING) - octet_length(e.payload) AS before ");
+  sql.append("FROM stela.events AS e WHERE ").append(where);
+  sql.append(" ORDER BY e.").append(order).append(" LIMIT ").append(limit);
+  sql.append(") AS p LEFT JOIN stela.streams AS s ON s.stream = p.stream ");
+  sql.append("LEFT JOIN stela.event_kinds AS k ON k.kind = p.kind WHERE p.before < ");
+  sql.append(std::to_string(page_bytes)).append(" ORDER BY p.").append(order);
+  return sql;
+}
+
+const StreamId& StreamNames::find(std::string_view name) {
+  const auto known = names_.find(name);
+  if (known != names_.end()) return known->second;
+  return names_.emplace(std::string{name}, StreamId::parse(name)).first->second;
+}
+
+bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
+  std::int64_t bytes = 0;
+  try {
+    for (int row = 0; row < rows.rows(); ++row) {
+      const StoredEvent event = read(rows, row);
+      if (succession != nullptr) succession->check(event);
+      if (!page.add(event)) return false;
+      if (succession != nullptr) succession->pass(event);
+      bytes += static_cast<std::int64_t>(event.payload.size());
+    }
+  } catch (const Error&) {
+    if (page.empty()) throw;
+    // The next page begins with this row, and reports it.
+    return false;
+  }
+  return rows.rows() < wanted && bytes < page_bytes;
+}
+
+const StreamId& EventRows::stream_of(const Result& rows, int row) {
+  if (stream != nullptr) return *stream;
+  const std::int64_t number = rows.integer(row, sequence);
+  if (rows.is_null(row, stream_name)) throw CorruptRow{number, "its stream has no name"};
+  try {
+    return names.find(rows.bytes(row, stream_name));
+  } catch (const UsageError& e) {
+    throw CorruptRow{number, e.what()};
+  }
+}
+
+const EventKind& EventRows::kind_of(const Result& rows, int row) {
+  if (rows.is_null(row, event_type)) {
+    throw CorruptRow{rows.integer(row, sequence), "it is of a kind that doesn't exist"};
+  }
+  const KindTable::Key key{.number = static_cast<std::int32_t>(rows.integer(row, kind)),
+                           .type = rows.bytes(row, event_type),
+                           .version = static_cast<int>(rows.integer(row, schema_version)),
+                           .publishes = rows.integer(row, publishes) != 0};
+  const EventKind*& met = met_kinds[static_cast<std::uint32_t>(key.number) % met_kinds.size()];
+  if (met == nullptr || !key.is(*met)) met = &kinds.find(key);
+  return *met;
+}
+
+StoredEvent EventRows::read(const Result& rows, int row) {
+  const StoredEvent event{
+      .sequence = GlobalSequence{rows.integer(row, sequence)},
+      .stream = stream_of(rows, row),
+      .version = StreamVersion{rows.integer(row, version)},
+      .kind = kind_of(rows, row),
+      .id = to_uuid(rows.bytes(row, event_id)),
+      .recorded_at = Timestamp{std::chrono::microseconds{rows.integer(row, recorded_at)}},
+      .correlation = rows.bytes(row, correlation),
+      .causation_id = to_uuid(rows.bytes(row, causation)),
+      .metadata = rows.bytes(row, metadata),
+      .published_before = StreamVersion{rows.integer(row, published_before)},
+      .payload = rows.bytes(row, payload)};
+  if (event.version.value() < 1 || event.id.is_nil()) {
+    throw CorruptRow{event.sequence.value(), "its version or id is invalid"};
+  }
+  if (rows.integer(row, checksum) != event_checksum(event)) {
+    throw CorruptRow{event.sequence.value(), "it doesn't match its checksum"};
+  }
+  return event;
+}
+
+}  // namespace stela::postgres

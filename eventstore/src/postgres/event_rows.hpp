@@ -1,0 +1,63 @@
+// Rows of events as stored events.
+#pragma once
+
+#include "database/event_page.hpp"
+#include "database/postgres/connection.hpp"
+#include "postgres/kinds.hpp"
+#include "succession.hpp"
+
+#include <stela/framework/stored_event.hpp>
+#include <stela/framework/stream_id.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace stela::postgres {
+
+/// The events in one page of an answer, chosen by `where` and in the order of `order`. They end
+/// before their bytes are more than the page has room for, but for those of the first. `limit` is a
+/// parameter of the statement.
+std::string page_sql(std::string_view where, std::string_view order, std::string_view limit);
+
+/// Names of streams, as one reader has met them.
+class StreamNames {
+ public:
+  /// Some 18 MB.
+  static constexpr std::size_t max_size = 131'072;
+
+  const StreamId& find(std::string_view name);
+  /// Bounds the memory; only while nobody points to a name.
+  void trim() noexcept {
+    if (names_.size() > max_size) names_.clear();
+  }
+
+ private:
+  std::map<std::string, StreamId, std::less<>> names_;
+};
+
+/// Turns the rows of `page_sql` into events.
+struct EventRows {
+  KindTable& kinds;
+  StreamNames& names;
+  /// Set if all rows are of this stream.
+  const StreamId* stream = nullptr;
+  Succession* succession = nullptr;
+  std::array<const EventKind*, 16> met_kinds = {};
+
+  /// Appends `rows` to `page`; false if more rows may stand behind them, of the `wanted` that were
+  /// asked for. A damaged row ends the page before it; as the first of a page it is a CorruptEvent
+  /// that names it.
+  bool fill(EventPage& page, const Result& rows, std::int64_t wanted);
+
+ private:
+  StoredEvent read(const Result& rows, int row);
+  const EventKind& kind_of(const Result& rows, int row);
+  const StreamId& stream_of(const Result& rows, int row);
+};
+
+}  // namespace stela::postgres

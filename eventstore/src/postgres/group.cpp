@@ -1,0 +1,262 @@
+#include "postgres/group.hpp"
+
+#include "postgres/checksums.hpp"
+
+#include <stela/framework/error.hpp>
+
+namespace stela::postgres {
+namespace {
+
+/// The elements of an array of integers, in binary; 0 for NULL.
+std::vector<std::int64_t> integers(const Result& row, int column) {
+  constexpr std::size_t header = 20;
+  std::vector<std::int64_t> all;
+  std::string_view bytes = row.bytes(0, column);
+  if (row.is_null(0, column) || bytes.size() < header) return all;
+  bytes.remove_prefix(header);
+  while (bytes.size() >= 4) {
+    const std::int64_t size = to_integer(bytes.substr(0, 4));
+    bytes.remove_prefix(4);
+    const auto length = static_cast<std::size_t>(size < 0 ? 0 : size);
+    all.push_back(length > 0 ? to_integer(bytes.substr(0, length)) : 0);
+    bytes.remove_prefix(std::min(length, bytes.size()));
+  }
+  return all;
+}
+
+void add_text_or_null(Array& array, std::string_view text) {
+  if (text.empty()) {
+    array.add_null();
+  } else {
+    array.add_bytes(text);
+  }
+}
+
+std::int64_t number_of(std::size_t index) noexcept {
+  return static_cast<std::int64_t>(index) + 1;
+}
+
+}  // namespace
+
+GroupAnswer::GroupAnswer(const Result& row)
+    : is_stale{row.integer(0, 0) != 0},
+      before{row.integer(0, 1)},
+      after{row.integer(0, 2)},
+      outcomes{integers(row, 3)},
+      firsts{integers(row, 4)},
+      lasts{integers(row, 5)},
+      id_checksums{integers(row, 6)},
+      conflicts{integers(row, 7)},
+      actual{integers(row, 8)},
+      versions{integers(row, 9)},
+      published{integers(row, 10)},
+      kinds{integers(row, 11)} {}
+
+void Group::add(const AppendRequest& request, std::string_view metadata, UuidGenerator& ids) {
+  members_.push_back({&request, metadata, appends_.size()});
+  std::string_view correlation = request.context.correlation_id;
+  for (const StreamAppend& append : request.streams) add_append(append, correlation, ids);
+}
+
+void Group::add_append(const StreamAppend& append, std::string_view& correlation,
+                       UuidGenerator& ids) {
+  const auto [known, is_new] = streams_.try_emplace(append.stream.name(), stream_names_.size());
+  if (is_new) stream_names_.push_back(append.stream.name());
+  appends_.push_back({&append, members_.size() - 1, known->second, events_.size(), 0});
+  for (const NewEvent& event : append.events) {
+    const Uuid id = ids.next(now_);
+    add_event(event, correlation, id);
+    // The first of several events that are appended together begins their correlation.
+    if (correlation.empty()) correlation = correlations_.emplace_back(id.to_string());
+  }
+}
+
+void Group::add_event(const NewEvent& event, std::string_view correlation, const Uuid& id) {
+  Append& append = appends_.back();
+  const KindKey key{append.request->stream.category(), event.type, event.schema_version,
+                    event.publishes};
+  const auto [known, is_new] = kinds_.try_emplace(key, kind_keys_.size());
+  if (is_new) kind_keys_.push_back(key);
+  const EventKind kind{0, std::string{event.type}, event.schema_version, event.publishes, 0};
+  const Member& member = members_.back();
+  const std::int64_t checksum =
+      content_checksum({.sequence = {},
+                        .stream = append.request->stream,
+                        .version = {},
+                        .kind = kind,
+                        .id = id,
+                        .recorded_at = now_,
+                        .correlation = correlation,
+                        .causation_id = member.request->context.causation_id,
+                        .metadata = member.metadata,
+                        .published_before = {},
+                        .payload = event.payload});
+  events_.push_back({&event, appends_.size() - 1, known->second, id, correlation,
+                     append.last_published, checksum});
+  if (event.publishes) append.last_published = number_of(events_.size() - 1 - append.first_event);
+}
+
+std::size_t Group::end_of_appends(std::size_t member) const noexcept {
+  return member + 1 < members_.size() ? members_[member + 1].first_append : appends_.size();
+}
+
+std::size_t Group::end_of_events(std::size_t append) const noexcept {
+  return append + 1 < appends_.size() ? appends_[append + 1].first_event : events_.size();
+}
+
+AppendResult Group::result_of(std::size_t number, const GroupAnswer& answer) const {
+  const AppendRequest& request = *members_[number].request;
+  if (answer.outcomes[number] == GroupAnswer::in_conflict) {
+    const auto lost = static_cast<std::size_t>(answer.conflicts[number]) - 1;
+    const StreamAppend& append = *appends_[lost].request;
+    throw ConcurrencyConflict{append.stream.name(), append.expected.describe(),
+                              StreamVersion{answer.actual[number]}};
+  }
+  AppendResult result{.first = GlobalSequence{answer.firsts[number]},
+                      .last = GlobalSequence{answer.lasts[number]}};
+  result.repeated = answer.outcomes[number] == GroupAnswer::repeated;
+  if (result.repeated) {
+    if (answer.id_checksums[number] !=
+        id_checksum(request.append_id, result.first.value(), result.last.value())) {
+      throw CorruptEvent{"append id '" + std::string{request.append_id} +
+                         "' doesn't match its checksum; restore it from a backup"};
+    }
+    return result;
+  }
+  for (std::size_t i = members_[number].first_append; i < end_of_appends(number); ++i) {
+    const auto events = static_cast<std::int64_t>(appends_[i].request->events.size());
+    result.versions.emplace_back(answer.versions[i] + events);
+  }
+  return result;
+}
+
+void Group::events_of(std::size_t number, const GroupAnswer& answer, KindTable& kinds,
+                      FunctionRef<void(const StoredEvent&)> use) const {
+  if (answer.outcomes[number] != GroupAnswer::appended) return;
+  const Member& member = members_[number];
+  std::int64_t sequence = answer.firsts[number];
+  for (std::size_t i = member.first_append; i < end_of_appends(number); ++i) {
+    std::int64_t version = answer.versions[i];
+    for (std::size_t j = appends_[i].first_event; j < end_of_events(i); ++j) {
+      const Event& event = events_[j];
+      const NewEvent& added = *event.request;
+      const EventKind& kind =
+          kinds.find({.number = static_cast<std::int32_t>(answer.kinds[event.kind]),
+                      .type = added.type,
+                      .version = added.schema_version,
+                      .publishes = added.publishes});
+      const std::int64_t before =
+          event.previous > 0 ? answer.versions[i] + event.previous : answer.published[i];
+      use({.sequence = GlobalSequence{sequence++},
+           .stream = appends_[i].request->stream,
+           .version = StreamVersion{++version},
+           .kind = kind,
+           .id = event.id,
+           .recorded_at = now_,
+           .correlation = event.correlation,
+           .causation_id = member.request->context.causation_id,
+           .metadata = member.metadata,
+           .published_before = StreamVersion{before},
+           .payload = added.payload});
+    }
+  }
+}
+
+std::vector<Uuid> Group::ids_of(std::size_t number) const {
+  std::vector<Uuid> ids;
+  for (const Event& event : events_) {
+    if (appends_[event.append].member == number) ids.push_back(event.id);
+  }
+  return ids;
+}
+
+Group::Call::Call(const Group& group, const Uuid& id, const Uuid& epoch) {
+  if (id.is_nil()) {
+    parameters.add_null(type::uuid);
+  } else {
+    parameters.add_uuid(id);
+  }
+  parameters.add_uuid(epoch);
+  parameters.add(std::int64_t{group.now_.time_since_epoch().count()});
+  add_names(group);
+  add_members(group);
+  add_appends(group);
+  add_events(group);
+  for (Array& one : arrays_) parameters.add(one);
+}
+
+void Group::Call::add_names(const Group& group) {
+  Array& streams = array(Array::of_text());
+  for (const std::string_view name : group.stream_names_) streams.add_bytes(name);
+  Array& categories = array(Array::of_text());
+  Array& types = array(Array::of_text());
+  Array& versions = array(Array::of_int4());
+  Array& publishes = array(Array::of_bool());
+  for (const auto& [category, type, version, is_published] : group.kind_keys_) {
+    categories.add_bytes(category);
+    types.add_bytes(type);
+    versions.add_int4(version);
+    publishes.add_bool(is_published);
+  }
+}
+
+void Group::Call::add_members(const Group& group) {
+  Array& appends = array(Array::of_int4());
+  Array& ids = array(Array::of_text());
+  Array& checksums = array(Array::of_int8());
+  Array& causations = array(Array::of_uuid());
+  Array& metadata = array(Array::of_text());
+  for (std::size_t i = 0; i < group.members_.size(); ++i) {
+    const Member& member = group.members_[i];
+    const AppendRequest& request = *member.request;
+    appends.add_int4(static_cast<std::int64_t>(group.end_of_appends(i) - member.first_append));
+    add_text_or_null(ids, request.append_id);
+    checksums.add(id_checksum(request.append_id));
+    if (request.context.causation_id.is_nil()) {
+      causations.add_null();
+    } else {
+      causations.add_uuid(request.context.causation_id);
+    }
+    add_text_or_null(metadata, member.metadata);
+  }
+}
+
+void Group::Call::add_appends(const Group& group) {
+  Array& members = array(Array::of_int4());
+  Array& streams = array(Array::of_int4());
+  Array& expected = array(Array::of_int8());
+  Array& events = array(Array::of_int4());
+  Array& published = array(Array::of_int4());
+  for (const Append& append : group.appends_) {
+    members.add_int4(number_of(append.member));
+    streams.add_int4(number_of(append.stream));
+    const auto version = append.request->expected.version();
+    expected.add(version ? version->value() : -1);
+    events.add_int4(static_cast<std::int64_t>(append.request->events.size()));
+    published.add_int4(append.last_published);
+  }
+}
+
+void Group::Call::add_events(const Group& group) {
+  Array& appends = array(Array::of_int4());
+  Array& ordinals = array(Array::of_int4());
+  Array& previous = array(Array::of_int4());
+  Array& kinds = array(Array::of_int4());
+  Array& ids = array(Array::of_uuid());
+  Array& correlations = array(Array::of_text());
+  Array& checksums = array(Array::of_int8());
+  Array& payloads = array(Array::of_bytes());
+  for (std::size_t i = 0; i < group.events_.size(); ++i) {
+    const Event& event = group.events_[i];
+    appends.add_int4(number_of(event.append));
+    ordinals.add_int4(number_of(i - group.appends_[event.append].first_event));
+    previous.add_int4(event.previous);
+    kinds.add_int4(number_of(event.kind));
+    ids.add_uuid(event.id);
+    add_text_or_null(correlations, event.correlation);
+    checksums.add(event.checksum);
+    payloads.add_bytes(event.request->payload);
+  }
+}
+
+}  // namespace stela::postgres

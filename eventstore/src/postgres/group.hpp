@@ -1,0 +1,129 @@
+// The appends of a group, as the arrays that stela.append_group takes, and its answer.
+#pragma once
+
+#include "database/postgres/connection.hpp"
+#include "postgres/kinds.hpp"
+
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/function_ref.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+namespace stela::postgres {
+
+/// What stela.append_group gives, in its order.
+struct GroupAnswer {
+  enum Outcome : std::int64_t { appended, repeated, in_conflict };
+
+  GroupAnswer() = default;
+  explicit GroupAnswer(const Result& row);
+
+  bool is_stale = false;
+  std::int64_t before = 0;
+  std::int64_t after = 0;
+  /// By member.
+  std::vector<std::int64_t> outcomes, firsts, lasts, id_checksums, conflicts, actual;
+  /// By append.
+  std::vector<std::int64_t> versions, published;
+  /// By kind.
+  std::vector<std::int64_t> kinds;
+};
+
+/// Threads: one at a time.
+class Group {
+ public:
+  explicit Group(Timestamp now) noexcept : now_{now} {}
+
+  /// The request and its metadata must outlive the group, and so must its stream ids.
+  void add(const AppendRequest& request, std::string_view metadata, UuidGenerator& ids);
+  /// Calls the function in a pipeline, which must run while `call` lives.
+  struct Call;
+  std::size_t size() const noexcept { return members_.size(); }
+
+  /// What member `number` ended with: throws ConcurrencyConflict, or CorruptEvent if the append id
+  /// that it repeats is damaged.
+  AppendResult result_of(std::size_t number, const GroupAnswer& answer) const;
+  /// Its events as they are stored, if it appended any.
+  void events_of(std::size_t number, const GroupAnswer& answer, KindTable& kinds,
+                 FunctionRef<void(const StoredEvent&)> use) const;
+  /// The ids of its events.
+  std::vector<Uuid> ids_of(std::size_t number) const;
+
+ private:
+  friend struct Call;
+  using KindKey = std::tuple<std::string_view, std::string_view, int, bool>;
+  struct Member {
+    const AppendRequest* request;
+    std::string_view metadata;
+    std::size_t first_append;
+  };
+  struct Append {
+    const StreamAppend* request;
+    std::size_t member;
+    std::size_t stream;
+    std::size_t first_event;
+    std::int64_t last_published;
+  };
+  struct Event {
+    const NewEvent* request;
+    std::size_t append;
+    std::size_t kind;
+    Uuid id;
+    std::string_view correlation;
+    /// The version of the last published one before, among those of the append; or 0.
+    std::int64_t previous;
+    std::int64_t checksum;
+  };
+
+  void add_append(const StreamAppend& append, std::string_view& correlation, UuidGenerator& ids);
+  void add_event(const NewEvent& event, std::string_view correlation, const Uuid& id);
+  std::size_t end_of_appends(std::size_t member) const noexcept;
+  std::size_t end_of_events(std::size_t append) const noexcept;
+  const AppendRequest& request_of(std::size_t append) const noexcept {
+    return *members_[appends_[append].member].request;
+  }
+
+  const Timestamp now_;
+  std::vector<Member> members_;
+  std::vector<Append> appends_;
+  std::vector<Event> events_;
+  std::map<std::string_view, std::size_t> streams_;
+  std::map<KindKey, std::size_t> kinds_;
+  std::vector<std::string_view> stream_names_;
+  std::vector<KindKey> kind_keys_;
+  /// Correlations that begin with an event of theirs.
+  std::deque<std::string> correlations_;
+};
+
+/// A call of the function: its arrays, and the parameters that refer to them.
+struct Group::Call {
+  static constexpr std::string_view sql =
+      "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
+      "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)";
+
+  /// `id` is nil inside a transaction of the user's.
+  Call(const Group& group, const Uuid& id, const Uuid& epoch);
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  Parameters parameters;
+
+ private:
+  void add_names(const Group& group);
+  void add_members(const Group& group);
+  void add_appends(const Group& group);
+  void add_events(const Group& group);
+  Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }
+
+  std::deque<Array> arrays_;
+};
+
+}  // namespace stela::postgres

@@ -1,0 +1,331 @@
+#include "postgres/readers.hpp"
+
+#include "postgres/event_rows.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+constexpr std::int64_t first_page_rows = 128;
+constexpr std::int64_t page_rows = 1024;
+/// So many sequences one statement looks at.
+constexpr std::int64_t window = 65'536;
+
+/// What all cursors have in common: pages, and what their events point to.
+class Cursor : public EventCursor {
+ public:
+  Cursor(Reading& reading, KindTable& kinds) noexcept : reading_{reading}, kinds_{kinds} {}
+
+  std::span<const StoredEvent> next_page() final {
+    page_.clear();
+    names_.trim();
+    page_.grow();
+    ++pages_;
+    if (is_done()) return {};
+    read_durably(reading_, [&](Connection& connection) {
+      // What was read before may be lost.
+      page_.clear();
+      const std::int64_t bound = fill(connection);
+      return page_.empty() ? bound : std::max(bound, newest());
+    });
+    pass();
+    return page_.events();
+  }
+
+ protected:
+  virtual bool is_done() const noexcept = 0;
+  /// Adds events to the page, and none only if there are none left. Maybe again, from the same
+  /// place. The sequence that it takes for granted from now on, besides those of the page; or 0.
+  virtual std::int64_t fill(Connection& connection) = 0;
+  /// Moves on behind the page.
+  virtual void pass() = 0;
+
+  EventRows rows() noexcept { return {kinds_, names_}; }
+  std::int64_t rows_wanted(std::int64_t limit) const noexcept {
+    return std::min(limit, pages_ <= 1 ? first_page_rows : page_rows);
+  }
+
+  EventPage page_;
+
+ private:
+  std::int64_t newest() const noexcept {
+    const auto events = page_.events();
+    return std::max(events.front().sequence, events.back().sequence).value();
+  }
+
+  Reading& reading_;
+  KindTable& kinds_;
+  StreamNames names_;
+  int pages_ = 0;
+};
+
+class StreamCursor final : public Cursor {
+ public:
+  StreamCursor(Reading& reading, KindTable& kinds, const StreamId& stream, const StreamQuery& query)
+      : Cursor{reading, kinds}, stream_{stream}, query_{query} {
+    query_.from = std::max(query_.from, StreamVersion{1});
+    done_ = query_.from > query_.to || query_.limit <= 0;
+    if (is_forward()) {
+      succession_.next = query_.from.value();
+    } else {
+      succession_.step = -1;
+    }
+  }
+
+ private:
+  bool is_forward() const noexcept { return query_.direction == Direction::forward; }
+  bool is_done() const noexcept override { return done_; }
+
+  std::int64_t fill(Connection& connection) override {
+    const std::int64_t wanted = rows_wanted(query_.limit);
+    Parameters parameters;
+    parameters.add(stream_.name()).add(query_.from.value()).add(query_.to.value());
+    parameters.add(query_.up_to.value()).add(wanted);
+    const Result found = connection.query(is_forward() ? forward_sql() : backward_sql(),
+                                          std::move(parameters), "reading a stream");
+    passed_ = succession_;
+    EventRows reader = rows();
+    reader.stream = &stream_;
+    reader.succession = &passed_;
+    has_ended_ = reader.fill(page_, found, wanted);
+    // Forward, nobody knows where the stream ends; backward, it ends where it began.
+    const bool is_short = has_ended_ && !is_forward() && passed_.next >= query_.from.value();
+    if (is_short && page_.empty()) passed_.fail_at_end(&stream_);
+    if (is_short) has_ended_ = false;
+    return 0;
+  }
+
+  void pass() override {
+    succession_ = passed_;
+    query_.limit -= static_cast<std::int64_t>(page_.events().size());
+    done_ = has_ended_ || query_.limit <= 0 || page_.empty() || succession_.next == 0;
+    if (!page_.empty()) (is_forward() ? query_.from : query_.to) = StreamVersion{succession_.next};
+    done_ = done_ || query_.from > query_.to;
+  }
+
+  static std::string sql(std::string_view order) {
+    return page_sql(
+        "e.stream = (SELECT t.stream FROM stela.streams AS t WHERE t.name = $1) "
+        "AND e.version BETWEEN $2 AND $3 AND e.sequence <= $4",
+        order, "$5");
+  }
+  static const std::string& forward_sql() {
+    static const std::string text = sql("version");
+    return text;
+  }
+  static const std::string& backward_sql() {
+    static const std::string text = sql("version DESC");
+    return text;
+  }
+
+  const StreamId stream_;
+  StreamQuery query_;
+  Succession succession_{.of = Succession::Of::versions};
+  Succession passed_;
+  bool has_ended_ = false;
+  bool done_ = false;
+};
+
+/// NULL, or the texts.
+void add_texts(Parameters& parameters, const std::vector<std::string>& texts, Array& array) {
+  if (texts.empty()) {
+    parameters.add_null(array.type());
+    return;
+  }
+  for (const std::string& text : texts) array.add_bytes(text);
+  parameters.add(array);
+}
+
+std::int64_t micros(std::optional<Timestamp> time, std::int64_t otherwise) noexcept {
+  return time ? std::int64_t{time->time_since_epoch().count()} : otherwise;
+}
+
+class AllCursor final : public Cursor {
+ public:
+  AllCursor(Reading& reading, KindTable& kinds, const AllQuery& query)
+      : Cursor{reading, kinds},
+        query_{query},
+        from_{std::max<std::int64_t>(query.from.value(), 1)},
+        to_{query.to.value()},
+        limit_{query.limit},
+        is_forward_{query.direction == Direction::forward},
+        is_filtered_{!query.streams.empty() || !query.categories.empty() ||
+                     !query.event_types.empty() || query.since || query.until} {}
+
+ private:
+  /// Of sequences; both ends belong to it.
+  struct Range {
+    std::int64_t begin;
+    std::int64_t end;
+  };
+
+  bool is_done() const noexcept override { return from_ > to_ || limit_ <= 0; }
+
+  std::int64_t fill(Connection& connection) override {
+    if (!is_bounded_) to_ = std::min(query_.to.value(), last_sequence(connection));
+    reached_ = is_forward_ ? from_ - 1 : to_ + 1;
+    while (page_.empty() && (is_forward_ ? reached_ < to_ : reached_ > from_)) {
+      read_range(connection, next_range());
+    }
+    // Later pages find all that was there.
+    return is_bounded_ ? 0 : std::max<std::int64_t>(to_, 0);
+  }
+
+  Range next_range() const noexcept {
+    if (is_forward_) return {reached_ + 1, std::min(to_, reached_ + window)};
+    return {std::max(from_, reached_ - window), reached_ - 1};
+  }
+
+  void read_range(Connection& connection, const Range& range) {
+    const std::int64_t wanted = rows_wanted(limit_);
+    const Result found =
+        is_filtered_ ? find_filtered(connection, range, wanted) : find(connection, range, wanted);
+    Succession succession{.of = Succession::Of::sequences,
+                          .next = is_forward_ ? range.begin : range.end,
+                          .step = is_forward_ ? 1 : -1};
+    EventRows reader = rows();
+    if (!is_filtered_) reader.succession = &succession;
+    const bool is_complete = reader.fill(page_, found, wanted);
+    const bool is_missing =
+        is_complete && !is_filtered_ && succession.next != 0 &&
+        (is_forward_ ? succession.next <= range.end : succession.next >= range.begin);
+    if (is_missing && page_.empty()) succession.fail_at_end(nullptr);
+    if (is_complete && !is_missing) {
+      reached_ = is_forward_ ? range.end : range.begin;
+    } else {
+      reached_ = page_.events().back().sequence.value();
+    }
+  }
+
+  Result find(Connection& connection, const Range& range, std::int64_t wanted) const {
+    static const std::string forward = page_sql("e.sequence BETWEEN $1 AND $2", "sequence", "$3");
+    static const std::string backward =
+        page_sql("e.sequence BETWEEN $1 AND $2", "sequence DESC", "$3");
+    Parameters parameters;
+    parameters.add(range.begin).add(range.end).add(wanted);
+    return connection.query(is_forward_ ? forward : backward, std::move(parameters),
+                            "reading events");
+  }
+
+  Result find_filtered(Connection& connection, const Range& range, std::int64_t wanted) const {
+    static const std::string where =
+        "e.sequence BETWEEN $1 AND $2 AND e.recorded_at BETWEEN $4 AND $5 "
+        "AND ($6::text[] IS NULL OR e.stream IN "
+        "(SELECT t.stream FROM stela.streams AS t WHERE t.name = ANY ($6))) "
+        "AND (($7::text[] IS NULL AND $8::text[] IS NULL) OR e.kind IN "
+        "(SELECT n.kind FROM stela.event_kinds AS n "
+        "WHERE ($7 IS NULL OR n.category = ANY ($7)) AND ($8 IS NULL OR n.type = ANY ($8))))";
+    static const std::string forward = page_sql(where, "sequence", "$3");
+    static const std::string backward = page_sql(where, "sequence DESC", "$3");
+    Parameters parameters;
+    parameters.add(range.begin).add(range.end).add(wanted);
+    parameters.add(micros(query_.since, std::numeric_limits<std::int64_t>::min()));
+    parameters.add(micros(query_.until, std::numeric_limits<std::int64_t>::max()));
+    Array streams = Array::of_text();
+    Array categories = Array::of_text();
+    Array types = Array::of_text();
+    add_texts(parameters, query_.streams, streams);
+    add_texts(parameters, query_.categories, categories);
+    add_texts(parameters, query_.event_types, types);
+    return connection.query(is_forward_ ? forward : backward, std::move(parameters),
+                            "reading events by a filter");
+  }
+
+  void pass() override {
+    is_bounded_ = true;
+    limit_ -= static_cast<std::int64_t>(page_.events().size());
+    (is_forward_ ? from_ : to_) = reached_ + (is_forward_ ? 1 : -1);
+  }
+
+  const AllQuery query_;
+  std::int64_t from_;
+  std::int64_t to_;
+  std::int64_t limit_;
+  const bool is_forward_;
+  const bool is_filtered_;
+  bool is_bounded_ = false;
+  /// The last sequence that was looked at.
+  std::int64_t reached_ = 0;
+};
+
+class AtCursor final : public Cursor {
+ public:
+  AtCursor(Reading& reading, KindTable& kinds, std::span<const GlobalSequence> sequences)
+      : Cursor{reading, kinds} {
+    for (const GlobalSequence sequence : sequences) sequences_.push_back(sequence.value());
+    std::sort(sequences_.begin(), sequences_.end());
+    sequences_.erase(std::unique(sequences_.begin(), sequences_.end()), sequences_.end());
+  }
+
+ private:
+  bool is_done() const noexcept override { return next_ == sequences_.size(); }
+
+  std::int64_t fill(Connection& connection) override {
+    static const std::string sql = page_sql("e.sequence = ANY ($1)", "sequence", "$2");
+    passed_ = next_;
+    while (page_.empty() && passed_ < sequences_.size()) {
+      const std::size_t end = std::min(sequences_.size(), passed_ + std::size_t{page_rows});
+      Array wanted = Array::of_int8();
+      for (std::size_t i = passed_; i < end; ++i) wanted.add(sequences_[i]);
+      Parameters parameters;
+      parameters.add(wanted).add(page_rows + 1);
+      const Result found =
+          connection.query(sql, std::move(parameters), "reading events by their sequences");
+      const bool is_complete = rows().fill(page_, found, page_rows + 1);
+      passed_ = is_complete ? end : behind(page_.events().back().sequence.value());
+    }
+    return 0;
+  }
+
+  std::size_t behind(std::int64_t sequence) const noexcept {
+    const auto found = std::upper_bound(sequences_.begin(), sequences_.end(), sequence);
+    return static_cast<std::size_t>(found - sequences_.begin());
+  }
+
+  void pass() override { next_ = passed_; }
+
+  std::vector<std::int64_t> sequences_;
+  std::size_t next_ = 0;
+  std::size_t passed_ = 0;
+};
+
+}  // namespace
+
+void read_durably(Reading& reading, FunctionRef<std::int64_t(Connection&)> work) {
+  constexpr int attempts = 3;
+  for (int i = 0; i < attempts; ++i) {
+    std::int64_t reached = 0;
+    const Uuid run = reading.read([&](Connection& connection) { reached = work(connection); });
+    if (reached == 0 || reading.vouch(run, reached)) return;
+  }
+  throw StoreBusy{"the server was restarted while events were read; read them again"};
+}
+
+std::int64_t last_sequence(Connection& connection) {
+  return connection
+      .query("SELECT coalesce(max(sequence), 0) FROM stela.events", {}, "reading the last sequence")
+      .integer(0, 0);
+}
+
+std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
+                                         const StreamQuery& query) {
+  return std::make_unique<StreamCursor>(reading, kinds, stream, query);
+}
+
+std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query) {
+  return std::make_unique<AllCursor>(reading, kinds, query);
+}
+
+std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
+                                     std::span<const GlobalSequence> sequences) {
+  return std::make_unique<AtCursor>(reading, kinds, sequences);
+}
+
+}  // namespace stela::postgres

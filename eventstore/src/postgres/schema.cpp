@@ -1,0 +1,171 @@
+#include "postgres/schema.hpp"
+
+#include "database/checksum.hpp"
+#include "database/postgres/sql_text.hpp"
+#include "postgres/session.hpp"
+#include "postgres_sql.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <string>
+#include <thread>
+
+namespace stela::postgres {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::string_view module = "eventstore";
+constexpr std::chrono::milliseconds pause_between_polls{20};
+
+std::string checksum_of(const database::Migration& migration) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                 database::text_checksum(migration.text), 16);
+  return {digits.data(), end.ptr};
+}
+
+bool has_ledger(Connection& connection, const std::string& schema) {
+  Parameters parameters;
+  parameters.add(schema);
+  return connection
+             .query(
+                 "SELECT FROM pg_catalog.pg_tables "
+                 "WHERE schemaname = $1 AND tablename = 'stela_migrations'",
+                 std::move(parameters), "looking for Stela's tables")
+             .rows() > 0;
+}
+
+/// How many of the migrations the tables have had.
+std::size_t count_applied(Connection& connection) {
+  Parameters parameters;
+  parameters.add(module);
+  const Result rows = connection.query(
+      "SELECT number, checksum FROM stela.stela_migrations WHERE module = $1 ORDER BY number",
+      std::move(parameters), "reading the ledger of migrations");
+  const auto applied = static_cast<std::size_t>(rows.rows());
+  if (applied > sql::migrations.size()) {
+    throw SchemaMismatch{"the tables were migrated by a newer Stela; use that one"};
+  }
+  for (std::size_t i = 0; i < applied; ++i) {
+    const database::Migration& known = sql::migrations[i];
+    if (rows.integer(static_cast<int>(i), 0) == known.number &&
+        rows.bytes(static_cast<int>(i), 1) == checksum_of(known)) {
+      continue;
+    }
+    throw SchemaMismatch{"migration " + std::to_string(known.number) +
+                         " of the tables isn't this Stela's; they were made by another version"};
+  }
+  return applied;
+}
+
+bool is_migrated(Connection& connection, const std::string& schema) {
+  return has_ledger(connection, schema) && count_applied(connection) == sql::migrations.size();
+}
+
+void make_ledger(Connection& connection, const std::string& schema) {
+  connection.execute("CREATE SCHEMA IF NOT EXISTS " + postgres::quoted(schema));
+  connection.execute(
+      "CREATE TABLE stela.stela_migrations (module text NOT NULL, number integer NOT NULL, "
+      "name text NOT NULL, checksum text NOT NULL, "
+      "applied_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (module, number))");
+}
+
+void apply(Connection& connection, const database::Migration& migration) {
+  connection.execute(std::string{migration.text});
+  const std::string checksum = checksum_of(migration);
+  Parameters parameters;
+  parameters.add(module).add(std::int64_t{migration.number}).add(migration.name).add(checksum);
+  connection.query(
+      "INSERT INTO stela.stela_migrations (module, number, name, checksum) "
+      "VALUES ($1, $2, $3, $4)",
+      std::move(parameters), "noting a migration");
+}
+
+/// False if another process has the lock of those who migrate.
+bool try_to_migrate(Connection& connection, const std::string& schema) {
+  connection.query(begin_sql);
+  Parameters parameters;
+  parameters.add(
+      static_cast<std::int64_t>(database::text_checksum("stela, migrations: " + schema)));
+  const Result locked =
+      connection.query("SELECT pg_try_advisory_xact_lock($1)", std::move(parameters));
+  const bool is_mine = locked.integer(0, 0) != 0;
+  if (is_mine) {
+    if (!has_ledger(connection, schema)) make_ledger(connection, schema);
+    for (std::size_t i = count_applied(connection); i < sql::migrations.size(); ++i) {
+      apply(connection, sql::migrations[i]);
+    }
+  }
+  check_committed(connection.query("COMMIT", {}, "migrating"));
+  return is_mine;
+}
+
+void migrate(Connection& connection, const Options& options) {
+  const auto deadline = steady_clock::now() + options.busy_timeout;
+  // By polling: who waits in the server would stand in the way of what takes locks on tables.
+  while (!is_migrated(connection, options.schema)) {
+    if (try_to_migrate(connection, options.schema)) return;
+    if (steady_clock::now() >= deadline) {
+      throw StoreBusy{"another process has been migrating the tables for " +
+                      std::to_string(options.busy_timeout.count()) + " ms; try again"};
+    }
+    std::this_thread::sleep_for(pause_between_polls);
+  }
+}
+
+std::optional<Codec> parse_codec(std::string_view name) noexcept {
+  for (const Codec codec : {Codec::json, Codec::portable_binary}) {
+    if (to_string(codec) == name) return codec;
+  }
+  return std::nullopt;
+}
+
+void set_facts(Connection& connection, const Options& options) {
+  const std::string id = make_uuid().to_string();
+  Parameters parameters;
+  parameters.add(id).add(to_string(options.codec.value_or(Codec::json)));
+  // All or none: whoever was faster has set them.
+  connection.query(
+      "INSERT INTO stela.stela_facts (name, value) VALUES ('store_id', $1), ('codec', $2) "
+      "ON CONFLICT DO NOTHING",
+      std::move(parameters), "setting the facts of the store");
+}
+
+Facts read_facts(Connection& connection) {
+  const Result rows =
+      connection.query("SELECT name, value FROM stela.stela_facts", {}, "reading the facts");
+  Facts facts;
+  for (int row = 0; row < rows.rows(); ++row) {
+    const std::string_view name = rows.bytes(row, 0);
+    const std::string value{rows.bytes(row, 1)};
+    if (name == "store_id") facts.store_id = Uuid::parse(value).value_or(Uuid{});
+    if (name != "codec") continue;
+    const auto codec = parse_codec(value);
+    if (!codec) throw SchemaMismatch{"the codec '" + value + "' isn't one of this Stela's"};
+    facts.codec = *codec;
+  }
+  return facts;
+}
+
+}  // namespace
+
+Facts prepare(Connection& connection, const Options& options) {
+  migrate(connection, options);
+  Facts facts = read_facts(connection);
+  if (facts.store_id.is_nil()) {
+    set_facts(connection, options);
+    facts = read_facts(connection);
+  }
+  if (facts.store_id.is_nil()) throw SchemaMismatch{"the id of the store is missing or damaged"};
+  if (options.codec && *options.codec != facts.codec) {
+    throw UsageError{"this store was made with codec '" + std::string{to_string(facts.codec)} +
+                     "', and '" + std::string{to_string(*options.codec)} + "' was asked for"};
+  }
+  return facts;
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,105 @@
+#include "postgres/session.hpp"
+
+#include "database/checksum.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <cstring>
+#include <optional>
+#include <string>
+
+namespace stela::postgres {
+namespace {
+
+std::optional<Uuid> find_run(Connection& connection) {
+  const Result found = connection.query("SELECT run FROM stela.stela_runs", {}, "finding the run");
+  return found.rows() > 0 ? std::optional{to_uuid(found.bytes(0, 0))} : std::nullopt;
+}
+
+void set_up(Connection& connection) {
+  // Compiling a page's query takes longer than reading the page.
+  const Result row = connection.query("SELECT pg_backend_pid(), set_config('jit', 'off', false)",
+                                      {}, "setting up a session");
+  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
+  // It would hide that the server's run has ended.
+  throw UsageError{
+      "the connection goes through a pooler, which isn't available on PostgreSQL yet; name the "
+      "server itself"};
+}
+
+Uuid run_of(Connection& connection) {
+  set_up(connection);
+  if (const auto run = find_run(connection)) return *run;
+  // The first connection of this run; or another one is that, and faster.
+  connection.query(
+      "INSERT INTO stela.stela_runs (run) VALUES (gen_random_uuid()) "
+      "ON CONFLICT DO NOTHING",
+      {}, "noting the run");
+  if (const auto run = find_run(connection)) return *run;
+  throw StoreBusy{"the server's run isn't noted yet; try again"};
+}
+
+}  // namespace
+
+Uuid to_uuid(std::string_view bytes) noexcept {
+  Uuid::Bytes raw{};
+  if (bytes.size() == raw.size()) std::memcpy(raw.data(), bytes.data(), raw.size());
+  return Uuid{raw};
+}
+
+Session::Session(const ConnectionOptions& options) : connection{options}, run{run_of(connection)} {}
+
+std::unique_ptr<Session> Sessions::take_idle() {
+  // First of all: a thread that the child has no copy of may have held the mutex.
+  owner_.check();
+  const std::lock_guard lock{mutex_};
+  if (idle_.empty()) return nullptr;
+  auto session = std::move(idle_.back());
+  idle_.pop_back();
+  return session;
+}
+
+void Sessions::drop_idle() {
+  const std::lock_guard lock{mutex_};
+  idle_.clear();
+}
+
+Uuid Sessions::read_on(std::unique_ptr<Session> session, FunctionRef<void(Connection&)> work) {
+  // A session on which reading failed isn't kept.
+  work(session->connection);
+  const Uuid run = session->run;
+  if (!session->connection.is_usable()) return run;
+  const std::lock_guard lock{mutex_};
+  if (idle_.size() < max_idle) idle_.push_back(std::move(session));
+  return run;
+}
+
+Uuid Sessions::read(FunctionRef<void(Connection&)> work) {
+  if (auto session = take_idle()) {
+    try {
+      return read_on(std::move(session), work);
+    } catch (const ConnectionLost&) {
+      // The others are as old.
+      drop_idle();
+    }
+  }
+  return read_on(std::make_unique<Session>(options_), work);
+}
+
+std::int64_t order_lock(std::string_view schema) noexcept {
+  return static_cast<std::int64_t>(
+      database::text_checksum("stela, order of appends: " + std::string{schema}));
+}
+
+void check_committed(const Result& commit) {
+  if (commit.command() == "COMMIT") return;
+  throw StoreFailed{"the transaction failed before its end, and the server rolled it back"};
+}
+
+void check_confirmed(Connection& connection) {
+  const auto warnings = connection.take_warnings();
+  if (warnings.empty()) return;
+  throw StoreBusy{"the server didn't confirm that the commit is durable: " + warnings.front()};
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,69 @@
+// Connections to a store's server, and which of its runs they are in.
+#pragma once
+
+#include "database/owner.hpp"
+#include "database/postgres/connection.hpp"
+
+#include <stela/framework/function_ref.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <vector>
+
+namespace stela::postgres {
+
+Uuid to_uuid(std::string_view bytes) noexcept;
+
+/// A connection ends with the server's run, so that it is in one run as long as it lives. The
+/// tables must be there. Threads: one at a time.
+struct Session {
+  explicit Session(const ConnectionOptions& options);
+
+  Connection connection;
+  /// What this run has committed is visible to all of its connections. What a run hadn't flushed
+  /// when it ended is lost, and its numbers are given out again.
+  const Uuid run;
+};
+
+/// Sessions, opened as they are needed and kept.
+/// Threads: any number at once.
+class Sessions {
+ public:
+  static constexpr std::size_t max_idle = 8;
+
+  explicit Sessions(ConnectionOptions options) : options_{std::move(options)} {}
+
+  /// Runs `work`, and again on a new connection if one that was kept is lost. The run that it was
+  /// in.
+  Uuid read(FunctionRef<void(Connection&)> work);
+  const ConnectionOptions& options() const noexcept { return options_; }
+
+ private:
+  std::unique_ptr<Session> take_idle();
+  Uuid read_on(std::unique_ptr<Session> session, FunctionRef<void(Connection&)> work);
+  void drop_idle();
+
+  const database::OwningProcess owner_;
+  const ConnectionOptions options_;
+  std::mutex mutex_;
+  /// Guarded by mutex_.
+  std::vector<std::unique_ptr<Session>> idle_;
+};
+
+/// What begins each transaction that writes, whatever the server's defaults are.
+inline constexpr std::string_view begin_sql =
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE NOT DEFERRABLE";
+inline constexpr std::string_view lock_sql = "SELECT pg_advisory_xact_lock($1)";
+
+/// The order lock of the store in `schema`.
+std::int64_t order_lock(std::string_view schema) noexcept;
+
+/// StoreFailed if the server answered COMMIT with ROLLBACK.
+void check_committed(const Result& commit);
+/// StoreBusy if the server warned of the commit that it has just confirmed: a standby didn't.
+void check_confirmed(Connection& connection);
+
+}  // namespace stela::postgres

@@ -1,0 +1,27 @@
+// A commit whose answer was lost.
+#pragma once
+
+#include "postgres/session.hpp"
+
+#include <stela/framework/uuid.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace stela::postgres {
+
+struct Settled {
+  /// It never was committed, and never will be.
+  bool is_void = false;
+  /// What the group appended, if it was one of appends.
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+/// Asks under the order lock whether `group` was committed, and makes sure that it never will be if
+/// it wasn't. What it says is durable.
+Settled settle_group(Session& session, const Uuid& group, std::int64_t order_lock,
+                     const std::string& lock_timeout);
+
+}  // namespace stela::postgres

@@ -1,0 +1,50 @@
+#include "postgres/transaction.hpp"
+
+#include "postgres/snapshots.hpp"
+
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
+
+namespace stela::postgres {
+
+AppendResult OpenTransaction::append(const AppendRequest& request) {
+  check_append(request);
+  work_.metadata = metadata::encode(request.context);
+  return writer_.append_inside(request, work_);
+}
+
+EventRange OpenTransaction::read_stream(const StreamId& stream, const StreamQuery& query) {
+  return EventRange{postgres::read_stream(*this, writer_.kinds(), stream, query)};
+}
+
+std::optional<StoredSnapshot> OpenTransaction::find_snapshot(const StreamId& stream,
+                                                             StreamVersion to,
+                                                             GlobalSequence up_to) {
+  return postgres::find_snapshot(*this, conventions(), stream, to, up_to);
+}
+
+void OpenTransaction::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
+  work_.snapshots.emplace_back(stream, snapshot);
+}
+
+void OpenTransaction::drop_snapshot(const StreamId& stream) {
+  work_.snapshots.emplace_back(stream, std::nullopt);
+}
+
+std::int64_t OpenTransaction::run_sql(std::string_view, std::span<const SqlValue>, Rows*) {
+  throw UsageError{"SQL of your own in a transaction isn't available on PostgreSQL yet"};
+}
+
+Uuid OpenTransaction::read(FunctionRef<void(Connection&)> work) {
+  work(connection());
+  return writer_.session_run();
+}
+
+bool OpenTransaction::vouch(const Uuid&, std::int64_t sequence) {
+  // The transaction ends with the run, and is confirmed before its caller is answered.
+  writer_.note_read(sequence);
+  return true;
+}
+
+}  // namespace stela::postgres

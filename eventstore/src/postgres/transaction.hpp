@@ -1,0 +1,46 @@
+// The open transaction of a store on PostgreSQL.
+#pragma once
+
+#include "database/transaction.hpp"
+#include "postgres/readers.hpp"
+#include "postgres/writer.hpp"
+
+#include <stela/framework/event_store.hpp>
+
+namespace stela::postgres {
+
+/// Threads: the one that leads.
+class OpenTransaction final : public Transaction,
+                              public database::OpenTransaction,
+                              private Reading {
+ public:
+  OpenTransaction(Writer& writer, WriteWork& work) noexcept : writer_{writer}, work_{work} {}
+
+  const Conventions& conventions() const noexcept override { return writer_.conventions(); }
+  AppendResult append(const AppendRequest& request) override;
+  EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
+                                              GlobalSequence up_to) override;
+  void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
+  void drop_snapshot(const StreamId& stream) override;
+  void transact(FunctionRef<void(Transaction&)> work) override {
+    writer_.run_inside(work_, [&] { work(*this); });
+  }
+  std::shared_ptr<const TransactionOutcome> outcome_of(GlobalSequence sequence) override {
+    return work_.outcomes.of(sequence);
+  }
+
+  Connection& connection() noexcept override { return writer_.connection(); }
+  void check_deferred_keys() const override {}
+  void blame(ConstraintViolated) override {}
+  std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
+
+ private:
+  Uuid read(FunctionRef<void(Connection&)> work) override;
+  bool vouch(const Uuid& run, std::int64_t sequence) override;
+
+  Writer& writer_;
+  WriteWork& work_;
+};
+
+}  // namespace stela::postgres

@@ -1,0 +1,242 @@
+#include "postgres/writer.hpp"
+
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace stela::postgres {
+
+using State = TransactionOutcome::State;
+
+namespace {
+
+/// A transaction of another thread's own may take so long, however short the time-out is.
+constexpr std::chrono::milliseconds least_patience{1000};
+
+WriteWork& work_of(CommitQueue::Ticket* ticket) {
+  return *static_cast<WriteWork*>(ticket);
+}
+
+/// How many of the first members have append ids of their own: equal ones go into groups that
+/// follow each other.
+std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
+  std::set<std::string_view> ids;
+  std::size_t count = 0;
+  for (CommitQueue::Ticket* const member : members) {
+    const std::string_view id = work_of(member).request->append_id;
+    if (!id.empty() && !ids.insert(id).second) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+Writer::Writer(const Settings& settings, Reading& reading, KindTable& kinds, Durability& durability)
+    : settings_{settings},
+      lock_timeout_{std::to_string(settings.lock_timeout.count())},
+      order_lock_{order_lock(settings.connection.schema)},
+      reading_{reading},
+      kinds_{kinds},
+      durability_{durability},
+      ids_{settings.random != nullptr ? UuidGenerator{*settings.random} : UuidGenerator{}} {}
+
+void Writer::refuse_inside() const {
+  owner_.check();
+  if (queue_.is_leading()) {
+    throw UsageError{
+        "a store was written to from inside its own transaction; save and append through the "
+        "Transaction that was handed in"};
+  }
+}
+
+void Writer::run(WriteWork& work) {
+  refuse_inside();
+  const auto lead = [this](Members group) { execute(group); };
+  try {
+    queue_.submit(work, lead, std::max(settings_.lock_timeout, least_patience));
+  } catch (const StoreBusy&) {
+    work.error = std::current_exception();
+  }
+  confirm(work);
+  if (work.error) report_and_throw(work.error);
+}
+
+void Writer::run_statements(FunctionRef<void(Connection&)> statements) {
+  WriteWork work;
+  work.exclusive = true;
+  work.statements = &statements;
+  run(work);
+}
+
+void Writer::report_and_throw(const std::exception_ptr& error) const {
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    conventions().metrics->count("stela_store_failed_writes_total", 1,
+                                 {{"error", to_string(e.code())}});
+    throw;
+  }
+}
+
+Session& Writer::session() {
+  if (session_ != nullptr && !session_->connection.is_usable()) session_.reset();
+  if (session_ == nullptr) session_ = std::make_unique<Session>(settings_.connection);
+  return *session_;
+}
+
+void Writer::execute(Members group) noexcept {
+  WriteWork& first = work_of(group.front());
+  if (first.outside != nullptr) return (*first.outside)();
+  if (first.statements != nullptr) return execute_statements(first);
+  if (first.exclusive) return execute_transaction(first);
+  while (!group.empty()) {
+    std::size_t count = 1;
+    try {
+      count = count_distinct(group);
+    } catch (...) {
+      // Without memory for a set, one by one.
+    }
+    execute_group(group.first(count));
+    group = group.subspan(count);
+  }
+}
+
+void Writer::execute_group(Members members) noexcept {
+  try {
+    run_group(members);
+  } catch (const StoreBusy&) {
+    fail_group(members, std::current_exception());
+  } catch (const StoreFull&) {
+    fail_group(members, std::current_exception());
+  } catch (...) {
+    if (members.size() == 1) return fail_group(members, std::current_exception());
+    // What one member can't store is no reason for the others.
+    for (std::size_t i = 0; i < members.size(); ++i) execute_group(members.subspan(i, 1));
+  }
+}
+
+void Writer::fail_group(Members members, const std::exception_ptr& error) noexcept {
+  bool is_lost = false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const ConnectionLost&) {
+    is_lost = true;
+    session_.reset();
+  } catch (...) {
+  }
+  for (CommitQueue::Ticket* const member : members) {
+    WriteWork& work = work_of(member);
+    work.rest.in_doubt = is_lost && !work.rest.group.is_nil();
+    if (!work.rest.in_doubt) work.rest = {};
+    if (!work.rest.in_doubt) work.error = error;
+  }
+}
+
+void Writer::run_group(Members members) {
+  constexpr int attempts = 5;
+  const auto began = settings_.clock->steady_now();
+  for (int i = 0; i < attempts; ++i) {
+    Session& writing = session();
+    check_participants(writing.connection);
+    Group group{settings_.clock->now()};
+    for (CommitQueue::Ticket* const member : members) {
+      WriteWork& work = work_of(member);
+      group.add(*work.request, work.metadata, ids_);
+    }
+    const GroupAnswer answer = commit_group(writing, members, group);
+    if (answer.is_stale) {
+      epoch_ = {};
+      continue;
+    }
+    std::int64_t written = 0;
+    for (std::size_t number = 0; number < members.size(); ++number) {
+      end_member(work_of(members[number]), group, number, answer);
+      if (answer.outcomes[number] == GroupAnswer::appended) ++written;
+    }
+    report_commit(answer.after - answer.before, written, began);
+    return;
+  }
+  throw StoreBusy{"who takes part in appends changes again and again; try again"};
+}
+
+GroupAnswer Writer::commit_group(Session& writing, Members members, const Group& group) {
+  // Random, whatever makes the ids of events: two groups of one id would be one commit.
+  const Uuid id = make_uuid();
+  for (std::size_t number = 0; number < members.size(); ++number) {
+    WriteWork& work = work_of(members[number]);
+    work.ids = group.ids_of(number);
+    work.rest = {.run = writing.run, .group = id};
+  }
+  Group::Call call{group, id, epoch_};
+  Connection::Pipeline pipeline{writing.connection};
+  pipeline.add(begin_sql);
+  Parameters timeout;
+  timeout.add(lock_timeout_);
+  pipeline.add(
+      "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', $1, true)",
+      std::move(timeout));
+  // In a statement of its own: that of the next one sees what was committed before it.
+  Parameters lock;
+  lock.add(order_lock_);
+  pipeline.add(lock_sql, std::move(lock));
+  pipeline.add(Group::Call::sql, std::move(call.parameters));
+  pipeline.add("COMMIT");
+  try {
+    const auto results = pipeline.run_all("the append");
+    check_committed(results[4]);
+    return GroupAnswer{results[3]};
+  } catch (...) {
+    writing.connection.roll_back();
+    throw;
+  }
+}
+
+void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,
+                        const GroupAnswer& answer) noexcept {
+  work.rest.wrote = answer.outcomes[number] == GroupAnswer::appended &&
+                    (answer.firsts[number] > 0 || !work.request->append_id.empty());
+  work.rest.is_unnumbered = answer.firsts[number] == 0 && !work.request->append_id.empty();
+  // A conflict, or a check that holds, rests on all that was there.
+  work.rest.sequence = std::max(answer.before, answer.lasts[number]);
+  try {
+    work.result = group.result_of(number, answer);
+    if (!work.wants_events) return;
+    group.events_of(number, answer, kinds_,
+                    [&](const StoredEvent& event) { keep_event(event, work); });
+  } catch (...) {
+    work.error = std::current_exception();
+  }
+}
+
+void Writer::keep_event(const StoredEvent& event, WriteWork& work) {
+  auto& streams = work.kept.streams;
+  if (streams.empty() || *streams.back() != event.stream) {
+    streams.push_back(std::make_unique<StreamId>(event.stream));
+  }
+  auto& pages = work.kept.pages;
+  if (pages.empty()) pages.push_back(std::make_unique<EventPage>());
+  if (!pages.back()->add(event, *streams.back())) {
+    pages.push_back(std::make_unique<EventPage>());
+    pages.back()->grow();
+    pages.back()->add(event, *streams.back());
+  }
+  work.events.push_back(pages.back()->events().back());
+}
+
+void Writer::report_commit(std::int64_t events, std::int64_t written,
+                           std::chrono::steady_clock::time_point began) const noexcept try {
+  if (events == 0) return;
+  MetricSink& metrics = *conventions().metrics;
+  const auto took = settings_.clock->steady_now() - began;
+  metrics.count("stela_store_commits_total", 1, {});
+  metrics.count("stela_store_writes_total", written, {});
+  metrics.count("stela_store_events_total", events, {});
+  metrics.observe("stela_store_commit_seconds", std::chrono::duration<double>{took}.count(), {});
+} catch (...) {
+  // The commit stands, whether or not it can be told of.
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,199 @@
+// Writing to a store on PostgreSQL: group commit under the order lock, and flushes outside it.
+#pragma once
+
+#include "commit_queue.hpp"
+#include "database/data_participant.hpp"
+#include "database/event_page.hpp"
+#include "postgres/durability.hpp"
+#include "postgres/group.hpp"
+#include "postgres/kinds.hpp"
+#include "postgres/readers.hpp"
+#include "postgres/session.hpp"
+#include "postgres/settlement.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/transaction_outcome.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace stela::postgres {
+
+/// What the answer to a caller rests on, and what must be done before it is given.
+struct Rest {
+  Uuid run = {};
+  /// Of the commit that the server was asked for last; nil if there was none.
+  Uuid group = {};
+  /// The caller wrote something.
+  bool wrote = false;
+  /// The answer to the commit was lost.
+  bool in_doubt = false;
+  /// What the caller saw has no sequence: an append id.
+  bool is_unnumbered = false;
+  std::int64_t sequence = 0;
+};
+
+/// One append, or one piece of the caller's own work, on its way through the writer.
+struct WriteWork : CommitQueue::Ticket {
+  /// What to do: one of the four.
+  const AppendRequest* request = nullptr;
+  const FunctionRef<void(Transaction&)>* user = nullptr;
+  /// In a transaction of their own, under the order lock; exclusive.
+  const FunctionRef<void(Connection&)>* statements = nullptr;
+  /// Without the server; exclusive.
+  const FunctionRef<void()>* outside = nullptr;
+
+  /// Whether the caller wants `events`.
+  bool wants_events = false;
+  /// The stored form of the request's context, encoded before the lock is taken.
+  std::string metadata = {};
+
+  AppendResult result = {};
+  std::exception_ptr error = {};
+  Rest rest = {};
+  /// Those that the request gave its events, to find them if the answer is lost.
+  std::vector<Uuid> ids = {};
+  OpenOutcomes outcomes = {};
+  /// What was appended. They point into `kept`.
+  std::vector<StoredEvent> events = {};
+  struct Kept {
+    std::vector<std::unique_ptr<EventPage>> pages;
+    std::vector<std::unique_ptr<const StreamId>> streams;
+  };
+  Kept kept = {};
+  /// To be written, or without a value dropped, when the transaction is over.
+  std::vector<std::pair<StreamId, std::optional<StoredSnapshot>>> snapshots = {};
+};
+
+/// Threads: `run`, `attach`, `detach` and `forget_participant` from any number; the rest belongs to
+/// the thread that leads.
+class Writer {
+ public:
+  struct Settings {
+    ConnectionOptions connection;
+    std::chrono::milliseconds lock_timeout{5000};
+    /// How long a commit in doubt is asked for.
+    std::chrono::milliseconds commit_timeout{30000};
+    const Clock* clock = nullptr;
+    Random* random = nullptr;
+    const Conventions* conventions = nullptr;
+  };
+
+  Writer(const Settings& settings, Reading& reading, KindTable& kinds, Durability& durability);
+
+  /// Carries out `work`, perhaps together with others' in one commit, and throws what it ended
+  /// with. Nothing is answered before it is durable. UsageError from within a transaction of this
+  /// store.
+  void run(WriteWork& work);
+  /// Runs statements of Stela's own in a transaction of theirs, under the order lock.
+  void run_statements(FunctionRef<void(Connection&)> statements);
+  /// UsageError from within a transaction of this store.
+  void refuse_inside() const;
+
+  void attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare);
+  void detach(const Participant& participant);
+  void forget_participant(std::string_view name);
+  /// UsageError if a participant of this name is attached. For the thread that leads.
+  void refuse_second(std::string_view name) const;
+  bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
+
+  // For the open transaction.
+  Connection& connection() { return session_->connection; }
+  const Uuid& session_run() const noexcept { return session_->run; }
+  KindTable& kinds() noexcept { return kinds_; }
+  const Conventions& conventions() const noexcept { return *settings_.conventions; }
+  AppendResult append_inside(const AppendRequest& request, WriteWork& work);
+  /// Runs `part` all or nothing: whoever catches what it throws may go on.
+  void run_inside(WriteWork& work, FunctionRef<void()> part);
+  /// What was read rests on this sequence.
+  void note_read(std::int64_t sequence) noexcept { seen_ = std::max(seen_, sequence); }
+
+ private:
+  struct RequiredParticipant {
+    std::string name;
+    std::string detail;
+  };
+  using Members = std::span<CommitQueue::Ticket* const>;
+
+  Session& session();
+  void execute(Members group) noexcept;
+  void execute_group(Members members) noexcept;
+  void run_group(Members members);
+  GroupAnswer commit_group(Session& session, Members members, const Group& group);
+  void end_member(WriteWork& work, const Group& group, std::size_t number,
+                  const GroupAnswer& answer) noexcept;
+  void fail_group(Members members, const std::exception_ptr& error) noexcept;
+
+  void execute_transaction(WriteWork& work) noexcept;
+  void run_transaction(WriteWork& work);
+  void carry_out(WriteWork& work);
+  void begin();
+  /// Takes the order lock, unless the transaction has it.
+  void lock(WriteWork& work);
+  void commit(WriteWork& work);
+  void roll_back() noexcept;
+  AppendResult append_now(const AppendRequest& request, WriteWork& work);
+  void tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work);
+  void execute_statements(WriteWork& work) noexcept;
+
+  void keep_event(const StoredEvent& event, WriteWork& work);
+  void report_commit(std::int64_t events, std::int64_t written,
+                     std::chrono::steady_clock::time_point began) const noexcept;
+  [[noreturn]] void report_and_throw(const std::exception_ptr& error) const;
+
+  /// Waits until the answer can't be lost any more, or becomes another one.
+  void confirm(WriteWork& work) noexcept;
+  /// True when that is so.
+  bool try_to_confirm(WriteWork& work);
+  void settle(WriteWork& work);
+  void find_result(WriteWork& work, const Settled& settled);
+  void end_unconfirmed(WriteWork& work, const std::string& why);
+  /// The versions that an append had when it was made.
+  void complete_repeated(WriteWork& work);
+
+  void register_participant(const Participant& participant, FunctionRef<void(Connection&)> prepare,
+                            FunctionRef<void()> list);
+  void load_participants(Connection& connection);
+  /// ParticipantMissing if one that the database requires isn't attached.
+  void check_participants() const;
+  /// The same, after another look at the database if one seems to be missing.
+  void check_participants(Connection& connection);
+
+  const database::OwningProcess owner_;
+  const Settings settings_;
+  const std::string lock_timeout_;
+  const std::int64_t order_lock_;
+  Reading& reading_;
+  KindTable& kinds_;
+  Durability& durability_;
+  CommitQueue queue_;
+  std::atomic<bool> has_user_code_{false};
+
+  // The leader's own, from here on.
+  UuidGenerator ids_;
+  std::unique_ptr<Session> session_;
+  /// The epoch of the participants that are known; nil if none are.
+  Uuid epoch_;
+  std::vector<RequiredParticipant> required_;
+  std::vector<TransactionParticipant*> participants_;
+  // Of the open transaction.
+  bool is_locked_ = false;
+  bool appending_ = false;
+  std::int64_t begin_sequence_ = 0;
+  std::int64_t last_sequence_ = 0;
+  std::int64_t seen_ = 0;
+};
+
+/// The versions and numbers of events that an append made, compared with the request that repeats
+/// it; UsageError if it was another one.
+void complete_repeated(Connection& connection, const AppendRequest& request, AppendResult& result);
+
+}  // namespace stela::postgres

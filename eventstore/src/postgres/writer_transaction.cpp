@@ -1,0 +1,195 @@
+// How the writer carries out work that has a transaction of its own.
+#include "postgres/transaction.hpp"
+#include "postgres/writer.hpp"
+
+#include <stela/framework/append_check.hpp>
+#include <stela/framework/error.hpp>
+#include <stela/framework/transaction_scope.hpp>
+
+#include <utility>
+
+namespace stela::postgres {
+
+using State = TransactionOutcome::State;
+
+void Writer::execute_transaction(WriteWork& work) noexcept {
+  const auto began = settings_.clock->steady_now();
+  try {
+    run_transaction(work);
+    report_commit(last_sequence_ - begin_sequence_, 1, began);
+  } catch (const ConnectionLost&) {
+    roll_back();
+    session_.reset();
+    if (!work.rest.in_doubt) work.error = std::current_exception();
+  } catch (...) {
+    roll_back();
+    work.error = std::current_exception();
+  }
+}
+
+void Writer::run_transaction(WriteWork& work) {
+  work.outcomes.begin(GlobalSequence::max());
+  is_locked_ = false;
+  begin_sequence_ = last_sequence_ = seen_ = 0;
+  begin();
+  carry_out(work);
+  commit(work);
+}
+
+void Writer::carry_out(WriteWork& work) {
+  const detail::TransactionScope scope;
+  const CommitQueue::Hold hold{queue_};
+  if (work.request != nullptr) {
+    work.result = append_inside(*work.request, work);
+    return;
+  }
+  OpenTransaction transaction{*this, work};
+  (*work.user)(transaction);
+}
+
+void Writer::begin() {
+  Connection::Pipeline pipeline{session().connection};
+  pipeline.add(begin_sql);
+  Parameters timeout;
+  timeout.add(lock_timeout_);
+  // Whoever holds the lock and dies lets all others wait no longer than that.
+  pipeline.add(
+      "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', $1, true), "
+      "set_config('idle_in_transaction_session_timeout', '60000', true)",
+      std::move(timeout));
+  try {
+    pipeline.run_all("beginning a transaction");
+  } catch (const ConnectionLost&) {
+    // One that was kept over the server's end.
+    session_.reset();
+    throw;
+  }
+}
+
+void Writer::lock(WriteWork& work) {
+  if (is_locked_) return;
+  work.rest = {.run = session_->run, .group = make_uuid()};
+  Connection::Pipeline pipeline{connection()};
+  Parameters lock;
+  lock.add(order_lock_);
+  pipeline.add(lock_sql, std::move(lock));
+  Parameters group;
+  group.add_uuid(work.rest.group);
+  pipeline.add("SELECT before, epoch FROM stela.enter_group($1)", std::move(group));
+  const auto results = pipeline.run_all("taking the order lock");
+  is_locked_ = true;
+  begin_sequence_ = last_sequence_ = results[1].integer(0, 0);
+  if (to_uuid(results[1].bytes(0, 1)) != epoch_) load_participants(connection());
+  // What others appended since the transaction began doesn't depend on it.
+  work.outcomes.begin(GlobalSequence{begin_sequence_});
+}
+
+void Writer::commit(WriteWork& work) {
+  work.rest.run = session_->run;
+  work.rest.wrote = is_locked_;
+  work.rest.is_unnumbered = is_locked_;
+  work.rest.sequence = std::max(last_sequence_, seen_);
+  try {
+    check_committed(connection().query("COMMIT", {}, "the commit"));
+  } catch (const ConnectionLost&) {
+    work.rest.in_doubt = is_locked_;
+    throw;
+  } catch (...) {
+    work.rest = {};
+    throw;
+  }
+}
+
+void Writer::roll_back() noexcept {
+  if (session_ != nullptr) session_->connection.roll_back();
+}
+
+AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
+  AppendResult result;
+  run_inside(work, [&] { result = append_now(request, work); });
+  return result;
+}
+
+void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
+  // Before the savepoint: rolling back to it would release the lock.
+  lock(work);
+  const std::int64_t before = last_sequence_;
+  const std::size_t depth = work.outcomes.depth();
+  const std::size_t events = work.events.size();
+  const std::size_t snapshots = work.snapshots.size();
+  connection().execute("SAVEPOINT stela_savepoint");
+  try {
+    work.outcomes.open(GlobalSequence{last_sequence_});
+    part();
+    connection().execute("RELEASE SAVEPOINT stela_savepoint");
+    work.outcomes.close(depth, State::committed);
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    work.outcomes.close(depth, State::rolled_back);
+    last_sequence_ = before;
+    while (work.events.size() > events) work.events.pop_back();
+    while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
+    // If that fails the connection is lost, and so is the transaction.
+    connection().execute(
+        "ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
+    std::rethrow_exception(error);
+  }
+}
+
+AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
+  if (std::exchange(appending_, true)) {
+    throw UsageError{"a transaction participant appended events; it may only write its own tables"};
+  }
+  struct Reset {
+    bool& appending;
+    ~Reset() { appending = false; }
+  } const reset{appending_};
+
+  check_participants();
+  Group group{settings_.clock->now()};
+  group.add(request, work.metadata, ids_);
+  Group::Call call{group, Uuid{}, epoch_};
+  const GroupAnswer answer{
+      connection().query(Group::Call::sql, std::move(call.parameters), "the append")};
+  if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};
+  AppendResult result = group.result_of(0, answer);
+  if (result.repeated) {
+    postgres::complete_repeated(connection(), request, result);
+    return result;
+  }
+  last_sequence_ = answer.after;
+  tell_participants(group, answer, work);
+  return result;
+}
+
+void Writer::tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work) {
+  if (answer.after == answer.before || (participants_.empty() && !work.wants_events)) return;
+  std::vector<StoredEvent> appended;
+  group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
+  OpenTransaction transaction{*this, work};
+  for (TransactionParticipant* const participant : participants_) {
+    participant->on_append(transaction, appended);
+  }
+  if (!work.wants_events) return;
+  for (const StoredEvent& event : appended) keep_event(event, work);
+}
+
+void Writer::execute_statements(WriteWork& work) noexcept {
+  try {
+    begin();
+    Connection& writing = connection();
+    writing.query("SELECT set_config('synchronous_commit', 'on', true)");
+    Parameters lock;
+    lock.add(order_lock_);
+    writing.query(lock_sql, std::move(lock), "taking the order lock");
+    (*work.statements)(writing);
+    check_committed(writing.query("COMMIT", {}, "the commit"));
+    check_confirmed(writing);
+  } catch (...) {
+    work.error = std::current_exception();
+    roll_back();
+    if (session_ != nullptr && !session_->connection.is_usable()) session_.reset();
+  }
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,25 @@
+// What has to keep the contract of event stores on PostgreSQL: event_stores.cpp has the others.
+#include "contract/event_store.hpp"
+#include "support/postgres_server.hpp"
+
+#include <string>
+
+namespace stela::test {
+namespace {
+
+/// One server for all tests of a process, and a schema for each.
+std::unique_ptr<EventStore> postgres(const TempDir&, const stela::testing::ManualClock& clock,
+                                     MetricSink* metrics) {
+  static PostgresServer server;
+  static int schemas = 0;
+  return std::unique_ptr<EventStore>{new Store{stela::postgres::open(
+      server.url(),
+      {.schema = "shop " + std::to_string(++schemas), .metrics = metrics, .clock = &clock})}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, EventStoreContract,
+                         ::testing::Values(Subject{"Postgres", postgres}),
+                         ::testing::PrintToStringParamName());
+
+}  // namespace
+}  // namespace stela::test

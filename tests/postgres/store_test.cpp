@@ -1,0 +1,317 @@
+// A store on PostgreSQL when several use it, and when its server or a connection ends.
+#include "database/postgres/connection.hpp"
+#include "support/messages.hpp"
+#include "support/postgres_server.hpp"
+#include "support/process.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <stela/eventstore.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+using test::eventually;
+using test::message_of;
+using test::PostgresServer;
+using test::TcpProxy;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+AppendResult append(EventLog& log, std::string_view stream,
+                    ExpectedVersion expected = ExpectedVersion::any(),
+                    std::string_view append_id = {}) {
+  const StreamId id = StreamId::parse(stream);
+  const NewEvent event{"a", 1, false, "{}"};
+  const StreamAppend one{id, expected, {&event, 1}};
+  return log.append({.streams = {&one, 1}, .append_id = append_id});
+}
+
+std::vector<std::int64_t> sequences(EventStore& store) {
+  std::vector<std::int64_t> all;
+  for (const StoredEvent& event : store.read_all()) all.push_back(event.sequence.value());
+  return all;
+}
+
+class PostgresStore : public ::testing::Test {
+ protected:
+  /// What the first column of the first row holds.
+  std::string ask(const std::string& sql) {
+    Connection connection{{.conninfo = server.url()}};
+    const Result result = connection.query_text(sql, {});
+    return result.rows() > 0 ? std::string{result.bytes(0, 0)} : std::string{};
+  }
+  Store open_store(Options options = {}) { return postgres::open(server.url(), options); }
+  bool waits_for_lock() {
+    return ask("SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+               "AND query LIKE '%append_group%'") == "t";
+  }
+  /// Commits an event that isn't on the disk, with a checksum that nobody looks at.
+  void commit_unflushed() {
+    Connection connection{{.conninfo = server.url()}};
+    connection.execute(
+        "SET synchronous_commit = off; INSERT INTO stela.events SELECT sequence + 1, stream, "
+        "version + 1, recorded_at, 0, 0, kind, gen_random_uuid(), NULL, NULL, NULL, '' "
+        "FROM stela.events ORDER BY sequence DESC LIMIT 1");
+  }
+  /// From now on only those who wait for it bring a commit to the disk.
+  void stop_flushing_in_the_background() {
+    const std::string pid =
+        ask("SELECT pid::text FROM pg_stat_activity WHERE backend_type = 'walwriter'");
+    ASSERT_EQ(kill(std::stoi(pid), SIGSTOP), 0);
+  }
+
+  PostgresServer server{{.tcp = true}};
+};
+
+/// Holds the tables, so that an append waits under the order lock.
+class Holder {
+ public:
+  explicit Holder(const PostgresServer& server) : connection_{{.conninfo = server.url()}} {
+    connection_.execute("BEGIN");
+    connection_.execute("LOCK TABLE stela.append_ids, stela.events IN ACCESS EXCLUSIVE MODE");
+  }
+  void release() { connection_.execute("COMMIT"); }
+
+ private:
+  Connection connection_;
+};
+
+TEST_F(PostgresStore, IsOpenedByItsUrl) {
+  Store first = stela::open(server.url());
+  append(first, "order-1");
+  Store second = stela::open(server.url());
+  EXPECT_EQ(second.id(), first.id());
+  EXPECT_EQ(second.last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(PostgresStore, IsMadeOnceByAllThatOpenItAtOnce) {
+  std::vector<std::optional<Uuid>> ids(4);
+  std::vector<std::jthread> threads;
+  for (auto& id : ids) threads.emplace_back([&] { id = open_store().id(); });
+  threads.clear();
+  for (const auto& id : ids) EXPECT_EQ(id, ids.front());
+}
+
+TEST_F(PostgresStore, KeepsItsFactsAndItsMigrations) {
+  open_store({.codec = Codec::portable_binary});
+  EXPECT_THAT(message_of<UsageError>([&] { open_store({.codec = Codec::json}); }),
+              HasSubstr("made with codec 'portable_binary'"));
+  EXPECT_EQ(open_store().conventions().codec, Codec::portable_binary);
+  ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'newer', '')");
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { open_store(); }), HasSubstr("newer Stela"));
+}
+
+TEST_F(PostgresStore, RefusesWhatIsNotBuiltYet) {
+  Store store = open_store();
+  const auto with_sql = [](Transaction& transaction) { Sql{transaction}.execute("SELECT 1"); };
+  EXPECT_THAT(message_of<UsageError>([&] { store.transact(with_sql); }),
+              HasSubstr("isn't available on PostgreSQL yet"));
+  EXPECT_THAT(message_of<UsageError>([&] { (void)sqlite::path(store); }),
+              HasSubstr("isn't on SQLite"));
+  EXPECT_THROW(open_store({.busy_timeout = std::chrono::milliseconds{0}}), UsageError);
+}
+
+TEST_F(PostgresStore, IsAppendOnly) {
+  Store store = open_store();
+  append(store, "order-1");
+  for (const char* const table : {"events", "streams", "event_kinds"}) {
+    EXPECT_THROW(ask(std::string{"DELETE FROM stela."} + table), Error) << table;
+    EXPECT_THROW(ask(std::string{"TRUNCATE stela."} + table), Error) << table;
+  }
+}
+
+TEST_F(PostgresStore, OrdersWhatSeveralProcessesAppend) {
+  constexpr int stores = 3;
+  constexpr int threads = 3;
+  constexpr int each = 20;
+  Store reader = open_store();
+  std::vector<Store> writers;
+  for (int i = 0; i < stores; ++i) writers.push_back(open_store());
+  std::atomic<int> working{stores * threads};
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < stores * threads; ++i) {
+    workers.emplace_back([&, i] {
+      Store& store = writers[static_cast<std::size_t>(i % stores)];
+      for (int j = 0; j < each; ++j) append(store, "order-" + std::to_string((i + j) % 4));
+      --working;
+    });
+  }
+  // A naive tail misses nothing: what it has seen is dense.
+  std::int64_t next = 1;
+  bool was_last = false;
+  while (!was_last) {
+    was_last = working == 0;
+    for (const StoredEvent& event : reader.read_all({.from = GlobalSequence{next}})) {
+      ASSERT_EQ(event.sequence.value(), next++);
+    }
+  }
+  EXPECT_EQ(next - 1, stores * threads * each);
+}
+
+TEST_F(PostgresStore, GivesEachMemberOfAGroupItsOwnOutcome) {
+  Store store = open_store();
+  append(store, "order-1");
+  std::optional<Holder> holder{server};
+  std::vector<std::string> outcomes(8);
+  std::vector<std::jthread> threads;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    threads.emplace_back([&, i] {
+      const bool loses = i % 2 == 0;
+      const auto expected = loses ? ExpectedVersion::none() : ExpectedVersion::any();
+      try {
+        // Equal append ids, too.
+        outcomes[i] = append(store, "order-1", expected, loses ? "" : "id-1").repeated ? "repeated"
+                                                                                       : "appended";
+      } catch (const ConcurrencyConflict&) {
+        outcomes[i] = "conflict";
+      }
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return waits_for_lock(); }));
+  holder->release();
+  threads.clear();
+  EXPECT_EQ(std::count(outcomes.begin(), outcomes.end(), "conflict"), 4);
+  EXPECT_EQ(std::count(outcomes.begin(), outcomes.end(), "appended"), 1);
+  EXPECT_EQ(std::count(outcomes.begin(), outcomes.end(), "repeated"), 3);
+  EXPECT_THAT(sequences(store), ElementsAre(1, 2));
+}
+
+TEST_F(PostgresStore, IsBusyWhileAnotherHoldsTheLock) {
+  Store store = open_store({.busy_timeout = std::chrono::milliseconds{100}});
+  Store other = open_store();
+  other.transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    EXPECT_THROW(append(store, "order-2"), StoreBusy);
+  });
+  EXPECT_EQ(append(store, "order-2").first, GlobalSequence{2});
+}
+
+TEST_F(PostgresStore, SeesNoEventOfATransactionBesideItUntilItCommits) {
+  Store store = open_store();
+  Store other = open_store();
+  other.transact([&](Transaction& transaction) {
+    append(store, "order-1");
+    append(transaction, "order-1", ExpectedVersion::exactly(StreamVersion{1}));
+    EXPECT_THAT(sequences(store), ElementsAre(1));
+  });
+  EXPECT_THAT(sequences(store), ElementsAre(1, 2));
+}
+
+TEST_F(PostgresStore, LosesNothingThatWasAnsweredWhenTheServerCrashes) {
+  Store store = open_store();
+  stop_flushing_in_the_background();
+  append(store, "order-1");
+  commit_unflushed();
+  // Its answer rests on an event that only the flush makes durable.
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+  commit_unflushed();
+  server.crash();
+  server.start_again();
+
+  EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
+  // What it knew of the server's last run is forgotten with it.
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+  EXPECT_THROW(append(store, "order-2"), StoreBusy);
+  EXPECT_EQ(append(store, "order-2").first, GlobalSequence{3});
+}
+
+TEST_F(PostgresStore, FlushesBeforeItTellsOfAConflict) {
+  Store store = open_store();
+  append(store, "order-1");
+  stop_flushing_in_the_background();
+  commit_unflushed();
+  EXPECT_THROW(append(store, "order-1", ExpectedVersion::none()), ConcurrencyConflict);
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
+}
+
+TEST_F(PostgresStore, FindsACommitWhoseAnswerWasLost) {
+  TcpProxy proxy{server.port()};
+  open_store();
+  Store store = postgres::open("host=127.0.0.1 user=postgres dbname=postgres port=" +
+                               std::to_string(proxy.port()));
+  append(store, "order-1");
+  std::optional<Holder> holder{server};
+  std::optional<AppendResult> result;
+  std::jthread appending{[&] { result = append(store, "order-1"); }};
+  ASSERT_TRUE(eventually([&] { return waits_for_lock(); }));
+  // The server has all of it, and commits when the lock is free, whoever listens.
+  proxy.cut();
+  holder->release();
+  appending.join();
+
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->first, GlobalSequence{2});
+  EXPECT_EQ(result->last, GlobalSequence{2});
+  EXPECT_THAT(result->versions, ElementsAre(StreamVersion{2}));
+  EXPECT_THAT(sequences(store), ElementsAre(1, 2));
+}
+
+TEST_F(PostgresStore, VoidsACommitThatNeverCame) {
+  Store store = open_store();
+  append(store, "order-1");
+  std::optional<Holder> holder{server};
+  std::string said;
+  std::jthread appending{[&] { said = message_of<StoreBusy>([&] { append(store, "order-1"); }); }};
+  ASSERT_TRUE(eventually([&] { return waits_for_lock(); }));
+  ask("SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity "
+      "WHERE query LIKE '%append_group%' AND pid <> pg_backend_pid()");
+  holder->release();
+  appending.join();
+
+  EXPECT_THAT(said, HasSubstr("nothing was written"));
+  EXPECT_EQ(ask("SELECT count(*)::text FROM stela.append_groups WHERE is_void"), "1");
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+}
+
+TEST_F(PostgresStore, LetsNoVoidGroupCommit) {
+  open_store();
+  const std::string group = "'00000000-0000-4000-8000-000000000001'";
+  EXPECT_EQ(ask("SELECT is_void::text FROM stela.settle_group(" + group + ")"), "true");
+  EXPECT_THROW(ask("SELECT before::text FROM stela.enter_group(" + group + ")"),
+               UniquenessViolated);
+}
+
+TEST_F(PostgresStore, TakesNoCancelledWaitForAStandbyForDurable) {
+  Store store = open_store();
+  append(store, "order-1");
+  ask("ALTER SYSTEM SET synchronous_standby_names = 'nobody'");
+  ask("SELECT pg_reload_conf()::text");
+  const auto waits = [&] {
+    return ask("SELECT pid::text FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+  };
+  std::atomic<bool> answered{false};
+  std::jthread appending{[&] {
+    append(store, "order-1");
+    answered = true;
+  }};
+  std::string first;
+  ASSERT_TRUE(eventually([&] { return !(first = waits()).empty(); }));
+  ask("SELECT pg_cancel_backend(" + first + ")::text");
+  // It flushes again, on a new connection.
+  EXPECT_TRUE(eventually([&] {
+    const std::string next = waits();
+    return !next.empty() && next != first;
+  }));
+  EXPECT_FALSE(answered);
+  ask("ALTER SYSTEM RESET synchronous_standby_names");
+  ask("SELECT pg_reload_conf()::text");
+  appending.join();
+  EXPECT_TRUE(answered);
+}
+
+}  // namespace
+}  // namespace stela::postgres
