@@ -15,6 +15,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -238,6 +239,37 @@ TEST_F(PostgresStore, FlushesBeforeItTellsOfAConflict) {
   EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
 }
 
+TEST_F(PostgresStore, FlushesBeforeATransactionFailsWithWhatItSaw) {
+  Store store = open_store();
+  append(store, "order-1");
+  stop_flushing_in_the_background();
+  commit_unflushed();
+  EXPECT_THROW(store.transact([](Transaction& transaction) {
+    append(transaction, "order-1", ExpectedVersion::none());
+  }),
+               ConcurrencyConflict);
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
+  // The connection that was kept is another one now.
+  store.transact([](Transaction& transaction) { append(transaction, "order-1"); });
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{3});
+}
+
+TEST_F(PostgresStore, RollsBackATransactionWhoseConnectionEnds) {
+  Store store = open_store();
+  append(store, "order-1");
+  EXPECT_THAT(message_of<StoreBusy>([&] {
+                store.transact([&](Transaction& transaction) {
+                  append(transaction, "order-1");
+                  ask("SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity "
+                      "WHERE state = 'idle in transaction'");
+                });
+              }),
+              HasSubstr("nothing was written"));
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+}
+
 TEST_F(PostgresStore, FindsACommitWhoseAnswerWasLost) {
   TcpProxy proxy{server.port()};
   open_store();
@@ -293,24 +325,26 @@ TEST_F(PostgresStore, TakesNoCancelledWaitForAStandbyForDurable) {
   const auto waits = [&] {
     return ask("SELECT pid::text FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
   };
-  std::atomic<bool> answered{false};
-  std::jthread appending{[&] {
-    append(store, "order-1");
-    answered = true;
+  // The server takes its time to notice; the first append after that waits.
+  std::atomic<int> answered{0};
+  std::jthread appending{[&](const std::stop_token& stop) {
+    for (; !stop.stop_requested(); ++answered) append(store, "order-1");
   }};
   std::string first;
-  ASSERT_TRUE(eventually([&] { return !(first = waits()).empty(); }));
-  ask("SELECT pg_cancel_backend(" + first + ")::text");
+  EXPECT_TRUE(eventually([&] { return !(first = waits()).empty(); }));
+  const int before = answered;
+  if (!first.empty()) ask("SELECT pg_cancel_backend(" + first + ")::text");
   // It flushes again, on a new connection.
   EXPECT_TRUE(eventually([&] {
     const std::string next = waits();
     return !next.empty() && next != first;
   }));
-  EXPECT_FALSE(answered);
+  EXPECT_EQ(answered, before);
+  appending.request_stop();
   ask("ALTER SYSTEM RESET synchronous_standby_names");
   ask("SELECT pg_reload_conf()::text");
   appending.join();
-  EXPECT_TRUE(answered);
+  EXPECT_EQ(answered, before + 1);
 }
 
 }  // namespace

@@ -31,6 +31,11 @@ Options checked(Options options) {
     throw UsageError{"a time-out is " + std::to_string(time.count()) +
                      " ms; it must be 1 ms to 24 h"};
   }
+  if (options.busy_timeout >= options.reply_timeout) {
+    throw UsageError{
+        "busy_timeout must be less than reply_timeout: a server that waits for a lock says "
+        "nothing"};
+  }
   return options;
 }
 

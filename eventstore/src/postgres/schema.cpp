@@ -67,7 +67,12 @@ bool is_migrated(Connection& connection, const std::string& schema) {
 }
 
 void make_ledger(Connection& connection, const std::string& schema) {
-  connection.execute("CREATE SCHEMA IF NOT EXISTS " + postgres::quoted(schema));
+  Parameters parameters;
+  parameters.add(schema);
+  const Result found = connection.query("SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1",
+                                        std::move(parameters), "looking for the schema");
+  // A role that isn't let make one may have been given it.
+  if (found.rows() == 0) connection.execute("CREATE SCHEMA " + postgres::quoted(schema));
   connection.execute(
       "CREATE TABLE stela.stela_migrations (module text NOT NULL, number integer NOT NULL, "
       "name text NOT NULL, checksum text NOT NULL, "

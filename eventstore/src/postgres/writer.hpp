@@ -136,6 +136,7 @@ class Writer {
   void run_transaction(WriteWork& work);
   void carry_out(WriteWork& work);
   void begin();
+  void begin_on_session();
   /// Takes the order lock, unless the transaction has it.
   void lock(WriteWork& work);
   void commit(WriteWork& work);

@@ -6,6 +6,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/transaction_scope.hpp>
 
+#include <algorithm>
 #include <utility>
 
 namespace stela::postgres {
@@ -14,6 +15,7 @@ using State = TransactionOutcome::State;
 
 void Writer::execute_transaction(WriteWork& work) noexcept {
   const auto began = settings_.clock->steady_now();
+  begin_sequence_ = last_sequence_ = seen_ = 0;
   try {
     run_transaction(work);
     report_commit(last_sequence_ - begin_sequence_, 1, began);
@@ -24,13 +26,17 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
   } catch (...) {
     roll_back();
     work.error = std::current_exception();
+    work.rest = {};
+    // What it failed with may rest on what it saw: a conflict, or "that has been done".
+    if (session_ == nullptr) return;
+    work.rest.run = session_->run;
+    work.rest.sequence = std::max(begin_sequence_, seen_);
   }
 }
 
 void Writer::run_transaction(WriteWork& work) {
   work.outcomes.begin(GlobalSequence::max());
   is_locked_ = false;
-  begin_sequence_ = last_sequence_ = seen_ = 0;
   begin();
   carry_out(work);
   commit(work);
@@ -48,6 +54,18 @@ void Writer::carry_out(WriteWork& work) {
 }
 
 void Writer::begin() {
+  const bool was_kept = session_ != nullptr;
+  try {
+    begin_on_session();
+  } catch (const ConnectionLost&) {
+    session_.reset();
+    // One that was kept may have been lost long ago, and nothing was asked of it.
+    if (!was_kept) throw;
+    begin_on_session();
+  }
+}
+
+void Writer::begin_on_session() {
   Connection::Pipeline pipeline{session().connection};
   pipeline.add(begin_sql);
   Parameters timeout;
@@ -57,13 +75,7 @@ void Writer::begin() {
       "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', $1, true), "
       "set_config('idle_in_transaction_session_timeout', '60000', true)",
       std::move(timeout));
-  try {
-    pipeline.run_all("beginning a transaction");
-  } catch (const ConnectionLost&) {
-    // One that was kept over the server's end.
-    session_.reset();
-    throw;
-  }
+  pipeline.run_all("beginning a transaction");
 }
 
 void Writer::lock(WriteWork& work) {
@@ -93,9 +105,6 @@ void Writer::commit(WriteWork& work) {
     check_committed(connection().query("COMMIT", {}, "the commit"));
   } catch (const ConnectionLost&) {
     work.rest.in_doubt = is_locked_;
-    throw;
-  } catch (...) {
-    work.rest = {};
     throw;
   }
 }

@@ -17,7 +17,7 @@ struct Options {
   /// The schema of Stela's tables. It is created if it is missing.
   std::string schema = "stela";
   /// How long to wait for the lock that orders appends, or for another process that migrates,
-  /// before StoreBusy.
+  /// before StoreBusy. Less than `reply_timeout`.
   std::chrono::milliseconds busy_timeout{5000};
   /// For each host of the connection string.
   std::chrono::milliseconds connect_timeout{5000};

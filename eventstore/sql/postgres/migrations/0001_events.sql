@@ -321,6 +321,3 @@ BEGIN
   SELECT g.is_void, g.first_sequence, g.last_sequence INTO is_void, first, last
   FROM append_groups AS g WHERE g.group_id = the_group;
 END $$;
-
-REVOKE ALL ON FUNCTION stela.refuse_change(), stela.rotated(bigint, integer),
-  stela.enter_group(uuid), stela.settle_group(uuid) FROM PUBLIC;
