@@ -48,6 +48,7 @@ ConnectionOptions connection_options(const std::string& conninfo, const Options&
 
 Facts prepare_on(const ConnectionOptions& connection_options, const Options& options) {
   Connection connection{connection_options};
+  set_up(connection);
   return prepare(connection, options);
 }
 

@@ -16,17 +16,6 @@ std::optional<Uuid> find_run(Connection& connection) {
   return found.rows() > 0 ? std::optional{to_uuid(found.bytes(0, 0))} : std::nullopt;
 }
 
-void set_up(Connection& connection) {
-  // Compiling a page's query takes longer than reading the page.
-  const Result row = connection.query("SELECT pg_backend_pid(), set_config('jit', 'off', false)",
-                                      {}, "setting up a session");
-  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
-  // It would hide that the server's run has ended.
-  throw UsageError{
-      "the connection goes through a pooler, which isn't available on PostgreSQL yet; name the "
-      "server itself"};
-}
-
 Uuid run_of(Connection& connection) {
   set_up(connection);
   if (const auto run = find_run(connection)) return *run;
@@ -45,6 +34,17 @@ Uuid to_uuid(std::string_view bytes) noexcept {
   Uuid::Bytes raw{};
   if (bytes.size() == raw.size()) std::memcpy(raw.data(), bytes.data(), raw.size());
   return Uuid{raw};
+}
+
+void set_up(Connection& connection) {
+  // Compiling a page's query takes longer than reading the page.
+  const Result row = connection.query("SELECT pg_backend_pid(), set_config('jit', 'off', false)",
+                                      {}, "setting up a session");
+  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
+  // It would hide that the server's run has ended.
+  throw UsageError{
+      "the connection goes through a pooler, which isn't available on PostgreSQL yet; name the "
+      "server itself"};
 }
 
 Session::Session(const ConnectionOptions& options) : connection{options}, run{run_of(connection)} {}

@@ -17,6 +17,9 @@ namespace stela::postgres {
 
 Uuid to_uuid(std::string_view bytes) noexcept;
 
+/// UsageError if the connection goes through a pooler.
+void set_up(Connection& connection);
+
 /// A connection ends with the server's run, so that it is in one run as long as it lives. The
 /// tables must be there. Threads: one at a time.
 struct Session {
