@@ -144,7 +144,7 @@ story() {
   worker=
   wait "$loading"
   echo "The worker had $(tail -n 1 "$work/worker.log"), then it was gone."
-  echo "Another one goes on where that one fell, as soon as its lease has ended:"
+  echo "Another one continues there as soon as the lease has ended:"
   orders work "$url" --until-empty
   orders wire "$url"
 

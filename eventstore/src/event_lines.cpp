@@ -55,7 +55,7 @@ class LineParser {
     for (std::size_t i = 0; i < count_of_required; ++i) {
       if (!seen_[i]) refuse(fields[i].name, "is missing");
     }
-    if (seen_[payload] == seen_[payload_base64]) refuse("payload", "must stand there once");
+    if (seen_[payload] == seen_[payload_base64]) refuse("payload", "must appear once");
     return {std::move(*stream_),
             std::move(kind_),
             sequence_,
@@ -80,7 +80,7 @@ class LineParser {
   void take(std::string_view name) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
       if (fields[i].name != name) continue;
-      if (seen_[i]) refuse(name, "stands there twice");
+      if (seen_[i]) refuse(name, "appears twice");
       seen_[i] = true;
       return (this->*fields[i].take)();
     }
@@ -134,7 +134,7 @@ class LineParser {
     metadata::check(metadata::decode(metadata_));
   }
   void take_payload() {
-    if (codec_ != Codec::json) refuse("payload", "of this codec stands in payload_base64");
+    if (codec_ != Codec::json) refuse("payload", "of this codec must be in payload_base64");
     payload_ = raw("payload");
     check_payload();
   }

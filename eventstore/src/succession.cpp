@@ -20,7 +20,7 @@ void Succession::check(const StoredEvent& event) const {
                                                  std::to_string(next) + " is expected"};
   }
   throw CorruptEvent{"event " + std::to_string(next) + " is missing: event " +
-                     std::to_string(actual) + " stands in its place; restore it from a backup"};
+                     std::to_string(actual) + " is in its place; restore it from a backup"};
 }
 
 void Succession::pass(const StoredEvent& event) noexcept {

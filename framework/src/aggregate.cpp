@@ -14,7 +14,7 @@ void refuse_recording(const StreamId& stream, Closed closed) {
     why =
         "while its unit of work is being committed; record it before, or load it again afterwards";
   } else if (closed == Closed::committed) {
-    why = "after its unit of work was committed, which nobody would save; load it again";
+    why = "after its unit of work was committed, so it would not be saved; load it again";
   }
   throw UsageError{"'" + stream.name() + "' records an event " + why};
 }

@@ -19,7 +19,7 @@ void refuse(Answer& answer, const std::exception_ptr& error) {
   } catch (const std::exception& e) {
     answer.detail = e.what();
   } catch (...) {
-    answer.detail = "a listener threw what isn't a std::exception";
+    answer.detail = "a listener threw something other than a std::exception";
   }
 }
 

@@ -197,8 +197,8 @@ class OutboxOperations::Impl {
                      [&](const PartitionStatus& p) { return p.id == message->partition; });
     if (partition != status.partitions.end() && partition->stopped) return;
     throw UsageError{in_words(sequence) +
-                     " waits to be published: only what is parked, or waits "
-                     "in a stopped partition, can be discarded"};
+                     " is pending: only parked messages, and pending "
+                     "messages of a stopped partition, can be discarded"};
   }
 
   Store& store;
@@ -269,7 +269,7 @@ Affected OutboxOperations::retry(const ParkedSelection& selection, Mode mode) {
 Affected OutboxOperations::discard(const ParkedSelection& selection, Mode mode) {
   Impl::check(selection);
   if (Impl::has_filter(selection)) {
-    throw UsageError{"a type and an error choose what is retried, not what is discarded"};
+    throw UsageError{"a type and an error select messages to retry, not messages to discard"};
   }
   std::vector<GlobalSequence> sequences = selection.sequences;
   Affected affected;
@@ -311,7 +311,7 @@ Affected OutboxOperations::republish(const RepublishSelection& selection, Mode m
                        selection.since || selection.until || !selection.stream.empty();
   if (!bounded) {
     throw UsageError{
-        "say which events are to be republished: a range of sequences or times, or a "
+        "name the events to republish: a range of sequences or times, or a "
         "stream"};
   }
   return outbox::republish(impl_->store, impl_->port, impl_->partitioner,
@@ -335,7 +335,7 @@ std::int64_t OutboxOperations::accept_losses(Mode mode) {
 }
 
 Purged OutboxOperations::purge(std::chrono::hours older_than, Mode mode) {
-  if (older_than.count() < 1) throw UsageError{"what is purged must be an hour old or more"};
+  if (older_than.count() < 1) throw UsageError{"purged records must be at least an hour old"};
   return outbox::purge(impl_->store, {.older_than = older_than, .mode = mode});
 }
 

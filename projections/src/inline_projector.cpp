@@ -201,7 +201,7 @@ void Projections::InlineProjector::switch_build(Connection& connection, std::int
   const Build* const living = projections::find(builds, registration_.name, BuildState::living);
   if (living == nullptr || living->position != position) {
     throw ParticipantMissing{
-        "inline projector '" + registration_.name + "' stands at event " +
+        "inline projector '" + registration_.name + "' is at event " +
         std::to_string(living != nullptr ? living->position : 0) + ", and events up to " +
         std::to_string(position) +
         " were appended without it; nothing was written; open the store again and register it: "

@@ -64,7 +64,8 @@ Projections::~Projections() = default;
 void Projections::check_new(const detail::Registration& registration) const {
   for (const detail::Registration& known : registered_) {
     if (known.name != registration.name) continue;
-    throw UsageError{"'" + registration.name + "' is registered twice; each name stands once"};
+    throw UsageError{"'" + registration.name +
+                     "' is registered twice; give each projector its own name"};
   }
 }
 

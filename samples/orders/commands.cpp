@@ -51,7 +51,7 @@ constexpr Command all[] = {
     {"pay", "ORDER [REFERENCE]", "the payment provider says: paid", 1, 2, pay},
     {"decline", "ORDER [REASON]", "the payment provider says: declined", 1, 2, decline},
     {"list", "[orders|stock|sales]", "the read models", 0, 1, list},
-    {"rebuild", "PROJECTOR", "build a read model anew, beside the living one", 1, 1, rebuild},
+    {"rebuild", "PROJECTOR", "rebuild a read model beside the living one", 1, 1, rebuild},
     {"ship", "ORDER CARRIER", "ship a paid order by hand", 2, 2, ship},
     {"cancel", "ORDER REASON", "cancel an order, and give its stock back", 2, 2, cancel},
     {"show", "ORDER", "an order and all that happened to it", 1, 1, show},

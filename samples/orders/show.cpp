@@ -108,7 +108,7 @@ void rebuild(Application& application, std::span<const std::string> arguments) {
   const stela::ReplayResult result = stela::Replayer{application.projections}.run(options);
   if (options.on_progress) std::cerr << "\r\x1b[K";
   for (const auto& model : result.models) {
-    std::cout << model.projector << " was built anew from events 1 to " << model.position.value()
+    std::cout << model.projector << " was rebuilt from events 1 to " << model.position.value()
               << ", and serves now\n";
   }
 }

@@ -69,7 +69,7 @@ TEST_F(BadImport, NamesTheLineAndWhatIsWrongWithIt) {
       {"\"sequence\":2", "\"sequence\":-2", "sequence is less than 1"},
       {"\"sequence\":2", "\"sequence\":99999999999999999999", "sequence isn't a whole number"},
       {"\"sequence\":2,", "", "sequence is missing"},
-      {"\"sequence\":2,", "\"sequence\":2,\"sequence\":2,", "sequence stands there twice"},
+      {"\"sequence\":2,", "\"sequence\":2,\"sequence\":2,", "sequence appears twice"},
       {"\"sequence\":2,", "\"sequence\":3,", "event 3 follows event 1"},
       {"\"sequence\":2,", "\"sequence\":1,", "event 1 follows event 1"},
       {"order-1", "or der-1", "can't be a stream name"},
@@ -86,8 +86,8 @@ TEST_F(BadImport, NamesTheLineAndWhatIsWrongWithIt) {
       {"\"payload\":{}", "\"payload\":{\"a\":[1,]}", "payload isn't JSON"},
       {"\"payload\":{}", "\"payload_base64\":\"AA\"", "payload_base64 isn't base64"},
       {"\"payload\":{}", "\"payload_base64\":\"AB==\"", "payload_base64 isn't base64"},
-      {"\"payload\":{}", "\"payload\":{},\"payload_base64\":\"\"", "payload must stand there once"},
-      {",\"payload\":{}", "", "payload must stand there once"},
+      {"\"payload\":{}", "\"payload\":{},\"payload_base64\":\"\"", "payload must appear once"},
+      {",\"payload\":{}", "", "payload must appear once"},
       {"\"payload\":{}", "\"payload\":{},\"note\":1", "'note' isn't a field of an event"},
       {"\"payload\":{}", "\"correlation\":\"\",\"payload\":{}", "correlation is empty"},
       {"\"payload\":{}", "\"correlation\":\"\\u0001\",\"payload\":{}", "control character"},
@@ -181,8 +181,8 @@ TEST_F(BadImport, RefusesAStoreThatSomebodyElseAppendsTo) {
   const TransferOptions meanwhile{.progress = [&](const Progress&) { append(copy, "stock-1"); }};
 
   EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, export_of(source), meanwhile); }),
-              AllOf(HasSubstr("line 1002: somebody else appended to the store meanwhile"),
-                    HasSubstr("nothing is wrong with the line"), Not(HasSubstr("mend the line"))));
+              AllOf(HasSubstr("line 1002: another process appended to the store during the import"),
+                    HasSubstr("the line is correct"), Not(HasSubstr("mend the line"))));
   EXPECT_EQ(copy.last_sequence(), GlobalSequence{1002});
   EXPECT_THAT(problems_of(copy), IsEmpty());
 }

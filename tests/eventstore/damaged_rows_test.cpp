@@ -165,8 +165,7 @@ TEST_F(DamagedRows, NamesAnEventWhoseStreamsNameCannotBeOne) {
 TEST_F(DamagedRows, DoNotLetAnEventGoMissing) {
   damage("DELETE FROM events WHERE sequence = 2");
 
-  EXPECT_EQ(read_all(),
-            "1 event 2 is missing: event 3 stands in its place; restore it from a backup");
+  EXPECT_EQ(read_all(), "1 event 2 is missing: event 3 is in its place; restore it from a backup");
   EXPECT_THAT(read_stream("order-1"), HasSubstr("1 event 4 is corrupt: it is version 3"));
   EXPECT_THAT(read_stream("order-1", Direction::backward),
               HasSubstr("4 event 1 is corrupt: it is version 1 of 'order-1', where version 2"));

@@ -208,7 +208,7 @@ TEST_F(SharedFile, VerifyNamesAForeignKeyThatOnlyTheApplicationCanCheck) {
   append(*test::open_store(path, {.share_file = true}), "order-1");
 
   EXPECT_THAT(problems_of(*test::open_store(path)),
-              ElementsAre("file: table b, row 1: it refers to a row of a that isn't there"));
+              ElementsAre("file: table b, row 1: it refers to a missing row of a"));
   EXPECT_THAT(unchecked(),
               UnorderedElementsAre(
                   "table cities: no such collation sequence: GERMAN",

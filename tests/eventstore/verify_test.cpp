@@ -265,7 +265,7 @@ TEST_F(Verify, FindsWhatChangedBesideEvents) {
        {"UPDATE stela_migrations SET name = 'other'", "migration 1 of 'eventstore' isn't one"},
        {"CREATE TABLE a (id INTEGER PRIMARY KEY); CREATE TABLE b (a REFERENCES a);"
         "INSERT INTO b VALUES (5)",
-        "file: table b, row 1: it refers to a row of a that isn't there"}});
+        "file: table b, row 1: it refers to a missing row of a"}});
 }
 
 TEST_F(Verify, FindsATriggerThatIsGone) {

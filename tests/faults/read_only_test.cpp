@@ -81,7 +81,7 @@ TEST_F(ReadOnly, PutsNothingBesideTheFile) {
 
 TEST_F(ReadOnly, RefusesWhateverWouldWrite) {
   auto store = sqlite::open(path, read_only);
-  const auto refused = HasSubstr("opened to be read only");
+  const auto refused = HasSubstr("opened read-only");
   EXPECT_THAT(message_of<UsageError>([&] { append(store, "order-1", "{}"); }), refused);
   EXPECT_THAT(message_of<UsageError>([&] { store.transact([](Transaction&) {}); }), refused);
   EXPECT_THAT(message_of<UsageError>([&] { sqlite::checkpoint(store); }), refused);

@@ -223,7 +223,7 @@ TEST_F(Relaying, StopsWhenTheServerWasStartedWithAnOlderFolder) {
 
   EXPECT_EQ(stops(), StopReason::broker_lost);
   EXPECT_EQ(log(), "1") << "nothing is published behind a hole";
-  EXPECT_THAT(partition().stopped_detail, StartsWith("the partition stood at broker sequence 3"));
+  EXPECT_THAT(partition().stopped_detail, StartsWith("the partition was at broker sequence 3"));
   operations.adopt(PartitionId{});
   operations.republish({.first = GlobalSequence{2}, .last = GlobalSequence{3}});
   EXPECT_TRUE(publishes_all());

@@ -91,7 +91,7 @@ TEST(OutboxRetry, TakesATypeOnlyToChooseAmongAll) {
                   [&] { shop.operations.retry({.stream = "order-1", .type = "placed"}); }),
               HasSubstr("choose among all"));
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.discard({.all = true, .error = "x"}); }),
-              HasSubstr("not what is discarded"));
+              HasSubstr("not messages to discard"));
 }
 
 TEST(OutboxList, FiltersByTypeAndError) {
@@ -240,7 +240,7 @@ TEST(OutboxDiscard, RefusesWhatIsAboutToBePublishedOrIsIt) {
   shop.append("order-1");
   const ParkedSelection first{.sequences = {GlobalSequence{1}}};
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.discard(first); }),
-              HasSubstr("event 1 waits to be published: only what is parked"));
+              HasSubstr("event 1 is pending: only parked messages"));
   shop.relay();
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.discard(first); }),
               HasSubstr("event 1 is published already"));
@@ -277,7 +277,7 @@ TEST(OutboxRepublish, SelectsByTimeAndStream) {
   EXPECT_EQ(
       shop.operations.republish({.since = later, .stream = "order-2"}, Mode::dry_run).messages, 1);
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.republish({}); }),
-              HasSubstr("say which events are to be republished"));
+              HasSubstr("name the events to republish"));
   EXPECT_EQ(shop.totals(), "4 published");
 }
 

@@ -139,7 +139,7 @@ PartitionStatus stop_by_a_loss(Shop& shop) {
 TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
   Shop shop;
   const PartitionStatus stopped = stop_by_a_loss(shop);
-  EXPECT_THAT(stopped.stopped_detail, HasSubstr("stood at broker sequence 2, and the broker has "
+  EXPECT_THAT(stopped.stopped_detail, HasSubstr("was at broker sequence 2, and the broker has "
                                                 "nothing"));
 
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resume(all); }),
@@ -159,7 +159,7 @@ TEST(OutboxStop, SaysNoMoreThanThatTheLastMessageOfASubjectIsGone) {
   Shop shop{{.fence = Fence::subject}};
   const PartitionStatus stopped = stop_by_a_loss(shop);
   EXPECT_THAT(stopped.stopped_detail,
-              HasSubstr("stood at broker sequence 2, and the broker has no message of its subject "
+              HasSubstr("was at broker sequence 2, and the broker has no message of its subject "
                         "from there on: was the last one removed?"));
 }
 

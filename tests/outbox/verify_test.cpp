@@ -90,13 +90,13 @@ TEST(VerifyWithoutOutbox, HasNothingToLookAt) {
 
 TEST_F(Verify, NamesAPointerToNoEvent) {
   EXPECT_THAT(problems_after("UPDATE outbox_messages SET sequence = 99 WHERE sequence = 6"),
-              Contains("outbox: message 99: it waits in partition all, and its event doesn't "
+              Contains("outbox: message 99: it is pending in partition all, and its event doesn't "
                        "exist"));
 }
 
 TEST_F(Verify, NamesAMessageInAPartitionThatDoesNotExist) {
   EXPECT_THAT(problems_after("UPDATE outbox_messages SET partition = 7 WHERE sequence = 6"),
-              Contains("outbox: message 6: it waits in partition p06, which doesn't exist"));
+              Contains("outbox: message 6: it is pending in partition p06, which doesn't exist"));
 }
 
 TEST_F(Verify, NamesAMessageInAnotherPartitionThanItsOwn) {
@@ -104,42 +104,44 @@ TEST_F(Verify, NamesAMessageInAnotherPartitionThanItsOwn) {
   shop.append("order-1");
   const int right = PartitionId::of("order-1", 4).number;
   const int wrong = right == 1 ? 2 : 1;
-  EXPECT_THAT(problems_after("UPDATE outbox_messages SET partition = " + std::to_string(wrong) +
-                             " WHERE sequence = 7"),
-              Contains("outbox: message 7: it waits in partition " + PartitionId{wrong}.label() +
-                       ", and belongs into partition " + PartitionId{right}.label()));
+  EXPECT_THAT(
+      problems_after("UPDATE outbox_messages SET partition = " + std::to_string(wrong) +
+                     " WHERE sequence = 7"),
+      Contains("outbox: message 7: it is pending in partition " + PartitionId{wrong}.label() +
+               ", and belongs in partition " + PartitionId{right}.label()));
 }
 
 TEST_F(Verify, NamesAMessageOfALocalEvent) {
   test::append(shop.store, "order-1", {NewEvent{"noted", 1, false, "{}"}});
   EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
                              "SELECT 0, 7, stream, 9 FROM events WHERE sequence = 7"),
-              Contains("outbox: message 7: its event isn't one that is published"));
+              Contains("outbox: message 7: its event isn't publishable"));
 }
 
 TEST_F(Verify, NamesAMessageOfAnotherStream) {
   EXPECT_THAT(problems_after("UPDATE outbox_messages SET stream = 2 WHERE sequence = 5"),
-              Contains("outbox: message 5: its stream isn't that of its event"));
+              Contains("outbox: message 5: its stream differs from its event's"));
 }
 
 TEST_F(Verify, NamesWhatIsInTwoStates) {
-  EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
-                             "VALUES (0, 1, 1, 9)"),
-              Contains("outbox: message 1: it waits, and partition all is published through 3"));
+  EXPECT_THAT(
+      problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
+                     "VALUES (0, 1, 1, 9)"),
+      Contains("outbox: message 1: it is pending, and partition all is published through 3"));
   EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
                              "VALUES (0, 4, 4, 10)"),
-              Contains("outbox: message 4: it waits and is discarded"));
+              Contains("outbox: message 4: it is both pending and discarded"));
   EXPECT_THAT(problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
                              "VALUES (0, 2, 2, 11)"),
-              Contains("outbox: message 2: it waits and is parked"));
+              Contains("outbox: message 2: it is both pending and parked"));
 }
 
 TEST_F(Verify, FindsALostPointerByTheCounts) {
   const auto problems = problems_after("DELETE FROM outbox_messages WHERE sequence = 5");
-  EXPECT_THAT(problems, Contains("outbox: partition all: it says that 2 messages wait, and there "
+  EXPECT_THAT(problems, Contains("outbox: partition all: it counts 2 pending messages, and there "
                                  "are 1"));
-  EXPECT_THAT(problems, Contains("outbox: table outbox_messages: 6 events are to be published, and "
-                                 "5 wait or are parked, discarded or published"));
+  EXPECT_THAT(problems, Contains("outbox: table outbox_messages: 6 publishable events exist, and "
+                                 "5 are recorded as pending, parked, discarded or published"));
 }
 
 TEST_F(Verify, FindsNothingOnceItsAdviceToReconcileIsFollowed) {

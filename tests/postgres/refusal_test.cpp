@@ -99,7 +99,7 @@ TEST(PostgresRefusal, MeansWhatTheStateOfAnErrorMeans) {
   const PostgresServer server;
   Connection connection{{.conninfo = server.url()}};
   EXPECT_THAT(raised<StoreFull>(connection, "53100"), HasSubstr("make room"));
-  EXPECT_THAT(raised<StoreBusy>(connection, "55P03"), HasSubstr("somebody else holds a lock"));
+  EXPECT_THAT(raised<StoreBusy>(connection, "55P03"), HasSubstr("another session holds a lock"));
   EXPECT_THAT(raised<StoreBusy>(connection, "40P01"), HasSubstr("try again"));
   EXPECT_THAT(raised<StoreBusy>(connection, "57014"), HasSubstr("statement_timeout"));
   EXPECT_THAT(raised<StoreFailed>(connection, "XX001"), HasSubstr("words (SQLSTATE XX001)"));

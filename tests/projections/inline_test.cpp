@@ -194,7 +194,7 @@ TEST(InlineProjector, RefusesAnAppendBehindEventsThatItMissed) {
   place(other, "1");
 
   EXPECT_THAT(test::message_of<ParticipantMissing>([&] { place(store, "2"); }),
-              HasSubstr("'totals' stands at event 0, and events up to 1 were appended without it"));
+              HasSubstr("'totals' is at event 0, and events up to 1 were appended without it"));
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 

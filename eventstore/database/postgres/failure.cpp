@@ -36,9 +36,9 @@ constexpr std::array meanings{
             "the server has no connection left; try again, use a pooler, or raise "
             "max_connections"},
     Meaning{"54", Kind::usage, "it is larger than PostgreSQL takes in one piece; append less"},
-    Meaning{"55P03", Kind::busy, "somebody else holds a lock; nothing was written; try again"},
+    Meaning{"55P03", Kind::busy, "another session holds a lock; nothing was written; try again"},
     Meaning{"57014", Kind::busy,
-            "the server cancelled the statement, as its statement_timeout or somebody asked it to; "
+            "the server cancelled the statement, because of statement_timeout or a cancel request; "
             "nothing was written"},
     Meaning{"57P", Kind::lost, "the server ended the connection, or isn't ready; try again"},
     Meaning{"25P03", Kind::lost, "the transaction was idle for too long; nothing was written"},

@@ -168,7 +168,8 @@ void Connection::check_immutable() const {
 }
 
 void Connection::refuse_changed() const {
-  throw StoreFailed{std::string{"somebody wrote to '"} + sqlite3_db_filename(handle(), "main") +
+  throw StoreFailed{std::string{"another connection wrote to '"} +
+                    sqlite3_db_filename(handle(), "main") +
                     "' while it was read without a log; open it again"};
 }
 

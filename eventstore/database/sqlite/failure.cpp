@@ -60,7 +60,7 @@ std::string writer_of(sqlite3* database) {
   const char* const file = database != nullptr ? sqlite3_db_filename(database, "main") : nullptr;
   std::string holder;
   if (file != nullptr) holder = holder_of_transaction(file);
-  return holder.empty() ? "somebody else" : holder;
+  return holder.empty() ? "another connection" : holder;
 }
 
 std::string system_reason(sqlite3* database) {

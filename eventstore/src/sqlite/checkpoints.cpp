@@ -70,7 +70,7 @@ void Checkpoints::report(int code, int pages_left) const noexcept {
   settings_.conventions->log->write(
       {.level = LogLevel::warning,
        .name = "checkpoint.incomplete",
-       .message = is_held_up ? "the write-ahead log grows, as somebody reads an old state"
+       .message = is_held_up ? "the write-ahead log grows, as a reader keeps an old state open"
                              : "the write-ahead log grows, as moving it into the database failed",
        .fields = fields});
 }

@@ -63,9 +63,10 @@ void check_has_one_name(const std::string& path) {
   std::error_code error;
   const std::uintmax_t names = fs::hard_link_count(path, error);
   if (error || names <= 1) return;
-  throw StoreFailed{"'" + path + "' has " + std::to_string(names) +
-                    " names (hard links), and whoever opens it by another one would overwrite "
-                    "what is committed; remove the other names, or open a copy"};
+  throw StoreFailed{
+      "'" + path + "' has " + std::to_string(names) +
+      " names (hard links), and a process that opens it by another one would overwrite "
+      "committed events; remove the other names, or open a copy"};
 }
 
 /// Unset where the system doesn't say.
@@ -83,10 +84,11 @@ void check_is_no_mount(const std::string& path) {
   // One that isn't there, or that somebody makes just now, isn't mounted.
   const auto of_file = error ? std::nullopt : mount_of(real);
   if (!of_file || of_file == mount_of(real.parent_path()).value_or(*of_file)) return;
-  throw StoreFailed{"'" + path +
-                    "' is mounted alone, and its log and its lock aren't: whoever opens the file "
-                    "where it comes from would overwrite what is committed; mount the folder that "
-                    "it is in"};
+  throw StoreFailed{
+      "'" + path +
+      "' is mounted alone, and its log and its lock aren't: a process that opens the file "
+      "at its origin would overwrite committed events; mount the folder that "
+      "contains it"};
 }
 
 /// One state of the database for as long as it lives: all statements see the same, and its locks

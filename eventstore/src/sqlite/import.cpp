@@ -232,9 +232,9 @@ void Importer::write_batch() {
                        "into a database that nothing is attached to yet"};
     }
     if (last_sequence(connection) != last_.value()) {
-      stop_at(batch_.front().number, "somebody else appended to the store meanwhile",
-              "nothing is wrong with the line: import again when nobody else imports or appends, "
-              "and what is there already is skipped");
+      stop_at(batch_.front().number, "another process appended to the store during the import",
+              "the line is correct: import again while no other process imports or appends; "
+              "existing events are skipped");
       return;
     }
     try {

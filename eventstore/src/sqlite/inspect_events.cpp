@@ -35,7 +35,7 @@ constexpr std::string_view repeated_advice =
     "restore a backup";
 
 constexpr std::string_view blocks_advice =
-    "the events are the truth, but those who read them by type pass over it: complete the table by "
+    "the events are the truth, but reads by type skip it: complete the table by "
     "INSERT OR IGNORE INTO kind_blocks SELECT DISTINCT kind, sequence / 1024 FROM events";
 
 std::string event_number(std::int64_t sequence) {

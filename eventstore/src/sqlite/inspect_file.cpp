@@ -29,7 +29,7 @@ constexpr std::string_view tables_sql =
     "SELECT 'sqlite_schema' UNION ALL SELECT name FROM sqlite_schema WHERE type = 'table'";
 
 constexpr std::string_view hand_advice =
-    "somebody changed it by hand: restore a backup, or put it back as docs/schema.md has it";
+    "it was changed by hand: restore a backup, or recreate it as in docs/schema.md";
 
 std::string in_one_line(std::string_view text) {
   std::string line{text};
@@ -53,7 +53,7 @@ bool has_log(Connection& connection) {
 std::string advice_for(const std::string& name, const Object& object, bool is_there) {
   const bool holds_nothing = object.type == "trigger" || object.type == "index";
   if (!holds_nothing || object.sql.empty()) return std::string{hand_advice};
-  std::string advice = "somebody changed it by hand: put it back by ";
+  std::string advice = "it was changed by hand: put it back by ";
   if (is_there)
     advice += (object.type == "trigger" ? "DROP TRIGGER " : "DROP INDEX ") + name + "; ";
   return advice + object.sql;
@@ -154,7 +154,7 @@ std::vector<Problem> find_broken_references(const FileInspection& inspection,
     found.push_back(
         {.check = {},
          .where = "table " + std::string{query.text(0)} + ", row " + std::string{query.text(1)},
-         .what = "it refers to a row of " + std::string{query.text(2)} + " that isn't there",
+         .what = "it refers to a missing row of " + std::string{query.text(2)},
          .advice = "mend the row, or restore a backup"});
   }
   return found;
@@ -270,7 +270,7 @@ void check_file(FileInspection& inspection) {
 void check_header(FileInspection& inspection) {
   inspection.read([&](Connection& connection) {
     if (connection.integer("PRAGMA application_id") != application_id) {
-      inspection.report("the file's header", "somebody changed the application id",
+      inspection.report("the file's header", "the application id was changed",
                         application_id_advice());
     }
     if (!sqlite::path(inspection.store()).empty() && !has_log(connection)) {

@@ -94,7 +94,7 @@ void check_append_id(FileInspection& inspection, const sql::inspect_append_ids::
   }
   const bool is_empty = first == 0 && last == 0;
   if (!is_empty && (first < 1 || first > last || last > last_event)) {
-    inspection.report(where, "it stands for events that aren't there");
+    inspection.report(where, "it refers to missing events");
   }
 }
 

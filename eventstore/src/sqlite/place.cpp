@@ -16,7 +16,7 @@ Place::Place(std::string path, const Connection& connection) : path_{std::move(p
   file_ = find();
   // Asked afterwards: what was found is the open file then, or what comes later is another one.
   if (file_ && !connection.has_moved()) return;
-  refuse("was deleted, moved or replaced while it was being opened; open what is there now");
+  refuse("was deleted, moved or replaced while it was being opened; open the new file");
 }
 
 std::optional<Place::File> Place::find() const {
@@ -33,8 +33,8 @@ void Place::refuse(const std::string& what) const {
 void Place::check() const {
   if (path_.empty() || find() == file_) return;
   refuse(
-      "was deleted, moved or replaced while it was open; nothing was written, and nothing is read "
-      "any more; put it back with its log, or restart this process to use what is there now");
+      "was deleted, moved or replaced while it was open; nothing was written, and reads have "
+      "stopped; put it back with its log, or restart this process to use the new file");
 }
 
 void Place::check_now_and_then() const {

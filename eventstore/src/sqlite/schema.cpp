@@ -278,9 +278,10 @@ bool is_migrated(Connection& connection, std::string_view module,
 void check_migrated(Connection& connection, std::string_view module,
                     std::span<const database::Migration> migrations, std::size_t least) {
   if (has_ledger(connection) && count_applied(connection, module, migrations) >= least) return;
-  throw SchemaMismatch{"the tables of '" + std::string{module} +
-                       "' aren't there or are of an older Stela, and a store that was opened to be "
-                       "read only can't make them; open it once to write, or read a copy that was"};
+  throw SchemaMismatch{
+      "the tables of '" + std::string{module} +
+      "' are missing or are of an older Stela, and a store that was opened "
+      "read-only can't create them; open it once for writing, or read a copy that was"};
 }
 
 std::optional<Facts> find_facts(Connection& connection) {

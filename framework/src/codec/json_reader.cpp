@@ -310,7 +310,7 @@ void Reader::Document::check_names(Level& level, const Reader& reader) {
   const auto twice = std::adjacent_find(names.begin(), names.end());
   if (twice != names.end()) {
     level.member = *twice;
-    reader.fail("stands there twice");
+    reader.fail("appears twice");
   }
   has_unread = has_unread || names.size() > level.selected;
 }
@@ -324,7 +324,7 @@ void Reader::finish() {
   if (error != simdjson::SUCCESS) fail_parsing(error);
   const char* const end = d.buffer.data() + d.size;
   for (const char* rest = read.data() + read.size(); rest < end; ++rest) {
-    if (std::strchr(" \t\r\n", *rest) == nullptr) fail("has something behind its end");
+    if (std::strchr(" \t\r\n", *rest) == nullptr) fail("has more text after its end");
   }
 }
 

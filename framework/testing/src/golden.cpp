@@ -99,7 +99,7 @@ std::string differences(const std::vector<Field>& then, const std::vector<Field>
     text += "  " + field.path + " is new: " + field.value + '\n';
   }
   if (text.empty() && codec == Codec::portable_binary && then != now) {
-    text = "  the fields stand in another order\n";
+    text = "  the fields are in another order\n";
   }
   return text;
 }

@@ -227,7 +227,8 @@ ConnectionHandle connect(const Target& target) {
   // Each process begins with another server, as a client of a cluster should.
   const std::size_t first = make_uuid().bytes().back() % servers.size();
   for (std::size_t i = 0; i < servers.size(); ++i) {
-    if (target.is_unwanted && target.is_unwanted()) throw BrokerFailed{"nobody waits any more"};
+    if (target.is_unwanted && target.is_unwanted())
+      throw BrokerFailed{"the connection is no longer needed"};
     const Server& server = servers[(first + i) % servers.size()];
     Attempted attempted = attempt(target, servers, server);
     if (attempted.status == NATS_OK) return std::move(attempted.connection);

@@ -175,7 +175,7 @@ void check_policies(const Durable& durable, const ConsumerOptions& options,
                  is_and_should("deliver_policy", durable.deliver_policy,
                                options.start == Start::first
                                    ? "all, or the option `start` Start::now: this one never got "
-                                     "what was there before it"
+                                     "earlier messages"
                                    : "new"));
 }
 

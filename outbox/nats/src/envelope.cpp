@@ -115,7 +115,7 @@ std::string percent_decoded(std::string_view text) {
     const int high = at + 2 < text.size() ? hex_digit(text[at + 1]) : -1;
     const int low = at + 2 < text.size() ? hex_digit(text[at + 2]) : -1;
     if (high < 0 || low < 0) {
-      throw CorruptEvent{"a header's value has a '%' without two hexadecimal digits behind it"};
+      throw CorruptEvent{"a header's value has a '%' without two hexadecimal digits after it"};
     }
     out += static_cast<char>(high * 16 + low);
     at += 2;

@@ -98,7 +98,7 @@ MessageHandle LeaderReads::next_reply() {
 }
 
 LeaderReads::Reply LeaderReads::parse(natsMsg* raw) try {
-  if (natsMsg_IsNoResponders(raw)) throw Leaderless{doing_ + " failed: nobody responds"};
+  if (natsMsg_IsNoResponders(raw)) throw Leaderless{doing_ + " failed: no responders"};
   const std::string_view text{natsMsg_GetData(raw),
                               static_cast<std::size_t>(natsMsg_GetDataLength(raw))};
   message_bytes_ = std::max(message_bytes_, text.size());

@@ -129,7 +129,7 @@ MessageHandle Pull::take_silence() {
   is_unheard_ = false;
   owed_ = 0;
   looked_ = {};
-  refusal_ = asking() + "nobody responds";
+  refusal_ = asking() + "no responders";
   return nullptr;
 }
 

@@ -218,7 +218,7 @@ Steps ReadBacks::on_no_responders(std::uint64_t number, Time now) {
   Steps steps;
   if (const auto asked = take(number)) {
     fail(steps, asked->partition, Answer::Kind::misconfigured,
-         doing(*asked) + ": nobody serves the JetStream API on " + asked->subject);
+         doing(*asked) + ": no server answers the JetStream API on " + asked->subject);
   }
   ask_for_messages(steps, now);
   return steps;

@@ -78,7 +78,7 @@ bool takes(const StreamConfig& config, const std::string& subjects) {
 
 std::string fenced_danger(const StreamConfig& config) {
   if (config.retention != "limits") {
-    return "removes messages when they are consumed, and what stands in it can't be read back; "
+    return "removes messages when they are consumed, and its messages can't be read back; "
            "make it with limits retention";
   }
   if (config.storage != "file") {

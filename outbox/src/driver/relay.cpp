@@ -86,8 +86,8 @@ class Relay::Driver final : public relay::Observer {
     }
     if (const Codec codec = event_store_.conventions().codec; !publisher.can(codec)) {
       throw UsageError{"this database keeps its payloads as '" + std::string{to_string(codec)} +
-                       "', which this publisher isn't set up to send; tell it the codec if those "
-                       "who receive them can read it"};
+                       "', which this publisher isn't set up to send; tell it the codec if the "
+                       "receivers can read it"};
     }
   }
 

@@ -174,7 +174,7 @@ bool FencedLane::passes_what_waits(const Answer& answer) {
 
 void FencedLane::on_contradiction(StopReason reason, const Answer& answer) {
   doubt();
-  std::string what = "the partition stood at broker sequence " + std::to_string(broker_sequence_) +
+  std::string what = "the partition was at broker sequence " + std::to_string(broker_sequence_) +
                      ", and the broker has " + extent_of(answer, core_.fence);
   if (reason != StopReason::broker_lost) return stop(reason, std::move(what));
   // A replica that was restarted and leads may tell what it had before it caught up.
@@ -222,7 +222,7 @@ bool FencedLane::accept(const Answer& answer) {
   if (passes) {
     doubt();
     stop(StopReason::unreadable,
-         "of what waits, the broker has later messages and not the earlier ones");
+         "the broker has later pending messages, and earlier ones are missing");
     return false;
   }
   if (!this->advance(advance, false)) {

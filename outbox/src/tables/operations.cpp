@@ -392,7 +392,7 @@ void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const s
     }
     if (!how.anew && why != to_string(StopReason::poison)) {
       throw UsageError{"partition " + how.partition.label() + " is stopped by " + why +
-                       ": look what stands at the broker, and adopt it"};
+                       ": check the stream at the broker, then adopt the partition"};
     }
     connection.run(sql::adopt{.partition = how.partition.number,
                               .broker_sequence = how.broker_sequence,

@@ -26,13 +26,14 @@ namespace {
 constexpr std::int64_t page_rows = 512;
 
 constexpr std::string_view remove_advice =
-    "the event store is the truth: remove the row, and let outbox reconcile enqueue what is "
-    "missing";
+    "the event store is the truth: remove the row, and let outbox reconcile enqueue missing "
+    "messages";
 constexpr std::string_view reconcile_advice =
-    "run outbox reconcile, which enqueues what is missing";
+    "run outbox reconcile, which enqueues missing messages";
 constexpr std::string_view move_advice =
     "run outbox partitions sync, which puts it where it belongs";
-constexpr std::string_view sync_advice = "run outbox partitions sync, which adds what is missing";
+constexpr std::string_view sync_advice =
+    "run outbox partitions sync, which adds missing partitions";
 
 std::string message_at(std::int64_t sequence) {
   return "message " + std::to_string(sequence);
@@ -122,15 +123,15 @@ class OutboxCheck final : public IntegrityCheck {
     }
     const auto compare = [&](std::string_view what, std::int64_t kept, std::int64_t counted) {
       if (kept == counted) return;
-      std::string text = "it says that " + std::to_string(kept) + " messages ";
+      std::string text = "it counts " + std::to_string(kept) + " ";
       text += what;
       text += ", and there are " + std::to_string(counted);
       inspection.report(where, std::move(text),
-                        "run outbox reconcile, which counts anew and enqueues what is missing");
+                        "run outbox reconcile, which counts again and enqueues missing messages");
     };
-    compare("wait", row.pending(), row.actual_pending());
-    compare("are parked", row.parked(), row.actual_parked());
-    compare("are to be sent again", row.redeliveries(), row.actual_redeliveries());
+    compare("pending messages", row.pending(), row.actual_pending());
+    compare("parked messages", row.parked(), row.actual_parked());
+    compare("messages to send again", row.redeliveries(), row.actual_redeliveries());
   }
 
   void check_messages(Inspection& inspection) {
@@ -166,22 +167,22 @@ class OutboxCheck final : public IntegrityCheck {
     };
     if (!row.published_through()) {
       inspection.report(message_at(row.sequence()),
-                        "it waits in " + label(row.partition()) + ", which doesn't exist",
+                        "it is pending in " + label(row.partition()) + ", which doesn't exist",
                         std::string{move_advice});
       return false;
     }
     if (!row.event_stream()) {
-      report("it waits in " + label(row.partition()) + ", and its event doesn't exist");
+      report("it is pending in " + label(row.partition()) + ", and its event doesn't exist");
       return false;
     }
-    if (row.stream() != row.event_stream()) report("its stream isn't that of its event");
-    if (row.publishes() != 1) report("its event isn't one that is published");
+    if (row.stream() != row.event_stream()) report("its stream differs from its event's");
+    if (row.publishes() != 1) report("its event isn't publishable");
     if (is_ordered_ && row.is_published()) {
-      report("it waits, and " + label(row.partition()) + " is published through " +
+      report("it is pending, and " + label(row.partition()) + " is published through " +
              std::to_string(*row.published_through()));
     }
-    if (row.is_parked()) report("it waits and is parked");
-    if (row.is_discarded()) report("it waits and is discarded");
+    if (row.is_parked()) report("it is both pending and parked");
+    if (row.is_discarded()) report("it is both pending and discarded");
     if (row.attempts() < 0) report("its number of attempts is negative");
     return row.stream() == row.event_stream();
   }
@@ -195,7 +196,7 @@ class OutboxCheck final : public IntegrityCheck {
       if (place.number == row.partition()) return;
       inspection.report(
           message_at(sequence.value()),
-          "it waits in " + label(row.partition()) + ", and belongs into " + label(place.number),
+          "it is pending in " + label(row.partition()) + ", and belongs in " + label(place.number),
           std::string{remove_advice});
     } catch (const CorruptEvent&) {
       // The check of the events tells of it.
@@ -215,8 +216,8 @@ class OutboxCheck final : public IntegrityCheck {
           report("its event doesn't exist");
           continue;
         }
-        if (row.stream() != row.event_stream()) report("its stream isn't that of its event");
-        if (row.publishes() != 1) report("its event isn't one that is published");
+        if (row.stream() != row.event_stream()) report("its stream differs from its event's");
+        if (row.publishes() != 1) report("its event isn't publishable");
         if (!row.has_partition()) {
           inspection.report(
               where, "it is " + state + ", and " + label(row.partition()) + " doesn't exist",
@@ -233,9 +234,9 @@ class OutboxCheck final : public IntegrityCheck {
       sums.step();
       if (sums.in_a_state() == sums.publishable()) return;
       inspection.report("table outbox_messages",
-                        std::to_string(sums.publishable()) + " events are to be published, and " +
+                        std::to_string(sums.publishable()) + " publishable events exist, and " +
                             std::to_string(sums.in_a_state()) +
-                            " wait or are parked, discarded or published",
+                            " are recorded as pending, parked, discarded or published",
                         std::string{reconcile_advice});
     });
   }

@@ -1,4 +1,4 @@
-// stela: the state has a catch-all `apply`, which would swallow events that nobody handles
+// stela: the state has a catch-all `apply`, which would swallow events without a handler
 #include "../domain.hpp"
 
 struct Greedy {

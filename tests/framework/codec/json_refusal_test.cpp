@@ -208,8 +208,7 @@ TEST(JsonDecoding, RefusesWhatEndsTooEarly) {
 
 TEST(JsonDecoding, RefusesWhatStandsBehindTheEnd) {
   EXPECT_THAT(json_refusal<Box<int>>(R"({"v":1} x)"), StartsWith("the payload isn't valid JSON"));
-  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1}{"v":2})"),
-            "the payload has something behind its end");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1}{"v":2})"), "the payload has more text after its end");
   EXPECT_NE(json_refusal<Box<int>>(R"({"v":1}})"), "nothing was thrown");
   EXPECT_NE(json_refusal<Box<int>>(R"({"v":1}])"), "nothing was thrown");
   EXPECT_NE(json_refusal<Box<int>>(std::string_view{"{\"v\":1}\0", 8}), "nothing was thrown");
@@ -220,23 +219,23 @@ TEST(JsonDecoding, RefusesWhatStandsBehindTheEnd) {
 }
 
 TEST(JsonDecoding, RefusesTwoMembersOfOneName) {
-  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"v":1})"), "v stands there twice");
-  EXPECT_EQ(json_refusal<Box<int>>(R"({"x":1,"v":1,"x":1})"), "x stands there twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"v":1})"), "v appears twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"x":1,"v":1,"x":1})"), "x appears twice");
   EXPECT_EQ(json_refusal<Order>(R"({"customer":"a","lines":[{"sku":"","quantity":1,"price":0,)"
                                 R"("sku":""}]})"),
-            "lines[0].sku stands there twice");
+            "lines[0].sku appears twice");
   EXPECT_EQ(json_refusal<Order>(R"({"lines":[],"customer":"a","customer":"b"})"),
-            "customer stands there twice");
+            "customer appears twice");
   EXPECT_EQ((form_refusal<std::map<std::string, int>>(R"({"a":1,"b":2,"a":1})")),
-            "v.a stands there twice");
+            "v.a appears twice");
   EXPECT_EQ((form_refusal<std::unordered_map<std::string, int>>(R"({"a":1,"\u0061":1})")),
-            "v.a stands there twice");
+            "v.a appears twice");
 }
 
 TEST(JsonDecoding, RefusesTwoMembersOfOneNameHoweverTheyAreEscaped) {
-  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"\u0076":2})"), "v stands there twice");
-  EXPECT_EQ(json_refusal<Box<int>>(R"({"\u0076":2,"v":1})"), "v stands there twice");
-  EXPECT_EQ(json_refusal<Box<int>>(R"({"a\/b":1,"v":1,"a\u002fb":1})"), "a/b stands there twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"\u0076":2})"), "v appears twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"\u0076":2,"v":1})"), "v appears twice");
+  EXPECT_EQ(json_refusal<Box<int>>(R"({"a\/b":1,"v":1,"a\u002fb":1})"), "a/b appears twice");
   EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1,"a\n":1,"a\t":1})"), "nothing was thrown");
 }
 

@@ -137,7 +137,7 @@ class Parser {
       for (const Option& option : parsed_.command->options) known.push_back(option.name);
       text.append("'").append(parsed_.command->path).append("' has no option ");
     } else {
-      text = "options of a command stand behind its name; there is no general option ";
+      text = "a command's options come after its name; there is no general option ";
     }
     throw Misuse{text + in_one_line(name) + did_you_mean(name, known)};
   }

@@ -199,9 +199,10 @@ std::string configuration_page() {
       "any), a variable\nof the environment, the file, the default. The file is what `--config` or "
       "`STELA_CONFIG` name,\nelse `stela.toml` in the working folder. In it a key is a name in a "
       "table: `outbox.lease_ttl` is\n`lease_ttl` in `[outbox]`. A time is a number with its unit: "
-      "`500ms`, `15s`, `2m`, `1h` or `7d`.\n`stela config show` says what holds, and where it "
-      "comes from. An unknown key is an error.\nSecrets stand in files of their own, which "
-      "settings name; a URL with a password is refused.\n\n| key | default | variable | what |\n"
+      "`500ms`, `15s`, `2m`, `1h` or `7d`.\n`stela config show` shows each value in effect, and "
+      "where it comes from. An unknown key is an error.\nKeep secrets in separate files, and name "
+      "them in settings; a URL with a password is refused.\n\n| key | default | variable | what "
+      "|\n"
       "|---|---|---|---|\n"};
   for (const ConfiguredSetting& setting : all_settings()) {
     text.append("| `").append(setting.key).append("` | ");

@@ -30,7 +30,7 @@ class Exit : public std::runtime_error {
 /// Nobody reads stdout any more. Nothing is said about it.
 class ReaderGone : public Exit {
  public:
-  ReaderGone() : Exit{reader_gone, "nobody reads stdout"} {}
+  ReaderGone() : Exit{reader_gone, "the reader of stdout has gone"} {}
 };
 
 /// What was typed is wrong; help is pointed to.

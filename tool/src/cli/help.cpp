@@ -37,11 +37,11 @@ void print_examples(const HelpContext& context, std::span<const Example> example
 constexpr Example first_steps[] = {
     {"make a database, and an outbox in it", "migrate --db shop.db"},
     {"", "outbox enable --db shop.db"},
-    {"append an event that is to be published",
+    {"append an event to publish",
      "events append --db shop.db --stream order-1 --type order.placed --publish --data '{}'"},
-    {"relay what waits to NATS",
+    {"publish pending messages to NATS",
      "outbox work --db shop.db --nats nats://127.0.0.1:4222 --ensure-stream"},
-    {"what waits or is stuck, and why", "outbox status --db shop.db"},
+    {"show pending and stopped messages, and why", "outbox status --db shop.db"},
 };
 
 struct ExitMeaning {

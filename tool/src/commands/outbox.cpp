@@ -313,7 +313,7 @@ std::vector<Command> outbox_commands() {
                    {"--older-than", "TIME", "a time such as 7d (default: outbox.retention)"},
                    dry_run_option,
                    yes_option},
-       .examples = {{"what is older than a week", "outbox purge --older-than 7d --yes"}},
+       .examples = {{"purge records older than a week", "outbox purge --older-than 7d --yes"}},
        .run = purge},
       {.path = "outbox workers",
        .summary = "List workers and whether they are alive",

@@ -80,7 +80,7 @@ std::string way_out_of(const PartitionStatus& stopped, const std::string& call) 
   }
   if (stopped.stopped == StopReason::missing) return "'" + call + "outbox partitions sync'";
   if (stopped.stopped == StopReason::broker_lost) {
-    return "the partition goes on by itself once the broker has them again; if they are gone for "
+    return "the partition resumes by itself once the broker has them again; if they are gone for "
            "good, " +
            adopt + ", and " + way_to_settle(call);
   }
@@ -119,7 +119,7 @@ std::string way_to_settle(const OutboxStatus& status, const std::string& call) {
 
 std::string way_to_settle(const std::string& call) {
   return "'" + call +
-         "outbox reconcile --against-broker' counts what is missing there and publishes it again; "
+         "outbox reconcile --against-broker' counts missing messages and publishes them again; "
          "--accept-loss leaves it missing";
 }
 

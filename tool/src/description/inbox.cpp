@@ -39,7 +39,7 @@ constexpr Field<Gap> gap_fields[] = {
     field<&Gap::consumer>("consumer"),
     field<&Gap::source>("source"),
     field<&Gap::stream>("stream", {.kind = Kind::untrusted}),
-    field<&Gap::after>("after", {.title = "behind version"}),
+    field<&Gap::after>("after", {.title = "after version"}),
     field<&Gap::missing>("missing", {.title = "missing up to"}),
     field<&Gap::seen_at>("seen_at"),
 };

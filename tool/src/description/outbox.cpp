@@ -96,7 +96,7 @@ constexpr Field<PartitionIn> partition_fields[] = {
                           .absent = "-",
                           .is_text_only = true,
                           .metric = {.name = "stela_outbox_partition_lag_seconds",
-                                     .help = "Age of the oldest message that waits, by "
+                                     .help = "Age of the oldest pending message, by "
                                              "partition."}}),
     field<[](const PartitionIn& in) { return state_of(in.partition); }>(
         "state", {.most = 24, .is_text_only = true}),
@@ -155,7 +155,7 @@ constexpr Field<OutboxStatus> status_fields[] = {
                              .absent = "none",
                              .is_nullable = true,
                              .metric = {.name = "stela_outbox_lag_seconds",
-                                        .help = "Age of the oldest message that waits."}}),
+                                        .help = "Age of the oldest pending message."}}),
     field<[](const S& status) { return json_list(description::partition, partitions_of(status)); }>(
         "partitions"),
     field<[](const S& status) { return json_list(description::worker, status.workers); }>(

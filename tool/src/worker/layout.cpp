@@ -91,17 +91,17 @@ Body fitting_body(const View& view, const Looks& looks, std::size_t width, std::
 
 Body help() {
   return {.lines = {{{"Keys", Style::bold}},
-                    {{"q            leave; a worker first finishes what is in flight"}},
-                    {{"p            hold what is shown; relaying goes on"}},
+                    {{"q            leave; a worker first finishes messages in flight"}},
+                    {{"p            freeze the screen; relaying continues"}},
                     {{"↑ ↓ j k      scroll by a line; PgUp, PgDn and the space bar by a page"}},
                     {{"Home End g G to the beginning, to the end"}},
                     {{"s            sort partitions by pending, oldest, parked, owner, partition"}},
                     {{"a            a row for each healthy partition, or one for all of them"}},
-                    {{"/            show only what contains a text; Esc shows all"}},
+                    {{"/            show only rows that contain a text; Esc shows all"}},
                     {{"?            this, and back"}},
                     {{"Ctrl-C       as q; a second one leaves at once"}},
                     {{""}},
-                    {{"* ours  - nobody's  ! stopped  ~ in trouble", Style::dim}},
+                    {{"* ours  - unowned  ! stopped  ~ in trouble", Style::dim}},
                     {{"▂▅█ published in the last five minutes; ≤ the most a second", Style::dim}}}};
 }
 

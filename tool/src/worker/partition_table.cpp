@@ -178,7 +178,7 @@ Line in_short(const Partitions& healthy, const View& view) {
       " (a shows them): pending " + in_digits(waiting) + ", in flight " + in_digits(in_flight);
   if (since)
     text += ", oldest " + in_words(std::max(view.status.at - *since, Timestamp::duration{0}));
-  if (unowned > 0 && view.status.leasing) text += ", nobody's " + in_digits(unowned);
+  if (unowned > 0 && view.status.leasing) text += ", unowned " + in_digits(unowned);
   return {{std::move(text), Style::good}};
 }
 

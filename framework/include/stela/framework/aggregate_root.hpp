@@ -40,8 +40,8 @@ consteval bool check_state() {
                 "stela: a state must be default constructible: it is what it is before any event");
   static_assert(
       !requires(State state, const ForeignEvent& event) { state.apply(event); },
-      "stela: the state has a catch-all `apply`, which would swallow events that nobody "
-      "handles; write one `apply` for each event");
+      "stela: the state has a catch-all `apply`, which would swallow events "
+      "without a handler; write one `apply` for each event");
   Events::for_each([]<class E>(std::type_identity<E>) { static_assert(check_apply<State, E>()); });
   return true;
 }

@@ -154,8 +154,8 @@ consteval bool check_projector() {
       !requires(P & projector, ReadModel & model, const Recorded<ForeignProjection>& event) {
         projector.project(model, event);
       },
-      "stela: the projector has a catch-all `project`, which would swallow events that nobody "
-      "handles; write one `project` for each event");
+      "stela: the projector has a catch-all `project`, which would swallow events "
+      "without a handler; write one `project` for each event");
   static_assert(std::copy_constructible<P>,
                 "stela: a projector is copied for each runner and each replay; keep what can't be "
                 "copied behind a std::shared_ptr");

@@ -55,8 +55,8 @@ consteval bool check_reaction() {
       !requires(R & reaction, UnitOfWork & unit, const Recorded<ForeignProjection>& event) {
         reaction.react(unit, event);
       },
-      "stela: the reaction has a catch-all `react`, which would swallow events that nobody "
-      "handles; write one `react` for each event");
+      "stela: the reaction has a catch-all `react`, which would swallow events "
+      "without a handler; write one `react` for each event");
   static_assert(std::copy_constructible<R>,
                 "stela: a reaction is copied for each runner; keep what can't be copied behind a "
                 "std::shared_ptr");

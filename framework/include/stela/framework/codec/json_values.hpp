@@ -329,7 +329,7 @@ void load(InputArchive& archive, Map<Args...>& map) {
     archive(value);
     auto key = from_text<typename Map<Args...>::key_type>(archive, name);
     if (!map.try_emplace(std::move(key), std::move(value)).second) {
-      archive.reader().fail("stands there twice");
+      archive.reader().fail("appears twice");
     }
   }
 }
