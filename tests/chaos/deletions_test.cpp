@@ -22,7 +22,7 @@ TEST(Deletions, LeaveAGapAndAreMissedByAComparison) {
   EXPECT_THAT(flaws_of_deletions(three(), gap, {2}), IsEmpty());
 }
 
-TEST(Deletions, LeaveNoGapBehindAnEffectOrTheLastEvent) {
+TEST(Deletions, LeaveNoGapAfterAnEffectOrAtTheEnd) {
   auto handled_before = three();
   handled_before[1].has_effect = true;
   EXPECT_THAT(flaws_of_deletions(handled_before, {}, {2}), IsEmpty());
@@ -31,7 +31,7 @@ TEST(Deletions, LeaveNoGapBehindAnEffectOrTheLastEvent) {
   EXPECT_THAT(flaws_of_deletions(last, {}, {2}), IsEmpty());
 }
 
-TEST(Deletions, NameAMessageThatIsSentAgain) {
+TEST(Deletions, NameADeletedMessageThatIsSentAgain) {
   auto sent_again = three();
   sent_again[1].is_at_broker = true;
   EXPECT_THAT(flaws_of_deletions(sent_again, gap, {2}),

@@ -55,7 +55,7 @@ TEST(Contradictions, NameAnAcknowledgedAppendThatIsLost) {
               ElementsAre("an acknowledged append is lost: a"));
 }
 
-TEST(Contradictions, NameAnAppendThatIsThereTwice) {
+TEST(Contradictions, NameADuplicateAppend) {
   const std::vector<StoredTicket> twice{{5, 70}, {6, 71}, {7, 70}, {8, 71}};
   EXPECT_THAT(contradictions({two(State::stored, 5)}, twice),
               ElementsAre("an append is there twice: a"));
@@ -63,7 +63,7 @@ TEST(Contradictions, NameAnAppendThatIsThereTwice) {
               ElementsAre("an append is there twice: a"));
 }
 
-TEST(Contradictions, NameAnAppendThatIsThereInPart) {
+TEST(Contradictions, NameAPartialAppend) {
   EXPECT_THAT(contradictions({two(State::unanswered)}, {{5, 70}}),
               ElementsAre("an append is there in part: a"));
   EXPECT_THAT(contradictions({two(State::stored, 5)}, {{5, 70}}),
@@ -77,12 +77,12 @@ TEST(Contradictions, NameAnAppendThatIsTorn) {
               ElementsAre("an append is torn: a"));
 }
 
-TEST(Contradictions, NameARefusedAppendThatIsThere) {
+TEST(Contradictions, NameAStoredAppendThatWasRefused) {
   EXPECT_THAT(contradictions({two(State::refused)}, {{5, 70}, {6, 71}}),
               ElementsAre("a refused append is there: a"));
 }
 
-TEST(Contradictions, NameATicketThatNobodyAttempted) {
+TEST(Contradictions, NameATicketWithoutAnAttempt) {
   EXPECT_THAT(contradictions({}, {{5, 70}}),
               ElementsAre("a ticket that nobody attempted: sequence 5"));
 }

@@ -15,7 +15,7 @@ using test::lines;
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-TEST_P(EventStoreContract, ReturnsWhatWasAppended) {
+TEST_P(EventStoreContract, ReturnsTheAppendedEvents) {
   const NewEvent event{"order.placed", 3, true, R"({"customer":"jane"})"};
 
   const AppendResult result = append("order-1", ExpectedVersion::none(), {event});
@@ -76,7 +76,7 @@ TEST_P(EventStoreContract, HonoursEachExpectedVersion) {
   EXPECT_EQ(store->last_sequence(), GlobalSequence{3});
 }
 
-TEST_P(EventStoreContract, AppendsToSeveralStreamsOrToNone) {
+TEST_P(EventStoreContract, AppendsToAllNamedStreamsOrToNone) {
   append("stock-1", {"s"});
   const StreamId order = StreamId::parse("order-1");
   const StreamId stock = StreamId::parse("stock-1");
@@ -127,7 +127,7 @@ TEST_P(EventStoreContract, ChecksVersionsWithoutAnyEvent) {
   EXPECT_THAT(lines(store->read_all()), ElementsAre("1 stock-1@1 s", "2 order-1@1 a"));
 }
 
-TEST_P(EventStoreContract, ChecksWhatItsTransactionWroteAndASavepointTookBack) {
+TEST_P(EventStoreContract, ChecksVersionsAfterASavepointRolledBack) {
   const StreamId stock = StreamId::parse("stock-1");
   const NewEvent event{"s", 1, false, "{}"};
   const auto append_one = [&](Transaction& transaction, ExpectedVersion expected,
@@ -209,7 +209,7 @@ TEST_P(EventStoreContract, KeepsTheContextOfAnAppend) {
   EXPECT_EQ(contexts[2].actor, "");
 }
 
-TEST_P(EventStoreContract, CorrelatesWhatIsAppendedTogether) {
+TEST_P(EventStoreContract, CorrelatesEventsAppendedTogether) {
   append("order-1", {"a", "b"});
   append("order-1", {"c"});
 

@@ -44,7 +44,7 @@ class Reader : public TransactionParticipant {
   EventDecoder<test::OrderEvents> decoder_{Codec::json};
 };
 
-TEST_P(EventStoreContract, ShowsNewTypesAsWhatTheyAreAfterOthersWereRolledBack) {
+TEST_P(EventStoreContract, ShowsNewTypesCorrectlyAfterOthersWereRolledBack) {
   Reader reader;
   store->attach(reader);
   const StreamId order = StreamId::parse("order-1");
@@ -68,7 +68,7 @@ TEST_P(EventStoreContract, ShowsNewTypesAsWhatTheyAreAfterOthersWereRolledBack) 
               ElementsAre("1 order-1@1 order.noted", "2 order-1@2 order.shipped"));
 }
 
-TEST_P(EventStoreContract, LearnsNoTypesFromReadsBesideATransactionThatRollsBack) {
+TEST_P(EventStoreContract, LearnsNoTypesFromReadsDuringARolledBackTransaction) {
   const StreamId order = StreamId::parse("order-1");
   const NewEvent event{"a", 1, false, "{}"};
   const StreamAppend one{order, ExpectedVersion::any(), {&event, 1}};
@@ -251,7 +251,7 @@ TEST_P(EventStoreContract, LetsCopiesOfAnAggregateFollowTheTransaction) {
   EXPECT_EQ(standing(*committed), "version 2, 0 unsaved, 1 notes");
 }
 
-TEST_P(EventStoreContract, LetsNobodyUseWhatWasLoadedFromEventsThatWereRolledBack) {
+TEST_P(EventStoreContract, RefusesAggregatesLoadedFromRolledBackEvents) {
   Order placed = Order::place(id, "jane", 100);
   save(*store, placed);
   std::optional<Order> before;
@@ -273,7 +273,7 @@ TEST_P(EventStoreContract, LetsNobodyUseWhatWasLoadedFromEventsThatWereRolledBac
   EXPECT_THROW(save(*store, *after), UsageError);
 }
 
-TEST_P(EventStoreContract, SavesWhatATransactionIsNotFinishedWithNowhereElse) {
+TEST_P(EventStoreContract, RefusesToSaveAnAggregateOfAnOpenTransactionElsewhere) {
   Order order = Order::place(id, "jane", 100);
   std::vector<std::string> refusals;
   std::atomic<bool> done{false};
@@ -330,7 +330,7 @@ TEST_P(EventStoreContract, MakesASavepointOfANestedTransaction) {
                                  "event 3 (order.noted v1, version 3 of 'order-1')"));
 }
 
-TEST_P(EventStoreContract, TakesASavepointBackWithTheTransactionAroundIt) {
+TEST_P(EventStoreContract, RollsASavepointBackWithTheOuterTransaction) {
   Order order = Order::place(id, "jane", 100);
   roll_back(*store, [&](Transaction& transaction) {
     transaction.transact([&](Transaction& inner) {
@@ -368,7 +368,7 @@ TEST_P(EventStoreContract, KnowsWhereStreamsStandAfterASavepointWasUndone) {
   EXPECT_THAT(published_before, ElementsAre(0, 0, 2));
 }
 
-TEST_P(EventStoreContract, TakesBackAWholeUnitThatFailsInATransactionThatGoesOn) {
+TEST_P(EventStoreContract, RollsBackAFailedUnitInATransactionThatContinues) {
   store->transact([&](Transaction& transaction) {
     UnitOfWork unit{transaction};
     unit.add(Order::place(id, "jane", 100));
@@ -383,7 +383,7 @@ TEST_P(EventStoreContract, TakesBackAWholeUnitThatFailsInATransactionThatGoesOn)
   EXPECT_THAT(lines(store->read_all()), ElementsAre("1 order-2@1 a"));
 }
 
-TEST_P(EventStoreContract, WritesNoSnapshotOfWhatASavepointTookBack) {
+TEST_P(EventStoreContract, WritesNoSnapshotOfEventsThatASavepointRolledBack) {
   const StreamId order = StreamId::parse("order-1");
   append("order-1", {"a", "b"});
   store->save_snapshot(order, {StreamVersion{1}, GlobalSequence{1}, 1, "one"});
@@ -399,7 +399,7 @@ TEST_P(EventStoreContract, WritesNoSnapshotOfWhatASavepointTookBack) {
   EXPECT_EQ(payload(), "one");
 }
 
-TEST_P(EventStoreContract, LetsAnAggregateBeUsedAfterARepeatedSaveOfTheSameEvents) {
+TEST_P(EventStoreContract, KeepsAnAggregateUsableAfterARepeatedSave) {
   Order order = Order::place(id, "jane", 100);
   Repository<Order> orders{*store};
   orders.save(order, {.append_id = "place-1"});
@@ -412,7 +412,7 @@ TEST_P(EventStoreContract, LetsAnAggregateBeUsedAfterARepeatedSaveOfTheSameEvent
   EXPECT_EQ(standing(again), "version 2, 0 unsaved, 1 notes");
 }
 
-TEST_P(EventStoreContract, LetsNobodyUseAnAggregateWhoseIdHadStoredSomethingElse) {
+TEST_P(EventStoreContract, RefusesAnAggregateWhoseAppendIdStoredOtherEvents) {
   Order order = Order::place(id, "jane", 100);
   Repository<Order> orders{*store};
   orders.save(order, {.append_id = "place-1"});
@@ -435,7 +435,7 @@ TEST_P(EventStoreContract, LetsNobodyUseAnAggregateWhoseIdHadStoredSomethingElse
   EXPECT_THAT(lines(store->read_all()), SizeIs(2));
 }
 
-TEST_P(EventStoreContract, HonoursAnIdThatStandsForNoEvents) {
+TEST_P(EventStoreContract, HonoursAnAppendIdWithoutEvents) {
   int calls = 0;
   const auto work = [&] {
     UnitOfWork unit{*store};
@@ -457,7 +457,7 @@ TEST_P(EventStoreContract, HonoursAnIdThatStandsForNoEvents) {
   EXPECT_EQ(standing(order), "version 1, 0 unsaved, 0 notes");
 }
 
-TEST_P(EventStoreContract, TakesNothingToDoForARepeatOfWhatWasDone) {
+TEST_P(EventStoreContract, TakesASaveWithoutEventsForARepeat) {
   Order order = Order::place(id, "jane", 100);
   Repository<Order> orders{*store};
   orders.save(order, {.append_id = "place-1"});

@@ -96,7 +96,7 @@ TEST_P(EventStoreContract, ReadsManyPagesInOrder) {
   EXPECT_EQ(version, 1);
 }
 
-TEST_P(EventStoreContract, ReadsUpToWhatWasThereWhenItBegan) {
+TEST_P(EventStoreContract, ReadsUpToTheLastEventAtItsStart) {
   append("order-1", {"a", "b"});
   EventRange range = store->read_all();
   int seen = 0;

@@ -29,7 +29,7 @@ TEST_P(RelayStoreContract, HandsOutNoMoreBytesThanAskedForButOneMessage) {
   EXPECT_EQ(next(all, {.messages = 1, .bytes = 3 * payload}), "1");
 }
 
-TEST_P(RelayStoreContract, ForgetsWhatIsMarkedAndTellsTheNextOwner) {
+TEST_P(RelayStoreContract, ForgetsMarkedMessagesAndTellsTheNextOwner) {
   append({1, 2});
   acquire();
   EXPECT_TRUE(publish(1));

@@ -19,7 +19,7 @@ TEST_P(RelayStoreContract, HoldsLaterMessagesOfAStreamThatHasParkedOnes) {
   EXPECT_EQ(next(), "2 3 behind 4 behind 5");
 }
 
-TEST_P(RelayStoreContract, SendsWhatIsBehindNothingAgain) {
+TEST_P(RelayStoreContract, SendsAMessageAgainIfNoParkedOneIsBeforeIt) {
   append({1, 1});
   acquire();
   park(1);
@@ -66,7 +66,7 @@ TEST_P(RelayStoreContract, KeepsTheOrderOfAStreamThatIsRetriedTwice) {
   EXPECT_EQ(next(), "1r3 2r4");
 }
 
-TEST_P(RelayStoreContract, DiscardsOnlyWhatIsParked) {
+TEST_P(RelayStoreContract, DiscardsOnlyParkedMessages) {
   append({1, 1});
   acquire();
   EXPECT_FALSE(discard(1));
@@ -76,7 +76,7 @@ TEST_P(RelayStoreContract, DiscardsOnlyWhatIsParked) {
   EXPECT_EQ(next(), "2");
 }
 
-TEST_P(RelayStoreContract, SendsWhatIsParkedBehindADiscardedMessage) {
+TEST_P(RelayStoreContract, SendsMessagesParkedBehindADiscardedOne) {
   using enum relay::ParkedMessage::Reason;
   append({1, 1, 1, 1, 2});
   acquire();
@@ -90,7 +90,7 @@ TEST_P(RelayStoreContract, SendsWhatIsParkedBehindADiscardedMessage) {
   EXPECT_EQ(next(), "2r1 4r2 5");
 }
 
-TEST_P(RelayStoreContract, KeepsWhatIsParkedBehindAnotherMessageThanTheDiscardedOne) {
+TEST_P(RelayStoreContract, KeepsMessagesParkedBehindAnotherThanTheDiscardedOne) {
   append({1, 1, 1});
   acquire();
   park(1);
@@ -110,7 +110,7 @@ TEST_P(RelayStoreContract, SkipsOnRequest) {
   EXPECT_EQ(republish({GlobalSequence{1}}), 0) << "it was never published";
 }
 
-TEST_P(RelayStoreContract, RepublishesWhatIsPublished) {
+TEST_P(RelayStoreContract, RepublishesPublishedMessages) {
   append({1, 2, 1});
   acquire();
   publish(1);

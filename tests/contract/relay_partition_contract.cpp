@@ -53,7 +53,7 @@ TEST_P(RelayStoreContract, StopsAPartitionUntilItIsAdopted) {
   EXPECT_FALSE(look().partitions[0].is_stopped);
 }
 
-TEST_P(RelayStoreContract, LendsAPartitionThatLostMessagesToWhoeverLooks) {
+TEST_P(RelayStoreContract, LeasesAStoppedPartitionForAComparison) {
   append({1});
   acquire();
   EXPECT_FALSE(store->acquire_lost(all, "b", ttl)) << "it isn't stopped";

@@ -95,7 +95,7 @@ TEST_P(EventStoreContract, IsNotHeldUpByARetryInsideATransaction) {
   EXPECT_EQ(calls, 6);
 }
 
-TEST_P(EventStoreContract, UndoesAnAppendThatFailedInATransactionThatGoesOn) {
+TEST_P(EventStoreContract, UndoesAFailedAppendInATransactionThatContinues) {
   append("stock-1", {"s"});
   const StreamId order = StreamId::parse("order-1");
   const StreamId stock = StreamId::parse("stock-1");
@@ -225,7 +225,7 @@ TEST_P(EventStoreContract, AttachesOneParticipantOfAName) {
   EXPECT_THAT(second.seen, IsEmpty());
 }
 
-TEST_P(EventStoreContract, LetsAParticipantThatKnowsTheRecordedDetailTakePart) {
+TEST_P(EventStoreContract, AcceptsAParticipantThatKnowsTheRecordedDetail) {
   class Versatile final : public Recorder {
    public:
     using Recorder::Recorder;
@@ -276,7 +276,7 @@ TEST_P(EventStoreContract, SeesEveryConflictOfManyThreads) {
   }
 }
 
-TEST_P(EventStoreContract, CountsWhatItCommitsAndWhatFails) {
+TEST_P(EventStoreContract, CountsCommitsAndFailures) {
   append("order-1", {"a", "b"});
   append("order-1", {"c"});
   EXPECT_THROW(append("order-1", ExpectedVersion::none(), {{"d", 1, false, "{}"}}),

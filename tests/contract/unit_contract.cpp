@@ -38,7 +38,7 @@ void decide(UnitOfWork& unit, const Id<Order>& read, const Id<Order>& changed, b
   unit.load(changed).note("decided");
 }
 
-TEST_P(EventStoreContract, LetsOneOfTwoUnitsThroughThatRequireWhatTheOtherChanges) {
+TEST_P(EventStoreContract, CommitsOneOfTwoUnitsThatRequireEachOthersStreams) {
   for (const bool requires_it : {false, true}) {
     note(*store, ann);
     note(*store, bob);
@@ -99,7 +99,7 @@ TEST_P(EventStoreContract, SavesAnAggregateThatAUnitChangesAndRequires) {
   EXPECT_THAT(unit.commit().versions, ElementsAre(StreamVersion{2}));
 }
 
-TEST_P(EventStoreContract, RepeatsAUnitUnderItsIdThoughWhatItRequiredHasChanged) {
+TEST_P(EventStoreContract, RepeatsAUnitUnderItsIdThoughARequiredStreamChanged) {
   note(*store, ann);
   note(*store, bob);
   const auto commit = [&](bool interrupted) {
@@ -118,7 +118,7 @@ TEST_P(EventStoreContract, RepeatsAUnitUnderItsIdThoughWhatItRequiredHasChanged)
   EXPECT_EQ(Repository<Order>{*store}.load(bob).version(), StreamVersion{2});
 }
 
-TEST_P(EventStoreContract, TakesBackAUnitInATransactionIfWhatItRequiredHasChanged) {
+TEST_P(EventStoreContract, RollsBackANestedUnitIfARequiredStreamChanged) {
   note(*store, ann);
   note(*store, bob);
   store->transact([&](Transaction& transaction) {

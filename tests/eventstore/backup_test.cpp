@@ -69,7 +69,7 @@ TEST_F(Backup, HoldsAllThatTheStoreHeld) {
   EXPECT_TRUE(append(copy, "order-1", {{"noted", 1, true, "{}"}}, "the-command").repeated);
 }
 
-TEST_F(Backup, GoesOnAsAStoreOfItsOwn) {
+TEST_F(Backup, ContinuesAsAStoreOfItsOwn) {
   append(*store, "order-1");
   sqlite::backup(*store, target);
   auto copy = sqlite::open(target);
@@ -166,7 +166,7 @@ TEST_F(Backup, OverwritesNothingThatAppearsMeanwhile) {
               ElementsAre("copy.db", "shop.db", "shop.db-lock", "shop.db-shm", "shop.db-wal"));
 }
 
-TEST_F(Backup, SaysWhatIsWrongWithATarget) {
+TEST_F(Backup, ExplainsABadTarget) {
   EXPECT_THAT(message_of<UsageError>([&] { sqlite::backup(*store, ""); }), HasSubstr("empty"));
   EXPECT_THAT(message_of<UsageError>([&] { sqlite::backup(*store, "file:copy.db"); }),
               HasSubstr("is a URI"));
@@ -174,7 +174,7 @@ TEST_F(Backup, SaysWhatIsWrongWithATarget) {
               HasSubstr("there is no folder"));
 }
 
-TEST_F(Backup, IsReadableOnlyByWhoeverCanReadTheOriginal) {
+TEST_F(Backup, HasThePermissionsOfTheOriginal) {
   fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
   sqlite::backup(*store, target);
   EXPECT_EQ(fs::status(target).permissions(), fs::perms::owner_read | fs::perms::owner_write);

@@ -61,7 +61,7 @@ class BadImport : public test::TransferTest {
   std::string text;
 };
 
-TEST_F(BadImport, NamesTheLineAndWhatIsWrongWithIt) {
+TEST_F(BadImport, NamesTheLineAndItsError) {
   const std::vector<std::array<std::string, 3>> changes{
       {"{\"seq", "\"seq", "it "},
       {"\"sequence\":2", "\"sequence\":2.5", "sequence isn't a whole number"},

@@ -103,7 +103,7 @@ TEST_F(CallerTransaction, RollsRowsBackWithAnAppendThatLosesARace) {
   EXPECT_THAT(orders(), IsEmpty());
 }
 
-TEST_F(CallerTransaction, RollsEventsBackWithRowsThatAreRefused) {
+TEST_F(CallerTransaction, RollsEventsBackWithRefusedRows) {
   const auto place = [&](Transaction& transaction) {
     append(transaction, "order-1");
     sql(transaction).run("INSERT INTO orders VALUES ('1', 100)");
@@ -169,7 +169,7 @@ TEST_F(CallerTransaction, IsRolledBackWhenTheCallerCommits) {
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}", "2 stock-1@1 counted {}"));
 }
 
-TEST_F(CallerTransaction, LeavesAsItWasWhatItSavedWhenTheCallerCommits) {
+TEST_F(CallerTransaction, LeavesSavedAggregatesUnchangedWhenTheCallerCommits) {
   auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
   EXPECT_THROW(store->transact([&](Transaction& transaction) {
     Repository<test::Order>{transaction}.save(order);
@@ -213,7 +213,7 @@ TEST_F(CallerTransaction, IsRolledBackInsideAnotherWhenTheCallerCommitsAndThenFa
 }
 
 /// The header forbids it: then Stela can't keep the work from committing, and says so.
-TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerTakesTheHooksAndCommits) {
+TEST_F(CallerTransaction, IsInDoubtWhenTheCallerReplacesTheHooksAndCommits) {
   auto order = test::Order::place(Id<test::Order>::from("1"), "jane", 100);
   EXPECT_THAT(error_of([&](Transaction& transaction) {
                 Repository<test::Order>{transaction}.save(order);
@@ -227,7 +227,7 @@ TEST_F(CallerTransaction, LeavesInDoubtWhatItSavedWhenTheCallerTakesTheHooksAndC
               HasSubstr("in doubt; load it again"));
 }
 
-TEST_F(CallerTransaction, WritesItsSnapshotsAfterTheCommitAndOnlyLogsWhatFails) {
+TEST_F(CallerTransaction, WritesSnapshotsAfterTheCommitAndOnlyLogsFailures) {
   using Counter = test::SnapshotCounter<1>;
   test::RecordingLog log;
   store = test::open_store(path, {.busy_timeout = std::chrono::milliseconds{0}, .log = &log});
@@ -260,7 +260,7 @@ TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBack) {
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 shipped {}"));
 }
 
-TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindAStatementThatRolledBack) {
+TEST_F(CallerTransaction, KeepsNoWritesAfterAStatementThatRolledBack) {
   sql_of_its_own("INSERT INTO orders VALUES ('1', 100)");
   std::string refused;
   EXPECT_THAT(error_of([&](Transaction& transaction) {
@@ -280,7 +280,7 @@ TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindAStatementThatRolledBac
   EXPECT_THAT(orders(), ElementsAre("1|100", "3|300"));
 }
 
-TEST_F(CallerTransaction, KeepsNothingThatIsWrittenBehindACallersCommit) {
+TEST_F(CallerTransaction, KeepsNoWritesAfterACallersCommit) {
   error_of([&](Transaction& transaction) {
     test::RawSqlite user = sql(transaction);
     user.run("INSERT INTO orders VALUES ('1', 100)");
@@ -387,7 +387,7 @@ TEST_F(CallerTransaction, IsRefusedWhenTheCallerRollsBackAndBeginsAnother) {
   EXPECT_THAT(orders(), IsEmpty());
 }
 
-TEST_F(CallerTransaction, RefusesAnAppendBehindItsEnd) {
+TEST_F(CallerTransaction, RefusesAnAppendAfterItsEnd) {
   EXPECT_THAT(error_of([&](Transaction& transaction) {
                 sql(transaction).run("ROLLBACK");
                 append(transaction, "order-1");
@@ -423,7 +423,7 @@ TEST_F(CallerTransaction, IsRefusedWhenASavepointUndoesAnAppend) {
   EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
 }
 
-TEST_F(CallerTransaction, GoesOnBehindAnAppendThatFailed) {
+TEST_F(CallerTransaction, ContinuesAfterAFailedAppend) {
   // The stream is touched, touched again by an append that fails, and looked up by one more: what
   // the writer remembers of it must go with the transaction.
   const StreamId order = StreamId::parse("order-1");
@@ -445,7 +445,7 @@ TEST_F(CallerTransaction, GoesOnBehindAnAppendThatFailed) {
   EXPECT_THAT(events(), ElementsAre("1 stock-1@1 noted {}", "2 order-1@1 noted {}"));
 }
 
-TEST_F(CallerTransaction, CannotChangeWhatIsAppended) {
+TEST_F(CallerTransaction, CannotChangeAppendedEvents) {
   append(*store, "order-1");
   const std::vector<std::string> statements{
       "UPDATE events SET payload = x''",

@@ -179,7 +179,7 @@ TEST_F(CommitWatchTest, LooksForACommitHoweverLongTheDiskTakes) {
   EXPECT_TRUE(sees(1));
 }
 
-TEST_F(CommitWatchTest, TakesACommitOfItsOwnForNobodyElses) {
+TEST_F(CommitWatchTest, SeesAForeignCommitAfterOneOfItsOwn) {
   SlowStore slow{dir.file("shop.db"), looks};
   test::append(*store, "order-1");
   const std::jthread appending = slow.append("order-2");

@@ -153,7 +153,7 @@ TEST_F(DamagedFile, IsHarmlessUndamaged) {
   EXPECT_THAT(original.size() / page_size, Gt(40u));
 }
 
-TEST_F(DamagedFile, IsNoticedWhereAByteFlips) {
+TEST_F(DamagedFile, IsNoticedWhereverAByteFlips) {
   damage(500, [&](std::string& bytes, std::mt19937& random) {
     const std::size_t at = any(random, bytes.size());
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << any(random, 8)));
@@ -177,7 +177,7 @@ TEST_F(DamagedFile, IsNoticedWhereASectorIsEmpty) {
   });
 }
 
-TEST_F(DamagedFile, IsNoticedWhereAPageStandsTwice) {
+TEST_F(DamagedFile, IsNoticedWhenAPageIsDuplicated) {
   damage(120, [&](std::string& bytes, std::mt19937& random) {
     const std::size_t from = any(random, bytes.size() / page_size);
     const std::size_t to = any(random, bytes.size() / page_size);

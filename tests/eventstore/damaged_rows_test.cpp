@@ -59,7 +59,7 @@ class DamagedRows : public ::testing::Test {
   std::unique_ptr<Store> store;
 };
 
-TEST_F(DamagedRows, NamesAnEventWhosePayloadChanged) {
+TEST_F(DamagedRows, AreReportedWhenAPayloadChanged) {
   damage("UPDATE events SET payload = CAST('[]' AS BLOB) WHERE sequence = 2");
 
   const std::string expected =
@@ -68,7 +68,7 @@ TEST_F(DamagedRows, NamesAnEventWhosePayloadChanged) {
   EXPECT_EQ(read_stream("order-1"), expected);
 }
 
-TEST_F(DamagedRows, NamesAnEventOfWhichAnythingElseChanged) {
+TEST_F(DamagedRows, AreReportedWhenAnythingElseOfAnEventChanged) {
   const std::vector<std::string> changes{"event_id = x'0190aaaaaaaa7aaa8aaaaaaaaaaaaaaa'",
                                          "causation_id = x'0190aaaaaaaa7aaa8aaaaaaaaaaaaaaa'",
                                          "correlation_id = 'another'",
@@ -162,7 +162,7 @@ TEST_F(DamagedRows, NamesAnEventWhoseStreamsNameCannotBeOne) {
   EXPECT_THAT(read_all(), HasSubstr("1 2 event 3 is corrupt: 'or der' can't be a stream name"));
 }
 
-TEST_F(DamagedRows, DoNotLetAnEventGoMissing) {
+TEST_F(DamagedRows, AreReportedWhenAnEventIsMissing) {
   damage("DELETE FROM events WHERE sequence = 2");
 
   EXPECT_EQ(read_all(), "1 event 2 is missing: event 3 is in its place; restore it from a backup");
@@ -184,7 +184,7 @@ TEST_F(DamagedRows, DoNotLetTheFirstEventGoMissing) {
             "4 3 2 event 1 is missing; restore it from a backup");
 }
 
-TEST_F(DamagedRows, AreReportedBehindManyThatAreWhole) {
+TEST_F(DamagedRows, AreReportedAfterManyIntactOnes) {
   store = test::open_store(path);
   append(*store, "order-9", 3000);
   damage("UPDATE events SET payload = x'00' WHERE sequence = 2500");

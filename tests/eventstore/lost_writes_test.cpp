@@ -113,7 +113,7 @@ TEST_F(LostWrites, AreNotAppendedOver) {
 }
 
 /// The lost write is the index's: nothing keeps a version from being given out again.
-TEST_F(LostWrites, OfTheIndexLetNobodyBeAdvisedToRebuildItOverVersionsThatRepeat) {
+TEST_F(LostWrites, OfTheIndexAdviseNoRebuildOverDuplicateVersions) {
   const std::string index = "sqlite_autoindex_events_1";
   append(*store, "order-1", 3);
   const Page before = page_on_disk(index);
@@ -131,7 +131,7 @@ TEST_F(LostWrites, OfTheIndexLetNobodyBeAdvisedToRebuildItOverVersionsThatRepeat
 }
 
 /// The index is all that is left of what was on it.
-TEST_F(LostWrites, OfAPageOfEventsLetNobodyBeAdvisedToRebuildTheIndex) {
+TEST_F(LostWrites, OfAPageOfEventsAdviseNoRebuildOfTheIndex) {
   append(*store, "order-1", 400);
   store.reset();
   test::RawSqlite raw{path};

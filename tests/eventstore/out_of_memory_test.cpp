@@ -62,7 +62,7 @@ void expect_true(EventStore& store, const A& aggregate, std::int64_t recorded) {
   }
 }
 
-TEST(OutOfMemory, InASaveHangsNobodyAndLeavesTheAggregateTrue) {
+TEST(OutOfMemory, InASaveCausesNoHangAndKeepsTheAggregateCorrect) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     SCOPED_TRACE(nth);
@@ -92,7 +92,7 @@ TEST(OutOfMemory, WhileAnOpenFileIsOpenedAgainEndsInAnException) {
   }
 }
 
-TEST(OutOfMemory, InATransactionOfAStoreInMemoryRefusesNobodyAfterwards) {
+TEST(OutOfMemory, InATransactionInMemoryAllowsLaterTransactions) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     SCOPED_TRACE(nth);
@@ -144,7 +144,7 @@ class LastingShortage : public ::testing::Test {
   const test::TempDir dir_ = test::TempDir::in_memory();
 };
 
-TEST_F(LastingShortage, InTheFirstAppendOfAStoreKeepsNobodyFromWriting) {
+TEST_F(LastingShortage, InTheFirstAppendOfAStoreAllowsLaterWrites) {
   try_each([](int nth, Stores& stores) {
     const bool struck = strikes_from(nth, [&] { test::append(stores.first, "order-1"); });
     EXPECT_NO_THROW(test::append(stores.other, "order-2"));
@@ -154,7 +154,7 @@ TEST_F(LastingShortage, InTheFirstAppendOfAStoreKeepsNobodyFromWriting) {
   });
 }
 
-TEST_F(LastingShortage, InATransactionWithASavepointKeepsNobodyFromWriting) {
+TEST_F(LastingShortage, InATransactionWithASavepointAllowsLaterWrites) {
   try_each([](int nth, Stores& stores) {
     const auto append = [](Transaction& transaction) { test::append(transaction, "order-1"); };
     const bool struck = strikes_from(nth, [&] {
@@ -166,7 +166,7 @@ TEST_F(LastingShortage, InATransactionWithASavepointKeepsNobodyFromWriting) {
   });
 }
 
-TEST_F(LastingShortage, InASavepointLeavesNothingOfItInWhatIsCommitted) {
+TEST_F(LastingShortage, InASavepointCommitsNothingOfTheSavepoint) {
   try_each([](int nth, Stores& stores) {
     const auto append = [](Transaction& transaction) { test::append(transaction, "order-1", 3); };
     bool struck = true;
@@ -231,7 +231,7 @@ TEST_F(LastingShortage, InACommitThatMustBePreparedAgainLeavesNoDoubt) {
   });
 }
 
-TEST(OutOfMemory, InTheLineOfWritersLeavesNobodyInIt) {
+TEST(OutOfMemory, InTheLineOfWritersLeavesTheLineEmpty) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     SCOPED_TRACE(nth);
@@ -250,7 +250,7 @@ TEST(OutOfMemory, InTheLineOfWritersLeavesNobodyInIt) {
   }
 }
 
-TEST(OutOfMemory, InARecordLeavesAStateOfWhatIsKept) {
+TEST(OutOfMemory, WhileRecordingKeepsStateAndChangesConsistent) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     SCOPED_TRACE(nth);
@@ -261,7 +261,7 @@ TEST(OutOfMemory, InARecordLeavesAStateOfWhatIsKept) {
   }
 }
 
-TEST(OutOfMemory, InATransactionWithASavepointLeavesWhatItSavedTrue) {
+TEST(OutOfMemory, InATransactionWithASavepointKeepsAggregatesCorrect) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
     SCOPED_TRACE(nth);
@@ -282,7 +282,7 @@ TEST(OutOfMemory, InATransactionWithASavepointLeavesWhatItSavedTrue) {
   }
 }
 
-TEST(OutOfMemory, WhileAListenersErrorIsReportedHangsNobodyWhoUnsubscribes) {
+TEST(OutOfMemory, WhileReportingAListenersErrorBlocksNoUnsubscribe) {
   // simdjson allocates at its first use, where it may not throw.
   (void)StreamId::parse("order-1");
   bool struck = true;
@@ -344,7 +344,7 @@ class StoredHistory : public ::testing::TestWithParam<Memory> {
   const Id<Counter> counter_ = Id<Counter>::from("1");
 };
 
-TEST_P(StoredHistory, IsNotCalledDamagedWhenMemoryIsShort) {
+TEST_P(StoredHistory, IsNotReportedAsDamagedWhenMemoryIsShort) {
   try_each([&](Store& store) {
     for (const StoredEvent& event : store.read_all()) (void)event.context();
     (void)Repository<Order>{store}.load(order_);

@@ -40,7 +40,7 @@ TEST_F(Presences, AreSeenAgainAfterTheLockFileWasTidiedAway) {
   EXPECT_EQ(lives(presence.number()), true);
 }
 
-TEST_F(Presences, AreUnknownWhereNobodyCanLook) {
+TEST_F(Presences, AreUnknownWhereTheyCannotBeRead) {
   const Presence in_memory{""};
   EXPECT_EQ(Presence::lives("", in_memory.number()), std::nullopt);
   EXPECT_EQ(lives(-1), std::nullopt);

@@ -94,7 +94,7 @@ TEST_F(Salvage, IsAnExportOfAStoreThatIsWhole) {
   EXPECT_TRUE(result.finished);
 }
 
-TEST_F(Salvage, PassesOverWhatIsDamagedOrMissing) {
+TEST_F(Salvage, SkipsDamagedAndMissingEvents) {
   make(2000);
   change(
       "UPDATE events SET payload = x'00' WHERE sequence IN (3, 4, 1500);"
@@ -115,7 +115,7 @@ TEST_F(Salvage, PassesOverWhatIsDamagedOrMissing) {
   EXPECT_EQ(result.events, 2000 - 387);
 }
 
-TEST_F(Salvage, PassesOverPagesThatSqliteCannotRead) {
+TEST_F(Salvage, SkipsPagesThatSqliteCannotRead) {
   make(200);
   ruin_page_of(50);
   ruin_page_of(200);

@@ -87,7 +87,7 @@ TEST_F(SharedFileWithIndexes, VerifyNamesTheTablesThatOnlyTheApplicationCanCheck
                                    "table prices: unknown function: norm()"));
 }
 
-TEST_F(SharedFileWithIndexes, VerifyFindsWhatIsWrongWithTheOtherTables) {
+TEST_F(SharedFileWithIndexes, VerifyFindsDamageInTheOtherTables) {
   test::RawSqlite{path}.run(
       "PRAGMA writable_schema = ON;"
       "UPDATE sqlite_schema SET sql = replace(sql, 'NOT NULL', 'NOT NULL CHECK (note = 1)')"

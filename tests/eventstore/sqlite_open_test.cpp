@@ -53,7 +53,7 @@ TEST(SqliteOpen, LeavesTheDatabaseWholeInOneFile) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
-TEST(SqliteOpen, SaysWhatIsWrongWithAPath) {
+TEST(SqliteOpen, ExplainsABadPath) {
   const test::TempDir dir;
   const auto opening = [](const std::string& path, const sqlite::Options& options = {}) {
     return [=] { (void)sqlite::open(path, options); };
@@ -95,7 +95,7 @@ TEST(SqliteOpen, RefusesANameThatSqliteReadsInItsOwnWay) {
   EXPECT_TRUE(fs::exists(dir.file("file:shop.db")));
 }
 
-TEST(SqliteOpen, RefusesAFileOfTwoNames) {
+TEST(SqliteOpen, RefusesAFileWithTwoNames) {
   const test::TempDir dir;
   (void)sqlite::open(dir.file("shop.db"));
   fs::create_hard_link(dir.file("shop.db"), dir.file("alias.db"));
@@ -138,7 +138,7 @@ TEST(SqliteOpen, RefusesAFileThatIsMountedAlone) {
   EXPECT_FALSE(fs::exists(mounted + "-lock"));
 }
 
-TEST(SqliteOpen, RefusesWhatIsNotADatabase) {
+TEST(SqliteOpen, RefusesAFileThatIsNotADatabase) {
   const test::TempDir dir;
   std::ofstream{dir.file("notes.txt")} << std::string(5000, 'x');
 

@@ -34,7 +34,7 @@ class Threads : public ::testing::Test {
   std::unique_ptr<Store> store = open_store(dir.file("shop.db"), {.checkpoint_pages = 50});
 };
 
-TEST_F(Threads, AreRefusedInLineBehindATransactionThatWaitsForThem) {
+TEST_F(Threads, AreRefusedWhenATransactionAheadInLineWaitsForThem) {
   store.reset();
   store = open_store(dir.file("shop.db"), {.busy_timeout = std::chrono::milliseconds{50}});
   std::string refusal;
@@ -50,7 +50,7 @@ TEST_F(Threads, AreRefusedInLineBehindATransactionThatWaitsForThem) {
   EXPECT_EQ(store->last_sequence().value(), 2);
 }
 
-TEST(ThreadsOfAStoreInMemory, AreRefusedBehindATransactionThatWaitsForThem) {
+TEST(ThreadsOfAStoreInMemory, AreRefusedWhenATransactionWaitsForThem) {
   stela::testing::MemoryStore store{{.busy_timeout = std::chrono::milliseconds{50}}};
   std::string refusal;
   store.transact([&](Transaction& transaction) {
@@ -65,7 +65,7 @@ TEST(ThreadsOfAStoreInMemory, AreRefusedBehindATransactionThatWaitsForThem) {
   EXPECT_EQ(store.last_sequence().value(), 2);
 }
 
-TEST_F(Threads, ReadWhatIsCommittedWithoutAGapWhileOthersWrite) {
+TEST_F(Threads, ReadCommittedEventsWithoutGapsWhileOthersWrite) {
   std::atomic<bool> done{false};
   std::atomic<int> gaps{0};
   std::vector<std::jthread> readers;

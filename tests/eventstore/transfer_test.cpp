@@ -179,7 +179,7 @@ TEST_F(Transfer, KeepsWholeNumbersOfEverySize) {
   }
 }
 
-TEST_F(Transfer, LetsTheStoreGoOn) {
+TEST_F(Transfer, AllowsLaterAppendsToTheCopy) {
   auto original = in_memory();
   append(original, "order-1", {{"a", 1, true, "{}"}, {"b", 1, false, "{}"}});
   auto copy = in_memory();
@@ -218,7 +218,7 @@ TEST_F(Transfer, NeedsNoMoreMemoryForALongHistory) {
 
 // --- once more
 
-TEST_F(Transfer, SkipsWhatIsThere) {
+TEST_F(Transfer, SkipsExistingEvents) {
   auto original = in_memory();
   append(original, "order-1", 2500);
   const std::string text = export_of(original);
@@ -235,7 +235,7 @@ TEST_F(Transfer, SkipsWhatIsThere) {
   EXPECT_TRUE(export_of(copy) == text);
 }
 
-TEST_F(Transfer, GoesOnWithAPartOfAHistory) {
+TEST_F(Transfer, ContinuesAPartialHistory) {
   auto original = in_memory();
   append(original, "order-1", 10);
   auto copy = in_memory();
@@ -244,7 +244,7 @@ TEST_F(Transfer, GoesOnWithAPartOfAHistory) {
   EXPECT_EQ(full_lines(copy.read_all()), full_lines(original.read_all()));
 }
 
-TEST_F(Transfer, EndsWhenItIsToldToAndGoesOnLater) {
+TEST_F(Transfer, StopsOnRequestAndContinuesLater) {
   auto original = in_memory();
   append(original, "order-1", 5000);
   const std::string text = export_of(original);
@@ -265,7 +265,7 @@ TEST_F(Transfer, EndsWhenItIsToldToAndGoesOnLater) {
   EXPECT_TRUE(export_of(copy) == text);
 }
 
-TEST_F(Transfer, GoesOnBehindAnyFault) {
+TEST_F(Transfer, ContinuesAfterAnyFault) {
   auto original = in_memory();
   test::RandomHistory{8, clock}.append_to(original, 30);
   const std::string text = export_of(original);

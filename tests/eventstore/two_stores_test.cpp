@@ -64,7 +64,7 @@ TEST_F(TwoStores, KeepManyStreamsDenseWhenTheyTakeTurns) {
   expect_dense_versions();
 }
 
-TEST_F(TwoStores, KeepManyStreamsDenseWhenTheyWriteAtOnce) {
+TEST_F(TwoStores, KeepManyStreamsGaplessWhenTheyWriteConcurrently) {
   {
     std::vector<std::jthread> writers;
     for (Store* const store : {one.get(), two.get(), one.get(), two.get()}) {

@@ -200,7 +200,7 @@ TEST_F(Verify, CountsTheEventsAndSaysHowFarItIs) {
               ElementsAre("file", "streams", "event_kinds", "events", "append_ids", "snapshots"));
 }
 
-TEST_F(Verify, FindsWhatChangedInEvents) {
+TEST_F(Verify, FindsChangesInEvents) {
   fill(30);
   expect_found(
       {{"UPDATE events SET payload = x'00' WHERE sequence = 7",
@@ -240,7 +240,7 @@ TEST_F(Verify, FindsAKindThatItsBlockDoesNotName) {
               ElementsAre(HasSubstr("events: event 1: the table kind_blocks doesn't say")));
 }
 
-TEST_F(Verify, FindsWhatChangedBesideEvents) {
+TEST_F(Verify, FindsChangesOutsideEvents) {
   fill(30);
   expect_found(
       {{"UPDATE streams SET name = 'order-000' WHERE stream = 2", "doesn't match its checksum"},
@@ -268,7 +268,7 @@ TEST_F(Verify, FindsWhatChangedBesideEvents) {
         "file: table b, row 1: it refers to a missing row of a"}});
 }
 
-TEST_F(Verify, FindsATriggerThatIsGone) {
+TEST_F(Verify, FindsAMissingTrigger) {
   test::RawSqlite{path}.run("DROP TRIGGER events_are_never_deleted");
   EXPECT_THAT(problems_of(*store),
               ElementsAre("schema: trigger events_are_never_deleted: it's gone"));
@@ -390,7 +390,7 @@ TEST_F(Verify, FindsAnIndexThatLostItsEntries) {
               Contains(HasSubstr("its index of streams and versions has 0 entries for")));
 }
 
-TEST_F(Verify, GoesOnWithTheOtherChecksWhenOneFindsTooMuch) {
+TEST_F(Verify, ContinuesWithTheOtherChecksWhenOneFindsTooMuch) {
   fill(100);
   const auto problems = problems_behind(
       "UPDATE events SET payload = x'00'; UPDATE append_ids SET checksum = checksum + 1 "
@@ -430,7 +430,7 @@ TEST_F(Verify, HoldsNoReadTransactionBetweenPages) {
   EXPECT_GT(pages, 10);
 }
 
-TEST_F(Verify, RaisesNoFalseAlarmBesideWriters) {
+TEST_F(Verify, RaisesNoFalseAlarmDuringWrites) {
   fill(50);
   auto other = test::open_store(path, options);
   other->attach(bystander);

@@ -71,7 +71,7 @@ class WatchedWriter {
   test::Process child_;
 };
 
-TEST(Checkpoints, NeverRunBesideAWrite) {
+TEST(Checkpoints, NeverRunDuringAWrite) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   (void)sqlite::open(path);

@@ -37,7 +37,7 @@ std::string what_comes_of(Call&& call) {
   return "done";
 }
 
-TEST(CommitInDoubt, StandsIfItsFramesAreReadAgain) {
+TEST(CommitInDoubt, IsCommittedIfItsFramesAreReadAgain) {
   Trial trial{failing_sync(true)};
   {
     auto store = trial.open_healthy({});
@@ -145,7 +145,7 @@ TEST(CommitInDoubt, IsWhatAnIndexThatCannotGrowLeaves) {
   EXPECT_EQ(trial.doubts_that_fell(), 1);
 }
 
-TEST(CommitInDoubt, LeavesAnAggregateThatCanOnlyBeSavedAgainUnderItsId) {
+TEST(CommitInDoubt, LetsAnAggregateBeSavedAgainOnlyUnderItsId) {
   Trial trial{failing_sync(true)};
   Order order = Order::place(Id<Order>::from("7"), "jane", 100);
   {
@@ -166,7 +166,7 @@ TEST(CommitInDoubt, LeavesAnAggregateThatCanOnlyBeSavedAgainUnderItsId) {
   EXPECT_TRUE(order.changes().empty());
 }
 
-TEST(CommitInDoubt, LetsNobodyUseWhatWasSavedOrLoadedInItsTransaction) {
+TEST(CommitInDoubt, MakesAggregatesOfItsTransactionUnusable) {
   Trial trial{failing_sync(true)};
   Order order = Order::place(Id<Order>::from("7"), "jane", 100);
   std::optional<Order> loaded;
@@ -185,7 +185,7 @@ TEST(CommitInDoubt, LetsNobodyUseWhatWasSavedOrLoadedInItsTransaction) {
   EXPECT_THAT(what_comes_of([&] { (void)loaded->version(); }), refusal);
 }
 
-TEST(CommitInDoubt, LetsNobodyUseTheAggregatesOfItsUnit) {
+TEST(CommitInDoubt, MakesAggregatesOfItsUnitUnusable) {
   Trial trial{failing_sync(true)};
   auto store = trial.open_healthy({});
   UnitOfWork unit{store};

@@ -120,7 +120,7 @@ void expect_every_win_in(const std::vector<Entry>& entries, const Arena& arena) 
   }
 }
 
-TEST(Contention, LetsOneWinEachVersionAndTellsTheOthers) {
+TEST(Contention, HasOneWinnerPerVersionAndAConflictForTheOthers) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   (void)sqlite::open(path, {.durability = sqlite::Durability::relaxed});

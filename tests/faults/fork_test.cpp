@@ -107,7 +107,7 @@ std::string allowed_uses(Store& store, const std::string& target) {
   return allowed;
 }
 
-TEST(ForkOfAWriter, IsRefusedTheStoreOfItsParent) {
+TEST(ForkOfAWriter, CannotUseTheStoreOfItsParent) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   const test::Pipe said;
@@ -167,7 +167,7 @@ TEST(ForkOfAWriter, IsRefusedAStoreThatItsParentOnlyReads) {
   EXPECT_EQ(said.read_available(), "");
 }
 
-TEST(ForkOfAWriter, IsRefusedTheFileBesideACopyOfItsParentsStore) {
+TEST(ForkOfAWriter, CannotOpenTheFileWhileItHasACopyOfItsParentsStore) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   const test::Pipe said;

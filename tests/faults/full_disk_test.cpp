@@ -49,7 +49,7 @@ int append_until_full(Store& store, std::string_view stream) {
 
 class FullDisk : public ::testing::TestWithParam<int> {};
 
-TEST_P(FullDisk, LosesNothingAndGoesOnOnceThereIsSpace) {
+TEST_P(FullDisk, LosesNothingAndAllowsWritesOnceThereIsSpace) {
   SmallDisk disk{8};
   const std::string path = disk.file("shop.db");
   auto store = sqlite::open(path, {.checkpoint_pages = GetParam()});
@@ -86,7 +86,7 @@ void swallow_full_disk(Transaction& transaction) {
                StoreFull);
 }
 
-TEST(FullDisk, IsToldToWhoeverWentOnInItsTransaction) {
+TEST(FullDisk, IsReportedAgainIfItsTransactionContinues) {
   SmallDisk disk{8};
   const std::string path = disk.file("shop.db");
   auto store = sqlite::open(path);
@@ -107,7 +107,7 @@ TEST(FullDisk, IsToldToWhoeverWentOnInItsTransaction) {
   EXPECT_EQ(test::flaw_of(path), "");
 }
 
-TEST(FullDisk, IsToldToEveryThread) {
+TEST(FullDisk, IsReportedToEveryThread) {
   SmallDisk disk{8};
   const std::string path = disk.file("shop.db");
   auto store = sqlite::open(path);
@@ -127,7 +127,7 @@ TEST(FullDisk, IsToldToEveryThread) {
   EXPECT_EQ(test::flaw_of(path), "");
 }
 
-TEST(FullDisk, InventsNoConflictWithWhatWasNeverCommitted) {
+TEST(FullDisk, CausesNoConflictWithUncommittedEvents) {
   Trial trial{{{test::FileOperation::write}, test::Verdict::disk_full, 1, true}};
   auto store = trial.open_healthy({});
   trial.arm();
@@ -197,7 +197,7 @@ TEST(FullDisk, LeavesNoHalfOfANewDatabase) {
 
 /// SQLite ends the transaction on its own when a page can't be written before the commit: what the
 /// caller does behind that must not become a transaction of its own.
-TEST(FullDisk, LetsNobodyWriteBehindATransactionThatItEnded) {
+TEST(FullDisk, AllowsNoWriteAfterATransactionThatItEnded) {
   SmallDisk disk{8};
   auto store = sqlite::open(disk.file("shop.db"));
   append(store, "order-1", "{}");

@@ -89,7 +89,7 @@ class LockHeldElsewhere : public ::testing::TestWithParam<Holder> {
   test::Process holder{[this] { GetParam().hold(path, *hold); }};
 };
 
-TEST_P(LockHeldElsewhere, EndsInStoreBusyWhenTheTimeIsUpAndNotBefore) {
+TEST_P(LockHeldElsewhere, CausesStoreBusyAfterTheTimeoutAndNotBefore) {
   constexpr milliseconds timeout{300};
   auto store = sqlite::open(path, {.busy_timeout = timeout});
   ASSERT_TRUE(hold->takes_hold());
@@ -164,7 +164,7 @@ TEST_P(LockHeldElsewhere, LetsOthersRead) {
   EXPECT_TRUE(test::entries_of(store).empty());
 }
 
-TEST_P(LockHeldElsewhere, LetsOthersOpenWhatIsReady) {
+TEST_P(LockHeldElsewhere, LetsOthersOpenAnExistingStore) {
   (void)sqlite::open(path);
   ASSERT_TRUE(hold->takes_hold());
   auto store = sqlite::open(path, {.busy_timeout = milliseconds{1}});
@@ -177,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Locks, LockHeldElsewhere,
                                            Holder{"OfSqlite", hold_the_lock_of_sqlite}),
                          ::testing::PrintToStringParamName());
 
-TEST(LockHeldElsewhere, ByAStoppedProcessIsWaitedForUntilItGoesOn) {
+TEST(LockHeldElsewhere, ByAStoppedProcessIsWaitedForUntilItContinues) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   (void)sqlite::open(path);
@@ -275,7 +275,7 @@ void append_many(Store& store, int count) {
   for (int i = 0; i < count; ++i) append(store, "order-1", std::string(3000, 'x'));
 }
 
-TEST(LongReader, HoldsUpCheckpointsAndNobodyElse) {
+TEST(LongReader, DelaysOnlyCheckpoints) {
   const test::TempDir dir;
   const std::string log_path = dir.file("shop.db-wal");
   CountingLog log;

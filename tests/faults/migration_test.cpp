@@ -181,7 +181,7 @@ class ModuleMigration : public ::testing::Test {
   std::vector<std::string> steps;
 };
 
-TEST_F(ModuleMigration, IsOldOrNewWhereverItIsKilled) {
+TEST_F(ModuleMigration, HappensWholeOrNotAtAllWhereverItIsKilled) {
   std::set<std::string> seen;
   const auto run = [&](const std::string& vfs, KillAtNth* killer) {
     auto store = sqlite::open(path, {.vfs = vfs});

@@ -114,7 +114,7 @@ TEST_F(Opening, LeavesADatabaseOfANewerStelaAlone) {
   EXPECT_EQ(fs::file_size(path + "-wal"), 0u);
 }
 
-TEST_F(Opening, PutsNothingBesideAFileThatIsntOurs) {
+TEST_F(Opening, CreatesNoFilesNextToAForeignFile) {
   const test::TempDir other;
   std::ofstream{other.file("app.db")};
   { test::RawSqlite{other.file("app.db")}.run("CREATE TABLE users (name TEXT)"); }
@@ -173,7 +173,7 @@ TEST_F(Opening, LeavesAFileAloneThatStoresTextAsUtf16) {
   }
 }
 
-TEST_F(Opening, NamesWhatIsInItsWayInASharedFile) {
+TEST_F(Opening, NamesAConflictingTableInASharedFile) {
   const test::TempDir other;
   EXPECT_THAT(what_comes_of_sharing(other.file("app.db"),
                                     "CREATE TABLE Events (x); CREATE TABLE streams (x);"
@@ -503,7 +503,7 @@ TEST_F(Opening, EndsACheckOfAFileThatIsReplacedMeanwhile) {
               StartsWith("store_failed: the database '"));
 }
 
-TEST_F(Opening, GoesOnWhenAFileIsPutBack) {
+TEST_F(Opening, ContinuesWhenAFileIsPutBack) {
   auto store = sqlite::open(path);
   fs::rename(path, dir.file("aside.db"));
   EXPECT_THROW(append(store, "order-1", "{}"), StoreFailed);

@@ -56,7 +56,7 @@ class ReadOnly : public ::testing::Test {
   const std::string path = dir.file("shop #1.db");
 };
 
-TEST_F(ReadOnly, ReadsACopyOnAFileSystemThatNobodyCanWriteTo) {
+TEST_F(ReadOnly, ReadsACopyOnAReadOnlyFileSystem) {
   test::SmallDisk disk{4};
   const std::string copy = disk.file("shop 100%.db");
   fs::copy_file(path, copy);
@@ -70,7 +70,7 @@ TEST_F(ReadOnly, ReadsACopyOnAFileSystemThatNobodyCanWriteTo) {
   EXPECT_TRUE(sqlite::backup(store, dir.file("backup.db")).finished);
 }
 
-TEST_F(ReadOnly, PutsNothingBesideTheFile) {
+TEST_F(ReadOnly, CreatesNoOtherFiles) {
   {
     auto store = sqlite::open(path, read_only);
     EXPECT_EQ(test::entries_of(store).size(), 3U);
@@ -79,7 +79,7 @@ TEST_F(ReadOnly, PutsNothingBesideTheFile) {
   EXPECT_THAT(files(), ElementsAre("shop #1.db"));
 }
 
-TEST_F(ReadOnly, RefusesWhateverWouldWrite) {
+TEST_F(ReadOnly, RefusesEveryWrite) {
   auto store = sqlite::open(path, read_only);
   const auto refused = HasSubstr("opened read-only");
   EXPECT_THAT(message_of<UsageError>([&] { append(store, "order-1", "{}"); }), refused);
@@ -94,7 +94,7 @@ TEST_F(ReadOnly, MakesNoDatabase) {
   EXPECT_EQ(fs::file_size(dir.file("empty.db")), 0U);
 }
 
-TEST_F(ReadOnly, NoticesThatSomebodyBeginsToWrite) {
+TEST_F(ReadOnly, NoticesAWriterThatBegins) {
   auto store = sqlite::open(path, read_only);
   EXPECT_EQ(store.last_sequence(), GlobalSequence{3});
   auto writer = sqlite::open(path);

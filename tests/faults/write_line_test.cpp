@@ -73,7 +73,7 @@ class WriteLine : public ::testing::Test {
   const std::string path = dir.file("shop.db");
 };
 
-TEST_F(WriteLine, ServesThoseWhoCameFirstFirst) {
+TEST_F(WriteLine, ServesWritersInOrderOfArrival) {
   sqlite::WriteLock busy{path};
   busy.lock(far_away);
   const Line line{path};
@@ -224,7 +224,7 @@ void keep_busy(const std::string& path, Traffic& traffic) {
   }
 }
 
-TEST(WriteLineOfABusyProcess, LetsAnotherProcessInWithinTenGroups) {
+TEST(WriteLineOfABusyProcess, AdmitsAnotherProcessWithinTenGroups) {
   constexpr std::size_t appends = 300;
   const test::TempDir dir = test::TempDir::in_memory();
   const std::string path = dir.file("shop.db");

@@ -70,7 +70,7 @@ class PickyAggregate : public AggregateRoot<PickyState, EventSet<Picky>> {
   void act() { record(Picky{}); }
 };
 
-TEST(AggregateRoot, CanBeUsedNoMoreOnceItsStateRefusedAnEvent) {
+TEST(AggregateRoot, IsUnusableAfterItsStateRefusedAnEvent) {
   testing::MemoryStore store;
   PickyAggregate aggregate{StreamId::of("picky", "1")};
   aggregate.act();
@@ -86,7 +86,7 @@ TEST(AggregateRoot, CanBeUsedNoMoreOnceItsStateRefusedAnEvent) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{});
 }
 
-TEST(AggregateRoot, CanBeUsedNoMoreOnceItsStateRefusedAnEventInTheMiddleOfASave) {
+TEST(AggregateRoot, IsUnusableAfterItsStateRefusedAnEventDuringASave) {
   testing::MemoryStore store;
   PickyAggregate aggregate{StreamId::of("picky", "1")};
   aggregate.act();

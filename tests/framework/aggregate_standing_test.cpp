@@ -27,7 +27,7 @@ void settle_while_it_ends(AggregateStanding& standing, Outcome& outcome, Outcome
   standing.drop_ended(settled);
 }
 
-TEST(AggregateStanding, KnowsASaveWhoseTransactionCommitsMeanwhile) {
+TEST(AggregateStanding, KnowsASaveWhoseTransactionCommitsConcurrently) {
   const auto outcome = std::make_shared<Outcome>();
   AggregateStanding standing;
   standing.mark_saved(outcome, 1, before.next());
@@ -49,7 +49,7 @@ TEST(AggregateStanding, KnowsASaveWhoseTransactionIsRolledBackMeanwhile) {
   EXPECT_EQ(standing.saved(stream, before).version, before);
 }
 
-TEST(AggregateStanding, KnowsALoadWhoseTransactionIsRolledBackMeanwhile) {
+TEST(AggregateStanding, KnowsALoadWhoseTransactionRollsBackConcurrently) {
   const auto outcome = std::make_shared<Outcome>();
   AggregateStanding standing;
   standing.mark_loaded(outcome, before);

@@ -34,7 +34,7 @@ TEST(ContextScope, HoldsForAsLongAsItLives) {
   EXPECT_EQ(current_context(), Context{});
 }
 
-TEST(ContextScope, InheritsWhatItLeavesEmpty) {
+TEST(ContextScope, InheritsItsEmptyFields) {
   const ContextScope outer{request};
   const ContextScope inner{{.actor = "joe", .headers = {{"tenant", "other"}, {"step", "2"}}}};
 
@@ -53,7 +53,7 @@ TEST(ContextScope, BelongsToItsThread) {
   EXPECT_EQ(elsewhere, Context{});
 }
 
-TEST(ContextScope, NamesWhatItCannotKeep) {
+TEST(ContextScope, NamesAValueThatItCannotKeep) {
   const auto refusal = [](Context context) {
     return message_of<UsageError>([&] { const ContextScope scope{std::move(context)}; });
   };
@@ -96,7 +96,7 @@ TEST(ContextScope, OfAnEventPassesItsContextOnAndNamesItAsTheCause) {
   EXPECT_EQ(contexts[1], expected);
 }
 
-TEST(ContextScope, OfAnEventThatBeganACorrelationGoesOnWithIt) {
+TEST(ContextScope, OfAnEventThatBeganACorrelationContinuesIt) {
   testing::MemoryStore store;
   test::append(store, "order-1");
   for (const StoredEvent& event : store.read_all()) {
@@ -125,7 +125,7 @@ TEST(ContextScope, IsNotDisturbedByLoading) {
   EXPECT_EQ(last, "mine");
 }
 
-TEST(ContextScope, OfAReplayLetsNothingBeAppended) {
+TEST(ContextScope, OfAReplayRefusesAppends) {
   testing::MemoryStore store;
   test::append(store, "order-1");
   for (const StoredEvent& event : store.read_all()) {

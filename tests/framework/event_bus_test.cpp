@@ -66,7 +66,7 @@ TEST_F(EventBusTest, CallsOnTheCommittingThreadOnceItIsCommitted) {
   EXPECT_EQ(last, GlobalSequence{2});
 }
 
-TEST_F(EventBusTest, CallsNobodyForWhatWasRolledBack) {
+TEST_F(EventBusTest, CallsNoListenerForRolledBackEvents) {
   const auto listening =
       bus.on_any([&](const StoredEvent& event) { heard.push_back(event.type()); });
   place();
@@ -82,7 +82,7 @@ TEST_F(EventBusTest, CallsNobodyForWhatWasRolledBack) {
   EXPECT_THAT(heard, IsEmpty());
 }
 
-TEST_F(EventBusTest, LetsNoListenerStopAnother) {
+TEST_F(EventBusTest, CallsAListenerThoughAnotherThrows) {
   std::vector<std::string> errors;
   EventBus guarded{store, [&](const StoredEvent& event, std::exception_ptr error) {
                      try {
@@ -114,7 +114,7 @@ TEST_F(EventBusTest, LogsWhatListenersThrowWithoutASink) {
                                          HasSubstr("problem=unknown exception")));
 }
 
-TEST_F(EventBusTest, GoesOnBehindASinkThatThrows) {
+TEST_F(EventBusTest, ContinuesAfterASinkThatThrows) {
   EventBus guarded{
       store, [](const StoredEvent&, std::exception_ptr) { throw std::runtime_error{"sink"}; }};
   const auto throwing = guarded.on_any([&](const StoredEvent& event) {
@@ -128,7 +128,7 @@ TEST_F(EventBusTest, GoesOnBehindASinkThatThrows) {
   EXPECT_THAT(log.entries(), ElementsAre(HasSubstr("problem=sink"), HasSubstr("problem=sink")));
 }
 
-TEST_F(EventBusTest, OfTheStoreItselfLetsNoListenerStopAnother) {
+TEST_F(EventBusTest, OfTheStoreCallsAListenerThoughAnotherThrows) {
   int calls = 0;
   const auto throwing = store.on_commit([](const CommitNotice&) { throw 7; });
   const auto listening = store.on_commit([&](const CommitNotice&) { ++calls; });

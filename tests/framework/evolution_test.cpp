@@ -101,7 +101,7 @@ TEST_F(Evolution, ReadsEveryVersionAsTheNewest) {
               ElementsAre("named|Ada|Byron", "named|Ada|King", "named|Ada|King|Lovelace"));
 }
 
-TEST_F(Evolution, ReadsEventsUnderTheNamesTheyHad) {
+TEST_F(Evolution, ReadsEventsUnderTheirFormerNames) {
   stored("person.relocated", 1, R"({"to":"Rome"})");
   stored("person.resettled", 1, R"({"to":"Bern"})");
   stored("person.moved", 1, R"({"to":"Graz"})");
@@ -109,7 +109,7 @@ TEST_F(Evolution, ReadsEventsUnderTheNamesTheyHad) {
   EXPECT_THAT(load().state().seen, ElementsAre("moved|Rome", "moved|Bern", "moved|Graz"));
 }
 
-TEST_F(Evolution, NamesAnEventThatTheSetDoesNotHave) {
+TEST_F(Evolution, NamesAnEventThatIsMissingFromTheSet) {
   stored("person.moved", 1, R"({"to":"Rome"})");
   stored("person.died", 4, "{}");
 
@@ -118,14 +118,14 @@ TEST_F(Evolution, NamesAnEventThatTheSetDoesNotHave) {
                     HasSubstr("person-1")));
 }
 
-TEST_F(Evolution, NamesAVersionThatNobodyHereKnows) {
+TEST_F(Evolution, NamesAnUnknownVersion) {
   stored("person.named", 4, "{}");
 
   EXPECT_THAT(message_of<UnknownEvent>([&] { load(); }),
               AllOf(HasSubstr("person.named v4"), HasSubstr("event 1"), HasSubstr("person-1")));
 }
 
-TEST_F(Evolution, NamesAnOldPayloadThatDoesNotDecode) {
+TEST_F(Evolution, NamesAnOldPayloadThatCannotBeDecoded) {
   stored("person.named", 2, R"({"first":"Ada"})");
 
   EXPECT_THAT(message_of<CorruptEvent>([&] { load(); }),
@@ -142,7 +142,7 @@ TEST_F(Evolution, RecordsOnlyTheNewest) {
               ElementsAre(R"(1 person-1@1 person.named {"words":["Ada"]})"));
 }
 
-TEST_F(Evolution, NamesAnOldPayloadThatDoesNotConvert) {
+TEST_F(Evolution, NamesAnOldPayloadThatCannotBeConverted) {
   stored("person.baptised", 1, R"({"name":"Plato"})");
 
   EXPECT_THAT(message_of<CorruptEvent>([&] { load(); }),

@@ -49,7 +49,7 @@ class RepositoryTest : public ::testing::Test {
   Repository<Order> orders{store};
 };
 
-TEST_F(RepositoryTest, LoadsWhatItSaved) {
+TEST_F(RepositoryTest, LoadsASavedAggregate) {
   Order order = Order::place(id, "jane", 100);
   order.note("by phone");
   const AppendResult saved = orders.save(order);
@@ -62,7 +62,7 @@ TEST_F(RepositoryTest, LoadsWhatItSaved) {
   EXPECT_EQ(loaded.state(), order.state());
 }
 
-TEST_F(RepositoryTest, GoesOnWithAnAggregateThatItSaved) {
+TEST_F(RepositoryTest, SavesASavedAggregateAgain) {
   Order order = Order::place(id, "jane", 100);
   orders.save(order);
   order.ship("dhl");
@@ -135,7 +135,7 @@ TEST_F(RepositoryTest, LooksBackToATime) {
   EXPECT_EQ(orders.load(id, as_of(start + 2h)).version(), StreamVersion{3});
 }
 
-TEST_F(RepositoryTest, LetsNobodyChangeThePast) {
+TEST_F(RepositoryTest, AllowsNoChangeOfThePast) {
   keep_a_history();
   Order past = orders.load(id, at_version(StreamVersion{1}));
 

@@ -123,7 +123,7 @@ TEST(Scenario, GivesAccessToWhatWasRecorded) {
   EXPECT_THAT(failure([&] { (void)refused.aggregate(); }), HasSubstr("only a placed order ships"));
 }
 
-TEST(ManualClock, StandsStillUntilItIsTold) {
+TEST(ManualClock, StandsStillUntilItIsAdvanced) {
   using namespace std::chrono_literals;
   ManualClock clock;
   const auto steady = clock.steady_now();

@@ -66,7 +66,7 @@ TEST_F(Snapshot, IsTakenEveryFewEventsAndUsed) {
   EXPECT_EQ(loaded.state().applied, 1);
 }
 
-TEST_F(Snapshot, IsTakenBehindASaveThatPassesItsNumber) {
+TEST_F(Snapshot, IsTakenAfterASaveThatPassesItsNumber) {
   keep<SnapshotCounter<3>>(8, 4);
 
   EXPECT_EQ(snapshot_version(), 8);
@@ -191,7 +191,7 @@ TEST_F(Snapshot, OfAUnitIsTakenOfWhatWasSavedThoughAListenerAddsToIt) {
   EXPECT_EQ(load<SnapshotCounter<2>>().state().sum, 2);
 }
 
-TEST_F(Snapshot, InATransactionIsWrittenBehindIt) {
+TEST_F(Snapshot, InATransactionIsWrittenAfterIt) {
   using Counter = SnapshotCounter<2>;
   EXPECT_THROW(store.transact([&](Transaction& transaction) {
     Counter counter{stream()};

@@ -72,7 +72,7 @@ TEST(StreamId, ShowsOnlyTheBeginningOfALongName) {
   EXPECT_THAT(refusal_of(umlauts), HasSubstr("ä…'"));
 }
 
-TEST(StreamId, IsEmptyAndNamesNoStreamOnceItIsMovedFrom) {
+TEST(StreamId, IsEmptyOnceItIsMovedFrom) {
   StreamId id = StreamId::parse("order-1");
   const StreamId taken = std::move(id);
 

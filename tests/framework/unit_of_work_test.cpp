@@ -193,7 +193,7 @@ TEST_F(UnitOfWorkTest, RequiresItsOwnAggregatesOnly) {
   EXPECT_THAT(require(stranger), HasSubstr("isn't an aggregate of this unit of work"));
 }
 
-TEST_F(UnitOfWorkTest, RunsTheCallersWorkBehindTheEvents) {
+TEST_F(UnitOfWorkTest, RunsTheCallersWorkAfterTheEvents) {
   given_an_order();
   unit.load<Order>(id).note("seen");
   std::vector<std::string> seen;
@@ -248,7 +248,7 @@ TEST_F(UnitOfWorkTest, CommitsOnceUnderOneId) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
-TEST_F(UnitOfWorkTest, IsAsNewBehindACommit) {
+TEST_F(UnitOfWorkTest, IsReusableAfterACommit) {
   given_an_order();
   unit.load<Order>(id).note("first");
   unit.commit();
@@ -348,7 +348,7 @@ TEST_F(UnitOfWorkTest, FindsEachOfManyStreamsWithoutALookAtTheOthers) {
               HasSubstr("is in this unit of work already"));
 }
 
-TEST_F(UnitOfWorkTest, DropsWhatItDidNotCommit) {
+TEST_F(UnitOfWorkTest, DropsUncommittedEvents) {
   { UnitOfWork{store}.add(Order::place(id, "jane", 100)); }
   EXPECT_THAT(lines(store.read_all()), IsEmpty());
 }

@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(Subjects, DeniedConsumer,
                                            "$JS.API.CONSUMER.MSG.NEXT.SHOP.billing",
                                            "$JS.ACK.SHOP.billing.>"));
 
-TEST_P(DeniedConsumer, SaysWhatItMayNotPublish) {
+TEST_P(DeniedConsumer, NamesTheDeniedSubject) {
   const std::string denied = GetParam();
   const NatsServer server{config_denying('"' + denied + '"')};
   test::Shop shop{dir.file("shop.db"), server.url()};
@@ -230,7 +230,7 @@ INSTANTIATE_TEST_SUITE_P(Subjects, DeniedReader,
                                            "$JS.API.CONSUMER.CREATE.SHOP.>",
                                            "$JS.API.CONSUMER.MSG.NEXT.SHOP.>"));
 
-TEST_P(DeniedReader, SaysWhatItMayNotPublish) {
+TEST_P(DeniedReader, NamesTheDeniedSubject) {
   const std::string denied = GetParam();
   // Where the name of a consumer isn't in the subject it is one token shorter.
   const std::string shorter = denied.substr(0, denied.find(".>"));
@@ -251,7 +251,7 @@ TEST_P(DeniedReader, SaysWhatItMayNotPublish) {
   EXPECT_THAT(problem, HasSubstr("Permissions Violation for Publish to \"" + shorter));
 }
 
-TEST_F(Access, OfAReaderGoesOnWhereItMayNotDeleteWhatItReadWith) {
+TEST_F(Access, OfAReaderWorksWithoutPermissionToDeleteItsConsumer) {
   const NatsServer server{config_denying("\"$JS.API.CONSUMER.DELETE.>\"")};
   test::Shop shop{dir.file("shop.db"), server.url()};
   shop.place("1");

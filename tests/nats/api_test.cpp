@@ -112,7 +112,7 @@ std::string leaf_port(const NatsServer& server) {
   return port.substr(0, port.find_first_not_of("0123456789"));
 }
 
-TEST_F(Elsewhere, ADomainBehindALeafNodeKeepsTheStream) {
+TEST_F(Elsewhere, ADomainOfALeafNodeKeepsTheStream) {
   const NatsServer hub{
       "jetstream { store_dir: \"@\", domain: hub }\nleafnodes { listen: \"127.0.0.1:-1\" }"};
   const NatsServer leaf{

@@ -223,7 +223,7 @@ struct SingleStreams : OnACluster {
   }
 };
 
-TEST_F(SingleStreams, OfADeadServerHoldNoOthers) {
+TEST_F(SingleStreams, OfADeadServerBlockNoOthers) {
   make_streams();
   {
     const auto relaying = relay();

@@ -141,7 +141,7 @@ TEST_F(FakeBroker, ThatRefusesAfterAMessageWasLostLeavesTheNextPollToSaySo) {
   EXPECT_EQ(consumer.poll(), nats::ConsumerTick{});
 }
 
-TEST_F(FakeBroker, WhereNobodyRespondsForAConsumerMissesItAtOnce) {
+TEST_F(FakeBroker, ReportsAConsumerWithoutResponderAsMissingAtOnce) {
   nats::Consumer consumer{ledger.store, options()};
   consumer.poll();
   broker.delete_consumer();

@@ -75,7 +75,7 @@ TEST_F(ConsumersBroker, IsMisconfiguredUntilItHasTheStream) {
   EXPECT_EQ(gauge(), 1);
 }
 
-TEST_F(ConsumersBroker, IsDownWhereNobodyListens) {
+TEST_F(ConsumersBroker, IsDownWithoutAListener) {
   nats::Consumer consumer{ledger.store, options("nats://127.0.0.1:1")};
 
   run(consumer, [&] { EXPECT_TRUE(becomes("down: connecting to nats://127.0.0.1:1: ")); });

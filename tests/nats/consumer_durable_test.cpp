@@ -81,7 +81,7 @@ TEST_F(ExistingDurable, IsRefusedIfItIsAnother) {
               HasSubstr("replay_policy is original and should be instant"));
 }
 
-TEST_F(ExistingDurable, IsRefusedIfItTakesNoRequestOfOurs) {
+TEST_F(ExistingDurable, IsRefusedIfItsLimitsAreTooSmall) {
   EXPECT_THAT(refusal_of([](auto& config) { config.MaxRequestBatch = 10; }),
               AllOf(HasSubstr("max_batch is 10 and should be at least the option batch_size, 100"),
                     HasSubstr("--max-pull-batch=100")));
@@ -138,7 +138,7 @@ TEST_F(ExistingDurable, IsLookedAtAgainWhenItWasMadeAgain) {
   EXPECT_THAT(problem, HasSubstr("max_deliver is 5"));
 }
 
-TEST_F(ExistingDurable, IsMissedWhenNobodyAnswersForIt) {
+TEST_F(ExistingDurable, IsReportedMissingWithoutAnAnswer) {
   nats::Consumer consumer{ledger.store, defaults()};
   consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
   consumer.poll();
@@ -202,7 +202,7 @@ class RemadeDurable : public test::ShopAtBroker {
   Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
 };
 
-TEST_F(RemadeDurable, ContinuesBehindWhatWasSettled) {
+TEST_F(RemadeDurable, ContinuesAfterTheSettledMessages) {
   forget_the_first(placed_only());
   lose_durable();
   place("3");
@@ -295,7 +295,7 @@ TEST_F(RemadeDurable, HandlesNothingAgainThatCameAfterItsGapWasNoted) {
   EXPECT_EQ(gaps[0].missing.value(), 2);
 }
 
-TEST_F(RemadeDurable, FindsInTheInboxWhatWasHandledBeforeALongRest) {
+TEST_F(RemadeDurable, FindsMessagesHandledBeforeALongRestInTheInbox) {
   place("1");
   consume(placed_only());
   clock.advance(24h * 30);

@@ -42,7 +42,7 @@ class LargePayloads : public ::testing::Test {
   Ledger ledger{dir.file("billing.db")};
 };
 
-TEST_F(LargePayloads, AreTakenByBytesAndNoneIsDropped) {
+TEST_F(LargePayloads, AreRequestedByBytesAndNeverDropped) {
   constexpr int orders = 80;
   constexpr int in_16_mib = 18;
   const std::string large(900'000, 'x');
@@ -108,7 +108,7 @@ class Polling : public test::ShopAtBroker {
   Ledger ledger{dir.file("billing.db")};
 };
 
-TEST_F(Polling, HandlesAllThatIsThereThoughABatchIsFull) {
+TEST_F(Polling, HandlesAllMessagesOfAFullBatch) {
   auto with = options();
   with.batch_size = 3;
   place(1, 8);

@@ -102,7 +102,7 @@ TEST_F(FailingHandler, ThatIsSlowSharesATransactionForASecondAtMost) {
   EXPECT_THAT(committed, ElementsAre(0, 0, 0, 3, 3, 3, 6, 6, 6, 9));
 }
 
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItEndsTheTransaction) {
+TEST_F(MisusingHandler, MakesADeadLetterIfItEndsTheTransaction) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "INSERT OR ROLLBACK INTO ledger VALUES (7, 'a'), (7, 'b')", nullptr,
                  nullptr, nullptr);
@@ -112,7 +112,7 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItEndsTheTransaction) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItCommits) {
+TEST_F(MisusingHandler, MakesADeadLetterIfItCommits) {
   consume([](sqlite3* database) {
     sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a'); COMMIT", nullptr, nullptr, nullptr);
   });
@@ -131,7 +131,7 @@ TEST_F(MisusingHandler, EndsAsADeadLetterIfItReleasesASavepointOfStelas) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
 }
 
-TEST_F(MisusingHandler, EndsAsADeadLetterIfItLeavesAStatementRunning) {
+TEST_F(MisusingHandler, MakesADeadLetterIfItLeavesAStatementRunning) {
   std::vector<sqlite3_stmt*> left;
   consume([&](sqlite3* database) {
     sqlite3_exec(database, "INSERT INTO ledger VALUES (7, 'a')", nullptr, nullptr, nullptr);

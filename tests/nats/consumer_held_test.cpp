@@ -193,7 +193,7 @@ TEST_F(Holding, TakesNothingElseForAMessageOfAStreamThatWasMadeAgain) {
   EXPECT_EQ(inbox.dead_letters().at(0).subject, "shop.hello");
 }
 
-TEST_F(Holding, KeepsNoOtherStreamBack) {
+TEST_F(Holding, BlocksNoOtherStream) {
   constexpr int behind = 1'500;
   constexpr int others = 20;
   shop.place("1");
@@ -265,7 +265,7 @@ TEST_F(Holding, IsReadTogetherWhateverARoundTripTakes) {
   EXPECT_THAT(log.entries(), Not(Contains(HasSubstr("consumer.trouble"))));
 }
 
-TEST_F(Holding, TriesAFailingMessageAfterGrowingPausesAndThenBuriesIt) {
+TEST_F(Holding, RetriesWithGrowingPausesThenMakesADeadLetter) {
   shop.place("1");
   shop.ship("1");
   shop.publish();
@@ -341,7 +341,7 @@ TEST_F(Holding, LetsOthersPassWhileAMessageIsMissing) {
   EXPECT_EQ(look().deliveries, 4);
 }
 
-TEST_F(Holding, WaitsBeyondItsPatienceForWhatTheBrokerSaysIsWithAnother) {
+TEST_F(Holding, WaitsBeyondItsPatienceForAMessageInFlightElsewhere) {
   shop.publish();
   const auto consumer = make_consumer(defaults());
   total += consumer->poll();
@@ -362,7 +362,7 @@ TEST_F(Holding, WaitsBeyondItsPatienceForWhatTheBrokerSaysIsWithAnother) {
                                           "parcel-1@3 order.shipped"));
 }
 
-TEST_F(Holding, GoesOnAfterTenTimesItsPatienceWhateverTheBrokerSays) {
+TEST_F(Holding, ContinuesAfterTenTimesItsPatienceInAnyCase) {
   shop.publish();
   const auto consumer = make_consumer(defaults());
   total += consumer->poll();
@@ -399,7 +399,7 @@ TEST_F(Holding, LosesNoPatienceWhenAWallClockJumps) {
   EXPECT_EQ(total.gaps, 0);
 }
 
-TEST_F(Holding, GoesOnSoonAfterAClockThatWasAheadIsRight) {
+TEST_F(Holding, ContinuesSoonAfterAFastClockIsCorrected) {
   shop.place("1");
   shop.publish();
   auto with = defaults();

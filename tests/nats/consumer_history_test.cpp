@@ -178,7 +178,7 @@ TEST_F(AnotherHistory, EndsAsADeadLetterWhenItComesForTheSecondTime) {
   EXPECT_THAT(inbox.held(), IsEmpty());
 }
 
-TEST_F(AnotherHistory, OfAVersionThatIsHeldEndsAsADeadLetterAndLeavesThatOneHeld) {
+TEST_F(AnotherHistory, OfAHeldVersionEndsAsADeadLetterAndLeavesTheFirstHeld) {
   publish({"a"});
   back_up();
   publish({"b", "c"});

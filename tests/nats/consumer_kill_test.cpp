@@ -201,7 +201,7 @@ INSTANTIATE_TEST_SUITE_P(Steps, Killing,
 
 class KillingHandler : public KilledConsumer {};
 
-TEST_F(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
+TEST_F(KillingHandler, MakesADeadLetterAndLetsOtherMessagesPass) {
   const Consuming consuming{.database = database, .url = server.url(), .fatal = "order-13"};
   const auto letters = [this] {
     return count("SELECT count(*) FROM sqlite_schema WHERE name = 'inbox_dead_letters'") > 0
@@ -223,7 +223,7 @@ TEST_F(KillingHandler, EndsAsADeadLetterAndLetsTheOthersPass) {
   EXPECT_EQ(letter.error, "the process ended while it was handling this message");
 }
 
-TEST_F(KillingHandler, IsTriedOnceMoreWhenAnOperatorWantsIt) {
+TEST_F(KillingHandler, IsRetriedOnceOnRequest) {
   const Consuming consuming{.database = database, .url = server.url(), .fatal = "order-13"};
   const auto dead_after = [this](int attempts) {
     return [this, attempts] {

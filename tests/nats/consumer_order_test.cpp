@@ -45,7 +45,7 @@ class ConsumingInOrder : public test::ShopAtBroker {
   Ledger ledger{dir.file("billing.db"), {.clock = &clock}};
 };
 
-TEST_F(ConsumingInOrder, WaitsForWhatADeadProcessHadAsLongAsTheBrokerKeepsIt) {
+TEST_F(ConsumingInOrder, WaitsForMessagesOfADeadProcess) {
   shop.publish();
   const auto consumer = make_consumer(defaults());
   consumer->poll();
@@ -84,7 +84,7 @@ TEST_F(ConsumingInOrder, WaitsAsLongAsAnExistingDurableConsumerKeepsIt) {
   EXPECT_THAT(ledger.lines(), IsEmpty());
 }
 
-TEST_F(ConsumingInOrder, WaitsThroughTheBrokersDeathForWhatADeadProcessHad) {
+TEST_F(ConsumingInOrder, WaitsForMessagesOfADeadProcessThroughARestart) {
   shop.publish();
   make_durable(2s);
   const auto consumer = make_consumer(defaults());
@@ -188,7 +188,7 @@ TEST_F(ConsumingWithoutTheBeginning, HandlesAtOnceWhatNothingComesBefore) {
   EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
-TEST_F(ConsumingWithoutTheBeginning, HandlesWhatItHeldOnceNothingEarlierIsOnItsWay) {
+TEST_F(ConsumingWithoutTheBeginning, HandlesHeldMessagesOnceNoneEarlierIsInFlight) {
   send_parcels(1);
   auto with = defaults();
   with.start = nats::Start::now;
@@ -360,7 +360,7 @@ TEST_F(ConsumingAfterAResize, WaitsAsLongThoughItIsStartedAgainAndAgain) {
   expect_patience([&] { poll_for(*make_consumer(after), 50s); });
 }
 
-TEST_F(ConsumingAfterAResize, GoesOnAfterTenTimesItsPatienceIfTheOldStreamStands) {
+TEST_F(ConsumingAfterAResize, ContinuesAfterTenTimesItsPatienceForAStalledStream) {
   resize();
   const auto old = make_consumer(before);
   const auto consumer = make_consumer(after);

@@ -106,7 +106,7 @@ TEST_F(Consuming, PutsTheHandlersRowsAndTheInboxIntoOneTransaction) {
               IsEmpty());
 }
 
-TEST_F(Consuming, DropsWhatComesAgain) {
+TEST_F(Consuming, DropsRedeliveries) {
   shop.place("1");
   shop.publish();
   make_consumer(options())->poll();
@@ -123,7 +123,7 @@ TEST_F(Consuming, DropsWhatComesAgain) {
   EXPECT_THAT(ledger.lines(), SizeIs(1));
 }
 
-TEST_F(Consuming, DropsByItsVersionWhatTheInboxHasForgotten) {
+TEST_F(Consuming, DropsByVersionAMessageThatTheInboxHasForgotten) {
   shop.place("1");
   shop.publish();
   make_consumer(options())->poll();
@@ -136,7 +136,7 @@ TEST_F(Consuming, DropsByItsVersionWhatTheInboxHasForgotten) {
   EXPECT_EQ(tick, (nats::ConsumerTick{.duplicates = 1}));
 }
 
-TEST_F(Consuming, HoldsAStreamBehindItsFailingMessageAndLetsOthersPass) {
+TEST_F(Consuming, HoldsTheStreamOfAFailingMessageAndLetsOthersPass) {
   shop.place("1");
   shop.ship("1");
   shop.place("2");
@@ -161,7 +161,7 @@ TEST_F(Consuming, HoldsAStreamBehindItsFailingMessageAndLetsOthersPass) {
   EXPECT_GE(total.held, 1);
 }
 
-TEST_F(Consuming, BuriesPoisonAndTriesItAgainWhenAnOperatorSaysSo) {
+TEST_F(Consuming, MakesPoisonADeadLetterAndRetriesItOnRequest) {
   shop.place("1");
   shop.ship("1");
   shop.publish();
@@ -218,7 +218,7 @@ TEST_F(Consuming, KeepsADeadLetterWhoseRetryFailsAndForgetsOneThatIsDiscarded) {
   EXPECT_THROW(inbox.discard(letter), NotFound);
 }
 
-TEST_F(Consuming, BuriesWhatItCantDecodeAtOnce) {
+TEST_F(Consuming, MakesAnUndecodableMessageADeadLetterAtOnce) {
   shop.place("1");
   shop.publish();
   nats::Consumer consumer{ledger.store, options()};
@@ -231,7 +231,7 @@ TEST_F(Consuming, BuriesWhatItCantDecodeAtOnce) {
               HasSubstr("event 1 (order.placed v1, version 1 of 'order-1') is corrupt"));
 }
 
-TEST_F(Consuming, BuriesAMessageThatIsntOneOfOurs) {
+TEST_F(Consuming, MakesAForeignMessageADeadLetter) {
   shop.place("1");
   shop.publish();
   test::JetStream{server.url()}.publish("shop.hello", "there");
@@ -245,7 +245,7 @@ TEST_F(Consuming, BuriesAMessageThatIsntOneOfOurs) {
   EXPECT_THAT(letter.error, HasSubstr("header 'ce-specversion' is missing"));
 }
 
-TEST_F(Consuming, NamesTheEventAsTheCauseOfWhatItsHandlerRecords) {
+TEST_F(Consuming, NamesTheEventAsTheCauseOfItsHandlersEvents) {
   {
     const ContextScope scope{
         {.correlation_id = "checkout-7",
@@ -276,7 +276,7 @@ TEST_F(Consuming, NamesTheEventAsTheCauseOfWhatItsHandlerRecords) {
   EXPECT_THAT(recorded->headers, ElementsAre(std::pair{"tenant", "50 %"}));
 }
 
-TEST_F(Consuming, WaitsForAMissingMessageThenReportsTheGapAndGoesOn) {
+TEST_F(Consuming, WaitsForAMissingMessageThenReportsTheGapAndContinues) {
   for (int i = 0; i < 4; ++i) shop.send_parcel();
   shop.publish();
   test::JetStream{server.url()}.erase("SHOP", 2);
@@ -300,7 +300,7 @@ TEST_F(Consuming, WaitsForAMissingMessageThenReportsTheGapAndGoesOn) {
   EXPECT_EQ(gaps[0].source, shop.store.id().to_string());
 }
 
-TEST_F(Consuming, HandlesWhatItMissedWhenItComesAfterAll) {
+TEST_F(Consuming, HandlesAMissedMessageThatArrivesLate) {
   for (int i = 0; i < 3; ++i) shop.send_parcel();
   shop.publish();
   make_consumer(options())->poll();
@@ -347,7 +347,7 @@ TEST_F(Consuming, IgnoresEventsWithoutAHandlerButKnowsThem) {
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@2 order.shipped"));
 }
 
-TEST_F(Consuming, TakesOnlyWhatItsFilterNames) {
+TEST_F(Consuming, TakesOnlyMessagesOfItsFilter) {
   shop.place("1");
   shop.ship("1");
   shop.publish();
@@ -398,7 +398,7 @@ TEST_F(Consuming, IsQuickWithAStreamThatComesTheLastMessageFirst) {
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 20}));
 }
 
-TEST_F(Consuming, GivesBackWhatItHadAskedForWhenItStops) {
+TEST_F(Consuming, GivesRequestedMessagesBackWhenItStops) {
   for (int i = 0; i < 60; ++i) shop.place(std::to_string(i));
   shop.publish();
   auto with = options();
@@ -433,7 +433,7 @@ TEST_F(Consuming, RefusesADurableConsumerThatIsAnother) {
                   HasSubstr("filter_subject is 'shop.order.placed' and should be ''")));
 }
 
-TEST_F(Consuming, ForgetsWhatIsOlderThanItsRetention) {
+TEST_F(Consuming, ForgetsIdsOlderThanItsRetention) {
   shop.place("1");
   shop.publish();
   make_consumer(options())->poll();

@@ -36,7 +36,7 @@ void require_refusal(const std::string& by, const std::function<void()>& use) {
   require(said.find("a forked process used a " + by) != std::string::npos, by + ": " + said);
 }
 
-TEST(ForkOfANatsClient, IsRefusedWhatItsParentMadeAndLeavesItAlone) {
+TEST(ForkOfANatsClient, CannotUseItsParentsClientAndLeavesItAlone) {
   const test::TempDir dir;
   const test::NatsServer server;
   Process parent{[&] {

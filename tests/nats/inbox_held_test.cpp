@@ -176,7 +176,7 @@ TEST_F(WaitingForAGap, EndsForAllGapsOfAStreamAtOnce) {
   EXPECT_THAT(claim_after_a_minute(held), ElementsAre("2!", "3", "5!", "7!"));
 }
 
-TEST_F(WaitingForAGap, GoesOnForTheGapBeforeAMessageThatCameLater) {
+TEST_F(WaitingForAGap, ContinuesForAGapBeforeALaterMessage) {
   hold(2, 1);
   nats::HeldStore held{ledger.store, 1};
   EXPECT_EQ(look(held), 0U);
@@ -186,7 +186,7 @@ TEST_F(WaitingForAGap, GoesOnForTheGapBeforeAMessageThatCameLater) {
   EXPECT_EQ(look(held, 30s), 1U);
 }
 
-TEST_F(WaitingForAGap, GoesOnForWhatMayBeOnItsWay) {
+TEST_F(WaitingForAGap, ContinuesForMessagesThatMayBeInFlight) {
   hold(2, 1);
   hold(4, 3);
   hold(6, 5);

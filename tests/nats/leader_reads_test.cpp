@@ -190,7 +190,7 @@ TEST_F(ReplicatedStream, IsReadOnceItsLeaderAnswersAgain) {
   EXPECT_EQ(read(), all());
 }
 
-TEST_F(ReplicatedStream, IsNotCalledReadWhenNobodyAnswers) {
+TEST_F(ReplicatedStream, IsNotReportedAsReadWithoutAnAnswer) {
   cluster.last = 600;
   cluster.before = [](const std::string& subject) -> std::optional<std::string> {
     if (subject.find("MSG.GET") == std::string::npos) return std::nullopt;

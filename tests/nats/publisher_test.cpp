@@ -139,7 +139,7 @@ TEST_F(Publishing, StoresAChainInOrderAndSaysWhere) {
   EXPECT_EQ(messages[0].headers.at("Nats-Msg-Id"), Sender::id_of(1));
 }
 
-TEST_F(Publishing, StoresNothingBehindAHoleInThePipeline) {
+TEST_F(Publishing, StoresNothingAfterAGapInThePipeline) {
   const auto sender = connected();
 
   const auto first = sender->send(1, 0);
@@ -153,7 +153,7 @@ TEST_F(Publishing, StoresNothingBehindAHoleInThePipeline) {
   EXPECT_THAT(broker.messages("SHOP"), SizeIs(1));
 }
 
-TEST_F(Publishing, SaysThatItWasStoredBefore) {
+TEST_F(Publishing, ReportsAMessageThatWasStoredBefore) {
   const auto sender = connected();
   sender->publish(1, 0);
 
@@ -217,7 +217,7 @@ TEST_F(Publishing, GivesEachPartitionAStreamOfItsOwn) {
   EXPECT_EQ(broker.message("SHOP_p01", 1)->subject, "shop_p01.order.placed");
 }
 
-TEST_F(Publishing, ReadsBackWhatStandsThere) {
+TEST_F(Publishing, ReadsBackStoredMessages) {
   const auto sender = connected();
   sender->publish(1, 0);
   sender->publish(2, 1);
@@ -269,7 +269,7 @@ TEST_F(Publishing, SaysThatThereIsNoStream) {
   EXPECT_EQ(sender.publish(1, 0).kind, Kind::misconfigured);
 }
 
-TEST_F(Publishing, NeverStoresInAnotherStreamThatTakesTheSubject) {
+TEST_F(Publishing, NeverStoresInAnotherStreamWithTheSubject) {
   const auto sender = connected();
   broker.delete_stream("SHOP");
   broker.make_stream("OTHER", "shop.>");
@@ -311,7 +311,7 @@ TEST_F(Publishing, ShowsThatAStreamWasMadeAgain) {
   EXPECT_EQ(sender->read_back(1).last_sequence, 0U);
 }
 
-TEST_F(Publishing, EndsItsSessionWhenTheServerDiesAndFindsWhatItKept) {
+TEST_F(Publishing, EndsItsSessionWhenTheServerDiesAndFindsKeptMessages) {
   const auto sender = connected();
   sender->publish(1, 0);
   sender->answers.clear();
@@ -326,7 +326,7 @@ TEST_F(Publishing, EndsItsSessionWhenTheServerDiesAndFindsWhatItKept) {
   EXPECT_EQ(sender->publish(2, 1).kind, Kind::stored);
 }
 
-TEST_F(Publishing, AnswersNothingWhileTheServerIsPausedAndFindsWhatArrived) {
+TEST_F(Publishing, GetsNoAnswerFromAPausedServerAndFindsArrivedMessages) {
   const auto sender = connected();
   server.pause();
   const bool answered = sender->is_answered({sender->send(1, 0), sender->ask(1)});
@@ -339,7 +339,7 @@ TEST_F(Publishing, AnswersNothingWhileTheServerIsPausedAndFindsWhatArrived) {
   EXPECT_TRUE(there);
 }
 
-TEST_F(Publishing, FindsWhatWasStoredWhenItsAnswerGotLost) {
+TEST_F(Publishing, FindsAStoredMessageWhoseAnswerWasLost) {
   test::TcpProxy proxy{server.port()};
   Sender sender{options_for(proxy.url())};
   sender.connect();
@@ -391,7 +391,7 @@ std::size_t copies_after_late_bytes(NatsServer& server, Fence fence) {
   return broker.messages("SHOP").size();
 }
 
-TEST_F(Publishing, RefusesLateBytesOfADeadConnectionWhereverThereIsAFence) {
+TEST_F(Publishing, RefusesLateBytesOfADeadConnectionUnderEachFence) {
   EXPECT_EQ(copies_after_late_bytes(server, Fence::stream), 1U);
   broker.delete_stream("SHOP");
   EXPECT_EQ(copies_after_late_bytes(server, Fence::none), 2U);

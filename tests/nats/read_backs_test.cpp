@@ -194,7 +194,7 @@ TEST_F(Reading, AnswersWithWhatItHasWhenTimeIsShort) {
   EXPECT_TRUE(answers[0].has_more);
 }
 
-TEST_F(Reading, GivesUpARequestWithoutAReplyAndHoldsNobodyElse) {
+TEST_F(Reading, GivesUpARequestWithoutAReplyAndBlocksNoOther) {
   begin(PartitionId{1});
   now += options.publish_timeout / 2;
   begin(PartitionId{2});
@@ -335,7 +335,7 @@ TEST_F(ReadingSubjects, GoesFromMessageToMessageUpToTheLast) {
 }
 
 // nats-server 2.9 says so once the last message of a subject is deleted.
-TEST_F(ReadingSubjects, FindsWhatStandsThereThoughTheServerKnowsOfNoLastMessage) {
+TEST_F(ReadingSubjects, FindsMessagesThoughTheServerKnowsNoLastOne) {
   begin(PartitionId{1}, 3);
   reply(stream_of(2, 70));
   reply(error_of(10'037, 404));
@@ -348,7 +348,7 @@ TEST_F(ReadingSubjects, FindsWhatStandsThereThoughTheServerKnowsOfNoLastMessage)
   EXPECT_EQ(answers[0].found[0].broker_sequence, 17U);
 }
 
-TEST_F(ReadingSubjects, EndsInTimeAndLetsTheNextOneGoOn) {
+TEST_F(ReadingSubjects, EndsInTimeAndLetsTheNextOneContinue) {
   begin(PartitionId{1}, 3);
   reply(stream_of(2, 70));
   reply(message_of(42));

@@ -86,7 +86,7 @@ class Relaying : public ::testing::Test {
   std::unique_ptr<JetStream> broker_;
 };
 
-TEST_F(Relaying, StopsWhenItsStreamWasMadeAgainAndRepublishesWhatAnOperatorWants) {
+TEST_F(Relaying, StopsAtARemadeStreamAndRepublishesOnRequest) {
   shop.place("1");
   shop.place("2");
   ASSERT_TRUE(publishes_all());
@@ -121,7 +121,7 @@ TEST_F(Relaying, SendsAgainWhatTheStreamHasAndItsConsumersDropIt) {
   EXPECT_EQ(total.duplicates, 2);
 }
 
-TEST_F(Relaying, SendsWhatWasParkedBehindTheRestWithANumber) {
+TEST_F(Relaying, SendsRetriedMessagesAfterTheRestWithANumber) {
   shop.place("first");
   ASSERT_TRUE(publishes_all());
   broker().update_stream("SHOP", [](jsStreamConfig& config) { config.MaxMsgSize = 2'000; });
@@ -161,7 +161,7 @@ TEST_F(Relaying, ParksAnEventWhoseHeadersAreTooLarge) {
   EXPECT_THAT(parked->last_error, HasSubstr("10097"));
 }
 
-TEST_F(Relaying, StopsBehindAForeignWriterAndGoesOnAsAnOperatorSays) {
+TEST_F(Relaying, StopsAfterAForeignWriteAndContinuesOnRequest) {
   shop.place("1");
   ASSERT_TRUE(publishes_all());
   broker().publish("shop.order.placed", "somebody else's");
@@ -175,7 +175,7 @@ TEST_F(Relaying, StopsBehindAForeignWriterAndGoesOnAsAnOperatorSays) {
   EXPECT_EQ(log(), "1 ? 2");
 }
 
-TEST_F(Relaying, StopsWhereWhatItHasNotSeenCantBeRead) {
+TEST_F(Relaying, StopsWhereUnseenMessagesCannotBeRead) {
   shop.place("1");
   ASSERT_TRUE(publishes_all());
   broker().publish("shop.order.placed", "somebody else's");
@@ -189,7 +189,7 @@ TEST_F(Relaying, StopsWhereWhatItHasNotSeenCantBeRead) {
   EXPECT_EQ(log(), "1 2");
 }
 
-TEST_F(Relaying, GoesOnBehindAPurge) {
+TEST_F(Relaying, ContinuesAfterAPurge) {
   shop.place("1");
   shop.place("2");
   ASSERT_TRUE(publishes_all());
@@ -201,7 +201,7 @@ TEST_F(Relaying, GoesOnBehindAPurge) {
   EXPECT_EQ(log(), "3");
 }
 
-TEST_F(Relaying, StopsWhenTheServerWasStartedWithAnOlderFolder) {
+TEST_F(Relaying, StopsWhenTheServerWasStartedWithOlderData) {
   namespace fs = std::filesystem;
   const fs::path folder = fs::path{server.folder()} / "jetstream";
   const auto put = [&](const fs::path& from, const fs::path& to) {
@@ -232,7 +232,7 @@ TEST_F(Relaying, StopsWhenTheServerWasStartedWithAnOlderFolder) {
   EXPECT_THAT(effects(), SizeIs(4));
 }
 
-TEST(RelayingPartitions, ASealedStreamHoldsItsOwnAndNoOther) {
+TEST(RelayingPartitions, OfASealedStreamBlockNoOthers) {
   const test::TempDir dir;
   const test::NatsServer server;
   test::Shop shop{dir.file("shop.db"), server.url(), {.partition_count = 2}};
@@ -286,7 +286,7 @@ class RelayingAnEditedStream : public ::testing::Test {
   int placed = 0;
 };
 
-TEST_F(RelayingAnEditedStream, SeesWithinAMinuteThatItWouldLoseMessages) {
+TEST_F(RelayingAnEditedStream, NoticesDangerousSettingsWithinAMinute) {
   publish_for(20s);
   ASSERT_EQ(broker.count("SHOP"), placed);
   const std::int64_t epoch = partition().epoch;
@@ -315,7 +315,7 @@ TEST_F(RelayingAnEditedStream, SeesWithinAMinuteThatItWouldLoseMessages) {
   EXPECT_EQ(partition().last_error, "");
 }
 
-TEST(RelayingBinary, PublishesWhatIsStoredIfItIsSaidToBeMeant) {
+TEST(RelayingBinary, PublishesBinaryPayloadsOnlyWhenConfigured) {
   const test::TempDir dir;
   const test::NatsServer server;
   const auto open = [&](const nats::PublisherOptions& broker) {
@@ -344,7 +344,7 @@ TEST(RelayingBinary, PublishesWhatIsStoredIfItIsSaidToBeMeant) {
   EXPECT_EQ(message->payload, stored);
 }
 
-TEST(RelayingBySubject, ReadsNothingBackBehindMessagesOfOtherPartitions) {
+TEST(RelayingBySubject, ReadsNothingBackAfterMessagesOfOtherPartitions) {
   test::TempDir dir;
   test::NatsServer server;
   test::Shop shop{

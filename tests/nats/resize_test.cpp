@@ -68,7 +68,7 @@ class Resizing : public ::testing::Test {
   std::int64_t appended = 0;
 };
 
-TEST_F(Resizing, FromOneToSixteenToFourLetsALiveConsumerMissAndRepeatNothing) {
+TEST_F(Resizing, FromOneToSixteenToFourLosesAndRepeatsNothing) {
   OutboxOperations operations{shop.store};
   {
     const auto relay = live([this](std::stop_token stop) { shop.relay.run(stop); });

@@ -225,7 +225,7 @@ class DeniedSubject : public ::testing::Test {
   OutboxOperations operations{shop.store, {.who = "ann"}};
 };
 
-TEST_F(DeniedSubject, HoldsItsOwnPartitionOnly) {
+TEST_F(DeniedSubject, BlocksOnlyItsOwnPartition) {
   const auto begun = std::chrono::steady_clock::now();
   const auto is_held_again = [&] {
     shop.publish();

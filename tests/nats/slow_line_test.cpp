@@ -61,7 +61,7 @@ void expect_each_once(const NatsServer& server, std::size_t events) {
   for (const auto& [id, count] : copies) EXPECT_EQ(count, 1) << id;
 }
 
-TEST(SlowLine, LetsARelayOfLargePayloadsKeepItsLeasesAndEndInTime) {
+TEST(SlowLine, LetsALargePayloadRelayKeepItsLeasesAndEndInTime) {
   constexpr int partitions = 2;
   constexpr int orders = 20;
   const test::TempDir dir;
@@ -159,7 +159,7 @@ class CutOffWorker : public ::testing::Test {
   int placed = 0;
 };
 
-TEST_F(CutOffWorker, OfASlowLineLeavesItsPartitionsToOthersAndTakesPartAgain) {
+TEST_F(CutOffWorker, OnASlowLineLosesItsPartitionsAndRejoins) {
   {
     const auto one = run(*near);
     const auto other = run(*far);

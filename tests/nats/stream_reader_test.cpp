@@ -111,7 +111,7 @@ TEST_P(StreamReading, ReadsEachPartitionByItselfAndMoreThanOneRequestGives) {
   EXPECT_EQ(found, orders);
 }
 
-TEST(StreamReader, SaysThatNobodyListens) {
+TEST(StreamReader, ReportsAnAddressWithoutAListener) {
   EXPECT_THAT(test::message_of<BrokerFailed>(
                   [] { nats::StreamReader{nats::PublisherOptions{.url = "nats://127.0.0.1:1"}}; }),
               HasSubstr("nats://127.0.0.1:1"));

@@ -54,7 +54,7 @@ std::string in_text(const test::RawMessage& message) {
   return text + '\n' + message.payload + '\n';
 }
 
-TEST(WireFormat, IsWhatThePageShows) {
+TEST(WireFormat, MatchesThePage) {
   const test::TempDir dir;
   const test::NatsServer server;
   CountingRandom random;

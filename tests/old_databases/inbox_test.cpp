@@ -13,7 +13,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(OldInbox, DropsWhatItHandledAndHandlesTheRestOnce) {
+TEST(OldInbox, DropsHandledMessagesAndHandlesTheRestOnce) {
   const Copy source{"0.1.0/source"};
   const Copy copy{"0.1.0/consumer"};
   Opened opened{copy.path()};

@@ -110,7 +110,7 @@ TEST_F(OldLeases, ArePublishedInOrderWithoutDuplicatesByWhoComesNext) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(OldLeases, GoOnWithTheNextGenerationWhenTheStoppedPartitionIsResumed) {
+TEST_F(OldLeases, ContinueWithTheNextGenerationAfterAResume) {
   relay();
   EXPECT_GT(operations.status().pending, 0) << "the resize waits for the stopped partition";
 
@@ -127,7 +127,7 @@ TEST_F(OldLeases, GoOnWithTheNextGenerationWhenTheStoppedPartitionIsResumed) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(OldLeases, LetOperatorsRetryWhatWasParked) {
+TEST_F(OldLeases, LetOperatorsRetryParkedMessages) {
   operations.resume(PartitionId{3});
   relay();
   const std::int64_t parked = operations.status().parked;
@@ -142,7 +142,7 @@ TEST_F(OldLeases, LetOperatorsRetryWhatWasParked) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(OldLeases, TakeNewMessagesBehindTheOldOnes) {
+TEST_F(OldLeases, TakeNewMessagesAfterTheOldOnes) {
   operations.resume(PartitionId{3});
   for (int i = 0; i < 20; ++i) place(opened.store, "newer" + std::to_string(i));
 
@@ -207,7 +207,7 @@ TEST_F(OldHalt, HoldsUntilItIsResumed) {
   EXPECT_THAT(problems(), IsEmpty());
 }
 
-TEST_F(OldHalt, GoesOnWithoutWhatIsDiscarded) {
+TEST_F(OldHalt, ContinuesWithoutDiscardedMessages) {
   operations.discard({.sequences = {GlobalSequence{13}}});
   operations.resume(PartitionId{0});
   relay();

@@ -121,7 +121,7 @@ TEST_F(OldProjections, RetryWhatHaltedThem) {
   EXPECT_EQ(rows_of(store, Halted::text), expected());
 }
 
-TEST_F(OldProjections, TryAgainWhatWasParkedAndIsWanted) {
+TEST_F(OldProjections, RetryParkedEventsOnRequest) {
   std::vector<ParkedEventState> before;
   for (const auto& event : ProjectionOperations{store}.parked(Parking::text))
     before.push_back(event.state);

@@ -167,7 +167,7 @@ TEST(Claims, AreGivenBackOnRelease) {
   EXPECT_EQ(b.next(), "1");
 }
 
-TEST(Claims, HoldForWhatIsSentAgainToo) {
+TEST(Claims, CoverRedeliveriesToo) {
   Shop shop{without_leasing};
   shop.append_all({"order-1", "order-2"});
   Claimant a{shop, "a"};
@@ -196,7 +196,7 @@ TEST(Claims, AreOfNoMoreBytesThanAskedForButOneMessage) {
   EXPECT_EQ(a.next(10, 2'000), "4 5");
 }
 
-TEST(Claims, CountTheBytesOfWhatIsSentAgainToo) {
+TEST(Claims, CountTheBytesOfRedeliveriesToo) {
   Shop shop{without_leasing};
   const std::string payload(1'000, 'x');
   for (int i = 1; i <= 4; ++i) shop.append("order-" + std::to_string(i), payload);

@@ -100,7 +100,7 @@ TEST_P(Comparison, SendsAgainWhatTheBrokerLostAndNothingElse) {
   EXPECT_EQ(compare(), "0 of 4, 4 found");
 }
 
-TEST_P(Comparison, ParksWhatTheBrokerLostAndNoLongerTakes) {
+TEST_P(Comparison, ParksLostMessagesThatTheBrokerRefuses) {
   lose("event = 2");
   shop.too_large = {2};
   compare();
@@ -306,7 +306,7 @@ TEST_F(Loss, IsKnownFromItsAdoptionUntilItIsSettled) {
   EXPECT_EQ(seen(), "0 losses, 0 lost");
 }
 
-TEST_F(Loss, IsKnownAtOnceToWhoSaysWhereTheBrokerStands) {
+TEST_F(Loss, IsCountedAtOnceByAnAdopt) {
   shop.operations.adopt(all, 0);
   EXPECT_EQ(seen(), "1 losses, 4 lost");
   shop.relay();
@@ -570,7 +570,7 @@ TEST_F(OtherStop, NotesALossIfAnotherStreamIsThere) {
   EXPECT_EQ(seen(), "1 losses, 1 lost");
 }
 
-TEST_F(OtherStop, NotesALossToWhoSaysThatTheBrokerStandsEarlier) {
+TEST_F(OtherStop, NotesALossWhenAnEarlierPositionIsAdopted) {
   shop.operations.adopt(all, 0);
   EXPECT_EQ(seen(), "1 losses, 1 lost");
 }

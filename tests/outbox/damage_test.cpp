@@ -196,7 +196,7 @@ TEST(DamagedRows, InAnUnknownPartitionAreNamedAndRescued) {
               ElementsAre("ann sync took out of unknown partition 7: 1 message, 2"));
 }
 
-TEST(DamagedRows, OfAPartitionThatIsGoneAreFoundAndCountedAnew) {
+TEST(DamagedRows, OfAMissingPartitionAreFoundAndCountedAgain) {
   Shop shop;
   shop.append_all({"order-1", "order-2"});
   shop.relay();

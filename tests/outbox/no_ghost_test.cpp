@@ -46,8 +46,8 @@ class Watched final : public Publisher {
   std::function<void(const OutgoingMessage&)> look_;
 };
 
-struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
-  NoGhost()
+struct SentMessages : ::testing::TestWithParam<sqlite::Durability> {
+  SentMessages()
       : store{sqlite::open(path, {.durability = GetParam(),
                                   // So that the log begins anew now and then.
                                   .checkpoint_pages = 20,
@@ -78,11 +78,11 @@ struct NoGhost : ::testing::TestWithParam<sqlite::Durability> {
   test::FileBroker broker{dir.file("broker.db"), Fence::stream};
 };
 
-INSTANTIATE_TEST_SUITE_P(Durabilities, NoGhost,
+INSTANTIATE_TEST_SUITE_P(Durabilities, SentMessages,
                          ::testing::Values(sqlite::Durability::full, sqlite::Durability::relaxed),
                          ::testing::PrintToStringParamName());
 
-TEST_P(NoGhost, IsSentWhatAPowerCutCouldTakeBack) {
+TEST_P(SentMessages, SurviveAPowerCut) {
   int sent = 0;
   Watched publisher{broker, [&](const OutgoingMessage& message) {
                       ++sent;
@@ -98,13 +98,13 @@ TEST_P(NoGhost, IsSentWhatAPowerCutCouldTakeBack) {
   EXPECT_EQ(sent, 31);
 }
 
-TEST_P(NoGhost, IsSentOfAnAppendThatIsNotDurableByItself) {
+TEST_P(SentMessages, DependOnASyncUnderRelaxed) {
   append(1);
   const bool is_durable = last_after_power_cut() == GlobalSequence{1};
   EXPECT_EQ(is_durable, GetParam() == sqlite::Durability::full);
 }
 
-TEST(NoGhostOnABadDisk, IsSentAfterASyncThatFailed) {
+TEST(FailedSync, StopsSending) {
   const test::TempDir dir = test::TempDir::in_memory();
   testing::ManualClock clock;
   test::FailNth disk;

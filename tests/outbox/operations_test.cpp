@@ -115,7 +115,7 @@ TEST(OutboxList, FiltersByTypeAndError) {
   EXPECT_THAT(shop.list({.state = MessageState::published, .type = "placed"}), SizeIs(1));
 }
 
-TEST(OutboxRetry, OnlySaysWhatItWouldDo) {
+TEST(OutboxRetry, ChangesNothingInADryRun) {
   Shop shop;
   shop.too_large = {1, 2};
   shop.append_all({"order-1", "order-2", "order-2"});
@@ -129,7 +129,7 @@ TEST(OutboxRetry, OnlySaysWhatItWouldDo) {
   EXPECT_THAT(shop.actions(), IsEmpty());
 }
 
-TEST(OutboxRetry, RefusesWhatIsNotParked) {
+TEST(OutboxRetry, RefusesMessagesThatAreNotParked) {
   Shop shop;
   shop.append("order-1");
   EXPECT_THAT(
@@ -178,7 +178,7 @@ TEST(OutboxDiscard, GivesAMessageUpForGood) {
               ElementsAre("ann discard 1 message, 1", "ann retry order-1: 1 message, 2"));
 }
 
-TEST(OutboxDiscard, SendsWhatIsParkedBehindInOrder) {
+TEST(OutboxDiscard, SendsMessagesParkedBehindInOrder) {
   Shop shop;
   shop.too_large = {1, 3};
   shop.append_all({"order-1", "order-1", "order-1", "order-1", "order-1"});
@@ -220,7 +220,7 @@ TEST(OutboxDiscard, SendsNothingThatIsGivenUpToo) {
   EXPECT_EQ(shop.operations.discard({.all = true}).messages, 0);
 }
 
-TEST(OutboxDiscard, SendsManyThatAreParkedBehindInBoundedSteps) {
+TEST(OutboxDiscard, SendsManyMessagesParkedBehindInBoundedSteps) {
   Shop shop;
   shop.too_large = {1};
   for (int i = 0; i < 1'203; ++i) shop.append("order-1");
@@ -423,7 +423,7 @@ TEST(OutboxPurge, LeavesWhatIsDiscardedGivenUp) {
   EXPECT_EQ(shop.broker.log(all), "1 3 4 1r1 3r2 4r3");
 }
 
-TEST(OutboxPurge, NeverTouchesWhatIsParked) {
+TEST(OutboxPurge, KeepsParkedMessages) {
   Shop shop;
   shop.too_large = {1};
   shop.append("order-1");

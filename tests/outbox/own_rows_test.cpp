@@ -66,7 +66,7 @@ TEST_F(OwnRows, RollBackWithAnAppendThatLostARace) {
   EXPECT_EQ(counts(), "0|1|0");
 }
 
-TEST_F(OwnRows, TakeTheirMessagesWithThemWhenTheyAreRefused) {
+TEST_F(OwnRows, RollBackTheirMessagesWhenTheyAreRefused) {
   place("1", ExpectedVersion::none());
 
   EXPECT_THROW(place("1", ExpectedVersion::any()), std::runtime_error);

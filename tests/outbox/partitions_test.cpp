@@ -136,7 +136,7 @@ PartitionStatus stop_by_a_loss(Shop& shop) {
   return stopped;
 }
 
-TEST(OutboxAdopt, LetsAPartitionGoOnWithARebuiltBroker) {
+TEST(OutboxAdopt, LetsAPartitionContinueWithARebuiltBroker) {
   Shop shop;
   const PartitionStatus stopped = stop_by_a_loss(shop);
   EXPECT_THAT(stopped.stopped_detail, HasSubstr("was at broker sequence 2, and the broker has "

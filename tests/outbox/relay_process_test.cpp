@@ -209,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(EveryFence, RelayProcesses,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
                          ::testing::PrintToStringParamName());
 
-TEST_P(RelayProcesses, AreKilledAndNothingIsLostOrTwiceInTheStream) {
+TEST_P(RelayProcesses, LoseAndDuplicateNothingWhenTheyAreKilled) {
   Site site{GetParam(), 2};
   Process appending = site.append();
   constexpr int kills = 8;
@@ -232,7 +232,7 @@ bool owns_any(const OutboxStatus& status, std::string_view worker) {
                      [&](const PartitionStatus& one) { return one.owner == worker; });
 }
 
-TEST_P(RelayProcesses, ArePausedBeyondTheirLease) {
+TEST_P(RelayProcesses, KeepTheStreamCorrectWhenPausedBeyondTheirLease) {
   Site site{GetParam(), 2};
   Process appending = site.append();
   Process first = site.relay("a");
@@ -284,7 +284,7 @@ bool is_fair(const OutboxStatus& status, int workers) {
   return alive == workers && owned == partitions;
 }
 
-TEST(RelayMembership, SharesSixteenPartitionsAmongOneEightThreeAndSeventeen) {
+TEST(RelayMembership, SharesSixteenPartitionsAmongAChangingNumberOfWorkers) {
   Site site{Fence::stream, 16};
   Process appending = site.append();
   std::vector<std::unique_ptr<Process>> workers;

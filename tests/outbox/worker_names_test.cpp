@@ -66,7 +66,7 @@ class WorkerNames : public ::testing::Test {
   std::list<test::FileBroker> brokers;
 };
 
-TEST_F(WorkerNames, AreRefusedToASecondRelayOfTheSameProcess) {
+TEST_F(WorkerNames, AreRefusedForASecondRelayOfTheSameProcess) {
   const auto first = relay();
   first->tick();
   auto second = relay();
@@ -186,7 +186,7 @@ Container worker_in_container(const test::TempDir& dir, const test::Pipe& said,
   }};
 }
 
-TEST(WorkerNamesOfContainers, AreRefusedWhileTheirWorkerLivesAndFreeAfterIt) {
+TEST(WorkerNamesOfContainers, AreRefusedOnlyWhileTheirWorkerLives) {
   const test::TempDir dir;
   const test::Shared<std::atomic<bool>> now;
   const test::Shared<std::atomic<bool>> later;

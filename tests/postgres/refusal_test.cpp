@@ -66,7 +66,7 @@ TEST(PostgresRefusal, RepeatsNoConnectionStringThatIsMalformed) {
   EXPECT_EQ(describe("postgresql://app:wr0ng@db1,db2:6/shop?sslmode=require"), "app@db1,db2/shop");
 }
 
-TEST(PostgresRefusal, TakesTheHostThatIsThere) {
+TEST(PostgresRefusal, UsesTheReachableHost) {
   const PostgresServer server{{.tcp = true}};
   const std::string port = std::to_string(server.port());
   const Connection connection{{.conninfo = "postgresql://postgres@127.0.0.1:1,127.0.0.1:" + port +

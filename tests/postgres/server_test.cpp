@@ -33,7 +33,7 @@ TEST(PostgresServer, ListensOnLoopbackIfItIsAskedTo) {
   EXPECT_EQ(ask(server.tcp() + " user=postgres dbname=postgres", "SHOW fsync"), "on");
 }
 
-TEST(PostgresServer, StartsAgainWithWhatItHad) {
+TEST(PostgresServer, KeepsItsDataAfterACrash) {
   PostgresServer server;
   ask(server.url(), "CREATE TABLE kept AS SELECT 7 AS n");
   ask(server.url(), "CHECKPOINT");

@@ -11,7 +11,7 @@ TEST(PostgresSqlText, WritesParametersWithDollars) {
   EXPECT_EQ(with_dollars("SELECT data ? 'key', a ?| b"), "SELECT data ? 'key', a ?| b");
 }
 
-TEST(PostgresSqlText, LeavesWhatIsQuotedAndCommentsAlone) {
+TEST(PostgresSqlText, LeavesQuotedTextAndCommentsAlone) {
   for (const char* const sql : {"SELECT '?1 it''s ?1'", "SELECT \"?1\"", "SELECT 1 -- ?1\n",
                                 "SELECT /* ?1 /* ?1 */ ?1 */ 1", "SELECT $$ ?1 $$",
                                 "SELECT $tag$ ?1 $$ ?1 $tag$", R"(SELECT E'it\'s ?1')"}) {

@@ -232,7 +232,7 @@ void expect_reactions_done(const std::string& path) {
   EXPECT_EQ(shipped, wanted);
 }
 
-TEST(Chaos, WhateverIsKilledWhereverTheTablesAreTheFoldOfTheEvents) {
+TEST(Chaos, KeepsTheTablesEqualToTheEventsWhereverItKills) {
   constexpr int histories = 80;
   constexpr int steps = 12;
   int kills = 0;

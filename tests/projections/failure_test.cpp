@@ -55,7 +55,7 @@ TEST_F(ThrowingHandler, KeepsWhatCameBeforeAndWaitsBeforeItTriesAgain) {
   EXPECT_THAT(orders_in(store_), ElementsAre("1 jane 100 0 -"));
 }
 
-TEST_F(ThrowingHandler, GoesOnWhenALaterAttemptWorks) {
+TEST_F(ThrowingHandler, ContinuesWhenALaterAttemptSucceeds) {
   Runner runner{projections_};
   runner.catch_up();
   poison_->clear();
@@ -84,7 +84,7 @@ TEST_F(ThrowingHandler, HaltsItsProjectorAndNamesTheEvent) {
   EXPECT_FALSE(projections_.wait_for("totals", GlobalSequence{2}, 1h)) << "it needn't wait";
 }
 
-TEST_F(ThrowingHandler, IsNotChargedWithAShortageOfMemory) {
+TEST_F(ThrowingHandler, IsNotChargedForAShortageOfMemory) {
   Runner runner{projections_};
   short_of_memory_ = true;
   for (int i = 0; i < 5; ++i) {
@@ -101,7 +101,7 @@ TEST_F(ThrowingHandler, IsNotChargedWithAShortageOfMemory) {
   EXPECT_THAT(standing(store_), ElementsAre("counts@1 v1 living 3", "totals@1 v1 living 3"));
 }
 
-TEST_F(ThrowingHandler, OfOneShortOfMemoryLetsTheOthersGoOn) {
+TEST_F(ThrowingHandler, OfAProjectorShortOfMemoryBlocksNoOther) {
   short_of_memory_ = true;
   // Together with others, and alone.
   for (const auto& which : {std::vector<std::string>{}, {"totals"}, {"counts"}}) {
@@ -193,7 +193,7 @@ class ParkingProjector : public ThrowingHandler {
   ParkingProjector() : ThrowingHandler{{.on_error = OnError::park, .max_attempts = 1}} {}
 };
 
-TEST_F(ParkingProjector, PutsTheEventAsideAndGoesOn) {
+TEST_F(ParkingProjector, ParksTheEventAndContinues) {
   const RunnerTick tick = Runner{projections_}.catch_up();
 
   EXPECT_EQ(tick.parked, 1);
@@ -258,7 +258,7 @@ TEST_F(ParkingProjector, GivesAParkedEventUp) {
 }
 
 /// For each n: what stood before the n-th event stands, and in the end everything does.
-TEST(Failures, LeaveACleanPrefixWhereverTheHandlerThrows) {
+TEST(Failures, LeaveACleanPrefixAtWhicheverEventTheHandlerThrows) {
   constexpr int events = 12;
   std::vector<std::string> whole;
   for (int n = 0; n <= events; ++n) {

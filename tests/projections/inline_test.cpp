@@ -36,7 +36,7 @@ TEST(InlineProjector, CommitsItsRowsWithTheEvents) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 2"));
 }
 
-TEST(InlineProjector, TakesTheEventsWithItWhenItThrows) {
+TEST(InlineProjector, RollsTheEventsBackWhenItThrows) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   auto poison = std::make_shared<std::vector<std::int64_t>>(std::vector<std::int64_t>{2});
@@ -98,7 +98,7 @@ struct Invited {
   void serialize(Archive&) {}
 };
 
-TEST(InlineProjector, HoldsItsRuleAfterAnAppendOfAnotherNewTypeWasRolledBack) {
+TEST(InlineProjector, EnforcesItsRuleAfterARolledBackAppendOfANewType) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   projections.add_inline(Emails{});
@@ -150,7 +150,7 @@ TEST(InlineProjector, IsRequiredOfEveryProcessThatAppends) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{0});
 }
 
-TEST(InlineProjector, CatchesUpOnWhatWasThereBeforeIt) {
+TEST(InlineProjector, CatchesUpOnExistingEvents) {
   auto store = sqlite::open_in_memory();
   for (int i = 0; i < 2500; ++i) place(store, std::to_string(i));
   Projections projections{store};
@@ -162,7 +162,7 @@ TEST(InlineProjector, CatchesUpOnWhatWasThereBeforeIt) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 2501"));
 }
 
-TEST(InlineProjector, CatchesUpOnWhatAProcessLeftBehind) {
+TEST(InlineProjector, CatchesUpAfterALeaveBehind) {
   const test::TempDir dir = test::TempDir::in_memory();
   {
     auto store = sqlite::open(dir.file("a.db"));
@@ -184,7 +184,7 @@ TEST(InlineProjector, CatchesUpOnWhatAProcessLeftBehind) {
   EXPECT_EQ(orders_in(store).size(), 3U);
 }
 
-TEST(InlineProjector, RefusesAnAppendBehindEventsThatItMissed) {
+TEST(InlineProjector, RefusesAnAppendAfterEventsThatItMissed) {
   const test::TempDir dir = test::TempDir::in_memory();
   auto store = sqlite::open(dir.file("a.db"));
   Projections projections{store};

@@ -268,7 +268,7 @@ class World {
   int deaths_ = 0;
 };
 
-TEST(Outcome, IsWhatEveryObjectInMemorySaysAfterEachStep) {
+TEST(Outcome, MatchesEveryObjectInMemoryAfterEachStep) {
   int usable = 0;
   int asked = 0;
   int deaths = 0;

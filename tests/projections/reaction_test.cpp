@@ -109,7 +109,7 @@ TEST(Reaction, KeepsTheCorrelationAndNamesTheCause) {
   EXPECT_EQ(events[1].context().actor, "web");
 }
 
-TEST(Reaction, RollsBackWhatItRecordedWhenItThrows) {
+TEST(Reaction, RollsItsEventsBackWhenItThrows) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   projections.add_reaction(Reserve{}, {.handling = {.max_attempts = 1}});
@@ -145,7 +145,7 @@ class Noting {
   const bool* short_of_memory_;
 };
 
-TEST(Reaction, OfOneShortOfMemoryLetsTheOthersGoOn) {
+TEST(Reaction, ShortOfMemoryBlocksNoOther) {
   testing::ManualClock clock;
   auto store = sqlite::open_in_memory({.clock = &clock});
   Projections projections{store};

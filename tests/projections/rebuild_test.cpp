@@ -44,7 +44,7 @@ TEST(Rebuild, OfANewVersionTakesOverWhenItHasCaughtUp) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1", "totals@2 v2 living 1"));
 }
 
-TEST(Rebuild, LeavesNoVersionBehindIfTheOldProgramIsGone) {
+TEST(Rebuild, KeepsNoOldVersionWithoutItsProgram) {
   auto store = sqlite::open_in_memory();
   {
     Projections old_ones{store};
@@ -178,7 +178,7 @@ TEST(Rebuild, NeverShowsReadersAHalfBuiltModel) {
   EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders"), 3000);
 }
 
-TEST(Rebuild, TakesInWhatIsAppendedMeanwhile) {
+TEST(Rebuild, IncludesEventsAppendedMeanwhile) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   projections.add(Totals<1>{});
@@ -222,7 +222,7 @@ TEST(Rebuild, ThatThrowsLeavesTheLivingModelAlone) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 4", "totals@2 v1 living 4"));
 }
 
-TEST(Rebuild, GoesOnBehindAnEventThatIsSkipped) {
+TEST(Rebuild, ContinuesAfterASkippedEvent) {
   auto store = sqlite::open_in_memory();
   auto poison = std::make_shared<std::vector<std::int64_t>>();
   Projections projections{store};
@@ -272,7 +272,7 @@ TEST(Rebuild, RefusesASecondOneAtOnce) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 0", "totals@2 v1 living 1"));
 }
 
-TEST(Rebuild, OfAnInlineProjectorGoesOnWithAppends) {
+TEST(Rebuild, OfAnInlineProjectorContinuesDuringAppends) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   projections.add_inline(Totals<1>{});

@@ -69,7 +69,7 @@ TEST_F(Replay, FillsTablesOfItsOwnWithWhatTheFilterLetsThrough) {
   EXPECT_EQ(orders_in(store_), living);
 }
 
-TEST_F(Replay, LeavesTheLiveCheckpointWhereItIs) {
+TEST_F(Replay, LeavesTheLiveCheckpointUnchanged) {
   replayer_.run({.filter = {.to = GlobalSequence{3}}});
 
   EXPECT_THAT(standing(store_), ElementsAre("totals@1 v1 living 7", "totals@2 v1 scratch 3"));
@@ -101,7 +101,7 @@ TEST_F(Replay, IsKnownToHandlersWithTheOriginalTimes) {
                                 "2026-01-03 replaying", "2026-01-04 living"));
 }
 
-TEST_F(Replay, RefusesWhatAHandlerRecordsAndLeavesNothingSwitchedOff) {
+TEST_F(Replay, RefusesEventsOfAHandlerAndAllowsThemAfterwards) {
   auto other = sqlite::open_in_memory();
   on_event_ = [&](const StoredEvent&) { place(other, "new"); };
 
@@ -126,7 +126,7 @@ TEST_F(Replay, TellsHowFarItIs) {
   EXPECT_THAT(told, ElementsAre("4 of 4, 100%"));
 }
 
-TEST_F(Replay, GoesOnWhereItWasCancelled) {
+TEST_F(Replay, ContinuesWhereItWasCancelled) {
   test::append(store_, "other-1", 5000);
   std::stop_source stop;
   const ReplayFilter filter{.since = testing::ManualClock::start};
@@ -146,7 +146,7 @@ TEST_F(Replay, GoesOnWhereItWasCancelled) {
   EXPECT_EQ(scratch(store_, second), orders_in(store_));
 }
 
-TEST_F(Replay, BeginsAnewWithAnotherFilterOrWhenAskedTo) {
+TEST_F(Replay, StartsAgainWithAnotherFilterOrOnRequest) {
   std::stop_source stopped;
   stopped.request_stop();
   (void)replayer_.run({.filter = {.to = GlobalSequence{6}}}, stopped.get_token());
@@ -236,7 +236,7 @@ TEST_F(Replay, DecodedAheadEndsInTheSame) {
   EXPECT_EQ(scratch(store_, result), orders_in(store_));
 }
 
-TEST_F(Replay, DecodedAheadGoesOnBehindAnEventThatIsLargerThanAPage) {
+TEST_F(Replay, DecodedAheadContinuesAfterAnEventLargerThanAPage) {
   for (int i = 100; i < 700; ++i) place(store_, std::to_string(i));
   ship(store_, "1", std::string(300'000, 'x'));
   for (int i = 100; i < 700; ++i) ship(store_, std::to_string(i), std::string(1000, 'y'));

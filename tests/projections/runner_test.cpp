@@ -30,7 +30,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST(Runner, ProjectsWhatIsCommittedAndNothingTwice) {
+TEST(Runner, ProjectsEachCommittedEventOnce) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   projections.add(Totals<1>{});
@@ -209,7 +209,7 @@ TEST(Runner, BringsALateProjectorToTheOthers) {
   EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 15);
 }
 
-TEST(Runner, MovesTheCheckpointToTheEndOfWhatItLookedThrough) {
+TEST(Runner, MovesTheCheckpointToTheLastEventThatItRead) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   projections.add(Counts{});
@@ -237,7 +237,7 @@ TEST(Runner, FindsTheFewEventsThatAreWantedAmongMany) {
   EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 5510"));
 }
 
-TEST(Runner, LeavesToOthersWhatTheyDrive) {
+TEST(Runner, LeavesProjectorsToTheRunnersThatDriveThem) {
   const test::TempDir dir = test::TempDir::in_memory();
   testing::ManualClock clock;
   auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
@@ -289,7 +289,7 @@ TEST(Runner, TakesOverFromOneThatDied) {
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
 }
 
-TEST(Runner, CommitsNothingOnceItsLeaseWasTaken) {
+TEST(Runner, CommitsNothingAfterATakeover) {
   const test::TempDir dir = test::TempDir::in_memory();
   testing::ManualClock clock;
   auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
@@ -358,7 +358,7 @@ TEST(Runner, WaitForSaysWhenItIsNotThere) {
               HasSubstr("no projector 'nobody'"));
 }
 
-TEST(Runner, TellsHowFarAProjectorIsBehind) {
+TEST(Runner, ReportsTheLagOfAProjector) {
   testing::ManualClock clock;
   auto store = sqlite::open_in_memory({.clock = &clock});
   Projections projections{store};

@@ -69,7 +69,7 @@ TEST_F(OlderWriter, LivesThroughAHarmlessMigration) {
   EXPECT_EQ(events(), 2);
 }
 
-TEST_F(OlderWriter, IsRefusedAtItsNextAppendByAMigrationThatShutsItOut) {
+TEST_F(OlderWriter, IsRefusedAtItsNextAppendAfterABreakingMigration) {
   upgrade(*newer, shutting_out);
 
   const auto refusal = [&] {
@@ -135,7 +135,7 @@ TEST_F(OlderWriter, DoesNotStopTheNewerOne) {
       << "what stands for it is sound";
 }
 
-TEST(NewDatabase, HasNobodyToShutOut) {
+TEST(NewDatabase, HasNoProcessesToShutOut) {
   auto store = sqlite::open_in_memory();
 
   store.database().migrate("wings", std::array{first, shutting_out});

@@ -42,7 +42,7 @@ TEST(ToolArguments, TakeValuesInBothForms) {
   EXPECT_TRUE(parsed({"events", "list", "-h"}).wants_help);
 }
 
-TEST(ToolArguments, SuggestWhatWasMeant) {
+TEST(ToolArguments, GetASuggestionForATypo) {
   EXPECT_THAT(refusal({"evnets", "list"}), HasSubstr("Did you mean 'events'?"));
   EXPECT_THAT(refusal({"events", "lsit"}), HasSubstr("'events lsit'. Did you mean 'list'?"));
   EXPECT_THAT(refusal({"events", "list", "--limti", "3"}), HasSubstr("Did you mean '--limit'?"));

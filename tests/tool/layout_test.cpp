@@ -157,7 +157,7 @@ TEST_F(DashboardLayout, KeepsTheEssentialsAtSixtyByEight) {
   }
 }
 
-TEST_F(DashboardLayout, SaysBesideEachProblemWhatEndsIt) {
+TEST_F(DashboardLayout, ShowsTheRemedyNextToEachProblem) {
   View view = busy_view();
   view.status.partitions[3].attempts = 2;
   view.status.partitions[3].last_error = "no room";

@@ -71,7 +71,7 @@ TEST(PrometheusText, IsCheckedStrictly) {
               Not(IsEmpty()));
 }
 
-TEST(ToolMetrics, TheReferenceNamesWhatIsServedAndReported) {
+TEST(ToolMetrics, TheReferenceNamesAllMetrics) {
   std::ifstream file{STELA_SOURCE "/docs/reference/metrics.md"};
   const std::string page{std::istreambuf_iterator<char>{file}, {}};
   std::map<std::string, std::string> documented;
@@ -103,7 +103,7 @@ TEST(ToolMetrics, LagComesFirst) {
   EXPECT_THAT(problems_in_metrics(text), IsEmpty());
 }
 
-TEST(ToolMetrics, AddUpWhatIsReported) {
+TEST(ToolMetrics, AddUpReportedValues) {
   PrometheusMetrics metrics;
   metrics.count("shop_orders_total", 2, {{"kind", "a \"b\" \n\\"}});
   metrics.count("shop_orders_total", 3, {{"kind", "a \"b\" \n\\"}});

@@ -92,7 +92,7 @@ TEST_F(ToolMissingItems, AReaderThatLeavesIsNoFailure) {
             "141 0\n");
 }
 
-TEST_F(ToolMissingItems, AFullDiskBehindStdoutIsAFailure) {
+TEST_F(ToolMissingItems, AFullDiskForStdoutIsAFailure) {
   EXPECT_THAT(shell(program() + " events list --db " + db_ + " > /dev/full"),
               HasSubstr("1\nstela: stdout can't be written"));
 }

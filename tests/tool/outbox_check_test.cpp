@@ -80,7 +80,7 @@ TEST_F(ToolOutbox, ChecksPrintPlainNumbers) {
               ContainsRegex("_lag_seconds 40000[0-9][0-9]"));
 }
 
-TEST_F(ToolOutbox, ChecksAgainstLimitsThatNobodySet) {
+TEST_F(ToolOutbox, ChecksAgainstDefaultLimits) {
   const Ran unattended = outbox({"check"});
   EXPECT_EQ(unattended.code, 2);
   EXPECT_EQ(unattended.out, "CRITICAL: workers is 0, fewer than 1\n");

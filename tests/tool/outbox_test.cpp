@@ -48,7 +48,7 @@ TEST_F(ToolOutbox, ListsByStateWithoutAnEscapeFromData) {
   EXPECT_THAT(elsewhere.err, HasSubstr("there is no partition p99"));
 }
 
-TEST_F(ToolOutbox, RetriesOnlyWhatIsMeant) {
+TEST_F(ToolOutbox, RetriesOnlySelectedMessages) {
   park(1);
   park(2);
   EXPECT_EQ(member(outbox({"retry", "--all", "--dry-run", "--json"}).out, "messages"), "2");
@@ -330,7 +330,7 @@ TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
   EXPECT_EQ(outbox({"retry", "--stream", "order-2"}).code, 0);
 }
 
-TEST_F(ToolOutbox, SendsWhatIsParkedBehindADiscardedMessage) {
+TEST_F(ToolOutbox, SendsMessagesParkedBehindADiscardedOne) {
   run_well({"events", "append", "--db", db_, "--stream", "order-2", "--type", "order.shipped",
             "--publish", "--data", "{}"});
   park(2);
@@ -479,7 +479,7 @@ TEST_F(ToolOutbox, CountsWhatIsInFlightOnce) {
             "CRITICAL: pending is 3, more than 2\n");
 }
 
-TEST_F(ToolOutbox, PurgeKeepsWhatIsYoung) {
+TEST_F(ToolOutbox, PurgeKeepsYoungEntries) {
   EXPECT_EQ(member(outbox({"purge", "--older-than", "7d", "--yes", "--json"}).out, "batches"), "0");
 }
 

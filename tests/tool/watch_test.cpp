@@ -42,7 +42,7 @@ TEST_F(ToolWatch, PrintsAnObjectEachTimeAsJson) {
   for (const std::string& line : lines_of(watch.out())) EXPECT_EQ(member(line, "pending"), "2");
 }
 
-TEST_F(ToolWatch, DrawsTheStatusAnewOnATerminal) {
+TEST_F(ToolWatch, RedrawsTheStatusOnATerminal) {
   append(2);
   Running watch{{"outbox", "status", "--db", db_, "--watch", "100ms"}, {.in_terminal = true}};
   const std::string cleared = "\x1b[H\x1b[2J";

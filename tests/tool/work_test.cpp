@@ -62,7 +62,7 @@ TEST_F(ToolWork, UntilEmptyWaitsForNoOperator) {
   EXPECT_THAT(run_well(look), HasSubstr("then 'stela outbox partitions resume p0"));
 }
 
-TEST_F(ToolWork, UntilEmptyWaitsForNothingBehindAStoppedGeneration) {
+TEST_F(ToolWork, UntilEmptyWaitsForNothingAfterAStoppedGeneration) {
   append(1);
   run_well({"outbox", "partitions", "resize", "64", "--db", db_});
   append(8);

@@ -47,7 +47,7 @@ TEST(BinaryDecoding, RefusesWhatEndsTooEarly) {
   }
 }
 
-TEST(BinaryDecoding, RefusesBytesBehindTheEnd) {
+TEST(BinaryDecoding, RefusesBytesAfterTheEnd) {
   EXPECT_EQ(binary_refusal<Box<int>>(binary_of(Box<int>{1}).append("xy")),
             "the payload has 2 bytes too many");
 }
@@ -58,7 +58,7 @@ TEST(BinaryDecoding, RefusesABoolThatIsNeitherTrueNorFalse) {
   EXPECT_THAT((binary_refusal<std::array<bool, 2>>("\1\1")), HasSubstr("ends too early"));
 }
 
-TEST(BinaryDecoding, BelievesNoSizeThatTheBytesCannotHold) {
+TEST(BinaryDecoding, RefusesASizeLargerThanItsBytes) {
   const std::string huge = announcing(0xffff'ffff'ffff'ffff);
   EXPECT_THAT(binary_refusal<std::string>(huge), HasSubstr("announces 18446744073709551615"));
   EXPECT_THAT(binary_refusal<std::vector<int>>(huge), HasSubstr("announces"));

@@ -164,7 +164,7 @@ TEST_P(GoldenJson, IsALineAndItsFields) {
                         "flags[1].value: bool = true\n");
 }
 
-TEST_P(GoldenJson, SaysWhatIsMissing) {
+TEST_P(GoldenJson, NamesMissingFields) {
   EXPECT_THAT(failure_of(Renamed{}), HasSubstr("it isn't read any more: price is missing"));
 }
 

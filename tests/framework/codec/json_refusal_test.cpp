@@ -206,7 +206,7 @@ TEST(JsonDecoding, RefusesWhatEndsTooEarly) {
   }
 }
 
-TEST(JsonDecoding, RefusesWhatStandsBehindTheEnd) {
+TEST(JsonDecoding, RefusesTextAfterTheEnd) {
   EXPECT_THAT(json_refusal<Box<int>>(R"({"v":1} x)"), StartsWith("the payload isn't valid JSON"));
   EXPECT_EQ(json_refusal<Box<int>>(R"({"v":1}{"v":2})"), "the payload has more text after its end");
   EXPECT_NE(json_refusal<Box<int>>(R"({"v":1}})"), "nothing was thrown");
@@ -284,7 +284,7 @@ TEST(JsonDecoding, RefusesAMemberThatTheStructAsksForTwice) {
   EXPECT_EQ(codec::decode<Twice>(Codec::json, text).b.size(), 10'000u);
 }
 
-TEST(JsonDecoding, ChecksWhatItSkips) {
+TEST(JsonDecoding, ChecksSkippedFields) {
   EXPECT_NE(json_refusal<Box<int>>(R"({"x":tru,"v":1})"), "nothing was thrown");
   EXPECT_NE(json_refusal<Box<int>>(R"({"v":1,"x":01})"), "nothing was thrown");
   EXPECT_NE(json_refusal<Box<int>>(R"({"v":1,"x":[1,2}})"), "nothing was thrown");
@@ -371,7 +371,7 @@ struct NamedOnTheFly {
   }
 };
 
-TEST(JsonDecoding, NamesThePathBehindNamesThatAreGone) {
+TEST(JsonDecoding, NamesThePathThroughTemporaryNames) {
   EXPECT_EQ(
       (json_refusal<Box<std::map<std::string, Stubborn>>>(R"({"v":{"a key of many letters":{}}})")),
       "v.a key of many letters: no");
@@ -381,7 +381,7 @@ TEST(JsonDecoding, NamesThePathBehindNamesThatAreGone) {
             "a name that was made for this call: no");
 }
 
-TEST(JsonEncoding, NamesThePathBehindNamesThatAreGone) {
+TEST(JsonEncoding, NamesThePathThroughTemporaryNames) {
   const std::map<Id<Basket>, Stubborn> map{{Id<Basket>::from("a-key-of-many-letters"), {}}};
   EXPECT_EQ(encode_refusal(Codec::json, Box<std::map<Id<Basket>, Stubborn>>{map}),
             "v.a-key-of-many-letters: no");

@@ -85,7 +85,7 @@ TEST(FencedLaneAfterADeath, SuspectsWhatOperatorsHadSentAgain) {
   EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 5 after 0");
 }
 
-TEST(FencedLaneAfterADeath, SuspectsNothingThatStandsAtTheBroker) {
+TEST(FencedLaneAfterADeath, SuspectsNoStoredMessage) {
   Bench bench;
   bench.let_wait({1, 2, 3, 4});
   bench.store.standing.unclean = true;
@@ -133,7 +133,7 @@ TEST_P(AMessageAloneAtADeath, IsNotParkedHoweverManyWorkersDieWhileItWaitsForThe
   EXPECT_THAT(bench.store.parked, IsEmpty());
 }
 
-TEST_P(AMessageAloneAtADeath, IsNotParkedForOneDeathThatNobodyKnowsTheCauseOf) {
+TEST_P(AMessageAloneAtADeath, IsNotParkedForOneUnexplainedDeath) {
   bench.options.max_attempts = 1;
 
   take_over(bench, 1, 1);

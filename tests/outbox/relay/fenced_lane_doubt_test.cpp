@@ -37,7 +37,7 @@ TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
 
 /// Over a slow line an answer holds a part: what is sent before the rest is known is refused, and
 /// takes the line from the next read-back.
-TEST(FencedLaneInDoubt, SendsNothingBeforeItHasReadBackAllThatStandsThere) {
+TEST(FencedLaneInDoubt, SendsNothingBeforeItHasReadBackAllStoredMessages) {
   Bench bench;
   bench.begin_with({1, 2, 3, 4});
   bench.pass(bench.options.publish_timeout);
@@ -243,7 +243,7 @@ TEST_F(StoppedForALoss, IsLookedAtOnceAMinute) {
   EXPECT_EQ(bench.journal.read(), "read back from 5, release");
 }
 
-TEST_F(StoppedForALoss, StaysStoppedIfAnotherMessageStandsInItsPlace) {
+TEST_F(StoppedForALoss, StaysStoppedIfAnotherMessageIsInItsPlace) {
   bench.lane.look_for_lost();
   bench.find({ours(7, 5)});
 
@@ -273,7 +273,7 @@ TEST(FencedLaneInDoubt, StopsWhereAnEarlierEventComesAfterALaterOne) {
   EXPECT_EQ(bench.journal.read(), "read back from 5, stop: store_went_back, release");
 }
 
-TEST(FencedLaneInDoubt, GoesOnOnceAReplicaHasCaughtUp) {
+TEST(FencedLaneInDoubt, ContinuesOnceAReplicaHasCaughtUp) {
   Bench bench;
   bench.store.standing.broker_sequence = 5;
   bench.store.standing.broker_id = test::id_of(5).to_string();
@@ -365,7 +365,7 @@ TEST_F(FencedLaneAfterALoss, LooksBackUntilItKnowsAMessage) {
             "read back from 1, mark 4, read back from 2, note 1 in flight, send 5 after 2");
 }
 
-TEST_F(FencedLaneAfterALoss, MarksNothingWhereNothingElseStands) {
+TEST_F(FencedLaneAfterALoss, MarksNothingIfNothingElseIsStored) {
   bench.find_up_to(2, {});
   EXPECT_EQ(adopt({{ours(2, 2)}}),
             "read back from 2, note 2 in flight, send 4 after 2, send 5 after 3");
@@ -373,7 +373,7 @@ TEST_F(FencedLaneAfterALoss, MarksNothingWhereNothingElseStands) {
 
 // --- where the subject is the fence
 
-TEST(FencedLaneInDoubt, MarksAllThatStandsInItsSubject) {
+TEST(FencedLaneInDoubt, MarksAllMessagesStoredInItsSubject) {
   Bench bench{Fence::subject};
   bench.let_wait({4, 5, 6});
   bench.store.standing.broker_sequence = 3;

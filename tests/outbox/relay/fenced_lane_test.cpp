@@ -46,7 +46,7 @@ TEST(FencedLane, SendsInSequenceOrderEachAfterTheOneBefore) {
   EXPECT_EQ(bench.publisher.sent[5].previous, GlobalSequence{3});
 }
 
-TEST(FencedLane, ContinuesTheChainWhereItsPartitionStands) {
+TEST(FencedLane, ContinuesTheChainAtThePositionOfItsPartition) {
   Bench bench;
   bench.let_wait({4});
   bench.store.standing.broker_sequence = 9;
@@ -76,7 +76,7 @@ TEST(FencedLane, HasOneMessageInFlightWhereTheSubjectIsTheFence) {
   EXPECT_EQ(bench.journal.read(), "mark 1, note 1 in flight, send 2 after 1");
 }
 
-TEST(FencedLane, GoesOnBehindMessagesOfOthersWhereTheSubjectIsTheFence) {
+TEST(FencedLane, ContinuesAfterForeignMessagesUnderASubjectFence) {
   Bench bench{Fence::subject};
   bench.let_wait({1, 2, 3});
   bench.begin();
@@ -107,7 +107,7 @@ TEST(FencedLane, LooksAgainWhenAMessageWasStoredWhereItCannotStand) {
 
 // --- marks
 
-TEST(FencedLane, MarksOnlyWhatWasAcknowledged) {
+TEST(FencedLane, MarksOnlyAcknowledgedMessages) {
   Bench bench;
   bench.options.batch_size = 2;
   bench.begin_with({1, 2, 3});
@@ -290,7 +290,7 @@ TEST(FencedLane, SendsNothingOnceItsLeaseCanNoLongerBeTrusted) {
   EXPECT_EQ(bench.journal.read(), "note 1 in flight, send 1 after 0");
 }
 
-TEST(FencedLane, HandsOverOnceWhatIsInFlightIsMarked) {
+TEST(FencedLane, HandsOverOnceMessagesInFlightAreMarked) {
   Bench bench;
   bench.begin_with({1});
 
