@@ -82,7 +82,7 @@ std::int64_t open_orders(stela::Store& store) {
 void relay(stela::Outbox& outbox, stela::Publisher& broker, const std::stop_token& stop) {
   stela::Relay relay{outbox, broker, {.batch_size = 500}};
   relay.on_tick([](const stela::RelayTick& tick) {
-    if (tick.parked > 0) throw std::runtime_error{tick.broker};
+    if (tick.parked > 0) throw std::runtime_error{to_string(tick.broker)};
   });
   if (!stop.stop_requested()) relay.tick();
   relay.run(stop);
