@@ -62,7 +62,7 @@ Writer::~Writer() {
 void Writer::refuse_unless_writable() const {
   owner_.check();
   if (settings_.read_only) {
-    throw UsageError{"the store was opened to be read only, and nothing can be written to it"};
+    throw UsageError{"the store was opened read-only; nothing can be written to it"};
   }
   if (queue_.is_leading()) {
     throw UsageError{
