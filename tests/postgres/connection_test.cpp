@@ -48,9 +48,7 @@ struct Insert {
 class PostgresConnection : public ::testing::Test {
  protected:
   ConnectionOptions options(bool is_pooled = false) const {
-    return {.conninfo = server.url(),
-            .reply_timeout = std::chrono::milliseconds{1500},
-            .is_pooled = is_pooled};
+    return {.conninfo = server.url(), .is_pooled = is_pooled};
   }
 
   PostgresServer server;
@@ -138,7 +136,9 @@ TEST_F(PostgresConnection, CollectsWarnings) {
 }
 
 TEST_F(PostgresConnection, WaitsNotForEverForASilentServer) {
-  Connection connection{options()};
+  ConnectionOptions impatient = options();
+  impatient.reply_timeout = std::chrono::milliseconds{1500};
+  Connection connection{impatient};
   const auto pid = static_cast<pid_t>(connection.query("SELECT pg_backend_pid()").integer(0, 0));
   ::kill(pid, SIGSTOP);
   EXPECT_THAT(message_of<ConnectionLost>([&] { connection.query("SELECT 1"); }),

@@ -69,10 +69,11 @@ void require_none_stopped_for_loss(Invocation& call, const Compared& planned,
                                    const OutboxStatus& status) {
   const PartitionStatus* const stopped = stopped_for_loss(status);
   if (planned.missing == 0 || stopped == nullptr) return;
-  const std::string text = "nothing is published again while partition " + stopped->id.label() +
-                           " is stopped (broker_lost): it resumes by itself once the broker has "
-                           "the messages again; otherwise adopt it first (" +
-                           way_out_of(*stopped, "") + ")";
+  const std::string name = stopped->id.label();
+  const std::string text =
+      "partition " + name + " is stopped because the broker lost messages, and resumes by itself " +
+      "once it has them again; if they are gone for good, adopt it before they are published " +
+      "again: 'outbox partitions adopt " + name + "'";
   if (mode_of(call.arguments) == Mode::dry_run) return call.out.note(text);
   throw Misuse{text};
 }
