@@ -1,7 +1,6 @@
 #include "event_lines.hpp"
 
-#include "database/base64.hpp"
-
+#include <stela/framework/codec/base64.hpp>
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>

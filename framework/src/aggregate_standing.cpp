@@ -16,20 +16,20 @@ namespace {
   throw UsageError{"'" + stream.name() + "' " + std::string{problem} + "; load it again"};
 }
 
-void check(Trouble trouble, const StreamId& stream) {
+void check(Discrepancy trouble, const StreamId& stream) {
   switch (trouble) {
-    case Trouble::none:
+    case Discrepancy::none:
       return;
-    case Trouble::commit_in_doubt:
+    case Discrepancy::commit_in_doubt:
       refuse_using(stream, "was saved by a commit that is in doubt");
-    case Trouble::append_id_repeated:
+    case Discrepancy::append_id_repeated:
       refuse_using(stream,
                    "was saved under an append id that had stored something else, and isn't what "
                    "is stored");
-    case Trouble::not_noted:
+    case Discrepancy::not_noted:
       refuse_using(
           stream, "met an error after its events were appended, and can't tell whether they stand");
-    case Trouble::half_applied:
+    case Discrepancy::half_applied:
       refuse_using(stream, "recorded an event that its state failed to apply");
   }
 }
@@ -42,7 +42,7 @@ std::uint64_t SaveIdentity::draw() noexcept {
 }
 
 bool AggregateStanding::Mark::has_gone(State state, const StreamId& stream) const {
-  if (state == State::in_doubt) check(Trouble::commit_in_doubt, stream);
+  if (state == State::in_doubt) check(Discrepancy::commit_in_doubt, stream);
   if (state != State::rolled_back) return false;
   if (saved.changes > 0) return true;
   refuse_using(stream, "was loaded inside a transaction that was rolled back");

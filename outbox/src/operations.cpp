@@ -8,9 +8,9 @@
 #include "outbox_sql/operations.hpp"
 #include "outbox_sql/states.hpp"
 #include "tables/comparison.hpp"
-#include "tables/operations.hpp"
 #include "tables/outbox_view.hpp"
 #include "tables/settings.hpp"
+#include "tables/stored_operations.hpp"
 #include "tables/upkeep.hpp"
 
 #include <stela/framework/error.hpp>
@@ -204,7 +204,7 @@ class OutboxOperations::Impl {
   Store& store;
   const Partitioner& partitioner;
   const std::string who;
-  outbox::SqliteOperations port;
+  outbox::StoredOperations port;
   outbox::OutboxView view;
   outbox::OnProgress progress;
 };

@@ -53,7 +53,7 @@ Build read_build(const sql::builds::Row& row) {
 
 /// The build as who acquired it has it.
 template <class Row>
-void take_over(Build& build, Row& row, const Lease& lease) {
+void take_over(Build& build, Row& row, const LeaseTerm& lease) {
   build.epoch = row.epoch();
   build.position = row.position();
   build.owner = lease.owner;
@@ -122,12 +122,12 @@ void set_state(Connection& connection, const Build& build, BuildState state, Tim
       .name = build.name, .build = build.number, .state = to_string(state), .now = now});
 }
 
-bool is_free(const Build& build, const Lease& lease) noexcept {
+bool is_free(const Build& build, const LeaseTerm& lease) noexcept {
   return build.owner.empty() || build.lease_until <= lease.now ||
          build.lease_until > lease.now + 2 * lease.ttl;
 }
 
-bool acquire(Connection& connection, Build& build, const Lease& lease) {
+bool acquire(Connection& connection, Build& build, const LeaseTerm& lease) {
   auto row = connection.rows(sql::acquire{.name = build.name,
                                           .build = build.number,
                                           .owner = lease.owner,
@@ -139,14 +139,14 @@ bool acquire(Connection& connection, Build& build, const Lease& lease) {
   return true;
 }
 
-void seize(Connection& connection, Build& build, const Lease& lease) {
+void seize(Connection& connection, Build& build, const LeaseTerm& lease) {
   auto row = connection.rows(sql::seize{
       .name = build.name, .build = build.number, .owner = lease.owner, .until = lease.until()});
   row.step();
   take_over(build, row, lease);
 }
 
-void renew(Connection& connection, const Build& build, const Lease& lease) {
+void renew(Connection& connection, const Build& build, const LeaseTerm& lease) {
   connection.run(sql::renew{
       .name = build.name, .build = build.number, .epoch = build.epoch, .until = lease.until()});
 }

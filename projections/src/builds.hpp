@@ -62,7 +62,7 @@ void insert(database::Connection& connection, Build& build, Timestamp now);
 void set_state(database::Connection& connection, const Build& build, BuildState state,
                Timestamp now);
 
-struct Lease {
+struct LeaseTerm {
   std::string_view owner;
   std::chrono::milliseconds ttl;
   Timestamp now;
@@ -71,12 +71,12 @@ struct Lease {
 };
 
 /// True if nobody has it, or its lease has run out.
-bool is_free(const Build& build, const Lease& lease) noexcept;
+bool is_free(const Build& build, const LeaseTerm& lease) noexcept;
 /// Takes the build if it is free: it has a new epoch then.
-bool acquire(database::Connection& connection, Build& build, const Lease& lease);
+bool acquire(database::Connection& connection, Build& build, const LeaseTerm& lease);
 /// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
-void seize(database::Connection& connection, Build& build, const Lease& lease);
-void renew(database::Connection& connection, const Build& build, const Lease& lease);
+void seize(database::Connection& connection, Build& build, const LeaseTerm& lease);
+void renew(database::Connection& connection, const Build& build, const LeaseTerm& lease);
 void release(database::Connection& connection, const Build& build);
 
 /// Moves the checkpoint on, if the build is still where and whose it was.

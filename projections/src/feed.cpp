@@ -7,6 +7,7 @@
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 
+#include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -260,11 +261,10 @@ Timestamp Feed::next_attempt(const Seat& seat, const Failure& failure, int attem
   // Without an end of the attempts there must be a pause.
   constexpr std::chrono::milliseconds least_pause{1'000};
   const int failures = failure.is_shortage ? seat.shortages : attempts;
-  auto backoff =
+  const auto first =
       failure.is_shortage ? std::max(options.retry_backoff, least_pause) : options.retry_backoff;
-  const auto longest = std::max(backoff, options.retry_backoff_max);
-  for (int i = 1; i < failures && backoff < longest; ++i) backoff *= 2;
-  return store_.database().now() + std::min(backoff, longest);
+  const auto longest = std::max(first, options.retry_backoff_max);
+  return store_.database().now() + doubled(first, longest, failures);
 }
 
 void Feed::note(Seat& seat, const Failure& failure) {

@@ -92,7 +92,7 @@ bool Projections::InlineProjector::catch_up() {
   if (projections::is_near_the_end(store_, seat_->build)) return true;
   const std::string worker = host::make_worker_name();
   store_.database().write([&](Connection& connection) {
-    const projections::Lease lease{worker, lease_ttl, store_.database().now()};
+    const projections::LeaseTerm lease{worker, lease_ttl, store_.database().now()};
     seat_->held = projections::acquire(connection, seat_->build, lease);
   });
   if (!seat_->held) return false;
@@ -152,7 +152,7 @@ void Projections::InlineProjector::wait_for_other() {
   auto deadline = clock.steady_now() + patience;
   for (;;) {
     const std::optional<Build> build = read_build();
-    const projections::Lease lease{name_, lease_ttl, store_.database().now()};
+    const projections::LeaseTerm lease{name_, lease_ttl, store_.database().now()};
     if (!build || build->state != seat_->build.state || projections::is_free(*build, lease) ||
         projections::is_near_the_end(store_, *build)) {
       return;
@@ -177,7 +177,7 @@ void Projections::InlineProjector::choose_again(Connection& connection, bool reb
 
 void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
-  const projections::Lease lease{name_, lease_ttl, store_.database().now()};
+  const projections::LeaseTerm lease{name_, lease_ttl, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
   projections::release(connection, seat_->build);

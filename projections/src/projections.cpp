@@ -1,5 +1,6 @@
 #include <stela/framework/error.hpp>
 #include <stela/projections/projections.hpp>
+#include <stela/projections/settings.hpp>
 
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
@@ -23,9 +24,9 @@ namespace {
 constexpr std::chrono::milliseconds longest_wait = std::chrono::hours{24 * 365 * 100};
 
 void check(const ProjectorOptions& options) {
-  if (options.max_attempts < 1) throw UsageError{"max_attempts is less than 1"};
-  if (options.retry_backoff.count() < 0 || options.retry_backoff_max < options.retry_backoff) {
-    throw UsageError{"retry_backoff is negative, or larger than retry_backoff_max"};
+  check_ranges(projector_settings(), options);
+  if (options.retry_backoff_max < options.retry_backoff) {
+    throw UsageError{"retry_backoff is larger than retry_backoff_max"};
   }
 }
 
@@ -103,7 +104,7 @@ void Projections::add_reaction(detail::Registration registration, const Reaction
     if (projections::find(builds, registration.name, BuildState::living) != nullptr) return;
     Build build{
         .name = registration.name, .kind = ProjectionKind::reaction, .state = BuildState::living};
-    if (options.start == Start::now) build.position = projections::last_sequence(store_);
+    if (options.start == ReactionStart::now) build.position = projections::last_sequence(store_);
     projections::insert(connection, build, store_.database().now());
   });
   registered_.push_back(std::move(registration));

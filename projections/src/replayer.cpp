@@ -21,7 +21,7 @@ namespace stela {
 using database::Connection;
 using projections::Build;
 using projections::Feed;
-using projections::Lease;
+using projections::LeaseTerm;
 using projections::Seat;
 using std::chrono::steady_clock;
 
@@ -124,7 +124,7 @@ class Replay {
   }
 
  private:
-  Lease lease() const { return {worker_, lease_ttl, store_.database().now()}; }
+  LeaseTerm lease() const { return {worker_, lease_ttl, store_.database().now()}; }
 
   /// Finds or makes the build that is to be filled, and takes it.
   void begin(Connection& connection, const detail::Registration& registration) {
@@ -252,7 +252,7 @@ class Replay {
   }
 
   void renew_shut_out() {
-    const Lease mine = lease();
+    const LeaseTerm mine = lease();
     if (shut_out_.empty() || mine.now < renewed_at_ + lease_ttl / 3) return;
     store_.database().write(
         [&](Connection& connection) {

@@ -1,6 +1,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/not_found.hpp>
 #include <stela/projections/runner.hpp>
+#include <stela/projections/settings.hpp>
 
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
@@ -23,7 +24,7 @@ using database::Connection;
 using projections::Build;
 using projections::Feed;
 using projections::FeedCounts;
-using projections::Lease;
+using projections::LeaseTerm;
 using projections::Seat;
 using std::chrono::steady_clock;
 
@@ -31,13 +32,6 @@ namespace {
 
 /// How many pages a group of projectors gets before the others have their turn.
 constexpr int pages_a_turn = 16;
-
-void check(const RunnerOptions& options) {
-  if (options.lease_ttl.count() < 1 || options.idle_backoff.count() < 1) {
-    throw UsageError{"lease_ttl and idle_backoff are at least 1 ms"};
-  }
-  if (options.drop_after.count() < 0) throw UsageError{"drop_after is negative"};
-}
 
 /// The registrations that a runner drives: those named, or all that aren't inline.
 std::vector<const detail::Registration*> choose(const Projections& projections,
@@ -69,7 +63,7 @@ class Runner::Driver {
         store_{projections.store()},
         feed_{store_, options.lease_ttl},
         watch_{store_.database().watch_commits()} {
-    check(options);
+    check_ranges(runner_settings(), options);
     for (const detail::Registration* one : choose(projections, options.projectors)) {
       registrations_.push_back(*one);
       if (one->before) registrations_.push_back(*one->before);
@@ -118,7 +112,7 @@ class Runner::Driver {
   using Key = std::pair<std::string, std::int64_t>;
 
   Timestamp now() const { return store_.database().now(); }
-  Lease lease() const { return {worker_, options_.lease_ttl, now()}; }
+  LeaseTerm lease() const { return {worker_, options_.lease_ttl, now()}; }
 
   bool try_pass(const std::stop_token& stop) {
     try {
@@ -182,7 +176,7 @@ class Runner::Driver {
   }
 
   void acquire_free() {
-    const Lease mine = lease();
+    const LeaseTerm mine = lease();
     const bool is_late = mine.now >= renewed_at_ + options_.lease_ttl / 3 || mine.now < renewed_at_;
     bool any_free = false;
     for (const auto& [key, seat] : seats_) {

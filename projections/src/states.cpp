@@ -1,6 +1,11 @@
+#include <stela/projections/projections.hpp>
 #include <stela/projections/states.hpp>
 
 namespace stela {
+
+std::string_view to_string(OnError on_error) noexcept {
+  return on_error == OnError::park ? "park" : "halt";
+}
 
 std::string_view to_string(ProjectionKind kind) noexcept {
   switch (kind) {

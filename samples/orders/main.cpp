@@ -53,7 +53,7 @@ void add_projections(stela::Projections& projections, bool is_next) {
   } else {
     projections.add(orders::SalesPerDay{});
   }
-  projections.add_reaction(orders::Fulfilment{}, {.start = stela::Start::beginning});
+  projections.add_reaction(orders::Fulfilment{}, {.start = stela::ReactionStart::beginning});
 }
 
 void print_help(std::ostream& out) {

@@ -1,7 +1,7 @@
 // What the contract of a relay's stores is asked of; relay_stores.cpp lists the stores.
 #pragma once
 
-#include "relay/operations.hpp"
+#include "relay/operations_port.hpp"
 #include "relay/outbox_port.hpp"
 
 #include <stela/testing/manual_clock.hpp>

@@ -4,7 +4,7 @@
 #include "simulation/model_store.hpp"
 #include "support/histories.hpp"
 #include "tables/lease_store.hpp"
-#include "tables/operations.hpp"
+#include "tables/stored_operations.hpp"
 
 #include <stela/outbox/outbox.hpp>
 
@@ -60,7 +60,7 @@ struct Sqlite final : RelaySubject {
 
   Store store;
   Outbox outbox;
-  outbox::SqliteOperations port_of_operators;
+  outbox::StoredOperations port_of_operators;
   std::vector<int> streams;
 };
 

@@ -217,7 +217,7 @@ TEST_F(RemadeDurable, ContinuesAfterTheSettledMessages) {
 
 TEST_F(RemadeDurable, OfAConsumerThatBeganLaterMissesNothing) {
   auto with = placed_only();
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   place("1");
   consume(with);
   place("2");

@@ -165,7 +165,7 @@ class ConsumingWithoutTheBeginning : public ConsumingInOrder {
 
 TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfItBeganNow) {
   auto with = defaults();
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   expect_order(with);
 }
 
@@ -177,7 +177,7 @@ TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfTheStreamDroppedItsFirstMess
 TEST_F(ConsumingWithoutTheBeginning, HandlesAtOnceWhatNothingComesBefore) {
   send_parcels(1);
   auto with = defaults();
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   const auto consumer = make_consumer(with);
   consumer->poll();
 
@@ -191,7 +191,7 @@ TEST_F(ConsumingWithoutTheBeginning, HandlesAtOnceWhatNothingComesBefore) {
 TEST_F(ConsumingWithoutTheBeginning, HandlesHeldMessagesOnceNoneEarlierIsInFlight) {
   send_parcels(1);
   auto with = defaults();
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   const auto consumer = make_consumer(with);
   consumer->poll();
   shop.place("other");
@@ -244,7 +244,7 @@ TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfAnotherHasAMessageFromTheMid
 TEST_F(ConsumingWithoutTheBeginning, HandlesWhatComesAfterADeletedMessage) {
   send_parcels(1);
   auto with = defaults();
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   const auto consumer = make_consumer(with);
   consumer->poll();
   for (const char* const key : {"first", "deleted"}) shop.place(key);

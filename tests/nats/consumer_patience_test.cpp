@@ -103,7 +103,7 @@ TEST_F(PatienceAmongOthers, WaitsForAnAnswerOfAnotherStreamNoLongerThanForAConne
   std::ofstream{dir.file("password")} << "p";
   with.credentials = {.user = "reader", .password_file = dir.file("password")};
   with.connect_timeout = 200ms;
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   auto old = with;
   old.stream = "OLD";
   { const nats::Consumer of_another_time{ledger.store, old}; }

@@ -321,7 +321,7 @@ TEST_F(Consuming, BeginsWithWhatComesNowIfToldSo) {
   shop.send_parcel();
   shop.publish();
   auto with = options();
-  with.start = nats::Start::now;
+  with.start = nats::ConsumerStart::now;
   const auto consumer = make_consumer(with);
   consumer->poll();
 

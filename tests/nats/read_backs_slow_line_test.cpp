@@ -113,7 +113,7 @@ class ReadingOverASlowLine : public ::testing::Test {
     }
   }
 
-  const Layout layout_{options};
+  const SubjectLayout layout_{options};
   ReadBacks all_{options, layout_};
   const ReadBacks::Time start_{};
   ReadBacks::Time free_from_{};

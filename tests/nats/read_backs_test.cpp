@@ -71,7 +71,7 @@ class Reading : public ::testing::Test {
   std::vector<Answer> answers;
 
  private:
-  std::optional<Layout> layout_;
+  std::optional<SubjectLayout> layout_;
   std::optional<ReadBacks> all_;
   std::uint64_t request_ = 0;
 };

@@ -58,7 +58,8 @@ void make_projected(const std::filesystem::path& out) {
   projections.add(Listing<Halted>{throwing_at(base + 5, base + 5)}, {.max_attempts = 1});
   projections.add(Listing<Parking>{throwing_at(base + 1, base + 3)},
                   {.on_error = OnError::park, .max_attempts = 1});
-  projections.add_reaction(Reserve{throwing_at(base + 4, base + 4)}, {.start = Start::beginning});
+  projections.add_reaction(Reserve{throwing_at(base + 4, base + 4)},
+                           {.start = ReactionStart::beginning});
   for (int i = 1; i <= 6; ++i) place(store, std::to_string(i));
   {
     Runner runner{projections, {.worker = "runner"}};

@@ -24,7 +24,7 @@ void add_rest(Projections& projections) {
   projections.add(Listing<Killed>{});
   projections.add(Listing<Halted>{}, {.max_attempts = 1});
   projections.add(Listing<Parking>{}, {.on_error = OnError::park, .max_attempts = 1});
-  projections.add_reaction(Reserve{}, {.start = Start::beginning});
+  projections.add_reaction(Reserve{}, {.start = ReactionStart::beginning});
 }
 
 std::vector<std::string> rows_of(Store& store, std::string_view projector) {

@@ -157,7 +157,7 @@ void take_step(const std::string& path, const Step& step) {
   }
   projections.add(Counts{});
   projections.add_inline(Streams{});
-  projections.add_reaction(ShipEven{}, {.start = Start::beginning});
+  projections.add_reaction(ShipEven{}, {.start = ReactionStart::beginning});
   switch (step.act) {
     case Act::append:
       append_some(store, dice);

@@ -175,7 +175,7 @@ TEST(Reaction, BeginsNowUnlessItIsToldTo) {
   auto other = sqlite::open_in_memory();
   place(other, "1");
   Projections others{other};
-  others.add_reaction(Reserve{}, {.start = Start::beginning});
+  others.add_reaction(Reserve{}, {.start = ReactionStart::beginning});
   Runner{others}.catch_up();
   EXPECT_EQ(other.last_sequence(), GlobalSequence{2});
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "mutants/mutant.hpp"
-#include "relay/operations.hpp"
+#include "relay/operations_port.hpp"
 #include "relay/outbox_port.hpp"
 #include "simulation/truth.hpp"
 #include "simulation/world.hpp"

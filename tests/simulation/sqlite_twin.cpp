@@ -3,7 +3,7 @@
 #include "simulation/truth.hpp"
 #include "sqlite/core.hpp"
 #include "tables/lease_store.hpp"
-#include "tables/operations.hpp"
+#include "tables/stored_operations.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -62,7 +62,7 @@ struct SharedStore::Real {
 
   Store store;
   Outbox outbox;
-  outbox::SqliteOperations operations;
+  outbox::StoredOperations operations;
   std::unordered_map<std::int64_t, std::int64_t> numbers;
 };
 

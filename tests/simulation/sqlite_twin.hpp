@@ -14,7 +14,7 @@
 #include <string>
 
 namespace stela::outbox {
-class SqliteOperations;
+class StoredOperations;
 }
 
 namespace stela::sim {

@@ -27,7 +27,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
-  Snapshot done;
+  Figures done;
   done.broker = BrokerStatus{BrokerState::connected};
   OutboxStatus status;
   EXPECT_THAT(why_not_ready({.done = done, .status = status}), IsEmpty());

@@ -1,5 +1,5 @@
-#include "worker/layout.hpp"
 #include "cli/text.hpp"
+#include "worker/dashboard_layout.hpp"
 #include "worker/looks.hpp"
 #include "worker/trend.hpp"
 
@@ -29,7 +29,7 @@ View view_of(int partitions) {
                            .broker_url = "nats://127.0.0.1:4222",
                            .state = "relaying",
                            .window = 30s}};
-  Snapshot& done = view.own->done;
+  Figures& done = view.own->done;
   done.ticks = 12;
   done.totals = {.claimed = 1'234, .published = 1'200, .retried = 30, .parked = 4};
   done.mean_duration = 3'120us;
@@ -411,7 +411,7 @@ TEST(OutboxTrend, BeginsAgainIfTheDatabaseWentBack) {
 
 TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
   const View view = busy_view();
-  Snapshot done = view.own->done;
+  Figures done = view.own->done;
   EXPECT_EQ(state_of(done, view.status, false), "connecting");
   done.ticks_ever = 1;
   EXPECT_EQ(state_of(done, view.status, true), "draining");

@@ -81,7 +81,7 @@ TEST(ToolMetrics, TheReferenceNamesAllMetrics) {
   }
   OutboxStatus status;
   status.partitions.push_back({.id = PartitionId{0}});
-  const Snapshot done;
+  const Figures done;
   const ProjectorStatus projector{.name = "p", .state = BuildState::living};
   auto store = sqlite::open_in_memory();
   PrometheusMetrics metrics;
@@ -93,7 +93,7 @@ TEST(ToolMetrics, TheReferenceNamesAllMetrics) {
 }
 
 TEST(ToolMetrics, LagComesFirst) {
-  Snapshot done;
+  Figures done;
   done.broker = BrokerStatus{BrokerState::connected};
   OutboxStatus status;
   status.lag = 1500ms;

@@ -6,6 +6,7 @@
 #include <stela/eventstore/sqlite_settings.hpp>
 #include <stela/nats/settings.hpp>
 #include <stela/outbox/settings.hpp>
+#include <stela/projections/settings.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -110,6 +111,8 @@ TEST(ToolSettings, HaveDefaultsThatTheyAllow) {
   expect_sound(sqlite::settings(), sqlite::Options{});
   expect_sound(outbox_settings(), OutboxOptions{});
   expect_sound(relay_settings(), RelayOptions{});
+  expect_sound(projector_settings(), ProjectorOptions{});
+  expect_sound(runner_settings(), RunnerOptions{});
   expect_sound(nats::publisher_settings(), nats::PublisherOptions{});
   expect_sound(nats::consumer_settings(), nats::ConsumerOptions{});
   // One setting has both.

@@ -33,7 +33,7 @@ std::string text_of(const std::string& file) {
 std::set<std::string> served_metrics() {
   OutboxStatus status;
   status.partitions.push_back({.id = PartitionId{0}});
-  const tool::Snapshot done;
+  const tool::Figures done;
   const ProjectorStatus projector{.name = "p", .state = BuildState::living};
   auto types =
       metric_types_in(tool::metrics_text({.done = done, .status = status}) +

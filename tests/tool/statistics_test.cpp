@@ -18,7 +18,7 @@ TEST(WorkerStatistics, AddUpOverTheWindow) {
   tick.broker = {BrokerState::connected};
   statistics.add(0, tick, begun);
   statistics.add(0, tick, begun + 8s);
-  Snapshot seen = statistics.look(begun + 9s);
+  Figures seen = statistics.look(begun + 9s);
   EXPECT_EQ(seen.ticks, 2);
   EXPECT_EQ(seen.totals.published, 10);
   EXPECT_EQ(seen.mean_duration, 2ms);
@@ -52,7 +52,7 @@ TEST(WorkerStatistics, KeepTroublesAndPercentiles) {
   statistics.write({.level = LogLevel::info, .name = "a", .message = "not kept"});
   statistics.write({.level = LogLevel::warning, .name = "a", .message = "kept", .fields = fields});
   for (int i = 1; i <= 100; ++i) statistics.add_end_to_end(std::chrono::milliseconds{i});
-  const Snapshot seen = statistics.look(Steady{1h});
+  const Figures seen = statistics.look(Steady{1h});
   ASSERT_EQ(seen.troubles.size(), 1U);
   EXPECT_EQ(seen.troubles[0].sequence, 17);
   EXPECT_EQ(seen.latency_p50, 50ms);

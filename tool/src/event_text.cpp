@@ -38,22 +38,6 @@ bool is_json(std::string_view text) try {
   return false;
 }
 
-std::string base64(std::string_view bytes) {
-  constexpr char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t count = std::min<std::size_t>(3, bytes.size() - i);
-    unsigned triple = 0;
-    for (std::size_t j = 0; j < 3; ++j) {
-      triple = (triple << 8) | (j < count ? static_cast<unsigned char>(bytes[i + j]) : 0U);
-    }
-    for (std::size_t j = 0; j < 4; ++j) {
-      out += j <= count ? digits[(triple >> (18 - 6 * j)) & 63] : '=';
-    }
-  }
-  return out;
-}
-
 std::string minified(std::string_view text) {
   check_json(text);
   std::string out;

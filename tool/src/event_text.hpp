@@ -16,7 +16,6 @@ namespace stela::tool {
 std::string payload_in_line(const StoredEvent& event, Codec codec);
 
 bool is_json(std::string_view text);
-std::string base64(std::string_view bytes);
 
 /// `text` without blanks between its tokens. codec::DecodeError unless it is one JSON value.
 std::string minified(std::string_view text);

@@ -109,7 +109,7 @@ bool Writer::try_to_confirm(WriteWork& work) {
 }
 
 void Writer::settle(WriteWork& work) {
-  Session settling{settings_.connection};
+  ServerSession settling{settings_.connection};
   const Settled settled = settle_group(settling, work.rest.group, order_lock_, lock_timeout_);
   work.rest.in_doubt = false;
   if (settled.is_void) {

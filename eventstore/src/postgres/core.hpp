@@ -6,7 +6,7 @@
 #include "postgres/kinds.hpp"
 #include "postgres/readers.hpp"
 #include "postgres/schema.hpp"
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 #include "postgres/writer.hpp"
 
 #include <stela/eventstore/postgres.hpp>

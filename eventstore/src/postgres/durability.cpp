@@ -68,7 +68,7 @@ std::int64_t Durability::flush_now() {
       // One that was kept, maybe over the server's end.
     }
   }
-  session_ = std::make_unique<Session>(options_);
+  session_ = std::make_unique<ServerSession>(options_);
   return flush_on_session();
 }
 

@@ -1,7 +1,7 @@
 // Up to where the log is known to be on the disk.
 #pragma once
 
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 
 #include <stela/framework/uuid.hpp>
 
@@ -33,7 +33,7 @@ class Durability {
   std::int64_t flush_on_session();
 
   const ConnectionOptions options_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<ServerSession> session_;
   std::mutex mutex_;
   std::condition_variable ended_;
   // Guarded by mutex_.

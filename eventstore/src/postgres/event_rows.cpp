@@ -1,7 +1,7 @@
 #include "postgres/event_rows.hpp"
 
 #include "postgres/checksums.hpp"
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 
 #include <stela/framework/error.hpp>
 

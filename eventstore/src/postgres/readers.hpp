@@ -2,7 +2,7 @@
 #pragma once
 
 #include "postgres/kinds.hpp"
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/function_ref.hpp>

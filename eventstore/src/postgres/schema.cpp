@@ -2,7 +2,7 @@
 
 #include "database/checksum.hpp"
 #include "database/postgres/sql_text.hpp"
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 #include "postgres_sql.hpp"
 
 #include <stela/framework/error.hpp>

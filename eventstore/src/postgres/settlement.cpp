@@ -2,7 +2,7 @@
 
 namespace stela::postgres {
 
-Settled settle_group(Session& session, const Uuid& group, std::int64_t order_lock,
+Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t order_lock,
                      const std::string& lock_timeout) {
   Connection::Pipeline pipeline{session.connection};
   pipeline.add(begin_sql);

@@ -1,7 +1,7 @@
 // A commit whose answer was lost.
 #pragma once
 
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 
 #include <stela/framework/uuid.hpp>
 
@@ -21,7 +21,7 @@ struct Settled {
 
 /// Asks under the order lock whether `group` was committed, and makes sure that it never will be if
 /// it wasn't. What it says is durable.
-Settled settle_group(Session& session, const Uuid& group, std::int64_t order_lock,
+Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t order_lock,
                      const std::string& lock_timeout);
 
 }  // namespace stela::postgres

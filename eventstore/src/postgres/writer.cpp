@@ -81,9 +81,9 @@ void Writer::report_and_throw(const std::exception_ptr& error) const {
   }
 }
 
-Session& Writer::session() {
+ServerSession& Writer::session() {
   if (session_ != nullptr && !session_->connection.is_usable()) session_.reset();
-  if (session_ == nullptr) session_ = std::make_unique<Session>(settings_.connection);
+  if (session_ == nullptr) session_ = std::make_unique<ServerSession>(settings_.connection);
   return *session_;
 }
 
@@ -139,7 +139,7 @@ void Writer::run_group(Members members) {
   constexpr int attempts = 5;
   const auto began = settings_.clock->steady_now();
   for (int i = 0; i < attempts; ++i) {
-    Session& writing = session();
+    ServerSession& writing = session();
     check_participants(writing.connection);
     Group group{settings_.clock->now()};
     for (CommitQueue::Ticket* const member : members) {
@@ -162,7 +162,7 @@ void Writer::run_group(Members members) {
   throw StoreBusy{"who takes part in appends changes again and again; try again"};
 }
 
-GroupAnswer Writer::commit_group(Session& writing, Members members, const Group& group) {
+GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const Group& group) {
   // Random, whatever makes the ids of events: two groups of one id would be one commit.
   const Uuid id = make_uuid();
   for (std::size_t number = 0; number < members.size(); ++number) {

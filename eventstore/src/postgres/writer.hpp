@@ -8,7 +8,7 @@
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
 #include "postgres/readers.hpp"
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"
 
 #include <stela/framework/error.hpp>
@@ -123,11 +123,11 @@ class Writer {
   };
   using Members = std::span<CommitQueue::Ticket* const>;
 
-  Session& session();
+  ServerSession& session();
   void execute(Members group) noexcept;
   void execute_group(Members members) noexcept;
   void run_group(Members members);
-  GroupAnswer commit_group(Session& session, Members members, const Group& group);
+  GroupAnswer commit_group(ServerSession& session, Members members, const Group& group);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
   void fail_group(Members members, const std::exception_ptr& error) noexcept;
@@ -180,7 +180,7 @@ class Writer {
 
   // The leader's own, from here on.
   UuidGenerator ids_;
-  std::unique_ptr<Session> session_;
+  std::unique_ptr<ServerSession> session_;
   /// The epoch of the participants that are known; nil if none are.
   Uuid epoch_;
   std::vector<RequiredParticipant> required_;

@@ -118,17 +118,17 @@ std::optional<mode_t> mode_of(const std::string& path) {
 }
 
 /// A read transaction: what is copied is the database at one moment.
-class Snapshot {
+class ReadSnapshot {
  public:
-  explicit Snapshot(Connection& connection) : connection_{connection} {
+  explicit ReadSnapshot(Connection& connection) : connection_{connection} {
     if (connection_.in_transaction()) {
       throw UsageError{"a database in memory can't be backed up from inside its own transaction"};
     }
     connection_.execute("BEGIN");
   }
-  ~Snapshot() { connection_.roll_back(); }
-  Snapshot(const Snapshot&) = delete;
-  Snapshot& operator=(const Snapshot&) = delete;
+  ~ReadSnapshot() { connection_.roll_back(); }
+  ReadSnapshot(const ReadSnapshot&) = delete;
+  ReadSnapshot& operator=(const ReadSnapshot&) = delete;
 
   GlobalSequence last_sequence() { return GlobalSequence{sqlite::last_sequence(connection_)}; }
 
@@ -164,7 +164,7 @@ bool copy_pages(Connection& from, Connection& to, const std::string& path,
 
 void copy_database(Connection& from, const std::string& vfs, PartialFile& partial,
                    const BackupOptions& options, BackupResult& result) {
-  Snapshot snapshot{from};
+  ReadSnapshot snapshot{from};
   result.last = snapshot.last_sequence();
   Connection to{partial.path(), {.flags = SQLITE_OPEN_READWRITE, .vfs = vfs}};
   // What goes wrong takes the file with it, so nothing needs a journal; but the file is synced

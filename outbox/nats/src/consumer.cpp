@@ -3,7 +3,7 @@
 
 #include "connect.hpp"
 #include "consumer_worker.hpp"
-#include "layout.hpp"
+#include "subject_layout.hpp"
 
 namespace stela::nats {
 namespace {

@@ -2,6 +2,7 @@
 #include "consumer_worker.hpp"
 #include "database/transaction.hpp"
 
+#include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -50,10 +51,10 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
         const auto standing = inbox_.look(connection, delivery, is_whole_);
         delivery.is_settled = true;
         if (is_held(connection, delivery, standing, tick)) return;
-        if (standing == InboxStore::Standing::duplicate) {
+        if (standing == InboxStore::Arrival::duplicate) {
           inbox_.settle(connection, *delivery.event);
           ++tick.duplicates;
-        } else if (standing == InboxStore::Standing::another_history) {
+        } else if (standing == InboxStore::Arrival::another_history) {
           delivery.problem = another_history;
         } else {
           delivery.is_settled = false;
@@ -138,8 +139,7 @@ void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string&
 }
 
 milliseconds Consumer::Worker::backoff_after(int attempts) {
-  const milliseconds wait = std::min(options_.retry_backoff * (1 << std::min(attempts - 1, 20)),
-                                     options_.retry_backoff_max);
+  const milliseconds wait = doubled(options_.retry_backoff, options_.retry_backoff_max, attempts);
   // Give or take a quarter, so that what failed together isn't tried together for ever.
   std::uniform_int_distribution<std::int64_t> spread{-wait.count() / 4, wait.count() / 4};
   return wait + milliseconds{spread(random_)};

@@ -4,6 +4,7 @@
 #include "database/failure_watch.hpp"
 #include "database/transaction.hpp"
 
+#include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -179,8 +180,9 @@ void Consumer::Worker::note_trouble(const Error& trouble) {
 }
 
 void Consumer::Worker::pause(std::stop_token& stop) {
-  const milliseconds doubled = options_.retry_backoff * (1 << std::min(troubles_ - 1, 10));
-  const milliseconds wait = std::min({doubled, options_.retry_backoff_max, longest_trouble_wait});
+  const milliseconds most =
+      std::min<milliseconds>(options_.retry_backoff_max, longest_trouble_wait);
+  const milliseconds wait = doubled(options_.retry_backoff, most, troubles_);
   std::mutex mutex;
   std::condition_variable_any never;
   std::unique_lock lock{mutex};
@@ -326,14 +328,14 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   delivery.problem.clear();
   ReceivedEvent& event = *delivery.event;
   database::Connection& connection = database::open_transaction(transaction).connection();
-  const InboxStore::Standing standing = inbox_.look(connection, delivery, is_whole_);
+  const InboxStore::Arrival standing = inbox_.look(connection, delivery, is_whole_);
   if (!delivery.is_counted && is_held(connection, delivery, standing, tick)) return;
-  if (standing == InboxStore::Standing::duplicate) {
+  if (standing == InboxStore::Arrival::duplicate) {
     inbox_.settle(connection, event);
     ++tick.duplicates;
     return;
   }
-  if (standing == InboxStore::Standing::another_history) {
+  if (standing == InboxStore::Arrival::another_history) {
     delivery.problem = another_history;
     return;
   }
@@ -360,11 +362,11 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
 
 /// True if it isn't the message's turn: then the inbox keeps it in mind, and the broker forgets it.
 bool Consumer::Worker::is_held(database::Connection& connection, const Delivery& delivery,
-                               InboxStore::Standing standing, ConsumerTick& tick) {
-  using Standing = InboxStore::Standing;
-  const bool is_first_of_many = standing == Standing::first_of_many;
+                               InboxStore::Arrival standing, ConsumerTick& tick) {
+  using Arrival = InboxStore::Arrival;
+  const bool is_first_of_many = standing == Arrival::first_of_many;
   const bool is_behind_gap =
-      standing == Standing::behind_gap || (is_first_of_many && pull_->has_whole_history());
+      standing == Arrival::behind_gap || (is_first_of_many && pull_->has_whole_history());
   if (is_behind_gap && delivery.is_released) {
     ++tick.gaps;
     log(LogLevel::error, "consumer.gap", delivery,
@@ -373,8 +375,8 @@ bool Consumer::Worker::is_held(database::Connection& connection, const Delivery&
     return false;
   }
   const bool may_be_early = is_first_of_many && !delivery.is_released && !delivery.is_first_to_come;
-  const bool waits = is_behind_gap || may_be_early || standing == Standing::behind_failure ||
-                     standing == Standing::held_already;
+  const bool waits = is_behind_gap || may_be_early || standing == Arrival::behind_failure ||
+                     standing == Arrival::held_already;
   if (!waits) return false;
   if (is_behind_gap || may_be_early) inbox_.watch(*delivery.event);
   const auto wait = may_be_early && !is_behind_gap

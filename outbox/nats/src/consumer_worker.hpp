@@ -18,7 +18,7 @@
 
 namespace stela::nats {
 
-/// Why a message of InboxStore::Standing::another_history is given up.
+/// Why a message of InboxStore::Arrival::another_history is given up.
 inline constexpr const char* another_history =
     "another history: the inbox has another event as this version of the stream. Was the store "
     "that published it restored from a backup, or is it a copy?";
@@ -79,7 +79,7 @@ class Consumer::Worker {
   void handle_alone(Delivery& delivery);
   void handle_one(Transaction& transaction, Delivery& delivery, Together& together);
   bool is_held(database::Connection& connection, const Delivery& delivery,
-               InboxStore::Standing standing, ConsumerTick& tick);
+               InboxStore::Arrival standing, ConsumerTick& tick);
   static void attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work);
   void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
   void answer(std::span<Delivery> batch);

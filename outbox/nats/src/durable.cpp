@@ -1,6 +1,6 @@
 #include "durable.hpp"
 
-#include "layout.hpp"
+#include "subject_layout.hpp"
 
 #include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/error.hpp>
@@ -152,9 +152,9 @@ std::string is_and_should(const std::string& name, const std::string& is,
 }
 
 /// Whether it gets, or got, all that the options want.
-bool begins_well(const Durable& durable, Start start, std::uint64_t settled_through) {
+bool begins_well(const Durable& durable, ConsumerStart start, std::uint64_t settled_through) {
   const std::string& begin = durable.deliver_policy;
-  if (start == Start::now) return begin != "last_per_subject";
+  if (start == ConsumerStart::now) return begin != "last_per_subject";
   return begin == "all" ||
          (begin == "by_start_sequence" && durable.start_sequence <= settled_through + 1);
 }
@@ -171,12 +171,13 @@ void check_policies(const Durable& durable, const ConsumerOptions& options,
                  is_and_should("replay_policy", durable.replay_policy, "instant"));
   faults.require(durable.priority_policy.empty() || durable.priority_policy == "none",
                  is_and_should("priority_policy", durable.priority_policy, "none"));
-  faults.require(begins_well(durable, options.start, settled_through),
-                 is_and_should("deliver_policy", durable.deliver_policy,
-                               options.start == Start::first
-                                   ? "all, or the option `start` Start::now: this one never got "
-                                     "earlier messages"
-                                   : "new"));
+  faults.require(
+      begins_well(durable, options.start, settled_through),
+      is_and_should("deliver_policy", durable.deliver_policy,
+                    options.start == ConsumerStart::first
+                        ? "all, or the option `start` ConsumerStart::now: this one never got "
+                          "earlier messages"
+                        : "new"));
 }
 
 void check_filter(const Durable& durable, const ConsumerOptions& options, Faults& faults) {
@@ -317,7 +318,7 @@ void make_durable(jsCtx* context, const ConsumerOptions& options, std::uint64_t 
   jsConsumerConfig config;
   jsConsumerConfig_Init(&config);
   config.Durable = options.name.c_str();
-  config.DeliverPolicy = options.start == Start::now ? js_DeliverNew : js_DeliverAll;
+  config.DeliverPolicy = options.start == ConsumerStart::now ? js_DeliverNew : js_DeliverAll;
   if (settled_through > 0) {
     config.DeliverPolicy = js_DeliverByStartSequence;
     config.OptStartSeq = settled_through + 1;

@@ -50,7 +50,7 @@ void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& 
 void InboxStore::bury(Connection& connection, const Delivery& delivery, int attempts,
                       const std::string& error, bool whole) {
   if (delivery.event) {
-    const Standing standing = look(connection, delivery, whole);
+    const Arrival standing = look(connection, delivery, whole);
     if (!take(connection, *delivery.event, standing, whole)) return;
   }
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});

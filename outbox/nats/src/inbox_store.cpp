@@ -101,27 +101,27 @@ std::optional<StreamVersion> InboxStore::first_held(Connection& connection,
   return StreamVersion{first.version()};
 }
 
-InboxStore::Standing InboxStore::look(Connection& connection, const Delivery& delivery,
-                                      bool whole) const {
+InboxStore::Arrival InboxStore::look(Connection& connection, const Delivery& delivery,
+                                     bool whole) const {
   const ReceivedEvent& event = *delivery.event;
   const InboxKey key = key_of(event);
   if (has_trouble(connection, key)) {
     if (const auto first = first_held(connection, event); first && *first <= event.version) {
       if (is_held_otherwise(connection, event)) return look_again(connection, event);
-      if (*first < event.version) return Standing::behind_failure;
-      if (!delivery.held) return Standing::held_already;
+      if (*first < event.version) return Arrival::behind_failure;
+      if (!delivery.held) return Arrival::held_already;
     }
     if (connection.rows(of_version<sql::has_failure_before>(key)).step()) {
-      return Standing::behind_failure;
+      return Arrival::behind_failure;
     }
   }
-  if (!whole) return Standing::next;
+  if (!whole) return Arrival::next;
   const std::int64_t before = event.published_before.value();
   const std::optional<std::int64_t> position = position_of(connection, key);
-  if (!position) return before == 0 ? Standing::next : Standing::first_of_many;
-  if (key.version > *position) return before > *position ? Standing::behind_gap : Standing::next;
+  if (!position) return before == 0 ? Arrival::next : Arrival::first_of_many;
+  if (key.version > *position) return before > *position ? Arrival::behind_gap : Arrival::next;
   const bool missed = connection.rows(of_version<sql::find_gap>(key)).step();
-  return missed ? Standing::late : look_again(connection, event);
+  return missed ? Arrival::late : look_again(connection, event);
 }
 
 bool InboxStore::is_held_otherwise(Connection& connection, const ReceivedEvent& event) const {
@@ -134,14 +134,14 @@ bool InboxStore::is_held_otherwise(Connection& connection, const ReceivedEvent& 
   return other.step();
 }
 
-InboxStore::Standing InboxStore::look_again(Connection& connection,
-                                            const ReceivedEvent& event) const {
-  if (is_handled(connection, event)) return Standing::duplicate;
-  if (is_held_otherwise(connection, event)) return Standing::another_history;
+InboxStore::Arrival InboxStore::look_again(Connection& connection,
+                                           const ReceivedEvent& event) const {
+  if (is_handled(connection, event)) return Arrival::duplicate;
+  if (is_held_otherwise(connection, event)) return Arrival::another_history;
   auto found = connection.rows(sql::find_forgotten{.consumer = consumer_});
   found.step();
   const Timestamp known = found.forgotten_through() + clocks_differ;
-  return event.recorded_at > known ? Standing::another_history : Standing::duplicate;
+  return event.recorded_at > known ? Arrival::another_history : Arrival::duplicate;
 }
 
 bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
@@ -155,23 +155,23 @@ bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
   return found;
 }
 
-bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Standing standing,
+bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Arrival standing,
                       bool whole) {
   const sql::insert_handled handled{
       .consumer = consumer_, .event_id = bytes_of(event.id), .handled_at = now()};
   const bool is_new = connection.run(handled) > 0;
   settle(connection, event);
-  if (standing == Standing::late) split_gaps(connection, event);
-  if (!whole || standing == Standing::late || standing == Standing::duplicate ||
-      standing == Standing::another_history) {
+  if (standing == Arrival::late) split_gaps(connection, event);
+  if (!whole || standing == Arrival::late || standing == Arrival::duplicate ||
+      standing == Arrival::another_history) {
     return is_new;
   }
   const InboxKey key = key_of(event);
-  if (standing == Standing::behind_gap) {
+  if (standing == Arrival::behind_gap) {
     insert_gap(connection, key, position_of(connection, key).value_or(0),
                event.published_before.value());
   }
-  if (standing == Standing::first_of_many) insert_gap(connection, key, 0, {});
+  if (standing == Arrival::first_of_many) insert_gap(connection, key, 0, {});
   connection.run(of_version<sql::upsert_position>(key));
   return is_new;
 }

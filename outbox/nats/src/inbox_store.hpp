@@ -31,7 +31,7 @@ class InboxStore {
   /// Makes the consumer's row if it isn't there.
   InboxStore(Store& store, const std::string& consumer);
 
-  enum class Standing : std::uint8_t {
+  enum class Arrival : std::uint8_t {
     /// It is next in its stream, or nobody can tell.
     next,
     /// It was missed before, and comes after all.
@@ -53,11 +53,11 @@ class InboxStore {
   /// To be called before a transaction's messages.
   void begin(database::Connection& connection);
   /// `whole`: the consumer gets every message of each stream.
-  Standing look(database::Connection& connection, const Delivery& delivery, bool whole) const;
+  Arrival look(database::Connection& connection, const Delivery& delivery, bool whole) const;
   /// Whether one of them is the first of its stream that is met, and has earlier ones.
   bool meets_first_of_many(std::span<const Delivery> batch) const;
   /// Notes the event's effect; false if it happened before. What is held behind it is due.
-  bool take(database::Connection& connection, const ReceivedEvent& event, Standing standing,
+  bool take(database::Connection& connection, const ReceivedEvent& event, Arrival standing,
             bool whole);
   bool is_handled(database::Connection& connection, const ReceivedEvent& event) const;
   /// Whether another event waits under the event's version.
@@ -138,7 +138,7 @@ class InboxStore {
   std::optional<StreamVersion> first_held(database::Connection& connection,
                                           const ReceivedEvent& event) const;
   /// Of an event whose version was met before.
-  Standing look_again(database::Connection& connection, const ReceivedEvent& event) const;
+  Arrival look_again(database::Connection& connection, const ReceivedEvent& event) const;
   /// The event was missing, and isn't any longer.
   void split_gaps(database::Connection& connection, const ReceivedEvent& event);
   void insert_gap(database::Connection& connection, const InboxKey& before, std::int64_t after,

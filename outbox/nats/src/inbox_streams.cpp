@@ -9,8 +9,8 @@ using database::Connection;
 
 namespace {
 
-std::string_view in_words(Start start) noexcept {
-  return start == Start::now ? "now" : "first";
+std::string_view in_words(ConsumerStart start) noexcept {
+  return start == ConsumerStart::now ? "now" : "first";
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 
 #include "connect.hpp"
 #include "database/owner.hpp"
-#include "layout.hpp"
 #include "session.hpp"
+#include "subject_layout.hpp"
 
 #include <condition_variable>
 #include <deque>
@@ -40,7 +40,7 @@ class Publisher::Worker {
         "fork"};
   }
 
-  const Layout layout;
+  const SubjectLayout layout;
 
  private:
   void run(std::stop_token stop) {
@@ -66,7 +66,7 @@ class Publisher::Worker {
 
 void check(const PublisherOptions& options) {
   check(options.url, options.credentials, options.tls);
-  const Layout layout{options};
+  const SubjectLayout layout{options};
   api_prefix(options.api);
   check_ranges(publisher_settings(), options);
   if (options.partitioner == nullptr) throw UsageError{"the publisher needs a partitioner"};

@@ -6,7 +6,7 @@
 #include "denials.hpp"
 #include "durable.hpp"
 #include "handles.hpp"
-#include "layout.hpp"
+#include "subject_layout.hpp"
 
 #include <stela/nats/consumer.hpp>
 

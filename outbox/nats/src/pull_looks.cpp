@@ -92,7 +92,7 @@ void Pull::fail_if_paused(const Durable& durable) const {
 }
 
 bool Pull::wants_place() const noexcept {
-  return !options_.filter_subject.empty() || options_.start == Start::now;
+  return !options_.filter_subject.empty() || options_.start == ConsumerStart::now;
 }
 
 /// 0 if nobody knows, or it was of another stream.

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "byte_window.hpp"
-#include "layout.hpp"
 #include "streams.hpp"
+#include "subject_layout.hpp"
 
 #include <stela/nats/publisher.hpp>
 
@@ -46,7 +46,7 @@ class ReadBacks {
   using Time = std::chrono::steady_clock::time_point;
 
   /// Both must outlive it.
-  ReadBacks(const PublisherOptions& options, const Layout& layout)
+  ReadBacks(const PublisherOptions& options, const SubjectLayout& layout)
       : options_{options}, layout_{layout}, api_{api_prefix(options.api)} {}
 
   /// Reads a partition back; what was being read of it is dropped.
@@ -128,7 +128,7 @@ class ReadBacks {
   std::string doing(const Asked& asked) const;
 
   const PublisherOptions& options_;
-  const Layout& layout_;
+  const SubjectLayout& layout_;
   const std::string api_;
   std::map<PartitionId, ReadBack> open_;
   /// Partitions of which messages remain to be asked for.

@@ -1,8 +1,8 @@
 #include "replies.hpp"
 
-#include "database/base64.hpp"
 #include "delivery.hpp"
 
+#include <stela/framework/codec/base64.hpp>
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/rfc3339.hpp>
 

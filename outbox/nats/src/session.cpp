@@ -29,7 +29,7 @@ constexpr std::string_view may_not_publish = "Permissions Violation for Publish 
 
 }  // namespace
 
-Session::Session(const PublisherOptions& options, const Layout& layout, std::uint64_t number,
+Session::Session(const PublisherOptions& options, const SubjectLayout& layout, std::uint64_t number,
                  AnswerSink& sink)
     : options_{options},
       layout_{layout},

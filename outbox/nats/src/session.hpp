@@ -3,8 +3,8 @@
 
 #include "envelope.hpp"
 #include "handles.hpp"
-#include "layout.hpp"
 #include "read_backs.hpp"
+#include "subject_layout.hpp"
 #include "unanswered.hpp"
 
 #include <stela/nats/publisher.hpp>
@@ -24,7 +24,7 @@ namespace stela::nats {
 /// relay's publishes, flushes and begins to read back.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(const PublisherOptions& options, const Layout& layout, std::uint64_t number,
+  Session(const PublisherOptions& options, const SubjectLayout& layout, std::uint64_t number,
           AnswerSink& sink);
   ~Session();
   Session(const Session&) = delete;
@@ -66,7 +66,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   // Copies: nats.c may keep the session longer than its publisher lives.
   const PublisherOptions options_;
-  const Layout layout_;
+  const SubjectLayout layout_;
   const std::string api_{api_prefix(options_.api)};
   const std::uint64_t number_;
   mutable std::mutex sink_mutex_;

@@ -4,9 +4,9 @@
 #include "database/owner.hpp"
 #include "delivery.hpp"
 #include "denials.hpp"
-#include "layout.hpp"
 #include "leader_reads.hpp"
 #include "replies.hpp"
+#include "subject_layout.hpp"
 
 #include <chrono>
 #include <string>
@@ -226,7 +226,7 @@ class StreamReader::Impl {
 
   const database::OwningProcess maker_;
   const PublisherOptions options_;
-  const Layout layout_;
+  const SubjectLayout layout_;
   const std::string api_{api_prefix(options_.api)};
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   ConnectionHandle connection_;

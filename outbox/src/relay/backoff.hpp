@@ -1,10 +1,10 @@
 // Waits that grow.
 #pragma once
 
+#include <stela/framework/backoff.hpp>
 #include <stela/framework/uuid.hpp>
 #include <stela/outbox/relay_options.hpp>
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -26,10 +26,7 @@ inline double draw_unit(Random& random) {
 inline std::chrono::microseconds backoff(std::chrono::microseconds base,
                                          std::chrono::microseconds most, int attempt, double jitter,
                                          Random& random) {
-  const int doublings = std::clamp(attempt - 1, 0, 40);
-  const double wait = std::min(
-      static_cast<double>(base.count()) * static_cast<double>(std::int64_t{1} << doublings),
-      static_cast<double>(most.count()));
+  const auto wait = static_cast<double>(doubled(base, most, attempt).count());
   const double factor = 1.0 + jitter * (2.0 * draw_unit(random) - 1.0);
   return std::chrono::microseconds{static_cast<std::int64_t>(wait * factor)};
 }

@@ -179,7 +179,7 @@ void Comparison::count_before_losses(std::int64_t from, std::int64_t end) {
 
 // --- the events
 
-Compared Comparison::carry_out(SqliteOperations& operations, const CompareRequest& request) {
+Compared Comparison::carry_out(StoredOperations& operations, const CompareRequest& request) {
   const std::int64_t end = store_.last_sequence().value();
   std::int64_t next = request.from.value();
   count_before_losses(next, end);

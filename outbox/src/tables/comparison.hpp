@@ -1,7 +1,7 @@
 // What the outbox counts as published against what stands at the broker.
 #pragma once
 
-#include "tables/operations.hpp"
+#include "tables/stored_operations.hpp"
 #include "tables/upkeep.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -30,7 +30,7 @@ class Comparison {
   Comparison(Store& store, const Partitioner& partitioner, const OnProgress& progress);
 
   void read(BrokerContents& broker, GlobalSequence from);
-  Compared carry_out(SqliteOperations& operations, const CompareRequest& request);
+  Compared carry_out(StoredOperations& operations, const CompareRequest& request);
 
  private:
   using Found = std::pair<std::int64_t, std::string>;

@@ -5,7 +5,7 @@
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/states.hpp"
 #include "tables/generations.hpp"
-#include "tables/operations.hpp"
+#include "tables/stored_operations.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -47,11 +47,11 @@ Followers find_followers(Connection& connection, std::int64_t stream,
   return found;
 }
 
-bool SqliteOperations::discard(GlobalSequence sequence, std::string_view who) {
+bool StoredOperations::discard(GlobalSequence sequence, std::string_view who) {
   return discard({&sequence, 1}, who).messages == 1;
 }
 
-GivenUp SqliteOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
+GivenUp StoredOperations::discard(std::span<const GlobalSequence> sequences, std::string_view who) {
   std::vector<std::int64_t> gone;
   ByStream parked;
   std::int64_t sent = 0;
@@ -76,7 +76,7 @@ GivenUp SqliteOperations::discard(std::span<const GlobalSequence> sequences, std
 }
 
 /// What comes after them in their streams waits for nothing any more. How many.
-std::int64_t SqliteOperations::send_followers(Connection& connection, const ByStream& gone,
+std::int64_t StoredOperations::send_followers(Connection& connection, const ByStream& gone,
                                               std::string_view who) {
   std::int64_t sent = 0;
   for (const auto& [stream, sequences] : gone) {
@@ -89,7 +89,7 @@ std::int64_t SqliteOperations::send_followers(Connection& connection, const BySt
   return sent;
 }
 
-void SqliteOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
+void StoredOperations::keep_discarded(Connection& connection, const Discarded& discarded) {
   connection.run(sql::insert_discarded{.sequence = discarded.sequence.value(),
                                        .stream = discarded.stream,
                                        .partition = discarded.partition,
@@ -98,7 +98,7 @@ void SqliteOperations::keep_discarded(Connection& connection, const Discarded& d
                                        .error = discarded.error});
 }
 
-std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connection,
+std::optional<std::int64_t> StoredOperations::discard_parked(Connection& connection,
                                                              GlobalSequence sequence) {
   Discarded discarded{.sequence = sequence};
   {
@@ -113,7 +113,7 @@ std::optional<std::int64_t> SqliteOperations::discard_parked(Connection& connect
   return discarded.stream;
 }
 
-bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
+bool StoredOperations::discard_stopped(Connection& connection, GlobalSequence sequence) {
   Discarded discarded{.sequence = sequence};
   {
     auto row = connection.rows(sql::find_waiting{.sequence = sequence.value()});
@@ -132,7 +132,7 @@ bool SqliteOperations::discard_stopped(Connection& connection, GlobalSequence se
   return discard_redeliveries(connection, discarded);
 }
 
-bool SqliteOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
+bool StoredOperations::discard_redeliveries(Connection& connection, Discarded discarded) {
   {
     auto event = connection.rows(sql::find_event{.sequence = discarded.sequence.value()});
     if (!event.step()) return false;

@@ -36,7 +36,7 @@ PendingMessage to_message(const sql::pending_row& row, Timestamp now) {
           .backoff_left = time_left(row.next_attempt_at(), now)};
 }
 
-void SqliteBatch::read(Connection& connection, PartitionId partition, const relay::Cursor& cursor,
+void StoredBatch::read(Connection& connection, PartitionId partition, const relay::Cursor& cursor,
                        std::int64_t end, const relay::BatchLimit& limit, Timestamp now) {
   {
     auto parked = connection.rows(sql::has_parked{});
@@ -51,7 +51,7 @@ void SqliteBatch::read(Connection& connection, PartitionId partition, const rela
   rehydrate(connection, again);
 }
 
-void SqliteBatch::take(Connection& connection, std::vector<PendingMessage> claimed) {
+void StoredBatch::take(Connection& connection, std::vector<PendingMessage> claimed) {
   messages = std::move(claimed);
   const auto waiting =
       std::find_if(messages.begin(), messages.end(),
@@ -62,7 +62,7 @@ void SqliteBatch::take(Connection& connection, std::vector<PendingMessage> claim
   rehydrate(connection, static_cast<std::size_t>(waiting - messages.begin()));
 }
 
-void SqliteBatch::rehydrate(Connection& connection, std::size_t again) {
+void StoredBatch::rehydrate(Connection& connection, std::size_t again) {
   {
     auto first = connection.rows(sql::first_published{});
     first.step();
@@ -81,7 +81,7 @@ void SqliteBatch::rehydrate(Connection& connection, std::size_t again) {
   }
 }
 
-void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partition,
+void StoredBatch::read_redeliveries(Connection& connection, PartitionId partition,
                                     std::int64_t behind, int limit) {
   auto row = connection.rows(
       sql::next_redeliveries{.partition = partition.number, .after = behind, .limit = limit});
@@ -96,7 +96,7 @@ void SqliteBatch::read_redeliveries(Connection& connection, PartitionId partitio
   }
 }
 
-void SqliteBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
+void StoredBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
                                 std::int64_t end, int limit, Timestamp now) {
   messages.reserve(messages.size() + static_cast<std::size_t>(limit));
   auto row = connection.rows(sql::next_messages{
@@ -108,7 +108,7 @@ void SqliteBatch::read_messages(Connection& connection, PartitionId partition, s
   }
 }
 
-void SqliteBatch::read_events(Connection& connection, std::span<PendingMessage> wanted) {
+void StoredBatch::read_events(Connection& connection, std::span<PendingMessage> wanted) {
   while (!wanted.empty() && cut_ == nullptr) {
     std::size_t count = 1;
     while (count < wanted.size() &&
@@ -120,7 +120,7 @@ void SqliteBatch::read_events(Connection& connection, std::span<PendingMessage> 
   }
 }
 
-void SqliteBatch::read_run(Connection& connection, std::span<PendingMessage> run) {
+void StoredBatch::read_run(Connection& connection, std::span<PendingMessage> run) {
   std::vector<std::int64_t>& sequences = memory_->sequences;
   sequences.clear();
   for (const PendingMessage& message : run) sequences.push_back(message.sequence.value());
@@ -133,7 +133,7 @@ void SqliteBatch::read_run(Connection& connection, std::span<PendingMessage> run
   });
 }
 
-bool SqliteBatch::take_row(Connection& connection, PendingMessage& message,
+bool StoredBatch::take_row(Connection& connection, PendingMessage& message,
                            const database::EventRow& row) {
   if (row.event == nullptr) {
     message.problem = row.problem;
@@ -144,7 +144,7 @@ bool SqliteBatch::take_row(Connection& connection, PendingMessage& message,
   return keep(message, event);
 }
 
-bool SqliteBatch::was_published(Connection& connection, std::int64_t stream,
+bool StoredBatch::was_published(Connection& connection, std::int64_t stream,
                                 StreamVersion version) const {
   if (first_published_ <= 1 || version.value() == 0) return true;
   auto row = connection.rows(sql::is_published{
@@ -153,7 +153,7 @@ bool SqliteBatch::was_published(Connection& connection, std::int64_t stream,
   return row.is_published();
 }
 
-bool SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
+bool StoredBatch::keep(PendingMessage& message, const StoredEvent& event) {
   bytes_left_ -= static_cast<std::int64_t>(event.payload.size());
   if (bytes_left_ < 0 && !kept_.empty()) return false;
   if (pages_.empty()) add_page();
@@ -162,7 +162,7 @@ bool SqliteBatch::keep(PendingMessage& message, const StoredEvent& event) {
   return true;
 }
 
-EventPage& SqliteBatch::add_page() {
+EventPage& StoredBatch::add_page() {
   if (memory_->pages.empty()) {
     pages_.push_back(std::make_unique<EventPage>());
     pages_.back()->grow();
@@ -173,7 +173,7 @@ EventPage& SqliteBatch::add_page() {
   return *pages_.back();
 }
 
-SqliteBatch::~SqliteBatch() {
+StoredBatch::~StoredBatch() {
   for (auto& page : pages_) {
     if (memory_->pages.size() == BatchMemory::max_pages) return;
     page->clear();

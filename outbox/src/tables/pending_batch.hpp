@@ -34,12 +34,12 @@ struct BatchMemory {
 };
 
 /// Messages whose events it owns.
-class SqliteBatch final : public relay::PendingBatch {
+class StoredBatch final : public relay::PendingBatch {
  public:
-  explicit SqliteBatch(std::shared_ptr<BatchMemory> memory) noexcept : memory_{std::move(memory)} {}
-  ~SqliteBatch() override;
-  SqliteBatch(const SqliteBatch&) = delete;
-  SqliteBatch& operator=(const SqliteBatch&) = delete;
+  explicit StoredBatch(std::shared_ptr<BatchMemory> memory) noexcept : memory_{std::move(memory)} {}
+  ~StoredBatch() override;
+  StoredBatch(const StoredBatch&) = delete;
+  StoredBatch& operator=(const StoredBatch&) = delete;
 
   /// Adds the messages behind `cursor`, as many as `limit` allows and before `end`.
   void read(database::Connection& connection, PartitionId partition, const relay::Cursor& cursor,

@@ -126,10 +126,10 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
 
 // --- messages
 
-std::unique_ptr<SqliteBatch> RelayStore::make_batch() {
+std::unique_ptr<StoredBatch> RelayStore::make_batch() {
   // While a batch lives it points to names.
   if (memory_.use_count() == 1) memory_->reader->trim();
-  return std::make_unique<SqliteBatch>(memory_);
+  return std::make_unique<StoredBatch>(memory_);
 }
 
 std::unique_ptr<relay::PendingBatch> RelayStore::read_again(const relay::PendingMessage& message) {

@@ -36,7 +36,7 @@ class RelayStore : public relay::OutboxPort {
   Timestamp now() const;
   /// Runs `work` in a transaction, rolled back if it returns false.
   bool write(bool durable, const std::function<bool(database::Connection&)>& work);
-  std::unique_ptr<SqliteBatch> make_batch();
+  std::unique_ptr<StoredBatch> make_batch();
 
   stela::Store& store_;
 

@@ -181,7 +181,7 @@ bool is_meant(const StoredEvent& event, const RepublishSelection& selection) {
 
 }  // namespace
 
-Affected republish(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+Affected republish(Store& store, StoredOperations& operations, const Partitioner& partitioner,
                    const RepublishRequest& request) {
   Affected affected;
   std::vector<GlobalSequence> step;
@@ -239,7 +239,7 @@ bool look_for_missing(Store& store, const Partitioner& partitioner, Span& left,
 
 }  // namespace
 
-Reconciled reconcile(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+Reconciled reconcile(Store& store, StoredOperations& operations, const Partitioner& partitioner,
                      const ReconcileRequest& request) {
   constexpr std::size_t most_examples = 100;
   Reconciled result;

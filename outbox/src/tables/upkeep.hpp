@@ -1,7 +1,7 @@
 // What has to be done to an outbox now and then.
 #pragma once
 
-#include "tables/operations.hpp"
+#include "tables/stored_operations.hpp"
 
 #include <stela/eventstore/progress.hpp>
 #include <stela/eventstore/store.hpp>
@@ -35,7 +35,7 @@ struct RepublishRequest {
 };
 
 /// Sends again what is published, up to what is the last event now.
-Affected republish(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+Affected republish(Store& store, StoredOperations& operations, const Partitioner& partitioner,
                    const RepublishRequest& request);
 
 struct ReconcileRequest {
@@ -46,7 +46,7 @@ struct ReconcileRequest {
 };
 
 /// Finds events that are in no state, and enqueues them.
-Reconciled reconcile(Store& store, SqliteOperations& operations, const Partitioner& partitioner,
+Reconciled reconcile(Store& store, StoredOperations& operations, const Partitioner& partitioner,
                      const ReconcileRequest& request);
 
 /// Adds the partitions that are missing; with `prune`, retires those that nobody needs.

@@ -6,3 +6,4 @@
 #include <stela/projections/projections.hpp>
 #include <stela/projections/replayer.hpp>
 #include <stela/projections/runner.hpp>
+#include <stela/projections/settings.hpp>

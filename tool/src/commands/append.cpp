@@ -4,7 +4,7 @@
 #include "commands/event_selection.hpp"
 #include "description/description.hpp"
 #include "event_text.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/json_reader.hpp>
@@ -88,7 +88,7 @@ Draft parse_line(const std::string& line, const Draft& defaults) {
 /// Events as lines of JSON, once they are committed.
 class Appender {
  public:
-  Appender(Session& session, Output& out) : store_{session.store()}, out_{out} {
+  Appender(StoreSession& session, Output& out) : store_{session.store()}, out_{out} {
     if (store_.conventions().codec != Codec::json) {
       throw Exit{failed,
                  "this database keeps payloads as portable binary, which only its application can "
@@ -218,7 +218,7 @@ int append(Invocation& call) {
   }
   if (given.has("--batch") && !from_stdin) throw Misuse{"--batch goes with --stdin"};
   if (!from_stdin) draft.data = given.required("--data");
-  Session session{call};
+  StoreSession session{call};
   session.prepare_to_append();
   if (given.has("--leave-behind")) {
     for (const std::string& name : session.leave_unknown_behind()) {

@@ -3,7 +3,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "description/description.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/eventstore/operations.hpp>
 
@@ -16,7 +16,7 @@ int purge(Invocation& call) {
   const auto age = parse_duration(*text);
   if (!age) throw Misuse{not_a_duration("--older-than", *text)};
   const Signals signals;
-  Session session{call};
+  StoreSession session{call};
   const Timestamp before = system_clock().now() - *age;
   ProgressBar bar{call.out, "append ids"};
   const auto run = [&](bool dry_run) {

@@ -4,7 +4,7 @@
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
 #include "commands/outbox_text.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <algorithm>
 
@@ -73,7 +73,7 @@ Checked look(Invocation& call) {
   for (const Measure& measure : measures_of({}, call.arguments)) {
     require_order(measure, call.arguments);
   }
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const OutboxStatus status = session.operations().status();
   auto measures = measures_of(status, call.arguments);
   measures.push_back(measure_writing(sqlite::path(session.store())));

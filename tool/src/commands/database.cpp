@@ -3,7 +3,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "description/eventstore.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/checkpoint.hpp>
@@ -41,7 +41,7 @@ int migrate(Invocation& call) {
       .share_file = call.arguments.has("--share-file"),
       .busy_timeout = call.settings().duration("store.busy_timeout")};
   sqlite::open(path, options);
-  Session session{call};
+  StoreSession session{call};
   session.find_outbox();
   Store& store = session.store();
   std::string text = path + (existed ? " is up to date" : " was made");
@@ -73,7 +73,7 @@ void print_verified(Invocation& call, const VerifyResult& result) {
 
 int verify(Invocation& call) {
   const Signals signals;
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "steps"};
   const auto outbox = outbox_check(session.partitioner());
   const std::array<IntegrityCheck*, 1> checks{outbox.get()};
@@ -98,7 +98,7 @@ int verify(Invocation& call) {
 
 int backup(Invocation& call) {
   const Signals signals;
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const std::string& path = call.arguments.operands().front();
   ProgressBar bar{call.out, "pages"};
   const auto result =
@@ -124,7 +124,7 @@ std::string in_words(const sqlite::CheckpointResult& result) {
 }
 
 int checkpoint(Invocation& call) {
-  Session session{call};
+  StoreSession session{call};
   const auto result = sqlite::checkpoint(session.store());
   print_result(call.out, {{"complete", result.complete}, {"pages_left", result.pages_left}},
                in_words(result));

@@ -4,7 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/examination.hpp"
 #include "commands/outbox_text.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 #include "write_access.hpp"
 
 #include <stela/eventstore/operations.hpp>
@@ -293,7 +293,7 @@ void look_at_streams(Examination& examination, AskedBroker& broker, const Outbox
   }
 }
 
-void look_at_broker(Examination& examination, Invocation& call, Session& session,
+void look_at_broker(Examination& examination, Invocation& call, StoreSession& session,
                     const OutboxStatus& status) {
   const Settings& settings = call.settings();
   if (!settings.is_set("nats.url")) {
@@ -366,7 +366,7 @@ void look_at_projectors(Examination& examination, Store& store) {
 int doctor(Invocation& call) {
   Examination examination{call.out};
   look_at_sqlite(examination);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
   examination.fine("database", counted(store.last_sequence().value(), "event") + ", " +
                                    std::string{to_string(store.conventions().codec)} +

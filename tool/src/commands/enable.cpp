@@ -2,7 +2,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "description/outbox.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/outbox/settings.hpp>
 
@@ -23,7 +23,7 @@ int enable(Invocation& call) {
       throw Misuse{"there is no partitioner '" + in_one_line(*name) + "' here"};
     }
   }
-  Session session{call};
+  StoreSession session{call};
   const Outbox outbox{session.store(), options};
   if (call.out.is_json()) {
     print_json(call.out, description::outbox_status, session.operations().status());

@@ -5,7 +5,7 @@
 #include "commands/event_selection.hpp"
 #include "description/eventstore.hpp"
 #include "event_text.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/eventstore/operations.hpp>
 
@@ -33,7 +33,7 @@ int list(Invocation& call) {
   const std::int64_t limit =
       call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
   if (call.arguments.has("--newest-first")) selection.query.direction = Direction::backward;
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   if (selection.stream) require_stream(session.store(), *selection.stream);
   const Codec codec = codec_of(session.store());
   Listing listing{call.out, description::event};
@@ -86,7 +86,7 @@ void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
 }
 
 int show(Invocation& call) {
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const std::string& what = call.arguments.operands().front();
   const auto sequence = find(session.store(), what);
   if (sequence) {
@@ -115,7 +115,7 @@ int tail(Invocation& call) {
   std::mutex mutex;
   std::condition_variable_any wake;
   const Signals signals;
-  Session session{call};
+  StoreSession session{call};
   Store& store = session.store();
   if (!call.arguments.has("--from")) {
     selection.query.from =
@@ -144,7 +144,7 @@ int tail(Invocation& call) {
 
 int stats(Invocation& call) {
   const Signals signals;
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   auto kinds = StoreOperations{session.store()}.count_events(
       {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },

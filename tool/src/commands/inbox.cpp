@@ -4,7 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/inbox_check.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <functional>
 
@@ -20,7 +20,7 @@ nats::InboxQuery query_of(const Arguments& arguments) {
 template <class T, class Read>
 int list_of(Invocation& call, const Description<T>& description, Read read) {
   nats::InboxQuery query = query_of(call.arguments);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
   query.consumer = consumer_of(call.arguments, inbox);
   print_list(call.out, description, std::invoke(read, inbox, query));
@@ -40,7 +40,7 @@ int held(Invocation& call) {
 }
 
 int status(Invocation& call) {
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   print_list(call.out, description::consumer, nats::InboxOperations{session.store()}.status());
   return done;
 }
@@ -51,7 +51,7 @@ std::int64_t letter_of(const Arguments& arguments) {
 
 int retry(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   nats::InboxOperations{session.store()}.retry(letter);
   call.out.note("Its consumer retries it.");
   return done;
@@ -59,7 +59,7 @@ int retry(Invocation& call) {
 
 int discard(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   if (!call.confirm("Dead letter " + std::to_string(letter) +
                     " will be removed for good. Continue?")) {
     return failed;
@@ -73,7 +73,7 @@ int release(Invocation& call) {
   const std::int64_t number =
       to_integer(call.arguments.operands().front(), "a held stream's number", {1, largest});
   const bool skips = call.arguments.has("--skip");
-  Session session{call};
+  StoreSession session{call};
   if (skips && !call.confirm("The first message of held stream " + std::to_string(number) +
                              " will become a dead letter. Continue?")) {
     return failed;

@@ -4,7 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/nats/inbox.hpp>
 
@@ -63,7 +63,7 @@ std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
 Checked look(Invocation& call) {
   // A mistake in the limits is told even if there is no database.
   measures_of({}, call.arguments);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
   const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
   auto measures = measures_of(sums, call.arguments);

@@ -7,7 +7,7 @@
 #include "commands/outbox_text.hpp"
 #include "commands/status.hpp"
 #include "event_text.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -24,7 +24,7 @@ Mode mode_of(const Arguments& arguments) {
 }
 
 int workers(Invocation& call) {
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   print_list(call.out, description::worker, session.operations().status().workers);
   return done;
 }
@@ -52,7 +52,7 @@ MessageQuery query_of(const Arguments& arguments) {
 
 int list(Invocation& call) {
   const MessageQuery query = query_of(call.arguments);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const auto messages = session.operations().list(query);
   print_list(call.out, description::message, messages);
   if (messages.size() == static_cast<std::size_t>(query.limit)) {
@@ -83,7 +83,7 @@ void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_ret
 int show(Invocation& call) {
   const GlobalSequence sequence{
       to_integer(call.arguments.operands().front(), "a sequence", {1, largest})};
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const auto message = session.operations().show(sequence);
   if (!message) {
     throw Exit{not_found, "event " + std::to_string(sequence.value()) +
@@ -168,13 +168,13 @@ int asked(Invocation& call, const Deed& deed, std::string_view question, Operate
 
 int retry(Invocation& call) {
   const ParkedSelection selection = retried_of(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   return report(call, session.operations().retry(selection, mode_of(call.arguments)), retrying);
 }
 
 int discard(Invocation& call) {
   const ParkedSelection selection = parked_of(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   return asked(call, discarding, "Discard",
                [&](Mode mode) { return session.operations().discard(selection, mode); });
 }
@@ -192,7 +192,7 @@ int republish(Invocation& call) {
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
   if (selection.first > selection.last) throw Misuse{"--from is after --to"};
   const Signals signals;
-  Session session{call};
+  StoreSession session{call};
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
@@ -213,7 +213,7 @@ int purge(Invocation& call) {
     throw Misuse{"--older-than is a whole number of hours, such as 36h or 7d, not '" +
                  text.value_or(call.settings().text("outbox.retention")) + "'"};
   }
-  Session session{call};
+  StoreSession session{call};
   const Purged planned = session.operations().purge(hours, Mode::dry_run);
   Purged purged = planned;
   if (mode_of(call.arguments) == Mode::carry_out) {

@@ -5,7 +5,7 @@
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
 #include "description/outbox.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -15,7 +15,7 @@ namespace stela::tool {
 namespace {
 
 int list(Invocation& call) {
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
     print_json(call.out, description::outbox_status, seen);
@@ -26,7 +26,7 @@ int list(Invocation& call) {
 }
 
 int sync(Invocation& call) {
-  Session session{call};
+  StoreSession session{call};
   const bool dry = call.arguments.has("--dry-run");
   const Synced synced = session.operations().sync(call.arguments.has("--prune"),
                                                   dry ? Mode::dry_run : Mode::carry_out);
@@ -56,7 +56,7 @@ int sync(Invocation& call) {
 int resize(Invocation& call) {
   const auto count = static_cast<int>(
       to_integer(call.arguments.operands().front(), "the number of partitions", {1, 1024}));
-  Session session{call};
+  StoreSession session{call};
   const bool dry = call.arguments.has("--dry-run");
   Resized resized{.before = session.operations().status().partition_count, .after = count};
   if (!dry) resized = session.operations().resize(count);
@@ -93,7 +93,7 @@ bool is_adoptable(const PartitionStatus& partition) {
 }
 
 /// What is named, as it stands, or all that is stopped.
-std::vector<PartitionStatus> partitions_to_adopt(Invocation& call, Session& session) {
+std::vector<PartitionStatus> partitions_to_adopt(Invocation& call, StoreSession& session) {
   const auto& named = call.arguments.operands();
   std::vector<PartitionStatus> chosen;
   for (const PartitionStatus& each : session.operations().status().partitions) {
@@ -128,7 +128,8 @@ std::uint64_t last_of(const Answer& answer) {
 }
 
 /// Refuses a number that the broker doesn't have, where it can be asked.
-void check_at_broker(Invocation& call, Session& session, PartitionId partition, std::uint64_t at) {
+void check_at_broker(Invocation& call, StoreSession& session, PartitionId partition,
+                     std::uint64_t at) {
   const std::string number = std::to_string(at);
   const std::string unchecked = "Broker sequence " + number + " isn't checked: ";
   if (!call.settings().is_set("nats.url")) return call.out.note(unchecked + "pass --nats URL");
@@ -169,7 +170,7 @@ int adopt(Invocation& call) {
     throw Misuse{"which partition? Pass PARTITION or --all"};
   }
   const auto at = place_to_adopt(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   const std::vector<PartitionStatus> partitions = partitions_to_adopt(call, session);
   if (partitions.empty()) {
     call.out.note("No partition to adopt.");
@@ -196,7 +197,7 @@ int adopt(Invocation& call) {
 
 int resume(Invocation& call) {
   const PartitionId partition = to_partition(call.arguments.operands().front());
-  Session session{call};
+  StoreSession session{call};
   session.operations().resume(partition);
   call.out.note("Partition " + partition.label() + " resumes.");
   return done;

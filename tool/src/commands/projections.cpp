@@ -4,7 +4,7 @@
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
 
@@ -18,7 +18,7 @@ namespace stela::tool {
 namespace {
 
 int print(Invocation& call, bool only_halted) {
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   Listing listing{call.out, description::projector};
   bool is_empty = true;
   for (const ProjectorStatus& status : ProjectionOperations{session.store()}.status()) {
@@ -51,7 +51,7 @@ std::optional<GlobalSequence> sequence_of(const Arguments& arguments) {
 int retry(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   const auto sequence = sequence_of(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   if (sequence) {
     ProjectionOperations{session.store()}.retry(name, *sequence);
   } else {
@@ -64,7 +64,7 @@ int retry(Invocation& call) {
 int skip(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   const GlobalSequence sequence = *sequence_of(call.arguments);
-  Session session{call};
+  StoreSession session{call};
   if (!call.confirm("'" + name + "' will never see event " + std::to_string(sequence.value()) +
                     ". Continue?")) {
     return failed;
@@ -76,7 +76,7 @@ int skip(Invocation& call) {
 
 int remove(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
-  Session session{call};
+  StoreSession session{call};
   if (!call.confirm("'" + name + "' and its tables will be removed. Continue?")) return failed;
   ProjectionOperations{session.store()}.remove(name);
   call.out.note("Removed.");
@@ -84,7 +84,7 @@ int remove(Invocation& call) {
 }
 
 int cancel(Invocation& call) {
-  Session session{call};
+  StoreSession session{call};
   ProjectionOperations{session.store()}.cancel_rebuild(call.arguments.operands().front());
   call.out.note("Rebuild cancelled.");
   return done;
@@ -112,7 +112,7 @@ HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
 int run(Invocation& call) {
   const Signals signals{[&call] { call.out.note("Handing over; a second signal exits at once."); }};
   PrometheusMetrics reported;
-  Session session{call, {.metrics = &reported}};
+  StoreSession session{call, {.metrics = &reported}};
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
     metrics.emplace(parse_address(*address), [&](std::string_view path) {

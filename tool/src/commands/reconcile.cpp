@@ -5,7 +5,7 @@
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
 #include "description/outbox.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/nats/stream_reader.hpp>
 
@@ -78,7 +78,7 @@ void require_none_stopped_for_loss(Invocation& call, const Compared& planned,
   throw Misuse{text};
 }
 
-int compare(Invocation& call, Session& session, ProgressBar& bar, GlobalSequence from) {
+int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSequence from) {
   const Outbox& outbox = session.outbox();
   nats::StreamReader broker{broker_options(call.settings(), outbox.fence(), outbox.partitioner())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
@@ -120,7 +120,7 @@ int accept_loss(Invocation& call) {
     throw Misuse{
         "--accept-loss publishes nothing; don't combine it with --against-broker or --from"};
   }
-  Session session{call};
+  StoreSession session{call};
   const OutboxStatus status = session.operations().status();
   const Mode mode = mode_of(call.arguments);
   if (mode == Mode::carry_out && status.losses > 0 &&
@@ -139,7 +139,7 @@ int reconcile(Invocation& call) {
     throw Misuse{std::string{option} + " is for --against-broker"};
   }
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
-  Session session{call};
+  StoreSession session{call};
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);

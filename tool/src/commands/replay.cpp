@@ -4,7 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "description/projections.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/projections/replayer.hpp>
 
@@ -46,7 +46,7 @@ int report(Invocation& call, const ReplayResult& result) {
 
 int replay_with(Invocation& call, const ReplayFilter& filter) {
   const Signals signals;
-  Session session{call};
+  StoreSession session{call};
   Replayer replayer{session.projections()};
   if (call.arguments.has("--dry-run")) return dry_run(call, replayer, filter);
   const bool living = call.arguments.has("--into-living");

@@ -4,7 +4,7 @@
 #include "cli/invocation.hpp"
 #include "cli/text.hpp"
 #include "description/description.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/framework/version.hpp>
 #include <stela/projections/operations.hpp>
@@ -37,7 +37,7 @@ int show_config(Invocation& call) {
 }
 
 std::set<std::string> values_in_database(Invocation& call, std::string_view what) {
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   std::set<std::string> names;
   if (what == "partitions") {
     for (const auto& each : session.operations().status().partitions) names.insert(each.id.label());

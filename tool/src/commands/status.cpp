@@ -5,7 +5,7 @@
 #include "cli/text.hpp"
 #include "commands/outbox_text.hpp"
 #include "description/outbox.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <condition_variable>
 #include <mutex>
@@ -36,7 +36,7 @@ int status(Invocation& call) {
   if (const auto interval = call.arguments.text("--watch")) {
     return watch_status(call, interval_of(*interval));
   }
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   show(call, session.operations().status(), false);
   return done;
 }
@@ -46,7 +46,7 @@ int status(Invocation& call) {
 int watch_status(Invocation& call, std::chrono::milliseconds interval) {
   const bool draws = call.out.can_draw();
   const Signals signals;
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   std::mutex mutex;
   std::condition_variable_any wake;
   while (!signals.stopped()) {

@@ -4,7 +4,7 @@
 #include "commands/event_selection.hpp"
 #include "description/eventstore.hpp"
 #include "event_text.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/eventstore/operations.hpp>
 
@@ -23,7 +23,7 @@ StreamListing listing_of(const Arguments& arguments) {
 
 int list(Invocation& call) {
   const StreamListing which = listing_of(call.arguments);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const auto streams = StoreOperations{session.store()}.list_streams(which);
   print_list(call.out, description::stream, streams);
   if (static_cast<std::int64_t>(streams.size()) == which.limit) {
@@ -41,7 +41,7 @@ int show(Invocation& call) {
   }
   if (const auto to = call.arguments.integer("--to", versions)) query.to = StreamVersion{*to};
   query.limit = call.arguments.integer("--limit", {1, largest}).value_or(no_limit);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const Codec codec = session.store().conventions().codec;
   Listing listing{call.out, description::event_of_stream};
   std::optional<Timestamp> before;
@@ -65,7 +65,7 @@ int state(Invocation& call) {
   }
   const auto at = call.arguments.text("--at");
   const Moment moment = at ? to_moment(*at, "--at") : Moment{};
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   const App::State shown = (*read)(session.store(), stream, moment);
   const std::string text =
       to_json({{"stream", stream.name()}, {"version", shown.version}, {"state", Json{shown.json}}});
@@ -79,7 +79,7 @@ int state(Invocation& call) {
 
 int list_snapshots(Invocation& call) {
   const StreamListing which = listing_of(call.arguments);
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   print_list(call.out, description::snapshot,
              StoreOperations{session.store()}.list_snapshots(which));
   return done;
@@ -100,7 +100,7 @@ std::vector<StreamId> snapshots_to_drop(Invocation& call, Store& store) {
 }
 
 int drop_snapshots(Invocation& call) {
-  Session session{call};
+  StoreSession session{call};
   const auto streams = snapshots_to_drop(call, session.store());
   const std::string count = counted(static_cast<std::int64_t>(streams.size()), "snapshot");
   const bool dry = call.arguments.has("--dry-run");

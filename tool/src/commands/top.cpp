@@ -3,7 +3,7 @@
 #include "cli/signals.hpp"
 #include "commands/outbox_text.hpp"
 #include "commands/status.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 #include "worker/dashboard.hpp"
 #include "worker/screen.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 /// An outbox that others relay.
 class WatchedOutbox final : public Watched {
  public:
-  WatchedOutbox(Invocation& call, Session& session, Signals& signals)
+  WatchedOutbox(Invocation& call, StoreSession& session, Signals& signals)
       : call_{call}, session_{session}, signals_{signals} {}
 
   View look() override {
@@ -39,7 +39,7 @@ class WatchedOutbox final : public Watched {
 
  private:
   Invocation& call_;
-  Session& session_;
+  StoreSession& session_;
   Signals& signals_;
   Trend trend_;
   OutboxStatus status_;
@@ -49,7 +49,7 @@ class WatchedOutbox final : public Watched {
 int top(Invocation& call) {
   if (!can_show_dashboard(call.out)) return watch_status(call, std::chrono::seconds{2});
   Signals signals{{}, [] { Screen::restore(); }};
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   WatchedOutbox watched{call, session, signals};
   watched.look();
   show_dashboard(watched, call.out.has_color());

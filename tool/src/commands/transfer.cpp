@@ -5,7 +5,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "description/description.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
@@ -78,7 +78,7 @@ int export_events(Invocation& call) {
   const AllQuery query = query_of_export(call.arguments);
   const std::string path = file_of(call.arguments);
   const Signals signals;
-  Session session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
   const auto options = options_of(bar, signals);
@@ -109,7 +109,7 @@ int export_events(Invocation& call) {
 int import_events(Invocation& call) {
   const std::string path = file_of(call.arguments);
   const Signals signals;
-  Session session{call};
+  StoreSession session{call};
   std::ifstream file;
   if (path != "-") file = open_to_read(path, "'" + path + "'");
   ProgressBar bar{call.out, "events"};

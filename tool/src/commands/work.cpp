@@ -6,12 +6,12 @@
 #include "commands/event_selection.hpp"
 #include "commands/outbox_text.hpp"
 #include "description/worker.hpp"
-#include "session.hpp"
+#include "store_session.hpp"
 #include "worker/crew.hpp"
 #include "worker/dashboard.hpp"
+#include "worker/dashboard_layout.hpp"
 #include "worker/health.hpp"
 #include "worker/http_server.hpp"
-#include "worker/layout.hpp"
 #include "worker/metrics_file.hpp"
 #include "worker/notify.hpp"
 #include "worker/screen.hpp"
@@ -210,13 +210,13 @@ class Work {
   HttpResponse answer(std::string_view path) {
     if (path != "/metrics" && path != "/readyz") return other_page(path);
     const StatusWatch::Seen seen = watch_.look_closely(1s);
-    const Snapshot done = statistics_.look(std::chrono::steady_clock::now());
+    const Figures done = statistics_.look(std::chrono::steady_clock::now());
     const Condition condition = condition_of(seen, done);
     if (path == "/readyz") return readiness(why_not_ready(condition));
     return metrics_page(page_of(seen, condition));
   }
 
-  Condition condition_of(const StatusWatch::Seen& seen, const Snapshot& done) const {
+  Condition condition_of(const StatusWatch::Seen& seen, const Figures& done) const {
     return {.done = done,
             .status = seen.status,
             .store_problem = seen.problem,
@@ -230,7 +230,7 @@ class Work {
 
   void write_metrics() {
     const StatusWatch::Seen seen = watch_.look_closely(1s);
-    const Snapshot done = statistics_.look(std::chrono::steady_clock::now());
+    const Figures done = statistics_.look(std::chrono::steady_clock::now());
     metrics_file_->write(page_of(seen, condition_of(seen, done)));
   }
 
@@ -292,7 +292,7 @@ class Work {
   std::int64_t published_ = 0;
   /// Before whatever starts threads, and gone after them.
   Signals signals_;
-  Session session_;
+  StoreSession session_;
   StatusWatch watch_;
   Crew crew_;
   std::optional<HttpServer> metrics_;

@@ -2,6 +2,7 @@
 
 #include "event_text.hpp"
 
+#include <stela/framework/codec/base64.hpp>
 #include <stela/framework/error.hpp>
 
 namespace stela::tool {
@@ -31,7 +32,10 @@ std::optional<Json> payload_of(const ShownEvent& shown) {
   return has_json(shown) ? std::optional{Json{minified(shown.event.payload)}} : std::nullopt;
 }
 std::optional<std::string> bytes_of(const ShownEvent& shown) {
-  return has_json(shown) ? std::nullopt : std::optional{base64(shown.event.payload)};
+  if (has_json(shown)) return std::nullopt;
+  std::string text;
+  base64::append(text, shown.event.payload);
+  return text;
 }
 
 std::optional<std::chrono::microseconds> later_by(const ShownEvent& shown) {

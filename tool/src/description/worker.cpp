@@ -12,16 +12,16 @@ constexpr auto done(std::string_view name, const Metric& metric) {
 }
 
 constexpr Field<Condition> condition_fields[] = {
-    done<&Snapshot::owned>("owned_partitions", {.name = "stela_worker_owned_partitions",
-                                                .help = "Partitions that this process has."}),
-    done<&Snapshot::wanted>("wanted_partitions", {.name = "stela_worker_wanted_partitions",
-                                                  .help = "Its share of the partitions."}),
-    done<&Snapshot::active_workers>(
+    done<&Figures::owned>("owned_partitions", {.name = "stela_worker_owned_partitions",
+                                               .help = "Partitions that this process has."}),
+    done<&Figures::wanted>("wanted_partitions", {.name = "stela_worker_wanted_partitions",
+                                                 .help = "Its share of the partitions."}),
+    done<&Figures::active_workers>(
         "active_workers",
         {.name = "stela_worker_active_workers", .help = "Workers that are alive, everywhere."}),
-    done<&Snapshot::heartbeat_age>("heartbeat_age_s", {.name = "stela_worker_heartbeat_age_seconds",
-                                                       .help = "Since the last heartbeat."}),
-    done<[](const Snapshot& seen) { return seen.broker && seen.broker->is_connected(); }>(
+    done<&Figures::heartbeat_age>("heartbeat_age_s", {.name = "stela_worker_heartbeat_age_seconds",
+                                                      .help = "Since the last heartbeat."}),
+    done<[](const Figures& seen) { return seen.broker && seen.broker->is_connected(); }>(
         "is_broker_up",
         {.name = "stela_worker_broker_up", .help = "1 while the broker is connected."}),
     field<[](const Condition& condition) { return why_not_ready(condition).empty(); }>(

@@ -1,6 +1,6 @@
 #include "worker/dashboard.hpp"
 
-#include "worker/layout.hpp"
+#include "worker/dashboard_layout.hpp"
 #include "worker/looks.hpp"
 #include "worker/screen.hpp"
 
@@ -48,7 +48,7 @@ View WatchedCrew::look() {
             .pace = trend_.pace(),
             .store_problem = std::move(seen.problem)};
   view.own->state = state_of(view.own->done, view.status, crew_.stop_requested());
-  for (const Trouble& trouble : view.own->done.troubles) {
+  for (const RecentError& trouble : view.own->done.troubles) {
     view.own->trouble_streams.push_back(stream_of(trouble.sequence));
   }
   return view;

@@ -16,7 +16,7 @@ namespace stela::tool {
 
 /// What is known of the worker at one moment.
 struct Condition {
-  const Snapshot& done;
+  const Figures& done;
   const OutboxStatus& status;
   /// Why the database doesn't answer, or isn't one that this program understands; empty if it does.
   std::string store_problem = {};

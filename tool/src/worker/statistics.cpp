@@ -76,7 +76,7 @@ void Statistics::add_end_to_end(std::chrono::microseconds latency) {
 void Statistics::write(const LogEntry& entry) noexcept try {
   if (options_.next != nullptr) options_.next->write(entry);
   if (entry.level < LogLevel::warning) return;
-  Trouble trouble{.at = system_clock().now(), .message = std::string{entry.message}};
+  RecentError trouble{.at = system_clock().now(), .message = std::string{entry.message}};
   for (const LogEntry::Field& field : entry.fields) {
     if (field.name == "partition") trouble.partition = field.value;
     if (field.name == "sequence") {
@@ -91,13 +91,13 @@ void Statistics::write(const LogEntry& entry) noexcept try {
   // Without memory for it one line is missing.
 }
 
-Snapshot Statistics::look(Steady now) const {
+Figures Statistics::look(Steady now) const {
   const std::lock_guard lock{mutex_};
-  Snapshot seen{.ever = ever_,
-                .ticks_ever = ticks_ever_,
-                .troubles = {troubles_.begin(), troubles_.end()},
-                .publish_latency = publish_latency_,
-                .end_to_end = end_to_end_};
+  Figures seen{.ever = ever_,
+               .ticks_ever = ticks_ever_,
+               .troubles = {troubles_.begin(), troubles_.end()},
+               .publish_latency = publish_latency_,
+               .end_to_end = end_to_end_};
   std::chrono::microseconds duration{0};
   for (const Kept& kept : recent_) {
     if (options_.window.count() > 0 && kept.at < now - options_.window) continue;

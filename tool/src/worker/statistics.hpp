@@ -41,7 +41,7 @@ struct Totals {
 };
 
 /// Something that went wrong.
-struct Trouble {
+struct RecentError {
   Timestamp at = {};
   /// 0 if it isn't about one message.
   std::int64_t sequence = 0;
@@ -50,7 +50,7 @@ struct Trouble {
 };
 
 /// Everything at one moment.
-struct Snapshot {
+struct Figures {
   /// How many ticks `totals` is made of: those of the window, or the last.
   std::int64_t ticks = 0;
   Totals totals = {};
@@ -66,7 +66,7 @@ struct Snapshot {
   std::optional<BrokerStatus> broker = {};
   /// Published in each slot of the last five minutes, the newest last.
   std::array<std::int64_t, 60> per_slot = {};
-  std::vector<Trouble> troubles = {};
+  std::vector<RecentError> troubles = {};
   Histogram publish_latency = {};
   Histogram end_to_end = {};
   std::optional<std::chrono::microseconds> latency_p50 = {};
@@ -95,7 +95,7 @@ class Statistics final : public LogSink {
   void add_end_to_end(std::chrono::microseconds latency);
   void write(const LogEntry& entry) noexcept override;
 
-  Snapshot look(Steady now) const;
+  Figures look(Steady now) const;
 
  private:
   struct Relay {
@@ -120,7 +120,7 @@ class Statistics final : public LogSink {
   Totals ever_;
   std::int64_t ticks_ever_ = 0;
   std::array<Slot, 60> slots_;
-  std::deque<Trouble> troubles_;
+  std::deque<RecentError> troubles_;
   std::deque<std::chrono::microseconds> latencies_;
   Histogram publish_latency_;
   Histogram end_to_end_;

@@ -111,13 +111,13 @@ std::vector<Line> backlog_items(const View& view) {
 }
 
 /// From commit to publication.
-std::string latency_in_words(const Snapshot& done) {
+std::string latency_in_words(const Figures& done) {
   if (!done.latency_p50) return "-";
   return in_words(*done.latency_p50) + " / " + in_words(*done.latency_p99);
 }
 
 std::vector<Line> own_items(const OwnWork& own) {
-  const Snapshot& done = own.done;
+  const Figures& done = own.done;
   const Totals& totals = done.totals;
   const bool has_window = own.window.count() > 0;
   std::vector<Line> items{

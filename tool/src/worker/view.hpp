@@ -23,7 +23,7 @@ struct OwnWork {
   /// As state_of says it.
   std::string state = {};
   std::chrono::seconds window{0};
-  Snapshot done = {};
+  Figures done = {};
   /// The stream of each trouble that has a sequence.
   std::vector<std::string> trouble_streams = {};
 };

@@ -126,7 +126,7 @@ class AggregateRoot {
     try {
       state_.apply(std::as_const(std::get<E>(changes_.back())));
     } catch (...) {
-      standing_.set_trouble(detail::Trouble::half_applied);
+      standing_.set_trouble(detail::Discrepancy::half_applied);
       throw;
     }
   }
@@ -254,7 +254,7 @@ struct AggregateAccess {
   static void mark_saved(A& aggregate, std::size_t count, StreamVersion version,
                          std::shared_ptr<const TransactionOutcome> outcome) {
     aggregate.saving_.end();
-    aggregate.standing_.set_trouble(Trouble::none);
+    aggregate.standing_.set_trouble(Discrepancy::none);
     if (outcome || !aggregate.standing_.is_settled()) {
       return aggregate.standing_.mark_saved(std::move(outcome), count, version);
     }
@@ -262,7 +262,7 @@ struct AggregateAccess {
     aggregate.version_ = version;
   }
   template <class A>
-  static void set_trouble(A& aggregate, Trouble trouble) noexcept {
+  static void set_trouble(A& aggregate, Discrepancy trouble) noexcept {
     aggregate.standing_.set_trouble(trouble);
   }
   template <class A>

@@ -30,7 +30,7 @@ struct Settled {
 };
 
 /// Why an aggregate may differ from what is stored.
-enum class Trouble : std::uint8_t {
+enum class Discrepancy : std::uint8_t {
   none,
   commit_in_doubt,
   append_id_repeated,
@@ -80,10 +80,10 @@ class SaveIdentity {
 class STELA_FRAMEWORK_EXPORT AggregateStanding {
  public:
   /// True if its state doesn't depend on any transaction.
-  bool is_settled() const noexcept { return marks_.empty() && trouble_ == Trouble::none; }
+  bool is_settled() const noexcept { return marks_.empty() && trouble_ == Discrepancy::none; }
   /// True if it depends on no open transaction other than that of `outcome`.
   bool depends_on_no_other(const TransactionOutcome* outcome) const noexcept;
-  bool is_in_doubt() const noexcept { return trouble_ == Trouble::commit_in_doubt; }
+  bool is_in_doubt() const noexcept { return trouble_ == Discrepancy::commit_in_doubt; }
 
   /// What is saved now, given the state before all marks. UsageError if that is in doubt, or if the
   /// aggregate was loaded in a transaction that was rolled back.
@@ -101,8 +101,8 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   void mark_saved(std::shared_ptr<const TransactionOutcome> outcome, std::size_t count,
                   StreamVersion version);
   /// The fate of a save doesn't repair a half-changed state.
-  void set_trouble(Trouble trouble) noexcept {
-    if (trouble_ != Trouble::half_applied) trouble_ = trouble;
+  void set_trouble(Discrepancy trouble) noexcept {
+    if (trouble_ != Discrepancy::half_applied) trouble_ = trouble;
   }
 
  private:
@@ -125,7 +125,7 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   void join_last() noexcept;
 
   std::vector<Mark> marks_;
-  Trouble trouble_ = Trouble::none;
+  Discrepancy trouble_ = Discrepancy::none;
 };
 
 }  // namespace stela::detail

@@ -228,7 +228,7 @@ struct BegunSave {
 
 /// Sets the trouble unless the aggregate was replaced since the save began.
 template <class A>
-void set_trouble(A& aggregate, const BegunSave& save, Trouble trouble) noexcept {
+void set_trouble(A& aggregate, const BegunSave& save, Discrepancy trouble) noexcept {
   if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
   AggregateAccess::set_trouble(aggregate, trouble);
 }
@@ -242,12 +242,12 @@ void note_save(EventLog& log, A& aggregate, const StreamAppend& append, const Be
   if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
   try {
     if (after.repeated && !are_stored(log, append, save.before, after.version)) {
-      return AggregateAccess::set_trouble(aggregate, Trouble::append_id_repeated);
+      return AggregateAccess::set_trouble(aggregate, Discrepancy::append_id_repeated);
     }
     AggregateAccess::mark_saved(aggregate, append.events.size(), after.version,
                                 log.outcome_of(after.sequence));
   } catch (...) {
-    AggregateAccess::set_trouble(aggregate, Trouble::not_noted);
+    AggregateAccess::set_trouble(aggregate, Discrepancy::not_noted);
     throw;
   }
   Snapshots<A>::after_save(log, aggregate, save.before, after);
@@ -364,7 +364,7 @@ AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
   try {
     result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
   } catch (const CommitInDoubt&) {
-    detail::set_trouble(aggregate, begun, detail::Trouble::commit_in_doubt);
+    detail::set_trouble(aggregate, begun, detail::Discrepancy::commit_in_doubt);
     throw;
   }
   detail::note_save(*log_, aggregate, append, begun,

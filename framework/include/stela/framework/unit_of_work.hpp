@@ -135,7 +135,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     void note_commit(EventLog& log, const StreamAppend& append,
                      const detail::AppendedStream& after) noexcept override;
     void set_in_doubt() noexcept override {
-      detail::set_trouble(aggregate, save, detail::Trouble::commit_in_doubt);
+      detail::set_trouble(aggregate, save, detail::Discrepancy::commit_in_doubt);
     }
     void begin_commit() noexcept override { detail::AggregateAccess::begin_commit(aggregate); }
     void reopen() noexcept override { detail::AggregateAccess::reopen(aggregate); }

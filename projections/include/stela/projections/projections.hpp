@@ -24,6 +24,8 @@ enum class OnError : std::uint8_t {
   park,
 };
 
+STELA_PROJECTIONS_EXPORT std::string_view to_string(OnError on_error) noexcept;
+
 struct ProjectorOptions {
   OnError on_error = OnError::halt;
   /// How often an event is tried.
@@ -34,10 +36,10 @@ struct ProjectorOptions {
 };
 
 /// Where a reaction begins if its name is new in the database.
-enum class Start : std::uint8_t { now, beginning };
+enum class ReactionStart : std::uint8_t { now, beginning };
 
 struct ReactionOptions {
-  Start start = Start::now;
+  ReactionStart start = ReactionStart::now;
   ProjectorOptions handling = {};
 };
 

@@ -20,7 +20,7 @@
 
 namespace stela::nats {
 
-enum class Start : std::uint8_t {
+enum class ConsumerStart : std::uint8_t {
   /// At the first message of the stream.
   first,
   /// After the messages that existed when the consumer was created.
@@ -45,8 +45,8 @@ struct ConsumerOptions {
   /// that is still on its way.
   std::string filter_subject = {};
   /// For a consumer that doesn't exist at the broker yet. An existing one that began later isn't
-  /// accepted for Start::first.
-  Start start = Start::first;
+  /// accepted for ConsumerStart::first.
+  ConsumerStart start = ConsumerStart::first;
 
   /// How many messages are fetched at a time, and handled in one transaction.
   int batch_size = 100;

@@ -29,7 +29,7 @@ class LogToStderr final : public LogSink {
 };
 
 /// Threads: as its store.
-class Session {
+class StoreSession {
  public:
   struct Options {
     /// For those who write there themselves; null: stderr.
@@ -40,8 +40,8 @@ class Session {
   };
 
   /// Opens what `--db` names. Exit 3 if there is no database.
-  explicit Session(Invocation& invocation) : Session{invocation, Options{}} {}
-  Session(Invocation& invocation, const Options& options);
+  explicit StoreSession(Invocation& invocation) : StoreSession{invocation, Options{}} {}
+  StoreSession(Invocation& invocation, const Options& options);
 
   Store& store() noexcept { return store_; }
   /// Without attaching it.

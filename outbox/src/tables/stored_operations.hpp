@@ -2,7 +2,7 @@
 #pragma once
 
 #include "database/connection.hpp"
-#include "relay/operations.hpp"
+#include "relay/operations_port.hpp"
 #include "tables/generations.hpp"
 #include "tables/placement.hpp"
 
@@ -49,10 +49,10 @@ struct GivenUp {
 };
 
 /// Threads: one at a time.
-class SqliteOperations final : public relay::Operations {
+class StoredOperations final : public relay::Operations {
  public:
   /// `store` and `partitioner` must outlive it.
-  SqliteOperations(Store& store, const Partitioner& partitioner) noexcept
+  StoredOperations(Store& store, const Partitioner& partitioner) noexcept
       : store_{store}, partitioner_{partitioner} {}
 
   std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;

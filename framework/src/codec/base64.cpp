@@ -1,4 +1,4 @@
-#include "database/base64.hpp"
+#include <stela/framework/codec/base64.hpp>
 
 #include <cstddef>
 #include <cstdint>

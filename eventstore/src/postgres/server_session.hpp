@@ -22,8 +22,8 @@ void set_up(Connection& connection);
 
 /// A connection ends with the server's run, so that it is in one run as long as it lives. The
 /// tables must be there. Threads: one at a time.
-struct Session {
-  explicit Session(const ConnectionOptions& options);
+struct ServerSession {
+  explicit ServerSession(const ConnectionOptions& options);
 
   Connection connection;
   /// What this run has committed is visible to all of its connections. What a run hadn't flushed
@@ -45,15 +45,15 @@ class Sessions {
   const ConnectionOptions& options() const noexcept { return options_; }
 
  private:
-  std::unique_ptr<Session> take_idle();
-  Uuid read_on(std::unique_ptr<Session> session, FunctionRef<void(Connection&)> work);
+  std::unique_ptr<ServerSession> take_idle();
+  Uuid read_on(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
   void drop_idle();
 
   const database::OwningProcess owner_;
   const ConnectionOptions options_;
   std::mutex mutex_;
   /// Guarded by mutex_.
-  std::vector<std::unique_ptr<Session>> idle_;
+  std::vector<std::unique_ptr<ServerSession>> idle_;
 };
 
 /// What begins each transaction that writes, whatever the server's defaults are.

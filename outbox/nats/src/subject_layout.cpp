@@ -1,4 +1,4 @@
-#include "layout.hpp"
+#include "subject_layout.hpp"
 
 #include <stela/framework/context.hpp>
 #include <stela/framework/error.hpp>
@@ -63,7 +63,7 @@ std::string api_prefix(const JetStreamApi& api) {
   return (api.prefix.empty() ? "$JS.API" : api.prefix) + '.';
 }
 
-Layout::Layout(const PublisherOptions& options)
+SubjectLayout::SubjectLayout(const PublisherOptions& options)
     : fence_{options.fence}, prefix_{options.prefix}, stream_{options.stream} {
   if (!is_token(prefix_)) {
     throw UsageError{"prefix '" + prefix_ +
@@ -77,7 +77,7 @@ Layout::Layout(const PublisherOptions& options)
   parse(options.subject);
 }
 
-void Layout::parse(std::string_view subject) {
+void SubjectLayout::parse(std::string_view subject) {
   std::string_view rest = subject;
   while (!rest.empty()) {
     const std::size_t open = rest.find('{');
@@ -98,7 +98,7 @@ void Layout::parse(std::string_view subject) {
   }
 }
 
-void Layout::add_part(std::string_view name, std::string_view subject) {
+void SubjectLayout::add_part(std::string_view name, std::string_view subject) {
   using Kind = Part::Kind;
   constexpr std::string_view header = "header:";
   if (name == "event") {
@@ -118,12 +118,12 @@ void Layout::add_part(std::string_view name, std::string_view subject) {
   }
 }
 
-std::string Layout::suffix(PartitionId partition) const {
+std::string SubjectLayout::suffix(PartitionId partition) const {
   const bool own_stream = fence_ == Fence::stream && partition.number > 0;
   return own_stream ? '_' + partition.label() : std::string{};
 }
 
-std::string Layout::subject(PartitionId partition, const StoredEvent& event) const {
+std::string SubjectLayout::subject(PartitionId partition, const StoredEvent& event) const {
   if (fence_ == Fence::subject) return subject_of(partition);
   std::string subject = prefix_ + suffix(partition) + '.';
   for (const Part& part : parts_) {

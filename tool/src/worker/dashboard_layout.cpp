@@ -1,4 +1,4 @@
-#include "worker/layout.hpp"
+#include "worker/dashboard_layout.hpp"
 
 #include "cli/text.hpp"
 #include "commands/outbox_text.hpp"
@@ -38,10 +38,10 @@ Block error_lines(const View& view, const Looks& looks, std::size_t width, std::
   Block block;
   if (!view.own) return block;
   block.push_back(title("Recent errors", width));
-  const std::vector<Trouble>& troubles = view.own->done.troubles;
+  const std::vector<RecentError>& troubles = view.own->done.troubles;
   const std::vector<std::string>& streams = view.own->trouble_streams;
   for (std::size_t i = 0; i < troubles.size() && block.size() <= most; ++i) {
-    const Trouble& trouble = troubles[i];
+    const RecentError& trouble = troubles[i];
     std::string text = trouble.sequence > 0 ? std::to_string(trouble.sequence) + "  " : "";
     if (!trouble.partition.empty()) text.insert(0, in_one_line(trouble.partition) + "  ");
     if (i < streams.size() && !streams[i].empty()) text += in_one_line(streams[i]) + "  ";
@@ -140,7 +140,7 @@ Block window_of(const Body& body, std::size_t scroll, std::size_t room) {
 
 }  // namespace
 
-std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining) {
+std::string state_of(const Figures& done, const OutboxStatus& status, bool draining) {
   if (draining) return "draining";
   const BrokerState broker = done.broker.value_or(BrokerStatus{}).state;
   if (done.ticks_ever == 0 || broker == BrokerState::connecting) return "connecting";

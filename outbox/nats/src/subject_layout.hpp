@@ -12,10 +12,10 @@ namespace stela::nats {
 /// Streams of one account may not share subjects, so each partition of several has a first token of
 /// its own, which an only partition doesn't.
 /// Threads: any number at once.
-class Layout {
+class SubjectLayout {
  public:
   /// UsageError if a name or the subject's template can't be used.
-  explicit Layout(const PublisherOptions& options);
+  explicit SubjectLayout(const PublisherOptions& options);
 
   std::string stream(PartitionId partition) const { return stream_ + suffix(partition); }
 

@@ -1,4 +1,4 @@
-#include "session.hpp"
+#include "store_session.hpp"
 
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -16,7 +16,7 @@
 namespace stela::tool {
 namespace {
 
-Store open(Invocation& invocation, const Session::Options& options, LogSink& log) {
+Store open(Invocation& invocation, const StoreSession::Options& options, LogSink& log) {
   const std::string path = invocation.database();
   std::error_code error;
   const auto status = std::filesystem::status(path, error);
@@ -64,12 +64,12 @@ void LogToStderr::write(const LogEntry& entry) noexcept try {
 } catch (const std::exception&) {
 }
 
-Session::Session(Invocation& invocation, const Options& options)
+StoreSession::StoreSession(Invocation& invocation, const Options& options)
     : invocation_{invocation},
       log_{invocation.settings().text("log") == "json"},
       store_{open(invocation, options, log_)} {}
 
-const Partitioner* Session::registered_partitioner() {
+const Partitioner* StoreSession::registered_partitioner() {
   for (const auto& required : StoreOperations{store_}.required_participants()) {
     if (required.name != "outbox") continue;
     const Partitioner* partitioner = find_partitioner(invocation_.app, required.detail);
@@ -81,16 +81,16 @@ const Partitioner* Session::registered_partitioner() {
   return nullptr;
 }
 
-void Session::refuse_without_outbox() const {
+void StoreSession::refuse_without_outbox() const {
   throw Exit{not_found, "this database has no outbox; '" + invocation_.app.name +
                             " outbox enable --db FILE' makes one"};
 }
 
-bool Session::has_outbox() {
+bool StoreSession::has_outbox() {
   return registered_partitioner() != nullptr;
 }
 
-Outbox* Session::find_outbox() {
+Outbox* StoreSession::find_outbox() {
   if (outbox_) return outbox_.get();
   if (const Partitioner* partitioner = registered_partitioner()) {
     outbox_ = std::make_unique<Outbox>(store_, OutboxOptions{.partitioner = partitioner});
@@ -98,7 +98,7 @@ Outbox* Session::find_outbox() {
   return outbox_.get();
 }
 
-const Partitioner& Session::partitioner() {
+const Partitioner& StoreSession::partitioner() {
   for (const auto& required : StoreOperations{store_}.required_participants()) {
     const Partitioner* known = find_partitioner(invocation_.app, required.detail);
     if (required.name == "outbox" && known != nullptr) return *known;
@@ -106,17 +106,17 @@ const Partitioner& Session::partitioner() {
   return by_stream();
 }
 
-Outbox& Session::outbox() {
+Outbox& StoreSession::outbox() {
   if (find_outbox() == nullptr) refuse_without_outbox();
   return *outbox_;
 }
 
-void Session::prepare_to_append() {
+void StoreSession::prepare_to_append() {
   find_outbox();
   if (invocation_.app.projections) projections();
 }
 
-std::vector<std::string> Session::leave_unknown_behind() {
+std::vector<std::string> StoreSession::leave_unknown_behind() {
   constexpr std::string_view prefix = "projector:";
   std::vector<std::string> left;
   for (const auto& required : StoreOperations{store_}.required_participants()) {
@@ -133,7 +133,7 @@ std::vector<std::string> Session::leave_unknown_behind() {
   return left;
 }
 
-Projections& Session::projections() {
+Projections& StoreSession::projections() {
   if (projections_) return *projections_;
   if (!invocation_.app.projections) {
     throw Exit{failed, "'" + invocation_.app.name +
@@ -145,7 +145,7 @@ Projections& Session::projections() {
   return *projections_;
 }
 
-OutboxOperations& Session::operations() {
+OutboxOperations& StoreSession::operations() {
   if (operations_) return *operations_;
   const Partitioner* partitioner = registered_partitioner();
   if (partitioner == nullptr) refuse_without_outbox();

@@ -27,6 +27,6 @@ Frame lay_out(const View& view, const Looks& looks, Size size);
 /// The state in a word, from what is known: "connecting", "relaying", "idle", "standby" (others
 /// hold the partitions), "stopped" (all of them wait for an operator), "draining", "broker down",
 /// "misconfigured" (the broker is there, and not set up for all that is to be published).
-std::string state_of(const Snapshot& done, const OutboxStatus& status, bool draining);
+std::string state_of(const Figures& done, const OutboxStatus& status, bool draining);
 
 }  // namespace stela::tool

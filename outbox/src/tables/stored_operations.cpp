@@ -1,4 +1,4 @@
-#include "tables/operations.hpp"
+#include "tables/stored_operations.hpp"
 
 #include "database/database.hpp"
 #include "outbox_sql/inspection.hpp"
@@ -113,11 +113,11 @@ std::string in_words(std::span<const std::int64_t> sequences) {
   return text;
 }
 
-void SqliteOperations::write(const std::function<void(Connection&)>& work) {
+void StoredOperations::write(const std::function<void(Connection&)>& work) {
   store_.database().write([&](Connection& connection) { work(connection); });
 }
 
-void SqliteOperations::note(Connection& connection, std::string_view who, std::string_view what,
+void StoredOperations::note(Connection& connection, std::string_view who, std::string_view what,
                             const std::string& detail) {
   connection.run(sql::insert_action{
       .at = store_.database().now(), .who = who, .what = what, .detail = detail});
@@ -125,7 +125,7 @@ void SqliteOperations::note(Connection& connection, std::string_view who, std::s
 
 // --- sending again
 
-void SqliteOperations::send_again(Connection& connection, Placement& placement, const Place& place,
+void StoredOperations::send_again(Connection& connection, Placement& placement, const Place& place,
                                   std::string_view kind) {
   const PartitionId partition =
       placement.find(place.sequence, place.stream, place.generation.partition_count);
@@ -138,13 +138,13 @@ void SqliteOperations::send_again(Connection& connection, Placement& placement, 
                                         .was_lost = place.was_lost});
 }
 
-std::int64_t SqliteOperations::retry(std::int64_t stream, GlobalSequence through,
+std::int64_t StoredOperations::retry(std::int64_t stream, GlobalSequence through,
                                      std::string_view who) {
   const ParkedPrefix one{stream, through};
   return retry({&one, 1}, who);
 }
 
-std::int64_t SqliteOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
+std::int64_t StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
   std::int64_t count = 0;
   write([&](Connection& connection) {
     Placement placement{connection, store_.database(), partitioner_};
@@ -155,7 +155,7 @@ std::int64_t SqliteOperations::retry(std::span<const ParkedPrefix> prefixes, std
   return count;
 }
 
-std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& placement,
+std::int64_t StoredOperations::retry_one(Connection& connection, Placement& placement,
                                          const ParkedPrefix& prefix, std::string_view who) {
   std::vector<std::int64_t> parked;
   SentAgain all;
@@ -182,7 +182,7 @@ std::int64_t SqliteOperations::retry_one(Connection& connection, Placement& plac
   return static_cast<std::int64_t>(parked.size());
 }
 
-void SqliteOperations::add_later(Connection& connection, std::int64_t stream, SentAgain& all) {
+void StoredOperations::add_later(Connection& connection, std::int64_t stream, SentAgain& all) {
   std::vector<std::int64_t> moved;
   {
     auto later =
@@ -197,23 +197,23 @@ void SqliteOperations::add_later(Connection& connection, std::int64_t stream, Se
   }
 }
 
-std::int64_t SqliteOperations::republish(std::span<const GlobalSequence> sequences,
+std::int64_t StoredOperations::republish(std::span<const GlobalSequence> sequences,
                                          std::string_view who) {
   return send_all_again(sequences, Why::republish, who);
 }
 
-std::int64_t SqliteOperations::enqueue_missing(std::span<const GlobalSequence> sequences,
+std::int64_t StoredOperations::enqueue_missing(std::span<const GlobalSequence> sequences,
                                                std::string_view who) {
   return send_all_again(sequences, Why::missing, who);
 }
 
-std::int64_t SqliteOperations::send_lost(std::span<const GlobalSequence> sequences,
+std::int64_t StoredOperations::send_lost(std::span<const GlobalSequence> sequences,
                                          std::string_view who) {
   return send_all_again(sequences, Why::lost, who);
 }
 
 /// What the broker has again would stand there twice.
-void SqliteOperations::require_none_stopped_for_loss(Connection& connection) {
+void StoredOperations::require_none_stopped_for_loss(Connection& connection) {
   auto stopped = connection.rows(sql::stopped_for_loss{});
   if (!stopped.step()) return;
   throw UsageError{
@@ -222,7 +222,7 @@ void SqliteOperations::require_none_stopped_for_loss(Connection& connection) {
       "them again; adopt it before they are published again"};
 }
 
-std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> sequences, Why why,
+std::int64_t StoredOperations::send_all_again(std::span<const GlobalSequence> sequences, Why why,
                                               std::string_view who) {
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
@@ -255,7 +255,7 @@ std::int64_t SqliteOperations::send_all_again(std::span<const GlobalSequence> se
   return static_cast<std::int64_t>(sent.size());
 }
 
-std::int64_t SqliteOperations::rescue(std::string_view who) {
+std::int64_t StoredOperations::rescue(std::string_view who) {
   constexpr std::int64_t step = 500;
   std::vector<std::int64_t> sent;
   write([&](Connection& connection) {
@@ -287,7 +287,7 @@ std::int64_t SqliteOperations::rescue(std::string_view who) {
 
 // --- counts and losses
 
-std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
+std::int64_t StoredOperations::mend_counts(Mode mode, std::string_view who) {
   std::vector<Counts> wrong;
   std::vector<std::pair<std::int64_t, std::int64_t>> twice;
   store_.database().read([&](Connection& connection) {
@@ -315,14 +315,14 @@ std::int64_t SqliteOperations::mend_counts(Mode mode, std::string_view who) {
   return static_cast<std::int64_t>(wrong.size() + twice.size());
 }
 
-void SqliteOperations::settle_losses(Timestamp until, std::string_view who) {
+void StoredOperations::settle_losses(Timestamp until, std::string_view who) {
   write([&](Connection& connection) {
     const std::int64_t settled = connection.run(sql::settle_losses{.until = until});
     if (settled > 0) note(connection, who, "settle", std::to_string(settled) + " partitions");
   });
 }
 
-std::int64_t SqliteOperations::accept_losses(std::string_view who) {
+std::int64_t StoredOperations::accept_losses(std::string_view who) {
   std::int64_t accepted = 0;
   write([&](Connection& connection) {
     accepted = 0;
@@ -345,7 +345,7 @@ std::int64_t SqliteOperations::accept_losses(std::string_view who) {
 
 // --- partitions
 
-void SqliteOperations::resize(int partition_count, std::string_view who) {
+void StoredOperations::resize(int partition_count, std::string_view who) {
   write([&](Connection& connection) {
     const auto settings = find_settings(connection);
     if (settings && !settings->leasing) {
@@ -363,18 +363,18 @@ void SqliteOperations::resize(int partition_count, std::string_view who) {
   });
 }
 
-void SqliteOperations::adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
+void StoredOperations::adopt(PartitionId partition, std::optional<std::uint64_t> broker_sequence,
                              std::string_view who) {
   std::string detail = partition.label();
   if (broker_sequence) detail += " at " + std::to_string(*broker_sequence);
   let_go_on({partition, broker_sequence, true}, "adopt", detail, who);
 }
 
-void SqliteOperations::resume(PartitionId partition, std::string_view who) {
+void StoredOperations::resume(PartitionId partition, std::string_view who) {
   let_go_on({partition, std::nullopt, false}, "resume", partition.label(), who);
 }
 
-void SqliteOperations::let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
+void StoredOperations::let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
                                  std::string_view who) {
   write([&](Connection& connection) {
     std::string why;

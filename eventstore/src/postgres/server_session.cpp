@@ -1,4 +1,4 @@
-#include "postgres/session.hpp"
+#include "postgres/server_session.hpp"
 
 #include "database/checksum.hpp"
 
@@ -47,9 +47,10 @@ void set_up(Connection& connection) {
       "server itself"};
 }
 
-Session::Session(const ConnectionOptions& options) : connection{options}, run{run_of(connection)} {}
+ServerSession::ServerSession(const ConnectionOptions& options)
+    : connection{options}, run{run_of(connection)} {}
 
-std::unique_ptr<Session> Sessions::take_idle() {
+std::unique_ptr<ServerSession> Sessions::take_idle() {
   // First of all: a thread that the child has no copy of may have held the mutex.
   owner_.check();
   const std::lock_guard lock{mutex_};
@@ -64,7 +65,8 @@ void Sessions::drop_idle() {
   idle_.clear();
 }
 
-Uuid Sessions::read_on(std::unique_ptr<Session> session, FunctionRef<void(Connection&)> work) {
+Uuid Sessions::read_on(std::unique_ptr<ServerSession> session,
+                       FunctionRef<void(Connection&)> work) {
   // A session on which reading failed isn't kept.
   work(session->connection);
   const Uuid run = session->run;
@@ -83,7 +85,7 @@ Uuid Sessions::read(FunctionRef<void(Connection&)> work) {
       drop_idle();
     }
   }
-  return read_on(std::make_unique<Session>(options_), work);
+  return read_on(std::make_unique<ServerSession>(options_), work);
 }
 
 std::int64_t order_lock(std::string_view schema) noexcept {
