@@ -13,8 +13,10 @@
 #include <array>
 #include <fstream>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stela {
@@ -48,6 +50,39 @@ class LostWrites : public ::testing::Test {
   void put_back(const Page& page, const std::string& of = "events") {
     find_page(of).write(page.data(), page.size());
     reopen();
+  }
+
+  /// Writes a leaf of the events' table over another.
+  void copy_leaf(int from, int to) {
+    store.reset();
+    std::array<std::int64_t, 2> pages{};
+    {
+      test::RawSqlite raw{path};
+      raw.run("PRAGMA wal_checkpoint(TRUNCATE)");
+      const auto page = [&](int number) {
+        return raw.integer(
+            "SELECT pageno FROM dbstat WHERE name = 'events' AND pagetype = 'leaf' "
+            "ORDER BY path LIMIT 1 OFFSET " +
+            std::to_string(number));
+      };
+      pages = {page(from), page(to)};
+    }
+    std::fstream file{path, std::ios::in | std::ios::out | std::ios::binary};
+    Page page{};
+    file.seekg((pages[0] - 1) * 4096);
+    file.read(page.data(), page.size());
+    file.seekp((pages[1] - 1) * 4096);
+    file.write(page.data(), page.size());
+    file.close();
+    reopen();
+  }
+  static std::vector<std::string> ids_in(const std::string& lines) {
+    std::vector<std::string> ids;
+    constexpr std::string_view key = "\"id\":\"";
+    for (auto at = lines.find(key); at != std::string::npos; at = lines.find(key, at + 1)) {
+      ids.push_back(lines.substr(at + key.size(), 36));
+    }
+    return ids;
   }
 
   test::TempDir dir = test::TempDir::in_memory();
@@ -93,6 +128,23 @@ TEST_F(LostWrites, AreNamedByAnExportThatPassesOverDamage) {
   EXPECT_THAT(told, ElementsAre("4 to 5: it's missing"));
   EXPECT_EQ(result.events, 3);
   EXPECT_EQ(result.lost, 2);
+}
+
+TEST_F(LostWrites, IntoAnotherPageAreNamedAndNoEventIsExportedTwice) {
+  for (int i = 0; i < 300; ++i) append(*store, "order-1", 1);
+  copy_leaf(2, 3);
+
+  std::int64_t missing = 0;
+  std::ostringstream out;
+  const auto result = salvage_events(*store, out, [&](const UnreadableEvents& lost) {
+    missing += lost.last.value() - lost.first.value() + 1;
+  });
+
+  const std::vector<std::string> ids = ids_in(out.str());
+  EXPECT_EQ(std::set<std::string>(ids.begin(), ids.end()).size(), ids.size());
+  EXPECT_GT(missing, 0);
+  EXPECT_EQ(result.lost, missing);
+  EXPECT_EQ(result.events + missing, 300);
 }
 
 TEST_F(LostWrites, AreNotAppendedOver) {

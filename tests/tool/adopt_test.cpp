@@ -53,6 +53,12 @@ TEST_F(Adopting, LeavesWhatNeedsAnotherWayOut) {
               HasSubstr("No partition to adopt"));
 }
 
+TEST_F(Adopting, ComesBeforeALossIsAccepted) {
+  stop("broker_lost");
+  EXPECT_THAT(outbox({"reconcile", "--accept-loss", "--yes"}).err,
+              HasSubstr("can be accepted once it is adopted: 'outbox partitions adopt all'"));
+}
+
 TEST_F(Adopting, TakesEitherOnePartitionOrAll) {
   stop("broker_lost");
   EXPECT_THAT(outbox({"partitions", "adopt"}).err, HasSubstr("Pass PARTITION or --all"));

@@ -43,6 +43,10 @@ TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
   EXPECT_THAT(why_not_ready({.done = done, .status = status}),
               ElementsAre("partition all is stopped: broker_lost"));
   status.partitions.clear();
+  done.heartbeat_age = 21s;
+  EXPECT_THAT(why_not_ready({.done = done, .status = status}),
+              ElementsAre(HasSubstr("heartbeat: none for 21.0 s, more than 20.0 s")));
+  done.heartbeat_age = 1s;
   done.broker = BrokerStatus{BrokerState::down, "refused"};
   EXPECT_THAT(why_not_ready({.done = done, .status = status}),
               ElementsAre("broker: down: refused"));

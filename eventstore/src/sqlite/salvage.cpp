@@ -105,6 +105,8 @@ class Salvage {
   }
 
   void take(const StoredEvent& event) {
+    // A page in the place of another shows its events again.
+    if (event.sequence.value() < next_) return;
     lose(event.sequence.value(), std::string{missing});
     const std::size_t before = text_.size();
     try {

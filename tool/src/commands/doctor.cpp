@@ -131,13 +131,16 @@ bool look_at_writing(Examination& examination, Store& store) try {
   return true;
 }
 
-void look_at_clock(Examination& examination, Store& store) {
+void look_at_clock(Examination& examination) {
   timex clock{};
   if (adjtimex(&clock) == TIME_ERROR) {
     examination.warn("clock", "the host's clock isn't synchronised", "run chrony or timesyncd");
   } else {
     examination.fine("clock", "the host's clock is synchronised");
   }
+}
+
+void look_at_last_event(Examination& examination, Store& store) try {
   const GlobalSequence last = store.last_sequence();
   for (const StoredEvent& event : store.read_at({{last}})) {
     const auto ahead = event.recorded_at - system_clock().now();
@@ -145,6 +148,8 @@ void look_at_clock(Examination& examination, Store& store) {
     examination.bad("clock", "the last event was recorded " + in_words(ahead) + " in the future",
                     "correct the clock of this host, or of the host that appended the event");
   }
+} catch (const CorruptEvent& e) {
+  examination.bad("last event", e.what(), "'verify' says what else is damaged");
 }
 
 void look_at_participants(Examination& examination, const App& app, Store& store) {
@@ -375,7 +380,8 @@ int doctor(Invocation& call) {
   // SQLite can't look at a log without files that it writes beside it.
   if (look_at_writing(examination, store)) look_at_pragmas(examination, sqlite::path(store));
   look_at_file(examination, sqlite::path(store));
-  look_at_clock(examination, store);
+  look_at_clock(examination);
+  look_at_last_event(examination, store);
   look_at_participants(examination, call.app, store);
   if (session.has_outbox()) {
     const OutboxStatus status = session.operations().status();

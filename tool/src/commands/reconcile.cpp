@@ -123,6 +123,12 @@ int accept_loss(Invocation& call) {
   StoreSession session{call};
   const OutboxStatus status = session.operations().status();
   const Mode mode = mode_of(call.arguments);
+  if (const PartitionStatus* const stopped = stopped_for_loss(status)) {
+    call.out.note("partition " + stopped->id.label() +
+                  " is stopped because the broker lost messages; what it lost can be accepted "
+                  "once it is adopted: 'outbox partitions adopt " +
+                  stopped->id.label() + "'");
+  }
   if (mode == Mode::carry_out && status.losses > 0 &&
       !call.confirm(loss_in_words(status) + ", and won't be published again. Accept that?")) {
     return failed;

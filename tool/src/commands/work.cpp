@@ -221,7 +221,8 @@ class Work {
             .status = seen.status,
             .store_problem = seen.problem,
             .is_draining = crew_.stop_requested(),
-            .max_lag = call_.settings().duration("worker.max_lag")};
+            .max_lag = call_.settings().duration("worker.max_lag"),
+            .heartbeat_ttl = call_.settings().duration("outbox.heartbeat_ttl")};
   }
 
   std::string page_of(const StatusWatch::Seen& seen, const Condition& condition) const {

@@ -23,6 +23,11 @@ std::vector<std::string> why_not_ready(const Condition& condition) {
     reasons.push_back("database: " + in_one_line(condition.store_problem));
   }
   if (condition.is_draining) reasons.push_back("draining");
+  if (condition.done.heartbeat_age > condition.heartbeat_ttl) {
+    reasons.push_back("heartbeat: none for " + in_words(condition.done.heartbeat_age) +
+                      ", more than " + in_words(condition.heartbeat_ttl) +
+                      ": is the database locked, or its disk full?");
+  }
   const BrokerStatus broker = condition.done.broker.value_or(BrokerStatus{});
   if (!broker.is_connected()) reasons.push_back("broker: " + in_one_line(to_string(broker)));
   for (const PartitionStatus& partition : condition.status.partitions) {

@@ -22,6 +22,8 @@ struct Condition {
   std::string store_problem = {};
   bool is_draining = false;
   std::chrono::milliseconds max_lag{60'000};
+  /// A worker that can't renew its heartbeat for so long isn't counted by the others.
+  std::chrono::milliseconds heartbeat_ttl{20'000};
 };
 
 /// Why it shouldn't be counted on, in words; empty if it should.
