@@ -7,10 +7,15 @@
 #                                        comes, and its own
 #   <directory>/sqlite/migrations/    -> one entry of stela::<namespace>::sql::migrations each, in order,
 #     NNNN_<what>.sql                    in "<namespace>_sql.hpp"
+#   <directory>/postgres/migrations/  -> the same of migrations_on_postgres, if there are any
 function(stela_embed_sql target namespace directory)
   cmake_parse_arguments(arg "" "" "AFTER" ${ARGN})
   set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
-  stela_embed_migrations(${target} ${namespace} "${directory}/sqlite/migrations")
+  set(on_postgres)
+  if(NOT namespace STREQUAL "sqlite")
+    set(on_postgres "${directory}/postgres/migrations")
+  endif()
+  stela_embed_migrations(${target} ${namespace} "${directory}/sqlite/migrations" ${on_postgres})
 
   file(GLOB statements CONFIGURE_DEPENDS "${directory}/*.sql")
   set(schema)
@@ -32,16 +37,20 @@ function(stela_embed_sql target namespace directory)
   target_include_directories(${target} PRIVATE "${output}")
 endfunction()
 
-# stela_embed_migrations(target namespace folder): the part of stela_embed_sql that embeds migrations,
-# for those of another engine.
+# stela_embed_migrations(target namespace folder [folder for PostgreSQL]): the part of stela_embed_sql
+# that embeds migrations, for those of another engine.
 function(stela_embed_migrations target namespace folder)
   set(output "${CMAKE_CURRENT_BINARY_DIR}/sql")
   file(GLOB migrations CONFIGURE_DEPENDS "${folder}/*.sql")
+  set(on_postgres)
+  if(ARGC GREATER 3)
+    file(GLOB on_postgres CONFIGURE_DEPENDS "${ARGV3}/*.sql")
+  endif()
   set(header "${output}/${namespace}_sql.hpp")
   add_custom_command(OUTPUT "${header}"
     COMMAND ${CMAKE_COMMAND} "-DOUTPUT=${header}" "-DNAMESPACE=${namespace}"
-            "-DMIGRATIONS=${migrations}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
-    DEPENDS ${migrations} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
+            "-DMIGRATIONS=${migrations}" "-DON_POSTGRES=${on_postgres}" -P "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
+    DEPENDS ${migrations} ${on_postgres} "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/EmbedSql.cmake"
     COMMENT "Embedding the SQL of ${namespace}" VERBATIM)
   target_sources(${target} PRIVATE "${header}")
   target_include_directories(${target} PRIVATE "${output}")

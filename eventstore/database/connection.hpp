@@ -31,18 +31,18 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// How many rows it changed, if it is one that changes rows.
   template <class Named>
   std::int64_t run(const Named& statement) {
-    Query query{prepared(Named::sql), statement};
+    Query query{prepared(Named::sql, on_postgres<Named>()), statement};
     query.run();
     return query.changes();
   }
   /// The same, with its rows: `while (rows.step()) use(rows.sequence());`
   template <class Named>
   typename Named::Row rows(const Named& statement) {
-    return typename Named::Row{prepared(Named::sql), statement};
+    return typename Named::Row{prepared(Named::sql, on_postgres<Named>()), statement};
   }
-  /// The same of a text that takes and gives nothing. It must be a constant of the program: its
-  /// address stands for it.
-  void run(std::string_view sql) { Query{prepared(sql)}.run(); }
+  /// The same of a text that takes and gives nothing, and is the same on all engines. It must be a
+  /// constant of the program: its address stands for it.
+  void run(std::string_view sql) { Query{prepared(sql, sql)}.run(); }
 
   /// Runs statements that are made at run time, and aren't worth keeping.
   virtual void execute(const std::string& sql) = 0;
@@ -55,8 +55,14 @@ class STELA_EVENTSTORE_EXPORT Connection {
   virtual bool breaks_deferred_key() const noexcept = 0;
 
  private:
-  /// The statement that is kept for the constant `sql`.
-  virtual Statement& prepared(std::string_view sql) = 0;
+  template <class Named>
+  static constexpr std::string_view on_postgres() noexcept {
+    if constexpr (requires { Named::on_postgres; }) return Named::on_postgres;
+    return Named::sql;
+  }
+
+  /// The statement that is kept for the constant `sql`, or on PostgreSQL for the other one.
+  virtual Statement& prepared(std::string_view sql, std::string_view on_postgres) = 0;
 };
 
 }  // namespace stela::database

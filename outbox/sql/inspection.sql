@@ -4,6 +4,8 @@
 -- gives: is_there bool
 SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'outbox_settings')
        AS is_there;
+-- engine: postgres
+SELECT to_regclass('outbox_settings') IS NOT NULL AS is_there;
 
 -- name: inspect_partitions
 -- What each partition counts as pending, parked and to be sent again, and how many there are.
@@ -31,10 +33,10 @@ FROM outbox_partitions AS p ORDER BY p.partition;
 SELECT m.partition, m.sequence, m.stream, e.stream AS event_stream, k.publishes,
        p.published_through,
        m.sequence <= p.published_through
-         AND coalesce((SELECT b.first_sequence <= m.sequence FROM outbox_batches AS b
+         AND coalesce((SELECT b.first_sequence FROM outbox_batches AS b
                        WHERE b.partition = m.partition AND b.last_sequence >= m.sequence
                          AND b.redelivery = 0
-                       ORDER BY b.last_sequence LIMIT 1), 0) AS is_published,
+                       ORDER BY b.last_sequence LIMIT 1) <= m.sequence, 1 = 0) AS is_published,
        EXISTS (SELECT 1 FROM outbox_parked AS a WHERE a.sequence = m.sequence) AS is_parked,
        EXISTS (SELECT 1 FROM outbox_discarded AS d WHERE d.sequence = m.sequence) AS is_discarded,
        m.attempts
@@ -67,13 +69,14 @@ LEFT JOIN outbox_partitions AS p ON p.partition = s.partition;
 -- How many events are to be published, and how many are in any state.
 -- gives: publishable int, in_a_state int
 SELECT (SELECT count(*) FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-        WHERE k.publishes = 1
+        WHERE k.publishes
           AND e.sequence >= (SELECT min(first_sequence) FROM outbox_generations)) AS publishable,
        (SELECT count(*) FROM outbox_messages)
          + (SELECT count(*) FROM outbox_redeliveries WHERE kind = 'retry')
          + (SELECT count(*) FROM outbox_parked)
-         + (SELECT coalesce(sum(discarded), 0) FROM outbox_partitions)
-         + (SELECT coalesce(sum(published), 0) FROM outbox_partitions) AS in_a_state;
+         + CAST((SELECT coalesce(sum(discarded), 0) FROM outbox_partitions) AS bigint)
+         + CAST((SELECT coalesce(sum(published), 0) FROM outbox_partitions) AS bigint)
+         AS in_a_state;
 
 -- name: inspect_purged
 -- Partitions that count more discarded messages than there are: an older Stela purged the rows.

@@ -47,7 +47,7 @@ WHERE partition = :partition AND sequence BETWEEN :first AND :last AND claim = :
 -- name: has_publishable
 -- gives: is_there bool
 SELECT EXISTS (SELECT 1 FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-               WHERE k.publishes = 1) AS is_there;
+               WHERE k.publishes) AS is_there;
 
 -- name: delete_found_loss
 -- It stands at the broker: it needn't be sent again as lost.

@@ -71,10 +71,10 @@ SELECT EXISTS (SELECT 1 FROM outbox_partitions WHERE partition = :partition) AS 
 -- gives: partition int?
 SELECT min(partition) AS partition
 FROM (SELECT * FROM (SELECT partition FROM outbox_messages
-                     WHERE partition > :after ORDER BY partition LIMIT 1)
+                     WHERE partition > :after ORDER BY partition LIMIT 1) AS m
       UNION ALL
       SELECT * FROM (SELECT partition FROM outbox_redeliveries
-                     WHERE partition > :after ORDER BY partition LIMIT 1));
+                     WHERE partition > :after ORDER BY partition LIMIT 1) AS r) AS next;
 
 -- name: count_redeliveries
 -- takes: partition int
@@ -108,5 +108,5 @@ SELECT stopped FROM outbox_partitions WHERE partition = :partition;
 SELECT (SELECT min(first) FROM (
           SELECT (SELECT m.sequence FROM outbox_messages AS m
                   WHERE m.partition = p.partition ORDER BY m.sequence LIMIT 1) AS first
-          FROM outbox_partitions AS p)) AS sequence,
+          FROM outbox_partitions AS p) AS firsts) AS sequence,
        (SELECT min(generation) FROM outbox_redeliveries) AS generation;

@@ -41,7 +41,7 @@ WHERE partition = :partition AND owner = :owner AND epoch = :epoch;
 --        now time, lost int
 UPDATE outbox_partitions
 SET published_through = max(published_through, :through),
-    lost = lost + CASE WHEN adopted AND lost_at IS NOT NULL THEN :lost ELSE 0 END,
+    lost = lost + CASE WHEN adopted <> 0 AND lost_at IS NOT NULL THEN :lost ELSE 0 END,
     lost_at = CASE WHEN adopted = 2 AND :broker_sequence IS NOT NULL AND :lost = 0 THEN NULL
                    ELSE lost_at END,
     moved_at = CASE WHEN :published > 0 OR flight_count = 0 THEN :now ELSE moved_at END,

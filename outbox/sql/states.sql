@@ -112,14 +112,14 @@ ORDER BY sequence LIMIT :most;
 -- takes: first int, last int, most int
 -- gives: sequence int
 SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-WHERE e.sequence BETWEEN :first AND :last AND k.publishes = 1
+WHERE e.sequence BETWEEN :first AND :last AND k.publishes
 ORDER BY e.sequence LIMIT :most;
 
 -- name: publishable_of_stream
 -- takes: stream int, after int, most int
 -- gives: sequence int
 SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
-WHERE e.stream = :stream AND e.sequence > :after AND k.publishes = 1
+WHERE e.stream = :stream AND e.sequence > :after AND k.publishes
 ORDER BY e.version LIMIT :most;
 
 -- name: last_published

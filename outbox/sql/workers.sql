@@ -13,7 +13,8 @@ INSERT INTO outbox_workers
 VALUES (:worker, :host, :pid, :presence, :now, :until, :broker, :is_cut_off)
 ON CONFLICT (worker) DO UPDATE SET
   host = excluded.host, pid = excluded.pid, presence = excluded.presence,
-  started_at = CASE WHEN presence IS excluded.presence THEN started_at
+  started_at = CASE WHEN outbox_workers.presence = excluded.presence
+                    THEN outbox_workers.started_at
                     ELSE excluded.started_at END,
   heartbeat_until = excluded.heartbeat_until, broker = excluded.broker,
   is_cut_off = excluded.is_cut_off;

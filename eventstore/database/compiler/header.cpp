@@ -1,5 +1,7 @@
 #include "header.hpp"
 
+#include "postgres_text.hpp"
+
 #include <sstream>
 
 namespace stela::compiler {
@@ -75,13 +77,18 @@ void write_bind(std::ostream& out, std::string_view layer, const Statement& stat
   out << "  }\n";
 }
 
-void write_statement(std::ostream& out, std::string_view layer, const Statement& statement) {
+void write_statement(std::ostream& out, std::string_view layer, const Statement& statement,
+                     bool is_engines) {
   write_comment(out, statement.comment);
   out << "struct " << statement.name << " {\n";
   for (const Value& parameter : statement.parameters) {
     out << "  " << type_of(parameter) << ' ' << parameter.name << ";\n";
   }
   out << "\n  static constexpr std::string_view sql = R\"sql(" << statement.text << ")sql\";\n";
+  if (!is_engines) {
+    out << "  static constexpr std::string_view on_postgres = R\"sql(" << postgres_text(statement)
+        << ")sql\";\n";
+  }
   write_bind(out, layer, statement);
   if (!statement.row.empty()) {
     out << "  using Row = " << statement.row << "_row;\n";
@@ -89,6 +96,16 @@ void write_statement(std::ostream& out, std::string_view layer, const Statement&
     std::ostringstream row;
     write_row(row, layer, "Row", statement.columns);
     out << row.str();
+  }
+  out << "};\n\n";
+}
+
+/// For a test that has a server prepare them.
+void write_list(std::ostream& out, const StatementFile& file, std::string_view source) {
+  out << "/// All of them, for PostgreSQL.\ninline constexpr std::string_view "
+      << source.substr(0, source.find('.')) << "_on_postgres[] = {\n";
+  for (const Statement& statement : file.statements) {
+    out << "    " << statement.name << "::on_postgres,\n";
   }
   out << "};\n\n";
 }
@@ -108,7 +125,10 @@ std::string header_of(const StatementFile& file, std::string_view module, std::s
     write_row(out, layer, row.name + "_row", row.columns);
     out << '\n';
   }
-  for (const Statement& statement : file.statements) write_statement(out, layer, statement);
+  for (const Statement& statement : file.statements) {
+    write_statement(out, layer, statement, is_engines);
+  }
+  if (!is_engines) write_list(out, file, source);
   out << "}  // namespace stela::" << module << "::sql\n";
   return out.str();
 }

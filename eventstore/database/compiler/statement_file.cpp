@@ -27,6 +27,14 @@ class Block {
       : is_row_{is_row}, name_{std::move(name)}, line_{line} {}
 
   void add(std::string_view line) {
+    if (line == "-- engine: postgres") {
+      on_postgres_.emplace();
+      return;
+    }
+    if (on_postgres_) {
+      *on_postgres_ += std::string{line} + '\n';
+      return;
+    }
     if (line.substr(0, 2) != "--" || !trimmed(text_).empty()) {
       text_ += std::string{line} + '\n';
       return;
@@ -51,6 +59,7 @@ class Block {
     Statement statement{.name = name_,
                         .comment = trimmed(comment_),
                         .text = trimmed(text_),
+                        .on_postgres = trimmed(on_postgres_.value_or("")),
                         .parameters = values(takes_.value_or("")),
                         .numbers = {},
                         .columns = {},
@@ -114,6 +123,7 @@ class Block {
   int line_;
   std::string comment_;
   std::string text_;
+  std::optional<std::string> on_postgres_;
   std::optional<std::string> takes_;
   std::optional<std::string> gives_;
   /// The one that goes on in the next line.

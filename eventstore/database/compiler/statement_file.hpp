@@ -29,6 +29,8 @@ struct Statement {
   std::string name;
   std::string comment;
   std::string text;
+  /// What takes its place on PostgreSQL; empty if that is made of `text`.
+  std::string on_postgres;
   std::vector<Value> parameters;
   /// SQLite's numbers of the parameters.
   std::vector<int> numbers;
@@ -59,6 +61,8 @@ struct Malformed : std::runtime_error {
 ///     -- takes: stream int, after int
 ///     -- gives: event
 ///     SELECT ... WHERE stream = :stream AND version > :after;
+///
+/// After a line `-- engine: postgres` comes the text for that engine, if it has to be another one.
 ///
 /// `takes` and `gives` go on in lines that begin with three spaces or more.
 StatementFile parse(std::string_view text);

@@ -291,7 +291,7 @@ void Connection::roll_back() noexcept {
   }
 }
 
-database::Statement& Connection::prepared(std::string_view sql) {
+database::Statement& Connection::prepared(std::string_view, std::string_view sql) {
   auto& kept = statements_[sql.data()];
   if (kept == nullptr) kept = std::make_unique<Statement>(*this, sql);
   return *kept;

@@ -124,7 +124,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   std::vector<Result> finish_pipeline(std::size_t count);
   void prepare(const std::string& name, std::string_view sql, const std::vector<Oid>& types);
   [[noreturn]] void lose(std::string why);
-  database::Statement& prepared(std::string_view sql) override;
+  database::Statement& prepared(std::string_view, std::string_view sql) override;
   static void note(void* self, const PGresult* result) noexcept;
 
   const database::OwningProcess owner_;

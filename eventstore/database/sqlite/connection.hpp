@@ -152,7 +152,9 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   };
 
   PreparedStatement::Owner prepare(std::string_view sql, unsigned flags);
-  database::Statement& prepared(std::string_view sql) override { return kept(sql); }
+  database::Statement& prepared(std::string_view sql, std::string_view) override {
+    return kept(sql);
+  }
   PreparedStatement& kept(std::string_view sql);
   Trace trace() const noexcept;
   [[noreturn]] void refuse_changed() const;
