@@ -28,6 +28,9 @@ enum class Sync : std::uint8_t {
   as_stored,
   /// Nothing: it may be lost in a power cut.
   none,
+  /// That programs on other machines can rely on it; nothing on an engine whose users share one
+  /// host, and so its power cuts.
+  if_shared,
 };
 
 /// Threads: any number at once.
@@ -38,7 +41,8 @@ class STELA_EVENTSTORE_EXPORT Database {
   virtual ~Database() = default;
 
   virtual const Clock& clock() const noexcept = 0;
-  Timestamp now() const { return clock().now(); }
+  /// By the clock that all who use the database share.
+  virtual Timestamp now() const { return clock().now(); }
 
   /// Each statement of `work` sees what is committed when it runs.
   virtual void read(Work work) = 0;
@@ -63,7 +67,12 @@ class STELA_EVENTSTORE_EXPORT Database {
 
   /// Brings the tables of a module up to date; SchemaMismatch if they aren't, and the store was
   /// opened to be read only.
-  virtual void migrate(std::string_view module, std::span<const Migration> migrations) = 0;
+  void migrate(std::string_view module, std::span<const Migration> migrations) {
+    migrate(module, migrations, {});
+  }
+  /// `on_postgres`: the tables on PostgreSQL; empty if the module has none there.
+  virtual void migrate(std::string_view module, std::span<const Migration> migrations,
+                       std::span<const Migration> on_postgres) = 0;
   /// Whether a power cut may take what is committed, until `sync`.
   virtual bool is_relaxed() const noexcept = 0;
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.

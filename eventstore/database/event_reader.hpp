@@ -30,8 +30,10 @@ class STELA_EVENTSTORE_EXPORT EventReader {
  public:
   virtual ~EventReader() = default;
 
+  /// How many sequences may lie between two that are asked for together.
+  virtual std::int64_t widest_gap() const noexcept = 0;
   /// Hands `use` the rows of these sequences, which ascend, until it returns false. Those that
-  /// don't exist are left out. What lies between them is passed over, so leave no wide gaps.
+  /// don't exist are left out.
   virtual void read(Connection& connection, std::span<const std::int64_t> sequences,
                     FunctionRef<bool(const EventRow&)> use) = 0;
   /// Appends the events from `first` on to `page` until that is full; false if they ended before.

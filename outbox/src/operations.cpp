@@ -57,7 +57,7 @@ void require_outbox(Store& store) {
   if (!is_there) {
     throw UsageError{"this database has no outbox; make one by opening it with a stela::Outbox"};
   }
-  store.database().migrate("outbox", sql::migrations);
+  store.database().migrate("outbox", sql::migrations, sql::migrations_on_postgres);
 }
 
 std::string in_words(GlobalSequence sequence) {

@@ -12,10 +12,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-[[noreturn]] void refuse(std::string_view what) {
-  throw UsageError{std::string{what} + " isn't available on PostgreSQL yet; use a store on SQLite"};
-}
-
 Options checked(Options options) {
   if (options.log == nullptr || options.metrics == nullptr || options.clock == nullptr) {
     throw UsageError{"log, metrics and clock can't be null; leave them out for the defaults"};
@@ -137,7 +133,7 @@ std::optional<StoredSnapshot> Core::find_snapshot(const StreamId& stream, Stream
 void Core::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
   writer_.refuse_inside();
   sessions_.read([&](Connection& connection) {
-    postgres::save_snapshot(connection, stream, snapshot, now());
+    postgres::save_snapshot(connection, stream, snapshot, clock().now());
   });
 }
 
@@ -152,37 +148,6 @@ void Core::attach(TransactionParticipant& participant) {
 
 void Core::forget_participant(std::string_view name) {
   writer_.forget_participant(name);
-}
-
-void Core::read(Work) {
-  refuse("a module's own read of the database");
-}
-void Core::read_snapshot(Work) {
-  refuse("a module's own read of the database");
-}
-void Core::write(Work, database::Sync) {
-  refuse("a module's own write to the database");
-}
-void Core::write_along(Work, database::Sync) {
-  refuse("a module's own write to the database");
-}
-void Core::attach(TransactionParticipant& participant, Work) {
-  refuse("'" + std::string{participant.name()} + "'");
-}
-void Core::attach(database::DataParticipant& participant, Work) {
-  refuse("'" + std::string{participant.name()} + "'");
-}
-void Core::migrate(std::string_view module, std::span<const database::Migration>) {
-  refuse("the module '" + std::string{module} + "'");
-}
-std::unique_ptr<database::EventReader> Core::make_event_reader() {
-  refuse("reading events for a module");
-}
-std::unique_ptr<database::CommitWatch> Core::watch_commits() {
-  refuse("watching for commits");
-}
-std::unique_ptr<database::Presence> Core::appear() {
-  refuse("the presence of a process");
 }
 
 Store open(const std::string& conninfo, const Options& options) {

@@ -6,6 +6,7 @@
 #include "postgres/kinds.hpp"
 #include "postgres/readers.hpp"
 #include "postgres/schema.hpp"
+#include "postgres/server_clock.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/writer.hpp"
 
@@ -47,31 +48,38 @@ class Core final : public Store::Core, private Reading {
   const Uuid& id() const noexcept override { return facts_.store_id; }
 
   const Clock& clock() const noexcept override { return *options_.clock; }
-  // The modules beside the event store can't work on PostgreSQL yet: UsageError.
+  /// The server's, unless the caller has brought a clock.
+  Timestamp now() const override;
   void read(Work work) override;
   void read_snapshot(Work work) override;
   void write(Work work, database::Sync sync) override;
   void write_along(Work work, database::Sync sync) override;
+  /// UsageError: no module of user code works on PostgreSQL yet.
   void attach(TransactionParticipant& participant, Work prepare) override;
   void attach(database::DataParticipant& participant, Work prepare) override;
   void detach(database::DataParticipant& participant) override { writer_.detach(participant); }
   void refuse_second(std::string_view participant) const override {
     writer_.refuse_second(participant);
   }
+  /// What data participants need of the database is read by the server, at each append.
   void forget_caches() override {}
-  void migrate(std::string_view module, std::span<const database::Migration> migrations) override;
+  void migrate(std::string_view module, std::span<const database::Migration> migrations,
+               std::span<const database::Migration> on_postgres) override;
+  /// What is read is durable before it is answered.
   bool is_relaxed() const noexcept override { return false; }
   void sync() override {}
   std::unique_ptr<database::EventReader> make_event_reader() override;
   std::unique_ptr<database::CommitWatch> watch_commits() override;
   std::unique_ptr<database::Presence> appear() override;
-  std::optional<bool> is_present(std::int64_t) const noexcept override { return std::nullopt; }
+  std::optional<bool> is_present(std::int64_t number) const noexcept override;
 
  private:
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
   bool vouch(const Uuid& run, std::int64_t sequence) override {
     return durability_.flush(run, sequence);
   }
+  void read_inside(std::string_view begin_with, Work work);
+  void refuse_durably(FunctionRef<void()> write);
   void write_snapshots(const WriteWork& work);
 
   const database::OwningProcess owner_;
@@ -81,7 +89,8 @@ class Core final : public Store::Core, private Reading {
   const Conventions conventions_;
   CommitListeners listeners_{conventions_};
   KindTable kinds_;
-  Sessions sessions_{connection_options_};
+  mutable Sessions sessions_{connection_options_};
+  mutable ServerClock server_clock_;
   Durability durability_{connection_options_};
   Writer writer_;
 };

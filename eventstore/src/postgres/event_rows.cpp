@@ -10,9 +10,6 @@
 namespace stela::postgres {
 namespace {
 
-/// Less than a page holds, which has correlations and metadata besides.
-constexpr std::int64_t page_bytes = std::int64_t{192} * 1024;
-
 /// Columns of `page_sql`, in their order.
 enum Column : int {
   sequence,
@@ -30,6 +27,7 @@ enum Column : int {
   metadata,
   checksum,
   payload,
+  stream_number,
 };
 
 }  // namespace
@@ -38,7 +36,8 @@ std::string page_sql(std::string_view where, std::string_view order, std::string
   std::string sql =
       "SELECT p.sequence, s.name, p.version, p.kind, k.type, k.version, k.publishes, "
       "p.recorded_at, p.event_id, p.correlation_id, p.causation_id, p.published_before, "
-      "p.metadata, p.checksum, p.payload FROM (SELECT e.*, sum(octet_length(e.payload)) OVER "
+      "p.metadata, p.checksum, p.payload, p.stream FROM (SELECT e.*, sum(octet_length(e.payload)) "
+      "OVER "
       "(ORDER BY e.";
   sql.append(order).append(" ROWS UNBOUNDED PRECEDING) - octet_length(e.payload) AS before ");
   sql.append("FROM stela.events AS e WHERE ").append(where);
@@ -71,6 +70,22 @@ bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
     return false;
   }
   return rows.rows() < wanted && bytes < page_bytes;
+}
+
+bool EventRows::ends_early(const Result& rows) noexcept {
+  std::int64_t bytes = 0;
+  for (int row = 0; row < rows.rows(); ++row) {
+    bytes += static_cast<std::int64_t>(rows.bytes(row, payload).size());
+  }
+  return bytes >= page_bytes;
+}
+
+std::int64_t EventRows::sequence_of(const Result& rows, int row) noexcept {
+  return rows.integer(row, sequence);
+}
+
+std::int64_t EventRows::stream_number_of(const Result& rows, int row) noexcept {
+  return rows.integer(row, stream_number);
 }
 
 const StreamId& EventRows::stream_of(const Result& rows, int row) {

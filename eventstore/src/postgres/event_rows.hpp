@@ -19,6 +19,9 @@
 
 namespace stela::postgres {
 
+/// Less than a page holds, which has correlations and metadata besides.
+inline constexpr std::int64_t page_bytes = std::int64_t{192} * 1024;
+
 /// The events in one page of an answer, chosen by `where` and in the order of `order`. They end
 /// before their bytes are more than the page has room for, but for those of the first. `limit` is a
 /// parameter of the statement.
@@ -53,9 +56,15 @@ struct EventRows {
   /// asked for. A damaged row ends the page before it; as the first of a page it is a CorruptEvent
   /// that names it.
   bool fill(EventPage& page, const Result& rows, std::int64_t wanted);
+  /// CorruptEvent if it isn't what was stored.
+  StoredEvent read(const Result& rows, int row);
+  /// Whether `page_sql` may have left out rows because of their bytes.
+  static bool ends_early(const Result& rows) noexcept;
+  static std::int64_t sequence_of(const Result& rows, int row) noexcept;
+  /// The number of the event's stream.
+  static std::int64_t stream_number_of(const Result& rows, int row) noexcept;
 
  private:
-  StoredEvent read(const Result& rows, int row);
   const EventKind& kind_of(const Result& rows, int row);
   const StreamId& stream_of(const Result& rows, int row);
 };

@@ -92,7 +92,10 @@ void Group::add_event(const NewEvent& event, std::string_view correlation, const
                         .published_before = {},
                         .payload = event.payload});
   events_.push_back({&event, appends_.size() - 1, known->second, id, correlation,
-                     append.last_published, checksum});
+                     append.last_published, checksum, std::nullopt});
+  if (data_ != nullptr) {
+    events_.back().key = data_->key_of(append.request->stream, event, member.metadata);
+  }
   if (event.publishes) append.last_published = number_of(events_.size() - 1 - append.first_event);
 }
 
@@ -182,6 +185,7 @@ Group::Call::Call(const Group& group, const Uuid& id, const Uuid& epoch) {
   add_members(group);
   add_appends(group);
   add_events(group);
+  add_keys(group);
   for (Array& one : arrays_) parameters.add(one);
 }
 
@@ -256,6 +260,18 @@ void Group::Call::add_events(const Group& group) {
     add_text_or_null(correlations, event.correlation);
     checksums.add(event.checksum);
     payloads.add_bytes(event.request->payload);
+  }
+}
+
+void Group::Call::add_keys(const Group& group) {
+  Array& keys = array(Array::of_int8());
+  if (group.data_ == nullptr) return;
+  for (const Event& event : group.events_) {
+    if (event.key) {
+      keys.add(*event.key);
+    } else {
+      keys.add_null();
+    }
   }
 }
 

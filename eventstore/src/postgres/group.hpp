@@ -1,6 +1,7 @@
 // The appends of a group, as the arrays that stela.append_group takes, and its answer.
 #pragma once
 
+#include "database/data_participant.hpp"
 #include "database/postgres/connection.hpp"
 #include "postgres/kinds.hpp"
 
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -40,7 +42,8 @@ struct GroupAnswer {
 /// Threads: one at a time.
 class Group {
  public:
-  explicit Group(Timestamp now) noexcept : now_{now} {}
+  /// `data`: the participant whose rows go with the events, or null.
+  Group(Timestamp now, database::DataParticipant* data) noexcept : now_{now}, data_{data} {}
 
   /// The request and its metadata must outlive the group, and so must its stream ids.
   void add(const AppendRequest& request, std::string_view metadata, UuidGenerator& ids);
@@ -81,6 +84,7 @@ class Group {
     /// The version of the last published one before, among those of the append; or 0.
     std::int64_t previous;
     std::int64_t checksum;
+    std::optional<std::uint32_t> key;
   };
 
   void add_append(const StreamAppend& append, std::string_view& correlation, UuidGenerator& ids);
@@ -92,6 +96,7 @@ class Group {
   }
 
   const Timestamp now_;
+  database::DataParticipant* const data_;
   std::vector<Member> members_;
   std::vector<Append> appends_;
   std::vector<Event> events_;
@@ -107,7 +112,7 @@ class Group {
 struct Group::Call {
   static constexpr std::string_view sql =
       "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
-      "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26)";
+      "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)";
 
   /// `id` is nil inside a transaction of the user's.
   Call(const Group& group, const Uuid& id, const Uuid& epoch);
@@ -121,6 +126,7 @@ struct Group::Call {
   void add_members(const Group& group);
   void add_appends(const Group& group);
   void add_events(const Group& group);
+  void add_keys(const Group& group);
   Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }
 
   std::deque<Array> arrays_;

@@ -10,7 +10,21 @@ namespace stela::postgres {
 void Writer::attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare) {
   register_participant(participant, prepare, [&] {
     participants_.push_back(&participant);
+    user_participants_.push_back(&participant);
     has_user_code_.store(true, std::memory_order_relaxed);
+  });
+}
+
+void Writer::attach(database::DataParticipant& participant,
+                    FunctionRef<void(Connection&)> prepare) {
+  register_participant(participant, prepare, [&] {
+    if (data_participant_ != nullptr) {
+      throw UsageError{"'" + std::string{data_participant_->name()} +
+                       "' adds rows to appends already, and PostgreSQL takes one participant that "
+                       "does"};
+    }
+    participants_.push_back(&participant);
+    data_participant_ = &participant;
   });
 }
 
@@ -64,7 +78,9 @@ void Writer::detach(const Participant& participant) {
   if (!owner_.is_this()) return;
   const auto leave = [&] {
     std::erase(participants_, &participant);
-    has_user_code_.store(!participants_.empty(), std::memory_order_relaxed);
+    std::erase(user_participants_, &participant);
+    if (data_participant_ == &participant) data_participant_ = nullptr;
+    has_user_code_.store(!user_participants_.empty(), std::memory_order_relaxed);
   };
   if (queue_.is_leading()) return leave();
   const FunctionRef<void()> outside{leave};

@@ -14,11 +14,11 @@
 #include <thread>
 
 namespace stela::postgres {
-namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::string_view module = "eventstore";
+namespace {
+
 constexpr std::chrono::milliseconds pause_between_polls{20};
 
 std::string checksum_of(const database::Migration& migration) {
@@ -39,19 +39,20 @@ bool has_ledger(Connection& connection, const std::string& schema) {
              .rows() > 0;
 }
 
-/// How many of the migrations the tables have had.
-std::size_t count_applied(Connection& connection) {
+/// How many of its migrations the tables of a module have had.
+std::size_t count_applied(Connection& connection, const Module& module) {
   Parameters parameters;
-  parameters.add(module);
+  parameters.add(module.name);
   const Result rows = connection.query(
       "SELECT number, checksum FROM stela.stela_migrations WHERE module = $1 ORDER BY number",
       std::move(parameters), "reading the ledger of migrations");
   const auto applied = static_cast<std::size_t>(rows.rows());
-  if (applied > sql::migrations.size()) {
-    throw SchemaMismatch{"the tables were migrated by a newer Stela; use that one"};
+  if (applied > module.migrations.size()) {
+    throw SchemaMismatch{"the tables of '" + std::string{module.name} +
+                         "' were migrated by a newer Stela; use that one"};
   }
   for (std::size_t i = 0; i < applied; ++i) {
-    const database::Migration& known = sql::migrations[i];
+    const database::Migration& known = module.migrations[i];
     if (rows.integer(static_cast<int>(i), 0) == known.number &&
         rows.bytes(static_cast<int>(i), 1) == checksum_of(known)) {
       continue;
@@ -62,8 +63,9 @@ std::size_t count_applied(Connection& connection) {
   return applied;
 }
 
-bool is_migrated(Connection& connection, const std::string& schema) {
-  return has_ledger(connection, schema) && count_applied(connection) == sql::migrations.size();
+bool is_migrated(Connection& connection, const std::string& schema, const Module& module) {
+  return has_ledger(connection, schema) &&
+         count_applied(connection, module) == module.migrations.size();
 }
 
 void make_ledger(Connection& connection, const std::string& schema) {
@@ -79,11 +81,12 @@ void make_ledger(Connection& connection, const std::string& schema) {
       "applied_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (module, number))");
 }
 
-void apply(Connection& connection, const database::Migration& migration) {
+void apply(Connection& connection, const Module& module, const database::Migration& migration) {
   connection.execute(std::string{migration.text});
   const std::string checksum = checksum_of(migration);
   Parameters parameters;
-  parameters.add(module).add(std::int64_t{migration.number}).add(migration.name).add(checksum);
+  parameters.add(module.name).add(std::int64_t{migration.number});
+  parameters.add(migration.name).add(checksum);
   connection.query(
       "INSERT INTO stela.stela_migrations (module, number, name, checksum) "
       "VALUES ($1, $2, $3, $4)",
@@ -91,7 +94,7 @@ void apply(Connection& connection, const database::Migration& migration) {
 }
 
 /// False if another process has the lock of those who migrate.
-bool try_to_migrate(Connection& connection, const std::string& schema) {
+bool try_to_migrate(Connection& connection, const std::string& schema, const Module& module) {
   connection.query(begin_sql);
   Parameters parameters;
   parameters.add(
@@ -101,25 +104,12 @@ bool try_to_migrate(Connection& connection, const std::string& schema) {
   const bool is_mine = locked.integer(0, 0) != 0;
   if (is_mine) {
     if (!has_ledger(connection, schema)) make_ledger(connection, schema);
-    for (std::size_t i = count_applied(connection); i < sql::migrations.size(); ++i) {
-      apply(connection, sql::migrations[i]);
+    for (std::size_t i = count_applied(connection, module); i < module.migrations.size(); ++i) {
+      apply(connection, module, module.migrations[i]);
     }
   }
   check_committed(connection.query("COMMIT", {}, "migrating"));
   return is_mine;
-}
-
-void migrate(Connection& connection, const Options& options) {
-  const auto deadline = steady_clock::now() + options.busy_timeout;
-  // By polling: who waits in the server would stand in the way of what takes locks on tables.
-  while (!is_migrated(connection, options.schema)) {
-    if (try_to_migrate(connection, options.schema)) return;
-    if (steady_clock::now() >= deadline) {
-      throw StoreBusy{"another process has been migrating the tables for " +
-                      std::to_string(options.busy_timeout.count()) + " ms; try again"};
-    }
-    std::this_thread::sleep_for(pause_between_polls);
-  }
 }
 
 std::optional<Codec> parse_codec(std::string_view name) noexcept {
@@ -158,8 +148,21 @@ Facts read_facts(Connection& connection) {
 
 }  // namespace
 
+void migrate(Connection& connection, const Options& options, const Module& module) {
+  const auto deadline = steady_clock::now() + options.busy_timeout;
+  // By polling: who waits in the server would stand in the way of what takes locks on tables.
+  while (!is_migrated(connection, options.schema, module)) {
+    if (try_to_migrate(connection, options.schema, module)) return;
+    if (steady_clock::now() >= deadline) {
+      throw StoreBusy{"another process has been migrating the tables for " +
+                      std::to_string(options.busy_timeout.count()) + " ms; try again"};
+    }
+    std::this_thread::sleep_for(pause_between_polls);
+  }
+}
+
 Facts prepare(Connection& connection, const Options& options) {
-  migrate(connection, options);
+  migrate(connection, options, {"eventstore", sql::migrations});
   Facts facts = read_facts(connection);
   if (facts.store_id.is_nil()) {
     set_facts(connection, options);

@@ -1,10 +1,14 @@
 // Making and migrating the tables of a store on PostgreSQL.
 #pragma once
 
+#include "database/migration.hpp"
 #include "database/postgres/connection.hpp"
 
 #include <stela/eventstore/postgres.hpp>
 #include <stela/framework/uuid.hpp>
+
+#include <span>
+#include <string_view>
 
 namespace stela::postgres {
 
@@ -12,6 +16,15 @@ struct Facts {
   Uuid store_id = {};
   Codec codec = Codec::json;
 };
+
+struct Module {
+  std::string_view name;
+  std::span<const database::Migration> migrations;
+};
+
+/// Brings the tables of a module up to date. SchemaMismatch if they are newer than this code, or
+/// were made by other migrations; StoreBusy if another process migrates for too long.
+void migrate(Connection& connection, const Options& options, const Module& module);
 
 /// Brings the tables up to date, and reads the facts of the store or sets them. SchemaMismatch if
 /// the tables are newer than this code, or were made by other migrations; UsageError if `options`

@@ -1,6 +1,7 @@
 #include "postgres/server_session.hpp"
 
 #include "database/checksum.hpp"
+#include "database/postgres/sql_text.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -38,8 +39,14 @@ Uuid to_uuid(std::string_view bytes) noexcept {
 
 void set_up(Connection& connection) {
   // Compiling a page's query takes longer than reading the page.
-  const Result row = connection.query("SELECT pg_backend_pid(), set_config('jit', 'off', false)",
-                                      {}, "setting up a session");
+  // The statements of modules name no schema.
+  const std::string path = postgres::quoted(connection.options().schema) + ", pg_temp";
+  Parameters parameters;
+  parameters.add(path);
+  const Result row = connection.query(
+      "SELECT pg_backend_pid(), set_config('jit', 'off', false), "
+      "set_config('search_path', $1, false)",
+      std::move(parameters), "setting up a session");
   if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
   // It would hide that the server's run has ended.
   throw UsageError{
@@ -70,9 +77,45 @@ Uuid Sessions::read_on(std::unique_ptr<ServerSession> session,
   // A session on which reading failed isn't kept.
   work(session->connection);
   const Uuid run = session->run;
-  if (!session->connection.is_usable()) return run;
+  keep(std::move(session));
+  return run;
+}
+
+void Sessions::keep(std::unique_ptr<ServerSession> session) {
+  if (!session->connection.is_usable()) return;
   const std::lock_guard lock{mutex_};
   if (idle_.size() < max_idle) idle_.push_back(std::move(session));
+}
+
+std::unique_ptr<ServerSession> Sessions::begun(FunctionRef<void(Connection&)> begin) {
+  if (auto session = take_idle()) {
+    try {
+      begin(session->connection);
+      return session;
+    } catch (const ConnectionLost&) {
+      drop_idle();
+    } catch (...) {
+      session->connection.roll_back();
+      keep(std::move(session));
+      throw;
+    }
+  }
+  auto session = std::make_unique<ServerSession>(options_);
+  begin(session->connection);
+  return session;
+}
+
+Uuid Sessions::run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work) {
+  auto session = begun(begin);
+  const Uuid run = session->run;
+  try {
+    work(session->connection);
+  } catch (...) {
+    session->connection.roll_back();
+    keep(std::move(session));
+    throw;
+  }
+  keep(std::move(session));
   return run;
 }
 
@@ -91,6 +134,27 @@ Uuid Sessions::read(FunctionRef<void(Connection&)> work) {
 std::int64_t order_lock(std::string_view schema) noexcept {
   return static_cast<std::int64_t>(
       database::text_checksum("stela, order of appends: " + std::string{schema}));
+}
+
+std::int64_t module_lock(std::string_view schema) noexcept {
+  return static_cast<std::int64_t>(
+      database::text_checksum("stela, writes of modules: " + std::string{schema}));
+}
+
+std::string_view sync_word(database::Sync sync) noexcept {
+  return sync == database::Sync::none ? "off" : "on";
+}
+
+void commit_statements(Connection& connection, database::Sync sync) {
+  try {
+    check_committed(connection.query("COMMIT", {}, "the commit"));
+  } catch (const ConnectionLost& e) {
+    if (sync == database::Sync::none) throw;
+    throw CommitInDoubt{std::string{"whether it is committed isn't known, look before you try "
+                                    "again: "} +
+                        e.what()};
+  }
+  if (sync != database::Sync::none) check_confirmed(connection);
 }
 
 void check_committed(const Result& commit) {

@@ -1,6 +1,7 @@
 // Connections to a store's server, and which of its runs they are in.
 #pragma once
 
+#include "database/database.hpp"
 #include "database/owner.hpp"
 #include "database/postgres/connection.hpp"
 
@@ -42,12 +43,17 @@ class Sessions {
   /// Runs `work`, and again on a new connection if one that was kept is lost. The run that it was
   /// in.
   Uuid read(FunctionRef<void(Connection&)> work);
+  /// Runs `begin`, and again on a new connection if one that was kept is lost; then `work`, once,
+  /// and rolls back what it leaves open. The run that it was in.
+  Uuid run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work);
   const ConnectionOptions& options() const noexcept { return options_; }
 
  private:
   std::unique_ptr<ServerSession> take_idle();
   Uuid read_on(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
   void drop_idle();
+  void keep(std::unique_ptr<ServerSession> session);
+  std::unique_ptr<ServerSession> begun(FunctionRef<void(Connection&)> begin);
 
   const database::OwningProcess owner_;
   const ConnectionOptions options_;
@@ -63,6 +69,16 @@ inline constexpr std::string_view lock_sql = "SELECT pg_advisory_xact_lock($1)";
 
 /// The order lock of the store in `schema`.
 std::int64_t order_lock(std::string_view schema) noexcept;
+
+/// What writes of other modules share, and those that must be alone with the tables take for
+/// themselves.
+std::int64_t module_lock(std::string_view schema) noexcept;
+
+/// The value of synchronous_commit.
+std::string_view sync_word(database::Sync sync) noexcept;
+/// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
+/// may be lost itself.
+void commit_statements(Connection& connection, database::Sync sync);
 
 /// StoreFailed if the server answered COMMIT with ROLLBACK.
 void check_committed(const Result& commit);

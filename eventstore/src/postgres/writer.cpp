@@ -38,6 +38,7 @@ Writer::Writer(const Settings& settings, Reading& reading, KindTable& kinds, Dur
     : settings_{settings},
       lock_timeout_{std::to_string(settings.lock_timeout.count())},
       order_lock_{order_lock(settings.connection.schema)},
+      module_lock_{module_lock(settings.connection.schema)},
       reading_{reading},
       kinds_{kinds},
       durability_{durability},
@@ -64,10 +65,11 @@ void Writer::run(WriteWork& work) {
   if (work.error) report_and_throw(work.error);
 }
 
-void Writer::run_statements(FunctionRef<void(Connection&)> statements) {
+void Writer::run_statements(FunctionRef<void(Connection&)> statements, database::Sync sync) {
   WriteWork work;
   work.exclusive = true;
   work.statements = &statements;
+  work.sync = sync;
   run(work);
 }
 
@@ -141,7 +143,7 @@ void Writer::run_group(Members members) {
   for (int i = 0; i < attempts; ++i) {
     ServerSession& writing = session();
     check_participants(writing.connection);
-    Group group{settings_.clock->now()};
+    Group group{settings_.clock->now(), data_participant_};
     for (CommitQueue::Ticket* const member : members) {
       WriteWork& work = work_of(member);
       group.add(*work.request, work.metadata, ids_);

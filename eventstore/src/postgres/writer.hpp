@@ -3,6 +3,7 @@
 
 #include "commit_queue.hpp"
 #include "database/data_participant.hpp"
+#include "database/database.hpp"
 #include "database/event_page.hpp"
 #include "postgres/durability.hpp"
 #include "postgres/group.hpp"
@@ -48,6 +49,7 @@ struct WriteWork : CommitQueue::Ticket {
   const FunctionRef<void(Transaction&)>* user = nullptr;
   /// In a transaction of their own, under the order lock; exclusive.
   const FunctionRef<void(Connection&)>* statements = nullptr;
+  database::Sync sync = database::Sync::as_stored;
   /// Without the server; exclusive.
   const FunctionRef<void()>* outside = nullptr;
 
@@ -93,12 +95,15 @@ class Writer {
   /// with. Nothing is answered before it is durable. UsageError from within a transaction of this
   /// store.
   void run(WriteWork& work);
-  /// Runs statements of Stela's own in a transaction of theirs, under the order lock.
-  void run_statements(FunctionRef<void(Connection&)> statements);
+  /// Runs statements of Stela's own in a transaction of theirs, under the order lock. CommitInDoubt
+  /// if the answer to its commit is lost.
+  void run_statements(FunctionRef<void(Connection&)> statements,
+                      database::Sync sync = database::Sync::as_stored);
   /// UsageError from within a transaction of this store.
   void refuse_inside() const;
 
   void attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare);
+  void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
   void detach(const Participant& participant);
   void forget_participant(std::string_view name);
   /// UsageError if a participant of this name is attached. For the thread that leads.
@@ -172,6 +177,7 @@ class Writer {
   const Settings settings_;
   const std::string lock_timeout_;
   const std::int64_t order_lock_;
+  const std::int64_t module_lock_;
   Reading& reading_;
   KindTable& kinds_;
   Durability& durability_;
@@ -184,7 +190,9 @@ class Writer {
   /// The epoch of the participants that are known; nil if none are.
   Uuid epoch_;
   std::vector<RequiredParticipant> required_;
-  std::vector<TransactionParticipant*> participants_;
+  std::vector<const Participant*> participants_;
+  std::vector<TransactionParticipant*> user_participants_;
+  database::DataParticipant* data_participant_ = nullptr;
   // Of the open transaction.
   bool is_locked_ = false;
   bool appending_ = false;

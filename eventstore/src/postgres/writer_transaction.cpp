@@ -155,7 +155,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   } const reset{appending_};
 
   check_participants();
-  Group group{settings_.clock->now()};
+  Group group{settings_.clock->now(), data_participant_};
   group.add(request, work.metadata, ids_);
   Group::Call call{group, Uuid{}, epoch_};
   const GroupAnswer answer{
@@ -172,11 +172,11 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
 }
 
 void Writer::tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work) {
-  if (answer.after == answer.before || (participants_.empty() && !work.wants_events)) return;
+  if (answer.after == answer.before || (user_participants_.empty() && !work.wants_events)) return;
   std::vector<StoredEvent> appended;
   group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
   OpenTransaction transaction{*this, work};
-  for (TransactionParticipant* const participant : participants_) {
+  for (TransactionParticipant* const participant : user_participants_) {
     participant->on_append(transaction, appended);
   }
   if (!work.wants_events) return;
@@ -187,13 +187,20 @@ void Writer::execute_statements(WriteWork& work) noexcept {
   try {
     begin();
     Connection& writing = connection();
-    writing.query("SELECT set_config('synchronous_commit', 'on', true)");
+    Connection::Pipeline pipeline{writing};
+    // Before the order lock, which nobody may hold while he waits for another.
+    Parameters modules;
+    modules.add(module_lock_);
+    pipeline.add(lock_sql, std::move(modules));
     Parameters lock;
     lock.add(order_lock_);
-    writing.query(lock_sql, std::move(lock), "taking the order lock");
+    pipeline.add(lock_sql, std::move(lock));
+    Parameters sync;
+    sync.add(sync_word(work.sync));
+    pipeline.add("SELECT set_config('synchronous_commit', $1, true)", std::move(sync));
+    pipeline.run_all("taking the order lock");
     (*work.statements)(writing);
-    check_committed(writing.query("COMMIT", {}, "the commit"));
-    check_confirmed(writing);
+    commit_statements(writing, work.sync);
   } catch (...) {
     work.error = std::current_exception();
     roll_back();

@@ -300,7 +300,8 @@ Core::~Core() {
   readers_.reset();
 }
 
-void Core::migrate(std::string_view module, std::span<const database::Migration> migrations) {
+void Core::migrate(std::string_view module, std::span<const database::Migration> migrations,
+                   std::span<const database::Migration>) {
   if (options_.read_only) {
     return reading().read([&](Connection& connection) {
       check_migrated(connection, module, migrations, migrations.size());

@@ -73,7 +73,8 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
     writer_->refuse_second(participant);
   }
   void forget_caches() override { writer_->distrust(); }
-  void migrate(std::string_view module, std::span<const database::Migration> migrations) override;
+  void migrate(std::string_view module, std::span<const database::Migration> migrations,
+               std::span<const database::Migration> on_postgres) override;
   bool is_relaxed() const noexcept override { return facts_.durability == Durability::relaxed; }
   void sync() override;
   std::unique_ptr<database::EventReader> make_event_reader() override;

@@ -95,7 +95,7 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
         standing = read(now_held, at);
         standing->unclean = unclean;
       },
-      Sync::none);
+      Sync::if_shared);
   return standing;
 }
 
@@ -110,7 +110,7 @@ bool LeaseStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
                                             .now = at,
                                             .until = at + ttl}) == 1;
       },
-      Sync::none);
+      Sync::if_shared);
   return renewed;
 }
 

@@ -168,7 +168,7 @@ class Outbox::Participant final : public database::DataParticipant {
 
 Outbox::Outbox(Store& store, const OutboxOptions& options)
     : participant_{std::make_unique<Participant>(store, *options.partitioner)} {
-  store.database().migrate("outbox", sql::migrations);
+  store.database().migrate("outbox", sql::migrations, sql::migrations_on_postgres);
   // The tables and the participant's registration commit together: no append can come between.
   store.database().attach(*participant_, [&](Connection& connection) {
     participant_->settings =

@@ -17,9 +17,6 @@ using relay::PendingMessage;
 
 namespace {
 
-/// Reading a few events too many costs less than another statement.
-constexpr std::int64_t widest_gap = 3;
-
 /// Something of the stream that comes before `sequence` is parked.
 bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequence) {
   auto row = connection.rows(sql::is_parked_stream{.stream = stream, .before = sequence});
@@ -109,6 +106,7 @@ void StoredBatch::read_messages(Connection& connection, PartitionId partition, s
 }
 
 void StoredBatch::read_events(Connection& connection, std::span<PendingMessage> wanted) {
+  const std::int64_t widest_gap = memory_->reader->widest_gap();
   while (!wanted.empty() && cut_ == nullptr) {
     std::size_t count = 1;
     while (count < wanted.size() &&

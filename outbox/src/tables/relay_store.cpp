@@ -160,7 +160,7 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
         [&](Connection& connection) {
           if (!work(connection)) throw Fenced{};
         },
-        Sync::none);
+        durable ? Sync::if_shared : Sync::none);
   } catch (const Fenced&) {
     return false;
   }

@@ -124,6 +124,8 @@ CREATE FUNCTION stela.append_group(
   event_appends integer[], event_ordinals integer[], event_previous integer[],
   event_indexes integer[], event_ids uuid[], event_correlations text[], event_checksums bigint[],
   event_payloads bytea[],
+  -- What the data participant made of each event, NULL if nothing; an empty array if there is none.
+  event_keys bigint[],
   -- The epoch is another one: nothing was written.
   OUT is_stale boolean,
   -- The last sequence before and after.
@@ -157,6 +159,9 @@ DECLARE
   begins integer;
   start bigint;
   has_ids boolean := false;
+  row_sequences bigint[];
+  row_streams bigint[];
+  row_keys bigint[];
 BEGIN
   is_stale := for_epoch IS DISTINCT FROM (SELECT c.epoch FROM stela_configuration AS c WHERE c.one);
   SELECT coalesce(max(e.sequence), 0) INTO before FROM events AS e;
@@ -284,6 +289,16 @@ BEGIN
                     event_correlations, event_checksums, event_payloads)
              AS e(append, ordinal, previous, kind, id, correlation, checksum, payload)
         WHERE bases[e.append] >= 0) AS r;
+
+  IF cardinality(event_keys) > 0 THEN
+    SELECT array_agg(bases[e.append] + e.ordinal), array_agg(numbers[append_streams[e.append]]),
+           array_agg(e.key)
+    INTO row_sequences, row_streams, row_keys
+    FROM unnest(event_appends, event_ordinals, event_keys) AS e(append, ordinal, key)
+    WHERE bases[e.append] >= 0 AND e.key IS NOT NULL;
+    -- Of the participant's module, whose tables these rows go into.
+    IF row_keys IS NOT NULL THEN PERFORM add_data_rows(row_sequences, row_streams, row_keys); END IF;
+  END IF;
 END $$;
 
 CREATE FUNCTION stela.numbers_of_kinds(categories text[], types text[], versions integer[],

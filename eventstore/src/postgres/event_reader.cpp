@@ -1,0 +1,78 @@
+#include "postgres/event_reader.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+namespace stela::postgres {
+namespace {
+
+constexpr std::size_t page_rows = 1024;
+
+Result find(Connection& connection, std::span<const std::int64_t> sequences) {
+  static const std::string sql = page_sql("e.sequence = ANY ($1)", "sequence", "$2");
+  Array wanted = Array::of_int8();
+  for (const std::int64_t sequence : sequences) wanted.add(sequence);
+  Parameters parameters;
+  parameters.add(wanted).add(static_cast<std::int64_t>(sequences.size()));
+  return connection.query(sql, std::move(parameters), "reading events by their sequences");
+}
+
+}  // namespace
+
+void EventReader::read(database::Connection& connection, std::span<const std::int64_t> sequences,
+                       FunctionRef<bool(const database::EventRow&)> use) {
+  EventRows reader{kinds_, names_};
+  while (!sequences.empty()) {
+    const auto wanted = sequences.first(std::min(sequences.size(), page_rows));
+    const Result rows = find(connection_of(connection), wanted);
+    for (int row = 0; row < rows.rows(); ++row) {
+      database::EventRow found{
+          EventRows::sequence_of(rows, row), EventRows::stream_number_of(rows, row), nullptr, {}};
+      std::optional<StoredEvent> event;
+      try {
+        event.emplace(reader.read(rows, row));
+        found.event = &*event;
+      } catch (const CorruptEvent& e) {
+        found.problem = e.what();
+      }
+      if (!use(found)) return;
+    }
+    // Those that the answer had no room for come with the next one; those that don't exist, never.
+    const auto end = rows.rows() > 0 && EventRows::ends_early(rows)
+                         ? std::upper_bound(wanted.begin(), wanted.end(),
+                                            EventRows::sequence_of(rows, rows.rows() - 1))
+                         : wanted.end();
+    sequences = sequences.subspan(static_cast<std::size_t>(end - wanted.begin()));
+  }
+}
+
+bool EventReader::fill(database::Connection& connection, std::int64_t first, EventPage& page) {
+  static const std::string sql = page_sql("e.sequence >= $1", "sequence", "$2");
+  constexpr std::int64_t wanted = page_rows;
+  Parameters parameters;
+  parameters.add(first).add(wanted);
+  const Result rows = connection_of(connection).query(sql, std::move(parameters), "reading events");
+  EventRows reader{kinds_, names_};
+  return !reader.fill(page, rows, wanted);
+}
+
+const StreamId& EventReader::stream(database::Connection& connection, std::int64_t number) {
+  Parameters parameters;
+  parameters.add(number);
+  const Result rows = connection_of(connection)
+                          .query("SELECT name FROM stela.streams WHERE stream = $1",
+                                 std::move(parameters), "finding a stream");
+  if (rows.rows() == 0) {
+    throw CorruptEvent{"there is no stream of number " + std::to_string(number)};
+  }
+  try {
+    return names_.find(rows.bytes(0, 0));
+  } catch (const UsageError& e) {
+    throw CorruptEvent{"stream " + std::to_string(number) + " has an invalid name: " + e.what()};
+  }
+}
+
+}  // namespace stela::postgres

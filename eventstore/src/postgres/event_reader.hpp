@@ -1,0 +1,30 @@
+// Events by their sequence, for the modules beside this one.
+#pragma once
+
+#include "database/event_reader.hpp"
+#include "postgres/event_rows.hpp"
+
+#include <limits>
+
+namespace stela::postgres {
+
+class EventReader final : public database::EventReader {
+ public:
+  explicit EventReader(KindTable& kinds) noexcept : kinds_{kinds} {}
+
+  /// They are asked for by an array.
+  std::int64_t widest_gap() const noexcept override {
+    return std::numeric_limits<std::int64_t>::max();
+  }
+  void read(database::Connection& connection, std::span<const std::int64_t> sequences,
+            FunctionRef<bool(const database::EventRow&)> use) override;
+  bool fill(database::Connection& connection, std::int64_t first, EventPage& page) override;
+  void trim() noexcept override { names_.trim(); }
+  const StreamId& stream(database::Connection& connection, std::int64_t number) override;
+
+ private:
+  KindTable& kinds_;
+  StreamNames names_;
+};
+
+}  // namespace stela::postgres

@@ -1,0 +1,122 @@
+// The store's database, as the modules beside the event store use it.
+#include "postgres/commit_watch.hpp"
+#include "postgres/core.hpp"
+#include "postgres/event_reader.hpp"
+#include "postgres/presence.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <string>
+
+namespace stela::postgres {
+namespace {
+
+[[noreturn]] void refuse(std::string_view what) {
+  throw UsageError{std::string{what} + " isn't available on PostgreSQL yet; use a store on SQLite"};
+}
+
+}  // namespace
+
+Timestamp Core::now() const {
+  if (options_.clock != &system_clock()) return options_.clock->now();
+  return server_clock_.now(sessions_);
+}
+
+void Core::read(Work work) {
+  read_inside("BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY", work);
+}
+
+void Core::read_snapshot(Work work) {
+  read_inside("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work);
+}
+
+void Core::read_inside(std::string_view begin_with, Work work) {
+  std::int64_t reached = 0;
+  const auto begin = [&](Connection& connection) {
+    connection.query(begin_with, {}, "beginning to read");
+  };
+  const Uuid run = sessions_.run(begin, [&](Connection& connection) {
+    work(connection);
+    Connection::Pipeline pipeline{connection};
+    // Not before everything that was read.
+    pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
+    pipeline.add("COMMIT");
+    reached = pipeline.run_all("reading")[0].integer(0, 0);
+  });
+  if (reached == 0 || durability_.flush(run, reached)) return;
+  throw StoreBusy{"the server was restarted while it was read; try again"};
+}
+
+void Core::write(Work work, database::Sync sync) {
+  refuse_durably(
+      [&] { writer_.run_statements([&](Connection& connection) { work(connection); }, sync); });
+}
+
+void Core::write_along(Work work, database::Sync sync) {
+  writer_.refuse_inside();
+  const std::string timeout = std::to_string(options_.busy_timeout.count());
+  const auto begin = [&](Connection& connection) {
+    Connection::Pipeline pipeline{connection};
+    pipeline.add(begin_sql);
+    Parameters settings;
+    settings.add(sync_word(sync)).add(timeout);
+    pipeline.add(
+        "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true), "
+        "set_config('idle_in_transaction_session_timeout', '60000', true)",
+        std::move(settings));
+    Parameters lock;
+    lock.add(module_lock(options_.schema));
+    pipeline.add("SELECT pg_advisory_xact_lock_shared($1)", std::move(lock));
+    pipeline.run_all("beginning to write");
+  };
+  refuse_durably([&] {
+    sessions_.run(begin, [&](Connection& connection) {
+      work(connection);
+      commit_statements(connection, sync);
+    });
+  });
+}
+
+void Core::refuse_durably(FunctionRef<void()> write) {
+  try {
+    write();
+  } catch (const UsageError&) {
+    // Why it was refused may rest on what isn't on the disk yet.
+    last_sequence();
+    throw;
+  }
+}
+
+void Core::attach(TransactionParticipant& participant, Work) {
+  refuse("'" + std::string{participant.name()} + "'");
+}
+
+void Core::attach(database::DataParticipant& participant, Work prepare) {
+  writer_.attach(participant, [&](Connection& connection) { prepare(connection); });
+}
+
+void Core::migrate(std::string_view module, std::span<const database::Migration>,
+                   std::span<const database::Migration> on_postgres) {
+  if (on_postgres.empty()) refuse("the module '" + std::string{module} + "'");
+  Connection connection{connection_options_};
+  set_up(connection);
+  postgres::migrate(connection, options_, {module, on_postgres});
+}
+
+std::unique_ptr<database::EventReader> Core::make_event_reader() {
+  return std::make_unique<EventReader>(kinds_);
+}
+
+std::unique_ptr<database::CommitWatch> Core::watch_commits() {
+  return std::make_unique<CommitWatch>(*this, sessions_);
+}
+
+std::unique_ptr<database::Presence> Core::appear() {
+  return std::make_unique<Presence>(connection_options_);
+}
+
+std::optional<bool> Core::is_present(std::int64_t number) const noexcept {
+  return postgres::is_present(sessions_, number);
+}
+
+}  // namespace stela::postgres

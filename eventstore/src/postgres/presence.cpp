@@ -1,0 +1,72 @@
+#include "postgres/presence.hpp"
+
+#include "database/checksum.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <string>
+#include <utility>
+
+namespace stela::postgres {
+namespace {
+
+/// Advisory locks are known by two integers, here positive ones: of the store, and of the presence.
+constexpr std::int64_t most = 0x7fffffff;
+
+std::int64_t lock_of(const std::string& schema) noexcept {
+  const std::uint64_t hash = database::text_checksum("stela, presences: " + schema);
+  return static_cast<std::int64_t>(hash & most);
+}
+
+std::int64_t random_number() {
+  const Uuid id = make_uuid();
+  std::int64_t number = 0;
+  for (std::size_t i = 12; i < 16; ++i) number = number << 8 | std::int64_t{id.bytes()[i]};
+  return number & most;
+}
+
+}  // namespace
+
+Presence::Presence(ConnectionOptions options)
+    : options_{std::move(options)}, number_{random_number()} {
+  renew();
+}
+
+void Presence::renew() {
+  if (connection_ != nullptr) {
+    try {
+      connection_->query("SELECT 1");
+      return;
+    } catch (const ConnectionLost&) {
+      connection_.reset();
+    }
+  }
+  auto connection = std::make_unique<Connection>(options_);
+  set_up(*connection);
+  Parameters parameters;
+  parameters.add(lock_of(options_.schema)).add(number_);
+  const Result locked = connection->query("SELECT pg_try_advisory_lock($1::integer, $2::integer)",
+                                          std::move(parameters), "telling that this process lives");
+  // Otherwise the server hasn't noticed that the other connection is lost, and shows that one; the
+  // next time it may have.
+  if (locked.integer(0, 0) != 0) connection_ = std::move(connection);
+}
+
+std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept try {
+  bool is_there = false;
+  sessions.read([&](Connection& connection) {
+    Parameters parameters;
+    parameters.add(lock_of(connection.options().schema)).add(number);
+    const Result found = connection.query(
+        "SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database()) "
+        "AND classid = $1::bigint::oid AND objid = $2::bigint::oid",
+        std::move(parameters), "looking for a process");
+    is_there = found.rows() > 0;
+  });
+  return is_there;
+} catch (...) {
+  return std::nullopt;
+}
+
+}  // namespace stela::postgres

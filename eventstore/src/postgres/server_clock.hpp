@@ -1,0 +1,26 @@
+// The time by the server's clock, which all who use the database share.
+#pragma once
+
+#include "postgres/server_session.hpp"
+
+#include <stela/framework/clock.hpp>
+
+#include <chrono>
+#include <mutex>
+
+namespace stela::postgres {
+
+/// Asks the server about once a second, and goes by the host's steady clock in between.
+/// Threads: any number at once.
+class ServerClock {
+ public:
+  Timestamp now(Sessions& sessions);
+
+ private:
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::chrono::steady_clock::time_point asked_at_ = {};
+  Timestamp answer_ = {};
+};
+
+}  // namespace stela::postgres

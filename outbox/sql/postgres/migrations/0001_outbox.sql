@@ -1,0 +1,203 @@
+-- The outbox on PostgreSQL. Tables and columns have the names and meanings of SQLite's, which
+-- docs/schema.md describes.
+
+-- What SQLite has and PostgreSQL spells otherwise, so that one text of a statement does for both.
+CREATE FUNCTION stela.max(a bigint, b bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN greatest(a, b);
+CREATE FUNCTION stela.min(a bigint, b bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN least(a, b);
+CREATE FUNCTION stela.instr(whole text, part text) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN strpos(whole, part);
+
+CREATE TABLE stela.outbox_settings (
+  one     integer NOT NULL PRIMARY KEY CHECK (one = 1),
+  fence   text NOT NULL CHECK (fence IN ('stream', 'subject', 'none')),
+  leasing boolean NOT NULL
+);
+
+CREATE TABLE stela.outbox_generations (
+  generation      bigint NOT NULL PRIMARY KEY,
+  first_sequence  bigint NOT NULL,
+  partition_count integer NOT NULL CHECK (partition_count BETWEEN 1 AND 1024)
+);
+
+CREATE TABLE stela.outbox_messages (
+  partition       bigint NOT NULL,
+  sequence        bigint NOT NULL,
+  stream          bigint NOT NULL,
+  position        bigint NOT NULL,
+  attempts        bigint NOT NULL DEFAULT 0,
+  next_attempt_at bigint NOT NULL DEFAULT 0,
+  claimed_until   bigint NOT NULL DEFAULT 0,
+  claim           text COLLATE "C",
+  last_error      text,
+  PRIMARY KEY (partition, sequence)
+);
+CREATE INDEX outbox_messages_retrying ON stela.outbox_messages (partition, sequence)
+  WHERE attempts > 0;
+CREATE INDEX outbox_messages_claimed ON stela.outbox_messages (claim) WHERE claim IS NOT NULL;
+
+-- Room on each page, so that a row that changes often stays on its own.
+CREATE TABLE stela.outbox_partitions (
+  partition         bigint NOT NULL PRIMARY KEY,
+  owner             text COLLATE "C",
+  epoch             bigint NOT NULL DEFAULT 0 CHECK (epoch >= 0),
+  lease_until       bigint NOT NULL DEFAULT 0,
+  published_through bigint NOT NULL DEFAULT 0,
+  broker_sequence   bigint NOT NULL DEFAULT 0,
+  broker_id         text NOT NULL DEFAULT '',
+  flight_through    bigint NOT NULL DEFAULT 0,
+  flight_count      bigint NOT NULL DEFAULT 0,
+  last_position     bigint NOT NULL DEFAULT 0,
+  removed           bigint NOT NULL DEFAULT 0,
+  published         bigint NOT NULL DEFAULT 0,
+  redeliveries      bigint NOT NULL DEFAULT 0,
+  parked            bigint NOT NULL DEFAULT 0,
+  discarded         bigint NOT NULL DEFAULT 0,
+  attempts          bigint NOT NULL DEFAULT 0,
+  next_attempt_at   bigint NOT NULL DEFAULT 0,
+  last_error        text,
+  stopped           text COLLATE "C",
+  stopped_detail    text,
+  retired_at        bigint,
+  adopted           bigint NOT NULL DEFAULT 0,
+  lost_at           bigint,
+  lost              bigint NOT NULL DEFAULT 0,
+  moved_at          bigint NOT NULL DEFAULT 0
+) WITH (fillfactor = 50);
+
+CREATE TABLE stela.outbox_workers (
+  worker          text COLLATE "C" NOT NULL PRIMARY KEY,
+  host            text NOT NULL,
+  pid             bigint NOT NULL,
+  started_at      bigint NOT NULL,
+  heartbeat_until bigint NOT NULL,
+  broker          text,
+  is_cut_off      boolean NOT NULL DEFAULT false,
+  presence        bigint
+);
+
+CREATE TABLE stela.outbox_batches (
+  partition      bigint NOT NULL,
+  last_sequence  bigint NOT NULL,
+  redelivery     bigint NOT NULL DEFAULT 0,
+  first_sequence bigint NOT NULL,
+  count          bigint NOT NULL,
+  published_at   bigint NOT NULL,
+  first_broker   bigint NOT NULL,
+  last_broker    bigint NOT NULL,
+  PRIMARY KEY (partition, last_sequence, redelivery)
+);
+
+CREATE TABLE stela.outbox_parked (
+  stream    bigint NOT NULL,
+  sequence  bigint NOT NULL UNIQUE,
+  partition bigint NOT NULL,
+  parked_at bigint NOT NULL,
+  attempts  bigint NOT NULL,
+  reason    text COLLATE "C" NOT NULL CHECK (reason IN ('refused', 'attempts', 'behind')),
+  error     text NOT NULL,
+  was_lost  boolean NOT NULL DEFAULT false,
+  PRIMARY KEY (stream, sequence)
+);
+
+CREATE TABLE stela.outbox_discarded (
+  sequence     bigint NOT NULL PRIMARY KEY,
+  stream       bigint NOT NULL,
+  partition    bigint NOT NULL,
+  discarded_at bigint NOT NULL,
+  reason       text NOT NULL,
+  error        text NOT NULL
+);
+
+CREATE TABLE stela.outbox_redeliveries (
+  redelivery    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partition     bigint NOT NULL,
+  generation    bigint NOT NULL,
+  sequence      bigint NOT NULL,
+  stream        bigint NOT NULL,
+  kind          text COLLATE "C" NOT NULL CHECK (kind IN ('retry', 'republish')),
+  requested_at  bigint NOT NULL,
+  attempts      bigint NOT NULL DEFAULT 0,
+  last_error    text,
+  claimed_until bigint NOT NULL DEFAULT 0,
+  claim         text COLLATE "C",
+  was_lost      boolean NOT NULL DEFAULT false
+);
+CREATE INDEX outbox_redeliveries_by_partition
+  ON stela.outbox_redeliveries (partition, redelivery);
+CREATE INDEX outbox_redeliveries_by_stream ON stela.outbox_redeliveries (stream, sequence);
+CREATE INDEX outbox_redeliveries_by_generation ON stela.outbox_redeliveries (generation);
+CREATE INDEX outbox_redeliveries_claimed ON stela.outbox_redeliveries (claim)
+  WHERE claim IS NOT NULL;
+
+CREATE TABLE stela.outbox_actions (
+  action bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  at     bigint NOT NULL,
+  who    text NOT NULL,
+  what   text NOT NULL,
+  detail text NOT NULL
+);
+
+-- The partitions' counts follow the tables; the argument says which count.
+CREATE FUNCTION stela.outbox_count() RETURNS trigger LANGUAGE plpgsql
+SET search_path = stela, pg_temp AS $$
+DECLARE
+  the_partition CONSTANT bigint := CASE TG_OP WHEN 'INSERT' THEN NEW.partition
+                                              ELSE OLD.partition END;
+  added CONSTANT integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
+BEGIN
+  CASE TG_ARGV[0]
+    WHEN 'redeliveries' THEN
+      UPDATE outbox_partitions AS p SET redeliveries = p.redeliveries + added
+      WHERE p.partition = the_partition;
+    WHEN 'parked' THEN
+      UPDATE outbox_partitions AS p SET parked = p.parked + added
+      WHERE p.partition = the_partition;
+    WHEN 'discarded' THEN
+      UPDATE outbox_partitions AS p SET discarded = p.discarded + added
+      WHERE p.partition = the_partition;
+  END CASE;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER outbox_redelivery_counts AFTER INSERT OR DELETE ON stela.outbox_redeliveries
+  FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('redeliveries');
+CREATE TRIGGER outbox_parked_counts AFTER INSERT OR DELETE ON stela.outbox_parked
+  FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('parked');
+-- For ever, though the rows are purged one day.
+CREATE TRIGGER outbox_discarded_counts AFTER INSERT ON stela.outbox_discarded
+  FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('discarded');
+
+-- The pointers of a group of appends: append_group calls it, under the order lock, with what the
+-- participant made of the events that it wants.
+CREATE FUNCTION stela.add_data_rows(sequences bigint[], streams bigint[], keys bigint[])
+RETURNS void LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_hashjoin = on SET enable_mergejoin = off
+SET jit = off
+AS $$
+DECLARE
+  partitions CONSTANT integer := (SELECT g.partition_count FROM outbox_generations AS g
+                                  ORDER BY g.generation DESC LIMIT 1);
+BEGIN
+  INSERT INTO outbox_messages (partition, sequence, stream, position)
+  SELECT r.partition, r.sequence, r.stream,
+         l.position + row_number() OVER (PARTITION BY r.partition ORDER BY r.sequence)
+  FROM (SELECT a.sequence, a.stream,
+               CASE WHEN partitions = 1 THEN 0 ELSE a.key % partitions + 1 END AS partition
+        FROM unnest(sequences, streams, keys) AS a(sequence, stream, key)) AS r
+  -- The position of the partition's last message. Those before published_through are known to its
+  -- row, so that deleted messages are never walked through.
+  JOIN (SELECT d.partition,
+               greatest(p.last_position,
+                        (SELECT m.position FROM outbox_messages AS m
+                         WHERE m.partition = d.partition
+                           AND m.sequence > coalesce(p.published_through, 0)
+                         ORDER BY m.sequence DESC LIMIT 1), 0) AS position
+        FROM (SELECT DISTINCT CASE WHEN partitions = 1 THEN 0 ELSE k.key % partitions + 1 END
+                     AS partition
+              FROM unnest(keys) AS k(key)) AS d
+             LEFT JOIN outbox_partitions AS p ON p.partition = d.partition) AS l
+    ON l.partition = r.partition;
+END $$;
