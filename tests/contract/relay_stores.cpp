@@ -1,14 +1,7 @@
 // The stores that a relay may work on: the one on SQLite, and the simulator's model of it. A new
 // one joins by adding itself to the list at the end.
-#include "contract/relay_store.hpp"
+#include "contract/relay_tables.hpp"
 #include "simulation/model_store.hpp"
-#include "support/histories.hpp"
-#include "tables/lease_store.hpp"
-#include "tables/stored_operations.hpp"
-
-#include <stela/outbox/outbox.hpp>
-
-#include <algorithm>
 
 namespace stela::test {
 namespace {
@@ -35,33 +28,12 @@ struct Model final : RelaySubject {
   sim::ModelStore store;
 };
 
-struct Sqlite final : RelaySubject {
-  explicit Sqlite(int partitions)
-      : store{sqlite::open_in_memory({.clock = &clock})},
-        outbox{store, {.partition_count = partitions}},
-        port_of_operators{store, by_stream()} {}
+Store open_store(const Clock& clock) {
+  return sqlite::open_in_memory({.clock = &clock});
+}
 
-  void append(int stream) override {
-    if (std::find(streams.begin(), streams.end(), stream) == streams.end()) {
-      streams.push_back(stream);
-    }
-    test::append(store, "thing-" + std::to_string(stream),
-                 {NewEvent{"thing.happened", 1, true, "{}"}});
-  }
-  std::unique_ptr<relay::OutboxPort> port() override {
-    return std::make_unique<outbox::LeaseStore>(store);
-  }
-  relay::Operations& operations() override { return port_of_operators; }
-  /// Streams are numbered from 1, as they appear.
-  std::int64_t number(int stream) const override {
-    return std::find(streams.begin(), streams.end(), stream) - streams.begin() + 1;
-  }
-  void arrive(PartitionId, std::int64_t, std::int64_t) override {}
-
-  Store store;
-  Outbox outbox;
-  outbox::StoredOperations port_of_operators;
-  std::vector<int> streams;
+struct Sqlite final : RelayTables {
+  explicit Sqlite(int partitions) : RelayTables{open_store, partitions} {}
 };
 
 template <class S>

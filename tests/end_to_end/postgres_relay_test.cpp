@@ -1,0 +1,117 @@
+// Events of a store on PostgreSQL reach JetStream, by one relay and by several.
+#include "nats/jetstream.hpp"
+#include "support/histories.hpp"
+#include "support/nats_server.hpp"
+#include "support/postgres_server.hpp"
+#include "support/process.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::eventually;
+using ::testing::ElementsAre;
+
+void append(EventStore& store, int stream, int number) {
+  const std::string payload = std::to_string(number);
+  test::append(store, "order-" + std::to_string(stream),
+               {NewEvent{"order.placed", 1, true, payload}});
+}
+
+nats::PublisherOptions publishing_to(const test::NatsServer& broker) {
+  return {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true};
+}
+
+/// A process's relay: with a store, an outbox and a publisher of its own.
+void run_relay(const std::string& url, const test::NatsServer& broker, std::stop_token stop) {
+  Store store = stela::open(url);
+  Outbox outbox{store};
+  nats::Publisher publisher{publishing_to(broker)};
+  Relay relay{outbox, publisher};
+  relay.run(std::move(stop));
+}
+
+TEST(PostgresRelay, PublishesEachEventOnceAndInOrder) {
+  const test::PostgresServer server;
+  const test::NatsServer broker;
+  Store store = stela::open(server.url());
+  Outbox outbox{store};
+  nats::Publisher publisher{publishing_to(broker)};
+  Relay relay{outbox, publisher};
+  for (int number = 1; number <= 3; ++number) append(store, number % 2, number);
+  store.transact([](Transaction& transaction) {
+    test::append(
+        transaction, "order-9",
+        {NewEvent{"order.placed", 1, true, "4"}, NewEvent{"order.seen", 1, false, "not published"},
+         NewEvent{"order.placed", 1, true, "5"}});
+  });
+
+  EXPECT_EQ(relay.tick().published, 5);
+  test::JetStream stream{broker.url()};
+  std::vector<std::string> payloads;
+  for (const auto& message : stream.messages("SHOP")) payloads.push_back(message.payload);
+  EXPECT_THAT(payloads, ElementsAre("1", "2", "3", "4", "5"));
+  EXPECT_EQ(relay.tick().published, 0);
+
+  OutboxOperations operations{store};
+  const OutboxStatus status = operations.status();
+  EXPECT_EQ(status.partitions.front().published, 5);
+  EXPECT_TRUE(operations.list({}).empty());
+}
+
+TEST(PostgresRelay, SharesPartitionsWithAnother) {
+  constexpr int streams = 12;
+  constexpr int each = 10;
+  const test::PostgresServer server;
+  const test::NatsServer broker;
+  Store store = stela::open(server.url());
+  Outbox outbox{store, {.partition_count = 4}};
+  std::vector<std::jthread> relays;
+  for (int i = 0; i < 2; ++i) {
+    relays.emplace_back([&](std::stop_token stop) { run_relay(server.url(), broker, stop); });
+  }
+  OutboxOperations operations{store};
+  EXPECT_TRUE(eventually([&] {
+    const auto workers = operations.status().workers;
+    return workers.size() == 2 && workers[0].partitions == 2 && workers[1].partitions == 2;
+  }));
+  for (int number = 0; number < each; ++number) {
+    for (int stream = 0; stream < streams; ++stream) append(store, stream, number);
+  }
+  EXPECT_TRUE(eventually([&] {
+    std::int64_t published = 0;
+    for (const auto& partition : operations.status().partitions) published += partition.published;
+    return published == streams * each;
+  }));
+  relays.clear();
+
+  test::JetStream broker_view{broker.url()};
+  std::map<std::string, std::vector<std::string>> payloads;
+  std::size_t count = 0;
+  for (const std::string& name : broker_view.streams()) {
+    for (const auto& message : broker_view.messages(name)) {
+      payloads[message.headers.at("ce-subject")].push_back(message.payload);
+      ++count;
+    }
+  }
+  EXPECT_EQ(count, std::size_t{streams * each});
+  EXPECT_EQ(payloads.size(), std::size_t{streams});
+  for (const auto& [name, of_stream] : payloads) {
+    EXPECT_THAT(of_stream, ElementsAre("0", "1", "2", "3", "4", "5", "6", "7", "8", "9")) << name;
+  }
+}
+
+}  // namespace
+}  // namespace stela
