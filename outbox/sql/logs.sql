@@ -27,6 +27,10 @@ SELECT partition FROM outbox_partitions ORDER BY partition;
 -- The last sequence of the next page of the log, and how many of its rows are old.
 -- takes: partition int, after int, old_before time, most int
 -- gives: last int, count int, old int
+SELECT max(last_sequence) AS last, count(*) AS count, sum(published_at < :old_before) AS old
+FROM (SELECT last_sequence, published_at FROM outbox_batches
+      WHERE partition = :partition AND last_sequence > :after ORDER BY last_sequence LIMIT :most);
+-- engine: postgres
 SELECT max(last_sequence) AS last, count(*) AS count,
        count(*) FILTER (WHERE published_at < :old_before) AS old
 FROM (SELECT last_sequence, published_at FROM outbox_batches

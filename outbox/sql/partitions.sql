@@ -71,6 +71,13 @@ SELECT EXISTS (SELECT 1 FROM outbox_partitions WHERE partition = :partition) AS 
 -- gives: partition int?
 SELECT min(partition) AS partition
 FROM (SELECT * FROM (SELECT partition FROM outbox_messages
+                     WHERE partition > :after ORDER BY partition LIMIT 1)
+      UNION ALL
+      SELECT * FROM (SELECT partition FROM outbox_redeliveries
+                     WHERE partition > :after ORDER BY partition LIMIT 1));
+-- engine: postgres
+SELECT min(partition) AS partition
+FROM (SELECT * FROM (SELECT partition FROM outbox_messages
                      WHERE partition > :after ORDER BY partition LIMIT 1) AS m
       UNION ALL
       SELECT * FROM (SELECT partition FROM outbox_redeliveries

@@ -14,6 +14,17 @@ FROM outbox_messages AS m
 WHERE m.partition = :partition AND m.sequence > :after AND m.sequence < :before
 ORDER BY m.sequence LIMIT :limit;
 
+-- name: next_messages_beside_parked
+-- The same while anything is parked.
+-- takes: partition int, after int, before int, limit int
+-- gives: sequence int, stream int, attempts int, next_attempt_at time, is_behind_parked bool
+SELECT m.sequence, m.stream, m.attempts, m.next_attempt_at,
+       EXISTS (SELECT 1 FROM outbox_parked AS k
+               WHERE k.stream = m.stream AND k.sequence < m.sequence) AS is_behind_parked
+FROM outbox_messages AS m
+WHERE m.partition = :partition AND m.sequence > :after AND m.sequence < :before
+ORDER BY m.sequence LIMIT :limit;
+
 -- name: next_redeliveries
 -- takes: partition int, after int, limit int
 -- gives: redelivery int, sequence int, stream int, attempts int, kind text, is_behind_parked bool,

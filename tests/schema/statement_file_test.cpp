@@ -2,6 +2,7 @@
 #include "statement_file.hpp"
 #include "check.hpp"
 #include "header.hpp"
+#include "postgres_text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -75,6 +76,42 @@ SELECT shelf, label FROM shelves WHERE shelf > :after AND label IS :label;
             HasSubstr("struct find {\n  std::int64_t after;"), HasSubstr("query.bind(1, after);"),
             HasSubstr("label ? query.bind(2, *label) : query.bind(2, nullptr);"),
             HasSubstr("using Row = shelf_row;")));
+}
+
+TEST(StatementFile, GivesPostgresqlTheTypesAndLeavesSqlitesHintsOut) {
+  const StatementFile file = compile(R"(-- name: find
+-- takes: label text?, is_old bool, least int
+-- gives: shelf int
+SELECT s.shelf FROM shelves AS s CROSS JOIN shelves AS t ON t.shelf = s.shelf -- by :nothing
+WHERE s.label IS NOT :label AND s.label <> ':label' AND :is_old AND s.shelf > :least;
+
+-- name: clear
+-- takes: least int
+DELETE FROM shelves WHERE shelf >= :least;
+-- engine: postgres
+DELETE FROM ONLY shelves WHERE shelf >= :least::int;
+)");
+
+  EXPECT_EQ(
+      postgres_text(file.statements[0]),
+      "SELECT s.shelf FROM shelves AS s JOIN shelves AS t ON t.shelf = s.shelf -- by :nothing\n"
+      "WHERE s.label IS DISTINCT FROM $1::text AND s.label <> ':label' AND ($2::bigint <> 0) "
+      "AND s.shelf > $3::bigint");
+  EXPECT_EQ(file.statements[1].text, "DELETE FROM shelves WHERE shelf >= :least");
+  EXPECT_EQ(postgres_text(file.statements[1]),
+            "DELETE FROM ONLY shelves WHERE shelf >= $1::bigint::int");
+  EXPECT_THAT(header_of(file, "library", "shelves.sql"),
+              HasSubstr("shelves_on_postgres[] = {\n    find::on_postgres,"));
+}
+
+TEST(StatementFile, RefusesATextForPostgresqlThatTakesSomethingElse) {
+  const StatementFile file = compile(R"(-- name: clear
+-- takes: least int
+DELETE FROM shelves WHERE shelf >= :least;
+-- engine: postgres
+DELETE FROM shelves;
+)");
+  EXPECT_THROW(postgres_text(file.statements[0]), Malformed);
 }
 
 TEST(StatementFile, RefusesWhatItsTablesDontHave) {

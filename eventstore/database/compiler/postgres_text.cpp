@@ -34,6 +34,7 @@ class Rewriting {
     if (left_.front() == ':') return take_parameter();
     if (!is_name_character(left_.front())) return take(1);
     if (replace("IS NOT :", "IS DISTINCT FROM ", 1)) return;
+    if (replace("IS :", "IS NOT DISTINCT FROM ", 1)) return;
     if (replace("CROSS JOIN ", "JOIN ", 0)) return;
     if (replace("INDEXED BY ", "", 0)) return drop(end_of_name(0));
     take(end_of_name(0));
