@@ -80,7 +80,7 @@ std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::
                                    .attempts = static_cast<int>(row.attempts()),
                                    .backoff_left = time_left(row.next_attempt_at(), at)};
       },
-      Sync::none);
+      Sync::if_shared);
   if (!standing) return standing;
   claim_ = std::string{worker} + '#' + std::to_string(standing->epoch);
   ttl_ = ttl;
@@ -98,7 +98,7 @@ bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
         connection.run(sql::renew_claims{.claim = claim_, .until = until});
         connection.run(sql::renew_claimed_redeliveries{.claim = claim_, .until = until});
       },
-      Sync::none);
+      Sync::if_shared);
   claimed_until_ = begun + ttl;
   return true;
 }
@@ -172,7 +172,7 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
                                                            .limit = messages});
         while (waiting.step()) claimed.push_back(to_message(waiting, at));
       },
-      Sync::none);
+      Sync::if_shared);
   std::sort(claimed.begin(), claimed.end(), [](const auto& a, const auto& b) {
     return std::tuple{a.redelivery == 0, a.redelivery, a.sequence} <
            std::tuple{b.redelivery == 0, b.redelivery, b.sequence};

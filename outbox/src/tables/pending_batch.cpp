@@ -24,13 +24,19 @@ bool is_parked(Connection& connection, std::int64_t stream, std::int64_t sequenc
   return row.is_parked();
 }
 
-}  // namespace
-
-PendingMessage to_message(const sql::pending_row& row, Timestamp now) {
+/// From a row that has the columns of a message that waits.
+template <class Row>
+PendingMessage read_message(const Row& row, Timestamp now) {
   return {.sequence = GlobalSequence{row.sequence()},
           .stream = row.stream(),
           .attempts = static_cast<int>(row.attempts()),
           .backoff_left = time_left(row.next_attempt_at(), now)};
+}
+
+}  // namespace
+
+PendingMessage to_message(const sql::pending_row& row, Timestamp now) {
+  return read_message(row, now);
 }
 
 void StoredBatch::read(Connection& connection, PartitionId partition, const relay::Cursor& cursor,
@@ -96,12 +102,17 @@ void StoredBatch::read_redeliveries(Connection& connection, PartitionId partitio
 void StoredBatch::read_messages(Connection& connection, PartitionId partition, std::int64_t behind,
                                 std::int64_t end, int limit, Timestamp now) {
   messages.reserve(messages.size() + static_cast<std::size_t>(limit));
-  auto row = connection.rows(sql::next_messages{
+  if (!anything_parked_) {
+    auto row = connection.rows(sql::next_messages{
+        .partition = partition.number, .after = behind, .before = end, .limit = limit});
+    while (row.step()) messages.push_back(to_message(row, now));
+    return;
+  }
+  auto row = connection.rows(sql::next_messages_beside_parked{
       .partition = partition.number, .after = behind, .before = end, .limit = limit});
   while (row.step()) {
-    messages.push_back(to_message(row, now));
-    messages.back().is_behind_parked =
-        anything_parked_ && is_parked(connection, row.stream(), row.sequence());
+    messages.push_back(read_message(row, now));
+    messages.back().is_behind_parked = row.is_behind_parked();
   }
 }
 

@@ -160,7 +160,8 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
         [&](Connection& connection) {
           if (!work(connection)) throw Fenced{};
         },
-        durable ? Sync::if_shared : Sync::none);
+        // A worker that outlives its server goes on from what it noted.
+        Sync::if_shared);
   } catch (const Fenced&) {
     return false;
   }
