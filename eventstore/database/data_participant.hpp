@@ -30,7 +30,8 @@ class STELA_EVENTSTORE_EXPORT DataParticipant : public Participant {
   /// Nothing if the event adds no row. Asks nothing of the database.
   virtual std::optional<std::uint32_t> key_of(const StreamId& stream, const NewEvent& event,
                                               std::string_view metadata) = 0;
-  /// Called in the order of the sequences. Throwing rolls the append back.
+  /// Called in the order of the sequences. Throwing rolls the append back. On PostgreSQL the
+  /// function add_data_rows of the module's migrations does it instead.
   virtual void insert(Connection& connection, const DataRow& row) = 0;
 };
 

@@ -71,6 +71,38 @@ TEST(PostgresRelay, PublishesEachEventOnceAndInOrder) {
   EXPECT_TRUE(operations.list({}).empty());
 }
 
+TEST(PostgresRelay, RepublishesNothingAfterTheServersCrash) {
+  test::PostgresServer server;
+  const test::NatsServer broker;
+  Store store = stela::open(server.url());
+  Outbox outbox{store};
+  nats::Publisher publisher{publishing_to(broker)};
+  {
+    Relay relay{outbox, publisher};
+    for (int number = 1; number <= 3; ++number) append(store, 1, number);
+    EXPECT_EQ(relay.tick().published, 3);
+    server.crash();
+    server.start_again();
+    // The connections that were kept are lost.
+    EXPECT_TRUE(eventually([&] {
+      try {
+        append(store, 1, 4);
+        return true;
+      } catch (const StoreBusy&) {
+        return false;
+      }
+    }));
+    EXPECT_TRUE(eventually([&] { return relay.tick().published == 1; }));
+  }
+  Relay next{outbox, publisher};
+  append(store, 1, 5);
+  EXPECT_TRUE(eventually([&] { return next.tick().published == 1; }));
+  test::JetStream stream{broker.url()};
+  std::vector<std::string> payloads;
+  for (const auto& message : stream.messages("SHOP")) payloads.push_back(message.payload);
+  EXPECT_THAT(payloads, ElementsAre("1", "2", "3", "4", "5"));
+}
+
 TEST(PostgresRelay, SharesPartitionsWithAnother) {
   constexpr int streams = 12;
   constexpr int each = 10;

@@ -1,5 +1,7 @@
 // docs/schema-postgresql.md lists the tables that a store makes.
+#include "database/database.hpp"
 #include "database/postgres/connection.hpp"
+#include "outbox_sql.hpp"
 #include "support/postgres_server.hpp"
 
 #include <stela/eventstore.hpp>
@@ -51,7 +53,8 @@ Columns actual_columns(const std::string& url) {
 
 TEST(PostgresSchemaPage, DescribesExactlyTheExistingTablesAndColumns) {
   const test::PostgresServer server;
-  const Store store = postgres::open(server.url());
+  Store store = postgres::open(server.url());
+  store.database().migrate("outbox", outbox::sql::migrations, outbox::sql::migrations_on_postgres);
 
   EXPECT_EQ(described_columns(), actual_columns(server.url()));
 }

@@ -1,4 +1,5 @@
 // A store on PostgreSQL when several use it, and when its server or a connection ends.
+#include "database/database.hpp"
 #include "database/postgres/connection.hpp"
 #include "support/messages.hpp"
 #include "support/postgres_server.hpp"
@@ -280,6 +281,73 @@ TEST_F(PostgresStore, FlushesBeforeItTellsOfAConflict) {
   server.crash();
   server.start_again();
   EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
+}
+
+TEST_F(PostgresStore, FlushesBeforeAModuleIsGivenWhatItRead) {
+  Store store = open_store();
+  append(store, "order-1");
+  stop_flushing_in_the_background();
+  for (const bool snapshot : {false, true}) {
+    commit_unflushed();
+    const auto look = [](database::Connection&) {};
+    snapshot ? store.database().read_snapshot(look) : store.database().read(look);
+  }
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "3");
+}
+
+TEST_F(PostgresStore, LosesOfAModulesWritesOnlyThoseThatMayBeLost) {
+  Store store = open_store();
+  ask("CREATE TABLE stela.notes (note text)");
+  stop_flushing_in_the_background();
+  const auto note = [](const char* text) {
+    return [text](database::Connection& connection) {
+      connection.execute("INSERT INTO notes VALUES ('" + std::string{text} + "')");
+    };
+  };
+  store.database().write(note("alone"));
+  store.database().write_along(note("along"), database::Sync::if_shared);
+  store.database().write_along(note("lost"), database::Sync::none);
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(ask("SELECT string_agg(note, ' ') FROM stela.notes"), "alone along");
+}
+
+TEST_F(PostgresStore, RollsAModulesWriteBack) {
+  Store store = open_store();
+  ask("CREATE TABLE stela.notes (note text)");
+  const auto fail = [](database::Connection& connection) {
+    connection.execute("INSERT INTO notes VALUES ('')");
+    throw UsageError{"no"};
+  };
+  EXPECT_THROW(store.database().write(fail), UsageError);
+  EXPECT_THROW(store.database().write_along(fail, database::Sync::none), UsageError);
+  EXPECT_THROW(store.database().read(fail), Error);
+  EXPECT_EQ(ask("SELECT count(*)::text FROM stela.notes"), "0");
+}
+
+TEST_F(PostgresStore, ShowsWhichPresencesLive) {
+  Store store = open_store();
+  Store other = open_store();
+  auto presence = store.database().appear();
+  const std::int64_t number = presence->number();
+  EXPECT_EQ(other.database().is_present(number), true);
+  ask("SELECT pg_terminate_backend(pid)::text FROM pg_locks WHERE objsubid = 2");
+  EXPECT_TRUE(eventually([&] { return other.database().is_present(number) == false; }));
+  presence->renew();
+  EXPECT_EQ(other.database().is_present(number), true);
+  presence.reset();
+  EXPECT_TRUE(eventually([&] { return other.database().is_present(number) == false; }));
+}
+
+TEST_F(PostgresStore, GoesByTheServersClockUnlessItIsGivenOne) {
+  Store store = open_store();
+  const auto micros =
+      std::stoll(ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint::text"));
+  const Timestamp server_time{std::chrono::microseconds{micros}};
+  EXPECT_LT(store.database().now() - server_time, std::chrono::seconds{10});
+  EXPECT_GE(store.database().now(), server_time);
 }
 
 TEST_F(PostgresStore, FlushesBeforeATransactionFailsWithWhatItSaw) {
