@@ -34,7 +34,8 @@ FROM (SELECT last_sequence, published_at FROM outbox_batches
 SELECT max(last_sequence) AS last, count(*) AS count,
        count(*) FILTER (WHERE published_at < :old_before) AS old
 FROM (SELECT last_sequence, published_at FROM outbox_batches
-      WHERE partition = :partition AND last_sequence > :after ORDER BY last_sequence LIMIT :most) AS page;
+      WHERE partition = :partition AND last_sequence > :after ORDER BY last_sequence LIMIT :most)
+     AS page;
 
 -- name: purge_batches
 -- takes: partition int, after int, last int, old_before time

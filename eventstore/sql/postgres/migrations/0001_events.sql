@@ -297,7 +297,9 @@ BEGIN
     FROM unnest(event_appends, event_ordinals, event_keys) AS e(append, ordinal, key)
     WHERE bases[e.append] >= 0 AND e.key IS NOT NULL;
     -- Of the participant's module, whose tables these rows go into.
-    IF row_keys IS NOT NULL THEN PERFORM add_data_rows(row_sequences, row_streams, row_keys); END IF;
+    IF row_keys IS NOT NULL THEN
+      PERFORM add_data_rows(row_sequences, row_streams, row_keys);
+    END IF;
   END IF;
 END $$;
 
