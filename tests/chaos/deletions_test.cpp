@@ -38,7 +38,7 @@ TEST(Deletions, NameADeletedMessageThatIsSentAgain) {
               ElementsAre("event 2 was deleted, and sent again unasked"));
 }
 
-TEST(Deletions, NameWhatAComparisonDoesNotMissOrMissesWithoutAReason) {
+TEST(Deletions, NameFalseResultsOfAComparison) {
   EXPECT_THAT(flaws_of_deletions(three(), gap, {3}),
               ElementsAre("event 2 was deleted, and no comparison misses it",
                           "event 3 is missed by a comparison without a reason"));

@@ -156,7 +156,7 @@ TEST_F(Proxy, IsAsSlowAsItIsToldInOneDirection) {
   EXPECT_GE(Steady::now() - begun, 250ms);
 }
 
-TEST_F(Proxy, PassesWhatIsHeldAtOnceWhenItIsHealed) {
+TEST_F(Proxy, PassesHeldBytesOnceItIsHealed) {
   Client client{proxy.port()};
   ASSERT_TRUE(client.ping());
   proxy.limit(1);

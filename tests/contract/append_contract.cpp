@@ -180,7 +180,7 @@ TEST_P(EventStoreContract, KeepsPayloadsOfEverySize) {
   EXPECT_EQ(payloads[2], zeros);
 }
 
-TEST_P(EventStoreContract, RefusesWhatCannotBeAnEvent) {
+TEST_P(EventStoreContract, RefusesInvalidEvents) {
   for (const NewEvent& event : {NewEvent{"", 1, false, "{}"}, NewEvent{"a b", 1, false, "{}"},
                                 NewEvent{".a", 1, false, "{}"}, NewEvent{"a", 0, false, "{}"},
                                 NewEvent{"a", -1, false, "{}"}, NewEvent{"a\n", 1, false, "{}"}}) {

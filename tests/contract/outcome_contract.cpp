@@ -115,7 +115,7 @@ std::string standing(const Order& order) {
   }
 }
 
-TEST_P(EventStoreContract, KeepsWhatAListenerRecordsOnAnAggregateThatIsBeingSaved) {
+TEST_P(EventStoreContract, KeepsEventsThatAListenerRecordsDuringASave) {
   Order order = Order::place(id, "jane", 100);
   bool noted = false;
   const Subscription listening = store->on_commit([&](const CommitNotice&) {
@@ -144,7 +144,7 @@ class Recorder : public TransactionParticipant {
   Order& order_;
 };
 
-TEST_P(EventStoreContract, KeepsWhatAParticipantRecordsOnAnAggregateThatIsBeingSaved) {
+TEST_P(EventStoreContract, KeepsEventsThatAParticipantRecordsDuringASave) {
   Order order = Order::place(id, "jane", 100);
   Recorder recorder{order};
   store->attach(recorder);

@@ -11,7 +11,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::RelayStoreContract;
 
-TEST_P(RelayStoreContract, HandsOutWhatWaitsInOrder) {
+TEST_P(RelayStoreContract, HandsOutPendingMessagesInOrder) {
   append({1, 2, 1, 3});
   EXPECT_EQ(next(), "1 2 3 4");
   EXPECT_EQ(next(all, 2), "1 2");

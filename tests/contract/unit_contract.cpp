@@ -58,7 +58,7 @@ TEST_P(EventStoreContract, CommitsOneOfTwoUnitsThatRequireEachOthersStreams) {
   }
 }
 
-TEST_P(EventStoreContract, ChecksWhatAUnitRequiresThoughItChangesNothing) {
+TEST_P(EventStoreContract, ChecksRequiredStreamsOfAUnitWithoutChanges) {
   note(*store, ann);
   int calls = 0;
   UnitOfWork unit{*store};
@@ -178,7 +178,7 @@ TEST_P(EventStoreContract, GivesEachSnapshotOfAUnitInATransactionTheSequenceOfIt
   EXPECT_THAT(snapshots(*store), ElementsAre("counter-a@2 is event 3", "counter-b@2 is event 5"));
 }
 
-TEST_P(EventStoreContract, RefusesAUnitThatRequiresWhatASavepointTookBack) {
+TEST_P(EventStoreContract, RefusesAUnitThatRequiresARolledBackVersion) {
   note(*store, ann);
   note(*store, bob);
   store->transact([&](Transaction& transaction) {

@@ -40,7 +40,7 @@ class PostgresOutbox : public ::testing::Test {
   test::PostgresServer server;
 };
 
-TEST_F(PostgresOutbox, EnqueuesWhatIsAppendedAndToBePublished) {
+TEST_F(PostgresOutbox, EnqueuesPublishableEvents) {
   Store store = open_store();
   Outbox outbox{store};
   test::append(store, "order-1", {published, kept, published}, "id-1");

@@ -132,7 +132,7 @@ TEST_F(BadImport, RefusesAnotherCodec) {
   EXPECT_EQ(binary.last_sequence(), GlobalSequence{0});
 }
 
-TEST_F(BadImport, RefusesWhatLeavesAGap) {
+TEST_F(BadImport, RefusesEventsThatLeaveAGap) {
   auto copy = in_memory();
   EXPECT_THAT(message_of<UsageError>(
                   [&] { import_text(copy, export_of(original, {.from = GlobalSequence{2}})); }),
@@ -156,7 +156,7 @@ TEST_F(BadImport, RefusesAnIdThatAnotherEventHas) {
               HasSubstr("line 3: event 1 has the same id, 0"));
 }
 
-TEST_F(BadImport, RefusesWhatContradictsTheStore) {
+TEST_F(BadImport, RefusesEventsThatContradictTheStore) {
   const std::vector<std::array<std::string, 3>> changes{
       {"\"id\":\"0", "\"id\":\"1", "its id is "},
       {"order-1", "order-2", "it is version 2 of 'order-1' there"},

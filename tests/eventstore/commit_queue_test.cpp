@@ -113,7 +113,7 @@ TEST(CommitQueue, EndsAGroupWhereItGetsTooLarge) {
   });
 }
 
-TEST(CommitQueue, CarriesOutWhatGatheredMeanwhileBeforeAnyoneWakesUp) {
+TEST(CommitQueue, CarriesOutLateArrivalsBeforeItWakesAnyone) {
   CommitQueue queue;
   Work own;
   Work other;
@@ -185,11 +185,11 @@ void expect_waited_for(milliseconds patience, Meanwhile meanwhile) {
   });
 }
 
-TEST(CommitQueue, WaitsForWhatEndsByItself) {
+TEST(CommitQueue, WaitsForWorkThatEndsByItself) {
   expect_waited_for(20ms, [](CommitQueue&) {});
 }
 
-TEST(CommitQueue, WaitsForWhatEndsByItselfAfterACallersCode) {
+TEST(CommitQueue, WaitsForWorkThatEndsByItselfAfterACallersCode) {
   bool has_held = false;
   expect_waited_for(20ms, [&](CommitQueue& queue) {
     if (!std::exchange(has_held, true)) const CommitQueue::Hold hold{queue};

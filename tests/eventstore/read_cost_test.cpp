@@ -153,7 +153,7 @@ std::vector<std::string> read(Store& store, const AllQuery& query) {
   return all;
 }
 
-TEST(FilteredRead, FindsWhatALookAtEveryEventFinds) {
+TEST(FilteredRead, EqualsAScanOfEveryEvent) {
   std::mt19937 random{7};
   const auto below = [&](std::size_t bound) { return random() % bound; };
   const test::TempDir dir;

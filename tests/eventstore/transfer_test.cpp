@@ -72,7 +72,7 @@ TEST_F(Transfer, ExportsAnyStore) {
   EXPECT_EQ(full_lines(store.read_all()), full_lines(memory.read_all()));
 }
 
-TEST_F(Transfer, ExportsWhatAQuerySelects) {
+TEST_F(Transfer, ExportsASelection) {
   auto store = in_memory();
   append(store, "order-1", 3);
   append(store, "stock-1", 2);

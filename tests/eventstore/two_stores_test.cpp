@@ -77,7 +77,7 @@ TEST_F(TwoStores, KeepManyStreamsGaplessWhenTheyWriteConcurrently) {
   expect_dense_versions();
 }
 
-TEST_F(TwoStores, NoticeWhatHappenedBetweenARollBackAndTheNextAppend) {
+TEST_F(TwoStores, NoticeAppendsAfterARollBack) {
   append(*one, "order-1");
   EXPECT_THROW(one->transact([&](Transaction& transaction) {
     append(transaction, "order-1", 5);

@@ -133,7 +133,7 @@ TEST(CommitInDoubt, IsToldToEveryMemberOfTheGroup) {
 }
 
 /// The index of the log grows with each 4,096 frames, after they were written.
-TEST(CommitInDoubt, IsWhatAnIndexThatCannotGrowLeaves) {
+TEST(CommitInDoubt, FollowsAnIndexThatCannotGrow) {
   Trial trial{{{FileOperation::shm_map}, Verdict::disk_full, 1, true}};
   {
     auto store = trial.open_healthy({});

@@ -127,7 +127,7 @@ TEST(ForkOfAWriter, CannotUseTheStoreOfItsParent) {
   EXPECT_EQ(after.last_sequence(), GlobalSequence{2});
 }
 
-TEST(ForkOfAWriter, LetsGoOfWhatTakesPartInItsParentsAppends) {
+TEST(ForkOfAWriter, ReleasesItsParentsParticipants) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   const test::Pipe said;

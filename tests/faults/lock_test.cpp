@@ -309,7 +309,7 @@ TEST(LongReader, DelaysOnlyCheckpoints) {
 }
 
 /// SQLite begins the log anew only at a moment at which nobody reads from it.
-TEST(LongReader, IsNotWhatManyShortOnesAddUpTo) {
+TEST(LongReader, IsNotASumOfShortOnes) {
   const test::TempDir dir;
   auto store = sqlite::open(dir.file("shop.db"),
                             {.durability = sqlite::Durability::relaxed, .checkpoint_pages = 50});

@@ -275,7 +275,7 @@ TEST_F(Opening, DropsNoLogThatHasLostItsDatabase) {
 
 // --- what isn't allowed
 
-TEST_F(Opening, SaysWhatAUserIsntAllowedTo) {
+TEST_F(Opening, NamesMissingPermissions) {
   constexpr auto all = fs::perms::all;
   constexpr auto read = fs::perms::owner_read | fs::perms::group_read | fs::perms::others_read;
   constexpr auto enter = fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec;
@@ -352,7 +352,7 @@ TEST_F(Opening, FollowsNoLinkInPlaceOfTheLockFile) {
   EXPECT_FALSE(fs::exists(dir.file("elsewhere")));
 }
 
-TEST_F(Opening, MakesNoLockOutOfWhatIsntAFile) {
+TEST_F(Opening, MakesNoLockOfAnythingButAFile) {
   tidy();
   ASSERT_EQ(mkfifo((path + "-lock").c_str(), 0600), 0);
   EXPECT_THAT(what_comes_of_opening(path),

@@ -136,7 +136,7 @@ struct Meeting {
 };
 
 /// Without a right to write to the file or its folder, beside the application.
-TEST_F(ReadOnly, ReadsWhatAnotherUserIsWriting) {
+TEST_F(ReadOnly, ReadsADatabaseThatAnotherUserWrites) {
   constexpr auto everybody_reads = static_cast<fs::perms>(0755);
   fs::permissions(dir.path(), everybody_reads);
   const test::Shared<Meeting> meeting;

@@ -103,7 +103,7 @@ TEST_F(EventBusTest, CallsAListenerThoughAnotherThrows) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
 }
 
-TEST_F(EventBusTest, LogsWhatListenersThrowWithoutASink) {
+TEST_F(EventBusTest, LogsListenersExceptionsWithoutASink) {
   const auto throwing =
       bus.on<OrderPlaced>([](const auto&) { throw std::runtime_error{"mail server"}; });
   const auto odd = bus.on<OrderNoted>([](const auto&) { throw 7; });

@@ -39,7 +39,7 @@ TEST_P(ExternTemplates, StoreTheBytesThatAnyFileWouldStore) {
                                   bytes_of(GetParam(), bank::RateQuoted{25})));
 }
 
-TEST_P(ExternTemplates, ReadWhatTheyStored) {
+TEST_P(ExternTemplates, ReadTheirOwnEvents) {
   bank::serve(store, ada, "Ada", 500);
 
   EXPECT_EQ(bank::balance(store, ada), 500);

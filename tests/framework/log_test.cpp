@@ -54,7 +54,7 @@ TEST(LogToStderr, WritesOneLineWhateverTheMessageHolds) {
   EXPECT_THAT(text, MatchesRegex("[^ ]+ info a.b: one two .2J\n"));
 }
 
-TEST(LogToStderr, LeavesOutWhatIsForDebugging) {
+TEST(LogToStderr, OmitsDebugEntries) {
   const std::string text = stderr_of([] {
     log_to_stderr().write({.level = LogLevel::debug, .name = "a.b", .message = "detail"});
   });

@@ -45,7 +45,7 @@ class ReplacedAggregate : public ::testing::Test {
   Repository<Counter> counters{store};
 };
 
-TEST_F(ReplacedAggregate, IsWhatTheListenerLoaded) {
+TEST_F(ReplacedAggregate, IsTheOneTheListenerLoaded) {
   Counter counter = counter_of(1);
   const Subscription loading = at_commit([&] { counter = counters.load(id); });
   counters.save(counter);
@@ -53,7 +53,7 @@ TEST_F(ReplacedAggregate, IsWhatTheListenerLoaded) {
   EXPECT_EQ(standing(counter), "version 1, 0 unsaved, sum 1");
 }
 
-TEST_F(ReplacedAggregate, KeepsWhatTheListenerRecorded) {
+TEST_F(ReplacedAggregate, KeepsEventsThatTheListenerRecorded) {
   Counter counter = counter_of(1);
   const Subscription recording = at_commit([&] {
     counter = counters.load(id);
@@ -66,7 +66,7 @@ TEST_F(ReplacedAggregate, KeepsWhatTheListenerRecorded) {
   EXPECT_EQ(counters.load(id).state().sum, 51);
 }
 
-TEST_F(ReplacedAggregate, GivesNoSnapshotOfWhatIsNotStored) {
+TEST_F(ReplacedAggregate, GivesNoSnapshotOfUnsavedEvents) {
   Counter counter = counter_of(2);
   counters.save(counter);
   counter.add(1);
@@ -125,7 +125,7 @@ TEST_F(ReplacedAggregate, IsStillItselfIfTheListenerFailedToSaveIt) {
   EXPECT_EQ(standing(counter), "version 1, 0 unsaved, sum 1");
 }
 
-TEST_F(ReplacedAggregate, OfAUnitIsWhatTheListenerLoaded) {
+TEST_F(ReplacedAggregate, OfAUnitIsTheOneTheListenerLoaded) {
   UnitOfWork unit{store};
   Counter& counter = unit.add(counter_of(3));
   const Subscription loading = at_commit([&] {

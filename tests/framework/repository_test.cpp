@@ -187,7 +187,7 @@ TEST_F(RepositoryTest, NamesAnEventThatCannotBeStored) {
   EXPECT_THAT(lines(store.read_all()), IsEmpty());
 }
 
-TEST_F(RepositoryTest, LetsAPolicyDecideWhatIsPublished) {
+TEST_F(RepositoryTest, PublishesAsThePolicySays) {
   testing::MemoryStore exporting{{.publishes = [](const EventType& type, const StreamId& stream) {
     return type.publication == should_publish && stream.key() != "secret";
   }}};

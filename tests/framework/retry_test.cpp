@@ -121,7 +121,7 @@ TEST(Retry, EndsByDefaultWithinItsDeadline) {
   EXPECT_LE(std::accumulate(all.begin(), all.end(), 0us), 30s);
 }
 
-TEST(Retry, DoesNotPauseForWhatItDoesNotRepeat) {
+TEST(Retry, DoesNotPauseBeforeAnErrorItPassesOn) {
   int waits = 0;
   const RetryOptions options{.wait = [&](std::chrono::microseconds) { ++waits; }};
 
@@ -130,7 +130,7 @@ TEST(Retry, DoesNotPauseForWhatItDoesNotRepeat) {
   EXPECT_EQ(waits, 0);
 }
 
-TEST(Retry, EndsWithWhatItsWaitThrows) {
+TEST(Retry, EndsWithTheExceptionOfItsWait) {
   const auto stop = [](std::chrono::microseconds) { throw std::runtime_error{"stopped"}; };
   EXPECT_EQ(message_of<std::runtime_error>([&] { retry({.wait = stop}, conflict); }), "stopped");
 }

@@ -34,7 +34,7 @@ std::string failure(Expect&& expect) {
   return message_of<ScenarioFailed>(std::forward<Expect>(expect));
 }
 
-TEST(Scenario, HoldsWhatWasRecordedAgainstWhatIsExpected) {
+TEST(Scenario, ComparesRecordedEvents) {
   placed().when(ship).then(OrderShipped{"dhl"});
   given<Order>()
       .when([] { return Order::place(Id<Order>::from("1"), "jane", 100); })
@@ -52,12 +52,12 @@ TEST(Scenario, ShowsBothListsWhenTheyDiffer) {
   EXPECT_THAT(failure([] { placed().when(ship).then_nothing(); }), HasSubstr("(none)"));
 }
 
-TEST(Scenario, HoldsWhatWasThrownAgainstWhatIsExpected) {
+TEST(Scenario, ComparesExceptions) {
   given<Order>().when(ship).throws<std::domain_error>("only a placed order ships");
   given<Order>().when(ship).throws<std::exception>();
 }
 
-TEST(Scenario, SaysWhatWasThrownInstead) {
+TEST(Scenario, NamesTheActualException) {
   EXPECT_THAT(failure([] { placed().when(ship).throws<std::domain_error>(); }),
               HasSubstr("nothing was thrown"));
   EXPECT_THAT(failure([] { given<Order>().when(ship).throws<UsageError>(); }),
@@ -70,7 +70,7 @@ TEST(Scenario, SaysWhatWasThrownInstead) {
               HasSubstr("isn't a std::exception"));
 }
 
-TEST(Scenario, HoldsTheStateAgainstWhatIsExpected) {
+TEST(Scenario, ComparesTheState) {
   placed().when(ship).then_state({OrderState::Stage::shipped, 100, 0});
   given<test::DemandCounter>(test::Added{2}, test::Added{3})
       .when([](test::DemandCounter& counter) { counter.add(4); })
@@ -105,7 +105,7 @@ TEST(Scenario, TakesAHistoryThatIsMadeAtRunTime) {
   });
 }
 
-TEST(Scenario, GivesAccessToWhatWasRecorded) {
+TEST(Scenario, GivesAccessToRecordedEvents) {
   auto outcome = placed().when([](Order& order) {
     order.note("1");
     order.note("2");

@@ -116,7 +116,7 @@ TEST_F(Snapshot, OfAnotherLayoutIsReplacedWhenOneIsDue) {
   EXPECT_EQ((load<SnapshotCounter<3, 2>>().state().applied), 0);
 }
 
-TEST_F(Snapshot, IsNeverNewerThanWhatIsAskedFor) {
+TEST_F(Snapshot, IsNeverNewerThanTheRequestedVersion) {
   keep<SnapshotCounter<3>>(7);
 
   for (int version = 1; version <= 7; ++version) {
@@ -168,7 +168,7 @@ Subscription add_at_commit(EventStore& store, SnapshotCounter<2>& counter) {
   });
 }
 
-TEST_F(Snapshot, IsNotTakenOfAStateThatIsAheadOfWhatWasSaved) {
+TEST_F(Snapshot, IsNotTakenOfUnsavedState) {
   SnapshotCounter<2> counter{stream()};
   counter.add(1);
   counter.add(1);
@@ -179,7 +179,7 @@ TEST_F(Snapshot, IsNotTakenOfAStateThatIsAheadOfWhatWasSaved) {
   EXPECT_EQ(load<SnapshotCounter<2>>().state().sum, 2);
 }
 
-TEST_F(Snapshot, OfAUnitIsTakenOfWhatWasSavedThoughAListenerAddsToIt) {
+TEST_F(Snapshot, OfAUnitOmitsEventsThatAListenerAdds) {
   UnitOfWork unit{store};
   auto& counter = unit.add(SnapshotCounter<2>{stream()});
   counter.add(1);

@@ -76,7 +76,7 @@ TEST_F(UnitCommit, IsRefusedInsideItself) {
   EXPECT_EQ(unit.commit().last, GlobalSequence{21});
 }
 
-TEST_F(UnitCommit, RefusesWhatAListenerAddsToTheUnit) {
+TEST_F(UnitCommit, RefusesAdditionsOfAListener) {
   append("loose-1");
   std::vector<std::string> refusals;
   const Subscription adding = at_commit([&] {
@@ -94,7 +94,7 @@ TEST_F(UnitCommit, RefusesWhatAListenerAddsToTheUnit) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
-TEST_F(UnitCommit, RefusesWhatAListenerRecords) {
+TEST_F(UnitCommit, RefusesEventsThatAListenerRecords) {
   DemandCounter& counter = unit.add(DemandCounter{id});
   counter.add(1);
   const Subscription recording = at_commit([&] { counter.add(7); });
@@ -104,7 +104,7 @@ TEST_F(UnitCommit, RefusesWhatAListenerRecords) {
   EXPECT_EQ(counter.state().sum, 1);
 }
 
-TEST_F(UnitCommit, RefusesWhatAParticipantRecords) {
+TEST_F(UnitCommit, RefusesEventsThatAParticipantRecords) {
   store.attach(meddler);
   DemandCounter& counter = unit.add(DemandCounter{id});
   counter.add(1);

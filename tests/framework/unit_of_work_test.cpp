@@ -258,7 +258,7 @@ TEST_F(UnitOfWorkTest, IsReusableAfterACommit) {
   EXPECT_EQ(Repository<Order>{store}.load(id).state().notes, 2);
 }
 
-TEST_F(UnitOfWorkTest, ShowsWhatItCommittedAsLongAsItLives) {
+TEST_F(UnitOfWorkTest, ShowsItsResultAsLongAsItLives) {
   given_an_order();
   const Order& order = unit.load<Order>(id);
   unit.load<Order>(id).note("first");
@@ -289,7 +289,7 @@ TEST_F(UnitOfWorkTest, RefusesARecordAfterTheCommit) {
   EXPECT_EQ(Repository<Order>{store}.save(copy).last, GlobalSequence{2});
 }
 
-TEST_F(UnitOfWorkTest, LogsWhatIsRecordedOnAnAggregateThatReplacedItsOwn) {
+TEST_F(UnitOfWorkTest, LogsEventsOnAnAggregateThatReplacedItsOwn) {
   test::RecordingLog log;
   testing::MemoryStore logging{{.log = &log}};
   UnitOfWork other{logging};
@@ -304,7 +304,7 @@ TEST_F(UnitOfWorkTest, LogsWhatIsRecordedOnAnAggregateThatReplacedItsOwn) {
   EXPECT_EQ(logging.last_sequence(), GlobalSequence{1});
 }
 
-TEST_F(UnitOfWorkTest, ShowsThatWhatItCommittedWasRolledBack) {
+TEST_F(UnitOfWorkTest, ShowsThatItsCommitWasRolledBack) {
   std::unique_ptr<UnitOfWork> inner;
   const Order* order = nullptr;
   EXPECT_THROW(store.transact([&](Transaction& transaction) {
@@ -320,7 +320,7 @@ TEST_F(UnitOfWorkTest, ShowsThatWhatItCommittedWasRolledBack) {
   EXPECT_THAT(order->changes(), SizeIs(1));
 }
 
-TEST_F(UnitOfWorkTest, RefusesAnAggregateThatIsntWhatItsAppendIdStored) {
+TEST_F(UnitOfWorkTest, RefusesAnAggregateThatDiffersFromItsAppendId) {
   unit.add(Order::place(id, "jane", 100));
   unit.commit({.append_id = "place-1"});
   UnitOfWork again{store};

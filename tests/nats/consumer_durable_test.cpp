@@ -100,7 +100,7 @@ TEST_F(ExistingDurable, NamesAllThatIsWrongAtOnce) {
               HasSubstr("--max-deliver=-1 --max-pull-batch=100'"));
 }
 
-TEST_F(ExistingDurable, MustBeWhatTheOptionsWant) {
+TEST_F(ExistingDurable, MustMatchTheOptions) {
   make_durable([](auto& config) { config.AckWait = nanoseconds(60s); });
   auto with = defaults();
   EXPECT_EQ(refusal(with), "none");

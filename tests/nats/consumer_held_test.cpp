@@ -129,7 +129,7 @@ TEST_F(Holding, EndsWhenTheFailingMessageHasLeftTheBroker) {
                                                 "event_stream=order-1 version=1")));
 }
 
-TEST_F(Holding, HandlesWhatWaitedBeforeAMessageThatLeftTheBroker) {
+TEST_F(Holding, HandlesHeldMessagesBeforeOneThatLeftTheBroker) {
   shop.place("1");
   ship_again(3);
   shop.publish();
@@ -219,7 +219,7 @@ TEST_F(Holding, BlocksNoOtherStream) {
   EXPECT_EQ(inbox.status().at(0).held_messages, 1 + behind);
 }
 
-TEST_F(Holding, HandlesWhatWaitedInOrderWhenTheFailingMessageSucceeds) {
+TEST_F(Holding, HandlesHeldMessagesInOrderAfterTheFailingOneSucceeds) {
   constexpr int behind = 250;
   shop.place("1");
   ship_again(behind);

@@ -243,7 +243,7 @@ TEST_F(AnotherHistory, OfACopyInAStreamOfItsOwnEndsAsDeadLetters) {
   EXPECT_THAT(letters(), SizeIs(2)) << "both histories are there, and none is lost";
 }
 
-TEST_F(AnotherHistory, IsToldFromWhatTheInboxHasForgotten) {
+TEST_F(AnotherHistory, IsToldFromForgottenMessages) {
   publish({"a"});
   back_up();
   publish({"b"});

@@ -174,7 +174,7 @@ TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfTheStreamDroppedItsFirstMess
   expect_order(defaults());
 }
 
-TEST_F(ConsumingWithoutTheBeginning, HandlesAtOnceWhatNothingComesBefore) {
+TEST_F(ConsumingWithoutTheBeginning, HandlesFirstMessagesAtOnce) {
   send_parcels(1);
   auto with = defaults();
   with.start = nats::ConsumerStart::now;
@@ -241,7 +241,7 @@ TEST_F(ConsumingWithoutTheBeginning, KeepsTheOrderIfAnotherHasAMessageFromTheMid
   EXPECT_THAT(nats::InboxOperations{ledger.store}.gaps(), IsEmpty());
 }
 
-TEST_F(ConsumingWithoutTheBeginning, HandlesWhatComesAfterADeletedMessage) {
+TEST_F(ConsumingWithoutTheBeginning, ContinuesAfterADeletedMessage) {
   send_parcels(1);
   auto with = defaults();
   with.start = nats::ConsumerStart::now;
@@ -332,7 +332,7 @@ class ConsumingAfterAResize : public ConsumingInOrder {
   nats::ConsumerTick total;
 };
 
-TEST_F(ConsumingAfterAResize, WaitsForWhatTheOldStreamStillHas) {
+TEST_F(ConsumingAfterAResize, WaitsForMessagesOfTheOldStream) {
   resize();
   const auto old = make_consumer(before);
   const auto consumer = make_consumer(after);

@@ -49,7 +49,7 @@ class FarConsumer : public test::ShopAtBroker {
   Ledger ledger{dir.file("billing.db")};
 };
 
-TEST_F(FarConsumer, OfLargePayloadsAsksForWhatTheLineCarries) {
+TEST_F(FarConsumer, OfLargePayloadsRequestsAsMuchAsTheLineCarries) {
   constexpr int orders = 3;
   for (int i = 0; i < orders; ++i) {
     shop.place(std::to_string(i), 100, std::string(900'000, 'x'));

@@ -56,7 +56,7 @@ TEST_F(EndedEarly, AsCompletedGivesAllOfTheBatch) {
   EXPECT_LE(consume(100), 12U);
 }
 
-TEST_F(EndedEarly, ForLackOfRoomGivesWhatHadRoomAndAsksForNoMore) {
+TEST_F(EndedEarly, ForLackOfRoomReturnsTheMessagesThatFit) {
   place(30);
   early.say("409", "Message Size Exceeds MaxBytes", 0, 3);
 
@@ -65,7 +65,7 @@ TEST_F(EndedEarly, ForLackOfRoomGivesWhatHadRoomAndAsksForNoMore) {
   EXPECT_THAT(early.requests(), Each(HasSubstr("\"max_bytes\":1048576,")));
 }
 
-TEST_F(EndedEarly, ByItsTimeGivesWhatWasSentBefore) {
+TEST_F(EndedEarly, ByItsTimeReturnsTheMessagesSoFar) {
   place(7);
   early.say("408", "Request Timeout", 3, 1);
 

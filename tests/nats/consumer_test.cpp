@@ -317,7 +317,7 @@ TEST_F(Consuming, HandlesAMissedMessageThatArrivesLate) {
   EXPECT_EQ(tick, (nats::ConsumerTick{.handled = 2, .duplicates = 1}));
 }
 
-TEST_F(Consuming, BeginsWithWhatComesNowIfToldSo) {
+TEST_F(Consuming, BeginsWithNewMessagesOnRequest) {
   shop.send_parcel();
   shop.publish();
   auto with = options();

@@ -97,7 +97,7 @@ TEST_F(WaitingForAGap, EndsForMoreStreamsThanAProcessWatches) {
 }
 
 /// It failed, and an earlier one came again, which is held in its place.
-TEST_F(WaitingForAGap, IsDueOnceWhatWasBeforeItIsSettledThoughItFailed) {
+TEST_F(WaitingForAGap, IsDueOnceEarlierMessagesAreSettled) {
   test::RawSqlite raw{sqlite::path(ledger.store)};
   nats::InboxStore inbox{ledger.store, "billing"};
   hold(3, 2);

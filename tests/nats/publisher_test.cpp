@@ -248,7 +248,7 @@ TEST_F(Publishing, SaysThatAStreamIsFull) {
   EXPECT_THAT(answer.detail, HasSubstr("10077"));
 }
 
-TEST_F(Publishing, RefusesWhatTheServerWillNeverTake) {
+TEST_F(Publishing, RefusesMessagesThatTheServerNeverTakes) {
   const auto sender = connected();
 
   EXPECT_EQ(sender->publish(1, 0, std::string(2'000'000, 'x')).kind, Kind::refused);

@@ -76,7 +76,7 @@ class Reading : public ::testing::Test {
   std::uint64_t request_ = 0;
 };
 
-TEST_F(Reading, AsksWhatTheStreamIsAndThenForItsMessagesAtOnce) {
+TEST_F(Reading, AsksForTheStreamThenForItsMessagesAtOnce) {
   begin({}, 5);
   EXPECT_THAT(asked(), ElementsAre("$JS.API.STREAM.INFO.SHOP"));
 
@@ -179,7 +179,7 @@ TEST_F(Reading, LetsPartitionsTakeTurns) {
                                 R"($JS.API.STREAM.MSG.GET.SHOP_p01 {"seq":2})"));
 }
 
-TEST_F(Reading, AnswersWithWhatItHasWhenTimeIsShort) {
+TEST_F(Reading, AnswersInPartWhenTimeIsShort) {
   begin();
   reply(stream_of(1, 1'000));
   reply(message_of(1));
@@ -225,7 +225,7 @@ TEST_F(Reading, GivesThePlacesOfMessagesThatNeverComeToOthers) {
   EXPECT_THAT(requests, SizeIs(64 * 1024 / (132 + 512)));
 }
 
-TEST_F(Reading, DropsWhatANewerReadBackOfThePartitionReplaces) {
+TEST_F(Reading, DropsAReadBackThatANewerOneReplaces) {
   begin();
   reply(stream_of(1, 2'000));
   const std::vector<ApiRequest> old = requests;
@@ -279,7 +279,7 @@ TEST_F(Reading, TellsTheBrokersTroubleFromAWrongConfiguration) {
   EXPECT_THAT(answers.back().detail, HasSubstr("$JS.API.STREAM.INFO.SHOP"));
 }
 
-TEST_F(Reading, SaysOfTheRightPartitionWhatIsNotAllowed) {
+TEST_F(Reading, NamesThePartitionWithoutPermission) {
   begin(PartitionId{1});
   begin(PartitionId{2});
 

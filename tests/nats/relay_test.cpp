@@ -106,7 +106,7 @@ TEST_F(Relaying, StopsAtARemadeStreamAndRepublishesOnRequest) {
                                      "order-3@1 order.placed"));
 }
 
-TEST_F(Relaying, SendsAgainWhatTheStreamHasAndItsConsumersDropIt) {
+TEST_F(Relaying, RepublishesMessagesThatConsumersDrop) {
   shop.place("1");
   shop.place("2");
   ASSERT_TRUE(publishes_all());

@@ -272,7 +272,7 @@ TEST(BrokerUrl, IsRefusedWhereNoServerCanBe) {
   EXPECT_THAT(refusal("nats://127.0.0.1:4222,http://b"), HasSubstr("'http://b'"));
 }
 
-TEST(BrokerUrl, MayLeaveOutWhatIsUsual) {
+TEST(BrokerUrl, MayOmitDefaults) {
   for (const char* const url :
        {"nats://localhost", "localhost:4222", "nats://[::1]:4222", "nats://127.0.0.1:4222/",
         "tls://broker.example", "nats://one:4222, nats://two:4222"}) {

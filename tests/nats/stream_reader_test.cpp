@@ -53,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(EveryFence, StreamReading,
                          ::testing::Values(Fence::stream, Fence::subject, Fence::none),
                          ::testing::PrintToStringParamName());
 
-TEST_P(StreamReading, FindsWhatARelayPublishedAndOthersDid) {
+TEST_P(StreamReading, FindsMessagesOfRelaysAndOthers) {
   Shop shop{dir_.file("shop.db"), server_.url(), {.fence = GetParam()}};
   for (int i = 1; i <= 5; ++i) shop.place(std::to_string(i));
   ASSERT_EQ(shop.publish().published, 5);

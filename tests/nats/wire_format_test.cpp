@@ -83,7 +83,7 @@ TEST(WireFormat, MatchesThePage) {
   EXPECT_EQ(shown, vector_of("message"));
 }
 
-TEST(WireFormat, PutsIntoSubjectsWhatTheTemplateAsksFor) {
+TEST(WireFormat, FillsTheSubjectTemplate) {
   const test::TempDir dir;
   const test::NatsServer server;
   test::Shop shop{dir.file("shop.db"),

@@ -77,7 +77,7 @@ class OldLeases : public OldOutbox {
   OldLeases() : OldOutbox{"0.1.0/leased"} {}
 };
 
-TEST_F(OldLeases, ShowWhoWasThereWhenTheyWereLeft) {
+TEST_F(OldLeases, ShowTheirOwners) {
   std::vector<std::string> workers;
   for (const WorkerStatus& worker : operations.status().workers) {
     workers.push_back(worker.name + (worker.is_alive ? " alive" : " dead"));

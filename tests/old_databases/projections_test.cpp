@@ -112,7 +112,7 @@ TEST_F(OldProjections, ResumeRebuildsThatWereInterrupted) {
   EXPECT_EQ(state_of("stopped"), "retired, living");
 }
 
-TEST_F(OldProjections, RetryWhatHaltedThem) {
+TEST_F(OldProjections, RetryTheFailingEvent) {
   ProjectionOperations{store}.retry(Halted::text);
 
   catch_up();
@@ -139,7 +139,7 @@ TEST_F(OldProjections, RetryParkedEventsOnRequest) {
   EXPECT_EQ(rows_of(store, Parking::text).size() + 1, expected().size());
 }
 
-TEST_F(OldProjections, ReactToWhatFailedAndWhatCameAfter) {
+TEST_F(OldProjections, ReactToFailedAndLaterEvents) {
   const std::int64_t left = Repository<Stock>{store}.load(Id<Stock>::from("shelf")).state().left;
 
   catch_up();
@@ -153,7 +153,7 @@ TEST_F(OldProjections, ReactToWhatFailedAndWhatCameAfter) {
       << "of the orders 4 to 6";
 }
 
-TEST_F(OldProjections, ReplayAgainWhatTheirScratchTablesHold) {
+TEST_F(OldProjections, ReplayIntoTheirScratchTablesAgain) {
   opened.clock.advance(1h);
   ProjectionOperations{store}.drop_replay(Live::text);
 

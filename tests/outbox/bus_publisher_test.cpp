@@ -73,7 +73,7 @@ TEST(BusPublisher, DeliversAgainUntilEveryListenerReturns) {
   EXPECT_EQ(second, 1);
 }
 
-TEST(BusPublisher, ParksWhatNoListenerTakes) {
+TEST(BusPublisher, ParksMessagesThatEveryListenerRefuses) {
   InProcess app;
   const auto listener = app.bus.on_any([](const StoredEvent& e) {
     if (e.stream.name() == "order-1") throw 7;
@@ -102,7 +102,7 @@ TEST(BusPublisher, ChargesNoMessageWithAShortageOfMemory) {
   EXPECT_EQ(app.relay_now().published, 1);
 }
 
-TEST(BusPublisher, LetsAListenerAppendWhatIsDeliveredNext) {
+TEST(BusPublisher, DeliversEventsThatAListenerAppends) {
   InProcess app;
   std::vector<std::string> heard;
   const auto ship = app.bus.on<test::OrderPlaced>([&](const Recorded<test::OrderPlaced>& e) {

@@ -259,7 +259,7 @@ TEST(RelayWithoutLeasing, KeepsTheOrderOfAStreamIfItIsAlone) {
   EXPECT_EQ(shop.totals(), "5 published");
 }
 
-TEST(RelayWithoutLeasing, PublishesWhatItHasClaimedOnceTheBrokerHasRoom) {
+TEST(RelayWithoutLeasing, PublishesItsClaimsOnceTheBrokerHasRoom) {
   Shop shop{without_leasing};
   bool is_full = true;
   shop.broker.refuse = [&](const OutgoingMessage&) -> std::optional<Answer::Kind> {
@@ -276,7 +276,7 @@ TEST(RelayWithoutLeasing, PublishesWhatItHasClaimedOnceTheBrokerHasRoom) {
   EXPECT_EQ(shop.totals(), "3 published");
 }
 
-TEST(RelayWithoutLeasing, TakesOverWhatADeadWorkerHadClaimed) {
+TEST(RelayWithoutLeasing, TakesOverClaimsOfADeadWorker) {
   Shop shop{without_leasing};
   shop.append_all({"order-1", "order-2", "order-3"});
   EXPECT_EQ(Claimant(shop, "dead").next(2), "1 2");

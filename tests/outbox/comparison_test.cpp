@@ -85,7 +85,7 @@ TEST_P(Comparison, FindsNothingWhereNothingIsMissing) {
   EXPECT_THAT(shop.actions(), IsEmpty());
 }
 
-TEST_P(Comparison, SendsAgainWhatTheBrokerLostAndNothingElse) {
+TEST_P(Comparison, RepublishesLostMessagesAndNoOthers) {
   lose("event IN (2, 3)");
   EXPECT_EQ(compare(Mode::dry_run), "2 of 4, 2 found 2 3");
   EXPECT_EQ(shop.totals(), "4 published");
@@ -144,7 +144,7 @@ TEST_P(Comparison, BeginsWhereItIsToldTo) {
   EXPECT_EQ(compare(Mode::dry_run, 2), "1 of 3, 2 found 3");
 }
 
-TEST_P(Comparison, KnowsWhatTheBrokerDropsFromWhatItLost) {
+TEST_P(Comparison, TellsDroppedMessagesFromLostOnes) {
   lose("event IN (1, 3)");
   broker.drops = true;
   EXPECT_EQ(compare(Mode::dry_run), "1 of 4, 2 found, 1 dropped 3");
@@ -169,7 +169,7 @@ TEST_P(Comparison, TellsOfMessagesThatItDoesNotKnow) {
   EXPECT_EQ(compare(), "0 of 4, 4 found, 2 unknown, 2 foreign");
 }
 
-TEST_P(Comparison, SaysNothingOfWhatIsPublishedMeanwhile) {
+TEST_P(Comparison, IgnoresMessagesThatArePublishedMeanwhile) {
   broker.after_reading = [&] {
     shop.append("order-9");
     shop.relay();
@@ -178,7 +178,7 @@ TEST_P(Comparison, SaysNothingOfWhatIsPublishedMeanwhile) {
   EXPECT_EQ(shop.totals(), "5 published");
 }
 
-TEST_P(Comparison, LooksAtWhatAHostPublishedWhoseClockWasAhead) {
+TEST_P(Comparison, IncludesMessagesOfAHostWhoseClockWasAhead) {
   shop.clock.jump_to(shop.clock.now() + std::chrono::hours{12});
   shop.append_all({"order-5", "order-6"});
   shop.relay();
@@ -188,7 +188,7 @@ TEST_P(Comparison, LooksAtWhatAHostPublishedWhoseClockWasAhead) {
   EXPECT_EQ(compare(), "2 of 6, 4 found 2 6");
 }
 
-TEST_P(Comparison, LeavesWhatIsNotPublishedAlone) {
+TEST_P(Comparison, IgnoresUnpublishedMessages) {
   shop.too_large = {5};
   shop.append_all({"order-5", "order-6"});
   shop.relay();
@@ -255,7 +255,7 @@ TEST(Comparisons, RecordThatALossIsSkipped) {
 
 // --- what was lost
 
-TEST(Comparisons, CountWhatARestoredBackupDoesNotKnowThoughItPublishedNothing) {
+TEST(Comparisons, CountMessagesThatARestoredBackupDoesNotKnow) {
   Shop shop;
   FileContents broker{shop};
   shop.append("order-1");
@@ -430,7 +430,7 @@ class LateReturn : public ::testing::TestWithParam<Fence> {
 INSTANTIATE_TEST_SUITE_P(Fences, LateReturn, ::testing::Values(Fence::stream, Fence::subject),
                          ::testing::PrintToStringParamName());
 
-TEST_P(LateReturn, IsNotSentAgainAndWhatIsStillGoneIs) {
+TEST_P(LateReturn, IsNotRepublishedWhileMissingMessagesAre) {
   shop.relay();
   if (shop.operations.status().stopped > 0) {
     shop.operations.adopt(all);
@@ -442,7 +442,7 @@ TEST_P(LateReturn, IsNotSentAgainAndWhatIsStillGoneIs) {
 }
 
 /// After a new message stood there: what waits to be sent again can't all be gone.
-TEST(LateReturns, LeaveWhatWasWithdrawnNotedAsLost) {
+TEST(LateReturns, LeaveWithdrawnMessagesNotedAsLost) {
   Shop shop{{.fence = Fence::subject}};
   FileContents broker{shop};
   shop.append_all({"order-1", "order-2", "order-1", "order-3"});
@@ -467,7 +467,7 @@ TEST(LateReturns, LeaveWhatWasWithdrawnNotedAsLost) {
   EXPECT_EQ(in_words(shop.operations.compare(broker)), "2 of 5, 3 found 4 5");
 }
 
-TEST_F(Loss, IsNotTakenForWhatTheBrokerDropped) {
+TEST_F(Loss, IsNotTakenForADrop) {
   shop.operations.adopt(all);
   shop.relay();
   shop.append_all({"order-5", "order-6"});
@@ -583,7 +583,7 @@ TEST_F(Loss, IsNotAcceptedWhereThereIsNone) {
   EXPECT_EQ(shop.operations.actions().size(), before);
 }
 
-TEST(OutboxStatus, TellsSinceWhenWhatIsInFlightWaitsForAnAnswer) {
+TEST(OutboxStatus, ShowsHowLongMessagesAreInFlight) {
   Shop shop;
   shop.append("order-1");
   std::optional<std::chrono::microseconds> seen;

@@ -84,7 +84,7 @@ TEST_P(OperationsCost, OfRepublishingGrowsWithPublishedEvents) {
   });
 }
 
-TEST_P(OperationsCost, OfRepublishingGrowsWithWhatIsToBeSentAgain) {
+TEST_P(OperationsCost, OfRepublishingGrowsWithRedeliveries) {
   const auto twice = [](Shop& shop) {
     publish(shop);
     shop.operations.republish(everything);
@@ -126,7 +126,7 @@ TEST_P(OperationsCost, OfComparingGrowsWithPublishedEvents) {
   });
 }
 
-TEST_P(OperationsCost, OfComparingGrowsWithWhatTheBrokerLost) {
+TEST_P(OperationsCost, OfComparingGrowsWithLostMessages) {
   const auto lose = [](Shop& shop) {
     publish(shop);
     shop.broker.database().run("DELETE FROM stored");

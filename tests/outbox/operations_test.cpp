@@ -235,7 +235,7 @@ TEST(OutboxDiscard, SendsManyMessagesParkedBehindInBoundedSteps) {
                           "ann retry order-1: 202 messages, 1002 to 1203"));
 }
 
-TEST(OutboxDiscard, RefusesWhatIsAboutToBePublishedOrIsIt) {
+TEST(OutboxDiscard, RefusesPendingAndPublishedMessages) {
   Shop shop;
   shop.append("order-1");
   const ParkedSelection first{.sequences = {GlobalSequence{1}}};
@@ -281,7 +281,7 @@ TEST(OutboxRepublish, SelectsByTimeAndStream) {
   EXPECT_EQ(shop.totals(), "4 published");
 }
 
-TEST(OutboxRepublish, PassesOverWhatIsNotPublished) {
+TEST(OutboxRepublish, SkipsUnpublishedMessages) {
   Shop shop;
   shop.too_large = {1};
   shop.append_all({"order-1", "order-2"});
@@ -311,7 +311,7 @@ TEST(OutboxRepublish, SaysWhereItStopped) {
 
 // --- reconcile
 
-TEST(OutboxReconcile, EnqueuesWhatHasNoPointer) {
+TEST(OutboxReconcile, EnqueuesEventsWithoutAPointer) {
   Shop shop;
   shop.append_all({"order-1", "order-2", "order-3"});
   shop.raw().run("DELETE FROM outbox_messages WHERE sequence = 2");
@@ -330,7 +330,7 @@ TEST(OutboxReconcile, EnqueuesWhatHasNoPointer) {
   EXPECT_EQ(shop.operations.reconcile().missing, 0);
 }
 
-TEST(OutboxReconcile, FindsWhatLiesBetweenTwoBatches) {
+TEST(OutboxReconcile, FindsEventsBetweenTwoBatches) {
   Shop shop;
   shop.append("order-1");
   shop.relay();
@@ -345,7 +345,7 @@ TEST(OutboxReconcile, FindsWhatLiesBetweenTwoBatches) {
   EXPECT_EQ(shop.broker.log(all), "1 3 2r1");
 }
 
-TEST(OutboxReconcile, LeavesWhatWasSetAsideAndRetriedAlone) {
+TEST(OutboxReconcile, LeavesRetriedMessagesAlone) {
   Shop shop;
   shop.append("order-1");
   shop.relay();
@@ -365,7 +365,7 @@ TEST(OutboxReconcile, LeavesWhatWasSetAsideAndRetriedAlone) {
 
 // --- purge
 
-TEST(OutboxPurge, RemovesWhatIsOldFromTheLogs) {
+TEST(OutboxPurge, RemovesOldLogEntries) {
   Shop shop{{}, {.retention = std::chrono::hours{1000}}};
   shop.too_large = {2};
   shop.append_all({"order-1", "order-2"});
@@ -402,7 +402,7 @@ TEST(OutboxPurge, IsDoneByTheRelayNowAndThen) {
   EXPECT_THAT(shop.operations.batches(), IsEmpty());
 }
 
-TEST(OutboxPurge, LeavesWhatIsDiscardedGivenUp) {
+TEST(OutboxPurge, KeepsDiscardedMessagesDiscarded) {
   Shop shop{{}, {.retention = std::chrono::hours{48}}};
   shop.too_large = {2};
   shop.append_all({"order-1", "order-2", "order-3"});

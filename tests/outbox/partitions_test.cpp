@@ -56,7 +56,7 @@ TEST(OutboxResize, LeavesAWorkerAliveWhoseLeaseOfAnOldPartitionRanOut) {
   EXPECT_EQ(tick.desired_count, 1);
 }
 
-TEST(OutboxResize, RefusesWhatCannotBe) {
+TEST(OutboxResize, RefusesImpossibleCounts) {
   Shop shop;
   EXPECT_THAT(message_of<UsageError>([&] { shop.operations.resize(0); }),
               HasSubstr("partition_count is 1 to 1024, not 0"));
@@ -64,7 +64,7 @@ TEST(OutboxResize, RefusesWhatCannotBe) {
   EXPECT_THAT(shop.actions(), IsEmpty());
 }
 
-TEST(OutboxSync, RetiresWhatIsDrainedAndBringsItBack) {
+TEST(OutboxSync, RetiresDrainedPartitionsAndRestoresThem) {
   Shop shop{{.partition_count = 2}};
   shop.append_all({"order-1", "order-2", "order-3"});
   shop.relay();
@@ -105,7 +105,7 @@ TEST(OutboxSync, KeepsAPartitionWithParkedMessages) {
   EXPECT_THAT(shop.operations.sync(true).retired, ElementsAre(all));
 }
 
-TEST(OutboxSync, CountsWhatIsParkedInAPartitionThatAnOlderVersionRetired) {
+TEST(OutboxSync, CountsParkedMessagesOfRetiredPartitions) {
   Shop shop;
   shop.too_large = {1};
   shop.append("order-1");

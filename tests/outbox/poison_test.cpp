@@ -131,7 +131,7 @@ TEST_P(Poison, IsSkippedOnlyOnRequestAndOnTheRecord) {
               ElementsAre("1 order-1 discarded skipped"));
 }
 
-TEST_P(Poison, LetsWhatWasPublishedBeforePass) {
+TEST_P(Poison, LetsEarlierMessagesPass) {
   Shop shop{outbox(), {.retry_backoff = std::chrono::seconds{1}, .max_attempts = 2}};
   shop.rejected = {2};
   shop.append("order-1");

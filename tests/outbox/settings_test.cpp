@@ -211,7 +211,7 @@ struct Enabling : ::testing::Test {
   Store store{sqlite::open(dir.file("shop.db"))};
 };
 
-TEST_F(Enabling, HasToSayWhatBecomesOfTheHistory) {
+TEST_F(Enabling, NeedsAChoiceForExistingEvents) {
   EXPECT_THAT(message_of<UsageError>([&] { Outbox{store}; }),
               HasSubstr("Enable::backfill (--backfill) publishes them"));
 }

@@ -50,11 +50,11 @@ void expect_as_cheap(const std::function<void(Shop&)>& look) {
   EXPECT_LE(much, little + 60);
 }
 
-TEST(OutboxCost, OfTheStatusDoesNotGrowWithWhatWaits) {
+TEST(OutboxCost, OfTheStatusDoesNotGrowWithTheBacklog) {
   expect_as_cheap([](Shop& shop) { EXPECT_GE(shop.operations.status().pending, 120); });
 }
 
-TEST(OutboxCost, OfAFirstPageDoesNotGrowWithWhatWaits) {
+TEST(OutboxCost, OfAFirstPageDoesNotGrowWithTheBacklog) {
   expect_as_cheap([](Shop& shop) { EXPECT_EQ(shop.list({.limit = 10}).size(), 10U); });
 }
 

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-TEST(OutboxStatus, CountsWhatWaitsAndWhatWasPublished) {
+TEST(OutboxStatus, CountsPendingAndPublishedMessages) {
   Shop shop;
   shop.append_all({"order-1", "order-2", "order-1"});
   EXPECT_EQ(shop.totals(), "3 pending");
@@ -56,7 +56,7 @@ TEST(OutboxStatus, TellsOfEachPartitionAndItsOwner) {
   EXPECT_EQ(status.workers.front().partitions, 2);
 }
 
-TEST(OutboxStatus, LagsByWhatWaitsToBeSentAgain) {
+TEST(OutboxStatus, IncludesRedeliveriesInTheLag) {
   Shop shop;
   shop.append_all({"order-1", "order-2"});
   shop.relay();

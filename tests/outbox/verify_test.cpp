@@ -123,7 +123,7 @@ TEST_F(Verify, NamesAMessageOfAnotherStream) {
               Contains("outbox: message 5: its stream differs from its event's"));
 }
 
-TEST_F(Verify, NamesWhatIsInTwoStates) {
+TEST_F(Verify, NamesMessagesInTwoStates) {
   EXPECT_THAT(
       problems_after("INSERT INTO outbox_messages (partition, sequence, stream, position) "
                      "VALUES (0, 1, 1, 9)"),
@@ -192,7 +192,7 @@ TEST_F(Verify, FindsAMissingPartition) {
   EXPECT_THAT(shop.operations.sync(false).added, ElementsAre(PartitionId{0}));
 }
 
-TEST_F(Verify, NamesWhatIsParkedWithoutAnEvent) {
+TEST_F(Verify, NamesParkedMessagesWithoutAnEvent) {
   EXPECT_THAT(problems_after("UPDATE outbox_parked SET sequence = 99"),
               Contains("outbox: message 99: it is parked, and its event doesn't exist"));
 }

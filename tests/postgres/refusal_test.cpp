@@ -28,7 +28,7 @@ void connect(const std::string& conninfo) {
   const Connection connection{{.conninfo = conninfo}};
 }
 
-TEST(PostgresRefusal, NamesWhatIsWrongWithAConnection) {
+TEST(PostgresRefusal, NamesTheProblemOfAConnection) {
   const PostgresServer server{with_passwords};
   {
     Connection admin{{.conninfo = server.url()}};
@@ -95,7 +95,7 @@ std::string raised(Connection& connection, const std::string& state) {
   });
 }
 
-TEST(PostgresRefusal, MeansWhatTheStateOfAnErrorMeans) {
+TEST(PostgresRefusal, FollowsTheStateOfTheError) {
   const PostgresServer server;
   Connection connection{{.conninfo = server.url()}};
   EXPECT_THAT(raised<StoreFull>(connection, "53100"), HasSubstr("make room"));

@@ -119,7 +119,7 @@ TEST_F(PostgresStore, KeepsItsFactsAndItsMigrations) {
   EXPECT_THAT(message_of<SchemaMismatch>([&] { open_store(); }), HasSubstr("newer Stela"));
 }
 
-TEST_F(PostgresStore, RefusesWhatIsNotBuiltYet) {
+TEST_F(PostgresStore, RefusesMissingFeatures) {
   Store store = open_store();
   const auto with_sql = [](Transaction& transaction) { Sql{transaction}.execute("SELECT 1"); };
   EXPECT_THAT(message_of<UsageError>([&] { store.transact(with_sql); }),
@@ -177,7 +177,7 @@ TEST_F(PostgresStore, IsAppendOnly) {
   }
 }
 
-TEST_F(PostgresStore, OrdersWhatSeveralProcessesAppend) {
+TEST_F(PostgresStore, OrdersAppendsOfSeveralProcesses) {
   constexpr int stores = 3;
   constexpr int threads = 3;
   constexpr int each = 20;
@@ -283,7 +283,7 @@ TEST_F(PostgresStore, FlushesBeforeItTellsOfAConflict) {
   EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
 }
 
-TEST_F(PostgresStore, FlushesBeforeAModuleIsGivenWhatItRead) {
+TEST_F(PostgresStore, FlushesBeforeAModuleSeesRows) {
   Store store = open_store();
   append(store, "order-1");
   stop_flushing_in_the_background();
@@ -350,7 +350,7 @@ TEST_F(PostgresStore, GoesByTheServersClockUnlessItIsGivenOne) {
   EXPECT_GE(store.database().now(), server_time);
 }
 
-TEST_F(PostgresStore, FlushesBeforeATransactionFailsWithWhatItSaw) {
+TEST_F(PostgresStore, FlushesBeforeATransactionFails) {
   Store store = open_store();
   append(store, "order-1");
   stop_flushing_in_the_background();

@@ -43,7 +43,7 @@ class ThrowingHandler : public ::testing::Test {
   Projections projections_{store_};
 };
 
-TEST_F(ThrowingHandler, KeepsWhatCameBeforeAndWaitsBeforeItTriesAgain) {
+TEST_F(ThrowingHandler, KeepsEarlierRowsAndPausesBeforeARetry) {
   Runner runner{projections_};
   const RunnerTick first = runner.catch_up();
   const RunnerTick second = runner.catch_up();
@@ -174,7 +174,7 @@ TEST_F(ThrowingHandler, IsPassedOverWhenAnOperatorSaysSo) {
   EXPECT_EQ(ProjectionOperations{store_}.parked("totals").at(0).state, ParkedEventState::skipped);
 }
 
-TEST_F(ThrowingHandler, OperationsNameWhatIsWrong) {
+TEST_F(ThrowingHandler, IsNamedByOperations) {
   const auto skip = [&](std::string_view name, int at) {
     return test::message_of<UsageError>(
         [&] { ProjectionOperations{store_}.skip(name, GlobalSequence{at}); });

@@ -57,7 +57,7 @@ TEST(ReadModel, KeepsValuesOfEveryType) {
   EXPECT_EQ(error, "");
 }
 
-TEST(ReadModel, SaysWhatAColumnHoldsInstead) {
+TEST(ReadModel, NamesTheActualTypeOfAColumn) {
   const auto reading = [](auto&& get) {
     return in_handler([&](ReadModel& model) {
       const Rows rows = model.query("SELECT 300 AS n, NULL AS missing, 'x' AS text");
@@ -147,7 +147,7 @@ TEST(ModelReader, ReadsOnly) {
               HasSubstr("no such column: missing"));
 }
 
-TEST(ModelReader, DoesntSetWhatARefusedPragmaWould) {
+TEST(ModelReader, AppliesNoRefusedPragma) {
   auto store = sqlite::open_in_memory();
   Projections projections{store};
   ModelReader reader{store};

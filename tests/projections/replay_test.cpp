@@ -49,7 +49,7 @@ class Replay : public ::testing::Test {
   Replayer replayer_{projections_};
 };
 
-TEST_F(Replay, FillsTablesOfItsOwnWithWhatTheFilterLetsThrough) {
+TEST_F(Replay, FillsItsOwnTablesWithFilteredEvents) {
   const auto living = orders_in(store_);
   const auto replayed = [&](const ReplayFilter& filter) {
     const ReplayResult result = replayer_.run({.filter = filter});
@@ -216,7 +216,7 @@ TEST_F(Replay, ShutsTheRunnerOutWhileItWritesTheLivingTables) {
   EXPECT_EQ(afterwards.owned_count, 2);
 }
 
-TEST_F(Replay, NamesWhatCanNotBeReplayed) {
+TEST_F(Replay, NamesImpossibleRequests) {
   const auto running = [&](const ReplayOptions& options) {
     return test::message_of<UsageError>([&] { replayer_.run(options); });
   };

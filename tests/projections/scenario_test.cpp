@@ -28,7 +28,7 @@ std::string failure(Expect&& expect) {
 
 constexpr std::string_view all_orders = "SELECT id, cents, carrier FROM orders ORDER BY id";
 
-TEST(ProjectorScenario, HoldsRowsAgainstWhatIsExpected) {
+TEST(ProjectorScenario, ComparesRows) {
   ProjectorScenario{Totals<1>{}}
       .then(all_orders, {})
       .given("order-1", OrderPlaced{"jane", 100}, OrderShipped{"dhl"})
@@ -57,7 +57,7 @@ TEST(ProjectorScenario, ShowsBothListsWhenTheyDiffer) {
   scenario.then("SELECT x'00af', 0.5", {"x'00af' | 0.5"});
 }
 
-TEST(ProjectorScenario, HoldsWhatAHandlerThrowsAgainstWhatIsExpected) {
+TEST(ProjectorScenario, ComparesAHandlersException) {
   ProjectorScenario scenario{Totals<1>{[](ReadModel& model, const StoredEvent& event) {
     if (event.type() == "order.noted") throw std::domain_error{"no notes"};
     if (event.type() == "order.shipped") {
@@ -104,7 +104,7 @@ class Shipping {
   }
 };
 
-TEST(ReactionScenario, HoldsWhatWasRecordedAgainstWhatIsExpected) {
+TEST(ReactionScenario, ComparesRecordedEvents) {
   ReactionScenario{Shipping{}}
       .when("order-1", OrderPlaced{"jane", 100})
       .then(on("order-1", OrderShipped{"dhl"}));
@@ -118,7 +118,7 @@ TEST(ReactionScenario, HoldsWhatWasRecordedAgainstWhatIsExpected) {
       .then_nothing();
 }
 
-TEST(ReactionScenario, HoldsWhatWasThrownAgainstWhatIsExpected) {
+TEST(ReactionScenario, ComparesExceptions) {
   ReactionScenario{Shipping{}}
       .when("order-1", OrderPlaced{"", 100})
       .throws<std::domain_error>("for whom");

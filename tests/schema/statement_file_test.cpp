@@ -114,14 +114,14 @@ DELETE FROM shelves;
   EXPECT_THROW(postgres_text(file.statements[0]), Malformed);
 }
 
-TEST(StatementFile, RefusesWhatItsTablesDontHave) {
+TEST(StatementFile, RefusesUnknownColumns) {
   EXPECT_EQ(problem_of("-- name: find\n-- gives: colour text\nSELECT colour FROM shelves"),
             "line 1: 'find': no such column: colour");
   EXPECT_EQ(problem_of("-- name: find\n-- gives: label int\nSELECT label FROM shelves"),
             "line 1: 'find': column 'label' is TEXT in its table");
 }
 
-TEST(StatementFile, RefusesWhatIsDeclaredOtherwise) {
+TEST(StatementFile, RefusesAWrongDeclaration) {
   EXPECT_EQ(problem_of("-- name: find\n-- gives: shelf int\nSELECT label FROM shelves"),
             "line 1: 'find': column 1 is 'label', and is declared as 'shelf'; name it with AS");
   EXPECT_EQ(problem_of("-- name: find\nSELECT label FROM shelves"),
@@ -134,7 +134,7 @@ TEST(StatementFile, RefusesWhatIsDeclaredOtherwise) {
             "line 1: 'drop': doesn't use 'shelf', which it takes");
 }
 
-TEST(StatementFile, RefusesWhatIsntOneStatementByAName) {
+TEST(StatementFile, RefusesSeveralStatementsUnderOneName) {
   EXPECT_EQ(problem_of("DELETE FROM shelves"), "line 1: a statement without '-- name:'");
   EXPECT_EQ(problem_of("-- name: Drop\nDELETE FROM shelves"),
             "line 1: 'Drop' isn't a name: lower-case letters, digits and _");

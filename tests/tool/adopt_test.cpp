@@ -37,7 +37,7 @@ TEST_F(Adopting, ResumesAllStoppedPartitionsAtOnce) {
   EXPECT_EQ(stopped(), "0");
 }
 
-TEST_F(Adopting, LeavesWhatNeedsAnotherWayOut) {
+TEST_F(Adopting, LeavesPartitionsThatNeedAnotherAction) {
   ASSERT_EQ(outbox({"partitions", "resize", "4"}).code, 0);
   stop("poison");
   stop("unreadable", "partition = (SELECT max(partition) FROM outbox_partitions)");

@@ -49,7 +49,7 @@ TEST(ToolArguments, GetASuggestionForATypo) {
   EXPECT_THAT(refusal({"xyzzy"}), testing::Not(HasSubstr("Did you mean")));
 }
 
-TEST(ToolArguments, RefuseWhatIsWrong) {
+TEST(ToolArguments, AreRefusedWithAReason) {
   EXPECT_THAT(refusal({"events", "list", "--limit"}), HasSubstr("--limit needs a value: N"));
   EXPECT_THAT(refusal({"outbox", "retry", "--error", "--dry-run"}),
               HasSubstr("--error needs a value: TEXT; one that begins with -- stands behind ="));

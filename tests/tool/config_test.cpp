@@ -36,7 +36,7 @@ TEST_F(ToolConfig, FlagsWinOverTheEnvironmentOverTheFile) {
   EXPECT_THAT(shown, HasSubstr(R"("outbox.lease_renew":{"value":"6s","from":"default"})"));
 }
 
-TEST_F(ToolConfig, NamesWhatIsWrongAndWhere) {
+TEST_F(ToolConfig, NamesAnErrorAndItsPlace) {
   struct Case {
     const char* file;
     const char* problem;

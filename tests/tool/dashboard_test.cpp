@@ -189,7 +189,7 @@ TEST_F(ToolDashboard, ScrollsThroughTwoHundredPartitionsAndSortsThem) {
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(dir_.file("ended")); }));
 }
 
-TEST_F(ToolDashboard, SaysWhatItDidOnceItIsLeft) {
+TEST_F(ToolDashboard, LeavesASummary) {
   const NatsServer nats;
   append(3);
   Terminal terminal{dir_, 100, 30, work(nats.url()) + "; cat"};
@@ -209,7 +209,7 @@ TEST_F(ToolDashboard, PrintsLinesOnADumbTerminal) {
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(dir_.file("ended")); }));
 }
 
-TEST_F(ToolDashboard, OfWhoLooksPublishesNothing) {
+TEST_F(ToolDashboard, PublishesNothingForAnObserver) {
   const NatsServer nats;
   append(3);
   Terminal terminal{dir_, 140, 40, program() + " outbox top --db " + db_};
@@ -263,7 +263,7 @@ TEST_F(ToolDashboard, ShowsTheBrokerGoAndComeBack) {
   EXPECT_TRUE(agrees(terminal)) << terminal.text() << status();
 }
 
-TEST_F(ToolDashboard, AgreesWithTheStatusOnWhatIsParkedAndWaits) {
+TEST_F(ToolDashboard, AgreesWithTheStatus) {
   NatsServer nats{"max_payload: 1KB"};
   append(5);
   // As long as a stream's name may be, and too large for this broker.
@@ -305,7 +305,7 @@ TEST_F(ToolDashboard, DegradesToFewLinesAndComesBack) {
   ASSERT_TRUE(eventually([&] { return std::filesystem::exists(dir_.file("ended")); }));
 }
 
-TEST_F(ToolDashboard, DrawsOnlyWhatChangesAndOnceForEachSize) {
+TEST_F(ToolDashboard, DrawsChangesOnly) {
   const NatsServer nats;
   Terminal terminal{dir_, 140, 40, work(nats.url())};
   ASSERT_TRUE(terminal.shows("owned 4")) << terminal.text();

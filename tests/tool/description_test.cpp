@@ -69,7 +69,7 @@ TEST(Descriptions, WriteJsonInTheOrderOfTheFields) {
             R"("note":"x\\x1b\\xff"})");
 }
 
-TEST(Descriptions, LeaveOutOfJsonWhatIsAbsentUnlessItIsNull) {
+TEST(Descriptions, OmitAbsentValuesFromJsonUnlessNullable) {
   EXPECT_EQ(to_json(parcel, Parcel{}, {{"dry_run", true}}),
             R"({"parcel":"","weight":0,"is_fragile":false,"age_s":null,"colour":"red",)"
             R"("note":"","dry_run":true})");
@@ -105,7 +105,7 @@ TEST(Descriptions, NestAsLists) {
             R"({"list":[]})");
 }
 
-TEST(Descriptions, KnowWhatKindAFieldIsByItsType) {
+TEST(Descriptions, DeriveTheKindOfAFieldFromItsType) {
   const Kind kinds[] = {Kind::text,     Kind::count, Kind::flag,      Kind::time,
                         Kind::duration, Kind::text,  Kind::untrusted, Kind::text};
   for (std::size_t i = 0; i < std::size(kinds); ++i) {

@@ -52,7 +52,7 @@ TEST_F(ToolOutbox, DoctorNamesAStoppedPartitionOnce) {
                     Not(HasSubstr("partition all ends at 3, before what was published"))));
 }
 
-TEST_F(ToolOutbox, DoctorSaysWhatBecomesOfAMissingAndOfASealedStream) {
+TEST_F(ToolOutbox, DoctorAdvisesOnMissingAndSealedStreams) {
   const NatsServer nats;
   const std::vector<std::string> broker{"--nats", nats.url(), "--stream", "SHOP"};
   const auto doctor = [&] {
@@ -68,7 +68,7 @@ TEST_F(ToolOutbox, DoctorSaysWhatBecomesOfAMissingAndOfASealedStream) {
   EXPECT_THAT(doctor(), HasSubstr("a sealed stream can't be changed: use another one"));
 }
 
-TEST_F(ToolOutbox, DoctorSaysWhatToChangeAtTheBroker) {
+TEST_F(ToolOutbox, DoctorAdvisesOnTheBroker) {
   const NatsServer nats{"authorization { user: shop, password: right }"};
   const std::string file = dir_.file("password");
   std::ofstream{file} << "wrong";

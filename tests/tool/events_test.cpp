@@ -39,7 +39,7 @@ class ToolEvents : public testing::Test {
   std::string db_ = dir_.file("shop.db");
 };
 
-TEST_F(ToolEvents, AppendSaysWhatWasCommitted) {
+TEST_F(ToolEvents, AppendPrintsCommittedEvents) {
   const std::string first = append("order-1", "{\"a\": [1, 2]}");
   const std::string second = append("order-1", "{}");
 
@@ -79,7 +79,7 @@ TEST_F(ToolEvents, StdinIsATransactionALine) {
   EXPECT_THAT(shown, HasSubstr("\"ada\""));
 }
 
-TEST_F(ToolEvents, ABadLineSaysWhichAndWhatIsCommitted) {
+TEST_F(ToolEvents, ABadLineIsNamedWithTheCommittedOnes) {
   const std::string good = "{\"stream\":\"order-1\",\"type\":\"a.b\",\"data\":{}}\n";
   const Ran ran = stdin_append(good + good + "{\"stream\":\"order-1\",\n" + good);
   EXPECT_EQ(ran.code, 1);
@@ -204,7 +204,7 @@ TEST_F(ToolEvents, ExportsImportsAndBacksUp) {
             run_well({"export", "--db", db_}));
 }
 
-TEST_F(ToolEvents, ABadLineOfAnImportKeepsWhatWentBefore) {
+TEST_F(ToolEvents, ABadLineOfAnImportKeepsEarlierLines) {
   append("order-1", "{}");
   const std::string lines = run_well({"export", "--db", db_});
   const std::string copy = dir_.file("copy.db");
@@ -222,7 +222,7 @@ TEST_F(ToolEvents, ImportSaysThatAFolderIsNoFile) {
   EXPECT_THAT(ran.err, HasSubstr("can't be read: it is a folder"));
 }
 
-TEST_F(ToolEvents, VerifyFindsDamageAndSaysWhatToDo) {
+TEST_F(ToolEvents, VerifyFindsDamageAndAdvises) {
   append("order-1", "{}");
   RawSqlite raw{db_};
   raw.drop_triggers();
@@ -245,7 +245,7 @@ TEST_F(ToolEvents, VerifyNamesTheTablesOfAnApplicationThatItCantCheck) {
               HasSubstr(R"("sound":true,"unchecked":[{"table":"children","why":"foreign key )"));
 }
 
-TEST_F(ToolEvents, DoctorSaysWhatToDo) {
+TEST_F(ToolEvents, DoctorAdvises) {
   const std::string report = run_well({"doctor", "--db", db_, "--json"});
   EXPECT_THAT(report, HasSubstr(R"({"check":"SQLite","state":)"));
   EXPECT_THAT(report, HasSubstr(R"("check":"space")"));
@@ -266,7 +266,7 @@ TEST_F(ToolEvents, AFullStdoutIsAnError) {
   EXPECT_EQ(WEXITSTATUS(std::system((command + " 2> /dev/null").c_str())), 1);
 }
 
-TEST_F(ToolEvents, ExportSkipsWhatIsDamagedIfAsked) {
+TEST_F(ToolEvents, ExportSkipsDamagedEventsOnRequest) {
   for (int i = 0; i < 4; ++i) append("order-1", "{}");
   const std::string whole = run_well({"export", "--db", db_});
   RawSqlite raw{db_};

@@ -104,7 +104,7 @@ TEST_F(DashboardLayout, FitsEverySizeWithoutAControlCharacter) {
   }
 }
 
-TEST_F(DashboardLayout, SaysInEverySizeWhatIsWrongWithTheDatabase) {
+TEST_F(DashboardLayout, NamesADatabaseProblemInEverySize) {
   View view = busy_view();
   view.store_problem = "can't be written to: its disk is full";
   for (const Size size : {Size{140, 40}, Size{70, 50}, Size{50, 10}}) {
@@ -139,7 +139,7 @@ TEST_F(DashboardLayout, ShowsNothingLessTheWiderItIs) {
   }
 }
 
-TEST_F(DashboardLayout, ShowsWhatAnOperatorNeedsAtEightyByTwentyFour) {
+TEST_F(DashboardLayout, FitsIntoEightyByTwentyFour) {
   const std::string screen = drawn(busy_view(), {80, 24});
   for (const char* wanted : {"relaying", "broker connected", "database answers", "mean 3.1 ms",
                              "last 30.0 s:", "workers 2", "claimed 1,234", "published 1,200",
@@ -319,7 +319,7 @@ TEST_F(DashboardLayout, SaysWhenTheBacklogIsDrained) {
   EXPECT_THAT(drawn(view, {80, 24}), HasSubstr("backlog grows by 12/s"));
 }
 
-TEST_F(DashboardLayout, OfWhoOnlyLooksShowsAllWorkers) {
+TEST_F(DashboardLayout, ShowsAllWorkersToAnObserver) {
   View view = busy_view();
   view.command = "stela outbox top";
   view.own.reset();
@@ -409,7 +409,7 @@ TEST(OutboxTrend, BeginsAgainIfTheDatabaseWentBack) {
   EXPECT_EQ(trend.pace().published, 10);
 }
 
-TEST_F(DashboardLayout, SaysWhatStateItIsIn) {
+TEST_F(DashboardLayout, NamesTheState) {
   const View view = busy_view();
   Figures done = view.own->done;
   EXPECT_EQ(state_of(done, view.status, false), "connecting");

@@ -55,7 +55,7 @@ TEST(ToolManual, BashCompletesCommandsAndOptions) {
   EXPECT_EQ(completed("stela outbox status --set nats.st", 4), "nats.stream=\n");
 }
 
-TEST(ToolManual, BashCompletesWhatTheDatabaseHas) {
+TEST(ToolManual, BashCompletesNamesInTheDatabase) {
   const TempDir dir;
   const std::string db = dir.file("a.db");
   run_well({"migrate", "--db", db});

@@ -21,7 +21,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 
-TEST_F(ToolOutbox, StatusCountsAndSaysWhatToDo) {
+TEST_F(ToolOutbox, StatusCountsAndAdvises) {
   park(2);
   const Ran seen = outbox({"status"});
   EXPECT_EQ(seen.code, 0);
@@ -143,7 +143,7 @@ TEST_F(ToolOutbox, RepublishWantsBounds) {
   EXPECT_EQ(member(none.out, "messages"), "0") << none.err;
 }
 
-TEST_F(ToolOutbox, ReconcileFindsWhatIsInNoState) {
+TEST_F(ToolOutbox, ReconcileFindsEventsWithoutAState) {
   RawSqlite{db_}.run("DELETE FROM outbox_messages WHERE sequence = 2");
   const std::string dry = outbox({"reconcile", "--dry-run", "--json"}).out;
   EXPECT_EQ(member(dry, "missing"), "1");
@@ -271,7 +271,7 @@ TEST_F(ToolOutbox, ReachesABrokerInAnotherJetStreamDomain) {
             "3 published events compared with 3 messages at the broker.\nNone is missing.\n");
 }
 
-TEST_F(AfterALoss, SaysWhatABrokerLostUntilItIsSettled) {
+TEST_F(AfterALoss, ReportsTheLossUntilItIsSettled) {
   auto nats = std::make_optional<NatsServer>();
   const auto with_broker = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"--nats", nats->url(), "--stream", "SHOP"});
@@ -300,7 +300,7 @@ TEST_F(AfterALoss, SaysWhatABrokerLostUntilItIsSettled) {
   EXPECT_EQ(outbox({"check"}).code, 0);
 }
 
-TEST_F(ToolOutbox, AcceptsWhatABrokerLost) {
+TEST_F(ToolOutbox, AcceptsALoss) {
   RawSqlite{db_}.run("UPDATE outbox_partitions SET lost_at = 1, lost = 3");
   EXPECT_EQ(outbox({"reconcile", "--accept-loss", "--against-broker"}).code, 2);
   const Ran unasked = outbox({"reconcile", "--accept-loss"});
@@ -318,7 +318,7 @@ TEST_F(ToolOutbox, AcceptsWhatABrokerLost) {
             "No unsettled loss at the broker.\n");
 }
 
-TEST_F(ToolOutbox, AdvisesWhatWorksOfAMessageThatIsParkedBehindAnother) {
+TEST_F(ToolOutbox, AdvisesOfAMessageThatIsParkedBehindAnother) {
   run_well({"events", "append", "--db", db_, "--stream", "order-2", "--type", "order.shipped",
             "--publish", "--data", "{}"});
   park(2);
@@ -461,7 +461,7 @@ TEST_F(ToolOutbox, TellsOfABrokerThatIsNotSetUp) {
               HasSubstr("warning  workers: 1 alive; broker misconfigured: there is no"));
 }
 
-TEST_F(ToolOutbox, CountsWhatIsSentAgainAsWaitingSinceItWasAskedFor) {
+TEST_F(ToolOutbox, CountsTheLagOfRedeliveriesFromTheirRequest) {
   RawSqlite raw{db_};
   for (int sequence = 1; sequence <= 3; ++sequence) park(sequence);
   ASSERT_EQ(outbox({"retry", "--all"}).code, 0);
@@ -471,7 +471,7 @@ TEST_F(ToolOutbox, CountsWhatIsSentAgainAsWaitingSinceItWasAskedFor) {
   EXPECT_THAT(outbox({"status"}).out, Not(HasSubstr("lag        none")));
 }
 
-TEST_F(ToolOutbox, CountsWhatIsInFlightOnce) {
+TEST_F(ToolOutbox, CountsMessagesInFlightOnce) {
   RawSqlite{db_}.run(
       "UPDATE outbox_partitions SET owner = 'w', lease_until = 4102444800000000, flight_count = 2");
   EXPECT_EQ(member(outbox({"status", "--json"}).out, "in_flight"), "2");

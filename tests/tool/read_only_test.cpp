@@ -45,7 +45,7 @@ class ToolReadOnly : public testing::Test {
   std::string copy_ = disk_.file("shop.db");
 };
 
-TEST_F(ToolReadOnly, PrintsWhatItPrintsElsewhere) {
+TEST_F(ToolReadOnly, PrintsTheSameAsElsewhere) {
   const std::vector<std::vector<std::string>> table{
       {"verify"},
       {"verify", "--thorough", "--json"},
@@ -175,7 +175,7 @@ class ToolWhileAnotherProgramWrites : public testing::Test {
   std::optional<RawSqlite> foreign_;
 };
 
-TEST_F(ToolWhileAnotherProgramWrites, ShowsWhatThereIs) {
+TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
   Running waiting{append("1m")};
   const std::string to_blame = "which waits for process " + std::to_string(getpid());
   ASSERT_TRUE(

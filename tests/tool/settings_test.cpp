@@ -87,7 +87,7 @@ TEST(ToolSettings, SetFactsOfAnOutboxOnlyIfTheyAreGiven) {
   EXPECT_EQ(options.partition_count, std::nullopt);
 }
 
-TEST(ToolSettings, RefuseWhatTheLibraryRefuses) {
+TEST(ToolSettings, HaveTheLibrarysRanges) {
   EXPECT_EQ(refusal("outbox.window", "100000"), "none");
   EXPECT_THAT(refusal("outbox.window", "100001"),
               HasSubstr("a test: outbox.window is a whole number from 1 to 100000, not '100001'"));

@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-TEST(ToolText, ShowsWhatATerminalWouldObey) {
+TEST(ToolText, ShowsEscapeSequences) {
   EXPECT_EQ(in_one_line("plain"), "plain");
   EXPECT_EQ(in_one_line("\x1b[31mred\x07"), "\\x1b[31mred\\x07");
   EXPECT_EQ(in_one_line("a\nb\tc\r"), "a\\x0ab\\x09c\\x0d");
@@ -69,7 +69,7 @@ TEST(ToolText, ReadsTimes) {
   EXPECT_FALSE(parse_duration("1e300s"));
 }
 
-TEST(ToolTable, PutsWhatMustBeReadBeneathItsRowWhereItDoesNotFit) {
+TEST(ToolTable, PutsLongValuesBeneathTheirRow) {
   Table table{
       {{"NAME"}, {.title = "STATE", .most = 10}, {"OWNER"}, {.title = "ERROR", .most = 20}}};
   table.add({"p00", "ok", "somebody", ""});

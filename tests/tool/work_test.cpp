@@ -36,7 +36,7 @@ class ToolWork : public OutboxOfOrders {
   NatsServer nats_;
 };
 
-TEST_F(ToolWork, UntilEmptyPublishesWhatWaits) {
+TEST_F(ToolWork, UntilEmptyPublishesTheBacklog) {
   append(20);
   EXPECT_EQ(member(status(), "pending"), "20");
   const Ran ran = run(work({"--until-empty", "--json"}));
@@ -240,7 +240,7 @@ TEST_F(ToolWork, SilentPrintsNothing) {
   EXPECT_EQ(ran.out + ran.err, "");
 }
 
-TEST_F(ToolWork, WaitsForWhatAnotherHoldsWithoutManyWords) {
+TEST_F(ToolWork, WaitsQuietlyForAnotherWorkersPartitions) {
   Running holder{work({"--id", "holder", "--silent"})};
   ASSERT_TRUE(
       eventually([&] { return status().find(R"("owner":"holder")") != std::string::npos; }));

@@ -33,14 +33,14 @@ std::string announcing(std::uint64_t count) {
 
 struct Empty {};
 
-TEST(BinaryDecoding, RefusesWhatDoesNotBeginAsItDoes) {
+TEST(BinaryDecoding, RefusesAnotherHeader) {
   EXPECT_THAT(binary_refusal<Box<int>>(""), HasSubstr("doesn't begin"));
   EXPECT_THAT(binary_refusal<Box<int>>(std::string_view{"\0\0\0\0\1", 5}),
               HasSubstr("doesn't begin"));
   EXPECT_THAT(binary_refusal<Box<int>>(R"({"v":1})"), HasSubstr("doesn't begin"));
 }
 
-TEST(BinaryDecoding, RefusesWhatEndsTooEarly) {
+TEST(BinaryDecoding, RefusesTruncatedBytes) {
   const std::string whole = binary_of(sample_rich_event());
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_NE(binary_refusal<RichEvent>(whole.substr(0, size)), "nothing was thrown") << size;

@@ -146,7 +146,7 @@ TEST(JsonForm, WritesBools) {
   expect_form(false, "false");
 }
 
-TEST(JsonForm, EscapesOnlyWhatJsonRequires) {
+TEST(JsonForm, EscapesAsLittleAsPossible) {
   expect_form<std::string>("plain /'", R"("plain /'")");
   expect_form<std::string>("\" \\ \b \f \n \r \t", R"("\" \\ \b \f \n \r \t")");
   expect_form(std::string{"\0\x1f", 2}, R"("\u0000\u001f")");
@@ -243,7 +243,7 @@ TEST(JsonForm, WritesOtherMapsAsArraysOfEntries) {
               R"([{"key":"a","value":1},{"key":"a","value":2}])");
 }
 
-TEST(JsonForm, SortsWhatHasNoOrder) {
+TEST(JsonForm, SortsUnorderedContainers) {
   expect_form(std::unordered_map<std::string, int>{{"b", 2}, {"a", 1}, {"c", 3}},
               R"({"a":1,"b":2,"c":3})");
   expect_form(std::unordered_map<int, int>{{3, 0}, {1, 0}, {2, 0}},

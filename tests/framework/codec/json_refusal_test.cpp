@@ -174,7 +174,7 @@ TEST(JsonDecoding, RefusesNumbersOutOfRange) {
   EXPECT_EQ(form_refusal<double>("1e400"), "v isn't a number that a double can hold");
 }
 
-TEST(JsonDecoding, RefusesWhatJsonDoesNotHave) {
+TEST(JsonDecoding, RefusesTextThatIsNotJson) {
   for (const std::string_view number : {"01", "+1", ".5", "1.", "0x10", "NaN", "Infinity",
                                         "-Infinity", "nan", "1_000", "1e", "--1", "1a"}) {
     EXPECT_THAT(form_refusal<double>(number), StartsWith("v isn't a number")) << number;
@@ -198,7 +198,7 @@ TEST(JsonDecoding, RefusesTextThatIsNotUtf8) {
   EXPECT_THAT(json_refusal<Box<int>>("{\"v\":1,\"x\":\"\xff\"}"), HasSubstr("UTF-8"));
 }
 
-TEST(JsonDecoding, RefusesWhatEndsTooEarly) {
+TEST(JsonDecoding, RefusesTruncatedText) {
   const std::string whole = R"({"customer":"c","lines":[{"sku":"s","quantity":1,"price":0.5}]})";
   ASSERT_EQ(json_refusal<Order>(whole), "nothing was thrown");
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -346,7 +346,7 @@ TEST(JsonDecoding, RefusesMoreThan128Levels) {
   EXPECT_NE(json_refusal<Nested>(unknown), "nothing was thrown");
 }
 
-TEST(JsonDecoding, TurnsWhatATypeThrowsIntoItsOwnError) {
+TEST(JsonDecoding, WrapsExceptionsOfATypeInItsOwnError) {
   EXPECT_EQ(form_refusal<std::vector<Moody>>("[{}]"), "v[0]: not today");
   EXPECT_THAT(form_refusal<Rude>("{}"), HasSubstr("isn't a std::exception"));
 }
@@ -434,7 +434,7 @@ TEST(JsonEncoding, RefusesMoreThan128Levels) {
               EndsWith("is nested more than 128 levels deep"));
 }
 
-TEST(JsonEncoding, TurnsWhatATypeThrowsIntoItsOwnError) {
+TEST(JsonEncoding, WrapsExceptionsOfATypeInItsOwnError) {
   EXPECT_EQ(encode_refusal(Codec::json, Box<std::vector<Moody>>{std::vector<Moody>(1)}),
             "v[0]: not today");
   EXPECT_THAT(encode_refusal(Codec::json, Box<Rude>{}), HasSubstr("isn't a std::exception"));

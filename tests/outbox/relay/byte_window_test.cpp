@@ -115,7 +115,7 @@ TYPED_TEST(LargePayloads, LeaveRoomForOtherPartitions) {
   EXPECT_LE(this->bench.bytes_taken(), 2'500'000);
 }
 
-TYPED_TEST(LargePayloads, ExceedWhatOtherPartitionsLeaveByOneMessageAtMost) {
+TYPED_TEST(LargePayloads, ExceedTheRemainingRoomByOneMessageAtMost) {
   constexpr std::int64_t of_others = 3'900'000;
   this->bench.options.max_in_flight_bytes = 4'000'000;
   this->bench.let_others_take(of_others, 2'000'000);

@@ -73,7 +73,7 @@ TEST(FencedLaneAfterADeath, SendsTheRestAtOnceWhenTheSuspectsArePast) {
             "mark 2, note 1 in flight, send 3 after 2, note 2 in flight, send 4 after 3");
 }
 
-TEST(FencedLaneAfterADeath, SuspectsWhatOperatorsHadSentAgain) {
+TEST(FencedLaneAfterADeath, SuspectsRedeliveriesOfOperators) {
   Bench bench;
   bench.store.standing.published_through = GlobalSequence{9};
   for (const std::int64_t sequence : {5, 6}) {

@@ -13,7 +13,7 @@ using test::ours;
 
 using Bench = test::LaneBench<relay::FencedLane>;
 
-TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsAfterATimeOut) {
+TEST(FencedLaneInDoubt, MarksMessagesFoundAfterATimeOut) {
   Bench bench;
   bench.begin_with({1, 2});
   bench.pass(bench.options.publish_timeout);
@@ -24,7 +24,7 @@ TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsAfterATimeOut) {
   EXPECT_EQ(bench.journal.read(), "read back from 1, mark 1, mark 2");
 }
 
-TEST(FencedLaneInDoubt, SendsAgainWhatTheReadBackDoesNotFindAfterATimeOut) {
+TEST(FencedLaneInDoubt, ResendsMessagesNotFoundAfterATimeOut) {
   Bench bench;
   bench.begin_with({1, 2});
   bench.pass(bench.options.publish_timeout);
@@ -51,7 +51,7 @@ TEST(FencedLaneInDoubt, SendsNothingBeforeItHasReadBackAllStoredMessages) {
   EXPECT_EQ(bench.journal.read(), "mark 3, note 1 in flight, send 4 after 3");
 }
 
-TEST(FencedLaneInDoubt, MarksWhatTheReadBackFindsInANewSession) {
+TEST(FencedLaneInDoubt, MarksMessagesFoundInANewSession) {
   Bench bench;
   bench.begin_with({1, 2});
 
@@ -163,7 +163,7 @@ TEST(FencedLaneInDoubt, LooksAgainBetweenMessages) {
   EXPECT_EQ(bench.journal.read(), "mark 1, read back from 1");
 }
 
-TEST(FencedLaneInDoubt, ContinuesAfterWhatAnotherOwnerSent) {
+TEST(FencedLaneInDoubt, ContinuesAfterMessagesOfAnotherOwner) {
   Bench bench;
   bench.begin_with({1, 2});
 
@@ -208,7 +208,7 @@ struct StoppedForALoss : ::testing::Test {
   Bench bench;
 };
 
-TEST_F(StoppedForALoss, ContinuesWhenTheBrokerHasAgainWhatItHadLost) {
+TEST_F(StoppedForALoss, ContinuesOnceTheBrokerHasItsMessagesAgain) {
   bench.lane.look_for_lost();
   bench.find({ours(5, 5)});
   bench.run();
@@ -310,7 +310,7 @@ TEST(FencedLaneInDoubt, StopsWhenTheBrokerKnowsEventsThatTheStoreDoesNot) {
   EXPECT_EQ(bench.journal.read(), "read back from 1, stop: store_went_back, release");
 }
 
-TEST(FencedLaneInDoubt, AdoptsAllThatStandsAtTheBrokerThoughAnAnswerHoldsAPartOfIt) {
+TEST(FencedLaneInDoubt, AdoptsAllMessagesOfAReadBackInParts) {
   Bench bench;
   bench.store.standing.adopted = true;
   bench.let_wait({2});
@@ -353,7 +353,7 @@ struct FencedLaneAfterALoss : ::testing::Test {
   Bench bench;
 };
 
-TEST_F(FencedLaneAfterALoss, MarksWhatTookThePlaceOfALostMessage) {
+TEST_F(FencedLaneAfterALoss, MarksTheMessageInPlaceOfALostOne) {
   EXPECT_EQ(adopt({{ours(4, 3)}, {ours(2, 2), ours(4, 3)}, {ours(4, 3)}}),
             "read back from 2, mark 4, read back from 3, note 1 in flight, send 5 after 3");
 }
@@ -386,7 +386,7 @@ TEST(FencedLaneInDoubt, MarksAllMessagesStoredInItsSubject) {
             "read back from 3, mark 4, mark 5, note 1 in flight, send 6 after 9");
 }
 
-TEST(FencedLaneInDoubt, StopsWhenItsSubjectHasWhatComesLaterAndNotWhatWaits) {
+TEST(FencedLaneInDoubt, StopsWhenItsSubjectHasLaterMessagesOnly) {
   Bench bench{Fence::subject};
   bench.let_wait({4, 5, 6});
   bench.store.standing.broker_sequence = 3;
@@ -411,7 +411,7 @@ TEST(FencedLaneInDoubt, FollowsNothingIfTheServerKnowsOfNoLastMessage) {
   EXPECT_EQ(bench.store.standing.broker_sequence, 7U);
 }
 
-TEST(FencedLaneInDoubt, AdoptsWhatStandsThereThoughTheServerKnowsOfNoLastMessage) {
+TEST(FencedLaneInDoubt, AdoptsMessagesThoughTheServerReportsNoLast) {
   Bench bench{Fence::subject};
   bench.store.standing.adopted = true;
   bench.store.standing.broker_sequence = 3;
@@ -427,7 +427,7 @@ TEST(FencedLaneInDoubt, AdoptsWhatStandsThereThoughTheServerKnowsOfNoLastMessage
             "read back from 3, mark 4, read back from 7, note 1 in flight, send 5 after 0");
 }
 
-TEST(FencedLaneInDoubt, StopsWhenTheBrokerLosesWhatIsBeingAdopted) {
+TEST(FencedLaneInDoubt, StopsWhenTheBrokerLosesMessagesDuringAnAdoption) {
   Bench bench;
   bench.store.standing.adopted = true;
   bench.let_wait({1});

@@ -210,7 +210,7 @@ TEST(FencedLane, TriesARejectedMessageAgainAfterItsBackOff) {
   EXPECT_EQ(bench.journal.read(), "note 2 in flight, send 1 after 0, send 2 after 1");
 }
 
-TEST(FencedLane, ParksAMessageAfterItsAttemptsAndWhatFollowsInItsStream) {
+TEST(FencedLane, ParksAMessageAfterItsAttemptsWithTheRestOfItsStream) {
   Bench bench;
   bench.store.let_wait(1, 10).attempts = 1;
   bench.store.let_wait(2, 10);
@@ -228,7 +228,7 @@ TEST(FencedLane, ParksAMessageAfterItsAttemptsAndWhatFollowsInItsStream) {
       "read back from 1, park 1 (attempts), park 2 (behind), note 1 in flight, send 3 after 0");
 }
 
-TEST(FencedLane, SkipsWhatIsRefusedIfItIsToldTo) {
+TEST(FencedLane, SkipsRefusedMessagesIfConfigured) {
   Bench bench;
   bench.options.on_poison = OnPoison::skip;
   bench.begin_with({1});
@@ -239,7 +239,7 @@ TEST(FencedLane, SkipsWhatIsRefusedIfItIsToldTo) {
   EXPECT_EQ(bench.journal.read(), "read back from 1, skip 1 (refused)");
 }
 
-TEST(FencedLane, StopsAtWhatIsRefusedIfItIsToldTo) {
+TEST(FencedLane, StopsAtRefusedMessagesIfConfigured) {
   Bench bench;
   bench.options.on_poison = OnPoison::halt;
   bench.begin_with({1});

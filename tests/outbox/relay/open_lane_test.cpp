@@ -138,7 +138,7 @@ TEST(OpenLane, KeepsNoPayloadAfterAMessageThatMustBeReadAgain) {
   EXPECT_EQ(bench.journal.read(), "send 2, send 3, mark 1-2, mark 3");
 }
 
-TEST(OpenLane, ParksARefusedMessageAndWhatFollowsInItsStream) {
+TEST(OpenLane, ParksARefusedMessageWithTheRestOfItsStream) {
   Bench bench;
   bench.store.let_wait(1, 10);
   bench.store.let_wait(2, 10);
