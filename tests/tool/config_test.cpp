@@ -61,6 +61,16 @@ TEST_F(ToolConfig, NamesAnErrorAndItsPlace) {
   }
 }
 
+TEST_F(ToolConfig, ShowsWhereSettingsThatContradictEachOtherComeFrom) {
+  write("[outbox]\nlease_ttl = \"3s\"\nlease_renew = \"2s\"\n");
+
+  const Ran ran = run({"config", "show", "--json"}, here());
+
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("lease_renew (2000 ms) must be less than half of lease_ttl"));
+  EXPECT_THAT(ran.out, HasSubstr(R"("outbox.lease_renew":{"value":"2s","from":"stela.toml:3"})"));
+}
+
 TEST_F(ToolConfig, RefusesVariablesThatLookMistyped) {
   RunOptions options = here();
   options.environment = {{"STELA_NATS_ULR", "nats://x"}};

@@ -1,4 +1,5 @@
 // config show, completion, version, manual: about the tool itself.
+#include "broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/help.hpp"
 #include "cli/invocation.hpp"
@@ -33,6 +34,8 @@ int show_config(Invocation& call) {
   } else {
     table.print(call.out);
   }
+  // What each value alone doesn't show; no database is needed for it.
+  check(relay_options(settings), Fence::none, settings.boolean("outbox.leasing"));
   return done;
 }
 
