@@ -75,6 +75,9 @@ class STELA_EVENTSTORE_EXPORT Database {
                        std::span<const Migration> on_postgres) = 0;
   /// Whether a power cut may take what is committed, until `sync`.
   virtual bool is_relaxed() const noexcept = 0;
+  /// Whether programs on other machines use it too: then it may end without them, and they continue
+  /// when it is back.
+  virtual bool is_shared() const noexcept { return false; }
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.
   /// StoreFailed if the disk fails: then this store writes nothing more.
   virtual void sync() = 0;

@@ -20,6 +20,9 @@ class STELA_EVENTSTORE_EXPORT OpenTransaction {
   virtual ~OpenTransaction() = default;
 
   virtual Connection& connection() noexcept = 0;
+  /// For work that decides by what it reads: nobody else writes from now on, until the transaction
+  /// ends. On SQLite that is so anyway.
+  virtual void lock() = 0;
   /// For the end of a handler's work: ConstraintViolated if a foreign key is broken that is checked
   /// at the commit, which would fail for everything else in it.
   virtual void check_deferred_keys() const = 0;

@@ -1,6 +1,7 @@
 // docs/schema-postgresql.md lists the tables that a store makes.
 #include "database/database.hpp"
 #include "database/postgres/connection.hpp"
+#include "inbox_sql.hpp"
 #include "outbox_sql.hpp"
 #include "support/postgres_server.hpp"
 
@@ -55,6 +56,7 @@ TEST(PostgresSchemaPage, DescribesExactlyTheExistingTablesAndColumns) {
   const test::PostgresServer server;
   Store store = postgres::open(server.url());
   store.database().migrate("outbox", outbox::sql::migrations, outbox::sql::migrations_on_postgres);
+  store.database().migrate("inbox", inbox::sql::migrations, inbox::sql::migrations_on_postgres);
 
   EXPECT_EQ(described_columns(), actual_columns(server.url()));
 }

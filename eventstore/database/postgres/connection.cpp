@@ -1,5 +1,6 @@
 #include "database/postgres/connection.hpp"
 
+#include "database/failure_watch.hpp"
 #include "database/postgres/sql_text.hpp"
 #include "database/postgres/statement.hpp"
 
@@ -141,7 +142,25 @@ bool Connection::in_transaction() const noexcept {
 void Connection::lose(std::string why) {
   is_lost_ = true;
   while (!why.empty() && why.back() == '\n') why.pop_back();
-  throw ConnectionLost{"the connection to " + place_ + " is lost: " + why};
+  try {
+    throw ConnectionLost{"the connection to " + place_ + " is lost: " + why};
+  } catch (...) {
+    database::FailureWatch::note(database());
+    throw;
+  }
+}
+
+void Connection::fail(const PGresult* result, std::string_view doing) {
+  try {
+    postgres::fail(result, doing);
+  } catch (const Error& e) {
+    // Anything else may be the handler's own doing: a constraint, a wrong statement.
+    const ErrorCode code = e.code();
+    if (code == ErrorCode::store_busy || code == ErrorCode::store_full) {
+      database::FailureWatch::note(database());
+    }
+    throw;
+  }
 }
 
 Connection::Time Connection::begin() {
@@ -277,7 +296,7 @@ std::vector<Result> Connection::finish_pipeline(std::size_t count) {
 std::vector<Result> Connection::Pipeline::run_all(std::string_view doing) {
   std::vector<Result> results = run();
   for (const Result& each : results) {
-    if (each.is_error()) fail(each.get(), doing);
+    if (each.is_error()) connection_.fail(each.get(), doing);
   }
   return results;
 }

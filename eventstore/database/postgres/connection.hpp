@@ -90,6 +90,8 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   bool breaks_deferred_key() const noexcept override { return false; }
   /// Ends the transaction, if it is in one. What fails then ends the connection.
   void roll_back() noexcept;
+  /// Throws what `result` means, an error that ended `doing`.
+  [[noreturn]] void fail(const PGresult* result, std::string_view doing);
   /// False once it is lost.
   bool is_usable() const noexcept { return !is_lost_ && owner_.is_this(); }
   /// It may be used no more.

@@ -6,6 +6,7 @@
 
 #include <stela/eventstore/export.hpp>
 
+#include <forward_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,8 @@ class STELA_EVENTSTORE_EXPORT Statement final : public database::Statement {
   Connection& connection_;
   const std::string sql_;
   std::vector<Value> values_;
+  /// Texts that were made of others, which the server would refuse.
+  std::forward_list<std::string> made_;
   std::string name_;
   std::vector<Oid> types_;
   Result result_;

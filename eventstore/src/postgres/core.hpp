@@ -67,6 +67,7 @@ class Core final : public Store::Core, private Reading {
                std::span<const database::Migration> on_postgres) override;
   /// What is read is durable before it is answered.
   bool is_relaxed() const noexcept override { return false; }
+  bool is_shared() const noexcept override { return true; }
   void sync() override {}
   std::unique_ptr<database::EventReader> make_event_reader() override;
   std::unique_ptr<database::CommitWatch> watch_commits() override;

@@ -116,6 +116,8 @@ class Writer {
   KindTable& kinds() noexcept { return kinds_; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
+  /// Takes the order lock, unless the transaction has it.
+  void lock(WriteWork& work);
   /// Runs `part` all or nothing: whoever catches what it throws may go on.
   void run_inside(WriteWork& work, FunctionRef<void()> part);
   /// What was read rests on this sequence.
@@ -142,8 +144,6 @@ class Writer {
   void carry_out(WriteWork& work);
   void begin();
   void begin_on_session();
-  /// Takes the order lock, unless the transaction has it.
-  void lock(WriteWork& work);
   void commit(WriteWork& work);
   void roll_back() noexcept;
   AppendResult append_now(const AppendRequest& request, WriteWork& work);

@@ -4,6 +4,8 @@
 -- gives: present bool
 SELECT EXISTS (SELECT 1 FROM sqlite_schema
                WHERE type = 'table' AND name = 'inbox_consumers') AS present;
+-- engine: postgres
+SELECT to_regclass('inbox_consumers') IS NOT NULL AS present;
 
 -- name: insert_consumer
 -- takes: name text, created_at time

@@ -33,7 +33,8 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream AND version
 -- gives: attempts int
 INSERT INTO inbox_failures (consumer, source, stream, version, attempts, error)
 VALUES (:consumer, :source, :stream, :version, 1, :error)
-ON CONFLICT DO UPDATE SET attempts = attempts + 1, error = excluded.error
+ON CONFLICT (consumer, source, stream, version)
+DO UPDATE SET attempts = inbox_failures.attempts + 1, error = excluded.error
 RETURNING attempts;
 
 -- name: explain_failure

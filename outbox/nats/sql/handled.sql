@@ -5,6 +5,10 @@
 INSERT INTO inbox_handled (consumer, event_id, handled_at, knows_held)
 VALUES (:consumer, :event_id, :handled_at, 1)
 ON CONFLICT DO NOTHING;
+-- engine: postgres
+INSERT INTO inbox_handled (consumer, event_id, handled_at)
+VALUES (:consumer, :event_id, :handled_at)
+ON CONFLICT DO NOTHING;
 
 -- name: has_handled
 -- takes: consumer int, event_id blob
@@ -31,4 +35,5 @@ WHERE consumer = :consumer AND source = :source AND stream = :stream;
 -- takes: consumer int, source text, stream text, version int
 INSERT INTO inbox_positions (consumer, source, stream, version)
 VALUES (:consumer, :source, :stream, :version)
-ON CONFLICT DO UPDATE SET version = max(version, excluded.version);
+ON CONFLICT (consumer, source, stream)
+DO UPDATE SET version = max(inbox_positions.version, excluded.version);

@@ -3,7 +3,8 @@
 -- name: insert_broker_stream
 -- takes: consumer int, broker_stream text
 INSERT INTO inbox_broker_streams (consumer, broker_stream) VALUES (:consumer, :broker_stream)
-ON CONFLICT DO UPDATE SET gone_since = NULL WHERE gone_since IS NOT NULL;
+ON CONFLICT (consumer, broker_stream)
+DO UPDATE SET gone_since = NULL WHERE inbox_broker_streams.gone_since IS NOT NULL;
 
 -- name: list_other_streams
 -- takes: consumer int, broker_stream text
@@ -35,9 +36,10 @@ WHERE consumer = :consumer AND broker_stream = :broker_stream AND filter = :filt
 --        settled_through int
 INSERT INTO inbox_settled (consumer, broker_stream, filter, begins, stream_made_at, settled_through)
 VALUES (:consumer, :broker_stream, :filter, :begins, :stream_made_at, :settled_through)
-ON CONFLICT DO UPDATE
+ON CONFLICT (consumer, broker_stream) DO UPDATE
 SET filter = excluded.filter, begins = excluded.begins, stream_made_at = excluded.stream_made_at,
     settled_through =
-      CASE WHEN (filter, begins, stream_made_at)
+      CASE WHEN (inbox_settled.filter, inbox_settled.begins, inbox_settled.stream_made_at)
                 = (excluded.filter, excluded.begins, excluded.stream_made_at)
-           THEN max(settled_through, excluded.settled_through) ELSE excluded.settled_through END;
+           THEN max(inbox_settled.settled_through, excluded.settled_through)
+           ELSE excluded.settled_through END;

@@ -62,7 +62,8 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
           delivery.is_counted = true;
         }
       },
-      database::Sync::none);
+      // What is held or known is acknowledged next.
+      database::Sync::if_shared);
   tick_ += tick;
 }
 

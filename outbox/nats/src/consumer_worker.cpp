@@ -25,11 +25,6 @@ constexpr milliseconds longest_trouble_wait = 5s;
 /// A transaction handles no more messages after so long.
 constexpr milliseconds longest_batch = 1s;
 
-/// True if it isn't the handler's fault: the database is busy or full.
-bool is_trouble_of_store(const Error& error) noexcept {
-  return error.code() == ErrorCode::store_busy || error.code() == ErrorCode::store_full;
-}
-
 /// For what is being handled: called in a catch (...).
 [[noreturn]] void rethrow_as_handler_failure() {
   try {
@@ -120,6 +115,20 @@ bool Consumer::Worker::try_turn() try {
   ++troubles_;
   note_trouble(e);
   return false;
+}
+
+/// True if it isn't the handler's fault and passes: the database is busy or full. Of a server that
+/// ended meanwhile, the inbox says what it has committed: what isn't acknowledged comes again.
+bool Consumer::Worker::is_trouble_of_store(const Error& error) const noexcept {
+  switch (error.code()) {
+    case ErrorCode::store_busy:
+    case ErrorCode::store_full:
+      return true;
+    case ErrorCode::commit_in_doubt:
+      return store_.database().is_shared();
+    default:
+      return false;
+  }
 }
 
 void Consumer::Worker::hand_back() {
@@ -307,7 +316,11 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
 
 /// A handler that misused the connection that it was lent has failed.
 void Consumer::Worker::transact(FunctionRef<void(Transaction&)> work) try {
-  store_.transact(work);
+  store_.transact([&](Transaction& transaction) {
+    // What is read of the inbox decides what is handled, and other processes write to it too.
+    database::open_transaction(transaction).lock();
+    work(transaction);
+  });
 } catch (const UsageError& e) {
   throw HandlerFailed{e.what()};
 }

@@ -97,7 +97,7 @@ Claimed HeldStore::claim(const Claiming& rules) {
           claim_run(connection, head, rules, std::max<std::int64_t>(share, 1), now, claimed);
         }
       },
-      database::Sync::none);
+      database::Sync::if_shared);
   return claimed;
 }
 

@@ -40,7 +40,7 @@ void wake_first_held(Connection& connection, const InboxKey& key, Timestamp now)
 }  // namespace
 
 void migrate_inbox(Store& store) {
-  store.database().migrate("inbox", sql::migrations);
+  store.database().migrate("inbox", sql::migrations, sql::migrations_on_postgres);
 }
 
 InboxStore::InboxStore(Store& store, const std::string& consumer) : store_{store} {

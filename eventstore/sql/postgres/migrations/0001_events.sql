@@ -2,6 +2,14 @@
 -- docs/schema.md describes; but numbers that the server gives out are folded into checksums, see
 -- append_group.
 
+-- What SQLite has and PostgreSQL spells otherwise, so that one text of a statement does for both.
+CREATE FUNCTION stela.max(a bigint, b bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN greatest(a, b);
+CREATE FUNCTION stela.min(a bigint, b bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN least(a, b);
+CREATE FUNCTION stela.instr(whole text, part text) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN strpos(whole, part);
+
 CREATE TABLE stela.stela_facts (
   name  text COLLATE "C" NOT NULL PRIMARY KEY,
   value text NOT NULL

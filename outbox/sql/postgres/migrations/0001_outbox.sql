@@ -1,14 +1,6 @@
 -- The outbox on PostgreSQL. Tables and columns have the names and meanings of SQLite's, which
 -- docs/schema.md describes.
 
--- What SQLite has and PostgreSQL spells otherwise, so that one text of a statement does for both.
-CREATE FUNCTION stela.max(a bigint, b bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN greatest(a, b);
-CREATE FUNCTION stela.min(a bigint, b bigint) RETURNS bigint
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN least(a, b);
-CREATE FUNCTION stela.instr(whole text, part text) RETURNS integer
-LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN strpos(whole, part);
-
 CREATE TABLE stela.outbox_settings (
   one     integer NOT NULL PRIMARY KEY CHECK (one = 1),
   fence   text NOT NULL CHECK (fence IN ('stream', 'subject', 'none')),

@@ -1,0 +1,311 @@
+// Consumers whose inbox is on PostgreSQL, and producers on either engine.
+#include "nats/jetstream.hpp"
+#include "support/histories.hpp"
+#include "support/nats_server.hpp"
+#include "support/orders.hpp"
+#include "support/postgres_server.hpp"
+#include "support/process.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/nats/consumer.hpp>
+#include <stela/nats/inbox.hpp>
+#include <stela/nats/publisher.hpp>
+#include <stela/outbox.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::eventually;
+using test::OrderPlaced;
+using test::OrderShipped;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+/// The publishing side.
+class Shop {
+ public:
+  Shop(const std::string& address, const std::string& broker)
+      : store{stela::open(address)},
+        publisher{{.url = broker, .prefix = "shop", .stream = "SHOP", .ensure_stream = true}} {}
+
+  void place(const std::string& key) {
+    auto order = test::Order::place(Id<test::Order>::from(key), "jane", 100);
+    orders.save(order);
+  }
+  void ship(const std::string& key) {
+    auto order = orders.load(Id<test::Order>::from(key));
+    order.ship("dhl");
+    orders.save(order);
+  }
+  /// So many events of a stream that no aggregate is kept of.
+  void send(const std::string& stream, int count) {
+    const NewEvent shipped{"order.shipped", 1, true, R"({"carrier":"dhl"})"};
+    for (int i = 0; i < count; ++i) test::append(store, stream, {shipped});
+  }
+  void publish() {
+    EXPECT_TRUE(eventually([&] {
+      relay.tick();
+      return OutboxOperations{store}.status().pending == 0;
+    }));
+  }
+
+  Store store;
+  Outbox outbox{store};
+  nats::Publisher publisher;
+  Relay relay{outbox, publisher};
+  Repository<test::Order> orders{store};
+};
+
+/// The consuming side: a stream of what was handled, in order.
+class Ledger {
+ public:
+  explicit Ledger(const std::string& address) : store{stela::open(address)} {}
+
+  template <class E>
+  static void note(Transaction& transaction, const Recorded<E>& recorded) {
+    const std::string line = '"' + recorded.stream().name() + '@' +
+                             std::to_string(recorded.version().value()) + ' ' +
+                             std::string{E::event_type.name} + '"';
+    test::append(transaction, "ledger-1", {NewEvent{"noted", 1, false, line}});
+  }
+  std::vector<std::string> lines() {
+    std::vector<std::string> all;
+    for (const StoredEvent& event : store.read_stream(StreamId::parse("ledger-1"))) {
+      all.emplace_back(event.payload.substr(1, event.payload.size() - 2));
+    }
+    return all;
+  }
+
+  Store store;
+};
+
+nats::ConsumerOptions consuming_from(const test::NatsServer& broker) {
+  return {.url = broker.url(),
+          .name = "billing",
+          .stream = "SHOP",
+          .ack_wait = 1'000ms,
+          .retry_backoff = 20ms,
+          .retry_backoff_max = 50ms,
+          .max_attempts = 3,
+          .gap_patience = 1'100ms};
+}
+
+std::unique_ptr<nats::Consumer> make_consumer(Ledger& ledger, const nats::ConsumerOptions& with) {
+  auto consumer = std::make_unique<nats::Consumer>(ledger.store, with);
+  consumer->on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  consumer->on<OrderShipped>(Ledger::note<OrderShipped>);
+  return consumer;
+}
+
+/// Which engine the producer's store is on, and which one the consumer's.
+struct Engines {
+  bool producer_on_postgres;
+  bool consumer_on_postgres;
+};
+
+class MixedStores : public ::testing::TestWithParam<Engines> {
+ protected:
+  test::TempDir dir;
+  test::PostgresServer producers;
+  test::PostgresServer consumers;
+  test::NatsServer broker;
+  Shop shop{GetParam().producer_on_postgres ? producers.url() : dir.file("shop.db"), broker.url()};
+  Ledger ledger{GetParam().consumer_on_postgres ? consumers.url() : dir.file("ledger.db")};
+};
+
+INSTANTIATE_TEST_SUITE_P(Engines, MixedStores,
+                         ::testing::Values(Engines{false, true}, Engines{true, false},
+                                           Engines{true, true}),
+                         [](const auto& pair) {
+                           return std::string{pair.param.producer_on_postgres ? "Postgres"
+                                                                              : "Sqlite"} +
+                                  "To" + (pair.param.consumer_on_postgres ? "Postgres" : "Sqlite");
+                         });
+
+TEST_P(MixedStores, HandleEachEventOnceAndInOrder) {
+  shop.place("1");
+  shop.ship("1");
+  shop.place("2");
+  shop.publish();
+  EXPECT_EQ(make_consumer(ledger, consuming_from(broker))->poll(),
+            (nats::ConsumerTick{.handled = 3}));
+  // One that is made again at the broker gets everything again.
+  test::JetStream{broker.url()}.delete_consumer("SHOP", "billing");
+  const auto again = make_consumer(ledger, consuming_from(broker));
+  EXPECT_EQ(again->poll(), (nats::ConsumerTick{.duplicates = 3}));
+  shop.ship("2");
+  shop.publish();
+  EXPECT_EQ(again->poll(), (nats::ConsumerTick{.handled = 1}));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-1@2 order.shipped",
+                                          "order-2@1 order.placed", "order-2@2 order.shipped"));
+}
+
+class PostgresConsumer : public ::testing::Test {
+ protected:
+  /// Polls until the ledger has so many lines.
+  bool reaches(nats::Consumer& consumer, std::size_t lines) {
+    return eventually([&] {
+      total += consumer.poll();
+      return ledger.lines().size() >= lines;
+    });
+  }
+  /// Its handler of placed orders throws while it fails with something.
+  std::unique_ptr<nats::Consumer> make_failing_consumer() {
+    auto consumer = std::make_unique<nats::Consumer>(ledger.store, consuming_from(broker));
+    consumer->on<OrderPlaced>([this](Transaction& transaction, const auto& placed) {
+      Ledger::note(transaction, placed);
+      if (!fails_with.empty() && placed.stream().key() == "1") {
+        throw std::runtime_error{fails_with};
+      }
+    });
+    consumer->on<OrderShipped>(Ledger::note<OrderShipped>);
+    return consumer;
+  }
+
+  test::TempDir dir;
+  test::PostgresServer server;
+  test::NatsServer broker;
+  Shop shop{dir.file("shop.db"), broker.url()};
+  Ledger ledger{server.url()};
+  nats::InboxOperations inbox{ledger.store};
+  nats::ConsumerTick total;
+  std::string fails_with = "printer on fire";
+};
+
+TEST_F(PostgresConsumer, HoldsTheStreamOfAFailingMessageAndLetsOthersPass) {
+  shop.place("1");
+  shop.ship("1");
+  shop.place("2");
+  shop.publish();
+  const auto consumer = make_failing_consumer();
+  total += consumer->poll();
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-2@1 order.placed"));
+  const auto held = inbox.held();
+  ASSERT_THAT(held, SizeIs(1));
+  EXPECT_EQ(held.front().stream, "order-1");
+  EXPECT_EQ(held.front().error, "printer on fire");
+  EXPECT_EQ(held.front().behind, 1);
+
+  fails_with.clear();
+  EXPECT_TRUE(reaches(*consumer, 3));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-2@1 order.placed", "order-1@1 order.placed",
+                                          "order-1@2 order.shipped"));
+  EXPECT_THAT(inbox.held(), IsEmpty());
+}
+
+TEST_F(PostgresConsumer, BuriesWhatFailsTooOftenAndRevivesItForAnOperator) {
+  // No text that the server takes as it is.
+  fails_with = "caf\xe9";
+  shop.place("1");
+  shop.publish();
+  const auto consumer = make_failing_consumer();
+  EXPECT_TRUE(eventually([&] {
+    total += consumer->poll();
+    return total.dead == 1;
+  }));
+  const auto letters = inbox.dead_letters();
+  ASSERT_THAT(letters, SizeIs(1));
+  EXPECT_EQ(letters.front().attempts, 3);
+  EXPECT_EQ(letters.front().error, "caf?");
+  EXPECT_THAT(letters.front().payload, HasSubstr("jane"));
+  EXPECT_EQ(inbox.status().front().dead_letters, 1);
+
+  fails_with.clear();
+  inbox.retry(letters.front().number);
+  EXPECT_EQ(consumer->poll().revived, 1);
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed"));
+  EXPECT_THAT(inbox.dead_letters(), IsEmpty());
+}
+
+TEST_F(PostgresConsumer, NotesAGapWhenAMessageIsMissing) {
+  shop.place("1");
+  shop.publish();
+  const auto consumer = make_consumer(ledger, consuming_from(broker));
+  EXPECT_TRUE(reaches(*consumer, 1));
+  shop.send("order-1", 2);
+  shop.publish();
+  test::JetStream{broker.url()}.erase("SHOP", 2);
+  EXPECT_TRUE(reaches(*consumer, 2));
+  EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-1@3 order.shipped"));
+  const auto gaps = inbox.gaps();
+  ASSERT_THAT(gaps, SizeIs(1));
+  EXPECT_EQ(gaps.front().missing, StreamVersion{2});
+}
+
+/// A process's consumer, with a store of its own.
+void run_consumer(const std::string& url, const test::NatsServer& broker, std::stop_token stop) {
+  Ledger ledger{url};
+  make_consumer(ledger, consuming_from(broker))->run(std::move(stop));
+}
+
+/// Whether each version of each stream is there once, and in order.
+void expect_once_and_in_order(const std::vector<std::string>& lines, int streams, int each) {
+  std::map<std::string, std::vector<int>> versions;
+  for (const std::string& line : lines) {
+    const std::size_t at = line.find('@');
+    versions[line.substr(0, at)].push_back(std::stoi(line.substr(at + 1)));
+  }
+  EXPECT_EQ(versions.size(), static_cast<std::size_t>(streams));
+  for (const auto& [stream, handled] : versions) {
+    ASSERT_EQ(handled.size(), static_cast<std::size_t>(each)) << stream;
+    for (int i = 0; i < each; ++i) EXPECT_EQ(handled[static_cast<std::size_t>(i)], i + 1) << stream;
+  }
+}
+
+TEST_F(PostgresConsumer, SharesTheMessagesOfAStreamWithAnotherProcessInOrder) {
+  constexpr int streams = 4;
+  constexpr int each = 60;
+  for (int i = 0; i < each; ++i) {
+    for (int stream = 0; stream < streams; ++stream) {
+      shop.send("order-" + std::to_string(stream), 1);
+    }
+  }
+  std::vector<std::jthread> consumers;
+  for (int i = 0; i < 3; ++i) {
+    consumers.emplace_back([&](std::stop_token stop) { run_consumer(server.url(), broker, stop); });
+  }
+  shop.publish();
+  EXPECT_TRUE(eventually([&] { return ledger.lines().size() >= streams * each; }));
+  consumers.clear();
+  expect_once_and_in_order(ledger.lines(), streams, each);
+  EXPECT_THAT(inbox.gaps(), IsEmpty());
+}
+
+TEST_F(PostgresConsumer, LosesAndRepeatsNothingWhenTheServerCrashes) {
+  constexpr int each = 150;
+  shop.send("order-1", each / 2);
+  shop.publish();
+  std::jthread consumer{[&](std::stop_token stop) { run_consumer(server.url(), broker, stop); }};
+  EXPECT_TRUE(eventually([&] { return !ledger.lines().empty(); }));
+  server.crash();
+  shop.send("order-1", each / 2);
+  shop.publish();
+  server.start_again();
+  EXPECT_TRUE(eventually([&] {
+    try {
+      return ledger.lines().size() >= each;
+    } catch (const StoreBusy&) {
+      return false;
+    }
+  }));
+  consumer = {};
+  expect_once_and_in_order(ledger.lines(), 1, each);
+}
+
+}  // namespace
+}  // namespace stela

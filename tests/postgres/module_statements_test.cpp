@@ -1,0 +1,97 @@
+// The modules' statements are true of their tables on PostgreSQL: a server prepares them.
+#include "database/database.hpp"
+#include "database/postgres/connection.hpp"
+#include "database/postgres/sql_text.hpp"
+#include "inbox_sql.hpp"
+#include "inbox_sql/consumers.hpp"
+#include "inbox_sql/failures.hpp"
+#include "inbox_sql/gaps.hpp"
+#include "inbox_sql/handled.hpp"
+#include "inbox_sql/held.hpp"
+#include "inbox_sql/letters.hpp"
+#include "inbox_sql/streams.hpp"
+#include "outbox_sql.hpp"
+#include "outbox_sql/inspection.hpp"
+#include "outbox_sql/logs.hpp"
+#include "outbox_sql/losses.hpp"
+#include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
+#include "outbox_sql/partitions.hpp"
+#include "outbox_sql/pending.hpp"
+#include "outbox_sql/relay.hpp"
+#include "outbox_sql/states.hpp"
+#include "outbox_sql/status.hpp"
+#include "outbox_sql/workers.hpp"
+#include "support/postgres_server.hpp"
+
+#include <stela/eventstore.hpp>
+
+#include <gtest/gtest.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stela::postgres {
+namespace {
+
+using Files = std::span<const std::span<const std::string_view>>;
+
+/// Prepares each statement on a server. How many there are.
+int prepare_all(const std::string& url, Files files) {
+  Connection connection{{.conninfo = url}};
+  connection.execute("SET search_path = stela, pg_temp");
+  int number = 0;
+  for (const auto& statements : files) {
+    for (const std::string_view text : statements) {
+      const std::string prepare = "PREPARE s" + std::to_string(++number) + " AS ";
+      EXPECT_NO_THROW(connection.execute(prepare + std::string{text})) << text;
+    }
+  }
+  return number;
+}
+
+TEST(PostgresOutboxStatements, FitTheTables) {
+  namespace sql = outbox::sql;
+  const test::PostgresServer server;
+  Store store = postgres::open(server.url());
+  store.database().migrate("outbox", sql::migrations, sql::migrations_on_postgres);
+  const std::span<const std::string_view> files[] = {
+      sql::inspection_on_postgres, sql::logs_on_postgres,       sql::losses_on_postgres,
+      sql::messages_on_postgres,   sql::operations_on_postgres, sql::partitions_on_postgres,
+      sql::pending_on_postgres,    sql::relay_on_postgres,      sql::states_on_postgres,
+      sql::status_on_postgres,     sql::workers_on_postgres};
+  EXPECT_GT(prepare_all(server.url(), files), 80);
+}
+
+TEST(PostgresInboxStatements, FitTheTables) {
+  namespace sql = inbox::sql;
+  const test::PostgresServer server;
+  Store store = postgres::open(server.url());
+  store.database().migrate("inbox", sql::migrations, sql::migrations_on_postgres);
+  const std::span<const std::string_view> files[] = {
+      sql::consumers_on_postgres, sql::failures_on_postgres, sql::gaps_on_postgres,
+      sql::handled_on_postgres,   sql::held_on_postgres,     sql::letters_on_postgres,
+      sql::streams_on_postgres};
+  EXPECT_GT(prepare_all(server.url(), files), 40);
+}
+
+TEST(PostgresInboxTables, KnowUpToWhenTheyForgot) {
+  const test::PostgresServer server;
+  Store store = postgres::open(server.url());
+  store.database().migrate("inbox", inbox::sql::migrations, inbox::sql::migrations_on_postgres);
+  Connection connection{{.conninfo = server.url()}};
+  connection.execute(
+      "INSERT INTO stela.inbox_consumers (name, created_at) VALUES ('a', 1), ('b', 1); "
+      "INSERT INTO stela.inbox_handled (consumer, event_id, handled_at) "
+      "SELECT c, decode(lpad(t::text, 32, '0'), 'hex'), t * 10 "
+      "FROM generate_series(1, 2) AS c, generate_series(1, 5) AS t; "
+      "DELETE FROM stela.inbox_handled WHERE consumer = 1 AND handled_at <= 30");
+  const Result found =
+      connection.query("SELECT forgotten_through FROM stela.inbox_consumers ORDER BY consumer");
+  EXPECT_EQ(found.integer(0, 0), 30);
+  EXPECT_EQ(found.integer(1, 0), 0);
+}
+
+}  // namespace
+}  // namespace stela::postgres
