@@ -1,5 +1,6 @@
 // The stores that keep the contract. A new one joins by adding itself to the list at the end.
 #include "contract/event_store.hpp"
+#include "contract/sql.hpp"
 
 #include <stela/testing/memory_store.hpp>
 
@@ -32,6 +33,8 @@ INSTANTIATE_TEST_SUITE_P(Stores, EventStoreContract,
                          ::testing::Values(Subject{"InMemory", in_memory},
                                            Subject{"SqliteInMemory", sqlite_in_memory},
                                            Subject{"SqliteFile", sqlite_file}),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Stores, SqlContract, ::testing::Values(Subject{"SqliteFile", sqlite_file}),
                          ::testing::PrintToStringParamName());
 
 }  // namespace

@@ -1,5 +1,7 @@
 // What has to keep the contract of event stores on PostgreSQL: event_stores.cpp has the others.
 #include "contract/event_store.hpp"
+#include "contract/sql.hpp"
+#include "database/postgres/connection.hpp"
 #include "support/postgres_server.hpp"
 
 #include <string>
@@ -17,6 +19,21 @@ std::unique_ptr<EventStore> postgres(const TempDir&, const stela::testing::Manua
       {.schema = "shop " + std::to_string(++schemas), .metrics = metrics, .clock = &clock})}};
 }
 
+/// And a database for each, for tables of the user's.
+std::unique_ptr<EventStore> postgres_database(const TempDir&,
+                                              const stela::testing::ManualClock& clock,
+                                              MetricSink* metrics) {
+  static PostgresServer server;
+  static int databases = 0;
+  const std::string name = "bank" + std::to_string(++databases);
+  stela::postgres::Connection{{.conninfo = server.url()}}.execute("CREATE DATABASE " + name);
+  return std::unique_ptr<EventStore>{new Store{stela::postgres::open(
+      server.url(name), {.schema = "the bank", .metrics = metrics, .clock = &clock})}};
+}
+
+INSTANTIATE_TEST_SUITE_P(Postgres, SqlContract,
+                         ::testing::Values(Subject{"Postgres", postgres_database}),
+                         ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Postgres, EventStoreContract,
                          ::testing::Values(Subject{"Postgres", postgres}),
                          ::testing::PrintToStringParamName());

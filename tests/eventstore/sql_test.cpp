@@ -1,4 +1,5 @@
-// SQL of the user's in the transaction of the events, without SQLite's interface.
+// SQL of the user's in the transaction of the events, as SQLite has it: tests/contract has what
+// holds on every engine.
 #include "support/histories.hpp"
 #include "support/messages.hpp"
 #include "support/orders.hpp"
@@ -68,106 +69,6 @@ class SqlInATransaction : public ::testing::Test {
   std::int64_t appended_ = 0;
 };
 
-TEST_F(SqlInATransaction, CommitsWithTheEvents) {
-  store->transact([](Transaction& transaction) {
-    Sql sql{transaction};
-    EXPECT_EQ(sql.execute("INSERT INTO limits VALUES (?1, ?2, ?3)", "ada", 40, nullptr), 1);
-    append(transaction, "order-1");
-  });
-
-  EXPECT_THAT(limits(), ElementsAre("ada|40|NULL"));
-  EXPECT_THAT(events(), ElementsAre("1 order-1@1 noted {}"));
-}
-
-TEST_F(SqlInATransaction, RollsBackWithTheEvents) {
-  const auto fail = [](Transaction& transaction) {
-    append(transaction, "order-1");
-    Sql{transaction}.execute("INSERT INTO limits VALUES ('ada', 40, NULL)");
-    throw std::runtime_error{"no"};
-  };
-
-  EXPECT_THROW(store->transact(fail), std::runtime_error);
-
-  EXPECT_THAT(limits(), IsEmpty());
-  EXPECT_THAT(events(), IsEmpty());
-}
-
-TEST_F(SqlInATransaction, RollsBackWithANestedPart) {
-  store->transact([](Transaction& transaction) {
-    Sql{transaction}.execute("INSERT INTO limits VALUES ('ada', 40, NULL)");
-    EXPECT_THROW(transaction.transact([](Transaction& part) {
-      Sql{part}.execute("INSERT INTO limits VALUES ('bob', 40, NULL)");
-      throw std::runtime_error{"no"};
-    }),
-                 std::runtime_error);
-  });
-
-  EXPECT_THAT(limits(), ElementsAre("ada|40|NULL"));
-}
-
-TEST_F(SqlInATransaction, WorksInAUnitOfWorkAfterItsEvents) {
-  UnitOfWork unit{*store};
-  unit.add(test::Order::place(Id<test::Order>::from("7"), "jane", 100));
-  unit.in_transaction([](Transaction& transaction) {
-    Sql sql{transaction};
-    EXPECT_EQ(sql.value<int>("SELECT count(*) FROM events"), 1);
-    sql.execute("INSERT INTO limits VALUES ('jane', 100, NULL)");
-  });
-  unit.commit();
-
-  EXPECT_THAT(limits(), ElementsAre("jane|100|NULL"));
-}
-
-TEST_F(SqlInATransaction, GivesRowsByTheNamesOfTheirColumns) {
-  std::vector<std::string> read;
-  store->transact([&](Transaction& transaction) {
-    Sql sql{transaction};
-    sql.execute("INSERT INTO limits VALUES (?2, ?1, ?3), (?3, ?1, NULL)", 40, "ada", "bob");
-    for (const Row row : sql.query("SELECT * FROM limits ORDER BY account DESC")) {
-      read.push_back(row.get<std::string>("account") + ' ' +
-                     std::to_string(row.get<std::int64_t>("used")) + ' ' +
-                     row.get<std::optional<std::string>>("note").value_or("nothing"));
-    }
-    EXPECT_FALSE(sql.value<int>("SELECT used FROM limits WHERE account = ?1", "eve"));
-  });
-
-  EXPECT_THAT(read, ElementsAre("bob 40 nothing", "ada 40 bob"));
-}
-
-TEST_F(SqlInATransaction, NamesTheConstraintThatRefusesARow) {
-  run("CREATE UNIQUE INDEX by_note ON limits (upper(note))");
-  run("INSERT INTO limits VALUES ('ada', 40, 'x')");
-  store->transact([](Transaction& transaction) {
-    Sql sql{transaction};
-    try {
-      sql.execute("INSERT INTO limits VALUES ('ada', 40, NULL)");
-      FAIL();
-    } catch (const UniquenessViolated& e) {
-      EXPECT_EQ(e.constraint().table, "limits");
-      EXPECT_THAT(e.constraint().columns, ElementsAre("account"));
-    }
-    try {
-      sql.execute("INSERT INTO limits VALUES ('bob', 40, 'X')");
-      FAIL();
-    } catch (const UniquenessViolated& e) {
-      EXPECT_EQ(e.constraint().table, "limits");
-      EXPECT_EQ(e.constraint().name, "by_note");
-    }
-    EXPECT_THROW(sql.execute("UPDATE limits SET used = 101"), ConstraintViolated);
-    sql.execute("INSERT INTO limits VALUES ('eve', 1, NULL)");
-  });
-
-  EXPECT_THAT(limits(), ElementsAre("ada|40|x", "eve|1|NULL"));
-}
-
-TEST_F(SqlInATransaction, NamesADeferredKeyThatIsBrokenAtItsEnd) {
-  run("CREATE TABLE entries (account TEXT REFERENCES limits DEFERRABLE INITIALLY DEFERRED)");
-
-  EXPECT_THROW(run("INSERT INTO entries VALUES ('nobody')"), ConstraintViolated);
-
-  EXPECT_THAT(test::RawSqlite{path}.rows("SELECT * FROM entries"), IsEmpty());
-}
-
 TEST_F(SqlInATransaction, RefusesWrongSqlAndContinues) {
   EXPECT_THAT(refusal_of("INSERT INTO limit VALUES (1)"),
               HasSubstr("\"INSERT INTO limit VALUES (1)\" failed: near \"limit\": syntax error"));
@@ -184,13 +85,6 @@ TEST_F(SqlInATransaction, TakesParametersOfOneForm) {
         << sql;
   }
   EXPECT_THAT(refusal_of("UPDATE limits SET used = ?1"), HasSubstr("has 1 parameters, and 0"));
-}
-
-TEST_F(SqlInATransaction, DoesNotEndOrNestTheTransaction) {
-  for (const std::string_view sql : {"BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT mine",
-                                     "RELEASE stela_savepoint", "ROLLBACK TO stela_savepoint"}) {
-    EXPECT_THAT(refusal_of(sql), HasSubstr("the transaction is begun and ended for it")) << sql;
-  }
 }
 
 TEST_F(SqlInATransaction, RunsNoPragma) {

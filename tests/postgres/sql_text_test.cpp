@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <set>
+
 namespace stela::postgres {
 namespace {
 
@@ -20,6 +23,20 @@ TEST(PostgresSqlText, LeavesQuotedTextAndCommentsAlone) {
   EXPECT_EQ(with_dollars("SELECT 'a' || ?1 -- ?2\n|| ?3"), "SELECT 'a' || $1 -- ?2\n|| $3");
   EXPECT_EQ(with_dollars("SELECT price$?1"), "SELECT price$$1");
   EXPECT_EQ(with_dollars("SELECT 'open ?1"), "SELECT 'open ?1");
+}
+
+TEST(PostgresSqlText, FindsParameters) {
+  using Numbers = std::set<std::size_t>;
+  EXPECT_EQ(parameters_in("SELECT ?2, '?3', ?1 -- ?4\n, ?2, a ? 'b'"), (Numbers{1, 2}));
+  EXPECT_EQ(parameters_in("SELECT $3, ?1, $$ $1 $$", '$'), (Numbers{3}));
+}
+
+TEST(PostgresSqlText, FindsNames) {
+  EXPECT_TRUE(names("DROP TABLE Stela.events", "stela"));
+  EXPECT_TRUE(names("DROP TABLE \"stela\".events", "stela"));
+  EXPECT_TRUE(names("DROP TABLE \"a b\".events", "a b"));
+  EXPECT_FALSE(names("DROP TABLE stela_mine -- stela\n", "stela"));
+  EXPECT_FALSE(names("SELECT 'stela'", "stela"));
 }
 
 TEST(PostgresSqlText, NamesAnotherSchema) {

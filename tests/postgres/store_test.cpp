@@ -121,9 +121,6 @@ TEST_F(PostgresStore, KeepsItsFactsAndItsMigrations) {
 
 TEST_F(PostgresStore, RefusesMissingFeatures) {
   Store store = open_store();
-  const auto with_sql = [](Transaction& transaction) { Sql{transaction}.execute("SELECT 1"); };
-  EXPECT_THAT(message_of<UsageError>([&] { store.transact(with_sql); }),
-              HasSubstr("isn't available on PostgreSQL yet"));
   EXPECT_THAT(message_of<UsageError>([&] { (void)sqlite::path(store); }),
               HasSubstr("isn't on SQLite"));
   EXPECT_THROW(open_store({.busy_timeout = std::chrono::milliseconds{0}}), UsageError);

@@ -209,6 +209,14 @@ void Connection::send(std::string_view sql, Parameters& parameters) {
   }
 }
 
+void Connection::send_user(const std::string& sql, Parameters& parameters) {
+  const auto values = parameters.values();
+  if (PQsendQueryParams(handle(), sql.c_str(), parameters.count(), parameters.types().data(),
+                        values.data(), parameters.lengths(), parameters.formats(), 0) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+}
+
 void Connection::send_prepared(const std::string& name, Parameters& parameters) {
   begin();
   const auto values = parameters.values();
@@ -249,11 +257,7 @@ Result Connection::query(std::string_view sql, Parameters parameters, std::strin
 
 Result Connection::query_text(const std::string& sql, Parameters parameters) {
   begin();
-  const auto values = parameters.values();
-  if (PQsendQueryParams(handle(), sql.c_str(), parameters.count(), parameters.types().data(),
-                        values.data(), parameters.lengths(), parameters.formats(), 0) == 0) {
-    lose(PQerrorMessage(handle()));
-  }
+  send_user(sql, parameters);
   return finish("the statement");
 }
 
@@ -269,7 +273,13 @@ std::vector<Result> Connection::Pipeline::run() {
   const Time deadline = connection_.begin();
   PGconn* const handle = connection_.handle();
   if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
-  for (Step& step : steps_) connection_.send(step.sql, step.parameters);
+  for (Step& step : steps_) {
+    if (step.is_users) {
+      connection_.send_user(std::string{step.sql}, step.parameters);
+    } else {
+      connection_.send(step.sql, step.parameters);
+    }
+  }
   if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
   connection_.flush(deadline);
   return connection_.finish_pipeline(steps_.size());

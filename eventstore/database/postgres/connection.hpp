@@ -63,7 +63,11 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     explicit Pipeline(Connection& connection) noexcept : connection_{connection} {}
     /// `sql` must outlive `run`, and so must what the parameters refer to.
     void add(std::string_view sql, Parameters parameters = {}) {
-      steps_.push_back({sql, std::move(parameters)});
+      steps_.push_back({sql, std::move(parameters), false});
+    }
+    /// One of the user's, as `query_text`.
+    void add_user(std::string_view sql, Parameters parameters) {
+      steps_.push_back({sql, std::move(parameters), true});
     }
     /// The results in their order: an error, and aborted ones behind it, among them.
     /// ConnectionLost if the answers don't come.
@@ -75,6 +79,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
     struct Step {
       std::string_view sql;
       Parameters parameters;
+      bool is_users;
     };
     Connection& connection_;
     std::vector<Step> steps_;
@@ -115,6 +120,8 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   /// Before anything is sent: the deadline of the answer.
   Time begin();
   void send(std::string_view sql, Parameters& parameters);
+  /// One of the user's: its rows come as text.
+  void send_user(const std::string& sql, Parameters& parameters);
   void send_prepared(const std::string& name, Parameters& parameters);
   /// Sends what libpq still holds back, and reads meanwhile.
   void flush(Time deadline);

@@ -1,5 +1,8 @@
 #include "database/postgres/sql_text.hpp"
 
+#include <charconv>
+#include <system_error>
+
 namespace stela::postgres {
 namespace {
 
@@ -10,6 +13,14 @@ bool is_digit(char c) noexcept {
 bool is_name_character(char c) noexcept {
   // Letters beyond ASCII are part of names as well.
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_' || c < 0;
+}
+
+std::string lower(std::string_view text) {
+  std::string made{text};
+  for (char& c : made) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return made;
 }
 
 std::size_t behind(std::string_view sql, std::string_view end, std::size_t from) noexcept {
@@ -76,6 +87,28 @@ std::string with_dollars(std::string_view sql) {
   return text;
 }
 
+std::set<std::size_t> parameters_in(std::string_view sql, char mark) {
+  std::set<std::size_t> numbers;
+  for (std::size_t at = 0; at < sql.size(); at = end_of_piece(sql, at)) {
+    if (sql[at] != mark) continue;
+    std::size_t number = 0;
+    const char* const begin = sql.data() + at + 1;
+    const auto [end, error] = std::from_chars(begin, sql.data() + sql.size(), number);
+    if (end != begin && error == std::errc{}) numbers.insert(number);
+  }
+  return numbers;
+}
+
+bool names(std::string_view sql, std::string_view name) {
+  for (std::size_t at = 0; at < sql.size();) {
+    const std::size_t end = end_of_piece(sql, at);
+    const std::string_view piece = sql.substr(at, end - at);
+    at = end;
+    if (piece == quoted(name) || lower(piece) == name) return true;
+  }
+  return false;
+}
+
 std::string in_schema(std::string_view sql, std::string_view schema) {
   constexpr std::string_view own = "stela";
   if (schema == own) return std::string{sql};
@@ -101,12 +134,9 @@ std::string quoted(std::string_view name) {
 std::string first_word(std::string_view sql) {
   std::size_t begin = 0;
   while (begin < sql.size() && !is_name_character(sql[begin])) begin = end_of_piece(sql, begin);
-  std::string word;
-  for (; begin < sql.size() && is_name_character(sql[begin]); ++begin) {
-    const char c = sql[begin];
-    word += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return word;
+  std::size_t end = begin;
+  while (end < sql.size() && is_name_character(sql[end])) ++end;
+  return lower(sql.substr(begin, end - begin));
 }
 
 }  // namespace stela::postgres

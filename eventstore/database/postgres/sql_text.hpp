@@ -3,6 +3,8 @@
 
 #include <stela/eventstore/export.hpp>
 
+#include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,12 @@ namespace stela::postgres {
 
 /// With ?1 written as $1, as PostgreSQL writes parameters. What is quoted or a comment stays.
 STELA_EVENTSTORE_EXPORT std::string with_dollars(std::string_view sql);
+
+/// The numbers of the parameters ?1, ?2 … in it; with the other mark, of $1, $2 …
+STELA_EVENTSTORE_EXPORT std::set<std::size_t> parameters_in(std::string_view sql, char mark = '?');
+
+/// Whether it has `name` in it as a name, quoted or not: not in a text, a comment or a longer name.
+STELA_EVENTSTORE_EXPORT bool names(std::string_view sql, std::string_view name);
 
 /// Stela's own SQL, for its tables in another schema: "stela." and "stela," name that one.
 STELA_EVENTSTORE_EXPORT std::string in_schema(std::string_view sql, std::string_view schema);

@@ -79,7 +79,8 @@ void Writer::confirm(WriteWork& work) noexcept {
       }
       std::this_thread::sleep_for(pause_between_attempts);
     }
-    work.outcomes.settle(work.error ? State::rolled_back : State::committed);
+    const State failed = work.rest.is_cut ? State::in_doubt : State::rolled_back;
+    work.outcomes.settle(work.error ? failed : State::committed);
     if (!work.error && work.result.repeated && work.result.versions.empty()) {
       complete_repeated(work);
     }

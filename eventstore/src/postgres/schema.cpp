@@ -107,6 +107,7 @@ bool try_to_migrate(Connection& connection, const std::string& schema, const Mod
     for (std::size_t i = count_applied(connection, module); i < module.migrations.size(); ++i) {
       apply(connection, module, module.migrations[i]);
     }
+    connection.execute("SELECT stela.guard_tables()");
   }
   check_committed(connection.query("COMMIT", {}, "migrating"));
   return is_mine;

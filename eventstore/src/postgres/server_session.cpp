@@ -17,8 +17,8 @@ std::optional<Uuid> find_run(Connection& connection) {
   return found.rows() > 0 ? std::optional{to_uuid(found.bytes(0, 0))} : std::nullopt;
 }
 
-Uuid run_of(Connection& connection) {
-  set_up(connection);
+Uuid run_of(Connection& connection, std::string& users_path) {
+  users_path = set_up(connection);
   if (const auto run = find_run(connection)) return *run;
   // The first connection of this run; or another one is that, and faster.
   connection.query(
@@ -37,17 +37,25 @@ Uuid to_uuid(std::string_view bytes) noexcept {
   return Uuid{raw};
 }
 
-void set_up(Connection& connection) {
+std::string own_path(std::string_view schema) {
+  return postgres::quoted(schema) + ", pg_temp";
+}
+
+std::string set_up(Connection& connection) {
   // Compiling a page's query takes longer than reading the page.
   // The statements of modules name no schema.
-  const std::string path = postgres::quoted(connection.options().schema) + ", pg_temp";
+  const std::string path = own_path(connection.options().schema);
   Parameters parameters;
   parameters.add(path);
+  parameters.add(std::string_view{connection.options().schema});
   const Result row = connection.query(
-      "SELECT pg_backend_pid(), set_config('jit', 'off', false), "
-      "set_config('search_path', $1, false)",
+      "SELECT pg_backend_pid(), coalesce((SELECT string_agg(quote_ident(s.name), ', ' ORDER BY "
+      "s.at) "
+      "FROM unnest(current_schemas(false)) WITH ORDINALITY AS s(name, at) WHERE s.name <> $2), "
+      "''), "
+      "set_config('jit', 'off', false), set_config('search_path', $1, false)",
       std::move(parameters), "setting up a session");
-  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
+  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return std::string{row.bytes(0, 1)};
   // It would hide that the server's run has ended.
   throw UsageError{
       "the connection goes through a pooler, which isn't available on PostgreSQL yet; name the "
@@ -55,7 +63,7 @@ void set_up(Connection& connection) {
 }
 
 ServerSession::ServerSession(const ConnectionOptions& options)
-    : connection{options}, run{run_of(connection)} {}
+    : connection{options}, run{run_of(connection, users_path)} {}
 
 std::unique_ptr<ServerSession> Sessions::take_idle() {
   // First of all: a thread that the child has no copy of may have held the mutex.

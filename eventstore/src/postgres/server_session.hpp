@@ -18,8 +18,12 @@ namespace stela::postgres {
 
 Uuid to_uuid(std::string_view bytes) noexcept;
 
-/// UsageError if the connection goes through a pooler.
-void set_up(Connection& connection);
+/// Where Stela's own statements find its tables.
+std::string own_path(std::string_view schema);
+
+/// UsageError if the connection goes through a pooler. The schemas in which it found tables before,
+/// but for Stela's.
+std::string set_up(Connection& connection);
 
 /// A connection ends with the server's run, so that it is in one run as long as it lives. The
 /// tables must be there. Threads: one at a time.
@@ -27,6 +31,8 @@ struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
 
   Connection connection;
+  /// Where SQL of the user's finds its tables.
+  std::string users_path;
   /// What this run has committed is visible to all of its connections. What a run hadn't flushed
   /// when it ended is lost, and its numbers are given out again.
   const Uuid run;

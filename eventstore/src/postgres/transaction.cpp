@@ -2,6 +2,7 @@
 
 #include "postgres/snapshots.hpp"
 
+#include <stela/eventstore/postgres_handle.hpp>
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
@@ -32,8 +33,14 @@ void OpenTransaction::drop_snapshot(const StreamId& stream) {
   work_.snapshots.emplace_back(stream, std::nullopt);
 }
 
-std::int64_t OpenTransaction::run_sql(std::string_view, std::span<const SqlValue>, Rows*) {
-  throw UsageError{"SQL of your own in a transaction isn't available on PostgreSQL yet"};
+std::int64_t OpenTransaction::run_sql(std::string_view sql, std::span<const SqlValue> values,
+                                      Rows* rows) {
+  return writer_.run_sql(work_, sql, values, rows);
+}
+
+PGconn* handle(Transaction& transaction) {
+  if (auto* const open = dynamic_cast<OpenTransaction*>(&transaction)) return open->lend();
+  throw UsageError{"this transaction isn't one of a PostgreSQL store"};
 }
 
 Uuid OpenTransaction::read(FunctionRef<void(Connection&)> work) {

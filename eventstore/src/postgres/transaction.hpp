@@ -32,9 +32,10 @@ class OpenTransaction final : public Transaction,
 
   Connection& connection() noexcept override { return writer_.connection(); }
   void lock() override { writer_.lock(work_); }
-  void check_deferred_keys() const override {}
+  void check_deferred_keys() const override { writer_.check_deferred_keys(); }
   void blame(ConstraintViolated) override {}
   std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
+  PGconn* lend() { return writer_.lend(work_); }
 
  private:
   Uuid read(FunctionRef<void(Connection&)> work) override;

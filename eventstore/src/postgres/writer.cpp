@@ -15,6 +15,9 @@ namespace {
 /// A transaction of another thread's own may take so long, however short the time-out is.
 constexpr std::chrono::milliseconds least_patience{1000};
 
+/// So long a transaction that has the order lock waits for a lock of another program.
+constexpr std::chrono::milliseconds longest_locked{100};
+
 WriteWork& work_of(CommitQueue::Ticket* ticket) {
   return *static_cast<WriteWork*>(ticket);
 }
@@ -37,6 +40,7 @@ std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
 Writer::Writer(const Settings& settings, Reading& reading, KindTable& kinds, Durability& durability)
     : settings_{settings},
       lock_timeout_{std::to_string(settings.lock_timeout.count())},
+      locked_timeout_{std::to_string(std::min(settings.lock_timeout, longest_locked).count())},
       order_lock_{order_lock(settings.connection.schema)},
       module_lock_{module_lock(settings.connection.schema)},
       reading_{reading},

@@ -12,6 +12,7 @@
 #include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"
 
+#include <stela/eventstore/rows.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/transaction_outcome.hpp>
@@ -37,6 +38,8 @@ struct Rest {
   bool wrote = false;
   /// The answer to the commit was lost.
   bool in_doubt = false;
+  /// The caller ended the transaction: a part of it may be committed.
+  bool is_cut = false;
   /// What the caller saw has no sequence: an append id.
   bool is_unnumbered = false;
   std::int64_t sequence = 0;
@@ -120,6 +123,11 @@ class Writer {
   void lock(WriteWork& work);
   /// Runs `part` all or nothing: whoever catches what it throws may go on.
   void run_inside(WriteWork& work, FunctionRef<void()> part);
+  std::int64_t run_sql(WriteWork& work, std::string_view sql, std::span<const SqlValue> values,
+                       Rows* rows);
+  void check_deferred_keys();
+  /// For the caller's own use, until the transaction ends.
+  PGconn* lend(WriteWork& work);
   /// What was read rests on this sequence.
   void note_read(std::int64_t sequence) noexcept { seen_ = std::max(seen_, sequence); }
 
@@ -145,6 +153,8 @@ class Writer {
   void begin();
   void begin_on_session();
   void commit(WriteWork& work);
+  /// Whoever was lent the connection ended the transaction on it.
+  bool is_ended_by_caller() noexcept;
   void roll_back() noexcept;
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
   void tell_participants(const Group& group, const GroupAnswer& answer, WriteWork& work);
@@ -176,6 +186,8 @@ class Writer {
   const database::OwningProcess owner_;
   const Settings settings_;
   const std::string lock_timeout_;
+  /// The same under the order lock.
+  const std::string locked_timeout_;
   const std::int64_t order_lock_;
   const std::int64_t module_lock_;
   Reading& reading_;
@@ -195,6 +207,10 @@ class Writer {
   database::DataParticipant* data_participant_ = nullptr;
   // Of the open transaction.
   bool is_locked_ = false;
+  /// SQL of the user's has run in it.
+  bool ran_sql_ = false;
+  /// The server's number of it, if its connection was lent.
+  std::string lent_;
   bool appending_ = false;
   std::int64_t begin_sequence_ = 0;
   std::int64_t last_sequence_ = 0;

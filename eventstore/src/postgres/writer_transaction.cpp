@@ -1,5 +1,6 @@
 // How the writer carries out work that has a transaction of its own.
 #include "postgres/transaction.hpp"
+#include "postgres/user_sql.hpp"
 #include "postgres/writer.hpp"
 
 #include <stela/framework/append_check.hpp>
@@ -24,9 +25,10 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
     session_.reset();
     if (!work.rest.in_doubt) work.error = std::current_exception();
   } catch (...) {
-    roll_back();
     work.error = std::current_exception();
-    work.rest = {};
+    const bool is_cut = is_ended_by_caller();
+    roll_back();
+    work.rest = {.is_cut = is_cut};
     // What it failed with may rest on what it saw: a conflict, or "that has been done".
     if (session_ == nullptr) return;
     work.rest.run = session_->run;
@@ -37,6 +39,8 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
 void Writer::run_transaction(WriteWork& work) {
   work.outcomes.begin(GlobalSequence::max());
   is_locked_ = false;
+  ran_sql_ = false;
+  lent_.clear();
   begin();
   carry_out(work);
   commit(work);
@@ -88,6 +92,10 @@ void Writer::lock(WriteWork& work) {
   Parameters group;
   group.add_uuid(work.rest.group);
   pipeline.add("SELECT before, epoch FROM stela.enter_group($1)", std::move(group));
+  // Whoever waits for a lock now lets everybody wait.
+  Parameters timeout;
+  timeout.add(locked_timeout_);
+  pipeline.add("SELECT set_config('lock_timeout', $1, true)", std::move(timeout));
   const auto results = pipeline.run_all("taking the order lock");
   is_locked_ = true;
   begin_sequence_ = last_sequence_ = results[1].integer(0, 0);
@@ -96,7 +104,34 @@ void Writer::lock(WriteWork& work) {
   work.outcomes.begin(GlobalSequence{begin_sequence_});
 }
 
+PGconn* Writer::lend(WriteWork& work) {
+  owner_.check();
+  lock(work);
+  ran_sql_ = true;
+  if (lent_.empty()) {
+    const Result number = connection().query("SELECT pg_current_xact_id()::text");
+    lent_ = number.bytes(0, 0);
+  }
+  return connection().handle();
+}
+
+bool Writer::is_ended_by_caller() noexcept try {
+  if (lent_.empty() || session_ == nullptr) return false;
+  if (!connection().in_transaction()) return true;
+  // After an error nothing is answered, and nothing can be begun.
+  if (PQtransactionStatus(connection().handle()) == PQTRANS_INERROR) return false;
+  const Result now = connection().query("SELECT pg_current_xact_id_if_assigned()::text");
+  return now.bytes(0, 0) != lent_;
+} catch (const std::exception&) {
+  return false;
+}
+
 void Writer::commit(WriteWork& work) {
+  if (is_ended_by_caller()) {
+    throw UsageError{
+        "the work ended the transaction that it was called in; what it did before that may be "
+        "committed, and what it did since is rolled back"};
+  }
   work.rest.run = session_->run;
   work.rest.wrote = is_locked_;
   work.rest.is_unnumbered = is_locked_;
@@ -143,6 +178,19 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
         "ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
     std::rethrow_exception(error);
   }
+}
+
+std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
+                             std::span<const SqlValue> values, Rows* rows) {
+  owner_.check();
+  // Before the rows of the user's tables, which others lock under it.
+  lock(work);
+  ran_sql_ = true;
+  return run_user_sql(connection(), session_->users_path, sql, values, rows);
+}
+
+void Writer::check_deferred_keys() {
+  if (ran_sql_) check_deferred(connection());
 }
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {

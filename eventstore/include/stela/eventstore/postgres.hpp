@@ -41,8 +41,7 @@ struct Options {
 /// if the server refuses the user or is too old; StoreBusy if it can't be reached. UsageError if it
 /// isn't a connection string, or this build has no engine for PostgreSQL.
 ///
-/// Projections, consumers, SQL of your own in a transaction and store operations aren't available
-/// on PostgreSQL yet: they fail with UsageError.
+/// Projections and store operations aren't available on PostgreSQL yet: they fail with UsageError.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& conninfo, const Options& options = {});
 
 }  // namespace stela::postgres

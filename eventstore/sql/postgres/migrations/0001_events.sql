@@ -109,6 +109,35 @@ CREATE TRIGGER streams_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON st
 CREATE TRIGGER event_kinds_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.event_kinds
   FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
 
+-- SQL of the user's in a transaction of the store runs with stela_sql.guard on, and only reads
+-- Stela's tables: whoever owns them has all rights, so that rights can't say so.
+CREATE FUNCTION stela.refuse_users_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'it writes ''%'', and that table is Stela''s', TG_TABLE_NAME
+    USING ERRCODE = 'insufficient_privilege';
+END $$;
+
+-- For each table that isn't guarded yet; after each migration.
+CREATE FUNCTION stela.guard_tables() RETURNS void LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  the_table regclass;
+BEGIN
+  FOR the_table IN
+    SELECT c.oid FROM pg_class AS c
+    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'r'
+      AND NOT EXISTS (SELECT FROM pg_trigger AS t
+                      WHERE t.tgrelid = c.oid AND t.tgname = 'belongs_to_stela')
+    ORDER BY c.oid
+  LOOP
+    EXECUTE 'CREATE TRIGGER belongs_to_stela BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON '
+      || the_table || ' FOR EACH STATEMENT '
+      'WHEN (current_setting(''stela_sql.guard'', true) = ''on'') '
+      'EXECUTE FUNCTION refuse_users_change()';
+  END LOOP;
+END $$;
+
 -- What an event's checksum has of a number that only the server knows: rotated, so that no two of
 -- them cancel each other. None is negative.
 CREATE FUNCTION stela.rotated(number bigint, bits integer) RETURNS bigint

@@ -1,0 +1,28 @@
+// Optional: the PostgreSQL connection of an open transaction, for the caller's own SQL.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/framework/event_store.hpp>
+
+struct pg_conn;
+
+namespace stela::postgres {
+
+/// The connection of `transaction`, libpq's `PGconn*`. What you do through it commits or rolls back
+/// with the events. From this call on nobody else appends until the transaction ends. Rules:
+/// - Don't begin, commit or roll back, and don't keep the connection.
+/// - Don't write to Stela's tables. Its search_path finds those alone: name your tables with their
+///   schema, or set the search_path back when you are done.
+/// - A statement that fails makes the server refuse the rest of the transaction. What may fail goes
+///   between savepoints of yours, but none named `stela_savepoint` or `stela_sql`.
+/// - Leave the settings of the session, its prepared statements and its pipeline mode as they were,
+///   and take all results.
+///
+/// PostgreSQL lets nobody refuse a COMMIT. If the work ends the transaction, what it did before may
+/// be committed; the rest is rolled back, the work fails with UsageError, and its aggregates can't
+/// be used.
+///
+/// UsageError if the transaction isn't one of a PostgreSQL store.
+STELA_EVENTSTORE_EXPORT pg_conn* handle(Transaction& transaction);
+
+}  // namespace stela::postgres

@@ -1,0 +1,188 @@
+// The user's SQL in a transaction of the events on PostgreSQL: what only this engine has.
+#include "database/database.hpp"
+#include "database/postgres/connection.hpp"
+#include "support/histories.hpp"
+#include "support/messages.hpp"
+#include "support/orders.hpp"
+#include "support/postgres_server.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/eventstore/postgres_handle.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+using test::append;
+using test::message_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class PostgresSql : public ::testing::Test {
+ protected:
+  PostgresSql() { run("CREATE TABLE limits (account text PRIMARY KEY, used integer)"); }
+
+  void run(std::string_view statement) {
+    store.transact([&](Transaction& transaction) { Sql{transaction}.execute(statement); });
+  }
+  std::string refusal_of(std::string_view statement) {
+    return message_of<UsageError>([&] { run(statement); });
+  }
+  std::string limits() {
+    const Result found =
+        outside.query("SELECT coalesce(string_agg(account, ' ' ORDER BY account), '') FROM limits");
+    return std::string{found.bytes(0, 0)};
+  }
+
+  test::PostgresServer server;
+  Store store = postgres::open(server.url());
+  Connection outside{{.conninfo = server.url()}};
+};
+
+TEST_F(PostgresSql, WritesNoTableThatAStoreIsMadeWith) {
+  const Result tables = outside.query(
+      "SELECT c.relname::text FROM pg_class AS c "
+      "WHERE c.relnamespace = 'stela'::regnamespace AND c.relkind = 'r'");
+  EXPECT_GT(tables.rows(), 8);
+  for (int i = 0; i < tables.rows(); ++i) {
+    const std::string name{tables.bytes(i, 0)};
+    EXPECT_THAT(refusal_of("DELETE FROM stela." + name),
+                HasSubstr("it writes '" + name + "', and that table is Stela's"));
+  }
+}
+
+TEST_F(PostgresSql, ATriggerOfTheUsersWritesNoTableOfStelas) {
+  outside.execute(
+      "CREATE FUNCTION forge() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN DELETE FROM stela.append_ids; RETURN NULL; END $$; "
+      "CREATE TRIGGER forged AFTER INSERT ON limits EXECUTE FUNCTION forge()");
+
+  EXPECT_THAT(refusal_of("INSERT INTO limits VALUES ('ada', 1)"),
+              HasSubstr("it writes 'append_ids', and that table is Stela's"));
+  EXPECT_EQ(limits(), "");
+}
+
+TEST_F(PostgresSql, MakesAndDropsNothingOfStelas) {
+  for (const std::string_view sql :
+       {"DROP TABLE stela.events", "ALTER TABLE \"stela\".events ADD COLUMN a integer",
+        "CREATE INDEX mine ON stela.events (version)", "CREATE TABLE stela.mine (a integer)",
+        "DROP SCHEMA stela CASCADE"}) {
+    EXPECT_THAT(refusal_of(sql), HasSubstr("in the schema of Stela's tables")) << sql;
+  }
+  // By its plain name it isn't found.
+  EXPECT_THAT(refusal_of("DROP TABLE events"), HasSubstr("\"events\" does not exist"));
+}
+
+TEST_F(PostgresSql, PrefersTheTablesOfTheUser) {
+  outside.execute("CREATE TABLE events (title text); INSERT INTO events VALUES ('a fair')");
+  store.transact([](Transaction& transaction) {
+    Sql sql{transaction};
+    EXPECT_EQ(sql.value<std::string>("SELECT title FROM events"), "a fair");
+    EXPECT_EQ(sql.value<int>("SELECT count(*) FROM stela.events"), 0);
+    append(transaction, "order-1");
+    EXPECT_EQ(sql.value<int>("SELECT count(*) FROM stela.events"), 1);
+  });
+}
+
+TEST_F(PostgresSql, WaitsBrieflyForARowThatAnotherProgramHasLocked) {
+  run("INSERT INTO limits VALUES ('ada', 1)");
+  outside.execute("BEGIN; UPDATE limits SET used = 2");
+
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_THAT(message_of<StoreBusy>([&] { run("UPDATE limits SET used = 3"); }),
+              HasSubstr("another session holds a lock"));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 3s);
+
+  outside.execute("ROLLBACK");
+  run("UPDATE limits SET used = 3");
+}
+
+TEST_F(PostgresSql, KeepsAReaderFastBesideManyStatements) {
+  outside.execute("INSERT INTO limits SELECT 'a' || i, 0 FROM generate_series(1, 500) AS i");
+  const auto time_of_reads = [&] {
+    const auto began = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200; ++i) outside.query("SELECT sum(used) FROM limits");
+    return std::chrono::steady_clock::now() - began;
+  };
+  store.transact([&](Transaction& transaction) {
+    Sql sql{transaction};
+    const auto write = [&](int statements) {
+      const auto began = std::chrono::steady_clock::now();
+      for (int i = 0; i < statements; ++i)
+        sql.execute("UPDATE limits SET used = used + 1 WHERE account = 'a1'");
+      return std::chrono::steady_clock::now() - began;
+    };
+    const auto first = write(50);
+    const auto reads = time_of_reads();
+    // More than the 64 savepoints that the server keeps beside each transaction.
+    write(2000);
+    EXPECT_LT(time_of_reads(), 5 * reads + 200ms);
+    EXPECT_LT(write(50), 5 * first + 200ms);
+  });
+}
+
+TEST_F(PostgresSql, LendsItsConnection) {
+  store.transact([&](Transaction& transaction) {
+    append(transaction, "order-1");
+    const Result done{PQexec(handle(transaction), "INSERT INTO public.limits VALUES ('ada', 1)")};
+    EXPECT_EQ(done.command(), "INSERT 0 1");
+    append(transaction, "order-1");
+  });
+  EXPECT_EQ(limits(), "ada");
+
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    const Result done{PQexec(handle(transaction), "DELETE FROM public.limits")};
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+  EXPECT_EQ(limits(), "ada");
+}
+
+TEST_F(PostgresSql, FailsIfAStatementOnTheLentConnectionFailed) {
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    const Result done{PQexec(handle(transaction), "INSERT INTO nowhere VALUES (1)")};
+  }),
+               StoreFailed);
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    const Result done{PQexec(handle(transaction), "INSERT INTO nowhere VALUES (1)")};
+    Sql{transaction}.execute("INSERT INTO limits VALUES ('ada', 1)");
+  }),
+               StoreFailed);
+  run("INSERT INTO limits VALUES ('eve', 1)");
+  EXPECT_EQ(limits(), "eve");
+}
+
+TEST_F(PostgresSql, FailsIfTheLentConnectionsTransactionIsEnded) {
+  for (const char* const end : {"COMMIT", "ROLLBACK", "COMMIT; BEGIN"}) {
+    test::Order order = test::Order::place(Id<test::Order>::generate(), "jane", 100);
+    const std::string message = message_of<UsageError>([&] {
+      store.transact([&](Transaction& transaction) {
+        Repository<test::Order>{transaction}.save(order);
+        const Result done{PQexec(handle(transaction), end)};
+      });
+    });
+    EXPECT_THAT(message, HasSubstr("the work ended the transaction that it was called in")) << end;
+    EXPECT_THAT(message_of<UsageError>([&] { (void)order.version(); }), HasSubstr("in doubt"))
+        << end;
+  }
+  append(store, "order-1");
+}
+
+TEST_F(PostgresSql, OfAnotherEngineIsNotLent) {
+  Store other = sqlite::open_in_memory();
+  other.transact([](Transaction& transaction) { EXPECT_THROW(handle(transaction), UsageError); });
+}
+
+}  // namespace
+}  // namespace stela::postgres
