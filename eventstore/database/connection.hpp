@@ -4,6 +4,7 @@
 #include "database/statement.hpp"
 
 #include <stela/eventstore/export.hpp>
+#include <stela/framework/uuid.hpp>
 
 #include <cstdint>
 #include <string>
@@ -50,6 +51,9 @@ class STELA_EVENTSTORE_EXPORT Connection {
   /// Valid as long as the connection.
   virtual DatabaseName database() const noexcept = 0;
   virtual bool in_transaction() const noexcept = 0;
+  /// In which run of its server it is; nil on an engine that loses nothing. Another run may have
+  /// lost what the one before it had committed, and give its numbers out again.
+  virtual Uuid run() const noexcept { return {}; }
   /// True while the open transaction breaks a foreign key that is checked when it ends: it couldn't
   /// be committed.
   virtual bool breaks_deferred_key() const noexcept = 0;

@@ -71,12 +71,6 @@ class PostgresStore : public ::testing::Test {
         "version + 1, recorded_at, 0, 0, kind, gen_random_uuid(), NULL, NULL, NULL, '' "
         "FROM stela.events ORDER BY sequence DESC LIMIT 1");
   }
-  /// From now on only those who wait for it bring a commit to the disk.
-  void stop_flushing_in_the_background() {
-    const std::string pid =
-        ask("SELECT pid::text FROM pg_stat_activity WHERE backend_type = 'walwriter'");
-    ASSERT_EQ(kill(std::stoi(pid), SIGSTOP), 0);
-  }
 
   PostgresServer server{{.tcp = true}};
 };
@@ -253,7 +247,7 @@ TEST_F(PostgresStore, SeesNoEventOfATransactionBesideItUntilItCommits) {
 
 TEST_F(PostgresStore, LosesNothingThatWasAnsweredWhenTheServerCrashes) {
   Store store = open_store();
-  stop_flushing_in_the_background();
+  server.stop_flushing_in_the_background();
   append(store, "order-1");
   commit_unflushed();
   // Its answer rests on an event that only the flush makes durable.
@@ -265,14 +259,59 @@ TEST_F(PostgresStore, LosesNothingThatWasAnsweredWhenTheServerCrashes) {
   EXPECT_EQ(ask("SELECT max(sequence)::text FROM stela.events"), "2");
   // What it knew of the server's last run is forgotten with it.
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
-  EXPECT_THROW(append(store, "order-2"), StoreBusy);
   EXPECT_EQ(append(store, "order-2").first, GlobalSequence{3});
+}
+
+TEST_F(PostgresStore, AppendsOnANewConnectionWhenTheIdleOneHasEnded) {
+  Store store = open_store();
+  append(store, "order-1");
+  ask("SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity "
+      "WHERE application_name = 'stela' AND pid <> pg_backend_pid()");
+  EXPECT_TRUE(eventually([&] {
+    return ask("SELECT count(*)::text FROM pg_stat_activity WHERE application_name = 'stela'") ==
+           "1";
+  }));
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+  EXPECT_EQ(ask("SELECT count(*)::text FROM stela.append_groups WHERE is_void"), "0");
+}
+
+TEST_F(PostgresStore, TakesOneTransactionNumberForManyAppendsOfATransaction) {
+  constexpr int appends = 100;
+  Store store = open_store();
+  append(store, "order-1");
+  const auto next = [&] {
+    return std::stoll(ask("SELECT pg_snapshot_xmax(pg_current_snapshot())::text"));
+  };
+  const auto before = next();
+  store.transact([&](Transaction& transaction) {
+    for (int i = 0; i < appends; ++i) append(transaction, "order-1");
+  });
+  EXPECT_LT(next() - before, 10);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1 + appends});
+}
+
+TEST_F(PostgresStore, CommitsNothingOfATransactionInWhichAStatementFailed) {
+  Store store = open_store();
+  append(store, "order-1");
+  EXPECT_THAT(message_of<Error>([&] {
+                store.transact([&](Transaction& transaction) {
+                  append(transaction, "order-1");
+                  // The server refuses it, in whatever way.
+                  ask("ALTER TABLE stela.append_ids RENAME TO hidden");
+                  EXPECT_THROW(append(transaction, "order-2", ExpectedVersion::any(), "id-1"),
+                               Error);
+                  append(transaction, "order-2");
+                });
+              }),
+              HasSubstr("nothing is written"));
+  ask("ALTER TABLE stela.hidden RENAME TO append_ids");
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 }
 
 TEST_F(PostgresStore, FlushesBeforeItTellsOfAConflict) {
   Store store = open_store();
   append(store, "order-1");
-  stop_flushing_in_the_background();
+  server.stop_flushing_in_the_background();
   commit_unflushed();
   EXPECT_THROW(append(store, "order-1", ExpectedVersion::none()), ConcurrencyConflict);
   server.crash();
@@ -283,7 +322,7 @@ TEST_F(PostgresStore, FlushesBeforeItTellsOfAConflict) {
 TEST_F(PostgresStore, FlushesBeforeAModuleSeesRows) {
   Store store = open_store();
   append(store, "order-1");
-  stop_flushing_in_the_background();
+  server.stop_flushing_in_the_background();
   for (const bool snapshot : {false, true}) {
     commit_unflushed();
     const auto look = [](database::Connection&) {};
@@ -297,7 +336,7 @@ TEST_F(PostgresStore, FlushesBeforeAModuleSeesRows) {
 TEST_F(PostgresStore, LosesOfAModulesWritesOnlyThoseThatMayBeLost) {
   Store store = open_store();
   ask("CREATE TABLE stela.notes (note text)");
-  stop_flushing_in_the_background();
+  server.stop_flushing_in_the_background();
   const auto note = [](const char* text) {
     return [text](database::Connection& connection) {
       connection.execute("INSERT INTO notes VALUES ('" + std::string{text} + "')");
@@ -350,7 +389,7 @@ TEST_F(PostgresStore, GoesByTheServersClockUnlessItIsGivenOne) {
 TEST_F(PostgresStore, FlushesBeforeATransactionFails) {
   Store store = open_store();
   append(store, "order-1");
-  stop_flushing_in_the_background();
+  server.stop_flushing_in_the_background();
   commit_unflushed();
   EXPECT_THROW(store.transact([](Transaction& transaction) {
     append(transaction, "order-1", ExpectedVersion::none());

@@ -192,6 +192,31 @@ void PostgresServer::start_again() {
   start();
 }
 
+void PostgresServer::stop_flushing_in_the_background() const {
+  ::kill(child_named("walwriter"), SIGSTOP);
+}
+
+pid_t PostgresServer::child_named(std::string_view name) const {
+  pid_t found = -1;
+  eventually([&] {
+    for (const auto& process : fs::directory_iterator{"/proc"}) {
+      std::ifstream stat{process.path() / "stat"};
+      std::string words;
+      std::getline(stat, words);
+      // "pid (command) state parent …"
+      const std::size_t end = words.rfind(") ");
+      if (end == std::string::npos) continue;
+      if (std::stoi(words.substr(end + 4)) != pid_) continue;
+      std::ifstream command{process.path() / "cmdline"};
+      std::getline(command, words, '\0');
+      if (words.find(name) != std::string::npos) found = std::stoi(process.path().filename());
+    }
+    return found > 0;
+  });
+  if (found < 0) throw std::runtime_error{"the server has no process " + std::string{name}};
+  return found;
+}
+
 void PostgresServer::pause() const {
   ::kill(pid_, SIGSTOP);
   waitpid(pid_, nullptr, WUNTRACED);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 
 namespace stela::test {
 
@@ -47,6 +48,8 @@ class PostgresServer {
   void crash();
   /// With what its folder holds now.
   void start_again();
+  /// From now on only those who wait for it bring a commit to the disk.
+  void stop_flushing_in_the_background() const;
   /// SIGSTOP of the server, which then accepts no connection, and SIGCONT.
   void pause() const;
   void resume() const;
@@ -55,6 +58,8 @@ class PostgresServer {
   void configure(const Options& options);
   void start();
   bool is_ready() const;
+  /// The server's process that does this work.
+  pid_t child_named(std::string_view name) const;
   std::string last_line_of_log() const;
 
   TempDir dir_;

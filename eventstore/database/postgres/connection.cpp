@@ -170,6 +170,19 @@ Connection::Time Connection::begin() {
   return steady_clock::now() + options_.reply_timeout;
 }
 
+bool Connection::is_alive() noexcept {
+  if (!is_usable()) return false;
+  pollfd socket{PQsocket(handle()), POLLIN, 0};
+  // What a server says unasked is why it ends the connection, or of no interest; after that comes
+  // the end, or silence.
+  while (poll(&socket, 1, 0) > 0) {
+    if (PQconsumeInput(handle()) != 0) continue;
+    is_lost_ = true;
+    return false;
+  }
+  return true;
+}
+
 void Connection::wait(short events, Time deadline) {
   const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
   if (left <= milliseconds::zero()) {

@@ -93,12 +93,17 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   database::DatabaseName database() const noexcept override { return {nullptr, place_}; }
   bool in_transaction() const noexcept override;
   bool breaks_deferred_key() const noexcept override { return false; }
+  Uuid run() const noexcept override { return run_; }
+  void set_run(const Uuid& run) noexcept { run_ = run; }
   /// Ends the transaction, if it is in one. What fails then ends the connection.
   void roll_back() noexcept;
   /// Throws what `result` means, an error that ended `doing`.
   [[noreturn]] void fail(const PGresult* result, std::string_view doing);
   /// False once it is lost.
   bool is_usable() const noexcept { return !is_lost_ && owner_.is_this(); }
+  /// Looks, without a round trip, whether the server has ended it while it was idle: false then,
+  /// and it is lost.
+  bool is_alive() noexcept;
   /// It may be used no more.
   void give_up() noexcept { is_lost_ = true; }
 
@@ -141,6 +146,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   const std::string place_;
   std::unique_ptr<PGconn, Finish> connection_;
   bool is_lost_ = false;
+  Uuid run_ = {};
   int names_ = 0;
   std::vector<std::string> warnings_;
   std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;

@@ -22,6 +22,8 @@ constexpr std::array meanings{
     Meaning{"25006", Kind::failed,
             "the server only reads: it is a standby, or its transactions are read-only; name the "
             "primary (several hosts with target_session_attrs=read-write find it)"},
+    Meaning{"25P02", Kind::failed,
+            "a statement before it failed and was caught; nothing is written"},
     Meaning{"28P01", Kind::failed,
             "the server refuses the password or the user; set it in the connection string, "
             "PGPASSWORD or ~/.pgpass"},

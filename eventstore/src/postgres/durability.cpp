@@ -52,8 +52,8 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence) {
     const Turn turn{lock, is_busy_, ended_};
     const std::int64_t covered = flush_now();
     lock.lock();
-    if (run_ != session_->run) sequence_ = 0;
-    run_ = session_->run;
+    if (run_ != session_->run()) sequence_ = 0;
+    run_ = session_->run();
     sequence_ = std::max(sequence_, covered);
     done_ = mine;
     return run_ == run;

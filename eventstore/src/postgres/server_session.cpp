@@ -62,8 +62,9 @@ std::string set_up(Connection& connection) {
       "server itself"};
 }
 
-ServerSession::ServerSession(const ConnectionOptions& options)
-    : connection{options}, run{run_of(connection, users_path)} {}
+ServerSession::ServerSession(const ConnectionOptions& options) : connection{options} {
+  connection.set_run(run_of(connection, users_path));
+}
 
 std::unique_ptr<ServerSession> Sessions::take_idle() {
   // First of all: a thread that the child has no copy of may have held the mutex.
@@ -84,7 +85,7 @@ Uuid Sessions::read_on(std::unique_ptr<ServerSession> session,
                        FunctionRef<void(Connection&)> work) {
   // A session on which reading failed isn't kept.
   work(session->connection);
-  const Uuid run = session->run;
+  const Uuid run = session->run();
   keep(std::move(session));
   return run;
 }
@@ -115,7 +116,7 @@ std::unique_ptr<ServerSession> Sessions::begun(FunctionRef<void(Connection&)> be
 
 Uuid Sessions::run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work) {
   auto session = begun(begin);
-  const Uuid run = session->run;
+  const Uuid run = session->run();
   try {
     work(session->connection);
   } catch (...) {

@@ -30,12 +30,13 @@ std::string set_up(Connection& connection);
 struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
 
+  /// What this run has committed is visible to all of its connections. What a run hadn't flushed
+  /// when it ended is lost, and its numbers are given out again.
+  Uuid run() const noexcept { return connection.run(); }
+
   Connection connection;
   /// Where SQL of the user's finds its tables.
   std::string users_path;
-  /// What this run has committed is visible to all of its connections. What a run hadn't flushed
-  /// when it ended is lost, and its numbers are given out again.
-  const Uuid run;
 };
 
 /// Sessions, opened as they are needed and kept.

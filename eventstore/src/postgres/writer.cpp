@@ -88,7 +88,8 @@ void Writer::report_and_throw(const std::exception_ptr& error) const {
 }
 
 ServerSession& Writer::session() {
-  if (session_ != nullptr && !session_->connection.is_usable()) session_.reset();
+  // What is sent to a server that is gone would be a commit in doubt.
+  if (session_ != nullptr && !session_->connection.is_alive()) session_.reset();
   if (session_ == nullptr) session_ = std::make_unique<ServerSession>(settings_.connection);
   return *session_;
 }
@@ -174,7 +175,7 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   for (std::size_t number = 0; number < members.size(); ++number) {
     WriteWork& work = work_of(members[number]);
     work.ids = group.ids_of(number);
-    work.rest = {.run = writing.run, .group = id};
+    work.rest = {.run = writing.run(), .group = id};
   }
   Group::Call call{group, id, epoch_};
   Connection::Pipeline pipeline{writing.connection};

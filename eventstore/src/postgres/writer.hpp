@@ -115,14 +115,17 @@ class Writer {
 
   // For the open transaction.
   Connection& connection() { return session_->connection; }
-  const Uuid& session_run() const noexcept { return session_->run; }
+  Uuid session_run() const noexcept { return session_->run(); }
   KindTable& kinds() noexcept { return kinds_; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
   AppendResult append_inside(const AppendRequest& request, WriteWork& work);
   /// Takes the order lock, unless the transaction has it.
   void lock(WriteWork& work);
+  /// What the server undoes of a part that throws. A statement that fails without a savepoint ends
+  /// the transaction.
+  enum class Undo : std::uint8_t { by_savepoint, nothing };
   /// Runs `part` all or nothing: whoever catches what it throws may go on.
-  void run_inside(WriteWork& work, FunctionRef<void()> part);
+  void run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo = Undo::by_savepoint);
   std::int64_t run_sql(WriteWork& work, std::string_view sql, std::span<const SqlValue> values,
                        Rows* rows);
   void check_deferred_keys();

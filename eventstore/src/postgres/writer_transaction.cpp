@@ -31,7 +31,7 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
     work.rest = {.is_cut = is_cut};
     // What it failed with may rest on what it saw: a conflict, or "that has been done".
     if (session_ == nullptr) return;
-    work.rest.run = session_->run;
+    work.rest.run = session_->run();
     work.rest.sequence = std::max(begin_sequence_, seen_);
   }
 }
@@ -84,7 +84,7 @@ void Writer::begin_on_session() {
 
 void Writer::lock(WriteWork& work) {
   if (is_locked_) return;
-  work.rest = {.run = session_->run, .group = make_uuid()};
+  work.rest = {.run = session_->run(), .group = make_uuid()};
   Connection::Pipeline pipeline{connection()};
   Parameters lock;
   lock.add(order_lock_);
@@ -132,7 +132,7 @@ void Writer::commit(WriteWork& work) {
         "the work ended the transaction that it was called in; what it did before that may be "
         "committed, and what it did since is rolled back"};
   }
-  work.rest.run = session_->run;
+  work.rest.run = session_->run();
   work.rest.wrote = is_locked_;
   work.rest.is_unnumbered = is_locked_;
   work.rest.sequence = std::max(last_sequence_, seen_);
@@ -150,22 +150,29 @@ void Writer::roll_back() noexcept {
 
 AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work) {
   AppendResult result;
-  run_inside(work, [&] { result = append_now(request, work); });
+  // An append that conflicts has written nothing. Each savepoint that is written in takes a number
+  // of the transaction's, and more than 64 of them slow down everybody's snapshots.
+  const bool is_whole = work.request != nullptr;
+  const bool may_write_and_fail = !is_whole && !user_participants_.empty();
+  run_inside(
+      work, [&] { result = append_now(request, work); },
+      may_write_and_fail ? Undo::by_savepoint : Undo::nothing);
   return result;
 }
 
-void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
+void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
   // Before the savepoint: rolling back to it would release the lock.
   lock(work);
   const std::int64_t before = last_sequence_;
   const std::size_t depth = work.outcomes.depth();
   const std::size_t events = work.events.size();
   const std::size_t snapshots = work.snapshots.size();
-  connection().execute("SAVEPOINT stela_savepoint");
+  const bool has_savepoint = undo == Undo::by_savepoint;
+  if (has_savepoint) connection().execute("SAVEPOINT stela_savepoint");
   try {
     work.outcomes.open(GlobalSequence{last_sequence_});
     part();
-    connection().execute("RELEASE SAVEPOINT stela_savepoint");
+    if (has_savepoint) connection().execute("RELEASE SAVEPOINT stela_savepoint");
     work.outcomes.close(depth, State::committed);
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
@@ -174,8 +181,10 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part) {
     while (work.events.size() > events) work.events.pop_back();
     while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
     // If that fails the connection is lost, and so is the transaction.
-    connection().execute(
-        "ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
+    if (has_savepoint) {
+      connection().execute(
+          "ROLLBACK TO SAVEPOINT stela_savepoint; RELEASE SAVEPOINT stela_savepoint");
+    }
     std::rethrow_exception(error);
   }
 }
