@@ -4,7 +4,7 @@
 #   <directory>/*.sql                 -> a type for each named statement, in the generated header
 #                                        "<namespace>_sql/<file>.hpp", stela::<namespace>::sql; each is
 #                                        compiled against the tables of the modules AFTER which this one
-#                                        comes, and its own
+#                                        comes, and its own, if it has any
 #   <directory>/sqlite/migrations/    -> one entry of stela::<namespace>::sql::migrations each, in order,
 #     NNNN_<what>.sql                    in "<namespace>_sql.hpp"
 #   <directory>/postgres/migrations/  -> the same of migrations_on_postgres, if there are any
@@ -15,12 +15,17 @@ function(stela_embed_sql target namespace directory)
   if(NOT namespace STREQUAL "sqlite")
     set(on_postgres "${directory}/postgres/migrations")
   endif()
-  stela_embed_migrations(${target} ${namespace} "${directory}/sqlite/migrations" ${on_postgres})
+  if(IS_DIRECTORY "${directory}/sqlite/migrations")
+    stela_embed_migrations(${target} ${namespace} "${directory}/sqlite/migrations" ${on_postgres})
+  endif()
 
   file(GLOB statements CONFIGURE_DEPENDS "${directory}/*.sql")
   set(schema)
   set(schema_files)
   foreach(module IN LISTS arg_AFTER ITEMS "${directory}")
+    if(NOT IS_DIRECTORY "${module}/sqlite/migrations")
+      continue()
+    endif()
     list(APPEND schema --schema "${module}/sqlite/migrations")
     file(GLOB files CONFIGURE_DEPENDS "${module}/sqlite/migrations/*.sql")
     list(APPEND schema_files ${files})

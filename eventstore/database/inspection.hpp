@@ -33,7 +33,9 @@ class STELA_EVENTSTORE_EXPORT Inspection {
 
   /// Reports what differs from the tables, indexes and triggers that these migrations make, and
   /// from how the ledger notes them. The last of them may be missing: the database waits for them.
-  virtual void check_schema(std::string_view module, std::span<const Migration> migrations) = 0;
+  /// `on_postgres`: those of the tables on PostgreSQL.
+  virtual void check_schema(std::string_view module, std::span<const Migration> migrations,
+                            std::span<const Migration> on_postgres) = 0;
 };
 
 }  // namespace stela::database

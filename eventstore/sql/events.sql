@@ -102,21 +102,3 @@ WHERE sequence BETWEEN :from AND :to
   AND (:streams IS NULL OR stream IN (SELECT s.stream FROM streams AS s
                                       WHERE s.name IN (SELECT value FROM json_each(:streams))))
 ORDER BY sequence DESC LIMIT :limit;
-
--- name: count_events
--- takes: from int, to int
--- gives: kind int, events int, payload_bytes int, first int, last int
-SELECT kind, count(*) AS events, sum(length(payload)) AS payload_bytes, min(sequence) AS first,
-       max(sequence) AS last
-FROM events WHERE sequence BETWEEN :from AND :to GROUP BY kind;
-
--- name: find_event
--- takes: from int, to int, id blob
--- gives: sequence int
-SELECT sequence FROM events WHERE sequence BETWEEN :from AND :to AND event_id = :id;
-
--- name: effects_of
--- takes: from int, to int, cause blob, limit int
--- gives: sequence int
-SELECT sequence FROM events
-WHERE sequence BETWEEN :from AND :to AND causation_id = :cause ORDER BY sequence LIMIT :limit;

@@ -23,13 +23,3 @@ WHERE excluded.version >= snapshots.version;
 -- name: drop_snapshot
 -- takes: name text
 DELETE FROM snapshots WHERE stream = (SELECT s.stream FROM streams AS s WHERE s.name = :name);
-
--- name: list_snapshots
--- Of the streams that list_streams would list.
--- takes: begin text, end text, after text, limit int
--- gives: name text, version int, sequence int, state_version int, taken_at time, payload_bytes int
-SELECT s.name, n.version, n.sequence, n.state_version, n.taken_at,
-       length(n.payload) AS payload_bytes
-FROM streams AS s JOIN snapshots AS n ON n.stream = s.stream
-WHERE s.name >= :begin AND s.name < :end AND s.name > :after
-ORDER BY s.name LIMIT :limit;

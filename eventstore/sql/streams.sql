@@ -44,14 +44,3 @@ ORDER BY version LIMIT :limit;
 -- gives: stream_place
 SELECT version, sequence FROM events WHERE stream = :stream AND version <= :from
 ORDER BY version DESC LIMIT :limit;
-
--- name: list_streams
--- Names from `begin` up to, not including, `end`, and after `after`.
--- takes: begin text, end text, after text, limit int
--- gives: name text, version int, sequence int, recorded_at time
-SELECT s.name, e.version, e.sequence, e.recorded_at
-FROM streams AS s JOIN events AS e
-  ON e.stream = s.stream
- AND e.version = (SELECT max(l.version) FROM events AS l WHERE l.stream = s.stream)
-WHERE s.name >= :begin AND s.name < :end AND s.name > :after
-ORDER BY s.name LIMIT :limit;

@@ -34,7 +34,9 @@ std::string text_of(const std::filesystem::path& file) {
 std::vector<SqlFile> all_queries() {
   std::vector<SqlFile> all;
   for (const std::string& module : modules) {
-    for (const auto& file : sql_files(module, "")) {
+    auto files = sql_files(module, "");
+    for (auto& shared : sql_files(module, "operations")) files.push_back(std::move(shared));
+    for (const auto& file : files) {
       for (const compiler::Statement& statement : compiler::parse(text_of(file)).statements) {
         all.push_back({module + '/' + statement.name, statement.text});
       }

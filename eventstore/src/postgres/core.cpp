@@ -1,5 +1,6 @@
 #include "postgres/core.hpp"
 
+#include "postgres/event_import.hpp"
 #include "postgres/snapshots.hpp"
 
 #include <stela/framework/append_check.hpp>
@@ -35,7 +36,7 @@ Options checked(Options options) {
   return options;
 }
 
-ConnectionOptions connection_options(const std::string& conninfo, const Options& options) {
+ConnectionOptions connection_options_of(const std::string& conninfo, const Options& options) {
   return {.conninfo = conninfo,
           .schema = options.schema,
           .connect_timeout = options.connect_timeout,
@@ -52,7 +53,7 @@ Facts prepare_on(const ConnectionOptions& connection_options, const Options& opt
 
 Core::Core(const std::string& conninfo, const Options& options)
     : options_{checked(options)},
-      connection_options_{connection_options(conninfo, options_)},
+      connection_options_{connection_options_of(conninfo, options_)},
       facts_{prepare_on(connection_options_, options_)},
       conventions_{facts_.codec, options_.publishes, options_.log, options_.metrics},
       writer_{{.connection = connection_options_,
@@ -76,6 +77,7 @@ AppendResult Core::append(const AppendRequest& request) {
     for (const NewEvent& event : append.events) work.bytes += event.payload.size();
   }
   writer_.run(work);
+  pruning_.note_append(conventions_);
   if (!work.events.empty()) listeners_.notify({work.events});
   return std::move(work.result);
 }
@@ -86,6 +88,7 @@ void Core::transact(FunctionRef<void(Transaction&)> user) {
   work.exclusive = true;
   work.wants_events = !listeners_.is_empty();
   writer_.run(work);
+  pruning_.note_append(conventions_);
   if (!work.events.empty()) listeners_.notify({work.events});
   write_snapshots(work);
 }
@@ -148,6 +151,10 @@ void Core::attach(TransactionParticipant& participant) {
 
 void Core::forget_participant(std::string_view name) {
   writer_.forget_participant(name);
+}
+
+std::unique_ptr<stela::EventImport> Core::make_import() {
+  return std::make_unique<EventImport>();
 }
 
 Store open(const std::string& conninfo, const Options& options) {

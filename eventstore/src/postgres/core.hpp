@@ -3,6 +3,7 @@
 
 #include "database/core.hpp"
 #include "postgres/durability.hpp"
+#include "postgres/group_pruning.hpp"
 #include "postgres/kinds.hpp"
 #include "postgres/readers.hpp"
 #include "postgres/schema.hpp"
@@ -46,6 +47,13 @@ class Core final : public Store::Core, private Reading {
     return listeners_.add(std::move(listener));
   }
   const Uuid& id() const noexcept override { return facts_.store_id; }
+  VerifyResult verify(FunctionRef<void(const Problem&)> report,
+                      const VerifyOptions& options) override;
+  std::unique_ptr<EventImport> make_import() override;
+  std::int64_t last_known_sequence() override { return last_sequence().value(); }
+
+  const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
+  KindTable& kinds() noexcept { return kinds_; }
 
   const Clock& clock() const noexcept override { return *options_.clock; }
   /// The server's, unless the caller has brought a clock.
@@ -91,6 +99,7 @@ class Core final : public Store::Core, private Reading {
   CommitListeners listeners_{conventions_};
   KindTable kinds_;
   mutable Sessions sessions_{connection_options_};
+  GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;
   Durability durability_{connection_options_};
   Writer writer_;

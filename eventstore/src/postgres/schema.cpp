@@ -21,13 +21,6 @@ namespace {
 
 constexpr std::chrono::milliseconds pause_between_polls{20};
 
-std::string checksum_of(const database::Migration& migration) {
-  std::array<char, 16> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
-                                 database::text_checksum(migration.text), 16);
-  return {digits.data(), end.ptr};
-}
-
 bool has_ledger(Connection& connection, const std::string& schema) {
   Parameters parameters;
   parameters.add(schema);
@@ -148,6 +141,13 @@ Facts read_facts(Connection& connection) {
 }
 
 }  // namespace
+
+std::string checksum_of(const database::Migration& migration) {
+  std::array<char, 16> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
+                                 database::text_checksum(migration.text), 16);
+  return {digits.data(), end.ptr};
+}
 
 void migrate(Connection& connection, const Options& options, const Module& module) {
   const auto deadline = steady_clock::now() + options.busy_timeout;

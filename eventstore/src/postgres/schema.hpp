@@ -8,6 +8,7 @@
 #include <stela/framework/uuid.hpp>
 
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace stela::postgres {
@@ -21,6 +22,9 @@ struct Module {
   std::string_view name;
   std::span<const database::Migration> migrations;
 };
+
+/// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
+std::string checksum_of(const database::Migration& migration);
 
 /// Brings the tables of a module up to date. SchemaMismatch if they are newer than this code, or
 /// were made by other migrations; StoreBusy if another process migrates for too long.

@@ -1,7 +1,9 @@
 #include "sqlite/core.hpp"
 
 #include "sqlite/commit_watch.hpp"
+#include "sqlite/event_import.hpp"
 #include "sqlite/event_reader.hpp"
+#include "sqlite/event_rows.hpp"
 #include "sqlite/presence.hpp"
 #include "sqlite_sql.hpp"
 
@@ -180,6 +182,12 @@ void use_log(Connection& connection, const std::string& path) {
   throw StoreFailed{"'" + path + "' can't have a write-ahead log; is it on a network file system?"};
 }
 
+/// Of those that the blocks of kinds reach to, which is at most a block further than the events.
+std::int64_t last_sequence_of_blocks(Connection& connection) {
+  const std::int64_t block = connection.integer("SELECT max(block) FROM kind_blocks").value_or(-1);
+  return (block + 1) * block_size - 1;
+}
+
 /// What a long reader made the log grow to is given back when it begins anew.
 void limit_log(Connection& connection, int checkpoint_pages) {
   constexpr std::int64_t bytes_a_page = 4096;
@@ -343,6 +351,25 @@ void Core::read_snapshot(Work work) {
     const OneState state{connection};
     work(connection);
   });
+}
+
+std::unique_ptr<stela::EventImport> Core::make_import() {
+  return std::make_unique<EventImport>(kinds_);
+}
+
+std::int64_t Core::last_known_sequence() {
+  std::int64_t last = -1;
+  const auto look = [&](std::int64_t (*find)(Connection&)) {
+    try {
+      reading().read([&](Connection& connection) { last = std::max(last, find(connection)); });
+    } catch (const Error& e) {
+      if (e.is_retryable()) throw;
+    }
+  };
+  look(sqlite::last_sequence);
+  look(last_indexed_sequence);
+  if (last < 0) look(last_sequence_of_blocks);
+  return last;
 }
 
 std::unique_ptr<database::EventReader> Core::make_event_reader() {

@@ -50,6 +50,10 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
     return listeners_.add(std::move(listener));
   }
   const Uuid& id() const noexcept override { return facts_.store_id; }
+  VerifyResult verify(FunctionRef<void(const Problem&)> report,
+                      const VerifyOptions& options) override;
+  std::unique_ptr<EventImport> make_import() override;
+  std::int64_t last_known_sequence() override;
 
   const Facts& facts() const noexcept { return facts_; }
   const Options& options() const noexcept { return options_; }

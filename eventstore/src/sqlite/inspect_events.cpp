@@ -1,5 +1,5 @@
 // The checks of the events themselves: in the order of the store, and in that of each stream.
-#include "sqlite/event_ids.hpp"
+#include "event_ids.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/kind_blocks.hpp"

@@ -281,7 +281,8 @@ void check_header(FileInspection& inspection) {
 }
 
 void FileInspection::check_schema(std::string_view module,
-                                  std::span<const database::Migration> migrations) {
+                                  std::span<const database::Migration> migrations,
+                                  std::span<const database::Migration>) {
   read([&](Connection& connection) { migrations = applied_to(connection, module, migrations); });
   const Objects expected = objects_made_by(module, migrations);
   read([&](Connection& connection) {

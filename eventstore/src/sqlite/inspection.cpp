@@ -30,7 +30,7 @@ class FunctionCheck final : public IntegrityCheck {
 
 void check_own_schema(FileInspection& inspection) {
   check_header(inspection);
-  inspection.check_schema("eventstore", sql::migrations);
+  inspection.check_schema("eventstore", sql::migrations, {});
   check_facts(inspection);
 }
 
@@ -124,18 +124,8 @@ void FileInspection::progress(std::int64_t done, std::int64_t total) {
   if (options_.progress) options_.progress({check_, done, total});
 }
 
-}  // namespace stela::sqlite
-
-namespace stela {
-
-std::string to_string(const Problem& problem) {
-  return problem.where + ": " + problem.what + "; " + problem.advice;
-}
-
-VerifyResult StoreOperations::verify(FunctionRef<void(const Problem&)> report,
-                                     const VerifyOptions& options) {
-  using namespace sqlite;
-  FileInspection inspection{store_, report, options};
+VerifyResult Core::verify(FunctionRef<void(const Problem&)> report, const VerifyOptions& options) {
+  FileInspection inspection{anchor(), report, options};
   std::array own{
       FunctionCheck{"file", &check_file},          FunctionCheck{"schema", &check_own_schema},
       FunctionCheck{"streams", &check_streams},    FunctionCheck{"event_kinds", &check_kinds},
@@ -146,4 +136,4 @@ VerifyResult StoreOperations::verify(FunctionRef<void(const Problem&)> report,
   return inspection.result();
 }
 
-}  // namespace stela
+}  // namespace stela::sqlite

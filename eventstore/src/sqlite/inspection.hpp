@@ -35,8 +35,8 @@ class STELA_EVENTSTORE_EXPORT FileInspection final : public database::Inspection
   /// It isn't a problem: the caller finds it in the result, once for each table.
   void leave_unchecked(std::string table, std::string why);
   void progress(std::int64_t done, std::int64_t total) override;
-  void check_schema(std::string_view module,
-                    std::span<const database::Migration> migrations) override;
+  void check_schema(std::string_view module, std::span<const database::Migration> migrations,
+                    std::span<const database::Migration> on_postgres) override;
 
   const VerifyOptions& options() const noexcept { return options_; }
   Store& store() noexcept { return store_; }

@@ -60,7 +60,6 @@ class ReadTransaction {
 };
 
 constexpr std::string_view shut_out_line = "-- Shuts out older writers.\n";
-constexpr std::string_view requirement_prefix = "schema:";
 /// Read by people: 0.1.0 shows it in the refusal.
 constexpr std::string_view requirement_detail = "a newer Stela; restart this process with it";
 
@@ -132,23 +131,6 @@ void check_fact(std::string_view name, const std::optional<T>& wanted, T actual)
 
 bool shuts_out_older_writers(const database::Migration& migration) noexcept {
   return migration.text.starts_with(shut_out_line);
-}
-
-std::string SchemaRequirement::participant() const {
-  return std::string{requirement_prefix} + std::string{module} + ':' + std::to_string(number);
-}
-
-std::optional<SchemaRequirement> SchemaRequirement::parse(std::string_view participant) noexcept {
-  if (!participant.starts_with(requirement_prefix)) return std::nullopt;
-  participant.remove_prefix(requirement_prefix.size());
-  const std::size_t colon = participant.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  SchemaRequirement requirement{.module = participant.substr(0, colon)};
-  const char* const end = participant.data() + participant.size();
-  const auto [last, error] =
-      std::from_chars(participant.data() + colon + 1, end, requirement.number);
-  if (error != std::errc{} || last != end) return std::nullopt;
-  return requirement;
 }
 
 std::vector<NotedMigration> noted_migrations(Connection& connection, std::string_view module) {

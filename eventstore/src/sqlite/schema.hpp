@@ -3,6 +3,7 @@
 
 #include "database/migration.hpp"
 #include "database/sqlite/connection.hpp"
+#include "schema_requirement.hpp"
 
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/sqlite.hpp>
@@ -43,17 +44,6 @@ std::string checksum_of(const database::Migration& migration);
 /// True if processes that know only older migrations must not write any more once it is applied:
 /// its text begins with the line "-- Shuts out older writers."
 bool shuts_out_older_writers(const database::Migration& migration) noexcept;
-
-/// What stands in `stela_participants` in the name of a migration that shuts out older writers:
-/// those of 0.1.0 refuse to append when they find a participant that they don't have.
-struct SchemaRequirement {
-  std::string_view module;
-  std::int64_t number = 0;
-
-  std::string participant() const;
-  /// Nothing if the participant is another.
-  static std::optional<SchemaRequirement> parse(std::string_view participant) noexcept;
-};
 
 /// SchemaMismatch if the file is of another application, and neither new nor to be shared; or to be
 /// shared, and the application has the names that the first migrations would take.

@@ -56,7 +56,7 @@ class OutboxCheck final : public IntegrityCheck {
       is_there = tables.step() && tables.is_there();
     });
     if (!is_there) return;
-    inspection.check_schema("outbox", sql::migrations);
+    inspection.check_schema("outbox", sql::migrations, sql::migrations_on_postgres);
     check_facts(inspection);
     check_partitions(inspection);
     check_messages(inspection);

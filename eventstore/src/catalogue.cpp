@@ -1,12 +1,9 @@
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/error.hpp>
 
-#include "sqlite/core.hpp"
-#include "sqlite_sql/events.hpp"
-#include "sqlite_sql/kinds.hpp"
-#include "sqlite_sql/participants.hpp"
-#include "sqlite_sql/snapshots.hpp"
-#include "sqlite_sql/streams.hpp"
+#include "database/database.hpp"
+#include "operations_sql/catalogue.hpp"
+#include "schema_requirement.hpp"
 
 #include <algorithm>
 #include <map>
@@ -15,9 +12,8 @@
 namespace stela {
 namespace {
 
-using sqlite::Connection;
-using sqlite::core_of;
-namespace sql = sqlite::sql;
+using database::Connection;
+namespace sql = operations::sql;
 
 /// How many events one statement looks at: a few milliseconds' worth.
 constexpr std::int64_t step_size = 50'000;
@@ -38,7 +34,7 @@ void for_each_name(Store& store, const StreamListing& which, Take take) {
   // '.' comes right behind '-', so the two enclose the names of a category.
   const std::string begin = which.category.empty() ? "" : which.category + "-";
   const std::string end = which.category.empty() ? "\x7f" : which.category + ".";
-  core_of(store).reading().read([&](Connection& connection) {
+  store.database().read([&](Connection& connection) {
     auto rows = connection.rows(
         Statement{.begin = begin, .end = end, .after = which.after, .limit = which.limit});
     while (rows.step()) take(rows);
@@ -71,7 +67,7 @@ std::vector<KindCount> StoreOperations::count_events(const CountOptions& options
   const std::int64_t last = store_.last_sequence().value();
   for (std::int64_t from = 1; from <= last; from += step_size) {
     if (options.stop.stop_requested()) return {};
-    core_of(store_).reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       auto rows = connection.rows(
           sql::count_events{.from = from, .to = std::min(last, from + step_size - 1)});
       while (rows.step()) {
@@ -87,8 +83,8 @@ std::vector<KindCount> StoreOperations::count_events(const CountOptions& options
     }
   }
   std::vector<KindCount> kinds;
-  core_of(store_).reading().read([&](Connection& connection) {
-    auto rows = connection.rows(sql::event_kinds{.after = 0});
+  store_.database().read([&](Connection& connection) {
+    auto rows = connection.rows(sql::kinds{});
     while (rows.step()) {
       const auto at = counts.find(rows.kind());
       if (at == counts.end()) continue;
@@ -106,7 +102,7 @@ std::optional<GlobalSequence> StoreOperations::find_event(const EventId& id) {
   const std::string_view bytes{reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
   std::optional<GlobalSequence> found;
   for (std::int64_t to = store_.last_sequence().value(); to > 0 && !found; to -= step_size) {
-    core_of(store_).reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       auto row =
           connection.rows(sql::find_event{.from = to - step_size + 1, .to = to, .id = bytes});
       if (row.step()) found = GlobalSequence{row.sequence()};
@@ -124,7 +120,7 @@ std::vector<GlobalSequence> StoreOperations::effects_of(const EventId& cause, Gl
   for (std::int64_t from = after.value() + 1; from <= last; from += step_size) {
     const std::int64_t left = limit - static_cast<std::int64_t>(effects.size());
     if (left <= 0) break;
-    core_of(store_).reading().read([&](Connection& connection) {
+    store_.database().read([&](Connection& connection) {
       auto rows = connection.rows(
           sql::effects_of{.from = from, .to = from + step_size - 1, .cause = bytes, .limit = left});
       while (rows.step()) effects.emplace_back(rows.sequence());
@@ -135,10 +131,10 @@ std::vector<GlobalSequence> StoreOperations::effects_of(const EventId& cause, Gl
 
 std::vector<RequiredParticipant> StoreOperations::required_participants() {
   std::vector<RequiredParticipant> required;
-  core_of(store_).reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     auto rows = connection.rows(sql::participants{});
     while (rows.step()) {
-      if (sqlite::SchemaRequirement::parse(rows.name())) continue;
+      if (SchemaRequirement::parse(rows.name())) continue;
       required.push_back(
           {std::string{rows.name()}, std::string{rows.detail()}, rows.registered_at()});
     }

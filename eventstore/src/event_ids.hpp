@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace stela::sqlite {
+namespace stela {
 
 /// The ids of any number of events, in a temporary file of SQLite's own once they are many.
 /// Threads: one at a time.
@@ -20,7 +20,7 @@ class EventIds {
   std::optional<std::int64_t> add(const Uuid& id, std::int64_t sequence);
 
  private:
-  Connection connection_;
+  sqlite::Connection connection_;
 };
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -1,14 +1,17 @@
 #include <stela/eventstore/operations.hpp>
 
-#include "sqlite/core.hpp"
-#include "sqlite_sql/append_ids.hpp"
+#include "database/database.hpp"
+#include "operations_sql/catalogue.hpp"
 
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace stela::sqlite {
+namespace stela {
 namespace {
+
+using database::Connection;
+namespace sql = operations::sql;
 
 constexpr std::int64_t batch_rows = 1000;
 
@@ -39,7 +42,7 @@ class Purge {
 
 bool Purge::look() {
   std::int64_t rows = 0;
-  core_of(store_).reading().read([&](Connection& connection) {
+  store_.database().read([&](Connection& connection) {
     old_.clear();
     rows = 0;
     const std::string after = last_;
@@ -64,20 +67,16 @@ std::int64_t Purge::remove() {
       removed += connection.run(sql::delete_append_id{.append_id = id.text, .used_at = id.used_at});
     }
   };
-  core_of(store_).writer().run_along(remove_all, Sync::none);
+  store_.database().write_along(remove_all, database::Sync::none);
   return removed;
 }
 
 }  // namespace
 
-}  // namespace stela::sqlite
-
-namespace stela {
-
 PurgedAppendIds StoreOperations::purge_append_ids(Timestamp before,
                                                   const PurgeAppendIdsOptions& options) {
   PurgedAppendIds result;
-  sqlite::Purge purge{store_, before};
+  Purge purge{store_, before};
   bool more = true;
   while (more) {
     if (options.stop.stop_requested()) {

@@ -1,7 +1,7 @@
+#include "core_of.hpp"
 #include "event_lines.hpp"
-#include "sqlite/core.hpp"
-#include "sqlite/event_rows.hpp"
-#include "sqlite/kind_blocks.hpp"
+#include "operations_sql/catalogue.hpp"
+#include "succession.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
@@ -15,16 +15,13 @@
 #include <utility>
 #include <vector>
 
-namespace stela::sqlite {
+namespace stela {
 namespace {
 
-constexpr std::string_view missing = "it's missing";
+using database::Connection;
+namespace sql = operations::sql;
 
-/// Of those that the blocks of kinds reach to, which is at most a block further than the events.
-std::int64_t last_sequence_of_blocks(Connection& connection) {
-  const std::int64_t block = connection.integer("SELECT max(block) FROM kind_blocks").value_or(-1);
-  return (block + 1) * block_size - 1;
-}
+constexpr std::string_view missing = "it's missing";
 
 /// Reads events by their sequences: where that fails for many, it is tried for each.
 class Salvage {
@@ -36,7 +33,7 @@ class Salvage {
         report_{report},
         options_{options},
         next_{std::max<std::int64_t>(options.from.value(), 1)},
-        end_{std::min(options.to.value(), find_last()) + 1} {}
+        end_{last_of(store, options) + 1} {}
 
   SalvageResult run() {
     append_header(text_, store_.conventions().codec);
@@ -57,23 +54,11 @@ class Salvage {
  private:
   static constexpr std::int64_t step = 1024;
 
-  /// The last event that the table or its index knows of, or nearly, if neither can be read.
-  std::int64_t find_last() {
-    std::int64_t last = -1;
-    const auto look = [&](std::int64_t (*find)(Connection&)) {
-      try {
-        core_of(store_).reading().read([&](Connection& connection) {
-          // The largest sequence can't be one: nothing could be after it.
-          last = std::max(last, std::min(find(connection), GlobalSequence::max().value() - 1));
-        });
-      } catch (const Error& e) {
-        if (e.is_retryable()) throw;
-      }
-    };
-    look(last_sequence);
-    look(last_indexed_sequence);
-    if (last < 0) look(last_sequence_of_blocks);
-    return last;
+  static std::int64_t last_of(Store& store, const SalvageOptions& options) {
+    // The largest sequence can't be one: nothing could be after it.
+    const std::int64_t known =
+        std::min(core_of(store).last_known_sequence(), GlobalSequence::max().value() - 1);
+    return std::min(options.to.value(), known);
   }
 
   /// All before `end`.
@@ -125,8 +110,8 @@ class Salvage {
     if (!lost_ || lost_->why != missing || lost_->last.value() != next_ - 1) return;
     std::int64_t found = next_;
     try {
-      core_of(store_).reading().read([&](Connection& connection) {
-        auto row = connection.rows(sql::read_all{.from = next_, .to = end_ - 1, .limit = 1});
+      store_.database().read([&](Connection& connection) {
+        auto row = connection.rows(sql::next_sequence{.from = next_, .to = end_ - 1});
         found = row.step() ? row.sequence() : end_;
       });
     } catch (const Error& e) {
@@ -167,14 +152,10 @@ class Salvage {
 
 }  // namespace
 
-}  // namespace stela::sqlite
-
-namespace stela {
-
 SalvageResult salvage_events(Store& store, std::ostream& out,
                              FunctionRef<void(const UnreadableEvents&)> report,
                              const SalvageOptions& options) {
-  return sqlite::Salvage{store, out, report, options}.run();
+  return Salvage{store, out, report, options}.run();
 }
 
 }  // namespace stela

@@ -1,21 +1,25 @@
+#include "core_of.hpp"
+#include "event_ids.hpp"
 #include "event_lines.hpp"
-#include "sqlite/core.hpp"
-#include "sqlite/event_ids.hpp"
-#include "sqlite/event_rows.hpp"
-#include "sqlite_sql/participants.hpp"
+#include "import_port.hpp"
+#include "operations_sql/catalogue.hpp"
+#include "schema_requirement.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <array>
 #include <istream>
-#include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace stela::sqlite {
+namespace stela {
 namespace {
+
+using database::Connection;
+namespace sql = operations::sql;
 
 constexpr std::size_t batch_events = 1000;
 constexpr std::size_t batch_bytes = std::size_t{4} * 1024 * 1024;
@@ -77,24 +81,21 @@ class Importer {
       : store_{store},
         lines_{in},
         options_{options},
+        rows_{core_of(store).make_import()},
         last_{store.last_sequence()},
         known_until_{last_} {}
 
   ImportResult run();
 
  private:
-  struct Line {
-    std::int64_t number;
-    ParsedEvent event;
-  };
-
   void read_header();
   bool gather();
   void take(ParsedEvent event);
   void compare(const ParsedEvent& line);
   void check_id(const ParsedEvent& line);
   void write_batch();
-  void write(Connection& connection, const Line& line);
+  void check_participants(Connection& connection) const;
+  bool is_at_end(Connection& connection) const;
   std::int64_t progress() const noexcept { return result_.imported + result_.skipped; }
   /// The error of a line; what comes before it is imported first.
   void stop_at(std::int64_t number, std::string problem,
@@ -107,10 +108,11 @@ class Importer {
   Embedding embedding_;
   ImportResult result_;
 
-  std::vector<Line> batch_;
+  std::unique_ptr<EventImport> rows_;
+  std::vector<ParsedEvent> batch_;
+  /// The number of the first one's line; the others follow it.
+  std::int64_t batch_line_ = 0;
   std::size_t bytes_ = 0;
-  StreamHeads heads_;
-  KindBlocks kind_blocks_;
   /// The last event of the store, as far as this import knows, and when it began.
   GlobalSequence last_;
   GlobalSequence known_until_;
@@ -186,7 +188,8 @@ void Importer::take(ParsedEvent event) {
     ++result_.skipped;
   } else {
     check_id(event);
-    batch_.push_back({lines_.number(), std::move(event)});
+    if (batch_.empty()) batch_line_ = lines_.number();
+    batch_.push_back(std::move(event));
   }
   last_line_ = GlobalSequence{previous.value() + 1};
 }
@@ -218,63 +221,42 @@ void Importer::check_id(const ParsedEvent& line) {
   throw BadLine{"event " + std::to_string(*other) + " has the same id, " + line.id.to_string()};
 }
 
-/// One transaction: all of the batch, or what comes before a line that doesn't fit.
-void Importer::write_batch() {
-  std::int64_t written = 0;
-  const auto write_all = [&](Connection& connection) {
-    core_of(store_).writer().distrust();
-    written = 0;
-    auto participants = connection.rows(sql::participants{});
-    while (participants.step()) {
-      if (SchemaRequirement::parse(participants.name())) continue;
-      throw UsageError{"this database requires '" + std::string{participants.name()} +
-                       "' to take part in every append, and an import tells it nothing; import "
-                       "into a database that nothing is attached to yet"};
-    }
-    if (last_sequence(connection) != last_.value()) {
-      stop_at(batch_.front().number, "another process appended to the store during the import",
-              "the line is correct: import again while no other process imports or appends; "
-              "existing events are skipped");
-      return;
-    }
-    try {
-      for (const Line& line : batch_) {
-        write(connection, line);
-        ++written;
-      }
-    } catch (const BadLine& e) {
-      stop_at(batch_[static_cast<std::size_t>(written)].number, e.what());
-    }
-  };
-  // What a transaction that failed put into them is gone with it.
-  heads_.clear();
-  kind_blocks_.clear();
-  core_of(store_).writer().run_statements(write_all);
-  last_ = GlobalSequence{last_.value() + written};
-  result_.imported += written;
-  batch_.clear();
+void Importer::check_participants(Connection& connection) const {
+  auto participants = connection.rows(sql::participants{});
+  while (participants.step()) {
+    if (SchemaRequirement::parse(participants.name())) continue;
+    throw UsageError{"this database requires '" + std::string{participants.name()} +
+                     "' to take part in every append, and an import tells it nothing; import "
+                     "into a database that nothing is attached to yet"};
+  }
 }
 
-void Importer::write(Connection& connection, const Line& line) {
-  const ParsedEvent& event = line.event;
-  KindTable& kinds = core_of(store_).kinds();
-  StreamHeads::Entry* entry = heads_.find(event.stream.name());
-  if (entry == nullptr) {
-    entry = &heads_.add(event.stream.name(), find_head(connection, kinds, event.stream));
+bool Importer::is_at_end(Connection& connection) const {
+  auto row = connection.rows(sql::last_sequence{});
+  return row.step() && row.last() == last_.value();
+}
+
+/// One transaction: all of the batch, or what comes before a line that doesn't fit.
+void Importer::write_batch() {
+  EventImport::Outcome outcome;
+  bool is_alone = true;
+  store_.database().write([&](Connection& connection) {
+    store_.database().forget_caches();
+    check_participants(connection);
+    is_alone = is_at_end(connection);
+    if (is_alone) outcome = rows_->store(connection, batch_);
+  });
+  const auto stored = static_cast<std::int64_t>(outcome.stored);
+  if (!is_alone) {
+    stop_at(batch_line_, "another process appended to the store during the import",
+            "the line is correct: import again while no other process imports or appends; "
+            "existing events are skipped");
+  } else if (!outcome.problem.empty()) {
+    stop_at(batch_line_ + stored, std::move(outcome.problem));
   }
-  StreamHead& head = entry->second;
-  if (event.version.value() - 1 != head.version) {
-    throw BadLine{"version " + std::to_string(event.version.value()) + " of '" +
-                  event.stream.name() + "' follows version " + std::to_string(head.version)};
-  }
-  if (head.stream == 0) head.stream = insert_stream(connection, event.stream);
-  const EventKind& kind = kinds.intern(
-      {event.stream.category(), event.kind.type, event.kind.schema_version, event.kind.publishes},
-      connection);
-  insert_row(connection, head.stream, event.view(kind, StreamVersion{head.published}));
-  kind_blocks_.note(connection, static_cast<std::size_t>(kind.number), event.sequence.value());
-  head.version = event.version.value();
-  if (kind.publishes) head.published = head.version;
+  last_ = GlobalSequence{last_.value() + stored};
+  result_.imported += stored;
+  batch_.clear();
 }
 
 ImportResult Importer::run() {
@@ -297,12 +279,8 @@ ImportResult Importer::run() {
 
 }  // namespace
 
-}  // namespace stela::sqlite
-
-namespace stela {
-
 ImportResult import_events(Store& store, std::istream& in, const TransferOptions& options) {
-  return sqlite::Importer{store, in, options}.run();
+  return Importer{store, in, options}.run();
 }
 
 }  // namespace stela

@@ -1,8 +1,8 @@
-#include "sqlite/event_ids.hpp"
+#include "event_ids.hpp"
 
 #include <string_view>
 
-namespace stela::sqlite {
+namespace stela {
 namespace {
 
 constexpr std::string_view insert_sql =
@@ -23,9 +23,9 @@ std::optional<std::int64_t> EventIds::add(const Uuid& id, std::int64_t sequence)
   const std::string_view bytes{reinterpret_cast<const char*>(id.bytes().data()), id.bytes().size()};
   connection_.query(insert_sql).bind_blob(1, bytes).bind(2, sequence).run();
   if (sqlite3_changes(connection_.handle()) == 1) return std::nullopt;
-  Query found = connection_.query(find_sql);
+  sqlite::Query found = connection_.query(find_sql);
   found.bind_blob(1, bytes).step();
   return found.integer(0);
 }
 
-}  // namespace stela::sqlite
+}  // namespace stela

@@ -1,0 +1,13 @@
+// The engine's part of a store.
+#pragma once
+
+#include "database/core.hpp"
+
+namespace stela {
+
+/// Every database that a store gives is its core.
+inline Store::Core& core_of(const Store& store) noexcept {
+  return static_cast<Store::Core&>(store.database());
+}
+
+}  // namespace stela

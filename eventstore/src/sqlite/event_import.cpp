@@ -1,0 +1,42 @@
+#include "sqlite/event_import.hpp"
+
+#include "sqlite/event_rows.hpp"
+
+namespace stela::sqlite {
+
+EventImport::Outcome EventImport::store(database::Connection& connection,
+                                        std::span<const ParsedEvent> events) {
+  // What a transaction that failed put into them is gone with it.
+  heads_.clear();
+  kind_blocks_.clear();
+  Outcome outcome;
+  for (const ParsedEvent& event : events) {
+    StreamHead& head = head_of(connection_of(connection), event.stream);
+    if (event.version.value() - 1 != head.version) {
+      outcome.problem = describe_misfit(event, head.version);
+      break;
+    }
+    store(connection_of(connection), head, event);
+    ++outcome.stored;
+  }
+  return outcome;
+}
+
+StreamHead& EventImport::head_of(Connection& connection, const StreamId& stream) {
+  StreamHeads::Entry* entry = heads_.find(stream.name());
+  if (entry == nullptr) entry = &heads_.add(stream.name(), find_head(connection, kinds_, stream));
+  return entry->second;
+}
+
+void EventImport::store(Connection& connection, StreamHead& head, const ParsedEvent& event) {
+  if (head.stream == 0) head.stream = insert_stream(connection, event.stream);
+  const EventKind& kind = kinds_.intern(
+      {event.stream.category(), event.kind.type, event.kind.schema_version, event.kind.publishes},
+      connection);
+  insert_row(connection, head.stream, event.view(kind, StreamVersion{head.published}));
+  kind_blocks_.note(connection, static_cast<std::size_t>(kind.number), event.sequence.value());
+  head.version = event.version.value();
+  if (kind.publishes) head.published = head.version;
+}
+
+}  // namespace stela::sqlite

@@ -1,0 +1,26 @@
+// Events of an import, stored in SQLite.
+#pragma once
+
+#include "import_port.hpp"
+#include "sqlite/core.hpp"
+#include "sqlite/kind_blocks.hpp"
+#include "sqlite/stream_heads.hpp"
+
+namespace stela::sqlite {
+
+/// Threads: one at a time.
+class EventImport final : public stela::EventImport {
+ public:
+  explicit EventImport(KindTable& kinds) noexcept : kinds_{kinds} {}
+  Outcome store(database::Connection& connection, std::span<const ParsedEvent> events) override;
+
+ private:
+  StreamHead& head_of(Connection& connection, const StreamId& stream);
+  void store(Connection& connection, StreamHead& head, const ParsedEvent& event);
+
+  KindTable& kinds_;
+  StreamHeads heads_;
+  KindBlocks kind_blocks_;
+};
+
+}  // namespace stela::sqlite

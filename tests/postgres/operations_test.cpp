@@ -1,0 +1,233 @@
+// Operations on a store on PostgreSQL: what is looked up, verified and purged.
+#include "database/postgres/connection.hpp"
+#include "support/histories.hpp"
+#include "support/postgres_server.hpp"
+#include "support/random_history.hpp"
+#include "support/soundness.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+using std::chrono::days;
+using test::append;
+using test::problems_of;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class PostgresOperations : public ::testing::Test {
+ protected:
+  void run(const std::string& sql) { Connection{{.conninfo = server.url()}}.execute(sql); }
+  std::int64_t ask(const std::string& sql) {
+    return Connection{{.conninfo = server.url()}}.query(sql).integer(0, 0);
+  }
+  /// As nobody may who isn't the tables' owner: without triggers and constraints of foreign keys.
+  void change_behind(const std::string& sql) {
+    run("SET session_replication_role = replica; " + sql);
+  }
+  std::vector<std::string> problems() { return problems_of(store); }
+
+  test::PostgresServer server;
+  stela::testing::ManualClock clock;
+  Store store = postgres::open(server.url(), {.clock = &clock});
+  StoreOperations operations{store};
+};
+
+TEST_F(PostgresOperations, ListStreamsAndSnapshotsByName) {
+  append(store, "order-b", 2);
+  append(store, "order-a");
+  append(store, "stock-a", 3);
+  store.save_snapshot(StreamId::parse("order-b"), {StreamVersion{2}, GlobalSequence{2}, 7, "four"});
+
+  const auto orders = operations.list_streams({.category = "order"});
+  ASSERT_THAT(orders, SizeIs(2));
+  EXPECT_EQ(orders[0].stream.name(), "order-a");
+  EXPECT_EQ(orders[0].last, GlobalSequence{3});
+  EXPECT_EQ(orders[1].version, StreamVersion{2});
+  EXPECT_EQ(orders[1].changed_at, clock.now());
+  EXPECT_EQ(operations.list_streams({.after = "order-a", .limit = 1})[0].stream.name(), "order-b");
+
+  const auto snapshots = operations.list_snapshots();
+  ASSERT_THAT(snapshots, SizeIs(1));
+  EXPECT_EQ(snapshots[0].stream.name(), "order-b");
+  EXPECT_EQ(snapshots[0].state_version, 7);
+  EXPECT_EQ(snapshots[0].bytes, 4);
+}
+
+TEST_F(PostgresOperations, CountEventsOfEachKind) {
+  append(store, "order-a", {{"placed", 1, true, "{}"}, {"noted", 2, false, "[1]"}});
+  append(store, "order-b", {{"placed", 1, true, "{}"}});
+
+  const auto kinds = operations.count_events();
+
+  ASSERT_THAT(kinds, SizeIs(2));
+  EXPECT_EQ(kinds[0].type, "placed");
+  EXPECT_TRUE(kinds[0].publishes);
+  EXPECT_EQ(kinds[0].events, 2);
+  EXPECT_EQ(kinds[0].payload_bytes, 4);
+  EXPECT_EQ(kinds[0].last, GlobalSequence{3});
+  EXPECT_EQ(kinds[1].version, 2);
+}
+
+TEST_F(PostgresOperations, FindEventsByTheirIdAndTheirCause) {
+  const AppendResult cause = append(store, "order-a");
+  const EventId id = (*store.read_all().begin()).id;
+  {
+    const ContextScope scope{Context{.causation_id = id}};
+    append(store, "stock-a", 2);
+  }
+
+  EXPECT_EQ(operations.find_event(id), cause.last);
+  EXPECT_EQ(operations.find_event(make_uuid()), std::nullopt);
+  EXPECT_THAT(operations.effects_of(id, GlobalSequence{0}, 10),
+              ElementsAre(GlobalSequence{2}, GlobalSequence{3}));
+  EXPECT_THAT(operations.effects_of(id, GlobalSequence{2}, 10), ElementsAre(GlobalSequence{3}));
+}
+
+TEST_F(PostgresOperations, PurgeAppendIdsByAge) {
+  append(store, "order-a", {{"noted", 1, false, "{}"}}, "old");
+  clock.advance(days{10});
+  append(store, "order-a", {{"noted", 1, false, "{}"}}, "young");
+
+  EXPECT_EQ(operations.purge_append_ids(clock.now() - days{5}, {.dry_run = true}).ids, 1);
+  EXPECT_EQ(operations.purge_append_ids(clock.now() - days{5}).ids, 1);
+
+  EXPECT_TRUE(append(store, "order-a", {{"noted", 1, false, "{}"}}, "young").repeated);
+  EXPECT_FALSE(append(store, "order-a", {{"noted", 1, false, "{}"}}, "old").repeated);
+}
+
+TEST_F(PostgresOperations, LeaveTheGroupsOfOldCommitsToTheAppendsAfterThem) {
+  append(store, "order-a", 3);
+  append(store, "order-a", 3);
+  run("UPDATE stela.append_groups SET written_at = written_at - interval '3 days'");
+  run("INSERT INTO stela.append_groups (group_id, is_void, written_at) "
+      "VALUES (gen_random_uuid(), true, now() - interval '1 day')");
+  for (int i = 0; i < 1000; ++i) append(store, "order-a");
+
+  EXPECT_EQ(ask("SELECT count(*) FROM stela.append_groups "
+                "WHERE written_at < now() - interval '2 days'"),
+            0);
+  EXPECT_EQ(ask("SELECT count(*) FROM stela.append_groups WHERE is_void"), 1);
+}
+
+TEST_F(PostgresOperations, FindASoundStoreSound) {
+  test::RandomHistory{5, clock}.append_to(store, 150);
+
+  EXPECT_THAT(problems(), IsEmpty());
+  const auto result = operations.verify([](const Problem&) {});
+  EXPECT_EQ(result.events, store.last_sequence().value());
+  for (const auto& [what, why] : result.unchecked) ADD_FAILURE() << what << ": " << why;
+}
+
+TEST_F(PostgresOperations, CheckIndexesThoroughlyWithAmcheck) {
+  append(store, "order-a");
+  EXPECT_THAT(operations.verify([](const Problem&) {}, {.thorough = true}).unchecked, SizeIs(1));
+  run("CREATE EXTENSION amcheck");
+  EXPECT_THAT(operations.verify([](const Problem&) {}, {.thorough = true}).unchecked, IsEmpty());
+  EXPECT_THAT(problems_of(store, {.thorough = true}), IsEmpty());
+}
+
+TEST_F(PostgresOperations, NameEventsThatWereChangedOrRemoved) {
+  append(store, "order-a", 3);
+  append(store, "order-b", 3);
+  change_behind("UPDATE stela.events SET payload = 'x' WHERE sequence = 2");
+  change_behind("DELETE FROM stela.events WHERE sequence IN (4, 5)");
+
+  EXPECT_THAT(
+      problems(),
+      ElementsAre("events: event 2: it doesn't match its checksum",
+                  "events: events 4 to 5: they're missing",
+                  "events: stream number 2, version 3: the versions before it are missing"));
+}
+
+TEST_F(PostgresOperations, NameEventsThatShareAnId) {
+  for (int i = 0; i < 2; ++i) {
+    test::SeededRandom same{1};
+    Store one = postgres::open(server.url(), {.clock = &clock, .random = &same});
+    append(one, "order-a");
+  }
+  EXPECT_THAT(problems(), ElementsAre(HasSubstr("events: event 2: it has the id of event 1, ")));
+}
+
+TEST_F(PostgresOperations, NameDamageOfWhatDependsOnEvents) {
+  append(store, "order-a", {{"noted", 1, true, "{}"}}, "a");
+  append(store, "order-a", {{"noted", 1, true, "{}"}}, "b");
+  store.save_snapshot(StreamId::parse("order-a"), {StreamVersion{1}, GlobalSequence{1}, 1, "{}"});
+  change_behind("UPDATE stela.append_ids SET last_sequence = 9 WHERE append_id = 'a'");
+  change_behind("UPDATE stela.snapshots SET payload = 'x'");
+  change_behind("UPDATE stela.event_kinds SET kind = 3");
+  change_behind("UPDATE stela.append_groups SET last_sequence = 9 WHERE first_sequence = 2");
+
+  EXPECT_THAT(problems(),
+              AllOf(Contains(HasSubstr("event_kinds: event kind 3: event kind 1")),
+                    Contains(HasSubstr("it is of a kind that doesn't exist")),
+                    Contains("append_ids: append id 'a': it doesn't match its checksum"),
+                    Contains(HasSubstr("append_groups: append group ")),
+                    Contains(HasSubstr("snapshots: the snapshot of 'order-a': "))));
+
+  change_behind("UPDATE stela.streams SET name = 'no name'");
+  EXPECT_THAT(problems(), Contains(HasSubstr("streams: stream number 1: 'no name' can't be")));
+}
+
+TEST_F(PostgresOperations, NameWhatOfTheSchemaWasChangedByHand) {
+  run("DROP TRIGGER events_are_append_only ON stela.events");
+  run("ALTER TABLE stela.append_ids ALTER COLUMN used_at DROP NOT NULL");
+  run("CREATE OR REPLACE FUNCTION stela.rotated(number bigint, bits integer) RETURNS bigint "
+      "LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN number");
+  run("DELETE FROM stela.stela_facts WHERE name = 'codec'");
+
+  EXPECT_THAT(problems(), ElementsAre("schema: function rotated: it isn't as Stela made it",
+                                      "schema: table append_ids: it isn't as Stela made it",
+                                      "schema: trigger events_are_append_only: it's gone",
+                                      "schema: fact 'codec': it's gone"));
+}
+
+TEST_F(PostgresOperations, VerifyAStoreInASchemaOfAnotherName) {
+  Store other = postgres::open(server.url(), {.schema = "the \"shop\""});
+  append(other, "order-a", 3);
+  EXPECT_THAT(problems_of(other), IsEmpty());
+}
+
+TEST_F(PostgresOperations, SayWhatARoleWithoutRightsCannotCheck) {
+  run("CREATE ROLE reader LOGIN; GRANT USAGE ON SCHEMA stela TO reader; "
+      "GRANT SELECT ON ALL TABLES IN SCHEMA stela TO reader");
+  append(store, "order-a");
+  Store read = postgres::open(server.url("postgres", "reader"));
+
+  const auto result = StoreOperations{read}.verify([](const Problem&) {});
+
+  EXPECT_TRUE(result.is_sound());
+  ASSERT_THAT(result.unchecked, SizeIs(1));
+  EXPECT_EQ(result.unchecked[0].table, "the objects of 'eventstore'");
+  EXPECT_THAT(result.unchecked[0].why, HasSubstr("permission denied"));
+}
+
+TEST_F(PostgresOperations, ExportWhatADamagedStoreStillHas) {
+  append(store, "order-a", 6);
+  change_behind("UPDATE stela.events SET payload = 'x' WHERE sequence = 2");
+  change_behind("DELETE FROM stela.events WHERE sequence = 4");
+
+  std::vector<std::string> lost;
+  std::ostringstream out;
+  const auto result = salvage_events(store, out, [&](const UnreadableEvents& events) {
+    lost.push_back(std::to_string(events.first.value()) + ": " + events.why);
+  });
+
+  EXPECT_EQ(result.events, 4);
+  EXPECT_THAT(lost, ElementsAre("2: it doesn't match its checksum", "4: it's missing"));
+}
+
+}  // namespace
+}  // namespace stela::postgres

@@ -1,0 +1,101 @@
+// Histories that move from one engine to the other.
+#include "eventstore/transfer.hpp"
+#include "database/postgres/connection.hpp"
+#include "support/histories.hpp"
+#include "support/postgres_server.hpp"
+#include "support/soundness.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+namespace stela::postgres {
+namespace {
+
+using test::append;
+using test::export_of;
+using test::first_lines;
+using test::full_lines;
+using test::import_text;
+using test::message_of;
+using test::problems_of;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class PostgresTransfer : public test::TransferTest {
+ protected:
+  Store on_postgres(const std::string& schema, Codec codec = Codec::json) {
+    return postgres::open(server.url(),
+                          {.codec = codec, .schema = schema, .clock = &clock, .random = &ids});
+  }
+
+  test::PostgresServer server;
+};
+
+TEST_F(PostgresTransfer, KeepsEveryByteFromSqliteToPostgresAndBack) {
+  for (const Codec codec : {Codec::json, Codec::portable_binary}) {
+    auto original = in_memory(codec);
+    test::RandomHistory{codec == Codec::json ? 3U : 4U, clock}.append_to(original, 150);
+    const std::string text = export_of(original);
+
+    Store moved = on_postgres(std::string{to_string(codec)}, codec);
+    import_text(moved, text);
+    auto back = in_memory(codec);
+    import_text(back, export_of(moved));
+
+    EXPECT_EQ(full_lines(moved.read_all()), full_lines(original.read_all()));
+    EXPECT_EQ(full_lines(back.read_all()), full_lines(original.read_all()));
+    EXPECT_TRUE(export_of(back) == text);
+    EXPECT_THAT(problems_of(moved), IsEmpty());
+    EXPECT_THAT(problems_of(back), IsEmpty());
+  }
+}
+
+TEST_F(PostgresTransfer, ContinuesWhereAnImportEnded) {
+  auto original = in_memory();
+  append(original, "order-a", {{"placed", 1, true, "{}"}});
+  append(original, "order-b", 2);
+  append(original, "order-a", {{"noted", 1, false, "{}"}, {"placed", 1, true, "{}"}});
+  const std::string text = export_of(original);
+  Store copy = on_postgres("copy");
+
+  EXPECT_EQ(import_text(copy, first_lines(text, 3)).imported, 2);
+  const auto rest = import_text(copy, text);
+
+  EXPECT_EQ(rest.imported, 3);
+  EXPECT_EQ(rest.skipped, 2);
+  EXPECT_EQ(full_lines(copy.read_all()), full_lines(original.read_all()));
+  append(copy, "order-a");
+  EXPECT_EQ(copy.last_sequence(), GlobalSequence{6});
+  EXPECT_THAT(problems_of(copy), IsEmpty());
+}
+
+TEST_F(PostgresTransfer, StoresWhatComesBeforeALineThatDoesNotFit) {
+  auto original = in_memory();
+  append(original, "order-a", 3);
+  std::string text = export_of(original);
+  const std::size_t last = text.rfind("\"version\":3");
+  text.replace(last, 11, "\"version\":4");
+  Store copy = on_postgres("copy");
+
+  EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, text); }),
+              HasSubstr("line 4: version 4 of 'order-a' follows version 2; the store holds what "
+                        "comes before it, up to event 2"));
+  EXPECT_EQ(copy.last_sequence(), GlobalSequence{2});
+}
+
+TEST_F(PostgresTransfer, RefusesAStoreThatOthersTakePartIn) {
+  auto original = in_memory();
+  append(original, "order-a");
+  Store copy = on_postgres("copy");
+  Connection{{.conninfo = server.url()}}.execute(
+      "INSERT INTO copy.stela_participants VALUES ('outbox', 'stream', 0)");
+
+  EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, export_of(original)); }),
+              HasSubstr("requires 'outbox'"));
+}
+
+}  // namespace
+}  // namespace stela::postgres
