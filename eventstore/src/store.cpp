@@ -3,6 +3,7 @@
 #include "database/core.hpp"
 
 #include <stela/eventstore/postgres.hpp>
+#include <stela/eventstore/postgres_status.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 
@@ -102,10 +103,26 @@ Store open(const std::string& location) {
 }
 
 #ifndef STELA_HAS_POSTGRES
-Store postgres::open(const std::string&, const Options&) {
+namespace {
+
+[[noreturn]] void refuse_server() {
   throw UsageError{
       "this build has no engine for 'postgresql://'; it has SQLite: name a database by the path of "
       "its file"};
+}
+
+}  // namespace
+
+Store postgres::open(const std::string&, const Options&) {
+  refuse_server();
+}
+
+std::string postgres::describe(const std::string&) {
+  refuse_server();
+}
+
+postgres::ServerStatus postgres::server_status(Store&) {
+  throw UsageError{"this store isn't on PostgreSQL"};
 }
 #endif
 

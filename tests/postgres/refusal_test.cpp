@@ -2,10 +2,15 @@
 #include "database/postgres/connection.hpp"
 #include "support/messages.hpp"
 #include "support/postgres_server.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore/postgres.hpp>
+#include <stela/framework/not_found.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,7 +64,10 @@ TEST(PostgresRefusal, NamesTheProblemOfAConnection) {
 
 TEST(PostgresRefusal, RepeatsNoConnectionStringThatIsMalformed) {
   for (const char* const conninfo :
-       {"postgresql://app:wr0ng@db:port/shop?no_such=1", "user=a wr0ng", "host='a wr0ng"}) {
+       {"postgresql://app:wr0ng@db:port/shop?no_such=1", "user=a wr0ng", "host='a wr0ng",
+        // What isn't written as %XX would become a host, a port or a database.
+        "postgresql://app:wr0ng@or@db/shop", "postgresql://app:wr0ng/or@db/shop",
+        "postgresql://app:or/wr0ng@db/shop", "postgresql://app:wr0ng/shop"}) {
     EXPECT_THAT(message_of<UsageError>([&] { connect(conninfo); }),
                 AllOf(HasSubstr("postgresql://user@host/database"), Not(HasSubstr("wr0ng"))));
   }
@@ -103,6 +111,81 @@ TEST(PostgresRefusal, FollowsTheStateOfTheError) {
   EXPECT_THAT(raised<StoreBusy>(connection, "40P01"), HasSubstr("try again"));
   EXPECT_THAT(raised<StoreBusy>(connection, "57014"), HasSubstr("statement_timeout"));
   EXPECT_THAT(raised<StoreFailed>(connection, "XX001"), HasSubstr("words (SQLSTATE XX001)"));
+}
+
+TEST(PostgresRefusal, NamesASchemaThatIsAnothersOrHoldsNoStore) {
+  const PostgresServer server;
+  Connection admin{{.conninfo = server.url()}};
+  admin.execute("CREATE SCHEMA theirs; CREATE TABLE theirs.streams (n int)");
+  admin.execute("CREATE SCHEMA given");
+
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { open(server.url(), {.schema = "theirs"}); }),
+              AllOf(HasSubstr("'theirs' holds 'streams'"), HasSubstr("name another schema")));
+  EXPECT_THAT(message_of<NotFound>([&] { open(server.url(), {.create = false}); }),
+              HasSubstr("there is no store in postgres@"));
+  EXPECT_NO_THROW(open(server.url(), {.schema = "given"}));
+  EXPECT_NO_THROW(open(server.url(), {.schema = "given", .create = false}));
+}
+
+TEST(PostgresRefusal, NamesWhatMakesAServerOnlyRead) {
+  const PostgresServer server;
+  Connection{{.conninfo = server.url()}}.execute(
+      "ALTER DATABASE postgres SET default_transaction_read_only = on");
+  EXPECT_THAT(message_of<StoreFailed>([&] { open(server.url()); }),
+              HasSubstr("default_transaction_read_only is on"));
+}
+
+TEST(PostgresRefusal, NamesTheRightsThatARoleLacks) {
+  const PostgresServer server;
+  open(server.url());
+  Connection{{.conninfo = server.url()}}.execute("CREATE ROLE nobody LOGIN");
+  EXPECT_THAT(message_of<StoreFailed>([&] { open(server.url("postgres", "nobody")); }),
+              AllOf(HasSubstr("permission denied"), HasSubstr("GRANT")));
+  EXPECT_THAT(
+      message_of<StoreFailed>([&] { open(server.url("postgres", "nobody"), {.schema = "new"}); }),
+      AllOf(HasSubstr("permission denied for database"), HasSubstr("GRANT")));
+}
+
+TEST(PostgresRefusal, NamesTheTimeoutThatEndsAStatement) {
+  const PostgresServer server;
+  Store store = open(server.url());
+  Connection holder{{.conninfo = server.url()}};
+  holder.execute("BEGIN; LOCK TABLE stela.events IN ACCESS EXCLUSIVE MODE");
+  Store hurried = open(server.url() + "&options=-c%20statement_timeout%3D300");
+  EXPECT_THAT(message_of<StoreBusy>([&] { hurried.last_sequence(); }),
+              HasSubstr("because of statement_timeout"));
+}
+
+/// A certificate of "localhost", and the file of its authority.
+std::string make_certificate(const test::TempDir& dir) {
+  const std::string quiet = " > /dev/null 2>&1";
+  EXPECT_EQ(
+      std::system(("cd " + dir.path().string() +
+                   " && openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost "
+                   "-addext subjectAltName=DNS:localhost -keyout server.key -out server.pem" +
+                   quiet)
+                      .c_str()),
+      0);
+  return dir.file("server.pem");
+}
+
+TEST(PostgresRefusal, NamesACertificateOfAnotherHost) {
+  const test::TempDir dir;
+  const std::string certificate = make_certificate(dir);
+  const PostgresServer server{{.tcp = true,
+                               .settings = "ssl = on\nssl_cert_file = 'server.pem'\n"
+                                           "ssl_key_file = 'server.key'",
+                               .files = {certificate, dir.file("server.key")}}};
+  const std::string place = "user=postgres dbname=postgres port=" + std::to_string(server.port()) +
+                            " sslmode=verify-full sslrootcert=";
+
+  EXPECT_NO_THROW(connect(place + certificate + " host=localhost hostaddr=127.0.0.1"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place + certificate + " host=127.0.0.1"); }),
+              AllOf(HasSubstr("does not match host name"), HasSubstr("sslrootcert")));
+  EXPECT_THAT(message_of<StoreFailed>([&] {
+                connect(place + dir.file("missing.pem") + " host=localhost hostaddr=127.0.0.1");
+              }),
+              HasSubstr("missing.pem"));
 }
 
 TEST(PostgresRefusal, NamesTheConstraintThatRefusesARow) {

@@ -142,6 +142,11 @@ void PostgresServer::configure(const Options& options) {
            << options.settings << '\n';
   const fs::path file = dir_.path() / "data" / "pg_hba.conf";
   std::ofstream access{file, std::ios::trunc};
+  for (const std::string& source : options.files) {
+    const fs::path copy = dir_.path() / "data" / fs::path{source}.filename();
+    fs::copy_file(source, copy);
+    fs::permissions(copy, fs::perms::owner_read | fs::perms::owner_write);
+  }
   access << options.access << "\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n"
          << "local replication all trust\nhost replication all 127.0.0.1/32 trust\n";
 }

@@ -7,6 +7,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::test {
 
@@ -26,6 +27,8 @@ class PostgresServer {
     std::string settings = {};
     /// Lines of pg_hba.conf that come before those that trust everybody.
     std::string access = {};
+    /// Copied into the folder of its data, for the server alone to read.
+    std::vector<std::string> files = {};
   };
 
   /// Throws if PostgreSQL isn't installed: a test without it would hide a broken product.

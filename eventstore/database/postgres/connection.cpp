@@ -22,17 +22,26 @@ struct FreeOptions {
 };
 using Words = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
-Words parse(const std::string& conninfo) {
-  char* said = nullptr;
-  Words words{PQconninfoParse(conninfo.c_str(), &said)};
-  // It repeats the text, and a password with it.
-  PQfreemem(said);
-  if (words == nullptr) {
-    throw UsageError{
-        "this isn't a connection string of PostgreSQL's; write postgresql://user@host/database, "
-        "and %XX for the characters of a name or password that mean something in a URL"};
-  }
-  return words;
+[[noreturn]] void refuse() {
+  throw UsageError{
+      "this isn't a connection string of PostgreSQL's; write postgresql://user@host/database, "
+      "and %XX for the characters of a name or password that mean something in a URL"};
+}
+
+/// A '/' or '@' of a password that isn't written as %XX makes the rest of it a host, a port or a
+/// database, which are named in messages.
+bool may_show_password(std::string_view conninfo) {
+  const std::size_t scheme = conninfo.find("://");
+  if (!conninfo.starts_with("postgres") || scheme == std::string_view::npos) return false;
+  const std::string_view rest = conninfo.substr(scheme + 3);
+  const std::size_t first = rest.find_first_of("/@");
+  if (first == std::string_view::npos) return false;
+  const std::string_view after = rest.substr(first + 1);
+  return after.substr(0, after.find('?')).find('@') != std::string_view::npos;
+}
+
+bool is_port(std::string_view text) {
+  return text.find_first_not_of("0123456789,") == std::string_view::npos;
 }
 
 std::string value_of(const Words& words, std::string_view name) {
@@ -40,6 +49,16 @@ std::string value_of(const Words& words, std::string_view name) {
     if (name == word->keyword && word->val != nullptr) return word->val;
   }
   return {};
+}
+
+Words parse(const std::string& conninfo) {
+  if (may_show_password(conninfo)) refuse();
+  char* said = nullptr;
+  Words words{PQconninfoParse(conninfo.c_str(), &said)};
+  // It repeats the text, and a password with it.
+  PQfreemem(said);
+  if (words == nullptr || !is_port(value_of(words, "port"))) refuse();
+  return words;
 }
 
 /// Keywords and values: later ones count.
@@ -119,6 +138,12 @@ void Connection::check_server() const {
   if (!encoding.empty() && encoding != "UTF8") {
     throw StoreFailed{place_ + " stores text as " + std::string{encoding} +
                       "; make a database with ENCODING 'UTF8' TEMPLATE template0"};
+  }
+  // Some services set it when a disk is full.
+  if (parameter_of(handle(), "default_transaction_read_only") == "on" && !is_standby()) {
+    throw StoreFailed{place_ +
+                      " only reads: default_transaction_read_only is on; ask who set it, and ALTER "
+                      "the DATABASE or the ROLE, or name another server"};
   }
 }
 

@@ -8,6 +8,7 @@
 #include "database/postgres/result.hpp"
 
 #include <stela/eventstore/export.hpp>
+#include <stela/eventstore/postgres.hpp>
 
 #include <libpq-fe.h>
 
@@ -34,10 +35,6 @@ struct ConnectionOptions {
   /// Behind a pooler that gives a session away after each transaction: nothing is prepared.
   bool is_pooled = false;
 };
-
-/// "app@db1,db2/shop": for messages. UsageError if it isn't a connection string; that names none of
-/// it, as it may hold a password.
-STELA_EVENTSTORE_EXPORT std::string describe(const std::string& conninfo);
 
 class Statement;
 

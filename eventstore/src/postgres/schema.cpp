@@ -6,6 +6,7 @@
 #include "postgres_sql.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/not_found.hpp>
 
 #include <array>
 #include <charconv>
@@ -64,8 +65,15 @@ bool is_migrated(Connection& connection, const std::string& schema, const Module
 void make_ledger(Connection& connection, const std::string& schema) {
   Parameters parameters;
   parameters.add(schema);
-  const Result found = connection.query("SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1",
-                                        std::move(parameters), "looking for the schema");
+  const Result found = connection.query(
+      "SELECT (SELECT c.relname::text FROM pg_catalog.pg_class AS c "
+      "WHERE c.relnamespace = n.oid ORDER BY c.relname LIMIT 1) "
+      "FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1",
+      std::move(parameters), "looking for the schema");
+  if (found.rows() > 0 && !found.is_null(0, 0)) {
+    throw SchemaMismatch{"the schema '" + schema + "' holds '" + std::string{found.bytes(0, 0)} +
+                         "', which isn't Stela's; name another schema"};
+  }
   // A role that isn't let make one may have been given it.
   if (found.rows() == 0) connection.execute("CREATE SCHEMA " + postgres::quoted(schema));
   connection.execute(
@@ -163,6 +171,10 @@ void migrate(Connection& connection, const Options& options, const Module& modul
 }
 
 Facts prepare(Connection& connection, const Options& options) {
+  if (!options.create && !has_ledger(connection, options.schema)) {
+    throw NotFound{"there is no store in " + postgres::describe(connection.options().conninfo) +
+                   ", schema '" + options.schema + "'"};
+  }
   migrate(connection, options, {"eventstore", sql::migrations});
   Facts facts = read_facts(connection);
   if (facts.store_id.is_nil()) {

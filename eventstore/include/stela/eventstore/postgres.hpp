@@ -14,8 +14,11 @@ struct Options {
   /// A fact of the store, set when it is created (the default is JSON). For an existing store leave
   /// it out, or state what it must be: UsageError if it differs.
   std::optional<Codec> codec = {};
-  /// The schema of Stela's tables. It is created if it is missing.
+  /// The schema of Stela's tables.
   std::string schema = "stela";
+  /// Whether to create the schema and its tables if they are missing. NotFound if they are missing
+  /// and it is false.
+  bool create = true;
   /// How long to wait for the lock that orders appends, or for another process that migrates,
   /// before StoreBusy. Less than `reply_timeout`.
   std::chrono::milliseconds busy_timeout{5000};
@@ -37,11 +40,16 @@ struct Options {
 
 /// Opens the store in a database, by a connection string of PostgreSQL's
 /// ("postgresql://app@db/shop", "host=… dbname=…"). Creates its tables if they are missing, and
-/// migrates them if they are older. SchemaMismatch if they are newer, or were changed. StoreFailed
-/// if the server refuses the user or is too old; StoreBusy if it can't be reached. UsageError if it
-/// isn't a connection string, or this build has no engine for PostgreSQL.
+/// migrates them if they are older. SchemaMismatch if they are newer, or were changed, or if the
+/// schema holds tables of another application. StoreFailed if the server refuses the user, is too
+/// old, or only reads; StoreBusy if it can't be reached. UsageError if it isn't a connection
+/// string, or this build has no engine for PostgreSQL.
 ///
-/// Projections and store operations aren't available on PostgreSQL yet: they fail with UsageError.
+/// Projections aren't available on PostgreSQL yet: they fail with UsageError.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& conninfo, const Options& options = {});
+
+/// "app@db1,db2/shop": what a connection string names, without its password, for messages.
+/// UsageError if it isn't a connection string; that repeats none of it.
+STELA_EVENTSTORE_EXPORT std::string describe(const std::string& conninfo);
 
 }  // namespace stela::postgres

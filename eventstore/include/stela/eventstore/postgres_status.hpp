@@ -1,0 +1,71 @@
+// What a PostgreSQL server says of itself, as far as a store depends on it.
+#pragma once
+
+#include <stela/eventstore/export.hpp>
+#include <stela/eventstore/store.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stela::postgres {
+
+struct StandbyStatus {
+  std::string name;
+  /// "streaming", "catchup" …; empty if this role may not see it.
+  std::string state;
+  /// Commits wait for it.
+  bool is_synchronous = false;
+  /// How much of the log it hasn't replayed yet, and how long that takes; unset if it isn't known.
+  std::optional<std::int64_t> lag_bytes = {};
+  std::optional<std::chrono::microseconds> lag = {};
+};
+
+/// A transaction that keeps the server from removing dead rows.
+struct OpenTransaction {
+  /// "session 4711 of app (psql)", "prepared transaction 'x' of app".
+  std::string who;
+  std::chrono::microseconds age{};
+};
+
+struct TableStatus {
+  std::string table;
+  /// By the server's estimate.
+  std::int64_t live_rows = 0;
+  std::int64_t dead_rows = 0;
+  /// With its indexes.
+  std::int64_t bytes = 0;
+};
+
+struct ServerStatus {
+  /// "15.20".
+  std::string version;
+  std::string schema;
+  std::string role;
+  bool is_standby = false;
+  bool has_fsync = true;
+  bool has_full_page_writes = true;
+  bool has_autovacuum = true;
+  std::string synchronous_commit;
+  /// Empty: commits wait for no standby.
+  std::string synchronous_standby_names;
+  std::vector<StandbyStatus> standbys;
+  std::int64_t connections = 0;
+  std::int64_t max_connections = 0;
+  /// A pooler stands between: PgBouncer.
+  bool is_pooled = false;
+  /// The oldest first; at most 5.
+  std::vector<OpenTransaction> transactions;
+  /// Those of the store's schema.
+  std::vector<TableStatus> tables;
+  /// "INSERT on events": what appending and relaying need, and this role may not do.
+  std::vector<std::string> missing_rights;
+};
+
+/// UsageError if `store` isn't on PostgreSQL; StoreBusy and StoreFailed, as their names say.
+/// Threads: any number at once.
+STELA_EVENTSTORE_EXPORT ServerStatus server_status(Store& store);
+
+}  // namespace stela::postgres

@@ -1,0 +1,27 @@
+#include <stela/eventstore/postgres_settings.hpp>
+
+namespace stela::postgres {
+namespace {
+
+constexpr SettingRange day{.least = 1, .most = 86'400'000};
+
+constexpr Setting<Options> for_stores[] = {
+    setting<&Options::busy_timeout>("busy_timeout", "how long to wait for others' locks",
+                                    {.range = day}),
+    setting<&Options::schema>("schema", "on PostgreSQL: the schema of Stela's tables",
+                              {.range = {.least = 1, .most = 63}}),
+    setting<&Options::connect_timeout>(
+        "connect_timeout", "on PostgreSQL: how long to wait for each host", {.range = day}),
+    setting<&Options::reply_timeout>(
+        "reply_timeout", "on PostgreSQL: a server silent for longer is lost", {.range = day}),
+    setting<&Options::commit_timeout>(
+        "commit_timeout", "on PostgreSQL: how long to settle a commit in doubt", {.range = day}),
+};
+
+}  // namespace
+
+std::span<const Setting<Options>> settings() noexcept {
+  return for_stores;
+}
+
+}  // namespace stela::postgres
