@@ -120,45 +120,6 @@ TEST_F(PostgresStore, RefusesMissingFeatures) {
   EXPECT_THROW(open_store({.busy_timeout = std::chrono::milliseconds{0}}), UsageError);
 }
 
-/// PgBouncer on a socket in `dir`, in the place of which this process goes.
-void become_pooler(const test::TempDir& dir, const PostgresServer& server) {
-  std::ofstream{dir.file("pooler.ini")} << "[databases]\npostgres = host=" << server.folder()
-                                        << " port=" << server.port() << " user=postgres\n"
-                                        << "[pgbouncer]\nlisten_port = 6432\nlisten_addr =\n"
-                                        << "auth_type = any\npool_mode = transaction\n"
-                                        << "unix_socket_dir = " << dir.path().string() << '\n';
-  // It refuses to be root.
-  std::filesystem::permissions(dir.path(), std::filesystem::perms::all);
-  if (geteuid() == 0) {
-    execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", "-u", "postgres",
-          dir.file("pooler.ini").c_str(), nullptr);
-  } else {
-    execl("/usr/sbin/pgbouncer", "pgbouncer", "-q", dir.file("pooler.ini").c_str(), nullptr);
-  }
-  _exit(127);
-}
-
-TEST_F(PostgresStore, RefusesAPooler) {
-  const test::TempDir dir;
-  test::Process pooler{[&] { become_pooler(dir, server); }};
-  const auto open_pooled = [&] {
-    postgres::open("host=" + dir.path().string() + " port=6432 user=postgres dbname=postgres");
-  };
-  std::string said;
-  EXPECT_TRUE(eventually([&] {
-    try {
-      said = message_of<UsageError>(open_pooled);
-      return true;
-    } catch (const StoreBusy&) {
-      // It hasn't started yet.
-      return false;
-    }
-  }));
-  EXPECT_THAT(said, HasSubstr("goes through a pooler"));
-  EXPECT_EQ(ask("SELECT count(*)::text FROM pg_namespace WHERE nspname = 'stela'"), "0");
-  pooler.kill();
-}
-
 TEST_F(PostgresStore, IsAppendOnly) {
   Store store = open_store();
   append(store, "order-1");

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <stdexcept>
@@ -122,7 +124,11 @@ fs::path find_template() {
 PostgresServer::PostgresServer(const Options& options)
     : dir_{options.durable ? TempDir{} : TempDir::in_memory()} {
   if (options.tcp) port_ = free_port();
-  fs::copy(find_template(), dir_.path() / "data", fs::copy_options::recursive);
+  if (options.standby_of != nullptr) {
+    make_standby(*options.standby_of);
+  } else {
+    fs::copy(find_template(), dir_.path() / "data", fs::copy_options::recursive);
+  }
   fs::permissions(dir_.path() / "data", fs::perms::owner_all);
   configure(options);
   give_away(dir_.path());
@@ -133,12 +139,28 @@ PostgresServer::~PostgresServer() {
   crash();
 }
 
-void PostgresServer::configure(const Options& options) {
+void PostgresServer::make_standby(const PostgresServer& primary) const {
+  give_away(dir_.path());
+  const pid_t pid = spawn({find_programs() + "/pg_basebackup", "-D", dir_.file("data"), "-d",
+                           "host=" + primary.folder() + " port=" + std::to_string(primary.port()) +
+                               " user=postgres application_name=standby",
+                           "-R", "-X", "stream", "-c", "fast", "--no-sync"},
+                          dir_.file("backup.log"));
+  int status = 0;
+  waitpid(pid, &status, 0);
+  if (status != 0) {
+    throw std::runtime_error{"pg_basebackup: " + last_line_of(dir_.file("backup.log"))};
+  }
+}
+
+void PostgresServer::configure(const Options& options) const {
   std::ofstream settings{dir_.path() / "data" / "postgresql.conf", std::ios::app};
   settings << "listen_addresses = '" << (options.tcp ? "127.0.0.1" : "") << "'\n"
            << "port = " << port_ << "\nunix_socket_directories = '" << dir_.path().string() << "'\n"
            << "fsync = " << (options.durable ? "on" : "off") << "\nshared_buffers = 16MB\n"
            << "max_connections = 50\nautovacuum = off\nlogging_collector = off\n"
+           // A standby that waits for its primary notices its promotion after that.
+           << "wal_retrieve_retry_interval = 100ms\n"
            << options.settings << '\n';
   const fs::path file = dir_.path() / "data" / "pg_hba.conf";
   std::ofstream access{file, std::ios::trunc};
@@ -169,7 +191,16 @@ bool PostgresServer::is_ready() const {
   std::string line;
   std::getline(file, pid);
   for (int i = 0; i < 7; ++i) std::getline(file, line);
-  return pid == std::to_string(pid_) && line.substr(0, 5) == "ready";
+  return pid == std::to_string(pid_) && line.starts_with("ready");
+}
+
+void PostgresServer::promote() const {
+  const fs::path order = dir_.path() / "data" / "promote";
+  std::ofstream{order}.flush();
+  ::kill(pid_, SIGUSR1);
+  if (!eventually([this] { return ask("SELECT pg_is_in_recovery()") == "f"; })) {
+    throw std::runtime_error{"the standby wasn't promoted: " + last_line_of_log()};
+  }
 }
 
 std::string PostgresServer::last_line_of_log() const {
@@ -183,6 +214,37 @@ std::string PostgresServer::url(const std::string& database, const std::string& 
 
 std::string PostgresServer::tcp() const {
   return "host=127.0.0.1 port=" + std::to_string(port_);
+}
+
+std::string PostgresServer::psql(const std::vector<std::string>& words) const {
+  std::string command = find_programs() + "/psql -XqAt -v ON_ERROR_STOP=1 -h " +
+                        dir_.path().string() + " -p " + std::to_string(port_) + " -U postgres";
+  for (const std::string& word : words) {
+    command += " '";
+    for (const char c : word) command += c == '\'' ? std::string{"'\\''"} : std::string{c};
+    command += '\'';
+  }
+  FILE* const pipe = popen((command + " postgres 2>&1").c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error{"psql can't be started"};
+  std::string answer;
+  std::array<char, 4096> piece{};
+  while (const std::size_t size = fread(piece.data(), 1, piece.size(), pipe)) {
+    answer.append(piece.data(), size);
+  }
+  if (pclose(pipe) != 0) throw std::runtime_error{"psql: " + answer};
+  return answer;
+}
+
+std::string PostgresServer::ask(const std::string& sql) const {
+  const std::string answer = psql({"-c", sql});
+  return answer.substr(0, answer.find('\n'));
+}
+
+void PostgresServer::run_script(const std::string& file,
+                                const std::vector<std::string>& variables) const {
+  std::vector<std::string> words{"-f", file};
+  for (const std::string& variable : variables) words.insert(words.end(), {"-v", variable});
+  psql(words);
 }
 
 void PostgresServer::crash() {

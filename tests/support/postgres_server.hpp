@@ -29,6 +29,9 @@ class PostgresServer {
     std::string access = {};
     /// Copied into the folder of its data, for the server alone to read.
     std::vector<std::string> files = {};
+    /// A standby of this server, which runs: its log is streamed, under the name "standby". Its own
+    /// settings come after the other's.
+    const PostgresServer* standby_of = nullptr;
   };
 
   /// Throws if PostgreSQL isn't installed: a test without it would hide a broken product.
@@ -47,18 +50,28 @@ class PostgresServer {
   int port() const noexcept { return port_; }
   std::string folder() const { return dir_.path().string(); }
 
+  /// What the first column of the first row holds, by psql. Throws what the server says.
+  std::string ask(const std::string& sql) const;
+
+  /// Runs a file by psql, with its variables as "name=value".
+  void run_script(const std::string& file, const std::vector<std::string>& variables) const;
+
   /// What "pg_ctl stop -m immediate" does: as a crash, but for what it leaves of itself.
   void crash();
   /// With what its folder holds now.
   void start_again();
   /// From now on only those who wait for it bring a commit to the disk.
   void stop_flushing_in_the_background() const;
+  /// Of a standby: it becomes a primary. Returns when it takes writes.
+  void promote() const;
   /// SIGSTOP of the server, which then accepts no connection, and SIGCONT.
   void pause() const;
   void resume() const;
 
  private:
-  void configure(const Options& options);
+  std::string psql(const std::vector<std::string>& words) const;
+  void make_standby(const PostgresServer& primary) const;
+  void configure(const Options& options) const;
   void start();
   bool is_ready() const;
   /// The server's process that does this work.

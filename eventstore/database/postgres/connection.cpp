@@ -84,6 +84,7 @@ Settings settings_of(const ConnectionOptions& options) {
   set("keepalives_interval", "5");
   set("keepalives_count", "3");
   set("fallback_application_name", "stela");
+  set("target_session_attrs", options.is_read_only ? "any" : "primary");
   set("dbname", settings.texts[2].c_str());
   set("client_encoding", "UTF8");
   set(nullptr, nullptr);

@@ -32,7 +32,13 @@ struct ConnectionOptions {
   std::chrono::milliseconds connect_timeout{5000};
   /// A server that says nothing for longer has lost the connection.
   std::chrono::milliseconds reply_timeout{30000};
-  /// Behind a pooler that gives a session away after each transaction: nothing is prepared.
+  /// How long to try again, with growing pauses, when a server that was reached before can't be: it
+  /// may be started again, or a standby promoted.
+  std::chrono::milliseconds patience{0};
+  /// Of the hosts a standby will do. Otherwise it is the primary, unless the string says what else.
+  bool is_read_only = false;
+  /// Behind a pooler that gives a session away after each transaction: nothing is prepared, and
+  /// nothing is set for a session.
   bool is_pooled = false;
 };
 

@@ -141,7 +141,8 @@ void fail_to_connect(PGconn* connection, const std::string& place) {
   const std::string said = without_line_ends(PQerrorMessage(connection));
   const std::string what = "can't connect to " + place + ": " + said;
   const auto says = [&](std::string_view text) { return said.find(text) != std::string::npos; };
-  if (says("could not translate host name")) {
+  const bool is_one_host = place.find(',') == std::string::npos;
+  if (says("could not translate host name") && is_one_host) {
     throw StoreFailed{what + "; is the host's name right?"};
   }
   if (says("password authentication failed") || says("no password supplied")) {

@@ -5,9 +5,11 @@
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace stela::postgres {
 namespace {
@@ -15,7 +17,8 @@ namespace {
 using State = TransactionOutcome::State;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds pause_between_attempts{50};
+constexpr std::chrono::milliseconds first_pause{50};
+constexpr std::chrono::milliseconds longest_pause{1000};
 
 struct Appended {
   std::int64_t events = 0;
@@ -63,6 +66,7 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
 void Writer::confirm(WriteWork& work) noexcept {
   const auto deadline = steady_clock::now() + settings_.commit_timeout;
   std::string why;
+  std::chrono::milliseconds pause = first_pause;
   try {
     while (true) {
       try {
@@ -77,7 +81,7 @@ void Writer::confirm(WriteWork& work) noexcept {
         end_unconfirmed(work, why);
         return;
       }
-      std::this_thread::sleep_for(pause_between_attempts);
+      std::this_thread::sleep_for(std::exchange(pause, std::min(2 * pause, longest_pause)));
     }
     const State failed = work.rest.is_cut ? State::in_doubt : State::rolled_back;
     work.outcomes.settle(work.error ? failed : State::committed);
@@ -110,8 +114,8 @@ bool Writer::try_to_confirm(WriteWork& work) {
 }
 
 void Writer::settle(WriteWork& work) {
-  ServerSession settling{settings_.connection};
-  const Settled settled = settle_group(settling, work.rest.group, order_lock_, lock_timeout_);
+  const auto settling = sessions_.open();
+  const Settled settled = settle_group(*settling, work.rest.group, order_lock_, lock_timeout_);
   work.rest.in_doubt = false;
   if (settled.is_void) {
     work.events.clear();

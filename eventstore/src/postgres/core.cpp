@@ -36,11 +36,34 @@ Options checked(Options options) {
   return options;
 }
 
+void check_keeps_transactions(Connection& connection) {
+  try {
+    connection.query("BEGIN");
+    connection.query("COMMIT");
+  } catch (const ConnectionLost& e) {
+    throw StoreFailed{
+        std::string{"the pooler doesn't give a transaction a connection of its own; set "
+                    "its pool_mode to transaction: "} +
+        e.what()};
+  }
+}
+
 ConnectionOptions connection_options_of(const std::string& conninfo, const Options& options) {
-  return {.conninfo = conninfo,
-          .schema = options.schema,
-          .connect_timeout = options.connect_timeout,
-          .reply_timeout = options.reply_timeout};
+  ConnectionOptions all{.conninfo = conninfo,
+                        .schema = options.schema,
+                        .connect_timeout = options.connect_timeout,
+                        .reply_timeout = options.reply_timeout,
+                        .patience = options.busy_timeout,
+                        .is_read_only = options.read_only};
+  Connection connection{all};
+  all.is_pooled = is_behind_pooler(connection);
+  if (all.is_pooled) check_keeps_transactions(connection);
+  if (all.is_pooled && options.read_only) {
+    throw UsageError{
+        "a store that is opened read-only can't go through a pooler, which hides that a standby is "
+        "promoted; name the server itself"};
+  }
+  return all;
 }
 
 Facts prepare_on(const ConnectionOptions& connection_options, const Options& options) {
@@ -56,12 +79,14 @@ Core::Core(const std::string& conninfo, const Options& options)
       connection_options_{connection_options_of(conninfo, options_)},
       facts_{prepare_on(connection_options_, options_)},
       conventions_{facts_.codec, options_.publishes, options_.log, options_.metrics},
-      writer_{{.connection = connection_options_,
+      writer_{{.is_read_only = options_.read_only,
+               .schema = options_.schema,
                .lock_timeout = options_.busy_timeout,
                .commit_timeout = options_.commit_timeout,
                .clock = options_.clock,
                .random = options_.random,
                .conventions = &conventions_},
+              sessions_,
               *this,
               kinds_,
               durability_} {}
@@ -134,15 +159,15 @@ std::optional<StoredSnapshot> Core::find_snapshot(const StreamId& stream, Stream
 }
 
 void Core::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
-  writer_.refuse_inside();
-  sessions_.read([&](Connection& connection) {
+  writer_.refuse_unless_writable();
+  sessions_.lend([&](Connection& connection) {
     postgres::save_snapshot(connection, stream, snapshot, clock().now());
   });
 }
 
 void Core::drop_snapshot(const StreamId& stream) {
-  writer_.refuse_inside();
-  sessions_.read([&](Connection& connection) { postgres::drop_snapshot(connection, stream); });
+  writer_.refuse_unless_writable();
+  sessions_.lend([&](Connection& connection) { postgres::drop_snapshot(connection, stream); });
 }
 
 void Core::attach(TransactionParticipant& participant) {

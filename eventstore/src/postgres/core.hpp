@@ -85,7 +85,8 @@ class Core final : public Store::Core, private Reading {
  private:
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
   bool vouch(const Uuid& run, std::int64_t sequence) override {
-    return durability_.flush(run, sequence);
+    // A standby shows what is on its disk.
+    return run.is_nil() || durability_.flush(run, sequence);
   }
   void read_inside(std::string_view begin_with, Work work);
   void refuse_durably(FunctionRef<void()> write);
@@ -101,7 +102,7 @@ class Core final : public Store::Core, private Reading {
   mutable Sessions sessions_{connection_options_};
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;
-  Durability durability_{connection_options_};
+  Durability durability_{sessions_};
   Writer writer_;
 };
 

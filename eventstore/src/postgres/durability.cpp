@@ -68,7 +68,7 @@ std::int64_t Durability::flush_now() {
       // One that was kept, maybe over the server's end.
     }
   }
-  session_ = std::make_unique<ServerSession>(options_);
+  session_ = sessions_.open();
   return flush_on_session();
 }
 
@@ -81,10 +81,15 @@ std::int64_t Durability::flush_on_session() {
     // What is visible now has its commit record before ours.
     pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
     pipeline.add("SELECT pg_logical_emit_message(true, 'stela', '')");
+    // A pooler may have given us another run.
+    pipeline.add(run_sql);
     pipeline.add("COMMIT");
     const auto results = pipeline.run_all("the flush");
-    check_committed(results[4]);
+    check_committed(results[5]);
     check_confirmed(connection);
+    if (!take_run(connection, results[4])) {
+      throw ConnectionLost{"the server was started again behind the pooler"};
+    }
     return results[2].integer(0, 0);
   } catch (...) {
     session_.reset();

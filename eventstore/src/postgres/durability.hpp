@@ -18,7 +18,7 @@ namespace stela::postgres {
 /// Threads: any number at once.
 class Durability {
  public:
-  explicit Durability(ConnectionOptions options) : options_{std::move(options)} {}
+  explicit Durability(Sessions& sessions) noexcept : sessions_{sessions} {}
 
   /// Returns true when what `run` committed is durable: up to `sequence`, or without one all of
   /// which the caller knows. False if the run has ended, and may have lost it. StoreBusy or
@@ -32,7 +32,7 @@ class Durability {
   std::int64_t flush_now();
   std::int64_t flush_on_session();
 
-  const ConnectionOptions options_;
+  Sessions& sessions_;
   std::unique_ptr<ServerSession> session_;
   std::mutex mutex_;
   std::condition_variable ended_;

@@ -18,7 +18,8 @@ namespace {
 }  // namespace
 
 Timestamp Core::now() const {
-  if (options_.clock != &system_clock()) return options_.clock->now();
+  const bool is_given = options_.clock != &system_clock();
+  if (is_given && !options_.leases_by_server) return options_.clock->now();
   return server_clock_.now(sessions_);
 }
 
@@ -33,7 +34,7 @@ void Core::read_snapshot(Work work) {
 void Core::read_inside(std::string_view begin_with, Work work) {
   std::int64_t reached = 0;
   const auto begin = [&](Connection& connection) {
-    connection.query(begin_with, {}, "beginning to read");
+    begin_transaction(connection, begin_with, "beginning to read", [](Connection::Pipeline&) {});
   };
   const Uuid run = sessions_.run(begin, [&](Connection& connection) {
     work(connection);
@@ -43,7 +44,7 @@ void Core::read_inside(std::string_view begin_with, Work work) {
     pipeline.add("COMMIT");
     reached = pipeline.run_all("reading")[0].integer(0, 0);
   });
-  if (reached == 0 || durability_.flush(run, reached)) return;
+  if (reached == 0 || vouch(run, reached)) return;
   throw StoreBusy{"the server was restarted while it was read; try again"};
 }
 
@@ -53,21 +54,21 @@ void Core::write(Work work, database::Sync sync) {
 }
 
 void Core::write_along(Work work, database::Sync sync) {
-  writer_.refuse_inside();
+  writer_.refuse_unless_writable();
   const std::string timeout = std::to_string(options_.busy_timeout.count());
   const auto begin = [&](Connection& connection) {
-    Connection::Pipeline pipeline{connection};
-    pipeline.add(begin_sql);
-    Parameters settings;
-    settings.add(sync_word(sync)).add(timeout);
-    pipeline.add(
-        "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true), "
-        "set_config('idle_in_transaction_session_timeout', '60000', true)",
-        std::move(settings));
-    Parameters lock;
-    lock.add(module_lock(options_.schema));
-    pipeline.add("SELECT pg_advisory_xact_lock_shared($1)", std::move(lock));
-    pipeline.run_all("beginning to write");
+    begin_transaction(connection, begin_sql, "beginning to write", [&](auto& pipeline) {
+      Parameters settings;
+      settings.add(sync_word(sync)).add(timeout);
+      pipeline.add(
+          "SELECT set_config('synchronous_commit', $1, true), "
+          "set_config('lock_timeout', $2, true), "
+          "set_config('idle_in_transaction_session_timeout', '60000', true)",
+          std::move(settings));
+      Parameters lock;
+      lock.add(module_lock(options_.schema));
+      pipeline.add("SELECT pg_advisory_xact_lock_shared($1)", std::move(lock));
+    });
   };
   refuse_durably([&] {
     sessions_.run(begin, [&](Connection& connection) {
@@ -98,9 +99,8 @@ void Core::attach(database::DataParticipant& participant, Work prepare) {
 void Core::migrate(std::string_view module, std::span<const database::Migration>,
                    std::span<const database::Migration> on_postgres) {
   if (on_postgres.empty()) refuse("the module '" + std::string{module} + "'");
-  Connection connection{connection_options_};
-  set_up(connection);
-  postgres::migrate(connection, options_, {module, on_postgres});
+  const auto session = sessions_.open();
+  postgres::migrate(session->connection, options_, {module, on_postgres});
 }
 
 std::unique_ptr<database::EventReader> Core::make_event_reader() {
@@ -112,7 +112,7 @@ std::unique_ptr<database::CommitWatch> Core::watch_commits() {
 }
 
 std::unique_ptr<database::Presence> Core::appear() {
-  return std::make_unique<Presence>(connection_options_);
+  return std::make_unique<Presence>(sessions_);
 }
 
 std::optional<bool> Core::is_present(std::int64_t number) const noexcept {

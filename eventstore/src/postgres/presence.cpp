@@ -27,32 +27,36 @@ std::int64_t random_number() {
 
 }  // namespace
 
-Presence::Presence(ConnectionOptions options)
-    : options_{std::move(options)}, number_{random_number()} {
+Presence::Presence(Sessions& sessions)
+    : sessions_{sessions},
+      number_{sessions.options().is_pooled ? -random_number() - 1 : random_number()} {
   renew();
 }
 
 void Presence::renew() {
-  if (connection_ != nullptr) {
+  if (sessions_.options().is_pooled) return;
+  if (session_ != nullptr) {
     try {
-      connection_->query("SELECT 1");
+      session_->connection.query("SELECT 1");
       return;
     } catch (const ConnectionLost&) {
-      connection_.reset();
+      session_.reset();
     }
   }
-  auto connection = std::make_unique<Connection>(options_);
-  set_up(*connection);
+  auto session = sessions_.open();
   Parameters parameters;
-  parameters.add(lock_of(options_.schema)).add(number_);
-  const Result locked = connection->query("SELECT pg_try_advisory_lock($1::integer, $2::integer)",
-                                          std::move(parameters), "telling that this process lives");
+  parameters.add(lock_of(sessions_.options().schema)).add(number_);
+  const Result locked =
+      session->connection.query("SELECT pg_try_advisory_lock($1::integer, $2::integer)",
+                                std::move(parameters), "telling that this process lives");
   // Otherwise the server hasn't noticed that the other connection is lost, and shows that one; the
   // next time it may have.
-  if (locked.integer(0, 0) != 0) connection_ = std::move(connection);
+  if (locked.integer(0, 0) != 0) session_ = std::move(session);
 }
 
 std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept try {
+  // One that is behind a pooler.
+  if (number < 0) return std::nullopt;
   bool is_there = false;
   sessions.read([&](Connection& connection) {
     Parameters parameters;

@@ -10,17 +10,18 @@
 
 namespace stela::postgres {
 
+/// Behind a pooler nobody sees it: locks of a session would be the pooler's.
 class Presence final : public database::Presence {
  public:
-  explicit Presence(ConnectionOptions options);
+  explicit Presence(Sessions& sessions);
 
   std::int64_t number() const noexcept override { return number_; }
   void renew() override;
 
  private:
-  const ConnectionOptions options_;
+  Sessions& sessions_;
   const std::int64_t number_;
-  std::unique_ptr<Connection> connection_;
+  std::unique_ptr<ServerSession> session_;
 };
 
 /// Nothing if the server doesn't say.

@@ -158,6 +158,12 @@ std::string checksum_of(const database::Migration& migration) {
 }
 
 void migrate(Connection& connection, const Options& options, const Module& module) {
+  if (options.read_only) {
+    if (is_migrated(connection, options.schema, module)) return;
+    throw SchemaMismatch{"the tables of '" + std::string{module.name} +
+                         "' are missing or older; open the store once with a newer Stela that may "
+                         "write"};
+  }
   const auto deadline = steady_clock::now() + options.busy_timeout;
   // By polling: who waits in the server would stand in the way of what takes locks on tables.
   while (!is_migrated(connection, options.schema, module)) {
@@ -177,7 +183,7 @@ Facts prepare(Connection& connection, const Options& options) {
   }
   migrate(connection, options, {"eventstore", sql::migrations});
   Facts facts = read_facts(connection);
-  if (facts.store_id.is_nil()) {
+  if (facts.store_id.is_nil() && !options.read_only) {
     set_facts(connection, options);
     facts = read_facts(connection);
   }

@@ -10,27 +10,6 @@
 #include <string>
 
 namespace stela::postgres {
-namespace {
-
-std::optional<Uuid> find_run(Connection& connection) {
-  const Result found = connection.query("SELECT run FROM stela.stela_runs", {}, "finding the run");
-  return found.rows() > 0 ? std::optional{to_uuid(found.bytes(0, 0))} : std::nullopt;
-}
-
-Uuid run_of(Connection& connection, std::string& users_path) {
-  users_path = set_up(connection);
-  if (const auto run = find_run(connection)) return *run;
-  // The first connection of this run; or another one is that, and faster.
-  connection.query(
-      "INSERT INTO stela.stela_runs (run) VALUES (gen_random_uuid()) "
-      "ON CONFLICT DO NOTHING",
-      {}, "noting the run");
-  if (const auto run = find_run(connection)) return *run;
-  throw StoreBusy{"the server's run isn't noted yet; try again"};
-}
-
-}  // namespace
-
 Uuid to_uuid(std::string_view bytes) noexcept {
   Uuid::Bytes raw{};
   if (bytes.size() == raw.size()) std::memcpy(raw.data(), bytes.data(), raw.size());
@@ -41,29 +20,107 @@ std::string own_path(std::string_view schema) {
   return postgres::quoted(schema) + ", pg_temp";
 }
 
-std::string set_up(Connection& connection) {
-  // Compiling a page's query takes longer than reading the page.
-  // The statements of modules name no schema.
-  const std::string path = own_path(connection.options().schema);
-  Parameters parameters;
-  parameters.add(path);
-  parameters.add(std::string_view{connection.options().schema});
-  const Result row = connection.query(
-      "SELECT pg_backend_pid(), coalesce((SELECT string_agg(quote_ident(s.name), ', ' ORDER BY "
-      "s.at) "
-      "FROM unnest(current_schemas(false)) WITH ORDINALITY AS s(name, at) WHERE s.name <> $2), "
-      "''), "
-      "set_config('jit', 'off', false), set_config('search_path', $1, false)",
-      std::move(parameters), "setting up a session");
-  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return std::string{row.bytes(0, 1)};
-  // It would hide that the server's run has ended.
-  throw UsageError{
-      "the connection goes through a pooler, which isn't available on PostgreSQL yet; name the "
-      "server itself"};
+namespace {
+
+/// The first connection of this run; or another one is that, and faster.
+void note_run(Connection& connection) {
+  connection.query(
+      "INSERT INTO stela.stela_runs (run) VALUES (gen_random_uuid()) "
+      "ON CONFLICT DO NOTHING",
+      {}, "noting the run");
 }
 
-ServerSession::ServerSession(const ConnectionOptions& options) : connection{options} {
-  connection.set_run(run_of(connection, users_path));
+[[noreturn]] void fail_without_run() {
+  throw StoreBusy{"the server's run isn't noted yet; try again"};
+}
+
+/// Read before the session's own path is set.
+std::string users_path_of(Connection& connection) {
+  Parameters parameters;
+  parameters.add(std::string_view{connection.options().schema});
+  const Result row = connection.query(
+      "SELECT coalesce(string_agg(quote_ident(s.name), ', ' ORDER BY s.at), '') "
+      "FROM unnest(current_schemas(false)) WITH ORDINALITY AS s(name, at) WHERE s.name <> $1",
+      std::move(parameters), "finding the user's schemas");
+  return std::string{row.bytes(0, 0)};
+}
+
+}  // namespace
+
+bool is_behind_pooler(Connection& connection) {
+  const Result row = connection.query("SELECT pg_backend_pid()", {}, "looking for a pooler");
+  return row.integer(0, 0) != PQbackendPID(connection.handle());
+}
+
+void set_up(Connection& connection) {
+  if (connection.options().is_pooled) return;
+  const std::string path = own_path(connection.options().schema);
+  Parameters parameters;
+  parameters.add(path).add(std::int64_t{PQbackendPID(connection.handle())});
+  // What is set for a session behind a pooler would be set for others. Compiling a page's query
+  // takes longer than reading the page.
+  const Result row = connection.query(
+      "SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = $2 THEN "
+      "set_config('jit', 'off', false) || set_config('search_path', $1, false) END",
+      std::move(parameters), "setting up a session");
+  if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
+  throw UsageError{
+      "this connection goes through a pooler, and the first one didn't; name poolers only, or "
+      "servers only"};
+}
+
+bool take_run(Connection& connection, const Result& row) {
+  const bool is_standby = row.integer(0, 0) != 0;
+  if (is_standby && !connection.options().is_read_only) {
+    throw StoreBusy{
+        "the server is a standby; wait for the failover, name the primary, or open the store "
+        "read-only"};
+  }
+  const Uuid run = row.is_null(0, 1) ? Uuid{} : to_uuid(row.bytes(0, 1));
+  connection.set_run(run);
+  return is_standby || !run.is_nil();
+}
+
+void begin_transaction(Connection& connection, std::string_view begin, std::string_view doing,
+                       FunctionRef<void(Connection::Pipeline&)> more) {
+  const std::string path = own_path(connection.options().schema);
+  const bool is_pooled = connection.options().is_pooled;
+  constexpr int attempts = 2;
+  for (int i = 0; i < attempts; ++i) {
+    Connection::Pipeline pipeline{connection};
+    pipeline.add(begin);
+    if (is_pooled) {
+      pipeline.add(run_sql);
+      Parameters settings;
+      settings.add(path);
+      pipeline.add("SELECT set_config('jit', 'off', true), set_config('search_path', $1, true)",
+                   std::move(settings));
+    }
+    more(pipeline);
+    const auto results = pipeline.run_all(doing);
+    if (!is_pooled || take_run(connection, results[1])) return;
+    connection.roll_back();
+    note_run(connection);
+  }
+  fail_without_run();
+}
+
+ServerSession::ServerSession(const ConnectionOptions& options)
+    : connection{options}, users_path{users_path_of(connection)} {
+  set_up(connection);
+  if (take_run(connection, connection.query(run_sql, {}, "finding the run"))) return;
+  note_run(connection);
+  if (!take_run(connection, connection.query(run_sql, {}, "finding the run"))) fail_without_run();
+}
+
+void ServerSession::check_is_standby() const {
+  if (!run().is_nil() || connection.is_standby()) return;
+  throw ConnectionLost{"the standby was promoted while it was read"};
+}
+
+std::unique_ptr<ServerSession> Sessions::open() {
+  owner_.check();
+  return outage_.outlast([this] { return std::make_unique<ServerSession>(options_); });
 }
 
 std::unique_ptr<ServerSession> Sessions::take_idle() {
@@ -81,10 +138,11 @@ void Sessions::drop_idle() {
   idle_.clear();
 }
 
-Uuid Sessions::read_on(std::unique_ptr<ServerSession> session,
-                       FunctionRef<void(Connection&)> work) {
-  // A session on which reading failed isn't kept.
+Uuid Sessions::lend_one(std::unique_ptr<ServerSession> session,
+                        FunctionRef<void(Connection&)> work) {
+  // A session on which it failed isn't kept.
   work(session->connection);
+  session->check_is_standby();
   const Uuid run = session->run();
   keep(std::move(session));
   return run;
@@ -109,7 +167,7 @@ std::unique_ptr<ServerSession> Sessions::begun(FunctionRef<void(Connection&)> be
       throw;
     }
   }
-  auto session = std::make_unique<ServerSession>(options_);
+  auto session = open();
   begin(session->connection);
   return session;
 }
@@ -119,6 +177,7 @@ Uuid Sessions::run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connec
   const Uuid run = session->run();
   try {
     work(session->connection);
+    session->check_is_standby();
   } catch (...) {
     session->connection.roll_back();
     keep(std::move(session));
@@ -129,15 +188,25 @@ Uuid Sessions::run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connec
 }
 
 Uuid Sessions::read(FunctionRef<void(Connection&)> work) {
+  if (!options_.is_pooled) return lend(work);
+  return lend([&](Connection& connection) {
+    begin_transaction(connection, "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",
+                      "beginning to read", [](Connection::Pipeline&) {});
+    work(connection);
+    connection.query("COMMIT", {}, "ending to read");
+  });
+}
+
+Uuid Sessions::lend(FunctionRef<void(Connection&)> work) {
   if (auto session = take_idle()) {
     try {
-      return read_on(std::move(session), work);
+      return lend_one(std::move(session), work);
     } catch (const ConnectionLost&) {
       // The others are as old.
       drop_idle();
     }
   }
-  return read_on(std::make_unique<ServerSession>(options_), work);
+  return lend_one(open(), work);
 }
 
 std::int64_t order_lock(std::string_view schema) noexcept {

@@ -4,6 +4,7 @@
 #include "database/database.hpp"
 #include "database/owner.hpp"
 #include "database/postgres/connection.hpp"
+#include "postgres/outage.hpp"
 
 #include <stela/framework/function_ref.hpp>
 #include <stela/framework/uuid.hpp>
@@ -18,18 +19,37 @@ namespace stela::postgres {
 
 Uuid to_uuid(std::string_view bytes) noexcept;
 
-/// Where Stela's own statements find its tables.
+/// Where Stela's own statements, which name no schema, find its tables.
 std::string own_path(std::string_view schema);
 
-/// UsageError if the connection goes through a pooler. The schemas in which it found tables before,
-/// but for Stela's.
-std::string set_up(Connection& connection);
+/// Sets what a session has for its life; nothing behind a pooler. UsageError if it is behind one
+/// and its options don't say so.
+void set_up(Connection& connection);
+/// Whether the server's process isn't the one that the connection was told of.
+bool is_behind_pooler(Connection& connection);
 
-/// A connection ends with the server's run, so that it is in one run as long as it lives. The
-/// tables must be there. Threads: one at a time.
+/// What begins each transaction that writes, whatever the server's defaults are.
+inline constexpr std::string_view begin_sql =
+    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE NOT DEFERRABLE";
+/// What tells a standby, and the run.
+inline constexpr std::string_view run_sql = "SELECT is_standby, run FROM stela.server_run()";
+
+/// Begins a transaction by `begin` and what `more` adds, in one round trip. Behind a pooler it has
+/// the settings of a session too, and the connection is told in which run it is.
+void begin_transaction(Connection& connection, std::string_view begin, std::string_view doing,
+                       FunctionRef<void(Connection::Pipeline&)> more);
+/// What `run_sql` gave: the connection is told. False if the run isn't noted yet.
+bool take_run(Connection& connection, const Result& row);
+
+/// A connection ends with the server's run, so that it is in one run as long as it lives; behind a
+/// pooler each transaction is in a run of its own. A standby has none. The tables must be there.
+/// Threads: one at a time.
 struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
 
+  /// ConnectionLost if the standby that it was made to has been promoted since: it shows now what
+  /// may be lost.
+  void check_is_standby() const;
   /// What this run has committed is visible to all of its connections. What a run hadn't flushed
   /// when it ended is lost, and its numbers are given out again.
   Uuid run() const noexcept { return connection.run(); }
@@ -45,11 +65,16 @@ class Sessions {
  public:
   static constexpr std::size_t max_idle = 8;
 
-  explicit Sessions(ConnectionOptions options) : options_{std::move(options)} {}
+  explicit Sessions(ConnectionOptions options)
+      : options_{std::move(options)}, outage_{options_.patience} {}
 
-  /// Runs `work`, and again on a new connection if one that was kept is lost. The run that it was
-  /// in.
+  /// A new one, that isn't kept. While the server can't be reached it tries again.
+  std::unique_ptr<ServerSession> open();
+  /// Runs statements that only read, and again on a new connection if one that was kept is lost.
+  /// The run that they were in; nil on a standby.
   Uuid read(FunctionRef<void(Connection&)> work);
+  /// The same of statements that have a transaction of their own.
+  Uuid lend(FunctionRef<void(Connection&)> work);
   /// Runs `begin`, and again on a new connection if one that was kept is lost; then `work`, once,
   /// and rolls back what it leaves open. The run that it was in.
   Uuid run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work);
@@ -57,21 +82,19 @@ class Sessions {
 
  private:
   std::unique_ptr<ServerSession> take_idle();
-  Uuid read_on(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
+  Uuid lend_one(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
   void drop_idle();
   void keep(std::unique_ptr<ServerSession> session);
   std::unique_ptr<ServerSession> begun(FunctionRef<void(Connection&)> begin);
 
   const database::OwningProcess owner_;
   const ConnectionOptions options_;
+  Outage outage_;
   std::mutex mutex_;
   /// Guarded by mutex_.
   std::vector<std::unique_ptr<ServerSession>> idle_;
 };
 
-/// What begins each transaction that writes, whatever the server's defaults are.
-inline constexpr std::string_view begin_sql =
-    "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE NOT DEFERRABLE";
 inline constexpr std::string_view lock_sql = "SELECT pg_advisory_xact_lock($1)";
 
 /// The order lock of the store in `schema`.

@@ -37,19 +37,24 @@ std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
 
 }  // namespace
 
-Writer::Writer(const Settings& settings, Reading& reading, KindTable& kinds, Durability& durability)
+Writer::Writer(const Settings& settings, Sessions& sessions, Reading& reading, KindTable& kinds,
+               Durability& durability)
     : settings_{settings},
       lock_timeout_{std::to_string(settings.lock_timeout.count())},
       locked_timeout_{std::to_string(std::min(settings.lock_timeout, longest_locked).count())},
-      order_lock_{order_lock(settings.connection.schema)},
-      module_lock_{module_lock(settings.connection.schema)},
+      order_lock_{order_lock(settings.schema)},
+      module_lock_{module_lock(settings.schema)},
+      sessions_{sessions},
       reading_{reading},
       kinds_{kinds},
       durability_{durability},
       ids_{settings.random != nullptr ? UuidGenerator{*settings.random} : UuidGenerator{}} {}
 
-void Writer::refuse_inside() const {
+void Writer::refuse_unless_writable() const {
   owner_.check();
+  if (settings_.is_read_only) {
+    throw UsageError{"the store was opened read-only; nothing can be written to it"};
+  }
   if (queue_.is_leading()) {
     throw UsageError{
         "a store was written to from inside its own transaction; save and append through the "
@@ -58,7 +63,7 @@ void Writer::refuse_inside() const {
 }
 
 void Writer::run(WriteWork& work) {
-  refuse_inside();
+  refuse_unless_writable();
   const auto lead = [this](Members group) { execute(group); };
   try {
     queue_.submit(work, lead, std::max(settings_.lock_timeout, least_patience));
@@ -90,7 +95,7 @@ void Writer::report_and_throw(const std::exception_ptr& error) const {
 ServerSession& Writer::session() {
   // What is sent to a server that is gone would be a commit in doubt.
   if (session_ != nullptr && !session_->connection.is_alive()) session_.reset();
-  if (session_ == nullptr) session_ = std::make_unique<ServerSession>(settings_.connection);
+  if (session_ == nullptr) session_ = sessions_.open();
   return *session_;
 }
 
@@ -190,15 +195,27 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   lock.add(order_lock_);
   pipeline.add(lock_sql, std::move(lock));
   pipeline.add(Group::Call::sql, std::move(call.parameters));
+  const bool is_pooled = writing.connection.options().is_pooled;
+  if (is_pooled) pipeline.add(run_sql);
   pipeline.add("COMMIT");
   try {
     const auto results = pipeline.run_all("the append");
-    check_committed(results[4]);
+    check_committed(results.back());
+    if (is_pooled) learn_run(writing, members, results[4]);
     return GroupAnswer{results[3]};
   } catch (...) {
     writing.connection.roll_back();
     throw;
   }
+}
+
+void Writer::learn_run(ServerSession& writing, Members members, const Result& row) {
+  if (!take_run(writing.connection, row)) {
+    // It is committed, in a run that nobody has noted: settling finds it, and makes it durable.
+    writing.connection.give_up();
+    throw ConnectionLost{"the server was started again behind the pooler"};
+  }
+  for (CommitQueue::Ticket* const member : members) work_of(member).rest.run = writing.run();
 }
 
 void Writer::end_member(WriteWork& work, const Group& group, std::size_t number,

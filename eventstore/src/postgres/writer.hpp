@@ -83,7 +83,8 @@ struct WriteWork : CommitQueue::Ticket {
 class Writer {
  public:
   struct Settings {
-    ConnectionOptions connection;
+    bool is_read_only = false;
+    std::string schema;
     std::chrono::milliseconds lock_timeout{5000};
     /// How long a commit in doubt is asked for.
     std::chrono::milliseconds commit_timeout{30000};
@@ -92,7 +93,8 @@ class Writer {
     const Conventions* conventions = nullptr;
   };
 
-  Writer(const Settings& settings, Reading& reading, KindTable& kinds, Durability& durability);
+  Writer(const Settings& settings, Sessions& sessions, Reading& reading, KindTable& kinds,
+         Durability& durability);
 
   /// Carries out `work`, perhaps together with others' in one commit, and throws what it ended
   /// with. Nothing is answered before it is durable. UsageError from within a transaction of this
@@ -102,8 +104,8 @@ class Writer {
   /// if the answer to its commit is lost.
   void run_statements(FunctionRef<void(Connection&)> statements,
                       database::Sync sync = database::Sync::as_stored);
-  /// UsageError from within a transaction of this store.
-  void refuse_inside() const;
+  /// UsageError from within a transaction of this store, and of a store that only reads.
+  void refuse_unless_writable() const;
 
   void attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare);
   void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
@@ -146,6 +148,8 @@ class Writer {
   void execute_group(Members members) noexcept;
   void run_group(Members members);
   GroupAnswer commit_group(ServerSession& session, Members members, const Group& group);
+  /// Behind a pooler the commit's own answer says in which run it was.
+  static void learn_run(ServerSession& writing, Members members, const Result& row);
   void end_member(WriteWork& work, const Group& group, std::size_t number,
                   const GroupAnswer& answer) noexcept;
   void fail_group(Members members, const std::exception_ptr& error) noexcept;
@@ -193,6 +197,7 @@ class Writer {
   const std::string locked_timeout_;
   const std::int64_t order_lock_;
   const std::int64_t module_lock_;
+  Sessions& sessions_;
   Reading& reading_;
   KindTable& kinds_;
   Durability& durability_;

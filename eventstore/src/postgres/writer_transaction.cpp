@@ -70,16 +70,17 @@ void Writer::begin() {
 }
 
 void Writer::begin_on_session() {
-  Connection::Pipeline pipeline{session().connection};
-  pipeline.add(begin_sql);
-  Parameters timeout;
-  timeout.add(lock_timeout_);
-  // Whoever holds the lock and dies lets all others wait no longer than that.
-  pipeline.add(
-      "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', $1, true), "
-      "set_config('idle_in_transaction_session_timeout', '60000', true)",
-      std::move(timeout));
-  pipeline.run_all("beginning a transaction");
+  const auto set = [&](Connection::Pipeline& pipeline) {
+    Parameters timeout;
+    timeout.add(lock_timeout_);
+    // Whoever holds the lock and dies lets all others wait no longer than that.
+    pipeline.add(
+        "SELECT set_config('synchronous_commit', 'off', true), "
+        "set_config('lock_timeout', $1, true), "
+        "set_config('idle_in_transaction_session_timeout', '60000', true)",
+        std::move(timeout));
+  };
+  begin_transaction(session().connection, begin_sql, "beginning a transaction", set);
 }
 
 void Writer::lock(WriteWork& work) {

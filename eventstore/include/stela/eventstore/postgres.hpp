@@ -19,8 +19,13 @@ struct Options {
   /// Whether to create the schema and its tables if they are missing. NotFound if they are missing
   /// and it is false.
   bool create = true;
-  /// How long to wait for the lock that orders appends, or for another process that migrates,
-  /// before StoreBusy. Less than `reply_timeout`.
+  /// Only read, from a standby, too. Nothing is created, migrated or written; any write is a
+  /// UsageError. What a standby shows is in order and without gaps, and may be older than what the
+  /// primary has. Never let an effect outside rest on it: an asynchronous standby may show what a
+  /// failover to another one loses. Not through a pooler.
+  bool read_only = false;
+  /// How long to wait for the lock that orders appends, for another process that migrates, or for a
+  /// server that is gone, before StoreBusy. Less than `reply_timeout`.
   std::chrono::milliseconds busy_timeout{5000};
   /// For each host of the connection string.
   std::chrono::milliseconds connect_timeout{5000};
@@ -34,6 +39,9 @@ struct Options {
   LogSink* log = &no_log();
   MetricSink* metrics = &no_metrics();
   const Clock* clock = &system_clock();
+  /// Leases and retries go by the server's clock, which all machines share, also if a clock is
+  /// given: then that one is this machine's alone, and says when events were recorded.
+  bool leases_by_server = false;
   /// The source of the random part of event ids. Null: the operating system.
   Random* random = nullptr;
 };
@@ -42,8 +50,10 @@ struct Options {
 /// ("postgresql://app@db/shop", "host=… dbname=…"). Creates its tables if they are missing, and
 /// migrates them if they are older. SchemaMismatch if they are newer, or were changed, or if the
 /// schema holds tables of another application. StoreFailed if the server refuses the user, is too
-/// old, or only reads; StoreBusy if it can't be reached. UsageError if it isn't a connection
-/// string, or this build has no engine for PostgreSQL.
+/// old, or only reads; StoreBusy if it can't be reached. Of several hosts
+/// ("postgresql://app@db1,db2/shop") it uses the primary, unless `target_session_attrs` says
+/// otherwise, and finds it again after a failover. PgBouncer in transaction mode may stand between.
+/// UsageError if it isn't a connection string, or this build has no engine for PostgreSQL.
 ///
 /// Projections aren't available on PostgreSQL yet: they fail with UsageError.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& conninfo, const Options& options = {});

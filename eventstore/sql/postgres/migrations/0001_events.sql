@@ -37,6 +37,17 @@ CREATE UNLOGGED TABLE stela.stela_runs (
   run uuid NOT NULL
 );
 
+-- A standby has no run, and shows what is on its disk only. Which one it is, the transaction says
+-- that asks: a pooler may give each to another connection of the server's.
+CREATE FUNCTION stela.server_run(OUT is_standby boolean, OUT run uuid) LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+BEGIN
+  is_standby := pg_is_in_recovery();
+  IF is_standby THEN RETURN; END IF;
+  SELECT r.run INTO run FROM stela_runs AS r WHERE r.one;
+END $$;
+
 CREATE TABLE stela.streams (
   stream bigint NOT NULL PRIMARY KEY,
   name   text COLLATE "C" NOT NULL UNIQUE

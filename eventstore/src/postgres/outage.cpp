@@ -1,0 +1,48 @@
+#include "postgres/outage.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace stela::postgres {
+
+using namespace std::chrono_literals;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr auto first_pause = 50ms;
+constexpr auto longest_pause = 1000ms;
+
+}  // namespace
+
+void Outage::wait_for_turn() {
+  Time until;
+  {
+    const std::lock_guard lock{mutex_};
+    if (!since_) return;
+    until = next_;
+    if (until > steady_clock::now() && until > *since_ + patience_) throw StoreBusy{why_};
+  }
+  std::this_thread::sleep_until(until);
+}
+
+bool Outage::may_try_again(std::string why) {
+  const std::lock_guard lock{mutex_};
+  const Time now = steady_clock::now();
+  if (!since_) since_ = now;
+  why_ = std::move(why);
+  // Of several threads that tried at once, the first one counts.
+  if (now >= next_) {
+    pause_ = std::clamp<std::chrono::milliseconds>(pause_ * 2, first_pause, longest_pause);
+    next_ = now + pause_;
+  }
+  return next_ <= *since_ + patience_;
+}
+
+void Outage::end() {
+  const std::lock_guard lock{mutex_};
+  since_.reset();
+  pause_ = {};
+}
+
+}  // namespace stela::postgres
