@@ -62,7 +62,7 @@ class RelayStoreContract : public ::testing::TestWithParam<RelayStoreKind> {
     const auto standing = store->acquire(partition, worker, ttl);
     EXPECT_TRUE(standing);
     if (!standing) return {};
-    leases[partition] = {partition, worker, standing->epoch};
+    leases[partition] = {partition, worker, standing->epoch, standing->run};
     return *standing;
   }
   /// "1 2r1 3 behind 4r2 republished": what is next.

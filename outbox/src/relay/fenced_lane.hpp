@@ -105,6 +105,8 @@ class FencedLane final : public Lane {
   /// Stops the partition; messages that seem lost are looked for again first.
   void on_contradiction(StopReason reason, const Answer& answer);
   bool accept(const Answer& answer);
+  /// Which of the events that the broker has the store doesn't; empty if it has all of them.
+  std::string missing_in_store(const Answer& answer, const std::vector<EventId>& ids) const;
   /// Something waits that comes before what was found, and wasn't found.
   bool passes_what_waits(const Answer& answer);
   /// As an operator wants it: marks what is ours, passes over what isn't, goes on behind all of it.

@@ -209,14 +209,9 @@ bool FencedLane::accept(const Answer& answer) {
     doubt();
     return false;
   }
-  std::size_t at = 0;
-  for (const FoundMessage& found : answer.found) {
-    if (found.broker_sequence == broker_sequence_) continue;
-    if (ids[at++].to_string() == event_id_in(found.message_id)) continue;
+  if (std::string missing = missing_in_store(answer, ids); !missing.empty()) {
     doubt();
-    stop(StopReason::store_went_back, "the broker has event " +
-                                          std::to_string(found.sequence.value()) + " as " +
-                                          found.message_id + ", and the store doesn't");
+    stop(StopReason::store_went_back, std::move(missing));
     return false;
   }
   if (passes) {
@@ -231,6 +226,31 @@ bool FencedLane::accept(const Answer& answer) {
   }
   drop_stored_failure(answer);
   return true;
+}
+
+std::string FencedLane::missing_in_store(const Answer& answer,
+                                         const std::vector<EventId>& ids) const {
+  const FoundMessage* first = nullptr;
+  const FoundMessage* last = nullptr;
+  std::int64_t count = 0;
+  std::size_t at = 0;
+  for (const FoundMessage& found : answer.found) {
+    if (found.broker_sequence == broker_sequence_) continue;
+    if (ids[at++].to_string() == event_id_in(found.message_id)) continue;
+    if (first == nullptr) first = &found;
+    last = &found;
+    ++count;
+  }
+  if (count == 0) return {};
+  const auto name = [](const FoundMessage& found) {
+    return "event " + std::to_string(found.sequence.value()) + " as " + found.message_id;
+  };
+  if (count == 1 && !answer.has_more) {
+    return "the broker has " + name(*first) + ", and the store doesn't";
+  }
+  return "the broker has " + std::string{answer.has_more ? "at least " : ""} +
+         std::to_string(count) + " events that the store doesn't have: from " + name(*first) +
+         " to " + name(*last);
 }
 
 bool FencedLane::adopt(const Answer& answer) {

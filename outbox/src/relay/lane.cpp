@@ -63,6 +63,7 @@ void Lane::begin_lease(const Standing& standing, Steady begun) {
   owned_ = true;
   draining_ = false;
   epoch_ = standing.epoch;
+  run_ = standing.run;
   trusted_until_ = begun + ttl - ttl / 10;
   attempts_ = standing.attempts;
 }

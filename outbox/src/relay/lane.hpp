@@ -69,7 +69,7 @@ class Lane {
   /// Sends; the lease is trusted and nothing holds the lane back.
   virtual void send(int& budget) = 0;
 
-  Lease lease() const noexcept { return {partition_, core_.worker, epoch_}; }
+  Lease lease() const noexcept { return {partition_, core_.worker, epoch_, run_}; }
   /// The lease lasts long enough to act under it.
   bool is_trusted() const { return owned_ && core_.now() < trusted_until_; }
   /// Another owner came: nothing that we know of the partition counts.
@@ -115,6 +115,7 @@ class Lane {
   bool looking_ = false;
   Steady next_look_{};
   std::int64_t epoch_ = 0;
+  Uuid run_ = {};
   Steady trusted_until_{};
   Steady held_until_{};
   int attempts_ = 0;

@@ -23,11 +23,15 @@ struct Lease {
   PartitionId partition = {};
   std::string_view owner = {};
   std::int64_t epoch = 0;
+  /// The server's run in which it was taken. The lease ends with it: after a failover the owner's
+  /// row may be there, and events that it has published aren't.
+  Uuid run = {};
 };
 
 /// What a new owner finds.
 struct Standing {
   std::int64_t epoch = 0;
+  Uuid run = {};
   GlobalSequence published_through = {};
   std::uint64_t broker_sequence = 0;
   std::string broker_id = {};

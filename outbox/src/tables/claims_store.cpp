@@ -77,6 +77,7 @@ std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::
         auto row = connection.rows(sql::begin_claims{.partition = partition.number});
         if (!row.step()) return;
         standing = relay::Standing{.epoch = row.epoch(),
+                                   .run = connection.run(),
                                    .attempts = static_cast<int>(row.attempts()),
                                    .backoff_left = time_left(row.next_attempt_at(), at)};
       },
@@ -88,28 +89,32 @@ std::optional<relay::Standing> ClaimsStore::acquire(PartitionId partition, std::
   return standing;
 }
 
-bool ClaimsStore::renew(const Lease&, std::chrono::microseconds ttl) {
+bool ClaimsStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
   // After a pause some claims may be somebody else's now, and we don't know which.
   const auto begun = steady_now();
   if (begun >= claimed_until_) return false;
   const Timestamp until = now() + ttl;
+  bool is_held = false;
   store_.database().write(
       [&](Connection& connection) {
+        is_held = connection.run() == lease.run;
+        if (!is_held) return give_back(connection, lease);
         connection.run(sql::renew_claims{.claim = claim_, .until = until});
         connection.run(sql::renew_claimed_redeliveries{.claim = claim_, .until = until});
       },
       Sync::if_shared);
-  claimed_until_ = begun + ttl;
-  return true;
+  if (is_held) claimed_until_ = begun + ttl;
+  return is_held;
 }
 
-void ClaimsStore::release(const Lease&) {
-  store_.database().write(
-      [&](Connection& connection) {
-        connection.run(sql::release_claims{.claim = claim_});
-        connection.run(sql::release_claimed_redeliveries{.claim = claim_});
-      },
-      Sync::none);
+void ClaimsStore::release(const Lease& lease) {
+  store_.database().write([&](Connection& connection) { give_back(connection, lease); },
+                          Sync::none);
+}
+
+void ClaimsStore::give_back(Connection& connection, const Lease&) {
+  connection.run(sql::release_claims{.claim = claim_});
+  connection.run(sql::release_claimed_redeliveries{.claim = claim_});
 }
 
 // --- messages
@@ -195,7 +200,7 @@ std::unique_ptr<relay::PendingBatch> ClaimsStore::next(PartitionId partition, co
 
 bool ClaimsStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
   const Timestamp at = now();
-  return write(durable, [&](Connection& connection) {
+  return write(lease, durable, [&](Connection& connection) {
     apply_claimed(connection, lease.partition, claim_, advance, at);
     return true;
   });
@@ -203,7 +208,7 @@ bool ClaimsStore::advance(const Lease& lease, const relay::Advance& advance, boo
 
 bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
   const Timestamp at = now();
-  return write(false, [&](Connection& connection) {
+  return write(lease, false, [&](Connection& connection) {
     connection.run(sql::note_shared_partition{.partition = lease.partition.number,
                                               .attempts = trouble.attempts,
                                               .next_attempt_at = end_of(trouble.backoff, at),
@@ -227,7 +232,7 @@ bool ClaimsStore::note(const Lease& lease, const relay::Trouble& trouble) {
 }
 
 bool ClaimsStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
-  return write(false, [&](Connection& connection) {
+  return write(lease, false, [&](Connection& connection) {
     connection.run(sql::stop_shared{
         .partition = lease.partition.number, .reason = to_string(reason), .detail = detail});
     return true;

@@ -41,6 +41,7 @@ class ClaimsStore final : public RelayStore {
   bool continue_lost(const relay::Lease&, bool) override { return false; }
 
  private:
+  void give_back(database::Connection& connection, const relay::Lease& lease) override;
   bool can_claim(PartitionId partition);
   std::vector<relay::PendingMessage> claim(PartitionId partition, const relay::BatchLimit& limit);
   std::chrono::steady_clock::time_point steady_now() const;

@@ -93,6 +93,7 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
         auto now_held = connection.rows(sql::standing{.partition = partition.number});
         now_held.step();
         standing = read(now_held, at);
+        standing->run = connection.run();
         standing->unclean = unclean;
       },
       Sync::if_shared);
@@ -100,27 +101,24 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
 }
 
 bool LeaseStore::renew(const Lease& lease, std::chrono::microseconds ttl) {
-  bool renewed = false;
   const Timestamp at = now();
-  store_.database().write_along(
-      [&](Connection& connection) {
-        renewed = connection.run(sql::renew{.partition = lease.partition.number,
-                                            .owner = lease.owner,
-                                            .epoch = lease.epoch,
-                                            .now = at,
-                                            .until = at + ttl}) == 1;
-      },
-      Sync::if_shared);
-  return renewed;
+  return write(lease, false, [&](Connection& connection) {
+    return connection.run(sql::renew{.partition = lease.partition.number,
+                                     .owner = lease.owner,
+                                     .epoch = lease.epoch,
+                                     .now = at,
+                                     .until = at + ttl}) == 1;
+  });
 }
 
 void LeaseStore::release(const Lease& lease) {
-  store_.database().write_along(
-      [&](Connection& connection) {
-        connection.run(sql::release{
-            .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
-      },
-      Sync::none);
+  store_.database().write_along([&](Connection& connection) { give_back(connection, lease); },
+                                Sync::none);
+}
+
+void LeaseStore::give_back(Connection& connection, const Lease& lease) {
+  connection.run(sql::release{
+      .partition = lease.partition.number, .owner = lease.owner, .epoch = lease.epoch});
 }
 
 // --- messages
@@ -130,6 +128,7 @@ std::unique_ptr<relay::PendingBatch> LeaseStore::next(PartitionId partition,
                                                       const relay::BatchLimit& limit) {
   auto batch = make_batch();
   store_.database().read_snapshot([&](Connection& connection) {
+    if (std::exchange(run_, connection.run()) != connection.run()) open_generation_ = 0;
     const std::int64_t end = open_end(connection, open_generation_);
     batch->read(connection, partition, cursor, end, limit, now());
   });
@@ -138,13 +137,13 @@ std::unique_ptr<relay::PendingBatch> LeaseStore::next(PartitionId partition,
 
 bool LeaseStore::advance(const Lease& lease, const relay::Advance& advance, bool durable) {
   const Timestamp at = now();
-  return write(durable,
+  return write(lease, durable,
                [&](Connection& connection) { return apply(connection, lease, advance, at); });
 }
 
 bool LeaseStore::note(const Lease& lease, const relay::Trouble& trouble) {
   const Timestamp at = now();
-  return write(false, [&](Connection& connection) {
+  return write(lease, false, [&](Connection& connection) {
     const bool is_ours =
         connection.run(sql::note_partition{.partition = lease.partition.number,
                                            .owner = lease.owner,
@@ -170,7 +169,7 @@ bool LeaseStore::note(const Lease& lease, const relay::Trouble& trouble) {
 }
 
 bool LeaseStore::stop(const Lease& lease, StopReason reason, std::string_view detail) {
-  return write(false, [&](Connection& connection) {
+  return write(lease, false, [&](Connection& connection) {
     return connection.run(sql::stop{.partition = lease.partition.number,
                                     .owner = lease.owner,
                                     .epoch = lease.epoch,
@@ -180,7 +179,7 @@ bool LeaseStore::stop(const Lease& lease, StopReason reason, std::string_view de
 }
 
 bool LeaseStore::continue_lost(const Lease& lease, bool is_whole) {
-  return write(false, [&](Connection& connection) {
+  return write(lease, false, [&](Connection& connection) {
     return connection.run(sql::continue_lost{.partition = lease.partition.number,
                                              .owner = lease.owner,
                                              .epoch = lease.epoch,

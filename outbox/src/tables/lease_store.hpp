@@ -29,8 +29,12 @@ class LeaseStore final : public RelayStore {
   std::optional<relay::Standing> take(PartitionId partition, std::string_view worker,
                                       std::chrono::microseconds ttl);
 
-  /// The newest generation that is known to have no undrained predecessor.
+  void give_back(database::Connection& connection, const relay::Lease& lease) override;
+
+  /// The newest generation that is known to have no undrained predecessor, in this run of the
+  /// server.
   std::int64_t open_generation_ = 0;
+  Uuid run_ = {};
 };
 
 }  // namespace stela::outbox

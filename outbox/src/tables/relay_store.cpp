@@ -154,10 +154,15 @@ std::vector<EventId> RelayStore::ids_of(std::span<const GlobalSequence> sequence
   return ids;
 }
 
-bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& work) {
+bool RelayStore::write(const relay::Lease& lease, bool durable,
+                       const std::function<bool(Connection&)>& work) {
+  bool is_held = false;
   try {
     store_.database().write_along(
         [&](Connection& connection) {
+          is_held = connection.run() == lease.run;
+          // So that it can be taken again at once, with a look at what the broker has.
+          if (!is_held) return give_back(connection, lease);
           if (!work(connection)) throw Fenced{};
         },
         // A worker that outlives its server goes on from what it noted.
@@ -165,6 +170,7 @@ bool RelayStore::write(bool durable, const std::function<bool(Connection&)>& wor
   } catch (const Fenced&) {
     return false;
   }
+  if (!is_held) return false;
   // Under full durability the events were synced when they were appended, and this needn't be.
   // Under relaxed the whole log goes to the disk before anything leaves, while others commit on.
   if (durable && store_.database().is_relaxed()) store_.database().sync();

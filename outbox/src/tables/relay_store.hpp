@@ -34,13 +34,16 @@ class RelayStore : public relay::OutboxPort {
   explicit RelayStore(stela::Store& store);
 
   Timestamp now() const;
-  /// Runs `work` in a transaction, rolled back if it returns false.
-  bool write(bool durable, const std::function<bool(database::Connection&)>& work);
+  /// Runs `work` in a transaction, rolled back if it returns false. False, too, if the server's run
+  /// is another than the lease's.
+  bool write(const relay::Lease& lease, bool durable,
+             const std::function<bool(database::Connection&)>& work);
   std::unique_ptr<StoredBatch> make_batch();
 
   stela::Store& store_;
 
  private:
+  virtual void give_back(database::Connection& connection, const relay::Lease& lease) = 0;
   void require_free_name(database::Connection& connection, std::string_view worker, Timestamp at,
                          std::chrono::microseconds ttl) const;
 
