@@ -1,0 +1,52 @@
+-- Rights of the four roles that use a store on PostgreSQL. Run it by psql, as a superuser or as the owner,
+-- and again after each migration:
+--
+--     psql -v owner=shop_owner -v application=shop -v relay=shop_relay -v reader=shop_reader \
+--          -f grants.sql shop
+--
+--   owner        makes and migrates the tables: a store that is opened by it once after an upgrade
+--   application  appends, reads, and runs the store's modules
+--   relay        publishes: relays, and the operations of the outbox
+--   reader       reads: dashboards, stores that are opened read-only
+--
+-- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
+-- Another schema than "stela": -v schema=NAME.
+\set ON_ERROR_STOP on
+\if :{?schema}
+\else
+\set schema stela
+\endif
+
+SELECT format('CREATE ROLE %I', r.name)
+FROM unnest(ARRAY[:'owner', :'application', :'relay', :'reader']) AS r(name)
+WHERE NOT EXISTS (SELECT FROM pg_roles AS p WHERE p.rolname = r.name) \gexec
+SELECT format('CREATE SCHEMA %I AUTHORIZATION %I', :'schema', :'owner')
+WHERE NOT EXISTS (SELECT FROM pg_namespace WHERE nspname = :'schema') \gexec
+
+BEGIN;
+REVOKE ALL ON SCHEMA :"schema" FROM PUBLIC;
+REVOKE ALL ON ALL TABLES IN SCHEMA :"schema"
+  FROM PUBLIC, :"application", :"relay", :"reader";
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA :"schema" FROM PUBLIC;
+GRANT USAGE ON SCHEMA :"schema" TO :"application", :"relay", :"reader";
+GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
+GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
+
+-- Everything but the ledger of migrations and the facts of the store.
+SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'application')
+FROM pg_tables
+WHERE schemaname = :'schema'
+  AND tablename NOT IN ('stela_migrations', 'stela_facts') \gexec
+-- Append-only, and not by triggers alone.
+SELECT format('REVOKE UPDATE, DELETE ON %I.%I FROM %I', :'schema', tablename, :'application')
+FROM pg_tables
+WHERE schemaname = :'schema'
+  AND tablename IN ('events', 'streams', 'event_kinds', 'append_groups', 'stela_runs') \gexec
+
+-- The outbox's own tables, and no event. Which run the server is in, whoever comes first notes.
+SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'relay')
+FROM pg_tables
+WHERE schemaname = :'schema' AND tablename LIKE 'outbox\_%' \gexec
+SELECT format('GRANT INSERT ON %I.stela_runs TO %I, %I', :'schema', :'relay', :'reader')
+FROM pg_tables WHERE schemaname = :'schema' AND tablename = 'stela_runs' \gexec
+COMMIT;
