@@ -25,25 +25,18 @@ void GroupPruning::note_append(const Conventions& conventions) noexcept {
 }
 
 void GroupPruning::prune() {
-  sessions_.read([&](Connection& connection) {
-    Connection::Pipeline pipeline{connection};
-    pipeline.add(begin_sql);
-    pipeline.add("SELECT set_config('synchronous_commit', 'off', true)");
+  const auto begin = [](Connection& connection) {
+    begin_transaction(connection, begin_sql, "pruning the groups of appends",
+                      [](Connection::Pipeline& pipeline) {
+                        pipeline.add("SELECT set_config('synchronous_commit', 'off', true)");
+                      });
+  };
+  sessions_.run(begin, [](Connection& connection) {
     Parameters parameters;
     parameters.add(rows_at_once);
-    // Their ids begin with the time. Nobody waits for a lock, or asks for a commit, for a day.
-    pipeline.add(
-        "DELETE FROM stela.append_groups WHERE group_id IN (SELECT g.group_id "
-        "FROM stela.append_groups AS g ORDER BY g.group_id LIMIT $1) "
-        "AND written_at < clock_timestamp() - interval '2 days'",
-        std::move(parameters));
-    pipeline.add("COMMIT");
-    try {
-      check_committed(pipeline.run_all("pruning the groups of appends")[3]);
-    } catch (...) {
-      connection.roll_back();
-      throw;
-    }
+    connection.query("SELECT stela.prune_groups($1::integer)", std::move(parameters),
+                     "pruning the groups of appends");
+    check_committed(connection.query("COMMIT", {}, "pruning the groups of appends"));
   });
 }
 

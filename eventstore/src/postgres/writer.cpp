@@ -196,7 +196,7 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   pipeline.add(lock_sql, std::move(lock));
   pipeline.add(Group::Call::sql, std::move(call.parameters));
   const bool is_pooled = writing.connection.options().is_pooled;
-  if (is_pooled) pipeline.add(run_sql);
+  if (is_pooled) pipeline.add(postgres::run_sql);
   pipeline.add("COMMIT");
   try {
     const auto results = pipeline.run_all("the append");

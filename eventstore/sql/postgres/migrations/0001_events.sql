@@ -374,6 +374,18 @@ BEGIN
   SELECT c.epoch INTO epoch FROM stela_configuration AS c WHERE c.one;
 END $$;
 
+-- Removes the oldest groups, which nobody asks for any more: nobody waits for a lock, or for the
+-- answer to a commit, for a day. Their ids begin with the time. With the owner's rights: others may
+-- remove no younger one.
+CREATE FUNCTION stela.prune_groups(at_once integer) RETURNS void
+LANGUAGE sql SECURITY DEFINER
+SET search_path = stela, pg_temp
+AS $$
+  DELETE FROM append_groups
+  WHERE group_id IN (SELECT g.group_id FROM append_groups AS g ORDER BY g.group_id LIMIT at_once)
+    AND written_at < clock_timestamp() - interval '2 days';
+$$;
+
 -- Whether the group is committed; if it isn't, it never will be. Under the order lock.
 CREATE FUNCTION stela.settle_group(the_group uuid, OUT is_void boolean, OUT first bigint,
                                    OUT last bigint)
