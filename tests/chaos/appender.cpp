@@ -56,8 +56,8 @@ Appender::Appender(const Settings& settings, const Part& part)
                               : before_.back().first + before_.back().count},
       answers_left_{part.death.at == Death::At::answer ? part.death.nth : 0} {}
 
-sqlite::Options Appender::store_options() const {
-  return {.clock = &clock_, .vfs = vfs_ ? vfs_->name() : std::string{}};
+ShopOptions Appender::store_options() const {
+  return {.number = part_.number, .clock = &clock_, .vfs = vfs_ ? vfs_->name() : std::string{}};
 }
 
 void Appender::run(const std::stop_token& stop) {

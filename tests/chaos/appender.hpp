@@ -36,7 +36,7 @@ class Appender {
   void append(int times);
 
  private:
-  sqlite::Options store_options() const;
+  ShopOptions store_options() const;
   Attempt begin_next();
   /// Until it is stored, or given up.
   void settle(Attempt attempt, const std::stop_token& stop);

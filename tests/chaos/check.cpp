@@ -160,9 +160,8 @@ class Check {
   }
 
   void check_rows() {
-    test::RawSqlite shop{settings_.database()};
     const auto expect_none = [&](const std::string& what, const std::string& sql) {
-      for (const std::string& row : shop.rows(sql + " LIMIT 5")) violate(what, row);
+      for (const std::string& row : shop_rows(settings_, sql + " LIMIT 5")) violate(what, row);
     };
     expect_none("a message still waits",
                 "SELECT partition, sequence, attempts, last_error FROM outbox_messages");
@@ -175,14 +174,19 @@ class Check {
     const int count = settings_.resized > 0 ? settings_.resized : settings_.partitions;
     expect_none("a partition isn't free",
                 "SELECT partition, owner FROM outbox_partitions WHERE owner IS NOT NULL AND "
-                "(lease_until > unixepoch() * 1000000 OR partition BETWEEN " +
+                "(lease_until > " +
+                    now_in_sql(settings_) + " OR partition BETWEEN " +
                     std::to_string(PartitionId::at(0, count).number) + " AND " +
                     std::to_string(PartitionId::at(count - 1, count).number) + ")");
+    check_integrity(settings_.effects());
+    if (settings_.is_on_postgres()) return;
     expect_none("foreign keys", "SELECT * FROM pragma_foreign_key_check");
-    for (const std::string& database : {settings_.database(), settings_.effects()}) {
-      const auto integrity = test::RawSqlite{database}.rows("PRAGMA integrity_check");
-      if (integrity != std::vector<std::string>{"ok"}) violate("integrity", integrity.at(0));
-    }
+    check_integrity(settings_.database());
+  }
+
+  void check_integrity(const std::string& database) {
+    const auto integrity = test::RawSqlite{database}.rows("PRAGMA integrity_check");
+    if (integrity != std::vector<std::string>{"ok"}) violate("integrity", integrity.at(0));
   }
 
   void check_effects() {

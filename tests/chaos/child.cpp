@@ -3,6 +3,7 @@
 #include "support/process.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -26,7 +27,7 @@ sigset_t hold_termination() {
 
 }  // namespace
 
-Child::Child(std::vector<std::string> arguments, const std::string& log) {
+Child::Child(std::vector<std::string> arguments, const std::string& log, const std::string& host) {
   std::vector<char*> raw;
   std::string program = "stela_chaos";
   raw.push_back(program.data());
@@ -38,6 +39,7 @@ Child::Child(std::vector<std::string> arguments, const std::string& log) {
   if (id_ < 0) throw std::runtime_error{"fork failed"};
   if (id_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (!host.empty() && unshare(CLONE_NEWUTS) == 0) sethostname(host.data(), host.size());
     const int file = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(file, STDERR_FILENO);
     execv("/proc/self/exe", raw.data());

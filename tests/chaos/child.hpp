@@ -10,7 +10,8 @@ namespace stela::chaos {
 /// Its stderr goes to a file. Dies with its parent, and is killed when this goes.
 class Child {
  public:
-  Child(std::vector<std::string> arguments, const std::string& log);
+  /// On a host of this name, where the system lets us; as the parent if it is empty.
+  Child(std::vector<std::string> arguments, const std::string& log, const std::string& host = {});
   ~Child();
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;

@@ -22,6 +22,8 @@ std::vector<Fault> process_faults();
 std::vector<Fault> network_faults();
 std::vector<Fault> broker_faults();
 std::vector<Fault> database_faults();
+/// Of the server, of the ways to it, and of its standby.
+std::vector<Fault> postgres_faults();
 std::vector<Fault> clock_faults();
 
 /// All of them, always in the same order.

@@ -1,6 +1,7 @@
 // Chaos: real processes, real files, a real nats-server and a bad network, from one seed.
 //
-// stela_chaos [--seconds N] [--seed S] [--kinds K,K,…] [--servers N] [--mutant NAME] [--folder F]
+// stela_chaos [--seconds N] [--seed S] [--kinds K,K,…] [--servers N] [--engine E]
+//             [--mutant NAME] [--folder F]
 //
 // One JSON line of result. Exit 0 if everything holds; 1 if not: then the folder is kept, with the
 // fault log, the databases and what stands in the streams. With a mutant it is the other way round.
@@ -37,8 +38,9 @@ Options parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) options[argv[i]] = argv[i + 1];
   for (const auto& [name, value] : options) {
-    static const std::string known[] = {"--seconds", "--seed", "--kinds",  "--mutant", "--folder",
-                                        "--role",    "--url",  "--number", "--dies",   "--servers"};
+    static const std::string known[] = {"--seconds", "--seed",    "--kinds", "--mutant",
+                                        "--folder",  "--role",    "--url",   "--number",
+                                        "--dies",    "--servers", "--engine"};
     if (std::find(std::begin(known), std::end(known), name) == std::end(known)) {
       throw UsageError{"there is no option " + name};
     }
@@ -67,6 +69,12 @@ std::set<std::string, std::less<>> parse_kinds(const std::string& text) {
     kinds.insert(name);
   }
   return kinds;
+}
+
+Engine parse_engine(const std::string& name) {
+  if (name == "sqlite") return Engine::sqlite;
+  if (name == "postgres") return Engine::postgres;
+  throw UsageError{"there is no engine '" + name + "'"};
 }
 
 /// "log:17", "answer:3".
@@ -115,6 +123,7 @@ void print(const World& world, const Findings& findings) {
       .add("latency_ms", settings.latency_ms)
       .add("line_bytes", settings.line_bytes)
       .add("large_size", settings.large_size)
+      .add("engine", settings.is_on_postgres() ? "postgres" : "sqlite")
       .add("durability", settings.relaxed ? "relaxed" : "full")
       .add("faults", world.faults)
       .add("deletions", static_cast<std::int64_t>(world.deletions.size()))
@@ -172,6 +181,7 @@ int run(int argc, char** argv) {
   settings.mutant = mutants::mutant_named(mutant);
   settings.kinds = parse_kinds(get(options, "--kinds", "all"));
   settings.servers = std::stoi(get(options, "--servers", "1"));
+  settings.engine = parse_engine(get(options, "--engine", "sqlite"));
   if (settings.servers < 1) throw UsageError{"there is a server at least"};
   if (settings.has_by_name("delete-message")) settings.deletes = settings.fence == Fence::stream;
   // Else consumers are so patient that a run takes many minutes.

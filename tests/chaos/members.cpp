@@ -29,8 +29,13 @@ void Members::start(Member& member, const std::vector<std::string>& more) {
                                      "--servers", std::to_string(settings_.servers),
                                      "--mutant",  std::string{to_string(settings_.mutant)}};
   arguments.insert(arguments.end(), more.begin(), more.end());
-  member.child =
-      std::make_unique<Child>(std::move(arguments), settings_.folder + "/" + member.role + ".log");
+  std::string host;
+  if (settings_.is_on_postgres()) {
+    host = "machine-" + std::to_string(member.number % Settings::machines);
+    arguments.insert(arguments.end(), {"--engine", "postgres"});
+  }
+  member.child = std::make_unique<Child>(std::move(arguments),
+                                         settings_.folder + "/" + member.role + ".log", host);
   member.stopped = member.away = member.dies = false;
 }
 

@@ -1,5 +1,6 @@
 #include "chaos/orchestra.hpp"
 
+#include "chaos/shop.hpp"
 #include "support/raw_sqlite.hpp"
 
 #include <signal.h>
@@ -63,7 +64,8 @@ std::optional<Phase> phase_of(const Settings& settings) {
   std::vector<Phase> phases = all_phases();
   std::erase_if(phases, [&](const Phase& phase) {
     return !settings.has(phase.kind) || (phase.is_of_copies && settings.fence == Fence::none) ||
-           (phase.play == fill_broker_disk && settings.servers > 1);
+           (phase.play == fill_broker_disk && settings.servers > 1) ||
+           (phase.is_of_copies && settings.is_on_postgres());
   });
   // After a phase everything must be at the broker.
   if (settings.deletes) return std::nullopt;
@@ -75,8 +77,8 @@ std::optional<Phase> phase_of(const Settings& settings) {
 
 std::vector<Fault> all_faults() {
   std::vector<Fault> all;
-  for (auto* const some :
-       {process_faults, network_faults, broker_faults, database_faults, clock_faults}) {
+  for (auto* const some : {process_faults, network_faults, broker_faults, database_faults,
+                           postgres_faults, clock_faults}) {
     const std::vector<Fault> more = some();
     all.insert(all.end(), more.begin(), more.end());
   }
@@ -132,6 +134,7 @@ void Orchestra::strike() {
 void Orchestra::heal() {
   // What was going to be undone is undone now.
   world_.agenda.run_all();
+  if (world_.server) world_.server->heal();
   world_.proxy.heal();
   world_.own_line.heal();
   world_.pace_lines();
@@ -160,10 +163,9 @@ bool Orchestra::drain() {
 
 /// Messages that aren't published yet, and those that haven't had their effect.
 std::int64_t Orchestra::waiting() const {
-  const std::int64_t published =
-      number_in(settings_.database(),
-                "SELECT count(*) FROM events JOIN event_kinds USING (kind) WHERE publishes = 1");
-  return number_in(settings_.database(), "SELECT count(*) FROM outbox_messages") + published -
+  const std::int64_t published = shop_number(
+      settings_, "SELECT count(*) FROM events JOIN event_kinds USING (kind) WHERE publishes");
+  return shop_number(settings_, "SELECT count(*) FROM outbox_messages") + published -
          number_in(settings_.effects(), "SELECT count(*) FROM effects") - deleted_unhandled();
 }
 

@@ -76,15 +76,6 @@ bool may_pass(const Error& error) {
   return error.is_retryable() || error.code() == ErrorCode::store_full;
 }
 
-Store open_shop(const Settings& settings, const sqlite::Options& options) {
-  sqlite::Options all = options;
-  all.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full;
-  all.busy_timeout = 2'000ms;
-  all.checkpoint_pages = 500;
-  all.log = &log_to_stderr();
-  return sqlite::open(settings.database(), all);
-}
-
 OutboxOptions outbox_options(const Settings& settings) {
   return {.fence = settings.fence};
 }
@@ -128,7 +119,7 @@ void append(const Settings& settings, const Part& part) {
 
 void relay(const Settings& settings, const Part& part) {
   const JumpingClock clock{settings.clock_of(part.number)};
-  auto store = open_shop(settings, {.clock = &clock});
+  auto store = open_shop(settings, {.number = part.number, .clock = &clock});
   Outbox outbox{store, outbox_options(settings)};
   nats::Publisher publisher{publisher_options(settings, part.url)};
   if (settings.mutant != mutants::Mutant::none) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "chaos/settings.hpp"
+#include "chaos/shop.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework.hpp>
@@ -63,7 +64,6 @@ struct Part {
 /// Whether the same work may succeed later: somebody holds the lock, or the disk is full.
 bool may_pass(const Error& error);
 
-Store open_shop(const Settings& settings, const sqlite::Options& options = {});
 OutboxOptions outbox_options(const Settings& settings);
 nats::PublisherOptions publisher_options(const Settings& settings, const std::string& url);
 /// How the appending process of this number calls its ledger.

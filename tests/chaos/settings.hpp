@@ -14,7 +14,11 @@
 
 namespace stela::chaos {
 
+/// Of the producers' database; the consumers' is on SQLite in any case.
+enum class Engine : std::uint8_t { sqlite, postgres };
+
 struct Settings {
+  Engine engine = Engine::sqlite;
   std::uint64_t seed = 1;
   int seconds = 120;
   Fence fence = Fence::stream;
@@ -59,6 +63,15 @@ struct Settings {
   std::string backup() const { return folder + "/backup.db"; }
   /// How far the wall clock of the process with this number is ahead.
   std::string clock_of(int number) const { return folder + "/clock." + std::to_string(number); }
+  /// On PostgreSQL: the ways to the server, one a line.
+  std::string urls() const { return folder + "/urls"; }
+  bool is_on_postgres() const noexcept { return engine == Engine::postgres; }
+  /// Of so many machines there are processes, on PostgreSQL; their clocks differ by minutes.
+  static constexpr int machines = 2;
+  std::chrono::minutes skew_of(int number) const {
+    if (!is_on_postgres()) return std::chrono::minutes{0};
+    return std::chrono::minutes{number % machines == 0 ? 17 : -23};
+  }
   std::string effects() const { return folder + "/effects.db"; }
   /// The JetStream streams that there are at any time.
   std::vector<std::string> streams() const;

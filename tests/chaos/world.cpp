@@ -1,5 +1,6 @@
 #include "chaos/world.hpp"
 
+#include "chaos/jumping_clock.hpp"
 #include "chaos/roles.hpp"
 #include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
@@ -19,8 +20,11 @@ namespace {
 constexpr int appenders = 3;
 constexpr int workers = 3;
 constexpr int consumers = 2;
+/// Two on each machine.
+constexpr int on_postgres = 4;
 
 bool wants_disk(const Settings& settings) {
+  if (settings.is_on_postgres()) return false;
   return settings.has("full-disk") && (settings.small_disk || !settings.kinds.empty());
 }
 
@@ -47,6 +51,7 @@ World::World(const Settings& the_settings, bool small_broker_disk)
       random{the_settings.seed},
       disk{small_disk(settings, wants_disk(settings))},
       broker_disk{small_disk(settings, small_broker_disk)},
+      server{settings.is_on_postgres() ? std::make_unique<Server>(settings) : nullptr},
       broker{static_cast<std::size_t>(settings.servers), broker_disk ? store_on(*broker_disk) : ""},
       proxy{broker.ports()},
       own_line{broker.ports()},
@@ -54,10 +59,14 @@ World::World(const Settings& the_settings, bool small_broker_disk)
   pace_lines();
   make_disk();
   make_databases();
-  members.add("append", appenders);
-  members.add("relay", workers - 1);
+  const bool is_large = settings.is_on_postgres();
+  members.add("append", is_large ? on_postgres : appenders);
+  members.add("relay", (is_large ? on_postgres : workers) - 1);
   members.add("relay", 1, own_line.url());
   members.add("consume", consumers);
+  for (const Member& member : members.all()) {
+    JumpingClock{settings.clock_of(member.number)}.set_ahead(settings.skew_of(member.number));
+  }
 }
 
 void World::make_disk() const {

@@ -4,6 +4,7 @@
 #include "chaos/agenda.hpp"
 #include "chaos/deletions.hpp"
 #include "chaos/members.hpp"
+#include "chaos/server.hpp"
 #include "chaos/settings.hpp"
 #include "support/nats_cluster.hpp"
 #include "support/small_disk.hpp"
@@ -41,6 +42,8 @@ class World {
   /// Null where there is none, or none can be mounted. Made before there are threads.
   const std::unique_ptr<test::SmallDisk> disk;
   const std::unique_ptr<test::SmallDisk> broker_disk;
+  /// Null on SQLite.
+  const std::unique_ptr<Server> server;
   test::NatsCluster broker;
   test::TcpProxy proxy;
   /// One relay's; the others reach the broker when it doesn't.

@@ -1,7 +1,7 @@
 // A broker that dies, hangs, is full, changes its leaders, or loses a message.
 #include "chaos/faults.hpp"
+#include "chaos/shop.hpp"
 #include "nats/jetstream.hpp"
-#include "support/raw_sqlite.hpp"
 
 #include <poll.h>
 #include <signal.h>
@@ -128,8 +128,9 @@ void delete_message(World& world) {
                             .broker_sequence = at,
                             .event = std::stoll(message->headers.at("Stela-Sequence")),
                             .event_id = message->headers.at("ce-id")};
-    const auto waits = test::RawSqlite{world.settings.database()}.integer(
-        "SELECT count(*) FROM outbox_messages WHERE sequence = " + std::to_string(deletion.event));
+    const auto waits =
+        shop_number(world.settings, "SELECT count(*) FROM outbox_messages WHERE sequence = " +
+                                        std::to_string(deletion.event));
     if (waits > 0) return;
     erase(world, deletion);
     world.note("delete a message",

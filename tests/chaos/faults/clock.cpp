@@ -15,7 +15,9 @@ void jump(World& world) {
   const std::chrono::minutes by = world.between(1, 12 * 60) / 1ms * 1min;
   const auto ahead = world.once_in(2) ? by : -by;
   JumpingClock{file}.set_ahead(ahead);
-  world.agenda.later(world.between(500, 6'000), [file] { JumpingClock{file}.set_ahead(0s); });
+  const auto usual = world.settings.skew_of(victim.number);
+  world.agenda.later(world.between(500, 6'000),
+                     [file, usual] { JumpingClock{file}.set_ahead(usual); });
   world.note("clock jump", victim.role + " by " + std::to_string(ahead.count()) + " minutes");
 }
 

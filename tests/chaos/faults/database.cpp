@@ -79,7 +79,8 @@ void back_up(World& world) {
 }
 
 std::vector<Fault> database_faults() {
-  return {{"busy-database", 1, keep_busy}, {"full-disk", 2, fill_disk}};
+  const auto is_a_file = [](const Settings& settings) { return !settings.is_on_postgres(); };
+  return {{"busy-database", 1, keep_busy, is_a_file}, {"full-disk", 2, fill_disk, is_a_file}};
 }
 
 }  // namespace stela::chaos

@@ -45,7 +45,7 @@ void leave_and_return(World& world) {
 void die_unanswered(World& world) {
   Member& victim = world.members.any("append", world.random);
   if (victim.away || victim.stopped || victim.dies) return;
-  const bool in_log = world.once_in(2);
+  const bool in_log = world.once_in(2) && !world.settings.is_on_postgres();
   std::string death = in_log ? "log:" : "answer:";
   death += std::to_string(1 + world.random() % (in_log ? 200 : 20));
   victim.child->kill();

@@ -1,0 +1,90 @@
+#include "chaos/shop.hpp"
+
+#include "database/postgres/connection.hpp"
+#include "support/raw_sqlite.hpp"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+
+namespace stela::chaos {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+class Stderr final : public LogSink {
+ public:
+  void write(const LogEntry& entry) noexcept override {
+    std::fprintf(stderr, "%d %.*s: %.*s\n", getpid(), static_cast<int>(entry.name.size()),
+                 entry.name.data(), static_cast<int>(entry.message.size()), entry.message.data());
+  }
+};
+
+Stderr& log_to_stderr() {
+  static Stderr log;
+  return log;
+}
+
+std::string url_of(const Settings& settings, int number) {
+  std::ifstream file{settings.urls()};
+  std::vector<std::string> urls;
+  for (std::string url; std::getline(file, url);) urls.push_back(url);
+  return urls.at(static_cast<std::size_t>(number) % urls.size());
+}
+
+Store open_on_postgres(const Settings& settings, const ShopOptions& options) {
+  return postgres::open(url_of(settings, options.number), {.busy_timeout = 2'000ms,
+                                                           .connect_timeout = 2'000ms,
+                                                           .reply_timeout = 4'000ms,
+                                                           .log = &log_to_stderr(),
+                                                           .clock = options.clock,
+                                                           .leases_by_server = true});
+}
+
+std::vector<std::string> rows_on_postgres(const Settings& settings, const std::string& sql) {
+  postgres::Connection connection{{.conninfo = url_of(settings, 0)}};
+  connection.execute("SET search_path = stela; SET statement_timeout = 0");
+  const postgres::Result found = connection.query_text(sql, {});
+  std::vector<std::string> rows;
+  for (int row = 0; row < found.rows(); ++row) {
+    std::string& text = rows.emplace_back();
+    for (int column = 0; column < found.columns(); ++column) {
+      if (column > 0) text += '|';
+      text += found.is_null(row, column) ? "NULL" : found.bytes(row, column);
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+Store open_shop(const Settings& settings, const ShopOptions& options) {
+  if (settings.is_on_postgres()) return open_on_postgres(settings, options);
+  return sqlite::open(
+      settings.database(),
+      {.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full,
+       .busy_timeout = 2'000ms,
+       .checkpoint_pages = 500,
+       .log = &log_to_stderr(),
+       .clock = options.clock,
+       .vfs = options.vfs});
+}
+
+std::vector<std::string> shop_rows(const Settings& settings, const std::string& sql) {
+  if (settings.is_on_postgres()) return rows_on_postgres(settings, sql);
+  return test::RawSqlite{settings.database()}.rows(sql);
+}
+
+std::int64_t shop_number(const Settings& settings, const std::string& sql) {
+  return std::stoll(shop_rows(settings, sql).at(0));
+}
+
+std::string now_in_sql(const Settings& settings) {
+  return settings.is_on_postgres() ? "extract(epoch FROM clock_timestamp()) * 1000000"
+                                   : "unixepoch() * 1000000";
+}
+
+}  // namespace stela::chaos
