@@ -15,11 +15,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -109,8 +111,46 @@ TEST_F(PostgresStore, KeepsItsFactsAndItsMigrations) {
   EXPECT_THAT(message_of<UsageError>([&] { open_store({.codec = Codec::json}); }),
               HasSubstr("made with codec 'portable_binary'"));
   EXPECT_EQ(open_store().conventions().codec, Codec::portable_binary);
-  ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'newer', '')");
+  ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'newer', '', now(), 99, 99)");
   EXPECT_THAT(message_of<SchemaMismatch>([&] { open_store(); }), HasSubstr("newer Stela"));
+}
+
+TEST_F(PostgresStore, LetsOlderProcessesGoOnUntilAMigrationShutsThemOut) {
+  Store running = open_store();
+  append(running, "order-1");
+  // A newer Stela's, that only adds.
+  ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 2, 'adds', '', now(), 1, 1)");
+  append(running, "order-1");
+  EXPECT_EQ(open_store().last_sequence(), GlobalSequence{2});
+
+  ask("UPDATE stela.stela_migrations SET oldest_writer = 2 WHERE number = 2");
+  ask("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { append(running, "order-1"); }),
+              HasSubstr("restart this process"));
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { open_store(); }), HasSubstr("use that one"));
+  EXPECT_EQ(open_store({.read_only = true}).last_sequence(), GlobalSequence{2});
+  EXPECT_EQ(running.last_sequence(), GlobalSequence{2});
+
+  ask("UPDATE stela.stela_migrations SET oldest_reader = 2 WHERE number = 2");
+  EXPECT_THROW(open_store({.read_only = true}), SchemaMismatch);
+}
+
+TEST_F(PostgresStore, NotesWhomAMigrationShutsOut) {
+  static constexpr std::array<database::Migration, 3> migrations{
+      {{1, "first", "CREATE TABLE stela.first (n integer)"},
+       {2, "second", "-- Shuts out older writers.\nCREATE TABLE stela.second (n integer)"},
+       {3, "third", "-- Shuts out older readers.\nCREATE TABLE stela.third (n integer)"}}};
+  const std::span all{migrations};
+  Store older = open_store();
+  Store newer = open_store();
+  older.database().migrate("shop", {}, all.first(1));
+  append(older, "order-1");
+  newer.database().migrate("shop", {}, all);
+  EXPECT_EQ(ask("SELECT string_agg(oldest_reader || ',' || oldest_writer, ' ' ORDER BY number) "
+                "FROM stela.stela_migrations WHERE module = 'shop'"),
+            "1,1 1,2 3,3");
+  append(newer, "order-1");
+  EXPECT_THROW(append(older, "order-1"), SchemaMismatch);
 }
 
 TEST_F(PostgresStore, RefusesMissingFeatures) {

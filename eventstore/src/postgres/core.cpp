@@ -2,6 +2,7 @@
 
 #include "postgres/event_import.hpp"
 #include "postgres/snapshots.hpp"
+#include "postgres_sql.hpp"
 
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
@@ -89,7 +90,9 @@ Core::Core(const std::string& conninfo, const Options& options)
               sessions_,
               *this,
               kinds_,
-              durability_} {}
+              durability_} {
+  writer_.know_schema("eventstore", sql::migrations.size());
+}
 
 AppendResult Core::append(const AppendRequest& request) {
   check_append(request);

@@ -101,6 +101,7 @@ void Core::migrate(std::string_view module, std::span<const database::Migration>
   if (on_postgres.empty()) refuse("the module '" + std::string{module} + "'");
   const auto session = sessions_.open();
   postgres::migrate(session->connection, options_, {module, on_postgres});
+  writer_.know_schema(module, on_postgres.size());
 }
 
 std::unique_ptr<database::EventReader> Core::make_event_reader() {

@@ -101,11 +101,23 @@ void Writer::forget_participant(std::string_view name) {
   });
 }
 
+void Writer::know_schema(std::string_view module, std::size_t migrations) {
+  const std::lock_guard lock{known_mutex_};
+  known_[std::string{module}] = static_cast<std::int64_t>(migrations);
+}
+
 void Writer::load_participants(Connection& connection) {
+  KnownModules known;
+  {
+    const std::lock_guard lock{known_mutex_};
+    known = known_;
+  }
   // The epoch first: participants that are newer than it are looked for again.
   const Result epoch = connection.query("SELECT epoch FROM stela.stela_configuration", {},
                                         "reading the participants");
   if (epoch.rows() != 1) throw SchemaMismatch{"the row of stela_configuration is missing"};
+  // A migration that shuts out older writers changes the epoch as well.
+  check_writer(connection, known);
   const Result rows =
       connection.query("SELECT name, detail FROM stela.stela_participants ORDER BY name", {},
                        "reading the participants");

@@ -8,6 +8,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/not_found.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -21,6 +22,9 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::milliseconds pause_between_polls{20};
+/// With these words a migration begins after which older processes may only read, or do nothing.
+constexpr std::string_view shut_out_writers_line = "-- Shuts out older writers.\n";
+constexpr std::string_view shut_out_readers_line = "-- Shuts out older readers.\n";
 
 bool has_ledger(Connection& connection, const std::string& schema) {
   Parameters parameters;
@@ -33,33 +37,50 @@ bool has_ledger(Connection& connection, const std::string& schema) {
              .rows() > 0;
 }
 
-/// How many of its migrations the tables of a module have had.
-std::size_t count_applied(Connection& connection, const Module& module) {
+/// What a module's tables have had.
+struct Applied {
+  /// Those that this Stela knows, and has compared.
+  std::size_t count = 0;
+  /// Whoever knows fewer migrations may not read the tables, or not write to them.
+  std::int64_t oldest_reader = 1;
+  std::int64_t oldest_writer = 1;
+};
+
+Applied read_ledger(Connection& connection, const Module& module) {
   Parameters parameters;
   parameters.add(module.name);
   const Result rows = connection.query(
-      "SELECT number, checksum FROM stela.stela_migrations WHERE module = $1 ORDER BY number",
+      "SELECT number, checksum, oldest_reader, oldest_writer FROM stela.stela_migrations "
+      "WHERE module = $1 ORDER BY number",
       std::move(parameters), "reading the ledger of migrations");
-  const auto applied = static_cast<std::size_t>(rows.rows());
-  if (applied > module.migrations.size()) {
-    throw SchemaMismatch{"the tables of '" + std::string{module.name} +
-                         "' were migrated by a newer Stela; use that one"};
-  }
-  for (std::size_t i = 0; i < applied; ++i) {
-    const database::Migration& known = module.migrations[i];
-    if (rows.integer(static_cast<int>(i), 0) == known.number &&
-        rows.bytes(static_cast<int>(i), 1) == checksum_of(known)) {
-      continue;
-    }
+  Applied applied;
+  for (int row = 0; row < rows.rows(); ++row) {
+    applied.oldest_reader = std::max(applied.oldest_reader, rows.integer(row, 2));
+    applied.oldest_writer = std::max(applied.oldest_writer, rows.integer(row, 3));
+    if (applied.count == module.migrations.size()) continue;
+    const database::Migration& known = module.migrations[applied.count++];
+    if (rows.integer(row, 0) == known.number && rows.bytes(row, 1) == checksum_of(known)) continue;
     throw SchemaMismatch{"migration " + std::to_string(known.number) +
                          " of the tables isn't this Stela's; they were made by another version"};
   }
   return applied;
 }
 
-bool is_migrated(Connection& connection, const std::string& schema, const Module& module) {
-  return has_ledger(connection, schema) &&
-         count_applied(connection, module) == module.migrations.size();
+/// SchemaMismatch if a newer Stela's migrations shut this one out. False if some of its own are
+/// missing.
+bool is_up_to_date(Connection& connection, const Module& module, bool is_read_only) {
+  const Applied applied = read_ledger(connection, module);
+  const auto known = static_cast<std::int64_t>(module.migrations.size());
+  if ((is_read_only ? applied.oldest_reader : applied.oldest_writer) > known) {
+    throw SchemaMismatch{"the tables of '" + std::string{module.name} +
+                         "' were migrated by a newer Stela; use that one"};
+  }
+  return applied.count == module.migrations.size();
+}
+
+bool is_migrated(Connection& connection, const Options& options, const Module& module) {
+  return has_ledger(connection, options.schema) &&
+         is_up_to_date(connection, module, options.read_only);
 }
 
 void make_ledger(Connection& connection, const std::string& schema) {
@@ -79,19 +100,32 @@ void make_ledger(Connection& connection, const std::string& schema) {
   connection.execute(
       "CREATE TABLE stela.stela_migrations (module text NOT NULL, number integer NOT NULL, "
       "name text NOT NULL, checksum text NOT NULL, "
-      "applied_at timestamptz NOT NULL DEFAULT clock_timestamp(), PRIMARY KEY (module, number))");
+      "applied_at timestamptz NOT NULL DEFAULT clock_timestamp(), "
+      "oldest_reader integer NOT NULL, oldest_writer integer NOT NULL, "
+      "PRIMARY KEY (module, number))");
 }
 
 void apply(Connection& connection, const Module& module, const database::Migration& migration) {
+  const Applied before = read_ledger(connection, module);
   connection.execute(std::string{migration.text});
+  const bool shuts_out_readers = migration.text.starts_with(shut_out_readers_line);
+  const bool shuts_out_writers =
+      shuts_out_readers || migration.text.starts_with(shut_out_writers_line);
   const std::string checksum = checksum_of(migration);
   Parameters parameters;
   parameters.add(module.name).add(std::int64_t{migration.number});
   parameters.add(migration.name).add(checksum);
+  parameters.add(shuts_out_readers ? migration.number : before.oldest_reader);
+  parameters.add(shuts_out_writers ? migration.number : before.oldest_writer);
   connection.query(
-      "INSERT INTO stela.stela_migrations (module, number, name, checksum) "
-      "VALUES ($1, $2, $3, $4)",
+      "INSERT INTO stela.stela_migrations "
+      "(module, number, name, checksum, oldest_reader, oldest_writer) "
+      "VALUES ($1, $2, $3, $4, $5, $6)",
       std::move(parameters), "noting a migration");
+  if (!shuts_out_writers) return;
+  // Whoever appends looks at the ledger again.
+  connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()", {},
+                   "shutting out older writers");
 }
 
 /// False if another process has the lock of those who migrate.
@@ -105,7 +139,8 @@ bool try_to_migrate(Connection& connection, const std::string& schema, const Mod
   const bool is_mine = locked.integer(0, 0) != 0;
   if (is_mine) {
     if (!has_ledger(connection, schema)) make_ledger(connection, schema);
-    for (std::size_t i = count_applied(connection, module); i < module.migrations.size(); ++i) {
+    const std::size_t applied = read_ledger(connection, module).count;
+    for (std::size_t i = applied; i < module.migrations.size(); ++i) {
       apply(connection, module, module.migrations[i]);
     }
     connection.execute("SELECT stela.guard_tables()");
@@ -159,20 +194,32 @@ std::string checksum_of(const database::Migration& migration) {
 
 void migrate(Connection& connection, const Options& options, const Module& module) {
   if (options.read_only) {
-    if (is_migrated(connection, options.schema, module)) return;
+    if (is_migrated(connection, options, module)) return;
     throw SchemaMismatch{"the tables of '" + std::string{module.name} +
                          "' are missing or older; open the store once with a newer Stela that may "
                          "write"};
   }
   const auto deadline = steady_clock::now() + options.busy_timeout;
   // By polling: who waits in the server would stand in the way of what takes locks on tables.
-  while (!is_migrated(connection, options.schema, module)) {
+  while (!is_migrated(connection, options, module)) {
     if (try_to_migrate(connection, options.schema, module)) return;
     if (steady_clock::now() >= deadline) {
       throw StoreBusy{"another process has been migrating the tables for " +
                       std::to_string(options.busy_timeout.count()) + " ms; try again"};
     }
     std::this_thread::sleep_for(pause_between_polls);
+  }
+}
+
+void check_writer(Connection& connection, const KnownModules& known) {
+  const Result rows = connection.query(
+      "SELECT module, max(oldest_writer) FROM stela.stela_migrations GROUP BY module", {},
+      "reading the ledger of migrations");
+  for (int row = 0; row < rows.rows(); ++row) {
+    const auto module = known.find(rows.bytes(row, 0));
+    if (module == known.end() || module->second >= rows.integer(row, 1)) continue;
+    throw SchemaMismatch{"a newer Stela has migrated the tables of '" + module->first +
+                         "'; restart this process with it"};
   }
 }
 

@@ -7,6 +7,9 @@
 #include <stela/eventstore/postgres.hpp>
 #include <stela/framework/uuid.hpp>
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,13 +29,20 @@ struct Module {
 /// How the ledger knows a migration again: the checksum of its text, in hexadecimal.
 std::string checksum_of(const database::Migration& migration);
 
-/// Brings the tables of a module up to date. SchemaMismatch if they are newer than this code, or
-/// were made by other migrations; StoreBusy if another process migrates for too long.
+/// How many migrations of each module this process knows.
+using KnownModules = std::map<std::string, std::int64_t, std::less<>>;
+
+/// SchemaMismatch if a newer Stela has migrated the tables so that this process may not write to
+/// them any more. Modules that it doesn't use don't matter.
+void check_writer(Connection& connection, const KnownModules& known);
+
+/// Brings the tables of a module up to date. A newer Stela's tables are left as they are, and will
+/// do unless one of its migrations shut out older writers, or readers: SchemaMismatch. So it is if
+/// they were made by other migrations; StoreBusy if another process migrates for too long.
 void migrate(Connection& connection, const Options& options, const Module& module);
 
-/// Brings the tables up to date, and reads the facts of the store or sets them. SchemaMismatch if
-/// the tables are newer than this code, or were made by other migrations; UsageError if `options`
-/// asks for other facts; StoreBusy if another process migrates for too long.
+/// Brings the tables up to date as `migrate`, and reads the facts of the store or sets them.
+/// UsageError if `options` asks for other facts.
 Facts prepare(Connection& connection, const Options& options);
 
 }  // namespace stela::postgres

@@ -9,6 +9,7 @@
 #include "postgres/group.hpp"
 #include "postgres/kinds.hpp"
 #include "postgres/readers.hpp"
+#include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"
 
@@ -22,6 +23,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -107,6 +109,8 @@ class Writer {
   /// UsageError from within a transaction of this store, and of a store that only reads.
   void refuse_unless_writable() const;
 
+  /// This process knows so many of the module's migrations.
+  void know_schema(std::string_view module, std::size_t migrations);
   void attach(TransactionParticipant& participant, FunctionRef<void(Connection&)> prepare);
   void attach(database::DataParticipant& participant, FunctionRef<void(Connection&)> prepare);
   void detach(const Participant& participant);
@@ -203,6 +207,9 @@ class Writer {
   Durability& durability_;
   CommitQueue queue_;
   std::atomic<bool> has_user_code_{false};
+  std::mutex known_mutex_;
+  /// Guarded by known_mutex_.
+  KnownModules known_;
 
   // The leader's own, from here on.
   UuidGenerator ids_;
