@@ -70,6 +70,8 @@ void projection_figures(Bench& bench);
 void replay_growth_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);
+// With STELA_WITH_POSTGRES only.
+void postgres_figures(Bench& bench);
 // With STELA_WITH_NATS only.
 void nats_relay_figures(Bench& bench);
 void nats_delivery_figures(Bench& bench);

@@ -46,6 +46,9 @@ constexpr Group groups[] = {
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},
 #endif
+#ifdef STELA_BENCH_POSTGRES
+    {"PostgreSQL", stela::bench::postgres_figures},
+#endif
 #ifdef STELA_BENCH_NATS
     {"relay to NATS", stela::bench::nats_relay_figures},
     {"delivery through NATS", stela::bench::nats_delivery_figures},

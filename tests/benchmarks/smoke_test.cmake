@@ -42,6 +42,12 @@ if(TOOL)
   list(APPEND all_wanted tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs
     tool.dashboard)
 endif()
+if(WITH_POSTGRES)
+  list(APPEND all_wanted postgres.append.1 postgres.append.100 postgres.group_commit.64
+    postgres.group_commit.4x16 postgres.line.append.1 postgres.line.group_commit.64
+    postgres.read_stream.100 postgres.read_all postgres.scheme.none postgres.scheme.counter_row
+    postgres.relay.dead_rows postgres.growth.append.1)
+endif()
 if(WITH_NATS)
   list(APPEND all_wanted relay.backlog.none relay.backlog.none.publishing relay.backlog.stream
     relay.backlog.stream.fence delivery.commit_to_acknowledged.p50

@@ -1,0 +1,77 @@
+// PostgreSQL by bare libpq: what appends and reads cost without Stela.
+#pragma once
+
+#include "measure.hpp"
+
+#include <libpq-fe.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::bench {
+
+/// A connection. Throws std::runtime_error with the server's words.
+/// Threads: one at a time.
+class RawPostgres {
+ public:
+  explicit RawPostgres(const std::string& conninfo);
+
+  void execute(const std::string& sql);
+  void prepare(const char* name, const char* sql);
+
+  /// A prepared statement with its parameters, in binary where they aren't text.
+  struct Step {
+    const char* name;
+    std::vector<std::string> values = {};
+    std::vector<int> formats = {};
+  };
+  /// All of them in one round trip.
+  void run(std::span<const Step> steps);
+  /// Rows in binary.
+  using Rows = std::unique_ptr<PGresult, void (*)(PGresult*)>;
+  Rows query(const Step& step);
+
+ private:
+  void require(bool holds) const;
+
+  std::unique_ptr<PGconn, void (*)(PGconn*)> connection_;
+};
+
+/// What puts appends in order.
+enum class RawOrder : std::uint8_t {
+  /// A sequence: who reads by it misses what commits later.
+  none,
+  /// Held through the flush, as the next two.
+  table_lock,
+  advisory_lock,
+  counter_row,
+};
+
+/// Plain tables with the columns of Stela's, and a pointer for each event.
+void make_raw_postgres(const std::string& conninfo);
+
+/// One operation: `payloads` to a stream of its own, each with its pointer, in one round trip.
+class RawPostgresAppend final : public Subject {
+ public:
+  RawPostgresAppend(const std::string& conninfo, RawOrder order, std::int64_t stream,
+                    std::vector<std::string> payloads);
+
+  void run() override;
+
+ private:
+  void add_one(std::vector<RawPostgres::Step>& steps);
+  void add_many(std::vector<RawPostgres::Step>& steps);
+
+  RawPostgres database_;
+  const RawOrder order_;
+  const std::int64_t stream_;
+  const std::vector<std::string> payloads_;
+  std::int64_t version_ = 0;
+  Dice dice_;
+};
+
+}  // namespace stela::bench
