@@ -22,7 +22,8 @@ constexpr std::string_view format_name = "stela-events";
 void check(const std::ostream& out) {
   if (!out) throw StoreFailed{"writing the export failed: is there space, and may it be written?"};
 }
-constexpr std::int64_t format_version = 1;
+constexpr std::int64_t version_of_events = 1;
+constexpr std::int64_t version_of_stores = 2;
 
 bool is_blank(char c) noexcept {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -207,29 +208,61 @@ bool Embedding::allows(std::string_view bytes) {
   return parser_->parser.parse(bytes.data(), bytes.size()).error() == simdjson::SUCCESS;
 }
 
-void append_header(std::string& out, Codec codec) {
-  json::ObjectWriter{out}
-      .add("format", format_name)
-      .add("version", format_version)
-      .add("codec", to_string(codec))
-      .close();
+void append_header(std::string& out, const Header& header) {
+  const bool is_whole = !header.store_id.is_nil();
+  json::ObjectWriter line{out};
+  line.add("format", format_name)
+      .add("version", is_whole ? version_of_stores : version_of_events)
+      .add("codec", to_string(header.codec));
+  if (is_whole) line.add("store_id", header.store_id.to_string());
+  line.close();
   out += '\n';
 }
 
-Codec parse_header(std::string_view line) {
+Header parse_header(std::string_view line) {
   return parsing([&] {
     json::Reader reader{line};
     reader.open_object();
     if (!reader.select("format") || reader.get_string() != format_name) {
       throw BadLine{"this isn't an export of Stela: the header that names the format is missing"};
     }
-    if (!reader.select("version") || reader.get_int64() != format_version) {
+    const std::int64_t version = reader.select("version") ? reader.get_int64() : 0;
+    if (version != version_of_events && version != version_of_stores) {
       throw BadLine{"this export is of another version of Stela, which this one can't read"};
     }
     if (!reader.select("codec")) throw BadLine{"the header doesn't name its codec"};
     const auto codec = parse_codec(reader.get_string());
     if (!codec) throw BadLine{"the codec isn't one that this Stela knows"};
-    return *codec;
+    Header header{.codec = *codec};
+    if (version == version_of_events) return header;
+    if (!reader.select("store_id")) throw BadLine{"the header doesn't name its store"};
+    header.store_id = Uuid::parse(reader.get_string()).value_or(Uuid{});
+    if (header.store_id.is_nil()) throw BadLine{"the id of the store isn't a UUID"};
+    return header;
+  });
+}
+
+void append_state(std::string& out, std::string_view table, std::string_view row) {
+  json::ObjectWriter line{out};
+  line.add("state", table).key("row").append(row);
+  line.close();
+  out += '\n';
+}
+
+bool is_state(std::string_view line) noexcept {
+  return line.starts_with("{\"state\":");
+}
+
+ParsedState parse_state(std::string_view line, Embedding& embedding) {
+  return parsing([&] {
+    json::Reader reader{line};
+    reader.open_object();
+    if (!reader.select("state")) throw BadLine{"it doesn't name its state"};
+    ParsedState state{.table = std::string{reader.get_string()}, .row = {}};
+    if (!reader.select("row")) throw BadLine{"its row is missing"};
+    state.row = reader.get_raw();
+    if (!embedding.allows(state.row)) throw BadLine{"its row isn't JSON"};
+    return state;
   });
 }
 

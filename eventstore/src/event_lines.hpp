@@ -3,6 +3,7 @@
 
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/stored_event.hpp>
+#include <stela/framework/uuid.hpp>
 
 #include <cstddef>
 #include <iosfwd>
@@ -40,10 +41,29 @@ class Embedding {
   std::unique_ptr<Parser> parser_;
 };
 
-/// Appends the first line of an export, with its line break.
-void append_header(std::string& out, Codec codec);
+/// The first line of an export.
+struct Header {
+  Codec codec = Codec::json;
+  /// Nil unless a whole store follows: then lines of states come after those of the events.
+  Uuid store_id = {};
+};
+/// Appends it with its line break.
+void append_header(std::string& out, const Header& header);
 /// BadLine unless `line` is a header that this version understands.
-Codec parse_header(std::string_view line);
+Header parse_header(std::string_view line);
+
+/// The line of one row of a state: {"state":"outbox_partitions","row":{…}}.
+void append_state(std::string& out, std::string_view table, std::string_view row);
+bool is_state(std::string_view line) noexcept;
+struct ParsedState {
+  std::string table;
+  /// JSON.
+  std::string row;
+};
+/// BadLine if it isn't one.
+ParsedState parse_state(std::string_view line, Embedding& embedding);
+/// The table of the line that ends a whole export.
+inline constexpr std::string_view end_of_states = "end";
 
 /// Appends the line of one event, with its line break. CorruptEvent if its metadata isn't JSON.
 void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedding& embedding);

@@ -1,6 +1,10 @@
+#include "core_of.hpp"
 #include "event_lines.hpp"
+#include "operations_sql/catalogue.hpp"
+#include "operations_sql/transfer.hpp"
 
 #include <stela/eventstore/transfer.hpp>
+#include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/error.hpp>
 
 #include <cstdint>
@@ -9,17 +13,62 @@
 
 namespace stela {
 
-ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery& which,
-                           const TransferOptions& options) {
-  if (which.direction != Direction::forward) {
-    throw UsageError{"an export is in the order of the store; its direction can't be backward"};
+namespace {
+
+namespace sql = operations::sql;
+
+constexpr std::int64_t page_rows = 1000;
+
+/// A page of append ids; false at the end.
+bool save_append_ids(database::Connection& connection, std::string& after,
+                     FunctionRef<void(std::string_view)> row) {
+  const std::string from = after;
+  std::string text;
+  std::int64_t rows = 0;
+  auto ids = connection.rows(sql::save_append_ids{.after = from, .limit = page_rows});
+  while (ids.step()) {
+    after = ids.append_id();
+    text.clear();
+    json::ObjectWriter{text}
+        .add("append_id", ids.append_id())
+        .add("first_sequence", ids.first_sequence())
+        .add("last_sequence", ids.last_sequence())
+        .add("used_at", ids.used_at().time_since_epoch().count())
+        .close();
+    row(text);
+    ++rows;
   }
+  return rows == page_rows;
+}
+
+/// What the database says: an import may have changed it.
+Uuid stored_id(Store& store) {
+  Uuid id = store.id();
+  store.database().read([&](database::Connection& connection) {
+    auto row = connection.rows(sql::store_id{});
+    if (row.step()) id = Uuid::parse(row.value()).value_or(id);
+  });
+  return id;
+}
+
+void check_last(database::Connection& connection, GlobalSequence expected) {
+  auto row = connection.rows(sql::last_sequence{});
+  if (row.step() && row.last() == expected.value()) return;
+  throw UsageError{
+      "events were appended during the export; stop all writers and workers, and export again"};
+}
+
+}  // namespace
+
+namespace {
+
+/// The events that `which` selects, behind what is in `text`.
+ExportResult write_events(EventStore& store, std::ostream& out, std::string& text,
+                          const AllQuery& which, const TransferOptions& options) {
   const Codec codec = store.conventions().codec;
   const std::int64_t total = store.last_sequence().value();
   ExportResult result;
   Embedding embedding;
-  std::string text;
-  append_header(text, codec);
   EventRange range = store.read_all(which);
   const auto next_page = [&] {
     // Whatever reading may throw, the lines of the events before it are out.
@@ -40,6 +89,49 @@ ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery&
       options.progress({"export", page.back().sequence.value(), total});
     }
   }
+  return result;
+}
+
+/// Behind the events: everything as it was at one moment.
+void write_states(Store& store, std::ostream& out, std::string& text, GlobalSequence last,
+                  const TransferOptions& options) {
+  const auto write = [&](std::string_view table, std::string_view row) {
+    append_state(text, table, row);
+    if (text.size() > write_bytes) write_lines(out, text);
+  };
+  store.database().read_snapshot([&](database::Connection& connection) {
+    check_last(connection, last);
+    std::string after;
+    const auto write_id = [&](std::string_view row) { write("append_ids", row); };
+    while (save_append_ids(connection, after, write_id)) {
+    }
+    for (StateTransfer* const state : options.states) state->save(connection, write);
+  });
+  std::string end;
+  json::ObjectWriter{end}.add("last_sequence", last.value()).close();
+  append_state(text, end_of_states, end);
+}
+
+}  // namespace
+
+ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery& which,
+                           const TransferOptions& options) {
+  if (which.direction != Direction::forward) {
+    throw UsageError{"an export is in the order of the store; its direction can't be backward"};
+  }
+  std::string text;
+  append_header(text, {.codec = store.conventions().codec});
+  const ExportResult result = write_events(store, out, text, which, options);
+  finish_lines(out, text);
+  return result;
+}
+
+ExportResult export_store(Store& store, std::ostream& out, const TransferOptions& options) {
+  std::string text;
+  append_header(text, {.codec = store.conventions().codec, .store_id = stored_id(store)});
+  const GlobalSequence last = store.last_sequence();
+  const ExportResult result = write_events(store, out, text, {.to = last}, options);
+  if (result.finished) write_states(store, out, text, last, options);
   finish_lines(out, text);
   return result;
 }

@@ -3,11 +3,15 @@
 #include "event_lines.hpp"
 #include "import_port.hpp"
 #include "operations_sql/catalogue.hpp"
+#include "operations_sql/transfer.hpp"
 #include "schema_requirement.hpp"
 
 #include <stela/eventstore/transfer.hpp>
+#include <stela/framework/codec/codec_error.hpp>
+#include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <istream>
 #include <memory>
@@ -85,10 +89,11 @@ class Importer {
         last_{store.last_sequence()},
         known_until_{last_} {}
 
-  ImportResult run();
+  ImportResult run(bool whole);
 
  private:
-  void read_header();
+  void read_header(bool whole);
+  void take_id(const Uuid& id);
   bool gather();
   void take(ParsedEvent event);
   void compare(const ParsedEvent& line);
@@ -96,7 +101,14 @@ class Importer {
   void write_batch();
   void check_participants(Connection& connection) const;
   bool is_at_end(Connection& connection) const;
-  std::int64_t progress() const noexcept { return result_.imported + result_.skipped; }
+  void read_states();
+  /// The next line of a state. BadLine at the end of the input.
+  ParsedState next_state();
+  void load_append_ids();
+  void load_states();
+  void load_rows(Connection& connection);
+  void check_end() const;
+  void tell_progress() const;
   /// The error of a line; what comes before it is imported first.
   void stop_at(std::int64_t number, std::string problem,
                std::string_view advice = "mend the line and import again");
@@ -122,6 +134,11 @@ class Importer {
   GlobalSequence last_line_;
   /// Of all events of the store and of the lines, once there is a new one.
   std::optional<EventIds> ids_;
+  /// A whole store is to follow, to its end.
+  bool has_end_ = false;
+  /// The line of a state that the events end at, and those of one table that follow it.
+  std::string state_line_;
+  ParsedState state_;
   std::int64_t bad_line_ = 0;
   std::string problem_;
   std::string_view advice_;
@@ -141,19 +158,46 @@ void Importer::fail() const {
                    "; " + std::string{advice_}};
 }
 
-void Importer::read_header() {
+void Importer::read_header(bool whole) {
   std::string line;
   try {
     if (!lines_.next(line)) throw BadLine{"there is nothing to import, not even a header"};
-    const Codec codec = parse_header(line);
-    if (codec == store_.conventions().codec) return;
-    throw UsageError{"these events have the codec '" + std::string{to_string(codec)} +
-                     "', and the store has '" + std::string{to_string(store_.conventions().codec)} +
-                     "'; import them into a store that is made with theirs"};
+    const Header header = parse_header(line);
+    if (header.codec != store_.conventions().codec) {
+      throw UsageError{"these events have the codec '" + std::string{to_string(header.codec)} +
+                       "', and the store has '" +
+                       std::string{to_string(store_.conventions().codec)} +
+                       "'; import them into a store that is made with theirs"};
+    }
+    if (header.store_id.is_nil()) return;
+    has_end_ = true;
+    if (!whole) throw UsageError{"this is the export of a whole store; import_store imports it"};
+    take_id(header.store_id);
   } catch (const BadLine& e) {
     stop_at(lines_.number(), e.what());
     fail();
   }
+}
+
+/// Consumers and the broker know a store by its id.
+void Importer::take_id(const Uuid& id) {
+  const std::string wanted = id.to_string();
+  store_.database().write([&](Connection& connection) {
+    std::string current;
+    {
+      auto row = connection.rows(sql::store_id{});
+      if (row.step()) current = row.value();
+    }
+    if (current == wanted) return;
+    if (!is_at_end(connection) || last_.value() > 0) {
+      throw UsageError{
+          "this store has events of its own, and the exported one is another; import "
+          "it into an empty store"};
+    }
+    check_participants(connection);
+    connection.run(
+        sql::set_store_id{.id = wanted, .checksum = rows_->fact_checksum("store_id", wanted)});
+  });
 }
 
 /// Fills the batch; false at the end of the input, and at a line that can't be imported.
@@ -163,6 +207,10 @@ bool Importer::gather() {
     try {
       if (!lines_.next(line)) return false;
       if (line.empty()) throw BadLine{"it's empty"};
+      if (has_end_ && is_state(line)) {
+        state_line_ = std::move(line);
+        return false;
+      }
       bytes_ += line.size();
       take(parse_line(line, store_.conventions().codec, embedding_));
     } catch (const BadLine& e) {
@@ -259,8 +307,98 @@ void Importer::write_batch() {
   batch_.clear();
 }
 
-ImportResult Importer::run() {
-  read_header();
+void Importer::read_states() try {
+  state_ = state_line_.empty() ? next_state() : parse_state(state_line_, embedding_);
+  load_append_ids();
+  load_states();
+  check_end();
+} catch (const BadLine& e) {
+  stop_at(lines_.number(), e.what());
+} catch (const codec::DecodeError& e) {
+  stop_at(lines_.number(), e.what());
+}
+
+ParsedState Importer::next_state() {
+  if (!lines_.next(state_line_)) {
+    throw BadLine{"the end of the export is missing, and its states weren't imported"};
+  }
+  return parse_state(state_line_, embedding_);
+}
+
+void Importer::load_append_ids() {
+  while (state_.table == "append_ids") {
+    std::vector<std::string> rows;
+    for (; state_.table == "append_ids" && rows.size() < batch_events; state_ = next_state()) {
+      rows.push_back(std::move(state_.row));
+    }
+    const auto load = [&](Connection& connection) {
+      for (const std::string& text : rows) {
+        json::Reader row{text};
+        row.open_object();
+        const auto number = [&](std::string_view name) {
+          return row.select(name) ? row.get_int64() : 0;
+        };
+        const std::string id{row.select("append_id") ? row.get_string() : std::string_view{}};
+        const std::int64_t first = number("first_sequence");
+        const std::int64_t last = number("last_sequence");
+        connection.run(sql::load_append_id{
+            .append_id = id,
+            .first_sequence = first,
+            .last_sequence = last,
+            .checksum = rows_->append_id_checksum(id, first, last),
+            .used_at = Timestamp{std::chrono::microseconds{number("used_at")}}});
+      }
+    };
+    store_.database().write(load);
+    result_.append_ids += static_cast<std::int64_t>(rows.size());
+    tell_progress();
+  }
+}
+
+void Importer::load_states() {
+  if (state_.table == end_of_states) return;
+  for (StateTransfer* const state : options_.states) state->prepare(store_.database());
+  store_.database().write([&](Connection& connection) {
+    store_.database().forget_caches();
+    load_rows(connection);
+    check_end();
+    for (StateTransfer* const state : options_.states) state->finish(connection);
+  });
+}
+
+void Importer::load_rows(Connection& connection) {
+  while (state_.table != end_of_states) {
+    const std::string table = state_.table;
+    const auto found =
+        std::find_if(options_.states.begin(), options_.states.end(),
+                     [&](const StateTransfer* one) { return table.starts_with(one->prefix()); });
+    if (found == options_.states.end()) throw BadLine{"'" + table + "' can't be imported here"};
+    std::string rows;
+    std::size_t count = 0;
+    for (; state_.table == table && count < batch_events; state_ = next_state(), ++count) {
+      rows.append(count == 0 ? "[" : ",").append(state_.row);
+    }
+    (*found)->load(connection, table, rows + "]");
+    result_.rows += static_cast<std::int64_t>(count);
+    tell_progress();
+  }
+}
+
+void Importer::check_end() const {
+  json::Reader row{state_.row};
+  row.open_object();
+  if (row.select("last_sequence") && row.get_int64() == last_.value()) return;
+  throw BadLine{"the export ends at another event than " + std::to_string(last_.value())};
+}
+
+void Importer::tell_progress() const {
+  if (!options_.progress) return;
+  options_.progress(
+      {"import", result_.imported + result_.skipped + result_.append_ids + result_.rows, 0});
+}
+
+ImportResult Importer::run(bool whole) {
+  read_header(whole);
   bool more = true;
   while (more && bad_line_ == 0) {
     if (options_.stop.stop_requested()) {
@@ -270,9 +408,10 @@ ImportResult Importer::run() {
     more = gather();
     bytes_ = 0;
     if (!batch_.empty()) write_batch();
-    if (options_.progress) options_.progress({"import", progress(), 0});
+    tell_progress();
   }
   result_.last = last_;
+  if (bad_line_ == 0 && result_.finished && has_end_) read_states();
   if (bad_line_ != 0) fail();
   return result_;
 }
@@ -280,7 +419,11 @@ ImportResult Importer::run() {
 }  // namespace
 
 ImportResult import_events(Store& store, std::istream& in, const TransferOptions& options) {
-  return Importer{store, in, options}.run();
+  return Importer{store, in, options}.run(false);
+}
+
+ImportResult import_store(Store& store, std::istream& in, const TransferOptions& options) {
+  return Importer{store, in, options}.run(true);
 }
 
 }  // namespace stela

@@ -5,8 +5,10 @@
 #include "event_lines.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace stela {
 
@@ -23,6 +25,10 @@ class EventImport {
   virtual ~EventImport() = default;
   /// Inside a transaction that nobody else writes beside, after the last event of the store.
   virtual Outcome store(database::Connection& connection, std::span<const ParsedEvent> events) = 0;
+  /// The checksums of rows that the importer stores itself.
+  virtual std::int64_t append_id_checksum(std::string_view append_id, std::int64_t first,
+                                          std::int64_t last) const = 0;
+  virtual std::int64_t fact_checksum(std::string_view name, std::string_view value) const = 0;
 };
 
 /// Why an event can't be imported whose stream is at another version.

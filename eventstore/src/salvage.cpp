@@ -36,7 +36,7 @@ class Salvage {
         end_{last_of(store, options) + 1} {}
 
   SalvageResult run() {
-    append_header(text_, store_.conventions().codec);
+    append_header(text_, {.codec = store_.conventions().codec});
     while (next_ < end_) {
       if (options_.stop.stop_requested()) {
         result_.finished = false;

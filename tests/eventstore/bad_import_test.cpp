@@ -118,8 +118,10 @@ TEST_F(BadImport, NamesAHeaderThatIsNone) {
   EXPECT_THAT(problem(""), HasSubstr("line 1: there is nothing to import"));
   EXPECT_THAT(problem("{}\n"), HasSubstr("line 1: this isn't an export of Stela"));
   EXPECT_THAT(problem("hello\n"), HasSubstr("line 1: it "));
-  EXPECT_THAT(problem(R"({"format":"stela-events","version":2,"codec":"json"})"),
+  EXPECT_THAT(problem(R"({"format":"stela-events","version":3,"codec":"json"})"),
               HasSubstr("of another version of Stela"));
+  EXPECT_THAT(problem(R"({"format":"stela-events","version":2,"codec":"json"})"),
+              HasSubstr("the header doesn't name its store"));
   EXPECT_THAT(problem(R"({"format":"stela-events","version":1,"codec":"xml"})"),
               AllOf(HasSubstr("the codec isn't one"), HasSubstr("nothing is imported")));
   EXPECT_THAT(problem(text.substr(first_lines(text, 1).size())), HasSubstr("line 1: this isn't"));

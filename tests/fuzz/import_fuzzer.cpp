@@ -37,6 +37,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   } catch (const BadLine&) {
     // As most lines are.
   }
+  try {
+    Embedding embedding;
+    (void)parse_state(line, embedding);
+  } catch (const BadLine&) {
+  }
   for (const Codec codec : {Codec::json, Codec::portable_binary}) {
     try {
       fuzz::check_line(line, codec);

@@ -21,6 +21,7 @@
 #include "outbox_sql/relay.hpp"
 #include "outbox_sql/states.hpp"
 #include "outbox_sql/status.hpp"
+#include "outbox_sql/transfer.hpp"
 #include "outbox_sql/workers.hpp"
 #include "support/postgres_server.hpp"
 
@@ -60,7 +61,7 @@ TEST(PostgresOutboxStatements, FitTheTables) {
       sql::inspection_on_postgres, sql::logs_on_postgres,       sql::losses_on_postgres,
       sql::messages_on_postgres,   sql::operations_on_postgres, sql::partitions_on_postgres,
       sql::pending_on_postgres,    sql::relay_on_postgres,      sql::states_on_postgres,
-      sql::status_on_postgres,     sql::workers_on_postgres};
+      sql::status_on_postgres,     sql::transfer_on_postgres,   sql::workers_on_postgres};
   EXPECT_GT(prepare_all(server.url(), files), 80);
 }
 

@@ -18,7 +18,8 @@ namespace {
 const std::set<std::string> small_tables{
     "event_kinds",       "stela_facts",    "stela_participants", "outbox_generations",
     "outbox_partitions", "outbox_workers", "outbox_actions",     "projections",
-    "inbox_consumers",   "sqlite_schema",  "sqlite_temp_schema", "json_each"};
+    "inbox_consumers",   "sqlite_schema",  "sqlite_temp_schema", "sqlite_sequence",
+    "json_each"};
 
 const std::map<std::string, std::string> exceptions{
     {"eventstore/count_events", "groups the events of a range on demand"},

@@ -221,4 +221,14 @@ EventImport::Outcome EventImport::store(database::Connection& any,
   return outcome;
 }
 
+std::int64_t EventImport::append_id_checksum(std::string_view append_id, std::int64_t first,
+                                             std::int64_t last) const {
+  return id_checksum(append_id, first, last);
+}
+
+/// Facts have none here.
+std::int64_t EventImport::fact_checksum(std::string_view, std::string_view) const {
+  return 0;
+}
+
 }  // namespace stela::postgres

@@ -9,6 +9,9 @@ namespace stela::postgres {
 class EventImport final : public stela::EventImport {
  public:
   Outcome store(database::Connection& connection, std::span<const ParsedEvent> events) override;
+  std::int64_t append_id_checksum(std::string_view append_id, std::int64_t first,
+                                  std::int64_t last) const override;
+  std::int64_t fact_checksum(std::string_view name, std::string_view value) const override;
 };
 
 }  // namespace stela::postgres

@@ -1,5 +1,6 @@
 #include "sqlite/event_import.hpp"
 
+#include "database/checksum.hpp"
 #include "sqlite/event_rows.hpp"
 
 namespace stela::sqlite {
@@ -37,6 +38,15 @@ void EventImport::store(Connection& connection, StreamHead& head, const ParsedEv
   kind_blocks_.note(connection, static_cast<std::size_t>(kind.number), event.sequence.value());
   head.version = event.version.value();
   if (kind.publishes) head.published = head.version;
+}
+
+std::int64_t EventImport::append_id_checksum(std::string_view append_id, std::int64_t first,
+                                             std::int64_t last) const {
+  return database::checksum_of({first, last}, {append_id});
+}
+
+std::int64_t EventImport::fact_checksum(std::string_view name, std::string_view value) const {
+  return database::checksum_of({}, {name, value});
 }
 
 }  // namespace stela::sqlite

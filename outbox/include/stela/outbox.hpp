@@ -5,4 +5,5 @@
 #include <stela/outbox/operations.hpp>
 #include <stela/outbox/outbox.hpp>
 #include <stela/outbox/relay.hpp>
+#include <stela/outbox/transfer.hpp>
 #include <stela/outbox/verify.hpp>

@@ -10,15 +10,46 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 namespace stela {
+
+namespace database {
+class Connection;
+class Database;
+}  // namespace database
+
+/// What a module keeps beside the events, as rows that move with a store. A module passes its own
+/// to `export_store` and `import_store`. The private headers in database/ describe what it works
+/// on.
+class STELA_EVENTSTORE_EXPORT StateTransfer {
+ public:
+  using Row = FunctionRef<void(std::string_view table, std::string_view json)>;
+
+  virtual ~StateTransfer() = default;
+  /// What the names of its tables begin with: "outbox_".
+  virtual std::string_view prefix() const noexcept = 0;
+  /// Hands `row` each row, as a JSON object. Everything is read at one moment.
+  virtual void save(database::Connection& connection, Row row) = 0;
+  /// Makes the tables, before the transaction that loads the rows. UsageError if the store has such
+  /// state already.
+  virtual void prepare(database::Database& database) = 0;
+  /// Stores rows of one table, a JSON array of those that were saved.
+  virtual void load(database::Connection& connection, std::string_view table,
+                    std::string_view rows) = 0;
+  /// After the last row, in the same transaction.
+  virtual void finish(database::Connection& connection) = 0;
+};
 
 struct TransferOptions {
   /// Counts events. Called between batches.
   std::function<void(const Progress&)> progress = {};
   std::stop_token stop = {};
+  /// Of `export_store` and `import_store`: the state of other modules.
+  std::span<StateTransfer* const> states = {};
 };
 
 struct ExportResult {
@@ -52,6 +83,9 @@ struct SalvageResult {
 };
 
 struct ImportResult {
+  /// How many append ids the store has from it, and how many rows of the states.
+  std::int64_t append_ids = 0;
+  std::int64_t rows = 0;
   /// How many events were new, and how many existed already.
   std::int64_t imported = 0;
   std::int64_t skipped = 0;
@@ -88,5 +122,20 @@ salvage_events(Store& store, std::ostream& out, FunctionRef<void(const Unreadabl
 /// number of other writers; an append by one of them is such a contradiction.
 STELA_EVENTSTORE_EXPORT ImportResult import_events(Store& store, std::istream& in,
                                                    const TransferOptions& options = {});
+
+/// Exports all that another database needs to take the place of this one: the store's id, every
+/// event, the append ids, and the states. `import_store` accepts it on any engine. Snapshots are
+/// taken again, and read models are built again. UsageError if an event was appended meanwhile, or
+/// if a state is in use: stop all writers and workers first, and don't start them on this database
+/// again, as two databases with one id would publish different events under the same numbers.
+STELA_EVENTSTORE_EXPORT ExportResult export_store(Store& store, std::ostream& out,
+                                                  const TransferOptions& options = {});
+
+/// Imports what `export_store` wrote, or `export_events`. The store must be empty, or hold a
+/// beginning of it: after an error, the same import continues. It gets the id of the exported
+/// store; open it again afterwards. The states are loaded together, when all of them were read:
+/// UsageError if the end of the export is missing. Other errors as for `import_events`.
+STELA_EVENTSTORE_EXPORT ImportResult import_store(Store& store, std::istream& in,
+                                                  const TransferOptions& options = {});
 
 }  // namespace stela
