@@ -8,11 +8,11 @@
 -- name: save_settings
 -- gives: line text
 SELECT json_object('fence', s.fence, 'leasing', s.leasing, 'partitioner', p.detail) AS line
-FROM outbox_settings AS s JOIN stela_participants AS p ON p.name = 'outbox';
+FROM outbox_settings AS s JOIN stela_participants AS p ON p.name = 'outbox' WHERE s.one = 1;
 -- engine: postgres
 SELECT json_build_object('fence', s.fence, 'leasing', s.leasing, 'partitioner', p.detail)::text
        AS line
-FROM outbox_settings AS s JOIN stela_participants AS p ON p.name = 'outbox';
+FROM outbox_settings AS s JOIN stela_participants AS p ON p.name = 'outbox' WHERE s.one = 1;
 
 -- name: owned_partition
 -- One that a worker owns; on a server by its own clock.
