@@ -2,41 +2,42 @@
 
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
-#include "write_access.hpp"
 
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/not_found.hpp>
 #include <stela/projections/operations.hpp>
 
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 namespace stela::tool {
 namespace {
 
-Store open(Invocation& invocation, const StoreSession::Options& options, LogSink& log) {
-  const std::string path = invocation.database();
-  std::error_code error;
-  const auto status = std::filesystem::status(path, error);
-  if (!std::filesystem::exists(status) && error != std::errc::permission_denied) {
-    throw Exit{not_found, "there is no database at '" + path + "'; '" + invocation.app.name +
-                              " migrate --db FILE' makes one"};
+[[noreturn]] void refuse(const std::string& what, const Invocation& invocation,
+                         const DatabasePlace& place) {
+  throw Exit{not_found, what + "; '" + invocation.app.name + " migrate --db " +
+                            (place.is_on_server() ? "URL" : "FILE") + "' makes one"};
+}
+
+Store open(const Invocation& invocation, const DatabasePlace& place,
+           const StoreSession::Options& options, LogSink& log) {
+  if (!place.may_exist()) {
+    refuse("there is no database at '" + place.shown() + "'", invocation, place);
   }
-  sqlite::Options wanted{.create = false,
-                         .busy_timeout = invocation.settings().duration("store.busy_timeout"),
-                         .log = options.log != nullptr ? options.log : &log,
-                         .metrics = options.metrics};
+  const DatabasePlace::Opening opening{.log = options.log != nullptr ? options.log : &log,
+                                       .metrics = options.metrics};
   try {
-    return sqlite::open(path, wanted);
+    return place.open(opening);
+  } catch (const NotFound& e) {
+    refuse(e.what(), invocation, place);
   } catch (const Error& e) {
     const bool failed_to_write =
         e.code() == ErrorCode::store_failed || e.code() == ErrorCode::store_full;
-    if (!options.only_reads || !failed_to_write || !find_write_problem(path)) throw;
+    if (!options.only_reads || !failed_to_write || !place.find_write_problem()) throw;
   }
-  wanted.read_only = true;
-  return sqlite::open(path, wanted);
+  return place.open_to_read(opening);
 }
 
 }  // namespace
@@ -67,7 +68,12 @@ void LogToStderr::write(const LogEntry& entry) noexcept try {
 StoreSession::StoreSession(Invocation& invocation, const Options& options)
     : invocation_{invocation},
       log_{invocation.settings().text("log") == "json"},
-      store_{open(invocation, options, log_)} {}
+      place_{invocation.place()},
+      store_{open(invocation, place_, options, log_)} {}
+
+const std::string& StoreSession::name() const {
+  return place_.is_on_server() ? place_.shown() : sqlite::path(store_);
+}
 
 const Partitioner* StoreSession::registered_partitioner() {
   for (const auto& required : StoreOperations{store_}.required_participants()) {
@@ -82,8 +88,8 @@ const Partitioner* StoreSession::registered_partitioner() {
 }
 
 void StoreSession::refuse_without_outbox() const {
-  throw Exit{not_found, "this database has no outbox; '" + invocation_.app.name +
-                            " outbox enable --db FILE' makes one"};
+  throw Exit{not_found,
+             "this database has no outbox; '" + invocation_.app.name + " outbox enable' makes one"};
 }
 
 bool StoreSession::has_outbox() {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/invocation.hpp"
+#include "database_place.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
 #include <stela/outbox/operations.hpp>
 #include <stela/outbox/outbox.hpp>
 #include <stela/projections/projections.hpp>
@@ -39,11 +39,14 @@ class StoreSession {
     bool only_reads = false;
   };
 
-  /// Opens what `--db` names. Exit 3 if there is no database.
+  /// Opens what `--db` names. Exit 3 if there is no database or no store in it.
   explicit StoreSession(Invocation& invocation) : StoreSession{invocation, Options{}} {}
   StoreSession(Invocation& invocation, const Options& options);
 
   Store& store() noexcept { return store_; }
+  const DatabasePlace& place() const noexcept { return place_; }
+  /// The absolute path of the file, or what names the database on a server.
+  const std::string& name() const;
   /// Without attaching it.
   bool has_outbox();
   /// Null if the database has no outbox. It is attached when it is first asked for. Exit if it is
@@ -67,6 +70,7 @@ class StoreSession {
  private:
   Invocation& invocation_;
   LogToStderr log_;
+  const DatabasePlace place_;
   Store store_;
   const Partitioner* registered_partitioner();
   [[noreturn]] void refuse_without_outbox() const;

@@ -86,8 +86,8 @@ Command work_command();
 /// What every command understands.
 std::span<const Option> common_options();
 
-/// `--db FILE`, for the commands that need a database.
-inline constexpr Option db_option{"--db", "FILE", "the database", "db"};
+/// `--db FILE|URL`, for the commands that need a database.
+inline constexpr Option db_option{"--db", "FILE|URL", "the database", "db"};
 inline constexpr Option jetstream_option{"--stream", "NAME", "the JetStream stream", "nats.stream"};
 inline constexpr Option prefix_option{"--prefix", "P", "the subject prefix", "nats.prefix"};
 inline constexpr Option yes_option{"--yes", "", "don't ask"};

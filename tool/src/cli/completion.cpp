@@ -201,7 +201,8 @@ std::string configuration_page() {
       "table: `outbox.lease_ttl` is\n`lease_ttl` in `[outbox]`. A time is a number with its unit: "
       "`500ms`, `15s`, `2m`, `1h` or `7d`.\n`stela config show` shows each value in effect, and "
       "where it comes from. An unknown key is an error.\nKeep secrets in separate files, and name "
-      "them in settings; a URL with a password is refused.\n\n| key | default | variable | what "
+      "them in settings; a NATS URL with a password is refused, and PostgreSQL reads "
+      "`~/.pgpass`.\n\n| key | default | variable | what "
       "|\n"
       "|---|---|---|---|\n"};
   for (const ConfiguredSetting& setting : all_settings()) {

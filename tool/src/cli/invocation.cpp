@@ -14,14 +14,15 @@ const Settings& Invocation::settings() {
   return *settings_;
 }
 
-std::string Invocation::database() {
-  std::string path = settings().text("db");
-  if (path.empty()) path = app.database;
-  if (path.empty()) {
+DatabasePlace Invocation::place() {
+  std::string location = settings().text("db");
+  if (location.empty()) location = app.database;
+  if (location.empty()) {
     throw Misuse{
-        "which database? Say --db FILE, set STELA_DB, or write db = \"FILE\" into stela.toml"};
+        "which database? Say --db FILE or --db URL, set STELA_DB, or write db = \"FILE\" into "
+        "stela.toml"};
   }
-  return path;
+  return {location, settings()};
 }
 
 bool Invocation::confirm(std::string_view question) {

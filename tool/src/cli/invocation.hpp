@@ -4,6 +4,7 @@
 #include "cli/arguments.hpp"
 #include "cli/output.hpp"
 #include "cli/settings.hpp"
+#include "database_place.hpp"
 
 #include <stela/tool/app.hpp>
 
@@ -29,8 +30,8 @@ class Invocation {
 
   /// Read when it is first asked for.
   const Settings& settings();
-  /// The database's path. Misuse if nobody said.
-  std::string database();
+  /// The database. Misuse if nobody said which one.
+  DatabasePlace place();
 
   /// True if `question` is answered with yes, or --yes was given. Misuse where nobody can be asked.
   bool confirm(std::string_view question);

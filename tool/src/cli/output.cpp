@@ -104,7 +104,8 @@ void Output::json(std::string_view value) {
   put(safe_json(value).append("\n"));
 }
 
-void Output::note(std::string_view text) {
+void Output::note(std::string_view raw) {
+  const std::string text = without_passwords(raw);
   if (options_.log_json) {
     std::string object;
     json::ObjectWriter{object}.add("level", "info").add("message", in_lines(text)).close();
@@ -117,7 +118,10 @@ void Output::note(std::string_view text) {
 void Output::error(std::string_view code, std::string_view text) {
   if (!options_.json && !options_.log_json) return note(text);
   std::string object;
-  json::ObjectWriter{object}.add("error", code).add("message", in_lines(text)).close();
+  json::ObjectWriter{object}
+      .add("error", code)
+      .add("message", in_lines(without_passwords(text)))
+      .close();
   write_all(STDERR_FILENO, safe_json(object).append("\n"));
 }
 

@@ -4,6 +4,7 @@
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
+#include <stela/eventstore/postgres_settings.hpp>
 #include <stela/eventstore/sqlite_settings.hpp>
 #include <stela/framework/codec/json_writer.hpp>
 #include <stela/nats/settings.hpp>
@@ -36,7 +37,8 @@ constexpr Renamed renamed[] = {{"outbox.worker", "worker.id"},
                                {"nats.publish_timeout", "outbox.publish_timeout"},
                                {"store.checkpoint_pages", ""}};
 
-constexpr SettingFacts database{.name = "db", .summary = "the database"};
+constexpr SettingFacts database{.name = "db",
+                                .summary = "the database: a file, or a postgresql:// URL"};
 constexpr SettingFacts log_format{.name = "log",
                                   .summary = "how messages on stderr are written",
                                   .kind = Kind::choice,
@@ -113,6 +115,7 @@ void add(std::vector<ConfiguredSetting>& all, std::string_view table,
 std::vector<ConfiguredSetting> gather_settings() {
   std::vector<ConfiguredSetting> all{{database, "db"}, {log_format, "log", "text"}};
   add(all, "store", sqlite::settings());
+  add(all, "store", postgres::settings());
   add(all, "outbox", outbox_settings());
   add(all, "outbox", relay_settings());
   add(all, "nats", nats::publisher_settings());

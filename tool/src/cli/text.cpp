@@ -2,6 +2,7 @@
 
 #include <wchar.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -39,6 +40,24 @@ CodePoint decode(std::string_view text) {
 bool turns_direction(char32_t c) {
   return c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
          (c >= 0x2066 && c <= 0x2069);
+}
+
+constexpr std::string_view hidden = "***";
+
+/// Of the URL whose user begins at `begin`: to the last '@' of the line, as a password may hold
+/// whatever isn't a line break.
+void hide_password(std::string& text, std::size_t begin) {
+  const std::size_t line = std::min(text.find('\n', begin), text.size());
+  const std::size_t colon = text.find(':', begin);
+  if (colon >= line) return;
+  std::size_t end = text.rfind('@', line);
+  if (end == std::string::npos || end < colon) {
+    // A port, or a password whose host was forgotten.
+    end = std::min(text.find_first_of("/,?", colon), line);
+    const std::string_view port = std::string_view{text}.substr(colon + 1, end - colon - 1);
+    if (port.find_first_not_of("0123456789") == std::string_view::npos) return;
+  }
+  text.replace(colon + 1, end - colon - 1, hidden);
 }
 
 /// What a terminal may obey, or what breaks a line.
@@ -235,6 +254,24 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
   // A hundred years: what is longer is a mistake, and would overflow elsewhere.
   if (value * scale > 3.2e12) return std::nullopt;
   return std::chrono::milliseconds{std::llround(value * scale)};
+}
+
+std::string without_passwords(std::string_view text) {
+  std::string shown{text};
+  for (const std::string_view scheme : {"postgresql://", "postgres://"}) {
+    for (std::size_t at = shown.find(scheme); at != std::string::npos;
+         at = shown.find(scheme, at + 1)) {
+      hide_password(shown, at + scheme.size());
+    }
+  }
+  constexpr std::string_view parameter = "password=";
+  for (std::size_t at = shown.find(parameter); at != std::string::npos;
+       at = shown.find(parameter, at + 1)) {
+    const std::size_t begin = at + parameter.size();
+    const std::size_t end = shown.find_first_of("& \n'\"", begin);
+    shown.replace(begin, std::min(end, shown.size()) - begin, hidden);
+  }
+  return shown;
 }
 
 }  // namespace stela::tool

@@ -19,6 +19,9 @@ std::string in_one_line(std::string_view text);
 /// As in_one_line, but keeps line breaks and tabs.
 std::string in_lines(std::string_view text);
 
+/// `text` with the passwords of URLs, and of parameters named password, as "***".
+std::string without_passwords(std::string_view text);
+
 /// JSON that means the same, with what a terminal would obey as \u escapes. `json` must be JSON
 /// without line breaks between its tokens.
 std::string safe_json(std::string_view json);

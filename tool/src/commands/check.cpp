@@ -76,7 +76,7 @@ Checked look(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   const OutboxStatus status = session.operations().status();
   auto measures = measures_of(status, call.arguments);
-  measures.push_back(measure_writing(sqlite::path(session.store())));
+  measures.push_back(measure_writing(session.place()));
   return {.measures = std::move(measures),
           .summary = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) +
                      ", " + in_digits(status.parked) + " parked"};

@@ -8,6 +8,7 @@
 #include <stela/eventstore/backup.hpp>
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/operations.hpp>
+#include <stela/framework/not_found.hpp>
 #include <stela/outbox/verify.hpp>
 
 #include <array>
@@ -29,30 +30,54 @@ std::optional<Enum> choice_of(const Arguments& arguments, std::string_view optio
   throw Misuse{std::string{option} + " is " + known + ", not '" + in_one_line(*text) + "'"};
 }
 
+/// What was chosen when a file was made; a server has its own settings.
+std::optional<sqlite::Durability> durability_of(StoreSession& session) {
+  if (session.place().is_on_server()) return std::nullopt;
+  return sqlite::durability(session.store());
+}
+
+/// Whether there was a store at `place`, which is there now.
+bool open_or_create(const DatabasePlace& place, DatabasePlace::Opening opening) {
+  if (!place.is_on_server()) {
+    std::error_code ignored;
+    const bool existed = std::filesystem::exists(place.file(), ignored);
+    opening.create = true;
+    place.open(opening);
+    return existed;
+  }
+  try {
+    place.open(opening);
+    return true;
+  } catch (const NotFound&) {
+    opening.create = true;
+    place.open(opening);
+    return false;
+  }
+}
+
 int migrate(Invocation& call) {
-  const std::string path = call.database();
-  std::error_code ignored;
-  const bool existed = std::filesystem::exists(path, ignored);
-  const sqlite::Options options{
-      .durability = choice_of(call.arguments, "--durability",
-                              std::array{sqlite::Durability::full, sqlite::Durability::relaxed}),
+  const DatabasePlace place = call.place();
+  const DatabasePlace::Opening opening{
       .codec =
           choice_of(call.arguments, "--codec", std::array{Codec::json, Codec::portable_binary}),
-      .share_file = call.arguments.has("--share-file"),
-      .busy_timeout = call.settings().duration("store.busy_timeout")};
-  sqlite::open(path, options);
+      .durability = choice_of(call.arguments, "--durability",
+                              std::array{sqlite::Durability::full, sqlite::Durability::relaxed}),
+      .share_file = call.arguments.has("--share-file")};
+  const bool existed = open_or_create(place, opening);
   StoreSession session{call};
   session.find_outbox();
   Store& store = session.store();
-  std::string text = path + (existed ? " is up to date" : " was made");
+  const auto durability = durability_of(session);
+  std::string text = place.shown() + (existed ? " is up to date" : " was made");
   text.append(": payloads as ").append(to_string(store.conventions().codec));
-  text.append(", durability ").append(to_string(sqlite::durability(store))).append(".");
+  if (durability) text.append(", durability ").append(to_string(*durability));
+  text += '.';
   print_result(call.out,
-               {{"path", sqlite::path(store)},
+               {{"path", session.name()},
                 {"made", !existed},
                 {"store_id", store.id()},
                 {"codec", store.conventions().codec},
-                {"durability", sqlite::durability(store)}},
+                {"durability", durability ? Value{*durability} : Value{}}},
                text);
   return done;
 }
@@ -99,6 +124,11 @@ int verify(Invocation& call) {
 int backup(Invocation& call) {
   const Signals signals;
   StoreSession session{call, {.only_reads = true}};
+  if (session.place().is_on_server()) {
+    throw Exit{failed,
+               "this command copies SQLite databases; on PostgreSQL use pg_dump or pg_basebackup, "
+               "or 'export'"};
+  }
   const std::string& path = call.arguments.operands().front();
   ProgressBar bar{call.out, "pages"};
   const auto result =
@@ -125,6 +155,9 @@ std::string in_words(const sqlite::CheckpointResult& result) {
 
 int checkpoint(Invocation& call) {
   StoreSession session{call};
+  if (session.place().is_on_server()) {
+    throw Exit{failed, "this command is for SQLite; PostgreSQL makes its checkpoints itself"};
+  }
   const auto result = sqlite::checkpoint(session.store());
   print_result(call.out, {{"complete", result.complete}, {"pages_left", result.pages_left}},
                in_words(result));
@@ -140,10 +173,11 @@ std::vector<Command> database_commands() {
        .options = {db_option,
                    {"--codec", "NAME", "for a new database: json (default) or portable_binary", "",
                     false, "json|portable_binary"},
-                   {"--durability", "NAME", "for a new database: full (default) or relaxed", "",
-                    false, "full|relaxed"},
+                   {"--durability", "NAME", "for a new file: full (default) or relaxed", "", false,
+                    "full|relaxed"},
                    {"--share-file", "", "add Stela's tables to an application's database"}},
-       .examples = {{"a new database", "migrate --db shop.db"}},
+       .examples = {{"a new database", "migrate --db shop.db"},
+                    {"on a server", "migrate --db postgresql://app@db1,db2/shop"}},
        .run = migrate},
       {.path = "verify",
        .summary = "Check a database's integrity while it is in use",
@@ -157,13 +191,15 @@ std::vector<Command> database_commands() {
       doctor_command(),
       {.path = "backup",
        .summary = "Copy a database while it is in use",
+       .about = "For SQLite. Of a store on PostgreSQL, pg_dump and pg_basebackup make copies.",
        .operands = {{"FILE", "the copy; must not exist yet"}},
        .options = {db_option},
        .examples = {{"to another disk", "backup /mnt/backup/shop.db"}},
        .run = backup},
       {.path = "checkpoint",
        .summary = "Move the write-ahead log into the database",
-       .about = "Stela does so by itself as the log grows. This command also frees the log's disk "
+       .about = "For SQLite. Stela does so by itself as the log grows. This command also frees the "
+                "log's disk "
                 "space. It waits for other connections for up to store.busy_timeout, and appends "
                 "wait for it. Exit code 1 if a connection keeps the log from being emptied.",
        .options = {db_option},

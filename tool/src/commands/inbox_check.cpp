@@ -67,7 +67,7 @@ Checked look(Invocation& call) {
   nats::InboxOperations inbox{session.store()};
   const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
   auto measures = measures_of(sums, call.arguments);
-  measures.push_back(measure_writing(sqlite::path(session.store())));
+  measures.push_back(measure_writing(session.place()));
   return {.measures = std::move(measures),
           .summary = "no stream is held for long, no dead letters"};
 }

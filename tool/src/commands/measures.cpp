@@ -4,7 +4,6 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "description/description.hpp"
-#include "write_access.hpp"
 
 #include <algorithm>
 #include <array>
@@ -148,8 +147,8 @@ std::optional<double> Limits::count(std::string_view option, std::optional<doubl
   return value ? std::optional{static_cast<double>(*value)} : standard;
 }
 
-Measure measure_writing(const std::string& database) {
-  const auto problem = find_write_problem(database);
+Measure measure_writing(const DatabasePlace& place) {
+  const auto problem = place.find_write_problem();
   const bool is_found = problem && !problem->is_of_this_user;
   return {.name = "unwritable",
           .value = is_found ? 1.0 : 0.0,

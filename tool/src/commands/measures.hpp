@@ -4,6 +4,7 @@
 #include "cli/arguments.hpp"
 #include "cli/command.hpp"
 #include "cli/invocation.hpp"
+#include "database_place.hpp"
 
 #include <stela/framework/function_ref.hpp>
 
@@ -56,7 +57,7 @@ class Limits {
 
 /// Critical if nothing can be written to the database, unless that is so for this user alone:
 /// whoever only watches needs no permission.
-Measure measure_writing(const std::string& database);
+Measure measure_writing(const DatabasePlace& place);
 
 /// What a check has found.
 struct Checked {

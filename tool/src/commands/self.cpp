@@ -24,7 +24,8 @@ int show_config(Invocation& call) {
   std::string text;
   JsonFields object{text};
   for (const ConfiguredSetting& setting : all_settings()) {
-    const auto& [value, origin] = settings.value(setting.key);
+    const auto& [text_of_value, origin] = settings.value(setting.key);
+    const std::string value = without_passwords(text_of_value);
     table.add({setting.key, value, origin});
     object.add({{setting.key, Json{to_json({{"value", value}, {"from", origin}})}}});
   }

@@ -28,7 +28,7 @@ class WatchedOutbox final : public Watched {
     }
     return {.command = call_.app.name + " outbox top",
             .program = call_.app.name,
-            .database = sqlite::path(session_.store()),
+            .database = session_.name(),
             .status = status_,
             .pace = trend_.pace(),
             .store_problem = problem_};

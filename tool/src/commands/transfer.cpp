@@ -9,11 +9,14 @@
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
+#include <stela/outbox/transfer.hpp>
 
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <span>
 
 namespace stela::tool {
 namespace {
@@ -23,9 +26,11 @@ std::string file_of(const Arguments& arguments) {
   return arguments.operands().empty() ? "-" : arguments.operands().front();
 }
 
-TransferOptions options_of(ProgressBar& bar, const Signals& signals) {
+TransferOptions options_of(ProgressBar& bar, const Signals& signals,
+                           std::span<StateTransfer* const> states) {
   return {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
-          .stop = signals.token()};
+          .stop = signals.token(),
+          .states = states};
 }
 
 /// `write` returns whether it came to its end.
@@ -71,6 +76,9 @@ AllQuery query_of_export(const Arguments& arguments) {
   if (filters && arguments.has("--skip-damaged")) {
     throw Misuse{"--skip-damaged goes with --from and --to, and with no other selection"};
   }
+  const bool selects = filters || arguments.has("--from") || arguments.has("--to") ||
+                       arguments.has("--skip-damaged");
+  if (selects && arguments.has("--whole")) throw Misuse{"--whole goes with no selection"};
   return EventSelection{arguments}.query;
 }
 
@@ -81,10 +89,17 @@ int export_events(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
-  const auto options = options_of(bar, signals);
+  const auto outbox = outbox_state();
+  const std::array<StateTransfer*, 1> states{outbox.get()};
+  const auto options = options_of(bar, signals, states);
   std::int64_t written = 0;
   std::int64_t lost = 0;
   const auto write = [&](std::ostream& out) {
+    if (call.arguments.has("--whole")) {
+      const auto result = export_store(session.store(), out, options);
+      written = result.events;
+      return result.finished;
+    }
     if (!call.arguments.has("--skip-damaged")) {
       const auto result = export_events(session.store(), out, query, options);
       written = result.events;
@@ -106,6 +121,13 @@ int export_events(Invocation& call) {
   return lost > 0 ? failed : done;
 }
 
+/// Of the export of a whole store.
+std::string states_in_words(const ImportResult& result) {
+  if (result.append_ids + result.rows == 0) return {};
+  return " Also " + counted(result.append_ids, "append id") + " and " +
+         counted(result.rows, "row") + " of the outbox.";
+}
+
 int import_events(Invocation& call) {
   const std::string path = file_of(call.arguments);
   const Signals signals;
@@ -114,21 +136,27 @@ int import_events(Invocation& call) {
   if (path != "-") file = open_to_read(path, "'" + path + "'");
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
+  const auto outbox = outbox_state();
+  const std::array<StateTransfer*, 1> states{outbox.get()};
   ImportResult result;
   try {
-    result =
-        import_events(session.store(), path == "-" ? std::cin : file, options_of(bar, signals));
+    result = import_store(session.store(), path == "-" ? std::cin : file,
+                          options_of(bar, signals, states));
   } catch (const UsageError& e) {
     // What was typed is right; the lines aren't.
     throw Exit{failed, std::string{e.what()} + "; the store's last event is " +
                            std::to_string(session.store().last_sequence().value())};
   }
   bar.clear();
-  print_result(
-      call.out,
-      {{"imported", result.imported}, {"skipped", result.skipped}, {"last_sequence", result.last}},
-      counted(result.imported, "event") + " imported, " + in_digits(result.skipped) +
-          (result.skipped == 1 ? " was" : " were") + " there already.");
+  print_result(call.out,
+               {{"imported", result.imported},
+                {"skipped", result.skipped},
+                {"last_sequence", result.last},
+                {"append_ids", result.append_ids},
+                {"rows", result.rows}},
+               counted(result.imported, "event") + " imported, " + in_digits(result.skipped) +
+                   (result.skipped == 1 ? " was" : " were") + " there already." +
+                   states_in_words(result));
   return result.finished ? done : interrupted;
 }
 
@@ -139,7 +167,10 @@ std::vector<Command> transfer_commands() {
       {.path = "export",
        .summary = "Export events as JSON Lines",
        .about = "With --skip-damaged, damaged events are named on stderr, and the exit code is 1 "
-                "if there were any.",
+                "if there were any. With --whole, another database can take this one's place: the "
+                "export also has the store's id, the append ids, and the outbox with how far each "
+                "partition is at the broker. Stop all writers and workers before, and don't start "
+                "them on this database again.",
        .operands = {{"FILE", "the output file (default: stdout)", false}},
        .options = {db_option,
                    from_option,
@@ -148,12 +179,17 @@ std::vector<Command> transfer_commands() {
                    until_option,
                    category_option,
                    type_option,
+                   {"--whole", "", "all that another database needs to take the place of this one"},
                    {"--skip-damaged", "", "skip damaged events of a damaged store"}},
-       .examples = {{"export a whole store", "export --db shop.db shop.jsonl"}},
+       .examples = {{"export all events", "export --db shop.db shop.jsonl"},
+                    {"move to PostgreSQL",
+                     "export --db shop.db --whole | stela import --db postgresql://app@db/shop"}},
        .run = export_events},
       {.path = "import",
        .summary = "Import exported events unchanged",
-       .about = "Existing events are compared and skipped, so an import can be repeated.",
+       .about =
+           "Existing events are compared and skipped, so an import can be repeated. The export "
+           "of a whole store goes into an empty database, which takes its place.",
        .operands = {{"FILE", "the exported file (default: stdin)", false}},
        .options = {db_option},
        .examples = {{"import into a new store", "import --db copy.db shop.jsonl"}},

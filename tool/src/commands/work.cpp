@@ -102,10 +102,10 @@ class Work {
              .next = log_of(plan)}},
         signals_{[this] { ask_to_stop(); }, [] { Screen::restore(); }},
         session_{call, {.log = &statistics_, .metrics = &reported_}},
-        watch_{session_.store(), session_.operations(), statistics_},
+        watch_{session_.place(), session_.store(), session_.operations(), statistics_},
         crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())} {
     if (const auto file = call.arguments.text("--metrics-file")) {
-      metrics_file_.emplace(*file, sqlite::path(session_.store()));
+      metrics_file_.emplace(*file, session_.place().file());
       write_metrics();
     }
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
@@ -144,7 +144,7 @@ class Work {
     if (plan_.dashboard) {
       const CrewDashboard options{
           .program = call_.app.name,
-          .database = sqlite::path(session_.store()),
+          .database = session_.name(),
           .broker_url = call_.settings().text("nats.url"),
           .worker = name(),
           .window = std::chrono::seconds{call_.settings().integer("worker.window")}};

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_of_database(const std::string& file, const std::string& database) {
+  if (database.empty()) return false;
   std::error_code ignored;
   const std::string real = fs::weakly_canonical(database, ignored).string();
   const std::string wanted = fs::weakly_canonical(file, ignored).string();

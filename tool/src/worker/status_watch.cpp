@@ -1,8 +1,5 @@
 #include "worker/status_watch.hpp"
 
-#include "write_access.hpp"
-
-#include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 
 #include <array>
@@ -21,7 +18,7 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
   if (has_looked_ && now - looked_at_ < age) return seen_;
   try {
     seen_.status = operations_.status();
-    const auto unwritable = find_write_problem(sqlite::path(store_));
+    const auto unwritable = place_.find_write_problem();
     seen_.problem = unwritable ? unwritable->what : std::string{};
     time_publications();
   } catch (const Error& e) {
@@ -39,7 +36,7 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
   if (opened_at_ == Steady{} || now - opened_at_ >= age) {
     opened_at_ = now;
     try {
-      sqlite::open(sqlite::path(store_), {.create = false});
+      place_.open({});
       schema_problem_.clear();
     } catch (const SchemaMismatch& e) {
       schema_problem_ = e.what();
@@ -50,6 +47,8 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
     }
   }
   if (seen.problem.empty()) seen.problem = schema_problem_;
+  // Projectors have no tables on PostgreSQL yet.
+  if (place_.is_on_server()) return seen;
   try {
     seen.projectors = ProjectionOperations{store_}.status();
   } catch (const Error& e) {

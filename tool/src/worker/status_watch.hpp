@@ -1,6 +1,7 @@
 // The outbox's status for several who look at it often.
 #pragma once
 
+#include "database_place.hpp"
 #include "worker/statistics.hpp"
 
 #include <stela/outbox/operations.hpp>
@@ -17,8 +18,9 @@ namespace stela::tool {
 class StatusWatch {
  public:
   /// All must outlive it.
-  StatusWatch(Store& store, OutboxOperations& operations, Statistics& statistics)
-      : store_{store}, operations_{operations}, statistics_{statistics} {}
+  StatusWatch(const DatabasePlace& place, Store& store, OutboxOperations& operations,
+              Statistics& statistics)
+      : place_{place}, store_{store}, operations_{operations}, statistics_{statistics} {}
 
   struct Seen {
     OutboxStatus status = {};
@@ -42,6 +44,7 @@ class StatusWatch {
 
   std::mutex mutex_;
   // All guarded by mutex_.
+  const DatabasePlace& place_;
   Store& store_;
   OutboxOperations& operations_;
   Statistics& statistics_;

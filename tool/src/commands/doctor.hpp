@@ -1,0 +1,17 @@
+// The parts of doctor that look at an engine.
+#pragma once
+
+#include "commands/examination.hpp"
+
+#include <stela/eventstore/store.hpp>
+
+namespace stela::tool {
+
+/// At the library.
+void look_at_sqlite(Examination& examination);
+/// At the file of a store on SQLite, and at what is around it.
+void look_at_file(Examination& examination, Store& store);
+/// At the server of a store on PostgreSQL.
+void look_at_server(Examination& examination, Store& store);
+
+}  // namespace stela::tool

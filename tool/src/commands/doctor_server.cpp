@@ -1,0 +1,144 @@
+// What doctor looks at of a PostgreSQL server.
+#include "cli/text.hpp"
+#include "commands/doctor.hpp"
+
+#include <stela/eventstore/postgres_status.hpp>
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::tool {
+namespace {
+
+using postgres::ServerStatus;
+using postgres::StandbyStatus;
+
+constexpr std::chrono::minutes long_transaction{10};
+constexpr std::chrono::seconds long_lag{60};
+/// So many dead rows are no matter, however few the others are.
+constexpr std::int64_t few_dead_rows = 100'000;
+
+void look_at_settings(Examination& examination, const ServerStatus& status) {
+  examination.fine("server", "PostgreSQL " + status.version + ", schema '" + status.schema +
+                                 "', role '" + status.role + "'");
+  if (status.is_standby) {
+    examination.warn("server", "it is a standby, which only reads",
+                     "name the primary to append and relay");
+  }
+  if (!status.has_fsync) {
+    examination.bad("fsync", "it is off: a crash of the host can lose and damage what is committed",
+                    "ALTER SYSTEM SET fsync = on, and reload the configuration");
+  } else if (!status.has_full_page_writes) {
+    examination.bad("fsync", "full_page_writes is off: a crash can leave pages half written",
+                    "ALTER SYSTEM SET full_page_writes = on, and reload the configuration");
+  } else {
+    examination.fine("fsync", "on");
+  }
+  examination.fine("synchronous_commit",
+                   "'" + status.synchronous_commit +
+                       "' by default; Stela sets it itself, and answers after a flush");
+  if (!status.has_autovacuum) {
+    examination.warn("autovacuum", "it is off: tables grow with each message that is published",
+                     "ALTER SYSTEM SET autovacuum = on, and reload the configuration");
+  }
+  const std::string used = std::to_string(status.connections) + " of " +
+                           std::to_string(status.max_connections) + " in use";
+  if (status.connections * 10 > status.max_connections * 8) {
+    examination.warn("connections", used, "raise max_connections, or put a pooler in between");
+  } else {
+    examination.fine("connections", used + (status.is_pooled ? ", through a pooler" : ""));
+  }
+}
+
+/// "db2 (synchronous, 1.5 MiB behind, 3 ms)".
+std::string described(const StandbyStatus& standby) {
+  std::string text = standby.name + (standby.is_synchronous ? " (synchronous" : " (asynchronous");
+  if (!standby.state.empty() && standby.state != "streaming") text += ", " + standby.state;
+  if (standby.lag_bytes) text += ", " + in_bytes(*standby.lag_bytes) + " to replay";
+  if (standby.lag) text += ", lag " + in_words(*standby.lag);
+  return text + ')';
+}
+
+void look_at_standbys(Examination& examination, const ServerStatus& status) {
+  if (status.is_standby) return;
+  const auto is_synchronous = [](const StandbyStatus& one) { return one.is_synchronous; };
+  const bool has_synchronous =
+      std::any_of(status.standbys.begin(), status.standbys.end(), is_synchronous);
+  for (const StandbyStatus& standby : status.standbys) {
+    if (standby.lag > long_lag || (!standby.state.empty() && standby.state != "streaming")) {
+      examination.warn("standbys", described(standby),
+                       "see its log, and the network to it; a synchronous one holds up appends");
+    } else {
+      examination.fine("standbys", described(standby));
+    }
+  }
+  if (!status.synchronous_standby_names.empty() && !has_synchronous) {
+    examination.bad("standbys",
+                    "commits wait for '" + status.synchronous_standby_names +
+                        "', and no synchronous standby is connected",
+                    "start the standby; appends wait, and none is acknowledged without it");
+  } else if (status.standbys.empty()) {
+    examination.fine("standbys", "none is connected");
+  } else if (!has_synchronous) {
+    examination.warn("standbys", "all are asynchronous: a failover can lose the last commits",
+                     "set synchronous_standby_names if nothing acknowledged may be lost");
+  }
+}
+
+void look_at_transactions(Examination& examination, const ServerStatus& status) {
+  bool is_fine = true;
+  for (const auto& open : status.transactions) {
+    if (open.age < long_transaction) continue;
+    is_fine = false;
+    examination.warn("transactions", open.who + " is open for " + in_words(open.age),
+                     "end it: dead rows of the outbox stay until then");
+  }
+  if (is_fine) {
+    examination.fine("transactions", "none is open for more than " +
+                                         in_words(std::chrono::microseconds{long_transaction}));
+  }
+}
+
+void look_at_tables(Examination& examination, const ServerStatus& status) {
+  std::int64_t bytes = 0;
+  for (const auto& table : status.tables) {
+    bytes += table.bytes;
+    if (table.dead_rows < few_dead_rows || table.dead_rows < table.live_rows * 2) continue;
+    examination.warn("tables",
+                     table.table + " has " + in_digits(table.dead_rows) + " dead rows for " +
+                         in_digits(table.live_rows) + ", in " + in_bytes(table.bytes),
+                     "see the long transactions and autovacuum; VACUUM " + status.schema + "." +
+                         table.table + " removes them");
+  }
+  examination.fine("tables", in_bytes(bytes) + " with their indexes");
+}
+
+void look_at_rights(Examination& examination, const ServerStatus& status) {
+  if (status.missing_rights.empty()) {
+    return examination.fine("rights", "this role may append and relay");
+  }
+  std::string list;
+  for (const std::string& right : status.missing_rights) list += (list.empty() ? "" : ", ") + right;
+  examination.warn("rights", "role '" + status.role + "' lacks " + list,
+                   "GRANT them if this role appends or relays");
+}
+
+}  // namespace
+
+void look_at_server(Examination& examination, Store& store) {
+  try {
+    const ServerStatus status = postgres::server_status(store);
+    look_at_settings(examination, status);
+    look_at_standbys(examination, status);
+    look_at_transactions(examination, status);
+    look_at_tables(examination, status);
+    look_at_rights(examination, status);
+    // Begins a transaction and ends it, without a change.
+    store.transact([](Transaction&) {});
+    examination.fine("writing", "the database can be written to");
+  } catch (const Error& e) {
+    examination.bad("writing", e.what(), "appends and workers are blocked by the same problem");
+  }
+}
+
+}  // namespace stela::tool

@@ -1,0 +1,60 @@
+// The database that a command works on: a file, or a schema of a PostgreSQL server.
+#pragma once
+
+#include "cli/settings.hpp"
+#include "write_access.hpp"
+
+#include <stela/eventstore/postgres.hpp>
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/framework/log.hpp>
+
+#include <optional>
+#include <string>
+
+namespace stela::tool {
+
+/// Threads: any number may use it.
+class DatabasePlace {
+ public:
+  /// The facts of a database that is created, and who hears of it.
+  struct Opening {
+    bool create = false;
+    std::optional<Codec> codec = {};
+    std::optional<sqlite::Durability> durability = {};
+    bool share_file = false;
+    LogSink* log = &no_log();
+    MetricSink* metrics = &no_metrics();
+  };
+
+  /// `location` is the path of a file, or a URL. UsageError if it is a URL that can't be one.
+  DatabasePlace(const std::string& location, const Settings& settings);
+
+  bool is_on_server() const noexcept { return server_.has_value(); }
+  /// The path of the file; empty if there is none.
+  const std::string& file() const noexcept { return file_; }
+  /// What names it in messages, without a password: "shop.db", "app@db1/shop".
+  const std::string& shown() const noexcept { return shown_; }
+  /// Whether there is a file, or something that can't be looked at. Of a server, opening says so.
+  bool may_exist() const;
+
+  Store open(const Opening& opening) const;
+  /// Of a file: to be read only.
+  Store open_to_read(const Opening& opening) const;
+  /// As far as that can be seen in the file system.
+  std::optional<WriteProblem> find_write_problem() const;
+
+ private:
+  struct Server {
+    std::string url;
+    postgres::Options options;
+  };
+
+  sqlite::Options file_options(const Opening& opening) const;
+
+  std::string file_;
+  std::string shown_;
+  sqlite::Options of_files_;
+  std::optional<Server> server_;
+};
+
+}  // namespace stela::tool
