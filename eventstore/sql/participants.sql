@@ -20,3 +20,7 @@ SELECT name, value, checksum FROM stela_facts ORDER BY name;
 -- name: insert_fact
 -- takes: name text, value text, checksum int
 INSERT INTO stela_facts (name, value, checksum) VALUES (:name, :value, :checksum);
+
+-- name: replace_fact
+-- takes: name text, value text, checksum int
+INSERT OR REPLACE INTO stela_facts (name, value, checksum) VALUES (:name, :value, :checksum);

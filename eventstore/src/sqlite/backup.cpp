@@ -1,6 +1,8 @@
+#include "database/checksum.hpp"
 #include "database/sqlite/failure.hpp"
 #include "sqlite/core.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite_sql/participants.hpp"
 
 #include <stela/eventstore/backup.hpp>
 #include <stela/framework/error.hpp>
@@ -67,7 +69,9 @@ class PartialFile {
     }
   }
   ~PartialFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
+    if (path_.empty()) return;
+    drop_log();
+    ::unlink(path_.c_str());
   }
   PartialFile(const PartialFile&) = delete;
   PartialFile& operator=(const PartialFile&) = delete;
@@ -76,6 +80,7 @@ class PartialFile {
 
   /// Gives the file its name, unless somebody took that meanwhile.
   void publish() {
+    drop_log();
     if (!rename_to_target()) {
       if (errno == EEXIST) refuse_target(target_);
       fail_file(target_, "naming");
@@ -87,6 +92,11 @@ class PartialFile {
   }
 
  private:
+  /// What it took to write to the copy.
+  void drop_log() const {
+    for (const char* const suffix : {"-wal", "-shm"}) ::unlink((path_ + suffix).c_str());
+  }
+
   bool rename_to_target() {
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target_.c_str(), RENAME_NOREPLACE) == 0) {
       return true;
@@ -162,8 +172,18 @@ bool copy_pages(Connection& from, Connection& to, const std::string& path,
   return true;
 }
 
+/// Says in the copy that it is one: whoever acts on what is due must ask what happened since.
+void note_copy(Connection& to, Timestamp now) {
+  constexpr std::string_view name = "copied_at";
+  const std::string value = std::to_string(now.time_since_epoch().count());
+  to.run(sql::replace_fact{
+      .name = name, .value = value, .checksum = database::checksum_of({}, {name, value})});
+  // The copy has a log from now on, as the original has; the file must have it all.
+  to.execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
 void copy_database(Connection& from, const std::string& vfs, PartialFile& partial,
-                   const BackupOptions& options, BackupResult& result) {
+                   const BackupOptions& options, Timestamp now, BackupResult& result) {
   ReadSnapshot snapshot{from};
   result.last = snapshot.last_sequence();
   Connection to{partial.path(), {.flags = SQLITE_OPEN_READWRITE, .vfs = vfs}};
@@ -172,6 +192,7 @@ void copy_database(Connection& from, const std::string& vfs, PartialFile& partia
   to.execute("PRAGMA journal_mode = OFF");
   to.execute("PRAGMA synchronous = FULL");
   result.finished = copy_pages(from, to, partial.path(), options);
+  if (result.finished) note_copy(to, now);
   from.check_immutable();
 }
 
@@ -182,12 +203,14 @@ BackupResult backup(Store& store, const std::string& path, const BackupOptions& 
   BackupResult result;
   PartialFile partial{path, mode_of(sqlite::path(store))};
   const std::string& vfs = core_of(store).options().vfs;
+  const Timestamp now = store.database().now();
   if (sqlite::path(store).empty()) {
-    core_of(store).reading().read(
-        [&](Connection& connection) { copy_database(connection, vfs, partial, options, result); });
+    core_of(store).reading().read([&](Connection& connection) {
+      copy_database(connection, vfs, partial, options, now, result);
+    });
   } else {
     const auto connection = core_of(store).connect();
-    copy_database(*connection, vfs, partial, options, result);
+    copy_database(*connection, vfs, partial, options, now, result);
     core_of(store).check_place();
   }
   if (!result.finished) return result;
