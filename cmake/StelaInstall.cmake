@@ -7,6 +7,7 @@ set(stela_packages
   "cereal::cereal|cereal 1.3 CONFIG|"
   "Threads::Threads|Threads|-pthread"
   "simdjson::simdjson|simdjson 3.0 CONFIG|simdjson"
+  "date::date-tz|date 3.0 CONFIG|-ldate-tz"
   "SQLite::SQLite3|SQLite3 3.38|sqlite3"
   "PostgreSQL::PostgreSQL|PostgreSQL 15|libpq"
   "NATS::nats|NATS 3.4|libnats"

@@ -33,6 +33,8 @@ set(runtime libstela${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(this_version "${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ${runtime})
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION libs)
+# Time zones of timers.
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS tzdata)
 set(CPACK_DEBIAN_RUNTIME_DESCRIPTION "${PROJECT_DESCRIPTION} (libraries)
 Aggregates record events; a repository stores them in SQLite and, in the same
 transaction, enqueues those that are to be published; a relay takes them to

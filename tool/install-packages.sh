@@ -5,8 +5,8 @@ set -euo pipefail
 
 packages=(
   cmake g++ ninja-build pkg-config
-  libboost-dev libcereal-dev libnats-dev libncurses-dev libpq-dev libsimdjson-dev libsqlite3-dev
-  libtomlplusplus-dev libxxhash-dev
+  libboost-dev libcereal-dev libhowardhinnant-date-dev libnats-dev libncurses-dev libpq-dev libsimdjson-dev libsqlite3-dev
+  libtomlplusplus-dev libxxhash-dev tzdata
   nats-server sqlite3
 )
 if [ "${1:-}" = tests ]; then

@@ -16,9 +16,6 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/not_found.hpp>
 
-#include <pwd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -37,15 +34,6 @@ namespace {
 
 /// As much as one transaction changes.
 constexpr std::size_t step_messages = 500;
-
-std::string who_we_are() {
-  std::array<char, 1024> buffer{};
-  passwd entry{};
-  passwd* found = nullptr;
-  getpwuid_r(getuid(), &entry, buffer.data(), buffer.size(), &found);
-  std::string who = found != nullptr ? found->pw_name : "uid " + std::to_string(getuid());
-  return who + '@' + host::name();
-}
 
 void require_outbox(Store& store) {
   bool is_there = false;
@@ -71,7 +59,7 @@ class OutboxOperations::Impl {
   Impl(Store& the_store, const OperatorOptions& options)
       : store{the_store.anchor()},
         partitioner{*options.partitioner},
-        who{options.who.empty() ? who_we_are() : options.who},
+        who{options.who.empty() ? host::user() : options.who},
         port{store, partitioner},
         view{store, partitioner} {}
 

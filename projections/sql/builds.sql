@@ -30,7 +30,7 @@ UPDATE projections SET state = :state, changed_at = :now WHERE name = :name AND 
 -- Free, expired, or held until absurdly late by a clock that was wrong.
 -- takes: name text, build int, owner text, now time, absurd time, until time
 -- gives: epoch int, position int
-UPDATE projections SET owner = :owner, epoch = epoch + 1, lease_until = :until
+UPDATE projections SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until
 WHERE name = :name AND build = :build AND state <> 'retired'
   AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd)
 RETURNING epoch, position;
@@ -39,7 +39,7 @@ RETURNING epoch, position;
 -- Whoever has it: it finds out by the epoch.
 -- takes: name text, build int, owner text, until time
 -- gives: epoch int, position int
-UPDATE projections SET owner = :owner, epoch = epoch + 1, lease_until = :until
+UPDATE projections SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until
 WHERE name = :name AND build = :build
 RETURNING epoch, position;
 
@@ -47,6 +47,12 @@ RETURNING epoch, position;
 -- takes: name text, build int, epoch int, until time
 UPDATE projections SET lease_until = :until
 WHERE name = :name AND build = :build AND epoch = :epoch;
+
+-- name: dispossess
+-- Whoever has it finds out by the epoch, and it is free.
+-- takes: name text, build int
+UPDATE projections SET owner = NULL, epoch = epoch + 1, lease_until = 0
+WHERE name = :name AND build = :build;
 
 -- name: release
 -- takes: name text, build int, epoch int

@@ -15,9 +15,10 @@ SELECT count(*) FILTER (WHERE state <> 'skipped') AS parked,
 FROM projection_parked WHERE name = :name AND build = :build;
 
 -- name: park
--- takes: name text, build int, sequence int, state text, parked_at time, attempts int, error text
-INSERT INTO projection_parked (name, build, sequence, state, parked_at, attempts, error)
-VALUES (:name, :build, :sequence, :state, :parked_at, :attempts, :error)
+-- takes: name text, build int, sequence int, state text, parked_at time, attempts int, error text,
+--        instance text?
+INSERT INTO projection_parked (name, build, sequence, state, parked_at, attempts, error, instance)
+VALUES (:name, :build, :sequence, :state, :parked_at, :attempts, :error, :instance)
 ON CONFLICT (name, build, sequence)
 DO UPDATE SET state = excluded.state, attempts = excluded.attempts, error = excluded.error;
 

@@ -146,6 +146,10 @@ void seize(Connection& connection, Build& build, const LeaseTerm& lease) {
   take_over(build, row, lease);
 }
 
+void dispossess(Connection& connection, const Build& build) {
+  connection.run(sql::dispossess{.name = build.name, .build = build.number});
+}
+
 void renew(Connection& connection, const Build& build, const LeaseTerm& lease) {
   connection.run(sql::renew{
       .name = build.name, .build = build.number, .epoch = build.epoch, .until = lease.until()});

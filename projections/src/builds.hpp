@@ -76,6 +76,8 @@ bool is_free(const Build& build, const LeaseTerm& lease) noexcept;
 bool acquire(database::Connection& connection, Build& build, const LeaseTerm& lease);
 /// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
 void seize(database::Connection& connection, Build& build, const LeaseTerm& lease);
+/// Takes the build from whoever has it, for whoever comes next.
+void dispossess(database::Connection& connection, const Build& build);
 void renew(database::Connection& connection, const Build& build, const LeaseTerm& lease);
 void release(database::Connection& connection, const Build& build);
 

@@ -4,6 +4,7 @@
 #include "database/failure_watch.hpp"
 #include "database/sqlite/driver.hpp"
 #include "database/transaction.hpp"
+#include "handler_failure.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 
@@ -26,20 +27,17 @@ constexpr std::string_view release_savepoint = "RELEASE projector";
 
 constexpr const char* broken_key = "a deferred FOREIGN KEY constraint fails when its handler ends";
 
-constexpr std::size_t max_error_size = 2000;
 /// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
 constexpr std::size_t reaction_batch = 64;
 
-/// Thrown to roll back a transaction whose outcome is known.
-struct RollBack {};
-
-std::string text_of(const std::exception_ptr& error) {
+/// The instance that the event belongs to; nothing if it doesn't say.
+std::optional<std::string> instance_of(Seat& seat, const StoredEvent& event) {
   try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& e) {
-    return std::string{e.what()}.substr(0, max_error_size);
-  } catch (...) {
-    return "something was thrown that isn't a std::exception";
+    std::string key = seat.process->key_of(event);
+    detail::ProcessAccess::check_key(key);
+    return key;
+  } catch (const std::exception&) {
+    return std::nullopt;
   }
 }
 
@@ -47,8 +45,8 @@ std::string text_of(const std::exception_ptr& error) {
 
 Seat::Seat(Store& store, const detail::Registration& the_registration, const Build& the_build)
     : registration{the_registration}, build{the_build} {
-  if (registration.make_reaction) {
-    reaction = registration.make_reaction();
+  if (registration.make_process) {
+    process = registration.make_process();
     return;
   }
   projector = registration.make_projector();
@@ -205,13 +203,17 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
   for (const StoredEvent& event : events) {
     const database::FailureWatch watch{open.connection()};
     try {
-      const detail::Handling handling = seat.reaction->handling(event.kind);
+      const detail::Handling handling = seat.process->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
       if (handling == detail::Handling::refuse) detail::throw_unknown(event);
       const ContextScope scope = ContextScope::handling(event);
       UnitOfWork unit{transaction};
-      seat.reaction->react(unit, event);
+      Process process =
+          detail::ProcessAccess::make(unit, event.stream.name(), event.recorded_at,
+                                      store_.conventions().codec, seat.process->timer_kinds());
+      seat.process->react(process, event);
       unit.commit();
+      apply_changes(open.connection(), seat, process, store_.database().now());
       open.check_deferred_keys();
     } catch (const std::bad_alloc&) {
       return shortage_at(event);
@@ -219,8 +221,10 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       throw;
     } catch (...) {
       watch.rethrow_failure();
-      return Failure{event.sequence.value(),
-                     event.describe() + ": " + text_of(std::current_exception())};
+      Failure failure{event.sequence.value(),
+                      event.describe() + ": " + text_of(std::current_exception())};
+      failure.instance = instance_of(seat, event);
+      return failure;
     }
   }
   return std::nullopt;
@@ -291,7 +295,8 @@ void Feed::note(Seat& seat, const Failure& failure) {
                                    .state = to_string(ParkedEventState::parked),
                                    .parked_at = store_.database().now(),
                                    .attempts = attempts,
-                                   .error = failure.error});
+                                   .error = failure.error,
+                                   .instance = failure.instance});
           return;
         }
         lost = connection.run(sql::note_failure{.name = build.name,
@@ -396,7 +401,8 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
                                  .state = to_string(ParkedEventState::parked),
                                  .parked_at = store_.database().now(),
                                  .attempts = attempts + 1,
-                                 .error = failure->error});
+                                 .error = failure->error,
+                                 .instance = failure->instance});
       },
       database::Sync::none);
   log_failure(seat, *failure, "projection.parked");

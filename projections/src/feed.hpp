@@ -1,14 +1,19 @@
 // Takes builds through events: rows and checkpoint in one transaction, failures noted.
 #pragma once
 
+#include "database/event_page.hpp"
+#include "database/event_reader.hpp"
 #include "scan.hpp"
 #include "seat.hpp"
+#include "timer_clock.hpp"
+#include "timer_rows.hpp"
 
 #include <stela/eventstore/store.hpp>
 #include <stela/framework/error.hpp>
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,6 +27,9 @@ struct FeedCounts {
   std::int64_t failed = 0;
   std::int64_t halted = 0;
   std::int64_t parked = 0;
+  std::int64_t timers_fired = 0;
+  std::int64_t timers_failed = 0;
+  std::int64_t timers_parked = 0;
 };
 
 /// Somebody else has taken the build meanwhile.
@@ -48,6 +56,10 @@ class Feed {
   /// Projects a parked event by itself, and takes it out of what is parked if that works.
   void project_parked(Seat& seat, std::int64_t sequence, int attempts);
 
+  /// Fires a batch of the timers of a process that are due, if it has handled every event. True if
+  /// there is more to do at once: timers, or events that were committed meanwhile.
+  bool fire(Seat& seat, const TimerClock& clock);
+
   /// Halts a seat with an error that no event is to blame for.
   void halt(Seat& seat, const std::string& error);
 
@@ -59,6 +71,8 @@ class Feed {
     std::string error = {};
     /// Memory was short: the event isn't to blame, and the next one might as well have met it.
     bool is_shortage = false;
+    /// The instance of a process that the event belongs to, if that is known.
+    std::optional<std::string> instance = {};
   };
   struct Outcome {
     std::optional<Failure> failure = {};
@@ -76,6 +90,32 @@ class Feed {
                                         std::span<const StoredEvent> events);
   std::optional<Failure> react_to(Seat& seat, Transaction& transaction,
                                   std::span<const StoredEvent> events);
+  /// What a transaction of timers came to.
+  struct Firing {
+    std::int64_t fired = 0;
+    std::int64_t failed = 0;
+    std::int64_t parked = 0;
+    /// Where the process stands afterwards; 0 if the transaction was rolled back.
+    std::int64_t position = 0;
+    bool lost = false;
+    bool is_more = false;
+    /// The timer whose handler ended the transaction.
+    std::optional<Timer> broke_with = {};
+  };
+  /// Of a postponed timer, the handler isn't to blame: the attempt isn't counted.
+  enum class Fired : std::uint8_t { fired, gone, failed, postponed };
+
+  void fire_batch(Seat& seat, const TimerClock& clock, Transaction& transaction, Firing& firing);
+  bool catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t head);
+  void fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing);
+  Fired fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction);
+  Fired fire_despite_conflicts(Seat& seat, const Timer& timer, Timestamp now,
+                               Transaction& transaction);
+  Fired try_fire(Seat& seat, const Timer& timer, Timestamp now, Transaction& transaction);
+  void note_timer(Seat& seat, Timer& timer, database::Connection& connection, Timestamp now);
+  void settle_timers(Seat& seat, const Firing& firing);
+  void log_timer(const Timer& timer, std::string_view name) const;
+
   void settle(Seat& seat, const Outcome& outcome, const Batch& batch);
   void note(Seat& seat, const Failure& failure);
   /// When it is tried again after so many failures in a row.
@@ -86,6 +126,9 @@ class Feed {
   Store& store_;
   const std::chrono::milliseconds lease_ttl_;
   FeedCounts counts_;
+  /// For events inside a transaction of timers.
+  std::unique_ptr<database::EventReader> reader_;
+  EventPage page_;
 };
 
 }  // namespace stela::projections

@@ -11,6 +11,7 @@
 #include "projections_sql/tables.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
+#include "timer_rows.hpp"
 
 #include <algorithm>
 
@@ -93,7 +94,8 @@ void skip_failing(Connection& connection, const Build& build, Timestamp now) {
                            .state = to_string(ParkedEventState::skipped),
                            .parked_at = now,
                            .attempts = build.attempts,
-                           .error = build.error});
+                           .error = build.error,
+                           .instance = std::nullopt});
 }
 
 }  // namespace
@@ -209,6 +211,9 @@ void ProjectionOperations::remove(std::string_view projector) {
     for (const Build& build : builds) {
       if (build.state == BuildState::living) projections::hide(connection, build);
       projections::drop(connection, build);
+    }
+    if (projections::has_timer_tables(connection)) {
+      projections::forget_process(connection, projector);
     }
   });
 }

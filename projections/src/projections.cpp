@@ -6,8 +6,10 @@
 #include "database/database.hpp"
 #include "inline_projector.hpp"
 #include "projections_sql.hpp"
+#include "projections_sql/timers.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
+#include "timer_rows.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -46,6 +48,12 @@ void check_known(const std::vector<Build>& builds, const detail::Registration& w
                        ", and this process brings version " + std::to_string(wanted.version)};
     }
   }
+}
+
+[[noreturn]] void refuse_reaction(const std::string& name) {
+  throw UsageError{"'" + name +
+                   "' is in this database as a process, and this process registers it as a "
+                   "reaction, which would fire no timers; register it by add_process"};
 }
 
 /// The first build of a projector: readers see it fill.
@@ -94,6 +102,24 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
   registered_.push_back(std::move(registration));
 }
 
+namespace {
+
+/// A reaction that the database has becomes the process; runners that drive it as a reaction lose
+/// it.
+void register_process(Connection& connection, const Build* living, const std::string& name,
+                      Timestamp now) {
+  if (living != nullptr) projections::dispossess(connection, *living);
+  connection.run(projections::sql::register_process{.name = name, .now = now});
+  // Nothing can have happened already where nothing was set.
+  auto timers = connection.rows(projections::sql::has_timers{});
+  timers.step();
+  const bool has_any = timers.has_any();
+  timers.run();
+  if (!has_any) projections::drop_hold(connection, HoldReason::restored);
+}
+
+}  // namespace
+
 void Projections::add_reaction(detail::Registration registration, const ReactionOptions& options) {
   check(options.handling);
   check_new(registration);
@@ -101,7 +127,13 @@ void Projections::add_reaction(detail::Registration registration, const Reaction
   store_.database().write([&](Connection& connection) {
     const auto builds = projections::read_builds(connection, registration.name);
     check_known(builds, registration);
-    if (projections::find(builds, registration.name, BuildState::living) != nullptr) return;
+    const Build* const living = projections::find(builds, registration.name, BuildState::living);
+    const bool is_process = projections::process_names(connection).contains(registration.name);
+    if (is_process && !registration.has_timers) refuse_reaction(registration.name);
+    if (registration.has_timers && !is_process) {
+      register_process(connection, living, registration.name, store_.database().now());
+    }
+    if (living != nullptr) return;
     Build build{
         .name = registration.name, .kind = ProjectionKind::reaction, .state = BuildState::living};
     if (options.start == ReactionStart::now) build.position = projections::last_sequence(store_);

@@ -11,11 +11,14 @@
 #include "projections_sql/parked.hpp"
 #include "sqlite/tables.hpp"
 #include "takeover.hpp"
+#include "timer_clock.hpp"
+#include "timer_rows.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <new>
+#include <set>
 #include <utility>
 
 namespace stela {
@@ -62,6 +65,7 @@ class Runner::Driver {
         worker_{options.worker.empty() ? host::make_worker_name() : options.worker},
         store_{projections.store()},
         feed_{store_, options.lease_ttl},
+        timer_clock_{store_, options.clock_jump_limit},
         watch_{store_.database().watch_commits()} {
     check_ranges(runner_settings(), options);
     for (const detail::Registration* one : choose(projections, options.projectors)) {
@@ -139,8 +143,10 @@ class Runner::Driver {
   /// What the database says of our projectors, and what of it is free.
   void refresh() {
     std::vector<Build> builds;
+    std::set<std::string> processes;
     store_.database().read([&](Connection& connection) {
       builds = projections::read_builds(connection);
+      processes = projections::process_names(connection);
       auto parked = connection.rows(projections::sql::has_wanted_again{});
       wants_again_ = parked.step() && parked.wanted();
     });
@@ -148,18 +154,36 @@ class Runner::Driver {
     has_retired_ = false;
     for (const Build& build : builds) {
       if (build.state == BuildState::retired) has_retired_ = true;
-      if (const detail::Registration* const known = registration_of(build)) {
+      const bool has_timers = processes.contains(build.name);
+      if (const detail::Registration* const known = registration_of(build, has_timers)) {
         keep_seat(build, *known, before);
       }
     }
+    if (!processes.empty()) refresh_timers();
     acquire_free();
   }
 
-  const detail::Registration* registration_of(const Build& build) const {
+  /// When the timers of our processes are to be fired next, and which of them wait for us.
+  void refresh_timers() {
+    store_.database().read([&](Connection& connection) {
+      timer_clock_.look(connection);
+      for (const auto& [key, seat] : seats_) {
+        if (!seat->has_timers()) continue;
+        seat->next_wake =
+            projections::next_wake(connection, seat->build).value_or(Timestamp::max());
+        seat->knows_unknown = projections::knows_unknown(connection, *seat);
+      }
+    });
+    timer_clock_.settle();
+  }
+
+  const detail::Registration* registration_of(const Build& build, bool has_timers) const {
     if (build.state != BuildState::living && build.state != BuildState::building) return nullptr;
     if (build.kind == ProjectionKind::inline_) return nullptr;
     for (const detail::Registration& one : registrations_) {
-      if (one.name == build.name && one.version == build.version) return &one;
+      if (one.name == build.name && one.version == build.version && one.has_timers == has_timers) {
+        return &one;
+      }
     }
     return nullptr;
   }
@@ -180,7 +204,8 @@ class Runner::Driver {
     const bool is_late = mine.now >= renewed_at_ + options_.lease_ttl / 3 || mine.now < renewed_at_;
     bool any_free = false;
     for (const auto& [key, seat] : seats_) {
-      any_free = any_free || (!seat->held && projections::is_free(seat->build, mine));
+      any_free = any_free || seat->knows_unknown ||
+                 (!seat->held && projections::is_free(seat->build, mine));
     }
     if (!any_free && !is_late) return;
     std::vector<Seat*> fresh;
@@ -190,11 +215,12 @@ class Runner::Driver {
           for (const auto& [key, seat] : seats_) {
             if (seat->held) {
               projections::renew(connection, seat->build, mine);
-            } else if (projections::acquire(connection, seat->build, mine)) {
+            } else if (acquire(connection, *seat, mine)) {
               fresh.push_back(seat.get());
               auto problem = projections::find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
             }
+            if (seat->knows_unknown) adopt_unknown(connection, *seat);
           }
         },
         database::Sync::none);
@@ -203,6 +229,19 @@ class Runner::Driver {
     for (const auto& [seat, problem] : altered) {
       if (!seat->build.halted) feed_.halt(*seat, problem);
     }
+  }
+
+  /// A process whose timers only this runner knows is taken from whoever has it.
+  static bool acquire(Connection& connection, Seat& seat, const LeaseTerm& mine) {
+    if (!seat.knows_unknown) return projections::acquire(connection, seat.build, mine);
+    projections::seize(connection, seat.build, mine);
+    return true;
+  }
+
+  static void adopt_unknown(Connection& connection, Seat& seat) {
+    projections::adopt_unknown(connection, seat);
+    seat.knows_unknown = false;
+    seat.next_wake = Timestamp::min();
   }
 
   bool can_run(const Seat& seat) const {
@@ -221,10 +260,26 @@ class Runner::Driver {
     }
     projections::feed_in_groups(store_, feed_, behind, {.end = last, .pages = pages_a_turn},
                                 [&] { return !stop.stop_requested(); });
+    const bool has_more = fire_timers(last, stop);
     take_over_built();
     if (has_retired_) projections::drop_retired(store_, now() - options_.drop_after);
-    return feed_.counts().commits != before.commits || feed_.counts().failed != before.failed ||
-           taken_over_ != taken_before;
+    const FeedCounts& after = feed_.counts();
+    return has_more || after.commits != before.commits || after.failed != before.failed ||
+           after.timers_fired != before.timers_fired ||
+           after.timers_failed != before.timers_failed || taken_over_ != taken_before;
+  }
+
+  /// A batch of each process that has handled every event, and whose timers are due. True if there
+  /// is more.
+  bool fire_timers(std::int64_t last, const std::stop_token& stop) {
+    bool has_more = false;
+    for (const auto& [key, seat] : seats_) {
+      if (!seat->has_timers() || !can_run(*seat) || seat->build.position < last) continue;
+      const auto now = timer_clock_.now();
+      if (!now || seat->next_wake > *now || stop.stop_requested()) continue;
+      has_more = feed_.fire(*seat, timer_clock_) || has_more;
+    }
+    return has_more;
   }
 
   void take_over_built() {
@@ -268,6 +323,17 @@ class Runner::Driver {
       const auto due = seat->build.next_attempt_at - now();
       nap = std::min(nap, std::max(due, std::chrono::microseconds{0}));
     }
+    return std::min(nap, until_next_timer());
+  }
+
+  std::chrono::microseconds until_next_timer() const {
+    auto nap = std::chrono::microseconds::max();
+    const auto now = timer_clock_.now();
+    if (!now) return nap;
+    for (const auto& [key, seat] : seats_) {
+      if (!seat->has_timers() || !can_run(*seat) || seat->next_wake == Timestamp::max()) continue;
+      nap = std::min(nap, std::max(seat->next_wake - *now, std::chrono::microseconds{0}));
+    }
     return nap;
   }
 
@@ -303,6 +369,9 @@ class Runner::Driver {
                           .halted = c.halted - r.halted,
                           .parked = c.parked - r.parked,
                           .taken_over = std::exchange(taken_over_, 0),
+                          .timers_fired = c.timers_fired - r.timers_fired,
+                          .timers_failed = c.timers_failed - r.timers_failed,
+                          .timers_parked = c.timers_parked - r.timers_parked,
                           .owned_count = static_cast<std::int64_t>(seats_.size()) - others,
                           .elsewhere_count = others,
                           .elsewhere = std::move(elsewhere)};
@@ -319,6 +388,9 @@ class Runner::Driver {
     metrics.count("stela_runner_halts_total", tick.halted, {});
     metrics.count("stela_runner_parked_total", tick.parked, {});
     metrics.count("stela_runner_takeovers_total", tick.taken_over, {});
+    metrics.count("stela_runner_timers_fired_total", tick.timers_fired, {});
+    metrics.count("stela_runner_timer_failures_total", tick.timers_failed, {});
+    metrics.count("stela_runner_timers_parked_total", tick.timers_parked, {});
     metrics.gauge("stela_runner_owned_projectors", static_cast<double>(tick.owned_count), {});
   }
 
@@ -327,6 +399,7 @@ class Runner::Driver {
   Store& store_;
   std::vector<detail::Registration> registrations_;
   Feed feed_;
+  projections::TimerClock timer_clock_;
   std::unique_ptr<database::CommitWatch> watch_;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;

@@ -15,8 +15,10 @@ struct Seat {
   Seat(Store& store, const detail::Registration& the_registration, const Build& the_build);
 
   detail::Handling handling(const EventKind& kind) {
-    return projector ? projector->handling(kind) : reaction->handling(kind);
+    return projector ? projector->handling(kind) : process->handling(kind);
   }
+
+  bool has_timers() const noexcept { return process && !process->timer_kinds().empty(); }
 
   const detail::Registration& registration;
   /// As it was last read or written.
@@ -25,9 +27,15 @@ struct Seat {
   bool held = false;
   /// How often in a row its handler was short of memory: no attempts, but its pauses grow.
   int shortages = 0;
+  /// Of a process: the generation of the timer that was set last, and when the next one is to be
+  /// fired; never if none waits.
+  std::int64_t generation = 0;
+  Timestamp next_wake = Timestamp::max();
+  /// Timers that other runners didn't know wait for this one.
+  bool knows_unknown = false;
   /// One of the two, and the tables of the first.
   std::unique_ptr<detail::AnyProjector> projector;
-  std::unique_ptr<detail::AnyReaction> reaction;
+  std::unique_ptr<detail::AnyProcess> process;
   std::unique_ptr<SqliteReadModel> model;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
   detail::AnyDecoded* decoded = nullptr;

@@ -22,6 +22,9 @@ constexpr Setting<R> for_runners[] = {
     setting<&R::idle_backoff>("idle_backoff", "how long to wait when there was nothing to do",
                               a_time),
     setting<&R::drop_after>("drop_after", "how long the tables of an old version are kept"),
+    setting<&R::clock_jump_limit>(
+        "clock_jump_limit", "the longest jump forward of the clock that timers follow at once",
+        {.range = some_time}),
 };
 
 }  // namespace

@@ -51,4 +51,32 @@ std::string_view to_string(ParkedEventState state) noexcept {
   return "unrecognized";
 }
 
+std::string_view to_string(TimerState state) noexcept {
+  switch (state) {
+    case TimerState::pending:
+      return "pending";
+    case TimerState::unknown:
+      return "unknown";
+    case TimerState::parked:
+      return "parked";
+    case TimerState::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
+std::string_view to_string(HoldReason reason) noexcept {
+  switch (reason) {
+    case HoldReason::clock:
+      return "clock";
+    case HoldReason::restored:
+      return "restored";
+    case HoldReason::by_operator:
+      return "operator";
+    case HoldReason::unrecognized:
+      break;
+  }
+  return "unrecognized";
+}
+
 }  // namespace stela

@@ -1,5 +1,5 @@
 # Compiles each header of `folder` by itself and looks at what it includes.
-set(hidden "/(sqlite3|nats/nats|simdjson|ncurses)\\.h|/boost/|/CLI/")
+set(hidden "/(sqlite3|nats/nats|simdjson|ncurses)\\.h|/boost/|/date/|/CLI/")
 file(GLOB_RECURSE headers "${folder}/*.hpp")
 list(LENGTH headers count)
 if(count EQUAL 0)

@@ -37,6 +37,7 @@ folders=(framework eventstore outbox projections tool samples)
     places["boost/(asio|beast)/"] = "tool/src/"
     places["simdjson\\.h"] = "framework/src/ eventstore/src/"
     places["xxhash\\.h"] = "eventstore/database/"
+    places["date/"] = "projections/src/"
     places["toml"] = "tool/src/"
     places["(n?curses|term)\\.h"] = "tool/src/"
   }

@@ -7,3 +7,4 @@
 #include <stela/projections/replayer.hpp>
 #include <stela/projections/runner.hpp>
 #include <stela/projections/settings.hpp>
+#include <stela/projections/timers.hpp>

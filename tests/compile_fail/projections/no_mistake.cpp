@@ -1,4 +1,4 @@
-// A projector and a reaction as they should be: what each case has one thing wrong of.
+// A projector, a reaction and a process as they should be: what each case has one thing wrong of.
 #include "domain.hpp"
 
 class Orders {
@@ -15,8 +15,24 @@ class Ship {
   using Events = stela::EventSet<Placed>;
   void react(stela::UnitOfWork&, const stela::Recorded<Placed>&) {}
 };
+struct Late {
+  static constexpr stela::TimerType timer_type{"late", 1};
+};
+class Deadline {
+ public:
+  static constexpr stela::ProcessType process_type{"deadline"};
+  using Events = ::Events;
+  using Timers = stela::TimerSet<Late>;
+  std::string key(const stela::Recorded<Shipped>& e) { return e.stream().name(); }
+  void react(stela::Process& process, const stela::Recorded<Placed>& e) {
+    process.set(Late{}, e.recorded_at() + std::chrono::hours{1});
+  }
+  void react(stela::Process& process, const stela::Recorded<Shipped>&) { process.clear<Late>(); }
+  void due(stela::Process&, const Late&) {}
+};
 void add(stela::Projections& projections) {
   projections.add(Orders{});
   projections.add_inline(Orders{});
   projections.add_reaction(Ship{});
+  projections.add_process(Deadline{});
 }

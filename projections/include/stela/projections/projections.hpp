@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/store.hpp>
+#include <stela/projections/process.hpp>
 #include <stela/projections/projector.hpp>
 #include <stela/projections/reaction.hpp>
 #include <stela/projections/states.hpp>
@@ -35,7 +36,7 @@ struct ProjectorOptions {
   std::chrono::milliseconds retry_backoff_max{60'000};
 };
 
-/// Where a reaction begins if its name is new in the database.
+/// Where a reaction or a process begins if its name is new in the database.
 enum class ReactionStart : std::uint8_t { now, beginning };
 
 struct ReactionOptions {
@@ -62,7 +63,9 @@ struct Registration {
   std::shared_ptr<Registration> before = {};
   /// One of the two is set.
   std::function<std::unique_ptr<AnyProjector>()> make_projector = {};
-  std::function<std::unique_ptr<AnyReaction>()> make_reaction = {};
+  std::function<std::unique_ptr<AnyProcess>()> make_process = {};
+  /// A process: it sets timers.
+  bool has_timers = false;
 };
 
 }  // namespace detail
@@ -126,8 +129,24 @@ class STELA_PROJECTIONS_EXPORT Projections {
     detail::Registration made{.name = std::string{R::reaction_type.name},
                               .kind = ProjectionKind::reaction,
                               .event_types = names_of<typename R::Events>()};
-    made.make_reaction = [reaction = std::move(reaction), codec = codec()] {
+    made.make_process = [reaction = std::move(reaction), codec = codec()] {
       return std::make_unique<detail::TypedReaction<R>>(reaction, codec);
+    };
+    add_reaction(std::move(made), options);
+  }
+
+  /// A process, driven by a Runner. The events that it records and the timers that it sets commit
+  /// with its checkpoint. A reaction of this name becomes the process, and keeps its checkpoint;
+  /// runners that still have it as a reaction lose it. A timer that fails `max_attempts` times is
+  /// parked.
+  template <ProcessManager P>
+  void add_process(P process, const ReactionOptions& options = {}) {
+    detail::Registration made{.name = std::string{P::process_type.name},
+                              .kind = ProjectionKind::reaction,
+                              .event_types = names_of<typename P::Events>()};
+    made.has_timers = true;
+    made.make_process = [process = std::move(process), codec = codec()] {
+      return std::make_unique<detail::TypedProcess<P>>(process, codec);
     };
     add_reaction(std::move(made), options);
   }

@@ -1,7 +1,9 @@
-// Reactions, also called process managers: they record further events in response to events.
+// Reactions: they record further events in response to events. The simplest process, without
+// timers.
 #pragma once
 
 #include <stela/framework/unit_of_work.hpp>
+#include <stela/projections/process.hpp>
 #include <stela/projections/projector.hpp>
 
 #include <string_view>
@@ -15,15 +17,6 @@ struct ReactionType {
 };
 
 namespace detail {
-
-/// A reaction without its type.
-/// Threads: one at a time.
-class STELA_PROJECTIONS_EXPORT AnyReaction {
- public:
-  virtual ~AnyReaction() = default;
-  virtual Handling handling(const EventKind& kind) = 0;
-  virtual void react(UnitOfWork& unit, const StoredEvent& event) = 0;
-};
 
 template <class R, class E>
 consteval bool check_react() {
@@ -65,14 +58,14 @@ consteval bool check_reaction() {
 }
 
 template <class R>
-class TypedReaction final : public AnyReaction {
+class TypedReaction final : public AnyProcess {
  public:
   TypedReaction(const R& reaction, Codec codec) : reaction_{reaction}, filter_{codec} {}
 
   Handling handling(const EventKind& kind) override { return filter_.handling(kind); }
-  void react(UnitOfWork& unit, const StoredEvent& event) override {
+  void react(Process& process, const StoredEvent& event) override {
     filter_.decoder().decode(event, [&]<class E>(const E& decoded) {
-      reaction_.react(unit, Recorded<E>{decoded, event});
+      reaction_.react(process.unit(), Recorded<E>{decoded, event});
     });
   }
 

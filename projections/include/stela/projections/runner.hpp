@@ -24,6 +24,8 @@ struct RunnerOptions {
   std::chrono::milliseconds idle_backoff{1'000};
   /// How long the tables of an old version are kept after the next one has taken over.
   std::chrono::milliseconds drop_after{600'000};
+  /// A jump forward of the clock by more than this holds timers until it has lasted this long.
+  std::chrono::milliseconds clock_jump_limit{600'000};
 };
 
 /// A projector that another runner drives.
@@ -45,6 +47,10 @@ struct RunnerTick {
   std::int64_t parked = 0;
   /// New versions that took over.
   std::int64_t taken_over = 0;
+  /// Timers that fired, that failed once more, and that were parked after the last attempt.
+  std::int64_t timers_fired = 0;
+  std::int64_t timers_failed = 0;
+  std::int64_t timers_parked = 0;
   /// How many projectors this runner drives now, and how many other runners drive.
   std::int64_t owned_count = 0;
   std::int64_t elsewhere_count = 0;

@@ -1,4 +1,4 @@
-// Kinds of projections, and the states of their tables and parked events.
+// Kinds of projections, and the states of their tables, parked events and timers.
 #pragma once
 
 #include <stela/projections/export.hpp>
@@ -41,9 +41,36 @@ enum class ParkedEventState : std::uint8_t {
   unrecognized,
 };
 
+/// What becomes of a timer.
+enum class TimerState : std::uint8_t {
+  /// It waits until it is due, or is tried again.
+  pending,
+  /// It is due, and no runner so far knows its kind or version. A runner that does takes it up.
+  unknown,
+  /// Its handler failed `max_attempts` times. An operator decides.
+  parked,
+  /// Stored by a newer version of Stela.
+  unrecognized,
+};
+
+/// Why no timer fires.
+enum class HoldReason : std::uint8_t {
+  /// The clock jumped forward beyond the limit.
+  clock,
+  /// The database is a restored backup: what is due may have happened already.
+  restored,
+  /// An operator holds the timers.
+  by_operator,
+  /// Stored by a newer version of Stela.
+  unrecognized,
+};
+
 /// The word in the database and in the tool's output: "inline" for `inline_`.
 STELA_PROJECTIONS_EXPORT std::string_view to_string(ProjectionKind kind) noexcept;
 STELA_PROJECTIONS_EXPORT std::string_view to_string(BuildState state) noexcept;
 STELA_PROJECTIONS_EXPORT std::string_view to_string(ParkedEventState state) noexcept;
+STELA_PROJECTIONS_EXPORT std::string_view to_string(TimerState state) noexcept;
+/// "operator" for `by_operator`.
+STELA_PROJECTIONS_EXPORT std::string_view to_string(HoldReason reason) noexcept;
 
 }  // namespace stela

@@ -1,0 +1,53 @@
+// When a timer that fires again and again is due.
+#pragma once
+
+#include <stela/framework/clock.hpp>
+#include <stela/projections/export.hpp>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace stela {
+
+/// At `first`, and then in steps of `interval`.
+struct Every {
+  std::chrono::microseconds interval{0};
+  Timestamp first = {};
+};
+
+/// Every day at a local time of day in a time zone: `DailyAt{9h + 30min, "Europe/Berlin"}`. A time
+/// that a change of the clocks leaves out is the first valid one after it. A time that exists twice
+/// is the first of the two.
+struct DailyAt {
+  /// Since midnight, by the clock on the wall; less than a day.
+  std::chrono::microseconds time{0};
+  /// A name of the IANA time zone database.
+  std::string zone = {};
+};
+
+using Recurrence = std::variant<Every, DailyAt>;
+
+namespace detail {
+
+/// The first time that no text can show any more. No timer is due then, or later.
+inline constexpr Timestamp end_of_time =
+    std::chrono::sys_days{std::chrono::year{10000} / std::chrono::January / 1};
+
+/// UsageError if an interval isn't positive, a time of day isn't inside of a day, or the host has
+/// no such time zone.
+STELA_PROJECTIONS_EXPORT void check_recurrence(const Recurrence& recurrence);
+/// The first time, for a timer that is set at `now`.
+STELA_PROJECTIONS_EXPORT Timestamp first_due(const Recurrence& recurrence, Timestamp now);
+
+/// "every 86400000000", in microseconds; "daily 34200000000 Europe/Berlin". As it is stored.
+STELA_PROJECTIONS_EXPORT std::string to_text(const Recurrence& recurrence);
+/// "every 3600 s", "daily at 09:30 in Europe/Berlin"; empty if `text` is. For people.
+STELA_PROJECTIONS_EXPORT std::string in_words(std::string_view text);
+/// The next time after `due` that is also after `now`: times that were missed coalesce into the one
+/// that fires now. CorruptEvent if `text` isn't a recurrence.
+STELA_PROJECTIONS_EXPORT Timestamp next_due(std::string_view text, Timestamp due, Timestamp now);
+
+}  // namespace detail
+}  // namespace stela

@@ -1,0 +1,156 @@
+// Operations on processes and their timers that don't need their code: for tools.
+#pragma once
+
+#include <stela/eventstore/store.hpp>
+#include <stela/projections/export.hpp>
+#include <stela/projections/states.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela {
+
+/// A timer that is due for longer is overdue.
+inline constexpr std::chrono::seconds timer_overdue_after{60};
+/// A timer that no runner knows for longer counts as parked.
+inline constexpr std::chrono::hours unknown_timer_grace{1};
+
+/// Names a timer: an instance of a process has one of each kind.
+struct TimerName {
+  std::string process = {};
+  std::string key = {};
+  std::string kind = {};
+
+  friend bool operator==(const TimerName&, const TimerName&) = default;
+};
+
+struct TimerStatus {
+  TimerName name = {};
+  int version = 1;
+  /// `unknown` only while the grace lasts; `parked` after that.
+  TimerState state = TimerState::pending;
+  Timestamp due_at = {};
+  /// How long it has been due; 0 if it isn't, or if it is parked.
+  std::chrono::microseconds late{0};
+  /// Set if it failed and is tried again.
+  std::optional<Timestamp> next_attempt_at = {};
+  int attempts = 0;
+  std::string error = {};
+  /// "every 1 h", "daily at 09:30 in Europe/Berlin"; empty if it fires once.
+  std::string recurrence = {};
+  Timestamp set_at = {};
+  /// Of the event that set it, and of what the timer will record.
+  std::string correlation_id = {};
+  EventId causation_id = {};
+  std::string actor = {};
+  /// Encoded as the store's events are.
+  std::string payload = {};
+};
+
+struct TimerQuery {
+  /// Empty: any.
+  std::string process = {};
+  std::string key = {};
+  std::string kind = {};
+  std::optional<TimerState> state = {};
+  /// Only timers that are due, or that have been for `timer_overdue_after`.
+  bool due = false;
+  bool overdue = false;
+  /// Only timers after this one: for the next page.
+  std::optional<TimerStatus> after = {};
+  int limit = 100;
+};
+
+/// Why no timer fires.
+struct TimerHold {
+  HoldReason reason = HoldReason::by_operator;
+  Timestamp since = {};
+  std::string detail = {};
+};
+
+/// A process and its timers.
+struct ProcessStatus {
+  std::string name = {};
+  /// It has handled the events up to this sequence.
+  GlobalSequence position = {};
+  std::int64_t lag_events = 0;
+  std::string owner = {};
+  bool halted = false;
+  /// Why it is halted, or retries an event.
+  std::string error = {};
+  /// Parked events, which hold the timers of their instances.
+  std::int64_t parked_events = 0;
+  /// Timers that are set and not parked; those that are due; those that are overdue.
+  std::int64_t pending = 0;
+  std::int64_t due = 0;
+  std::int64_t overdue = 0;
+  /// How long the first of them has been due.
+  std::chrono::microseconds oldest_due{0};
+  std::optional<Timestamp> next_due_at = {};
+  std::int64_t unknown = 0;
+  std::int64_t parked = 0;
+  /// Since it was registered.
+  std::int64_t fired = 0;
+  std::int64_t failed = 0;
+};
+
+/// What an operator did.
+struct TimerAction {
+  std::int64_t number = 0;
+  Timestamp at = {};
+  std::string who = {};
+  std::string what = {};
+  std::string detail = {};
+};
+
+struct TimerActionQuery {
+  /// Only actions before this one: for the next page.
+  std::optional<std::int64_t> before = {};
+  int limit = 100;
+};
+
+/// Inspects and changes the timers of a database, without the code of their processes. Runners
+/// notice changes at once, in any process. Each change is recorded with the operator's name. A
+/// question gives nothing if the database has no such process or timer; a change throws NotFound.
+/// Threads: any number at once, beside runners and appends.
+class STELA_PROJECTIONS_EXPORT TimerOperations {
+ public:
+  /// `who` is the name of the operator, for the log of actions. Empty: the user and host of the
+  /// process. The store must outlive it; its handle may be moved.
+  explicit TimerOperations(Store& store, std::string who = {});
+
+  /// By name.
+  std::vector<ProcessStatus> processes();
+  /// In order of due time.
+  std::vector<TimerStatus> list(const TimerQuery& query = {});
+  std::optional<TimerStatus> show(const TimerName& timer);
+  std::vector<TimerHold> holds();
+  /// The newest first.
+  std::vector<TimerAction> actions(const TimerActionQuery& query = {});
+
+  /// Makes the timer due at another time, parked or not. Of one that recurs, only the next time is
+  /// moved; an interval counts from there.
+  void move(const TimerName& timer, Timestamp due);
+  /// Clears the timer: it won't fire.
+  void cancel(const TimerName& timer);
+  /// Makes the timer due now. Its runner fires it after all events. A parked one is tried again.
+  void fire(const TimerName& timer);
+  /// Tries all parked timers of a process again; with `kind`, those of that kind. How many.
+  std::int64_t retry(std::string_view process, std::string_view kind = {});
+
+  /// Holds all timers of the database until they are resumed.
+  void hold(std::string_view why);
+  /// Lets timers fire again: after a restored backup, a jump of the clock or `hold`. The reasons
+  /// that held them; empty if nothing did.
+  std::vector<TimerHold> resume();
+
+ private:
+  Store& store_;
+  std::string who_;
+};
+
+}  // namespace stela

@@ -1,0 +1,71 @@
+-- What operators ask of timers, and do to them.
+
+-- name: list_timers
+-- takes: process text?, key text?, kind text?, state text?, due_before time, after_due time,
+--        after_process text, after_key text, after_kind text, most int
+-- gives: process text, key text, kind text, version int, state text, due_at time, wake_at time,
+--        attempts int, error text, recurrence text, set_at time, correlation_id text,
+--        causation_id text, metadata text, payload blob
+SELECT process, key, kind, version, state, due_at, wake_at, attempts, error, recurrence, set_at,
+       correlation_id, causation_id, metadata, payload
+FROM projection_timers
+WHERE (:process IS NULL OR process = :process) AND (:key IS NULL OR key = :key)
+  AND (:kind IS NULL OR kind = :kind) AND (:state IS NULL OR state = :state)
+  AND due_at <= :due_before
+  AND (due_at, process, key, kind) > (:after_due, :after_process, :after_key, :after_kind)
+ORDER BY due_at, process, key, kind LIMIT :most;
+
+-- name: count_pending
+-- takes: process text
+-- gives: pending int
+SELECT count(*) AS pending FROM projection_timers WHERE process = :process AND state = 'pending';
+
+-- name: count_set_aside
+-- takes: process text, grace_end time
+-- gives: unknown int, parked int
+SELECT count(*) FILTER (WHERE state = 'unknown' AND due_at > :grace_end) AS unknown,
+       count(*) FILTER (WHERE state = 'parked' OR due_at <= :grace_end) AS parked
+FROM projection_timers WHERE process = :process AND state <> 'pending';
+
+-- name: count_due
+-- takes: process text, now time, overdue_since time
+-- gives: due int, overdue int, first time
+SELECT count(*) AS due, count(*) FILTER (WHERE due_at <= :overdue_since) AS overdue,
+       coalesce(min(due_at), 0) AS first
+FROM projection_timers WHERE process = :process AND state = 'pending' AND wake_at <= :now;
+
+-- name: first_wake
+-- takes: process text
+-- gives: wake_at time
+SELECT wake_at FROM projection_timers WHERE process = :process AND state = 'pending'
+ORDER BY wake_at LIMIT 1;
+
+-- name: move_timer
+-- takes: process text, key text, kind text, due_at time
+UPDATE projection_timers
+SET generation = generation + 1, state = 'pending', due_at = :due_at, wake_at = :due_at,
+    attempts = 0, error = ''
+WHERE process = :process AND key = :key AND kind = :kind;
+
+-- name: fire_timer
+-- takes: process text, key text, kind text, now time
+UPDATE projection_timers
+SET generation = generation + 1, state = 'pending', due_at = min(due_at, :now),
+    wake_at = min(due_at, :now), attempts = 0, error = ''
+WHERE process = :process AND key = :key AND kind = :kind;
+
+-- name: retry_timers
+-- takes: process text, kind text?
+UPDATE projection_timers
+SET generation = generation + 1, state = 'pending', wake_at = due_at, attempts = 0, error = ''
+WHERE process = :process AND state <> 'pending' AND state = 'parked' AND (:kind IS NULL OR kind = :kind);
+
+-- name: insert_timer_action
+-- takes: at time, who text, what text, detail text
+INSERT INTO projection_timer_actions (at, who, what, detail) VALUES (:at, :who, :what, :detail);
+
+-- name: list_timer_actions
+-- takes: before int, most int
+-- gives: action int, at time, who text, what text, detail text
+SELECT action, at, who, what, detail FROM projection_timer_actions WHERE action < :before
+ORDER BY action DESC LIMIT :most;

@@ -1,0 +1,227 @@
+// How a feed fires the timers of a process.
+#include "database/database.hpp"
+#include "database/failure_watch.hpp"
+#include "database/transaction.hpp"
+#include "feed.hpp"
+#include "handler_failure.hpp"
+#include "projections_sql/timers.hpp"
+
+#include <stela/framework/backoff.hpp>
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <set>
+
+namespace stela::projections {
+
+using database::Connection;
+
+namespace {
+
+/// A transaction of timers syncs once, and holds the lock while aggregates are loaded.
+constexpr int timers_a_batch = 256;
+constexpr std::chrono::milliseconds longest_batch{25};
+/// How many events a transaction of timers handles before them; more are left to the next pass.
+constexpr std::int64_t events_before_timers = 64;
+/// How often a timer is tried at once whose aggregate somebody else changed.
+constexpr int tries_of_conflicts = 3;
+/// Without an end of the attempts there must be a pause.
+constexpr std::chrono::milliseconds least_pause{1'000};
+
+std::int64_t head_of(Connection& connection) {
+  auto row = connection.rows(sql::head{});
+  row.step();
+  return row.last();
+}
+
+/// Events that a timer leads to have the context of the event that set it, and name that as their
+/// cause.
+ContextScope scope_of(const Timer& timer) {
+  static const StreamId stream = StreamId::of("timer", "due");
+  static const EventKind kind;
+  return ContextScope::handling(StoredEvent{.sequence = {},
+                                            .stream = stream,
+                                            .version = {},
+                                            .kind = kind,
+                                            .id = timer.causation_id,
+                                            .recorded_at = timer.set_at,
+                                            .correlation = timer.correlation_id,
+                                            .causation_id = {},
+                                            .metadata = timer.metadata,
+                                            .published_before = {},
+                                            .payload = {}});
+}
+
+}  // namespace
+
+bool Feed::fire(Seat& seat, const TimerClock& clock) {
+  Firing firing;
+  try {
+    store_.transact(
+        [&](Transaction& transaction) { fire_batch(seat, clock, transaction, firing); });
+  } catch (const RollBack&) {
+    firing.position = 0;
+  }
+  if (firing.broke_with) {
+    store_.database().write([&](Connection& connection) {
+      if (!advance(connection, seat.build, seat.build.position, lease_until())) return;
+      note_timer(seat, *firing.broke_with, connection, store_.database().now());
+    });
+    firing.is_more = true;
+  }
+  settle_timers(seat, firing);
+  return firing.is_more;
+}
+
+void Feed::fire_batch(Seat& seat, const TimerClock& clock, Transaction& transaction,
+                      Firing& firing) {
+  Connection& connection = database::open_transaction(transaction).connection();
+  // First the time and then the head: what was committed before the time is handled before timers.
+  const auto now = clock.now(connection);
+  if (!now) throw RollBack{};
+  const std::int64_t head = head_of(connection);
+  firing.is_more = true;
+  if (!catch_up_inside(seat, transaction, head)) throw RollBack{};
+  firing.lost = !advance(connection, seat.build, head, lease_until());
+  if (firing.lost) throw RollBack{};
+  firing.position = head;
+  fire_timers(seat, *now, transaction, firing);
+  if (firing.broke_with) throw RollBack{};
+  connection.run(
+      sql::count_fired{.name = seat.build.name, .fired = firing.fired, .failed = firing.failed});
+}
+
+bool Feed::catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t head) {
+  const std::int64_t from = seat.build.position;
+  if (head - from > events_before_timers) return false;
+  if (head == from) return true;
+  if (!reader_) reader_ = store_.database().make_event_reader();
+  Connection& connection = database::open_transaction(transaction).connection();
+  page_.clear();
+  reader_->trim();
+  reader_->fill(connection, from + 1, page_);
+  // A page that was too small, or an event that fails: both are for the next pass.
+  if (page_.empty() || page_.events().back().sequence.value() < head) return false;
+  return !react_to(seat, transaction, page_.events());
+}
+
+void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing) {
+  const auto began = std::chrono::steady_clock::now();
+  Connection& connection = database::open_transaction(transaction).connection();
+  std::vector<Timer> timers = due_timers(connection, seat.build, now, timers_a_batch);
+  std::set<std::string_view> instances;
+  for (Timer& timer : timers) {
+    // What the first timer of an instance led to is handled before the next one.
+    if (!instances.insert(timer.key).second) return;
+    if (std::chrono::steady_clock::now() - began > longest_batch) return;
+    const Fired outcome = fire_one(seat, timer, now, transaction);
+    switch (outcome) {
+      case Fired::fired:
+        ++firing.fired;
+        break;
+      case Fired::gone:
+        break;
+      case Fired::postponed:
+      case Fired::failed:
+        if (!connection.in_transaction()) {
+          firing.broke_with = std::move(timer);
+          return;
+        }
+        firing.failed += outcome == Fired::failed ? 1 : 0;
+        note_timer(seat, timer, connection, now);
+        if (timer.state == TimerState::parked) ++firing.parked;
+    }
+  }
+  firing.is_more = timers.size() == timers_a_batch;
+}
+
+Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction) {
+  if (!seat.process->knows_timer(timer.kind, timer.version)) {
+    timer.state = TimerState::unknown;
+    timer.error = "this runner doesn't know " + timer.kind + " v" + std::to_string(timer.version) +
+                  "; a runner of a newer release may";
+    note_failure(database::open_transaction(transaction).connection(), timer, timer.state,
+                 timer.wake_at);
+    log_timer(timer, "timer.unknown");
+    return Fired::gone;
+  }
+  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  try {
+    return fire_despite_conflicts(seat, timer, now, transaction);
+  } catch (const std::bad_alloc&) {
+    timer.error = "there isn't enough memory for it";
+    return Fired::postponed;
+  } catch (const ConcurrencyConflict& e) {
+    timer.error = e.what();
+    return Fired::postponed;
+  } catch (const ParticipantMissing&) {
+    throw;
+  } catch (...) {
+    watch.rethrow_failure();
+    timer.error = text_of(std::current_exception());
+    ++timer.attempts;
+    return Fired::failed;
+  }
+}
+
+Feed::Fired Feed::fire_despite_conflicts(Seat& seat, const Timer& timer, Timestamp now,
+                                         Transaction& transaction) {
+  for (int left = tries_of_conflicts;; --left) {
+    try {
+      return try_fire(seat, timer, now, transaction);
+    } catch (const ConcurrencyConflict&) {
+      if (left == 1) throw;
+    }
+  }
+}
+
+Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now,
+                           Transaction& transaction) {
+  bool is_gone = false;
+  transaction.transact([&](Transaction& savepoint) {
+    database::OpenTransaction& open = database::open_transaction(savepoint);
+    const ContextScope scope = scope_of(timer);
+    is_gone = !take(open.connection(), seat, timer, now);
+    if (is_gone) return;
+    UnitOfWork unit{savepoint};
+    Process process = detail::ProcessAccess::make(
+        unit, timer.key, timer.due_at, store_.conventions().codec, seat.process->timer_kinds());
+    seat.process->due(process,
+                      {.kind = timer.kind, .version = timer.version, .payload = timer.payload});
+    unit.commit();
+    apply_changes(open.connection(), seat, process, now);
+    open.check_deferred_keys();
+  });
+  return is_gone ? Fired::gone : Fired::fired;
+}
+
+void Feed::note_timer(Seat& seat, Timer& timer, Connection& connection, Timestamp now) {
+  const ProjectorOptions& options = seat.registration.options;
+  const bool is_last = timer.attempts >= options.max_attempts;
+  const auto first = timer.attempts > 0 ? options.retry_backoff : least_pause;
+  const auto pause = doubled(first, std::max(first, options.retry_backoff_max), timer.attempts);
+  if (is_last) timer.state = TimerState::parked;
+  note_failure(connection, timer, timer.state, now + pause);
+  log_timer(timer, is_last ? "timer.parked" : "timer.failed");
+}
+
+void Feed::settle_timers(Seat& seat, const Firing& firing) {
+  if (firing.lost) seat.held = false;
+  if (firing.position == 0) return;
+  seat.build.position = firing.position;
+  counts_.timers_fired += firing.fired;
+  counts_.timers_failed += firing.failed;
+  counts_.timers_parked += firing.parked;
+}
+
+void Feed::log_timer(const Timer& timer, std::string_view name) const {
+  const std::array fields{LogEntry::Field{"process", timer.process},
+                          LogEntry::Field{"key", timer.key}, LogEntry::Field{"timer", timer.kind},
+                          LogEntry::Field{"attempts", std::to_string(timer.attempts)}};
+  store_.conventions().log->write(
+      {.level = LogLevel::error, .name = name, .message = timer.error, .fields = fields});
+}
+
+}  // namespace stela::projections

@@ -1,0 +1,102 @@
+#include "timer_clock.hpp"
+
+#include "database/database.hpp"
+
+#include <stela/framework/log.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace stela::projections {
+namespace {
+
+using std::chrono::microseconds;
+
+/// A clock that is put back by less stands still until it has caught up.
+constexpr microseconds smallest_jump = std::chrono::seconds{1};
+
+std::string in_seconds(microseconds time) {
+  return std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time).count()) + " s";
+}
+
+}  // namespace
+
+TimerClock::TimerClock(Store& store, std::chrono::milliseconds limit)
+    : store_{store}, limit_{limit} {}
+
+TimerClock::Sample TimerClock::sample() const {
+  return {store_.database().now(), store_.database().clock().steady_now()};
+}
+
+microseconds TimerClock::jump_until(const Sample& now) const {
+  if (!last_) return microseconds{0};
+  const auto passed = std::chrono::duration_cast<microseconds>(now.steady - last_->steady);
+  return now.wall - last_->wall - passed;
+}
+
+void TimerClock::look(database::Connection& connection) {
+  const Sample now = sample();
+  const microseconds jump = jump_until(now);
+  if (jump > limit_ || jump < -smallest_jump) jump_ += jump;
+  last_ = now;
+  holds_ = read_holds(connection);
+}
+
+void TimerClock::settle() {
+  const auto clock = std::find_if(holds_.begin(), holds_.end(), [](const Hold& hold) {
+    return hold.reason == HoldReason::clock;
+  });
+  const bool is_held = clock != holds_.end();
+  const microseconds jump = std::exchange(jump_, microseconds{0});
+  if (jump > limit_) {
+    Hold hold{HoldReason::clock, last_->wall, jump,
+              "the clock jumped forward by " + in_seconds(jump)};
+    if (is_held) hold.ahead += clock->ahead;
+    store_.database().write([&](database::Connection& connection) { set_hold(connection, hold); });
+    std::erase_if(holds_, [](const Hold& one) { return one.reason == HoldReason::clock; });
+    holds_.push_back(hold);
+    return log("timer.clock_jumped", hold.detail + "; timers go on by the old time for " +
+                                         in_seconds(limit_) +
+                                         ", or until `stela timers resume` confirms the new one");
+  }
+  if (jump < microseconds{0}) {
+    log("timer.clock_went_back", "the clock was put back by " + in_seconds(-jump));
+  }
+  if (!is_held) return;
+  const bool has_lasted = last_->wall >= clock->since + limit_;
+  const bool went_back = jump < microseconds{0} || last_->wall < clock->since - smallest_jump;
+  if (!has_lasted && !went_back) return;
+  store_.database().write(
+      [&](database::Connection& connection) { drop_hold(connection, HoldReason::clock); });
+  std::erase_if(holds_, [](const Hold& one) { return one.reason == HoldReason::clock; });
+  if (has_lasted) log("timer.clock_believed", "the clock's jump has lasted; timers follow it");
+}
+
+std::optional<Timestamp> TimerClock::time_at(Timestamp wall, const std::vector<Hold>& holds) const {
+  Timestamp time = wall;
+  for (const Hold& hold : holds) {
+    if (hold.reason != HoldReason::clock) return std::nullopt;
+    time -= hold.ahead;
+  }
+  if (latest_ - smallest_jump <= time && time < latest_) time = latest_;
+  latest_ = time;
+  return time;
+}
+
+std::optional<Timestamp> TimerClock::now() const {
+  if (jump_until(sample()) > limit_) return std::nullopt;
+  return time_at(store_.database().now(), holds_);
+}
+
+std::optional<Timestamp> TimerClock::now(database::Connection& connection) const {
+  const Sample now = sample();
+  if (jump_until(now) > limit_) return std::nullopt;
+  return time_at(now.wall, read_holds(connection));
+}
+
+void TimerClock::log(std::string_view name, std::string_view message) const {
+  store_.conventions().log->write(
+      {.level = LogLevel::warning, .name = name, .message = message, .fields = {}});
+}
+
+}  // namespace stela::projections

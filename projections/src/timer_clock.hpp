@@ -1,0 +1,56 @@
+// The store's time, as timers see it: it doesn't jump.
+#pragma once
+
+#include "timer_rows.hpp"
+
+#include <stela/eventstore/store.hpp>
+#include <stela/framework/clock.hpp>
+
+#include <chrono>
+#include <optional>
+#include <vector>
+
+namespace stela::projections {
+
+/// Compares the store's clock with the steady one. A jump forward beyond the limit holds timers
+/// until it has lasted as long as the limit, or an operator confirms it. A jump back is believed,
+/// but for the last second before it. Both are logged.
+/// Threads: one at a time.
+class TimerClock {
+ public:
+  /// `limit` is the longest jump forward that is believed at once.
+  TimerClock(Store& store, std::chrono::milliseconds limit);
+
+  /// Looks at the clock and at the holds, as `connection` has them. Follow it by `settle`.
+  void look(database::Connection& connection);
+  /// Notes what `look` found out, in a transaction of its own.
+  void settle();
+
+  /// What time it is for timers; nothing while they are held. `look` at most a moment ago.
+  std::optional<Timestamp> now() const;
+  /// The same in a transaction that fires: what others hold is read again.
+  std::optional<Timestamp> now(database::Connection& connection) const;
+
+ private:
+  struct Sample {
+    Timestamp wall = {};
+    std::chrono::steady_clock::time_point steady = {};
+  };
+
+  Sample sample() const;
+  /// By how much more than the steady clock the wall clock went on since the last look.
+  std::chrono::microseconds jump_until(const Sample& now) const;
+  std::optional<Timestamp> time_at(Timestamp wall, const std::vector<Hold>& holds) const;
+  void log(std::string_view name, std::string_view message) const;
+
+  Store& store_;
+  const std::chrono::microseconds limit_;
+  std::optional<Sample> last_;
+  /// The last jump, until it is settled.
+  std::chrono::microseconds jump_{0};
+  std::vector<Hold> holds_;
+  /// Time doesn't go back behind this.
+  mutable Timestamp latest_ = Timestamp::min();
+};
+
+}  // namespace stela::projections

@@ -1,0 +1,18 @@
+// stela: the process has a catch-all `react`
+#include "../domain.hpp"
+
+struct Late {
+  static constexpr stela::TimerType timer_type{"late", 1};
+};
+class Deadline {
+ public:
+  static constexpr stela::ProcessType process_type{"deadline"};
+  using Events = stela::EventSet<Placed>;
+  using Timers = stela::TimerSet<Late>;
+  template <class E>
+  void react(stela::Process&, const stela::Recorded<E>&) {}
+  void due(stela::Process&, const Late&) {}
+};
+void add(stela::Projections& projections) {
+  projections.add_process(Deadline{});
+}

@@ -1,0 +1,16 @@
+// stela: a process names the events that it handles
+#include "../domain.hpp"
+
+struct Late {
+  static constexpr stela::TimerType timer_type{"late", 1};
+};
+class Deadline {
+ public:
+  static constexpr stela::ProcessType process_type{"deadline"};
+  using Timers = stela::TimerSet<Late>;
+  void react(stela::Process&, const stela::Recorded<Placed>&) {}
+  void due(stela::Process&, const Late&) {}
+};
+void add(stela::Projections& projections) {
+  projections.add_process(Deadline{});
+}

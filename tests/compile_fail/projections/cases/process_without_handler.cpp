@@ -1,0 +1,17 @@
+// stela: the process has no handler for one of its events
+#include "../domain.hpp"
+
+struct Late {
+  static constexpr stela::TimerType timer_type{"late", 1};
+};
+class Deadline {
+ public:
+  static constexpr stela::ProcessType process_type{"deadline"};
+  using Events = ::Events;
+  using Timers = stela::TimerSet<Late>;
+  void react(stela::Process&, const stela::Recorded<Placed>&) {}
+  void due(stela::Process&, const Late&) {}
+};
+void add(stela::Projections& projections) {
+  projections.add_process(Deadline{});
+}

@@ -1,0 +1,16 @@
+// stela: a process is a class with
+#include "../domain.hpp"
+
+struct Late {
+  static constexpr stela::TimerType timer_type{"late", 1};
+};
+class Deadline {
+ public:
+  using Events = stela::EventSet<Placed>;
+  using Timers = stela::TimerSet<Late>;
+  void react(stela::Process&, const stela::Recorded<Placed>&) {}
+  void due(stela::Process&, const Late&) {}
+};
+void add(stela::Projections& projections) {
+  projections.add_process(Deadline{});
+}

@@ -1,0 +1,15 @@
+// stela: a timer is a struct with
+#include "../domain.hpp"
+
+struct Late {};
+class Deadline {
+ public:
+  static constexpr stela::ProcessType process_type{"deadline"};
+  using Events = stela::EventSet<Placed>;
+  using Timers = stela::TimerSet<Late>;
+  void react(stela::Process&, const stela::Recorded<Placed>&) {}
+  void due(stela::Process&, const Late&) {}
+};
+void add(stela::Projections& projections) {
+  projections.add_process(Deadline{});
+}

@@ -1,0 +1,606 @@
+// Timers in trouble: failures, holds, clocks that jump, kinds that nobody knows.
+#include "projections/bookings.hpp"
+#include "projections/models.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <new>
+#include <optional>
+#include <thread>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::Booking;
+using test::history;
+using test::message_of;
+using test::pay;
+using test::PaymentDeadline;
+using test::request;
+using test::Requested;
+using test::TempDir;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Inn {
+  explicit Inn(test::DueHook on_due = {}, const ReactionOptions& options = {})
+      : Inn{PaymentDeadline{std::move(on_due)}, options} {}
+  template <class P>
+  requires requires { P::process_type; }
+  explicit Inn(P process, const ReactionOptions& options = {}) {
+    projections.add_process(std::move(process), options);
+    runner.emplace(projections, RunnerOptions{.clock_jump_limit = 10min});
+  }
+  RunnerTick run() { return runner->catch_up(); }
+  RunnerTick run_after(std::chrono::microseconds time) {
+    clock.advance(time);
+    return run();
+  }
+
+  testing::ManualClock clock;
+  Store store = sqlite::open_in_memory({.clock = &clock});
+  Projections projections{store};
+  std::optional<Runner> runner;
+};
+
+// --- handlers that fail
+
+TEST(Timer, IsNotChargedForAShortageOfMemory) {
+  bool is_short = true;
+  Inn inn{[&](Process&, const std::string&) {
+            if (is_short) throw std::bad_alloc{};
+          },
+          {.handling = {.max_attempts = 1}}};
+  request(inn.store, "1");
+  inn.run();
+  inn.run_after(15min);
+  is_short = false;
+
+  EXPECT_EQ(inn.run_after(1s).timers_fired, 1);
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested", "1 cancelled"));
+}
+
+TEST(Timer, IsNotChargedForAConflict) {
+  int conflicts = 4;
+  Inn inn{[&](Process&, const std::string&) {
+            if (conflicts-- > 0) throw ConcurrencyConflict{"booking-1", "1", StreamVersion{2}};
+          },
+          {.handling = {.max_attempts = 1}}};
+  request(inn.store, "1");
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(15min).timers_failed, 0);
+  EXPECT_EQ(inn.run_after(1s).timers_fired, 1);
+  EXPECT_EQ(conflicts, -1);
+}
+
+TEST(Timer, RollsBackWhatItsHandlerRecordedWhenItThrows) {
+  Inn inn{[&](Process& process, const std::string&) {
+            process.unit().load(Id<Booking>::from("1")).cancel("too soon");
+            process.set(test::Remind{}, 1h);
+            throw std::runtime_error{"no"};
+          },
+          {.handling = {.max_attempts = 1}}};
+  request(inn.store, "1");
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(15min).timers_parked, 1);
+  EXPECT_EQ(inn.run_after(24h).timers_fired, 0);
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested"));
+}
+
+TEST(Timer, ThatIsTriedAgainHoldsLaterOnesOfItsInstanceOnly) {
+  std::vector<std::string> fired;
+  bool fails = true;
+  Inn inn{[&](Process& process, const std::string& kind) {
+    if (fails && kind == "not_paid" && process.key() == "booking-1") throw std::runtime_error{"no"};
+    fired.push_back(process.key() + ' ' + kind);
+  }};
+  request(inn.store, "1", 10);
+  request(inn.store, "2", 12);
+  inn.run();
+  inn.run_after(20min);
+  EXPECT_THAT(fired, ElementsAre("booking-2 not_paid"));
+  fails = false;
+
+  inn.run_after(1s);
+
+  EXPECT_THAT(fired, ElementsAre("booking-2 not_paid", "booking-1 not_paid"));
+}
+
+/// Two timers for each booking: the first fails as long as it is told to.
+class TwoTimers {
+ public:
+  static constexpr ProcessType process_type{"two_timers"};
+  using Events = EventSet<Requested>;
+  using Timers = TimerSet<test::NotPaid, test::Remind>;
+  TwoTimers(const bool& fails, std::vector<std::string>& fired) : fails_{&fails}, fired_{&fired} {}
+
+  void react(Process& process, const Recorded<Requested>& e) {
+    process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 10min);
+    process.set(test::Remind{}, 11min);
+  }
+  void due(Process& process, const test::NotPaid&) {
+    if (*fails_) throw std::runtime_error{"no"};
+    fired_->push_back(process.key() + " not_paid");
+  }
+  void due(Process& process, const test::Remind&) { fired_->push_back(process.key() + " remind"); }
+
+ private:
+  const bool* fails_;
+  std::vector<std::string>* fired_;
+};
+
+TEST(Timer, WaitsForAnEarlierOneOfItsInstanceUntilThatIsParked) {
+  const bool fails = true;
+  std::vector<std::string> fired;
+  Inn inn{TwoTimers{fails, fired}, {.handling = {.max_attempts = 2}}};
+  request(inn.store, "1");
+  inn.run();
+  inn.run_after(20min);
+  EXPECT_THAT(fired, IsEmpty());
+
+  EXPECT_EQ(inn.run_after(1s).timers_parked, 1);
+
+  EXPECT_THAT(fired, ElementsAre("booking-1 remind"));
+}
+
+// --- events first
+
+struct Picky {
+  static constexpr ProcessType process_type{"picky"};
+  using Events = EventSet<Requested, test::Paid>;
+  using Timers = TimerSet<test::NotPaid>;
+  void react(Process& process, const Recorded<Requested>& e) {
+    process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 15min);
+  }
+  void react(Process&, const Recorded<test::Paid>&) { throw std::runtime_error{"not now"}; }
+  void due(Process&, const test::NotPaid&) {}
+};
+
+TEST(Timer, WaitsWhileItsProcessRetriesAnEvent) {
+  Inn inn{Picky{}, {.handling = {.max_attempts = 3, .retry_backoff = 1h, .retry_backoff_max = 1h}}};
+  request(inn.store, "1");
+  inn.run();
+  pay(inn.store, "1");
+
+  EXPECT_EQ(inn.run_after(20min).timers_fired, 0);
+}
+
+class ParksPayments {
+ public:
+  static constexpr ProcessType process_type{"parks"};
+  using Events = EventSet<Requested, test::Paid>;
+  using Timers = TimerSet<test::NotPaid>;
+  explicit ParksPayments(const bool& fails) : fails_{&fails} {}
+
+  std::string key(const Recorded<Requested>& e) { return e.stream().name(); }
+  std::string key(const Recorded<test::Paid>& e) { return e.stream().name(); }
+  void react(Process& process, const Recorded<Requested>& e) {
+    process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 15min);
+  }
+  void react(Process& process, const Recorded<test::Paid>&) {
+    if (*fails_) throw std::runtime_error{"can't take it"};
+    process.clear<test::NotPaid>();
+  }
+  void due(Process& process, const test::NotPaid& timer) {
+    process.unit().load(timer.booking).cancel("not paid");
+  }
+
+ private:
+  const bool* fails_;
+};
+
+TEST(Timer, IsHeldByAParkedEventOfItsInstance) {
+  bool fails = true;
+  Inn inn{ParksPayments{fails}, {.handling = {.on_error = OnError::park, .max_attempts = 1}}};
+  request(inn.store, "1");
+  request(inn.store, "2");
+  pay(inn.store, "1");
+  EXPECT_EQ(inn.run().parked, 1);
+
+  EXPECT_EQ(inn.run_after(20min).timers_fired, 1);
+  EXPECT_THAT(history(inn.store),
+              ElementsAre("1 requested", "2 requested", "1 paid", "2 cancelled"));
+  fails = false;
+  ProjectionOperations{inn.store}.retry("parks", GlobalSequence{3});
+  EXPECT_EQ(inn.run().timers_fired, 0) << "the payment cleared it";
+}
+
+TEST(Timer, FiresAfterTheParkedEventOfItsInstanceWasSkipped) {
+  const bool fails = true;
+  Inn inn{ParksPayments{fails}, {.handling = {.on_error = OnError::park, .max_attempts = 1}}};
+  request(inn.store, "1");
+  pay(inn.store, "1");
+  inn.run();
+  EXPECT_EQ(inn.run_after(20min).timers_fired, 0);
+
+  ProjectionOperations{inn.store}.skip("parks", GlobalSequence{2});
+
+  EXPECT_EQ(inn.run().timers_fired, 1);
+}
+
+class KeysOfNobody {
+ public:
+  static constexpr ProcessType process_type{"keys"};
+  using Events = EventSet<Requested, test::Paid>;
+  using Timers = TimerSet<test::Remind>;
+  explicit KeysOfNobody(std::string key) : key_{std::move(key)} {}
+
+  std::string key(const Recorded<test::Paid>&) { return key_; }
+  void react(Process& process, const Recorded<Requested>&) { process.set(test::Remind{}, 15min); }
+  void react(Process&, const Recorded<test::Paid>&) {}
+  void due(Process&, const test::Remind&) {}
+
+ private:
+  std::string key_;
+};
+
+TEST(Timer, IsHeldByAParkedEventWhoseInstanceIsUnknown) {
+  Inn inn{KeysOfNobody{std::string(10'000, 'k')},
+          {.handling = {.on_error = OnError::park, .max_attempts = 1}}};
+  request(inn.store, "1");
+  request(inn.store, "2");
+  pay(inn.store, "2");
+  inn.run();
+  const auto parked = ProjectionOperations{inn.store}.parked("keys");
+
+  ASSERT_EQ(parked.size(), 1U);
+  EXPECT_THAT(parked[0].error, HasSubstr("it is longer than 255 bytes"));
+  EXPECT_EQ(inn.run_after(20min).timers_fired, 0);
+  ProjectionOperations{inn.store}.skip("keys", parked[0].sequence);
+  EXPECT_EQ(inn.run().timers_fired, 2);
+}
+
+TEST(Timer, WithAnInvalidKeyIsRefused) {
+  for (const auto& [key, rule] : {std::pair{std::string{}, "it is empty"},
+                                  {std::string{"a\nb"}, "it has a control character"},
+                                  {std::string{"\xff"}, "it isn't valid UTF-8"}}) {
+    Inn inn{KeysOfNobody{key}, {.handling = {.max_attempts = 1}}};
+    request(inn.store, "1");
+    pay(inn.store, "1");
+    inn.run();
+    EXPECT_THAT(ProjectionOperations{inn.store}.status().at(0).error, HasSubstr(rule));
+  }
+}
+
+struct Halting {
+  static constexpr ProcessType process_type{"halting"};
+  using Events = EventSet<Requested, test::Paid>;
+  using Timers = TimerSet<test::Remind>;
+  void react(Process& process, const Recorded<Requested>&) { process.set(test::Remind{}, 15min); }
+  void react(Process&, const Recorded<test::Paid>&) { throw std::runtime_error{"no"}; }
+  void due(Process&, const test::Remind&) {}
+};
+
+TEST(Timer, OfAHaltedProcessDoesNotFire) {
+  Inn inn{Halting{}, {.handling = {.max_attempts = 1}}};
+  request(inn.store, "1");
+  pay(inn.store, "1");
+  EXPECT_EQ(inn.run().halted, 1);
+
+  EXPECT_EQ(inn.run_after(20min).timers_fired, 0);
+}
+
+TEST(Timer, OfOneProcessIsNotHeldByAnother) {
+  const bool fails = true;
+  Inn inn;
+  inn.projections.add_process(ParksPayments{fails}, {.handling = {.max_attempts = 1}});
+  Runner runner{inn.projections};
+  request(inn.store, "1");
+  request(inn.store, "2");
+  runner.catch_up();
+  pay(inn.store, "2");
+  EXPECT_EQ(runner.catch_up().halted, 1);
+  inn.clock.advance(15min);
+
+  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+  EXPECT_THAT(history(inn.store),
+              ElementsAre("1 requested", "2 requested", "2 paid", "1 cancelled"));
+}
+
+// --- releases
+
+struct Before {
+  static constexpr ReactionType reaction_type{"payment_deadline"};
+  using Events = EventSet<Requested>;
+  void react(UnitOfWork&, const Recorded<Requested>&) {}
+};
+
+TEST(Timer, OfAReactionThatBecomesAProcessStartsFromItsCheckpoint) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  Projections before{store};
+  before.add_reaction(Before{});
+  Runner old_runner{before};
+  request(store, "1");
+  old_runner.catch_up();
+  request(store, "2");
+
+  Projections after{store};
+  after.add_process(PaymentDeadline{});
+  EXPECT_EQ(old_runner.catch_up().owned_count, 0) << "it isn't a reaction any more";
+  Runner runner{after};
+  runner.catch_up();
+  clock.advance(15min);
+  runner.catch_up();
+
+  EXPECT_THAT(history(store), ElementsAre("1 requested", "2 requested", "2 cancelled"));
+  EXPECT_THAT(message_of<UsageError>([&] { Projections{store}.add_reaction(Before{}); }),
+              HasSubstr("as a process"));
+}
+
+/// Older and newer releases of one process.
+struct Old {
+  static constexpr ProcessType process_type{"release"};
+  using Events = EventSet<Requested, test::Paid>;
+  using Timers = TimerSet<test::Remind>;
+  void react(Process&, const Recorded<Requested>&) {}
+  void react(Process&, const Recorded<test::Paid>&) {}
+  void due(Process&, const test::Remind&) {}
+};
+struct RemindV2 {
+  static constexpr TimerType timer_type{"remind", 2};
+  using Supersedes = test::Remind;
+  static RemindV2 upcast(test::Remind) { return {7}; }
+  int times = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(times));
+  }
+};
+struct New {
+  static constexpr ProcessType process_type{"release"};
+  using Events = EventSet<Requested, test::Paid>;
+  using Timers = TimerSet<RemindV2>;
+  std::vector<int>* fired;
+  void react(Process& process, const Recorded<Requested>&) { process.set(RemindV2{1}, 15min); }
+  void react(Process&, const Recorded<test::Paid>&) {}
+  void due(Process&, const RemindV2& timer) { fired->push_back(timer.times); }
+};
+
+TEST(Timer, OfANewerReleaseIsLeftToItsRunner) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  std::vector<int> fired;
+  Projections newer{store};
+  newer.add_process(New{&fired});
+  Projections older{store};
+  older.add_process(Old{});
+  request(store, "1");
+  Runner new_runner{newer};
+  new_runner.catch_up();
+  clock.advance(15min);
+
+  Runner old_runner{older};
+  EXPECT_EQ(old_runner.catch_up().timers_failed, 0);
+  EXPECT_THAT(fired, IsEmpty());
+  new_runner.catch_up();
+
+  EXPECT_THAT(fired, ElementsAre(1));
+}
+
+TEST(Timer, IsTakenByARunnerThatKnowsItFromOneThatDoesNot) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  std::vector<int> fired;
+  Projections newer{store};
+  newer.add_process(New{&fired});
+  request(store, "1");
+  Runner new_runner{newer};
+  new_runner.catch_up();
+  clock.advance(15min);
+  Projections older{store};
+  older.add_process(Old{});
+  Runner old_runner{older};
+  std::stop_source stop;
+  bool has_seen = false;
+  old_runner.on_tick([&](const RunnerTick&) {
+    // The older runner holds the process while the newer one comes.
+    if (has_seen) return stop.request_stop(), void();
+    has_seen = true;
+    new_runner.catch_up();
+    stop.request_stop();
+  });
+  old_runner.run(stop.get_token());
+
+  EXPECT_THAT(fired, ElementsAre(1));
+}
+
+struct First {
+  static constexpr ProcessType process_type{"release"};
+  using Events = EventSet<Requested>;
+  using Timers = TimerSet<test::Remind>;
+  void react(Process& process, const Recorded<Requested>&) { process.set(test::Remind{}, 15min); }
+  void due(Process&, const test::Remind&) {}
+};
+
+TEST(Timer, OfAnOlderVersionIsReadByTheNewerRelease) {
+  testing::ManualClock clock;
+  auto store = sqlite::open_in_memory({.clock = &clock});
+  Projections older{store};
+  older.add_process(First{});
+  request(store, "1");
+  Runner{older}.catch_up();
+  std::vector<int> fired;
+  Projections newer{store};
+  newer.add_process(New{&fired});
+  clock.advance(15min);
+
+  Runner{newer}.catch_up();
+
+  EXPECT_THAT(fired, ElementsAre(7));
+}
+
+struct Forgets {
+  static constexpr ProcessType process_type{"forgets"};
+  using Events = EventSet<Requested>;
+  using Timers = TimerSet<test::Remind>;
+  void react(Process& process, const Recorded<Requested>&) { process.set(test::NotPaid{}, 1h); }
+  void due(Process&, const test::Remind&) {}
+};
+
+TEST(Timer, IsRefusedIfItsProcessDoesNotNameIt) {
+  Inn inn{Forgets{}, {.handling = {.max_attempts = 1}}};
+  request(inn.store, "1");
+  inn.run();
+
+  EXPECT_THAT(ProjectionOperations{inn.store}.status().at(0).error,
+              HasSubstr("the process has no timer 'not_paid'; add it to its TimerSet"));
+}
+
+// --- replays, backups, clocks
+
+TEST(Timer, IsNeitherSetNorFiredByAReplay) {
+  Inn inn;
+  inn.projections.add(test::Counts{});
+  request(inn.store, "1");
+  Runner runner{inn.projections};
+  runner.catch_up();
+  inn.clock.advance(1h);
+
+  EXPECT_TRUE(Replayer{inn.projections}.run().is_complete);
+
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested"));
+  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+}
+
+TEST(Timer, OfARestoredBackupIsHeld) {
+  const TempDir dir;
+  testing::ManualClock clock;
+  {
+    auto store = sqlite::open(dir.file("shop.db"), {.clock = &clock});
+    Projections projections{store};
+    projections.add_process(PaymentDeadline{});
+    request(store, "1");
+    Runner{projections}.catch_up();
+    sqlite::backup(store, dir.file("backup.db"));
+    clock.advance(1h);
+    EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
+  }
+  auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+
+  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 0);
+  EXPECT_THAT(history(store), ElementsAre("1 requested"));
+}
+
+TEST(Timer, IsNotHeldInACopyThatHadNone) {
+  const TempDir dir;
+  testing::ManualClock clock;
+  auto original = sqlite::open(dir.file("shop.db"), {.clock = &clock});
+  sqlite::backup(original, dir.file("backup.db"));
+  auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+  request(store, "1");
+  Runner runner{projections};
+  runner.catch_up();
+  clock.advance(15min);
+
+  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+}
+
+TEST(Timer, DoesNotFollowAJumpOfTheClockUntilItHasLasted) {
+  Inn inn;
+  request(inn.store, "1", 30);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 2h);
+
+  EXPECT_EQ(inn.run().timers_fired, 0);
+  EXPECT_EQ(inn.run_after(9min).timers_fired, 0);
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, GoesOnByTheOldTimeWhileAJumpOfTheClockIsHeld) {
+  Inn inn;
+  request(inn.store, "1", 5);
+  request(inn.store, "2", 30);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 2h);
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(5min).timers_fired, 1);
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested", "2 requested", "1 cancelled"));
+}
+
+TEST(Timer, FollowsAClockThatIsPutRightAgain) {
+  Inn inn;
+  request(inn.store, "1", 30);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 2h);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() - 2h);
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(29min).timers_fired, 0);
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, FollowsASmallJumpOfTheClockAtOnce) {
+  Inn inn;
+  request(inn.store, "1", 5);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 5min);
+
+  EXPECT_EQ(inn.run().timers_fired, 1);
+}
+
+TEST(Timer, IsSetAndFiredByAClockThatWasPutBack) {
+  Inn inn;
+  inn.clock.advance(10h);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() - 2h);
+  request(inn.store, "1", 5);
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(4min).timers_fired, 0);
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, OfARemovedProcessIsGone) {
+  Inn inn;
+  request(inn.store, "1");
+  inn.run();
+  ProjectionOperations{inn.store}.remove("payment_deadline");
+
+  Projections again{inn.store};
+  again.add_process(PaymentDeadline{});
+  inn.clock.advance(1h);
+  EXPECT_EQ(Runner{again}.catch_up().timers_fired, 0);
+}
+
+// --- wake-ups
+
+TEST(Timer, WakesARunnerThatSleeps) {
+  const TempDir dir;
+  auto store = sqlite::open(dir.file("shop.db"));
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+  Runner runner{projections, {.idle_backoff = 60s}};
+  std::stop_source stop;
+  const auto subscription = store.on_commit([&](const CommitNotice& notice) {
+    if (notice.events.front().type() == "booking.cancelled") stop.request_stop();
+  });
+  UnitOfWork unit{store};
+  unit.append(StreamId::parse("booking-1"), ExpectedVersion::none(), Requested{0});
+  const auto began = std::chrono::steady_clock::now();
+  unit.commit();
+
+  runner.run(stop.get_token());
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
+  EXPECT_THAT(history(store), ElementsAre("1 requested", "1 cancelled"));
+}
+
+}  // namespace
+}  // namespace stela
