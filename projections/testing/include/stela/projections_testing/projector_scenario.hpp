@@ -8,6 +8,7 @@
 #include <stela/projections_testing/history.hpp>
 #include <stela/testing/manual_clock.hpp>
 
+#include <chrono>
 #include <exception>
 #include <string>
 #include <string_view>
@@ -51,6 +52,12 @@ class ProjectorScenario {
   template <class... Es>
   ProjectorScenario& given(const Stream& stream, const Es&... events) {
     detail::append(bench_.store, stream, events...);
+    return *this;
+  }
+
+  /// So much time passes before the next events.
+  ProjectorScenario& after(std::chrono::microseconds time) {
+    bench_.clock.advance(time);
     return *this;
   }
 

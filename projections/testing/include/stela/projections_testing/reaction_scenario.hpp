@@ -8,6 +8,7 @@
 #include <stela/testing/manual_clock.hpp>
 #include <stela/testing/memory_store.hpp>
 
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <string>
@@ -89,6 +90,12 @@ class ReactionScenario {
   template <class... Es>
   ReactionScenario& given(const Stream& stream, const Es&... events) {
     detail::append(store_, stream, events...);
+    return *this;
+  }
+
+  /// So much time passes before the next events.
+  ReactionScenario& after(std::chrono::microseconds time) {
+    clock_.advance(time);
     return *this;
   }
 
