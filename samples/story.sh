@@ -92,6 +92,10 @@ has_published() {
   [ "$(wc -l <"$work/worker.log")" -ge 3 ]
 }
 
+was_cancelled() {
+  "$programs/orders" show "$1" | grep -q 'order.cancelled'
+}
+
 has_placed() {
   [ "$("$programs/orders" events stats)" != "$placed" ]
 }
@@ -148,6 +152,21 @@ story() {
   orders work "$url" --until-empty
   orders wire "$url"
 
+  say "A customer doesn't pay. An order waits for 15 minutes; here a minute takes a tenth of a second."
+  export ORDERS_MINUTE_MS=100
+  orders place 1004 Linus lamp 1 2100
+  orders work "$url" --until-empty
+  orders timers list --key order-1004
+  start_worker
+  eventually was_cancelled 1004 || { cat "$work/worker.log" >&2; return 1; }
+  stop "$worker"
+  worker=
+  unset ORDERS_MINUTE_MS
+  echo "Reminded, then cancelled, and the lamp is back:"
+  orders show 1004
+  orders list stock
+  orders processes list
+
   say "The outbox and the read models, as the tool that is built in shows them."
   orders outbox status
   orders projections list
@@ -178,6 +197,7 @@ story() {
   samples/orders/order.hpp        the order: events, state, rules; and an event in its second version
   samples/orders/shop.cpp         two aggregates and one transaction
   samples/orders/fulfilment.hpp   the process that ships what is paid, and gives back what isn't
+  samples/orders/deadline.hpp     the process that cancels what isn't paid in time
   samples/orders/read_models.hpp  the tables that the shop reads
   samples/shipping/main.cpp       a consumer whose effect happens once
   docs/tutorial.md                the same from an empty folder

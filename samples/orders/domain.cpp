@@ -7,6 +7,7 @@ STELA_COMPILE_AGGREGATE(orders::Order);
 STELA_COMPILE_AGGREGATE(orders::Stock);
 STELA_COMPILE_EVENT(orders::OrderPlaced);
 STELA_COMPILE_EVENT(orders::OrderPaid);
+STELA_COMPILE_EVENT(orders::OrderReminded);
 STELA_COMPILE_EVENT(orders::OrderShipped);
 STELA_COMPILE_EVENT(orders::OrderCancelled);
 STELA_COMPILE_EVENT(orders::PaymentReceived);

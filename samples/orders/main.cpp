@@ -1,12 +1,14 @@
 // The order application: `orders [--db FILE] [--next] COMMAND …`. What isn't a command of its own
 // is one of the tool's, which knows its types.
 #include "commands.hpp"
+#include "deadline.hpp"
 #include "fulfilment.hpp"
 #include "read_models.hpp"
 
 #include <stela/tool/run.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
@@ -45,6 +47,13 @@ Invocation parse(std::vector<std::string> arguments) {
   return call;
 }
 
+/// How long a minute of a deadline takes: ORDERS_MINUTE_MS, for demonstrations.
+std::chrono::milliseconds minute() {
+  const char* const text = std::getenv("ORDERS_MINUTE_MS");
+  if (text == nullptr) return std::chrono::minutes{1};
+  return std::chrono::milliseconds{orders::number(text, "ORDERS_MINUTE_MS")};
+}
+
 void add_projections(stela::Projections& projections, bool is_next) {
   projections.add_inline(orders::StockLevels{});
   projections.add(orders::OpenOrders{});
@@ -54,6 +63,7 @@ void add_projections(stela::Projections& projections, bool is_next) {
     projections.add(orders::SalesPerDay{});
   }
   projections.add_reaction(orders::Fulfilment{}, {.start = stela::ReactionStart::beginning});
+  projections.add_process(orders::PaymentDeadline{minute()});
 }
 
 void print_help(std::ostream& out) {

@@ -89,7 +89,18 @@ struct OrderCancelled {
   }
 };
 
-using OrderEvents = stela::EventSet<OrderPlaced, OrderPaid, OrderShipped, OrderCancelled>;
+struct OrderReminded {
+  static constexpr stela::EventType event_type{"order.reminded", 1, stela::should_publish};
+  std::string customer;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(customer));
+  }
+};
+
+using OrderEvents =
+    stela::EventSet<OrderPlaced, OrderPaid, OrderReminded, OrderShipped, OrderCancelled>;
 
 struct OrderState {
   enum class Stage : std::uint8_t { none, placed, paid, shipped, cancelled };
@@ -107,6 +118,7 @@ struct OrderState {
     price = placed.price;
   }
   void apply(const OrderPaid&) { stage = Stage::paid; }
+  void apply(const OrderReminded&) {}
   void apply(const OrderShipped&) { stage = Stage::shipped; }
   void apply(const OrderCancelled&) { stage = Stage::cancelled; }
 
@@ -144,6 +156,13 @@ class Order : public stela::AggregateRoot<OrderState, OrderEvents> {
     record(OrderPaid{std::move(reference)});
   }
 
+  void remind() {
+    if (state().stage != OrderState::Stage::placed) {
+      throw std::domain_error{"nothing is to be paid"};
+    }
+    record(OrderReminded{state().customer});
+  }
+
   void ship(std::string carrier) {
     if (state().stage != OrderState::Stage::paid) {
       throw std::domain_error{"only a paid order ships"};
@@ -167,5 +186,6 @@ using OrderId = stela::Id<Order>;
 STELA_EXTERN_AGGREGATE(orders::Order);
 STELA_EXTERN_EVENT(orders::OrderPlaced);
 STELA_EXTERN_EVENT(orders::OrderPaid);
+STELA_EXTERN_EVENT(orders::OrderReminded);
 STELA_EXTERN_EVENT(orders::OrderShipped);
 STELA_EXTERN_EVENT(orders::OrderCancelled);

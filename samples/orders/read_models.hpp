@@ -29,6 +29,7 @@ class OpenOrders {
     model.execute("UPDATE {open_orders} SET stage = 'paid' WHERE order_id = ?1",
                   paid.stream().key());
   }
+  void project(stela::ReadModel&, const stela::Recorded<OrderReminded>&) {}
   void project(stela::ReadModel& model, const stela::Recorded<OrderShipped>& shipped) {
     close(model, shipped.stream());
   }

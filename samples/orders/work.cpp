@@ -67,7 +67,8 @@ void relay(stela::Relay& relay, const std::function<bool()>& is_empty, std::stop
 
 /// What the process records is projected too.
 void wait_until_handled(Application& application) {
-  for (const std::string_view name : {"fulfilment", "open_orders", "sales_per_day"}) {
+  for (const std::string_view name :
+       {"fulfilment", "payment_deadline", "open_orders", "sales_per_day"}) {
     const auto end = application.store.last_sequence();
     if (!application.projections.wait_for(name, end, std::chrono::minutes{1})) {
       throw std::runtime_error{std::string{name} + " doesn't come on; is it halted?"};

@@ -5,9 +5,11 @@
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
 #include <stela/nats/consumer.hpp>
+#include <stela/projections.hpp>
 
 #include <nats/nats.h>
 
+#include <chrono>
 #include <iostream>
 #include <stdexcept>
 #include <string>
@@ -28,6 +30,46 @@ struct OrderShipped {
   }
 };
 
+struct ParcelPacked {
+  static constexpr stela::EventType event_type{"parcel.packed", 1, stela::local};
+  std::string carrier;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(carrier));
+  }
+};
+struct ParcelCollected {
+  static constexpr stela::EventType event_type{"parcel.collected", 1, stela::local};
+};
+struct CarrierReminded {
+  static constexpr stela::EventType event_type{"parcel.carrier_reminded", 1, stela::local};
+};
+
+struct NotCollected {
+  static constexpr stela::TimerType timer_type{"not_collected", 1};
+};
+
+/// A carrier that hasn't collected a parcel by the next day is reminded, each day.
+class Collection {
+ public:
+  static constexpr stela::ProcessType process_type{"collection"};
+  using Events = stela::EventSet<ParcelPacked, ParcelCollected>;
+  using Timers = stela::TimerSet<NotCollected>;
+
+  void react(stela::Process& process, const stela::Recorded<ParcelPacked>& packed) {
+    process.set(NotCollected{}, stela::Every{std::chrono::hours{24},
+                                             packed.recorded_at() + std::chrono::hours{24}});
+  }
+  void react(stela::Process& process, const stela::Recorded<ParcelCollected>&) {
+    process.clear<NotCollected>();
+  }
+  void due(stela::Process& process, const NotCollected&) {
+    process.unit().append(stela::StreamId::parse(process.key()), stela::ExpectedVersion::any(),
+                          CarrierReminded{});
+  }
+};
+
 /// A parcel for the order. No check whether there is one: the inbox calls this once for each event,
 /// and without it a second parcel would go out.
 void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& shipped) {
@@ -39,6 +81,10 @@ void pack(stela::Transaction& transaction, const stela::Recorded<OrderShipped>& 
       "INSERT INTO parcels (order_id, customer, carrier, correlation) VALUES (?1, ?2, ?3, ?4)",
       shipped.stream().key(), shipped->customer, shipped->carrier,
       shipped.record().correlation_id());
+  stela::UnitOfWork unit{transaction};
+  unit.append(stela::StreamId::of("parcel", shipped.stream().key()), stela::ExpectedVersion::none(),
+              ParcelPacked{shipped->carrier});
+  unit.commit();
   std::cout << "parcel for " << shipped->customer << " with " << shipped->carrier << ": "
             << shipped->quantity << " × " << shipped->sku << "  ("
             << shipped.record().correlation_id() << ")\n";
@@ -59,6 +105,8 @@ void make_broker_forget(const std::string& url) {
 /// Handles what is there now.
 void run(const std::string& file, const std::string& url) {
   auto store = stela::sqlite::open(file, {.log = &stela::log_to_stderr()});
+  stela::Projections projections{store};
+  projections.add_process(Collection{});
   stela::nats::Consumer consumer{store, {.url = url, .name = "shipping", .stream = "SHOP"}};
   consumer.on<OrderShipped>(pack);
   stela::nats::ConsumerTick sum;
@@ -70,6 +118,9 @@ void run(const std::string& file, const std::string& url) {
     if (tick.failed > 0 || tick.dead > 0) throw std::runtime_error{"a message couldn't be handled"};
     if (tick == stela::nats::ConsumerTick{}) break;
   }
+  stela::Runner{projections}.catch_up();
+  const auto waiting = stela::TimerOperations{store}.processes().front().pending;
+  std::cout << "to be collected by the carrier: " << waiting << '\n';
   std::cout << "handled " << sum.handled << ", of no interest " << sum.ignored << ", seen before "
             << sum.duplicates << '\n';
 }
