@@ -1,5 +1,13 @@
 -- Builds of projectors, and positions of reactions: the table projections.
 
+-- name: has_projections
+-- Whether projections were ever used here.
+-- gives: present bool
+SELECT EXISTS (SELECT 1 FROM sqlite_schema
+               WHERE type = 'table' AND name = 'projections') AS present;
+-- engine: postgres
+SELECT to_regclass('projections') IS NOT NULL AS present;
+
 -- name: builds
 -- gives: name text, build int, version int, kind text, state text, position int, epoch int, owner text,
 --        lease_until time, attempts int, next_attempt_at time, failing int, error text, halted bool,
@@ -12,7 +20,7 @@ FROM projections ORDER BY name, build;
 -- takes: name text
 -- gives: last int
 INSERT INTO projection_builds (name, last) VALUES (:name, 1)
-ON CONFLICT (name) DO UPDATE SET last = last + 1
+ON CONFLICT (name) DO UPDATE SET last = projection_builds.last + 1
 RETURNING last;
 
 -- name: insert_build
@@ -77,7 +85,7 @@ WHERE name = :name AND build = :build AND position = :from_position AND state = 
 --        error text, halted bool
 UPDATE projections
 SET attempts = :attempts, next_attempt_at = :next_attempt_at, failing = :failing, error = :error,
-    halted = :halted
+    halted = CASE WHEN :halted THEN 1 ELSE 0 END
 WHERE name = :name AND build = :build AND position = :position AND epoch = :epoch AND halted = 0;
 
 -- name: skip_failing

@@ -22,3 +22,14 @@ WHERE e.sequence BETWEEN :first AND :last
                                         WHERE s.name IN (SELECT value FROM json_each(:streams))))
   AND e.recorded_at BETWEEN :since AND :until
 GROUP BY k.type;
+-- engine: postgres
+SELECT k.type AS type, count(*) AS events
+FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+WHERE e.sequence BETWEEN :first AND :last
+  AND (:categories IS NULL OR :categories::jsonb ? k.category)
+  AND (:types IS NULL OR :types::jsonb ? k.type)
+  AND (:streams IS NULL
+       OR e.stream IN (SELECT s.stream FROM streams AS s
+                       WHERE s.name IN (SELECT jsonb_array_elements_text(:streams::jsonb))))
+  AND e.recorded_at BETWEEN :since AND :until
+GROUP BY k.type;

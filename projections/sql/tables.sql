@@ -1,4 +1,4 @@
--- Tables, indexes and views, as SQLite's schema has them.
+-- Tables, indexes and views, as SQLite's schema has them. PostgreSQL's are read in src/postgres.
 
 -- name: tables
 -- Tables, indexes and triggers of a build, by the prefix of their names.

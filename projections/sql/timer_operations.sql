@@ -50,8 +50,9 @@ WHERE process = :process AND key = :key AND kind = :kind;
 -- name: fire_timer
 -- takes: process text, key text, kind text, now time
 UPDATE projection_timers
-SET generation = generation + 1, state = 'pending', due_at = min(due_at, :now),
-    wake_at = min(due_at, :now), attempts = 0, error = ''
+SET generation = generation + 1, state = 'pending',
+    due_at = CASE WHEN due_at < :now THEN due_at ELSE :now END,
+    wake_at = CASE WHEN due_at < :now THEN due_at ELSE :now END, attempts = 0, error = ''
 WHERE process = :process AND key = :key AND kind = :kind;
 
 -- name: retry_timers

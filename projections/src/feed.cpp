@@ -2,7 +2,6 @@
 
 #include "database/database.hpp"
 #include "database/failure_watch.hpp"
-#include "database/sqlite/driver.hpp"
 #include "database/transaction.hpp"
 #include "handler_failure.hpp"
 #include "projections_sql/builds.hpp"
@@ -50,8 +49,7 @@ Seat::Seat(Store& store, const detail::Registration& the_registration, const Bui
     return;
   }
   projector = registration.make_projector();
-  model = std::make_unique<SqliteReadModel>(sqlite::driver_of(store.database()), build.describe(),
-                                            build.prefix());
+  model = make_model(store, build);
 }
 
 Timestamp Feed::lease_until() const {
@@ -124,7 +122,14 @@ Feed::Failure Feed::shortage_at(const StoredEvent& event) {
   return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
 }
 
-std::optional<Feed::Failure> Feed::project_events(const Connection& connection, Seat& seat,
+std::optional<Feed::Failure> Feed::project_events(Connection& connection, Seat& seat,
+                                                  std::span<const StoredEvent> events) {
+  std::optional<Failure> failure;
+  seat.model->attempt(connection, [&] { failure = attempt_events(connection, seat, events); });
+  return failure;
+}
+
+std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, Seat& seat,
                                                   std::span<const StoredEvent> events) {
   // What the living model has seen before is seen again.
   std::optional<ContextScope> replaying;
@@ -158,7 +163,7 @@ std::optional<Feed::Failure> Feed::project_events(const Connection& connection, 
           event.sequence.value(),
           event.describe() + ": its handler ended the transaction that it was called in"};
     }
-    if (!connection.breaks_deferred_key()) {
+    if (!seat.model->breaks_deferred_key(connection)) {
       suspect = nullptr;
     } else if (suspect == nullptr) {
       suspect = &event;

@@ -86,7 +86,9 @@ class Feed {
   std::vector<Outcome> run(std::span<Seat* const> seats, const Batch& batch);
   Outcome run_reaction(Seat& seat, const Batch& batch);
   Outcome handle(database::Connection& connection, Seat& seat, const Batch& batch);
-  std::optional<Failure> project_events(const database::Connection& connection, Seat& seat,
+  std::optional<Failure> project_events(database::Connection& connection, Seat& seat,
+                                        std::span<const StoredEvent> events);
+  std::optional<Failure> attempt_events(const database::Connection& connection, Seat& seat,
                                         std::span<const StoredEvent> events);
   std::optional<Failure> react_to(Seat& seat, Transaction& transaction,
                                   std::span<const StoredEvent> events);

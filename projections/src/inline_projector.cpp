@@ -1,10 +1,10 @@
 #include "inline_projector.hpp"
 
+#include "build_tables.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
 #include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
-#include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
 #include <stela/framework/error.hpp>
@@ -53,7 +53,11 @@ Projections::InlineProjector::InlineProjector(Store& store,
     store_.database().write(
         [&](Connection& connection) { choose_again(connection, options.rebuild); });
   }
-  store_.database().attach(*this, [&](Connection& connection) { prepare(connection); });
+  const Build before = seat_->build;
+  projections::past_readers(store_, [&] {
+    seat_->build = before;
+    store_.database().attach(*this, [&](Connection& connection) { prepare(connection); });
+  });
 }
 
 Projections::InlineProjector::~InlineProjector() {
@@ -74,7 +78,8 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
       living != nullptr ? find_version(living->version) : nullptr;
   Build chosen;
   if (known != nullptr && !rebuild) {
-    const std::string problem = projections::find_alteration(connection, *living);
+    const std::string problem =
+        projections::tables_of(connection).find_alteration(connection, *living);
     if (!problem.empty()) {
       throw SchemaMismatch{problem + ": register it with the option rebuild"};
     }
@@ -228,7 +233,13 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
     switch_build(connection, before);
     advance(connection, before, last);
   }
-  bool was_broken = connection.breaks_deferred_key();
+  seat_->model->attempt(connection, [&] { project(open, events); });
+}
+
+void Projections::InlineProjector::project(database::OpenTransaction& open,
+                                           std::span<const StoredEvent> events) {
+  Connection& connection = open.connection();
+  bool was_broken = seat_->model->breaks_deferred_key(connection);
   for (const StoredEvent& event : events) {
     const detail::Handling handling = seat_->projector->handling(event.kind);
     if (handling == detail::Handling::skip) continue;
@@ -239,7 +250,7 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
       throw UsageError{registration_.name +
                        ": a handler ended the transaction of the append that called it"};
     }
-    const bool is_broken = connection.breaks_deferred_key();
+    const bool is_broken = seat_->model->breaks_deferred_key(connection);
     if (is_broken && !was_broken) open.blame(broken_key(registration_.name, event));
     was_broken = is_broken;
   }

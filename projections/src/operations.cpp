@@ -2,14 +2,13 @@
 #include <stela/framework/not_found.hpp>
 #include <stela/projections/operations.hpp>
 
+#include "build_tables.hpp"
 #include "builds.hpp"
 #include "database/database.hpp"
 #include "database/stored_enum.hpp"
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
 #include "projections_sql/parked.hpp"
-#include "projections_sql/tables.hpp"
-#include "sqlite/tables.hpp"
 #include "takeover.hpp"
 #include "timer_rows.hpp"
 
@@ -24,7 +23,8 @@ using projections::Build;
 namespace {
 
 bool has_projections(Connection& connection) {
-  return connection.rows(sql::find_object{.name = "projections"}).step();
+  auto row = connection.rows(sql::has_projections{});
+  return row.step() && row.present();
 }
 
 [[noreturn]] void refuse_missing(std::string_view projector, std::string_view what) {
@@ -209,7 +209,8 @@ void ProjectionOperations::remove(std::string_view projector) {
   store_.forget_participant("projector:" + std::string{projector});
   with_builds(store_, projector, [&](Connection& connection, const std::vector<Build>& builds) {
     for (const Build& build : builds) {
-      if (build.state == BuildState::living) projections::hide(connection, build);
+      if (build.state == BuildState::living)
+        projections::tables_of(connection).hide(connection, build);
       projections::drop(connection, build);
     }
     if (projections::has_timer_tables(connection)) {

@@ -2,12 +2,12 @@
 #include <stela/projections/projections.hpp>
 #include <stela/projections/settings.hpp>
 
+#include "build_tables.hpp"
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
 #include "inline_projector.hpp"
 #include "projections_sql.hpp"
 #include "projections_sql/timers.hpp"
-#include "sqlite/tables.hpp"
 #include "takeover.hpp"
 #include "timer_rows.hpp"
 
@@ -65,7 +65,8 @@ void begin_living(Connection& connection, Store& store, const detail::Registrati
 }  // namespace
 
 Projections::Projections(Store& store) : store_{store.anchor()} {
-  store.database().migrate("projections", projections::sql::migrations);
+  store.database().migrate("projections", projections::sql::migrations,
+                           projections::sql::migrations_on_postgres);
 }
 
 Projections::~Projections() = default;

@@ -2,6 +2,7 @@
 #include <stela/framework/not_found.hpp>
 #include <stela/projections/replayer.hpp>
 
+#include "build_tables.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
 #include "feed.hpp"
@@ -9,7 +10,6 @@
 #include "projections_sql/builds.hpp"
 #include "projections_sql/events.hpp"
 #include "replay_filter.hpp"
-#include "sqlite/tables.hpp"
 #include "takeover.hpp"
 
 #include <algorithm>
@@ -195,7 +195,7 @@ class Replay {
     projections::insert(connection, build, store_.database().now());
     if (build.target != 0) return build;
     Seat seat{store_, registration, build};
-    projections::make_tables(connection, build, *seat.projector, *seat.model);
+    projections::tables_of(connection).make(connection, build, *seat.projector, *seat.model);
     return build;
   }
 
@@ -295,7 +295,9 @@ class Replay {
 
   void take_over(const std::stop_token& stop) {
     for (const auto& seat : seats_) {
-      while (!projections::take_over(store_, feed_, *seat)) {
+      bool is_done = false;
+      const auto try_it = [&] { is_done = projections::take_over(store_, feed_, *seat); };
+      while (projections::past_readers(store_, try_it), !is_done) {
         // Much was appended meanwhile.
         end_ = projections::last_sequence(store_);
         pass(stop);

@@ -3,13 +3,13 @@
 #include <stela/projections/runner.hpp>
 #include <stela/projections/settings.hpp>
 
+#include "build_tables.hpp"
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
 #include "projections_sql/parked.hpp"
-#include "sqlite/tables.hpp"
 #include "takeover.hpp"
 #include "timer_clock.hpp"
 #include "timer_rows.hpp"
@@ -217,7 +217,8 @@ class Runner::Driver {
               projections::renew(connection, seat->build, mine);
             } else if (acquire(connection, *seat, mine)) {
               fresh.push_back(seat.get());
-              auto problem = projections::find_alteration(connection, seat->build);
+              auto problem =
+                  projections::tables_of(connection).find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
             }
             if (seat->knows_unknown) adopt_unknown(connection, *seat);

@@ -1,8 +1,8 @@
 // A build together with the code that drives it.
 #pragma once
 
+#include "build_model.hpp"
 #include "builds.hpp"
-#include "sqlite/read_model.hpp"
 
 #include <stela/projections/projections.hpp>
 
@@ -36,7 +36,7 @@ struct Seat {
   /// One of the two, and the tables of the first.
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyProcess> process;
-  std::unique_ptr<SqliteReadModel> model;
+  std::unique_ptr<BuildModel> model;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
   detail::AnyDecoded* decoded = nullptr;
 };

@@ -1,9 +1,12 @@
 #include "takeover.hpp"
 
+#include "build_tables.hpp"
 #include "database/database.hpp"
-#include "sqlite/tables.hpp"
 
 #include <stela/framework/error.hpp>
+
+#include <chrono>
+#include <thread>
 
 namespace stela::projections {
 
@@ -13,6 +16,8 @@ namespace {
 
 /// How many events may be left for the transaction that takes over.
 constexpr std::int64_t last_stretch = 1000;
+constexpr std::chrono::seconds longest_in_the_way{10};
+constexpr std::chrono::milliseconds pause_for_readers{200};
 
 }  // namespace
 
@@ -23,17 +28,20 @@ Build begin_build(Connection& connection, Store& store, const detail::Registrati
               .state = BuildState::building};
   insert(connection, build, store.database().now());
   Seat seat{store, registration, build};
-  make_tables(connection, build, *seat.projector, *seat.model);
+  tables_of(connection).make(connection, build, *seat.projector, *seat.model);
   return build;
 }
 
 void put_in_place(Connection& connection, const Build& build, Timestamp now) {
   const auto builds = read_builds(connection, build.name);
+  const Tables& tables = tables_of(connection);
+  // A view that stays is only turned, and keeps who may read it.
+  tables.show(connection, build);
   if (const Build* const old = find(builds, build.name, BuildState::living)) {
-    hide(connection, *old);
+    // It is living already if another process was faster.
+    if (old->number != build.number) tables.hide(connection, *old);
     set_state(connection, *old, BuildState::retired, now);
   }
-  show(connection, build);
   set_state(connection, build, BuildState::living, now);
 }
 
@@ -64,14 +72,35 @@ void finish(Connection& connection, Store& store, Feed& feed, Seat& seat) {
   }
 }
 
+void past_readers(Store& store, FunctionRef<void()> part) {
+  using std::chrono::steady_clock;
+  const auto deadline = steady_clock::now() + longest_in_the_way;
+  for (;;) {
+    try {
+      return part();
+    } catch (const LeaseLost&) {
+      throw;
+    } catch (const StoreBusy&) {
+      if (!store.database().is_shared() || steady_clock::now() >= deadline) throw;
+    }
+    std::this_thread::sleep_for(pause_for_readers);
+  }
+}
+
 bool take_over(Store& store, Feed& feed, Seat& seat) {
   if (!is_near_the_end(store, seat.build)) return false;
-  store.database().write([&](Connection& connection) {
-    // Also when nothing is missing: it must still be ours.
-    feed.project_inside(connection, seat, {seat.build.position, {}, seat.build.position});
-    finish(connection, store, feed, seat);
-    put_in_place(connection, seat.build, store.database().now());
-  });
+  const Build before = seat.build;
+  try {
+    store.database().write([&](Connection& connection) {
+      // Also when nothing is missing: it must still be ours.
+      feed.project_inside(connection, seat, {before.position, {}, before.position});
+      finish(connection, store, feed, seat);
+      put_in_place(connection, seat.build, store.database().now());
+    });
+  } catch (...) {
+    seat.build = before;
+    throw;
+  }
   seat.build.state = BuildState::living;
   return true;
 }
@@ -86,11 +115,18 @@ int drop_retired(Store& store, Timestamp before) {
       if (is_due(build)) old.push_back(build);
     }
   });
+  int dropped = 0;
   for (const Build& build : old) {
-    store.database().write([&](Connection& connection) { drop(connection, build); },
-                           database::Sync::none);
+    try {
+      store.database().write([&](Connection& connection) { drop(connection, build); },
+                             database::Sync::none);
+      ++dropped;
+    } catch (const StoreBusy&) {
+      // Somebody still reads them: the next time, then.
+      if (!store.database().is_shared()) throw;
+    }
   }
-  return static_cast<int>(old.size());
+  return dropped;
 }
 
 }  // namespace stela::projections

@@ -4,6 +4,8 @@
 #include "feed.hpp"
 #include "seat.hpp"
 
+#include <stela/framework/function_ref.hpp>
+
 namespace stela::projections {
 
 /// Makes a new build of a projector beside what is there: its tables, and its row in the state
@@ -23,6 +25,10 @@ bool is_near_the_end(Store& store, const Build& build);
 /// If hardly anything is missing, projects it and puts the build in the place of the living one,
 /// all in one transaction; else false. StoreBusy if somebody else has the build now.
 bool take_over(Store& store, Feed& feed, Seat& seat);
+
+/// Runs `part`, which turns views, again after a while if readers of them are in the way: on a
+/// server they hold them as long as their transactions last. StoreBusy if they stay too long.
+void past_readers(Store& store, FunctionRef<void()> part);
 
 /// Inside a transaction: the views stand for `build` from now on, and what was living is retired.
 void put_in_place(database::Connection& connection, const Build& build, Timestamp now);

@@ -120,11 +120,5 @@ TEST_F(PostgresOutbox, PublishesWithoutLeases) {
   EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
 }
 
-TEST_F(PostgresOutbox, IsTheOnlyModuleSoFar) {
-  Store store = open_store();
-  EXPECT_THAT(message_of<UsageError>([&] { const Projections projections{store}; }),
-              HasSubstr("isn't available on PostgreSQL yet"));
-}
-
 }  // namespace
 }  // namespace stela

@@ -20,10 +20,11 @@ folders=(framework eventstore outbox projections tool samples)
     may["projections/testing"] = "framework testing eventstore projections projections_testing"
     may["tool"] = "framework eventstore outbox nats projections tool"
     may["samples"] = "framework eventstore outbox nats projections tool testing"
-    # Who may include the headers of eventstore/database; of those under database/sqlite only the
-    # folders that are written for SQLite, and the files that hand SQL of the user to it.
+    # Who may include the headers of eventstore/database; of those under database/sqlite and
+    # database/postgres only the folders that are written for that engine.
     split("outbox outbox/nats projections", names); for (i in names) shares[names[i]] = 1
-    for_sqlite = "^projections/src/(sqlite/|model_reader\\.cpp$|feed\\.cpp$)"
+    for_sqlite = "^projections/src/sqlite/"
+    for_postgres = "^projections/src/postgres/"
     # Where what only SQLite has may be included; other folders take stela/eventstore/store.hpp.
     places["stela/eventstore(/(backup|checkpoint|sqlite|sqlite_handle|sqlite_settings))?\\.hpp"] = \
       "eventstore/ projections/src/sqlite/ projections/testing/src/ tool/ samples/"
@@ -68,7 +69,7 @@ folders=(framework eventstore outbox projections tool samples)
     if (header ~ /_sql(\.hpp$|\/)/ || (beside header) in exists || (folder "/src/" header) in exists) return
     if (header ~ /^database\// && ("eventstore/" header) in exists) {
       if (folder == "eventstore") return
-      if (folder in shares && header !~ /^database\/postgres\// &&
+      if (folder in shares && (header !~ /^database\/postgres\// || file ~ for_postgres) &&
           (header !~ /^database\/sqlite\// || file ~ for_sqlite)) return
     }
     if (folder == "outbox/nats" && header == "byte_window.hpp") return

@@ -23,6 +23,12 @@
 #include "outbox_sql/status.hpp"
 #include "outbox_sql/transfer.hpp"
 #include "outbox_sql/workers.hpp"
+#include "projections_sql.hpp"
+#include "projections_sql/builds.hpp"
+#include "projections_sql/events.hpp"
+#include "projections_sql/parked.hpp"
+#include "projections_sql/timer_operations.hpp"
+#include "projections_sql/timers.hpp"
 #include "support/postgres_server.hpp"
 
 #include <stela/eventstore.hpp>
@@ -75,6 +81,18 @@ TEST(PostgresInboxStatements, FitTheTables) {
       sql::handled_on_postgres,   sql::held_on_postgres,     sql::letters_on_postgres,
       sql::streams_on_postgres};
   EXPECT_GT(prepare_all(server.url(), files), 40);
+}
+
+TEST(PostgresProjectionStatements, FitTheTables) {
+  namespace sql = projections::sql;
+  const test::PostgresServer server;
+  Store store = postgres::open(server.url());
+  store.database().migrate("projections", sql::migrations, sql::migrations_on_postgres);
+  // Those of tables.sql are SQLite's.
+  const std::span<const std::string_view> files[] = {
+      sql::builds_on_postgres, sql::events_on_postgres, sql::parked_on_postgres,
+      sql::timer_operations_on_postgres, sql::timers_on_postgres};
+  EXPECT_GT(prepare_all(server.url(), files), 55);
 }
 
 TEST(PostgresInboxTables, KnowUpToWhenTheyForgot) {

@@ -3,6 +3,7 @@
 #include "database/postgres/connection.hpp"
 #include "inbox_sql.hpp"
 #include "outbox_sql.hpp"
+#include "projections_sql.hpp"
 #include "support/postgres_server.hpp"
 
 #include <stela/eventstore.hpp>
@@ -57,6 +58,8 @@ TEST(PostgresSchemaPage, DescribesExactlyTheExistingTablesAndColumns) {
   Store store = postgres::open(server.url());
   store.database().migrate("outbox", outbox::sql::migrations, outbox::sql::migrations_on_postgres);
   store.database().migrate("inbox", inbox::sql::migrations, inbox::sql::migrations_on_postgres);
+  store.database().migrate("projections", projections::sql::migrations,
+                           projections::sql::migrations_on_postgres);
 
   EXPECT_EQ(described_columns(), actual_columns(server.url()));
 }

@@ -51,7 +51,7 @@ class PassingClock final : public Clock {
 class CatchingUp : public ::testing::Test {
  protected:
   CatchingUp() {
-    auto store = sqlite::open(path, {.durability = sqlite::Durability::relaxed});
+    auto store = test::open_at(path);
     Projections projections{store};
     projections.add_inline(Totals<1>{});
     store.transact([&](Transaction& transaction) {
@@ -65,12 +65,16 @@ class CatchingUp : public ::testing::Test {
   /// What a process leaves that was killed while it filled the tables of version 2.
   void leave_half_built(Timestamp lease_until) {
     const auto poison = std::make_shared<std::vector<std::int64_t>>(1, 1);
-    auto store = sqlite::open(path);
+    auto store = test::open_at(path);
     Projections projections{store};
     EXPECT_ANY_THROW(projections.add_inline(Totals<2>{test::throwing_at(poison)}));
-    test::RawSqlite{path}.run("UPDATE projections SET owner = 'killed', lease_until = " +
-                              std::to_string(lease_until.time_since_epoch().count()) +
-                              " WHERE state = 'building'");
+    rows("UPDATE projections SET owner = 'killed', lease_until = " +
+         std::to_string(lease_until.time_since_epoch().count()) + " WHERE state = 'building'");
+  }
+
+  std::vector<std::string> rows(const std::string& sql) const {
+    return test::is_on_postgres() ? test::run_on_postgres(path, sql)
+                                  : test::RawSqlite{path}.rows(sql);
   }
 
   test::TempDir dir = test::TempDir::in_memory();
@@ -80,7 +84,7 @@ class CatchingUp : public ::testing::Test {
 TEST_F(CatchingUp, IsTakenOverFromAKilledProcessWhenItsLeaseHasRunOut) {
   leave_half_built(testing::ManualClock::start + std::chrono::seconds{15});
   const PassingClock clock{true};
-  auto store = sqlite::open(path, {.clock = &clock});
+  auto store = test::open_at(path, {.clock = &clock});
   Projections projections{store};
 
   projections.add_inline(Totals<2>{});
@@ -91,7 +95,7 @@ TEST_F(CatchingUp, IsTakenOverFromAKilledProcessWhenItsLeaseHasRunOut) {
 TEST_F(CatchingUp, IsRetryableIfTheOtherProcessMakesNoProgress) {
   leave_half_built(testing::ManualClock::start + std::chrono::seconds{15});
   const PassingClock clock{false};
-  auto store = sqlite::open(path, {.clock = &clock});
+  auto store = test::open_at(path, {.clock = &clock});
   Projections projections{store};
 
   EXPECT_THAT(test::message_of<StoreBusy>([&] { projections.add_inline(Totals<2>{}); }),
@@ -107,7 +111,7 @@ TEST_F(CatchingUp, IsWaitedForByEveryProcessThatRegistersIt) {
     std::vector<std::jthread> threads;
     for (int i = 0; i < processes; ++i) {
       threads.emplace_back([&, i] {
-        auto store = sqlite::open(path, {.busy_timeout = std::chrono::minutes{1}});
+        auto store = test::open_at(path, {.busy_timeout = std::chrono::minutes{1}});
         Projections projections{store};
         start.arrive_and_wait();
         try {
@@ -122,24 +126,24 @@ TEST_F(CatchingUp, IsWaitedForByEveryProcessThatRegistersIt) {
   }
 
   EXPECT_THAT(failures, IsEmpty());
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1500", "totals@2 v2 living 1504"));
 }
 
 TEST_F(CatchingUp, IsLeftToTheNextProcessByOneThatFails) {
   const auto poison = std::make_shared<std::vector<std::int64_t>>(1, 1);
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   Projections projections{store};
   EXPECT_ANY_THROW(projections.add_inline(Totals<2>{test::throwing_at(poison)}));
 
-  EXPECT_EQ(test::RawSqlite{path}.rows("SELECT owner FROM projections WHERE state = 'building'"),
+  EXPECT_EQ(rows("SELECT owner FROM projections WHERE state = 'building'"),
             std::vector<std::string>{"NULL"});
 }
 
 TEST_F(CatchingUp, GivesARebuildThatWasWaitedForToEveryProcess) {
   leave_half_built(testing::ManualClock::start + std::chrono::seconds{15});
   const PassingClock clock{true};
-  auto store = sqlite::open(path, {.clock = &clock});
+  auto store = test::open_at(path, {.clock = &clock});
   Projections projections{store};
 
   projections.add_inline(Totals<2>{}, {.rebuild = true});

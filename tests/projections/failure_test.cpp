@@ -36,7 +36,7 @@ class ThrowingHandler : public ::testing::Test {
   }
 
   testing::ManualClock clock_;
-  Store store_ = sqlite::open_in_memory({.clock = &clock_});
+  Store store_ = test::open_empty({.clock = &clock_});
   std::shared_ptr<std::vector<std::int64_t>> poison_ =
       std::make_shared<std::vector<std::int64_t>>(std::initializer_list<std::int64_t>{2});
   bool short_of_memory_ = false;
@@ -262,7 +262,7 @@ TEST(Failures, LeaveACleanPrefixAtWhicheverEventTheHandlerThrows) {
   constexpr int events = 12;
   std::vector<std::string> whole;
   for (int n = 0; n <= events; ++n) {
-    auto store = sqlite::open_in_memory();
+    auto store = test::open_empty();
     for (int i = 0; i < events / 3; ++i) {
       place(store, std::to_string(i));
       test::note(store, std::to_string(i));
@@ -293,7 +293,7 @@ TEST(Failures, LeaveACleanPrefixAtWhicheverEventTheHandlerThrows) {
 /// What a handler can do to the transaction that it is called in.
 TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
   for (const bool has_company : {false, true}) {
-    auto store = sqlite::open_in_memory();
+    auto store = test::open_empty();
     place(store, "1");
     place(store, "2");
     Projections projections{store};
@@ -320,7 +320,7 @@ TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
 }
 
 TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowHalts) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{}, {.max_attempts = 1});
   test::append(store, "order-1", {NewEvent{"order.placed", 9, false, "{}"}});

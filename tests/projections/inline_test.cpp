@@ -23,9 +23,10 @@ using test::standing;
 using test::Totals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(InlineProjector, CommitsItsRowsWithTheEvents) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_inline(Totals<1>{});
 
@@ -37,7 +38,7 @@ TEST(InlineProjector, CommitsItsRowsWithTheEvents) {
 }
 
 TEST(InlineProjector, RollsTheEventsBackWhenItThrows) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   auto poison = std::make_shared<std::vector<std::int64_t>>(std::vector<std::int64_t>{2});
   projections.add_inline(Totals<1>{test::throwing_at(poison)});
@@ -53,7 +54,7 @@ TEST(InlineProjector, RollsTheEventsBackWhenItThrows) {
 }
 
 TEST(InlineProjector, RollsBackWithTheCallersTransaction) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_inline(Totals<1>{});
 
@@ -74,7 +75,7 @@ class Emails {
   static constexpr ProjectorType projector_type{"emails", 1};
   using Events = EventSet<test::OrderPlaced>;
   void create(ReadModel& model) {
-    model.execute("CREATE TABLE {customers} (name TEXT NOT NULL UNIQUE) STRICT");
+    model.execute("CREATE TABLE {customers} (name TEXT NOT NULL UNIQUE)");
   }
   void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
     model.execute("INSERT INTO {customers} VALUES (?1)", e->customer);
@@ -82,7 +83,7 @@ class Emails {
 };
 
 TEST(InlineProjector, HoldsARuleOfUniquenessForAllAggregates) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_inline(Emails{});
   place(store, "1");
@@ -99,7 +100,7 @@ struct Invited {
 };
 
 TEST(InlineProjector, EnforcesItsRuleAfterARolledBackAppendOfANewType) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_inline(Emails{});
 
@@ -115,7 +116,7 @@ TEST(InlineProjector, EnforcesItsRuleAfterARolledBackAppendOfANewType) {
 }
 
 TEST(InlineProjector, ForgetsAFailureOfTheStoreWithItsTransaction) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   sqlite3* interrupted = nullptr;
   projections.add_inline(Totals<1>{[&](ReadModel&, const StoredEvent&) {
@@ -139,11 +140,11 @@ TEST(InlineProjector, ForgetsAFailureOfTheStoreWithItsTransaction) {
 TEST(InlineProjector, IsRequiredOfEveryProcessThatAppends) {
   const test::TempDir dir = test::TempDir::in_memory();
   {
-    auto store = sqlite::open(dir.file("a.db"));
+    auto store = test::open_at(dir.file("a.db"));
     Projections projections{store};
     projections.add_inline(Totals<1>{});
   }
-  auto store = sqlite::open(dir.file("a.db"));
+  auto store = test::open_at(dir.file("a.db"));
 
   EXPECT_THAT(test::message_of<ParticipantMissing>([&] { place(store, "1"); }),
               HasSubstr("requires 'projector:totals' (v1)"));
@@ -151,7 +152,7 @@ TEST(InlineProjector, IsRequiredOfEveryProcessThatAppends) {
 }
 
 TEST(InlineProjector, CatchesUpOnExistingEvents) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   for (int i = 0; i < 2500; ++i) place(store, std::to_string(i));
   Projections projections{store};
 
@@ -165,17 +166,17 @@ TEST(InlineProjector, CatchesUpOnExistingEvents) {
 TEST(InlineProjector, CatchesUpAfterALeaveBehind) {
   const test::TempDir dir = test::TempDir::in_memory();
   {
-    auto store = sqlite::open(dir.file("a.db"));
+    auto store = test::open_at(dir.file("a.db"));
     Projections projections{store};
     projections.add_inline(Totals<1>{});
     place(store, "1");
   }
   {
-    auto store = sqlite::open(dir.file("a.db"));
+    auto store = test::open_at(dir.file("a.db"));
     ProjectionOperations{store}.leave_behind("totals");
     place(store, "2");
   }
-  auto store = sqlite::open(dir.file("a.db"));
+  auto store = test::open_at(dir.file("a.db"));
   EXPECT_EQ(orders_in(store).size(), 1U);
   Projections projections{store};
   projections.add_inline(Totals<1>{});
@@ -186,10 +187,10 @@ TEST(InlineProjector, CatchesUpAfterALeaveBehind) {
 
 TEST(InlineProjector, RefusesAnAppendAfterEventsThatItMissed) {
   const test::TempDir dir = test::TempDir::in_memory();
-  auto store = sqlite::open(dir.file("a.db"));
+  auto store = test::open_at(dir.file("a.db"));
   Projections projections{store};
   projections.add_inline(Totals<1>{});
-  auto other = sqlite::open(dir.file("a.db"));
+  auto other = test::open_at(dir.file("a.db"));
   ProjectionOperations{other}.leave_behind("totals");
   place(other, "1");
 
@@ -200,11 +201,11 @@ TEST(InlineProjector, RefusesAnAppendAfterEventsThatItMissed) {
 
 TEST(InlineProjector, OfANewVersionTakesOverAndShutsTheOldOneOut) {
   const test::TempDir dir = test::TempDir::in_memory();
-  auto old_store = sqlite::open(dir.file("a.db"));
+  auto old_store = test::open_at(dir.file("a.db"));
   Projections old_ones{old_store};
   old_ones.add_inline(Totals<1>{});
   place(old_store, "1");
-  auto store = sqlite::open(dir.file("a.db"));
+  auto store = test::open_at(dir.file("a.db"));
   Projections projections{store};
 
   projections.add_inline(Totals<2>{});
@@ -218,11 +219,11 @@ TEST(InlineProjector, OfANewVersionTakesOverAndShutsTheOldOneOut) {
 
 TEST(InlineProjector, IsRebuiltWhenAskedTo) {
   const test::TempDir dir = test::TempDir::in_memory();
-  auto store = sqlite::open(dir.file("a.db"));
+  auto store = test::open_at(dir.file("a.db"));
   Projections projections{store};
   projections.add_inline(Totals<1>{});
   place(store, "1");
-  auto other_store = sqlite::open(dir.file("a.db"));
+  auto other_store = test::open_at(dir.file("a.db"));
   Projections others{other_store};
 
   others.add_inline(Totals<1>{}, {.rebuild = true});
@@ -234,7 +235,7 @@ TEST(InlineProjector, IsRebuiltWhenAskedTo) {
 }
 
 TEST(InlineProjector, CanNotBecomeAsynchronousUnderItsName) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   {
     Projections projections{store};
     projections.add_inline(Totals<1>{});
@@ -246,7 +247,7 @@ TEST(InlineProjector, CanNotBecomeAsynchronousUnderItsName) {
 }
 
 TEST(InlineProjector, IsRefusedTheSecondTimeOnOneStore) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_inline(Totals<1>{});
   Projections others{store};
@@ -261,7 +262,7 @@ TEST(InlineProjector, IsRefusedTheSecondTimeOnOneStore) {
 }
 
 TEST(InlineProjector, GoesAwayWithAllOfItsTables) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   {
     Projections projections{store};
     projections.add_inline(Totals<1>{});
@@ -270,9 +271,7 @@ TEST(InlineProjector, GoesAwayWithAllOfItsTables) {
   ProjectionOperations{store}.remove("totals");
   place(store, "2");
 
-  EXPECT_EQ(ModelReader{store}.value<int>(
-                "SELECT count(*) FROM sqlite_schema WHERE name LIKE '%orders%'"),
-            0);
+  EXPECT_THAT(test::objects_in(store, "%orders%"), IsEmpty());
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
 }
 
@@ -280,14 +279,14 @@ TEST(InlineProjector, CanBeDestroyedInAForkedChildThatBringsItsOwn) {
   const test::TempDir dir;
   const std::string path = dir.file("shop.db");
   test::Process parent{[&] {
-    auto store = test::open_store(path);
+    auto store = std::make_unique<Store>(test::open_at(path));
     auto projections = std::make_unique<Projections>(*store);
     projections->add_inline(Totals<1>{});
     place(*store, "1");
     test::Process child{[&] {
       projections.reset();
       store.reset();
-      auto own = sqlite::open(path);
+      auto own = test::open_at(path);
       Projections own_ones{own};
       own_ones.add_inline(Totals<1>{});
       place(own, "2");
@@ -297,7 +296,7 @@ TEST(InlineProjector, CanBeDestroyedInAForkedChildThatBringsItsOwn) {
   }};
 
   EXPECT_EQ(parent.wait(), 0);
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "3 jane 100 0 -"));
 }
 

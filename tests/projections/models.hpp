@@ -1,6 +1,7 @@
 // The projectors that the tests share, and what they end in.
 #pragma once
 
+#include "support/engine.hpp"
 #include "support/histories.hpp"
 #include "support/orders.hpp"
 
@@ -28,7 +29,7 @@ class Totals {
   void create(ReadModel& model) {
     model.execute(
         "CREATE TABLE {orders} (id TEXT PRIMARY KEY, customer TEXT NOT NULL, cents INTEGER NOT "
-        "NULL, notes INTEGER NOT NULL, carrier TEXT) STRICT");
+        "NULL, notes INTEGER NOT NULL, carrier TEXT)");
     model.execute("CREATE INDEX {orders_by_customer} ON {orders} (customer)");
   }
   void project(ReadModel& model, const Recorded<OrderPlaced>& e) {
@@ -60,15 +61,16 @@ class Counts {
   using Events = EventSet<OrderPlaced, OrderShipped>;
 
   void create(ReadModel& model) {
-    model.execute("CREATE TABLE {counts} (type TEXT PRIMARY KEY, n INTEGER NOT NULL) STRICT");
+    model.execute("CREATE TABLE {counts} (type TEXT PRIMARY KEY, n INTEGER NOT NULL)");
   }
   void project(ReadModel& model, const Recorded<OrderPlaced>& e) { count(model, e.record()); }
   void project(ReadModel& model, const Recorded<OrderShipped>& e) { count(model, e.record()); }
 
  private:
   static void count(ReadModel& model, const StoredEvent& event) {
-    model.execute("INSERT INTO {counts} VALUES (?1, 1) ON CONFLICT (type) DO UPDATE SET n = n + 1",
-                  event.type());
+    model.execute(
+        "INSERT INTO {counts} VALUES (?1, 1) ON CONFLICT (type) DO UPDATE SET n = {counts}.n + 1",
+        event.type());
   }
 };
 
@@ -122,6 +124,15 @@ inline void ship(EventStore& store, const std::string& key, std::string carrier 
   Order order = orders.load(Id<Order>::from(key));
   order.ship(std::move(carrier));
   orders.save(order);
+}
+
+/// Tables, views and indexes by their names: "orders", "totals@1.orders".
+inline std::vector<std::string> objects_in(Store& store, std::string_view pattern) {
+  return lines(ModelReader{store}.query(
+      is_on_postgres() ? "SELECT relname AS name FROM pg_class WHERE relname LIKE ?1 AND "
+                         "relnamespace = to_regnamespace(quote_ident(current_schema())) ORDER BY 1"
+                       : "SELECT name FROM sqlite_schema WHERE name LIKE ?1 ORDER BY name",
+      pattern));
 }
 
 /// "totals@1 v1 living 3", with what is wrong behind it.

@@ -39,7 +39,7 @@ struct MovedStore : ::testing::Test {
   testing::ManualClock clock;
   /// The handle that it is moved to: it ends after all that is built on the store.
   std::optional<Store> store;
-  Store opened = sqlite::open(dir.file("shop.db"), {.clock = &clock});
+  Store opened = test::open_at(dir.file("shop.db"), {.clock = &clock});
   Outbox outbox{opened, {.fence = Fence::none}};
   OutboxOperations operations{opened};
   ProjectionOperations projectors{opened};

@@ -74,7 +74,7 @@ class Reserve {
 };
 
 TEST(Reaction, RecordsOnOtherAggregatesAndCompensates) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(Reserve{});
   for (const char* const key : {"1", "2", "3"}) place(store, key);
@@ -91,7 +91,7 @@ TEST(Reaction, RecordsOnOtherAggregatesAndCompensates) {
 }
 
 TEST(Reaction, KeepsTheCorrelationAndNamesTheCause) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(Reserve{});
   {
@@ -110,7 +110,7 @@ TEST(Reaction, KeepsTheCorrelationAndNamesTheCause) {
 }
 
 TEST(Reaction, RollsItsEventsBackWhenItThrows) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(Reserve{}, {.handling = {.max_attempts = 1}});
   place(store, "1");
@@ -147,7 +147,7 @@ class Noting {
 
 TEST(Reaction, ShortOfMemoryBlocksNoOther) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   Projections projections{store};
   bool short_of_memory = true;
   projections.add_reaction(Noting{short_of_memory}, {.handling = {.max_attempts = 1}});
@@ -165,14 +165,14 @@ TEST(Reaction, ShortOfMemoryBlocksNoOther) {
 }
 
 TEST(Reaction, BeginsNowUnlessItIsToldTo) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   place(store, "1");
   Projections projections{store};
   projections.add_reaction(Reserve{});
   Runner{projections}.catch_up();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
 
-  auto other = sqlite::open_in_memory();
+  auto other = test::open_empty();
   place(other, "1");
   Projections others{other};
   others.add_reaction(Reserve{}, {.start = ReactionStart::beginning});
@@ -181,7 +181,7 @@ TEST(Reaction, BeginsNowUnlessItIsToldTo) {
 }
 
 TEST(Reaction, IsNotReplayed) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(Reserve{});
   projections.add(test::Counts{});
@@ -197,7 +197,7 @@ TEST(Reaction, IsNotReplayed) {
 }
 
 TEST(Reaction, TakesManyEventsInOrder) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(Reserve{});
   for (int i = 0; i < 300; ++i) place(store, std::to_string(i));
@@ -224,7 +224,7 @@ class WritesElsewhere {
 };
 
 TEST(Reaction, IsChargedWithTheFailureOfAnotherStore) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add_reaction(WritesElsewhere{}, {.handling = {.max_attempts = 1}});
   for (const char* const key : {"1", "2"}) place(store, key);
@@ -252,7 +252,7 @@ class FillsTheDisk {
 };
 
 TEST(Reaction, IsNotChargedWithAFullDiskOfItsOwnStore) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   store.transact([](Transaction& transaction) {
     sqlite3_exec(sqlite::handle(transaction), "CREATE TABLE big (it)", nullptr, nullptr, nullptr);
   });

@@ -22,7 +22,7 @@ enum class Colour : std::uint8_t { red, green };
 
 /// Runs `work` where a handler runs, and keeps what it throws.
 std::string in_handler(const std::function<void(ReadModel&)>& work) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{[&](ReadModel& model, const StoredEvent&) { work(model); }},
                   {.max_attempts = 1});
@@ -127,7 +127,7 @@ TEST(ReadModel, TellsHowManyRowsChanged) {
 }
 
 TEST(ModelReader, ReadsOnly) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
   ModelReader reader{store};
@@ -148,7 +148,7 @@ TEST(ModelReader, ReadsOnly) {
 }
 
 TEST(ModelReader, AppliesNoRefusedPragma) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   ModelReader reader{store};
   const auto size = [&] { return reader.value<int>("SELECT cache_size FROM pragma_cache_size"); };
@@ -165,7 +165,7 @@ TEST(ModelReader, AppliesNoRefusedPragma) {
 }
 
 TEST(ModelReader, RunsOneStatementAtATime) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   ModelReader reader{store};
 
@@ -189,12 +189,12 @@ class AlteredTables : public ::testing::TestWithParam<Alteration> {};
 TEST_P(AlteredTables, HaltTheirProjectorAndNameIt) {
   const test::TempDir dir = test::TempDir::in_memory();
   {
-    auto store = sqlite::open(dir.file("a.db"));
+    auto store = test::open_at(dir.file("a.db"));
     Projections projections{store};
     projections.add(Totals<1>{});
   }
   test::RawSqlite{dir.file("a.db")}.run(GetParam().sql);
-  auto store = sqlite::open(dir.file("a.db"));
+  auto store = test::open_at(dir.file("a.db"));
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::PrintToStringParamName());
 
 TEST(ReadModel, IsReadAndNotWrittenBySqlOfATransaction) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Outbox outbox{store};
   Projections projections{store};
   projections.add(Totals<1>{});

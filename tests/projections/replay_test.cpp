@@ -43,7 +43,7 @@ class Replay : public ::testing::Test {
   }
 
   testing::ManualClock clock_;
-  Store store_ = sqlite::open_in_memory({.clock = &clock_});
+  Store store_ = test::open_empty({.clock = &clock_});
   std::function<void(const StoredEvent&)> on_event_;
   Projections projections_{store_};
   Replayer replayer_{projections_};
@@ -102,7 +102,7 @@ TEST_F(Replay, IsKnownToHandlersWithTheOriginalTimes) {
 }
 
 TEST_F(Replay, RefusesEventsOfAHandlerAndAllowsThemAfterwards) {
-  auto other = sqlite::open_in_memory();
+  auto other = test::open_empty();
   on_event_ = [&](const StoredEvent&) { place(other, "new"); };
 
   EXPECT_THAT(test::message_of<UsageError>([&] { replayer_.run({}); }),
@@ -176,10 +176,13 @@ class Customers {
   static constexpr bool is_idempotent = true;
   using Events = EventSet<test::OrderPlaced>;
   void create(ReadModel& model) {
-    model.execute("CREATE TABLE {customers} (name TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT");
+    model.execute("CREATE TABLE {customers} (name TEXT PRIMARY KEY, at INTEGER NOT NULL)");
   }
   void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
-    model.execute("INSERT OR REPLACE INTO {customers} VALUES (?1, ?2)", e->customer, e.sequence());
+    model.execute(
+        "INSERT INTO {customers} VALUES (?1, ?2) "
+        "ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+        e->customer, e.sequence());
   }
 };
 

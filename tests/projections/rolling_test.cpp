@@ -20,7 +20,7 @@ class RollingProjector : public ::testing::Test {
  protected:
   /// A process of one release.
   struct Release {
-    explicit Release(const std::string& path) : store{sqlite::open(path)}, projections{store} {}
+    explicit Release(const std::string& path) : store{test::open_at(path)}, projections{store} {}
     Store store;
     Projections projections;
   };

@@ -31,7 +31,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(Runner, ProjectsEachCommittedEventOnce) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
   Runner runner{projections};
@@ -50,7 +50,7 @@ TEST(Runner, ProjectsEachCommittedEventOnce) {
 }
 
 TEST(Runner, LeavesNothingHeldWhenItHasCaughtUp) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -84,7 +84,7 @@ class Failing : public Counts {
 TEST(Runner, KeepsABuildThatOnlyWaitsForAnotherWriter) {
   const test::TempDir dir = test::TempDir::in_memory();
   {
-    auto store = sqlite::open(dir.file("a.db"));
+    auto store = test::open_at(dir.file("a.db"));
     Projections before{store};
     before.add(Totals<1>{});
     place(store, "1");
@@ -119,7 +119,7 @@ void run_to_the_first(Store& store, Runner& runner, FunctionRef<void()> on_tick)
 TEST(Runner, ContinuesOnceAHandlerHasMemoryAgain) {
   testing::ManualClock clock;
   test::RecordingLog log;
-  auto store = sqlite::open_in_memory({.log = &log, .clock = &clock});
+  auto store = test::open_empty({.log = &log, .clock = &clock});
   Projections projections{store};
   bool is_short = true;
   projections.add(Totals<1>{[&](ReadModel&, const StoredEvent&) {
@@ -152,7 +152,7 @@ class ClockShortOfMemory final : public Clock {
 TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
   ClockShortOfMemory clock;
   test::RecordingLog log;
-  auto store = sqlite::open_in_memory({.log = &log, .clock = &clock});
+  auto store = test::open_empty({.log = &log, .clock = &clock});
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -166,7 +166,7 @@ TEST(Runner, ContinuesOnceThereIsMemoryAgain) {
 }
 
 TEST(Runner, IsWaitedForWithoutALimit) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -177,7 +177,7 @@ TEST(Runner, IsWaitedForWithoutALimit) {
 }
 
 TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
   projections.add(Counts{});
@@ -191,7 +191,7 @@ TEST(Runner, ReadsEventsOnceForProjectorsThatStandAtTheSame) {
 }
 
 TEST(Runner, BringsALateProjectorToTheOthers) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   {
     Projections projections{store};
     projections.add(Totals<1>{});
@@ -210,7 +210,7 @@ TEST(Runner, BringsALateProjectorToTheOthers) {
 }
 
 TEST(Runner, MovesTheCheckpointToTheLastEventThatItRead) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Counts{});
   for (int i = 0; i < 2000; ++i) test::append(store, "other-1");
@@ -221,7 +221,7 @@ TEST(Runner, MovesTheCheckpointToTheLastEventThatItRead) {
 }
 
 TEST(Runner, FindsTheFewEventsThatAreWantedAmongMany) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Counts{});
   for (int i = 0; i < 10; ++i) {
@@ -240,7 +240,7 @@ TEST(Runner, FindsTheFewEventsThatAreWantedAmongMany) {
 TEST(Runner, LeavesProjectorsToTheRunnersThatDriveThem) {
   const test::TempDir dir = test::TempDir::in_memory();
   testing::ManualClock clock;
-  auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  auto store = test::open_at(dir.file("a.db"), {.clock = &clock});
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -262,7 +262,7 @@ TEST(Runner, LeavesProjectorsToTheRunnersThatDriveThem) {
 TEST(Runner, TakesOverFromOneThatDied) {
   const test::TempDir dir = test::TempDir::in_memory();
   test::Process dead{[&] {
-    auto store = sqlite::open(dir.file("a.db"));
+    auto store = test::open_at(dir.file("a.db"));
     Projections projections{store};
     projections.add(Totals<1>{});
     place(store, "1");
@@ -275,7 +275,7 @@ TEST(Runner, TakesOverFromOneThatDied) {
   ASSERT_EQ(dead.wait(), 128 + SIGKILL);
   testing::ManualClock clock;
   clock.jump_to(system_clock().now());
-  auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  auto store = test::open_at(dir.file("a.db"), {.clock = &clock});
   Projections projections{store};
   projections.add(Totals<1>{});
   ship(store, "1");
@@ -292,8 +292,8 @@ TEST(Runner, TakesOverFromOneThatDied) {
 TEST(Runner, CommitsNothingAfterATakeover) {
   const test::TempDir dir = test::TempDir::in_memory();
   testing::ManualClock clock;
-  auto store = sqlite::open(dir.file("a.db"), {.clock = &clock});
-  auto other_store = sqlite::open(dir.file("a.db"), {.clock = &clock});
+  auto store = test::open_at(dir.file("a.db"), {.clock = &clock});
+  auto other_store = test::open_at(dir.file("a.db"), {.clock = &clock});
   Projections others{other_store};
   others.add(Totals<1>{});
   Runner other{others, {.worker = "other"}};
@@ -327,10 +327,10 @@ TEST(Runner, FollowsCommitsOfThisProcessAndOfOthers) {
   test::Shared<std::atomic<bool>> go;
   test::Process appender{[&] {
     while (!go->load()) std::this_thread::yield();
-    auto store = sqlite::open(path);
+    auto store = test::open_at(path);
     place(store, "2");
   }};
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   Projections projections{store};
   projections.add(Totals<1>{});
   Runner runner{projections, {.idle_backoff = 3600s}};
@@ -345,7 +345,7 @@ TEST(Runner, FollowsCommitsOfThisProcessAndOfOthers) {
 }
 
 TEST(Runner, WaitForSaysWhenItIsNotThere) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -360,7 +360,7 @@ TEST(Runner, WaitForSaysWhenItIsNotThere) {
 
 TEST(Runner, ReportsTheLagOfAProjector) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   Projections projections{store};
   projections.add(Totals<1>{});
   place(store, "1");
@@ -378,13 +378,13 @@ TEST(Runner, ReportsTheLagOfAProjector) {
 }
 
 TEST(Projections, KnowNothingInADatabaseThatHasNone) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
 
   EXPECT_THAT(ProjectionOperations{store}.status(), IsEmpty());
 }
 
 TEST(Projections, RefuseAProjectorThatIsRegisteredTwice) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{});
 
@@ -393,7 +393,7 @@ TEST(Projections, RefuseAProjectorThatIsRegisteredTwice) {
 }
 
 TEST(Projections, RefuseAVersionThatWentBack) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   {
     Projections projections{store};
     projections.add(Totals<2>{});
@@ -409,7 +409,7 @@ class Squatter {
  public:
   static constexpr ProjectorType projector_type{"squatter", 1};
   using Events = EventSet<test::OrderPlaced>;
-  void create(ReadModel& model) { model.execute("CREATE TABLE {events} (a)"); }
+  void create(ReadModel& model) { model.execute("CREATE TABLE {events} (a INTEGER)"); }
   void project(ReadModel&, const Recorded<test::OrderPlaced>&) {}
 };
 
@@ -427,36 +427,37 @@ class Maker {
 };
 
 TEST(Projections, RefuseATableWhoseNameAModuleOfStelasMayNeed) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
 
   for (const std::string name : {"outbox_messages", "Inbox_held", "projection_x", "stela_x"}) {
     EXPECT_THAT(test::message_of<UsageError>(
-                    [&] { projections.add(Maker{"CREATE TABLE {" + name + "} (a)"}); }),
+                    [&] { projections.add(Maker{"CREATE TABLE {" + name + "} (a INTEGER)"}); }),
                 HasSubstr("names that begin in that way are Stela's"))
         << name;
   }
-  projections.add(Maker{"CREATE TABLE {outboxes} (a)"});
+  projections.add(Maker{"CREATE TABLE {outboxes} (a INTEGER)"});
 }
 
 TEST(Projections, RefuseATableWhoseNameSqliteKeepsForItself) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
 
   for (const std::string name : {"sqlite_x", "SQLite_sequences"}) {
     EXPECT_THAT(test::message_of<UsageError>(
-                    [&] { projections.add(Maker{"CREATE TABLE {" + name + "} (a)"}); }),
+                    [&] { projections.add(Maker{"CREATE TABLE {" + name + "} (a INTEGER)"}); }),
                 HasSubstr("names that begin in that way are SQLite's"))
         << name;
   }
 }
 
 TEST(Projections, RefuseATableThatGoesWithTheConnection) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
 
-  for (const char* const sql : {"CREATE TABLE temp.{x} (a)", "CREATE TEMP TABLE {x} (a)",
-                                "CREATE VIRTUAL TABLE temp.{x} USING fts5(a)"}) {
+  for (const char* const sql :
+       {"CREATE TABLE temp.{x} (a INTEGER)", "CREATE TEMP TABLE {x} (a INTEGER)",
+        "CREATE VIRTUAL TABLE temp.{x} USING fts5(a)"}) {
     EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Maker{sql}); }),
                 HasSubstr("temp"))
         << sql;
@@ -464,7 +465,7 @@ TEST(Projections, RefuseATableThatGoesWithTheConnection) {
 }
 
 TEST(Projections, RefuseATableWhoseNameIsTaken) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   Projections projections{store};
 
   EXPECT_THAT(test::message_of<UsageError>([&] { projections.add(Squatter{}); }),

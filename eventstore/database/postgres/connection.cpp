@@ -365,4 +365,8 @@ database::Statement& Connection::prepared(std::string_view, std::string_view sql
   return *kept;
 }
 
+std::string own_path(std::string_view schema) {
+  return quoted(schema) + ", pg_temp";
+}
+
 }  // namespace stela::postgres

@@ -112,6 +112,10 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
 
   /// What the server warned of since it was asked last.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
+  /// Where SQL of the user's finds its tables: the schemas of the search_path that the connection
+  /// had at first, but for Stela's.
+  const std::string& users_path() const noexcept { return users_path_; }
+  void set_users_path(std::string path) { users_path_ = std::move(path); }
   /// True of a server that replays another's log.
   bool is_standby() const noexcept;
   const ConnectionOptions& options() const noexcept { return options_; }
@@ -152,8 +156,12 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Uuid run_ = {};
   int names_ = 0;
   std::vector<std::string> warnings_;
+  std::string users_path_;
   std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;
 };
+
+/// Where Stela's own statements find its tables.
+STELA_EVENTSTORE_EXPORT std::string own_path(std::string_view schema);
 
 /// The PostgreSQL connection that `connection` is: for code that is written for this engine.
 inline Connection& connection_of(database::Connection& connection) noexcept {

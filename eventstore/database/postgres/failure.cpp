@@ -24,6 +24,7 @@ constexpr std::array meanings{
             "primary (several hosts with target_session_attrs=read-write find it)"},
     Meaning{"25P02", Kind::failed,
             "a statement before it failed and was caught; nothing is written"},
+    Meaning{"2BP01", Kind::usage, "other objects of the database depend on it; drop them first"},
     Meaning{"28P01", Kind::failed,
             "the server refuses the password or the user; set it in the connection string, "
             "PGPASSWORD or ~/.pgpass"},

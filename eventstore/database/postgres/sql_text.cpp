@@ -109,6 +109,36 @@ bool names(std::string_view sql, std::string_view name) {
   return false;
 }
 
+std::vector<std::string> pieces_of(std::string_view sql) {
+  std::vector<std::string> pieces;
+  for (std::size_t at = 0; at < sql.size();) {
+    const std::size_t end = end_of_piece(sql, at);
+    const std::string_view piece = sql.substr(at, end - at);
+    at = end;
+    const bool is_blank = piece.find_first_not_of(" \t\r\n\f") == std::string_view::npos;
+    if (is_blank || piece.starts_with("--") || piece.starts_with("/*")) continue;
+    pieces.push_back(is_name_character(piece.front()) ? lower(piece) : std::string{piece});
+  }
+  return pieces;
+}
+
+std::string with_names(std::string_view sql) {
+  std::string text;
+  for (std::size_t at = 0; at < sql.size();) {
+    std::size_t end = at + 1;
+    while (sql[at] == '{' && end < sql.size() && is_name_character(sql[end])) ++end;
+    if (end > at + 1 && end < sql.size() && sql[end] == '}') {
+      text += postgres::quoted(lower(sql.substr(at + 1, end - at - 1)));
+      at = end + 1;
+      continue;
+    }
+    end = end_of_piece(sql, at);
+    text.append(sql.substr(at, end - at));
+    at = end;
+  }
+  return text;
+}
+
 std::string in_schema(std::string_view sql, std::string_view schema) {
   constexpr std::string_view own = "stela";
   if (schema == own) return std::string{sql};

@@ -62,7 +62,6 @@ class Core final : public Store::Core, private Reading {
   void read_snapshot(Work work) override;
   void write(Work work, database::Sync sync) override;
   void write_along(Work work, database::Sync sync) override;
-  /// UsageError: no module of user code works on PostgreSQL yet.
   void attach(TransactionParticipant& participant, Work prepare) override;
   void attach(database::DataParticipant& participant, Work prepare) override;
   void detach(database::DataParticipant& participant) override { writer_.detach(participant); }

@@ -88,8 +88,8 @@ void Core::refuse_durably(FunctionRef<void()> write) {
   }
 }
 
-void Core::attach(TransactionParticipant& participant, Work) {
-  refuse("'" + std::string{participant.name()} + "'");
+void Core::attach(TransactionParticipant& participant, Work prepare) {
+  writer_.attach(participant, [&](Connection& connection) { prepare(connection); });
 }
 
 void Core::attach(database::DataParticipant& participant, Work prepare) {

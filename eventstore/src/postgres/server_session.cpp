@@ -16,10 +16,6 @@ Uuid to_uuid(std::string_view bytes) noexcept {
   return Uuid{raw};
 }
 
-std::string own_path(std::string_view schema) {
-  return postgres::quoted(schema) + ", pg_temp";
-}
-
 namespace {
 
 /// The first connection of this run; or another one is that, and faster.
@@ -53,6 +49,7 @@ bool is_behind_pooler(Connection& connection) {
 }
 
 void set_up(Connection& connection) {
+  connection.set_users_path(users_path_of(connection));
   if (connection.options().is_pooled) return;
   const std::string path = own_path(connection.options().schema);
   Parameters parameters;
@@ -105,8 +102,7 @@ void begin_transaction(Connection& connection, std::string_view begin, std::stri
   fail_without_run();
 }
 
-ServerSession::ServerSession(const ConnectionOptions& options)
-    : connection{options}, users_path{users_path_of(connection)} {
+ServerSession::ServerSession(const ConnectionOptions& options) : connection{options} {
   set_up(connection);
   if (take_run(connection, connection.query(run_sql, {}, "finding the run"))) return;
   note_run(connection);

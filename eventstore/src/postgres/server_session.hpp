@@ -19,9 +19,6 @@ namespace stela::postgres {
 
 Uuid to_uuid(std::string_view bytes) noexcept;
 
-/// Where Stela's own statements, which name no schema, find its tables.
-std::string own_path(std::string_view schema);
-
 /// Sets what a session has for its life; nothing behind a pooler. UsageError if it is behind one
 /// and its options don't say so.
 void set_up(Connection& connection);
@@ -55,8 +52,6 @@ struct ServerSession {
   Uuid run() const noexcept { return connection.run(); }
 
   Connection connection;
-  /// Where SQL of the user's finds its tables.
-  std::string users_path;
 };
 
 /// Sessions, opened as they are needed and kept.

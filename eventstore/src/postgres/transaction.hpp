@@ -33,7 +33,7 @@ class OpenTransaction final : public Transaction,
   Connection& connection() noexcept override { return writer_.connection(); }
   void lock() override { writer_.lock(work_); }
   void check_deferred_keys() const override { writer_.check_deferred_keys(); }
-  void blame(ConstraintViolated) override {}
+  void blame(ConstraintViolated violation) override { writer_.blame(std::move(violation)); }
   std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
   PGconn* lend() { return writer_.lend(work_); }
 

@@ -7,19 +7,15 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 
 namespace stela::postgres {
 
 /// Runs one statement in the open transaction, between savepoints: if it fails, the transaction
-/// continues. It finds the user's tables by `path`, and Stela's after them, which it only reads.
-/// How many rows it changed; fills `rows` unless it is null. UsageError if it is wrong, ends the
-/// transaction or changes what is Stela's.
-std::int64_t run_user_sql(Connection& connection, const std::string& path, std::string_view sql,
+/// continues. It finds the user's tables, and Stela's after them, which it only reads. How many
+/// rows it changed; fills `rows` unless it is null. UsageError if it is wrong, ends the transaction
+/// or changes what is Stela's.
+std::int64_t run_user_sql(Connection& connection, std::string_view sql,
                           std::span<const SqlValue> values, Rows* rows);
-
-/// ConstraintViolated if a constraint is broken that is checked at the end of the transaction.
-void check_deferred(Connection& connection);
 
 }  // namespace stela::postgres

@@ -134,7 +134,9 @@ class Writer {
   void run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo = Undo::by_savepoint);
   std::int64_t run_sql(WriteWork& work, std::string_view sql, std::span<const SqlValue> values,
                        Rows* rows);
+  /// Throws the violation that a participant is blamed for, if it still stands.
   void check_deferred_keys();
+  void blame(ConstraintViolated violation) { blamed_ = std::move(violation); }
   /// For the caller's own use, until the transaction ends.
   PGconn* lend(WriteWork& work);
   /// What was read rests on this sequence.
@@ -226,6 +228,7 @@ class Writer {
   bool ran_sql_ = false;
   /// The server's number of it, if its connection was lent.
   std::string lent_;
+  std::optional<ConstraintViolated> blamed_;
   bool appending_ = false;
   std::int64_t begin_sequence_ = 0;
   std::int64_t last_sequence_ = 0;

@@ -1,4 +1,5 @@
 // How the writer carries out work that has a transaction of its own.
+#include "database/postgres/user_statement.hpp"
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
 #include "postgres/writer.hpp"
@@ -41,6 +42,7 @@ void Writer::run_transaction(WriteWork& work) {
   is_locked_ = false;
   ran_sql_ = false;
   lent_.clear();
+  blamed_.reset();
   begin();
   carry_out(work);
   commit(work);
@@ -139,6 +141,9 @@ void Writer::commit(WriteWork& work) {
   work.rest.sequence = std::max(last_sequence_, seen_);
   try {
     check_committed(connection().query("COMMIT", {}, "the commit"));
+  } catch (const ConstraintViolated&) {
+    if (blamed_) throw ConstraintViolated{*blamed_};
+    throw;
   } catch (const ConnectionLost&) {
     work.rest.in_doubt = is_locked_;
     throw;
@@ -178,6 +183,8 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     work.outcomes.close(depth, State::rolled_back);
+    for (Participant* const participant : user_participants_) participant->forget();
+    blamed_.reset();
     last_sequence_ = before;
     while (work.events.size() > events) work.events.pop_back();
     while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
@@ -196,11 +203,17 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   // Before the rows of the user's tables, which others lock under it.
   lock(work);
   ran_sql_ = true;
-  return run_user_sql(connection(), session_->users_path, sql, values, rows);
+  return run_user_sql(connection(), sql, values, rows);
 }
 
 void Writer::check_deferred_keys() {
-  if (ran_sql_) check_deferred(connection());
+  if (!ran_sql_) return;
+  try {
+    check_deferred(connection());
+  } catch (const ConstraintViolated&) {
+    if (blamed_) throw ConstraintViolated{*blamed_};
+    throw;
+  }
 }
 
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
@@ -234,6 +247,7 @@ void Writer::tell_participants(const Group& group, const GroupAnswer& answer, Wr
   std::vector<StoredEvent> appended;
   group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
   OpenTransaction transaction{*this, work};
+  ran_sql_ = ran_sql_ || !user_participants_.empty();
   for (TransactionParticipant* const participant : user_participants_) {
     participant->on_append(transaction, appended);
   }
@@ -254,8 +268,10 @@ void Writer::execute_statements(WriteWork& work) noexcept {
     lock.add(order_lock_);
     pipeline.add(lock_sql, std::move(lock));
     Parameters sync;
-    sync.add(sync_word(work.sync));
-    pipeline.add("SELECT set_config('synchronous_commit', $1, true)", std::move(sync));
+    sync.add(sync_word(work.sync)).add(locked_timeout_);
+    pipeline.add(
+        "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true)",
+        std::move(sync));
     pipeline.run_all("taking the order lock");
     (*work.statements)(writing);
     commit_statements(writing, work.sync);

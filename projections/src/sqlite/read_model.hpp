@@ -1,10 +1,10 @@
 // A read model in the store's own database.
 #pragma once
 
+#include "build_model.hpp"
+
 #include "database/sqlite/caller_sql.hpp"
 #include "database/sqlite/driver.hpp"
-
-#include <stela/projections/read_model.hpp>
 
 #include <exception>
 #include <string>
@@ -14,7 +14,7 @@ namespace stela::projections {
 
 /// What a statement of the projector may do is checked when it is prepared.
 /// Threads: inside the writer's transactions only; it is destroyed outside of them or inside.
-class SqliteReadModel final : public ReadModel, private sqlite::CallerSql {
+class SqliteReadModel final : public BuildModel, private sqlite::CallerSql {
  public:
   /// `who` is for messages; tables are called `prefix` and their plain name.
   SqliteReadModel(sqlite::Driver& driver, std::string who, std::string prefix);
@@ -22,12 +22,14 @@ class SqliteReadModel final : public ReadModel, private sqlite::CallerSql {
 
   std::string table(std::string_view name) const override { return prefix_ + std::string{name}; }
 
-  /// While true, tables may be made.
-  void allow_creation(bool allowed) noexcept { creating_ = allowed; }
-
-  /// What made the database fail, not the projector: set aside when a statement throws it, since
-  /// the projector's own code may have wrapped or swallowed it.
-  std::exception_ptr take_store_failure() noexcept { return std::exchange(store_failure_, {}); }
+  void allow_creation(bool allowed) noexcept override { creating_ = allowed; }
+  std::exception_ptr take_store_failure() noexcept override {
+    return std::exchange(store_failure_, {});
+  }
+  void attempt(database::Connection&, FunctionRef<void()> work) override { work(); }
+  bool breaks_deferred_key(const database::Connection& connection) override {
+    return connection.breaks_deferred_key();
+  }
 
  protected:
   std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override {

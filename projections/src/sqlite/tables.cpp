@@ -3,8 +3,9 @@
 #include "database/checksum.hpp"
 #include "database/reserved_names.hpp"
 #include "projections_sql/builds.hpp"
-#include "projections_sql/parked.hpp"
 #include "projections_sql/tables.hpp"
+#include "sqlite/model_query.hpp"
+#include "sqlite/read_model.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -98,63 +99,77 @@ std::int64_t definitions_of(Connection& connection, const Build& build) {
   return sum;
 }
 
-void drop_tables(Connection& connection, const Build& build) {
-  // Tables may refer to each other; what counts is that nothing is left at the end.
-  connection.execute("PRAGMA defer_foreign_keys = ON");
-  for (const std::string& name : plain_names(connection, build)) {
-    // A table with shadow tables takes them along.
-    connection.execute("DROP TABLE IF EXISTS " + in_quotes(build.prefix() + name));
+class SqliteTables final : public Tables {
+ public:
+  void make(Connection& connection, const Build& build, detail::AnyProjector& projector,
+            BuildModel& model) const override {
+    model.allow_creation(true);
+    projector.create(model);
+    model.allow_creation(false);
+    for (const std::string& name : plain_names(connection, build)) {
+      refuse_reserved(build, name);
+      (void)is_shown(connection, build, name);
+    }
+    connection.run(sql::set_definitions{.name = build.name,
+                                        .build = build.number,
+                                        .definitions = definitions_of(connection, build)});
   }
-}
+
+  std::string find_alteration(Connection& connection, const Build& build) const override {
+    if (build.kind == ProjectionKind::reaction) return {};
+    if (definitions_of(connection, build) != build.definitions) {
+      return "the tables of " + build.describe() + " (\"" + build.prefix() +
+             "…\") were altered or dropped by hand; rebuild it";
+    }
+    if (build.state != BuildState::living) return {};
+    for (const std::string& name : plain_names(connection, build)) {
+      if (!is_own_view(connection, build, name)) {
+        return "the view '" + name + "' of " + build.describe() +
+               " was altered or dropped by hand; rebuild it";
+      }
+    }
+    return {};
+  }
+
+  void show(Connection& connection, const Build& build) const override {
+    for (const std::string& name : plain_names(connection, build)) {
+      if (is_shown(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
+      connection.execute(view_of(connection, build, name));
+    }
+  }
+
+  void hide(Connection& connection, const Build& build) const override {
+    for (const std::string& name : plain_names(connection, build)) {
+      if (is_own_view(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
+    }
+  }
+
+  void drop(Connection& connection, const Build& build) const override {
+    // Tables may refer to each other; what counts is that nothing is left at the end.
+    connection.execute("PRAGMA defer_foreign_keys = ON");
+    for (const std::string& name : plain_names(connection, build)) {
+      // A table with shadow tables takes them along.
+      connection.execute("DROP TABLE IF EXISTS " + in_quotes(build.prefix() + name));
+    }
+  }
+
+  void query(Connection& connection, std::string_view sql, std::span<const SqlValue> values,
+             Rows* rows) const override {
+    query_model(connection, sql, values, rows);
+  }
+};
 
 }  // namespace
 
-void make_tables(Connection& connection, const Build& build, detail::AnyProjector& projector,
-                 SqliteReadModel& model) {
-  model.allow_creation(true);
-  projector.create(model);
-  model.allow_creation(false);
-  for (const std::string& name : plain_names(connection, build)) {
-    refuse_reserved(build, name);
-    (void)is_shown(connection, build, name);
-  }
-  connection.run(sql::set_definitions{
-      .name = build.name, .build = build.number, .definitions = definitions_of(connection, build)});
+const Tables& sqlite_tables() noexcept {
+  static const SqliteTables tables;
+  return tables;
 }
 
-std::string find_alteration(Connection& connection, const Build& build) {
-  if (build.kind == ProjectionKind::reaction) return {};
-  if (definitions_of(connection, build) != build.definitions) {
-    return "the tables of " + build.describe() + " (\"" + build.prefix() +
-           "…\") were altered or dropped by hand; rebuild it";
-  }
-  if (build.state != BuildState::living) return {};
-  for (const std::string& name : plain_names(connection, build)) {
-    if (!is_own_view(connection, build, name)) {
-      return "the view '" + name + "' of " + build.describe() +
-             " was altered or dropped by hand; rebuild it";
-    }
-  }
-  return {};
-}
-
-void show(Connection& connection, const Build& build) {
-  for (const std::string& name : plain_names(connection, build)) {
-    if (is_shown(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
-    connection.execute(view_of(connection, build, name));
-  }
-}
-
-void hide(Connection& connection, const Build& build) {
-  for (const std::string& name : plain_names(connection, build)) {
-    if (is_own_view(connection, build, name)) connection.execute("DROP VIEW " + in_quotes(name));
-  }
-}
-
-void drop(Connection& connection, const Build& build) {
-  if (build.target == 0) drop_tables(connection, build);
-  connection.run(sql::delete_parked_of_build{.name = build.name, .build = build.number});
-  connection.run(sql::delete_build{.name = build.name, .build = build.number});
+std::unique_ptr<BuildModel> make_sqlite_model(database::Database& database, const Build& build) {
+  auto* const driver = dynamic_cast<sqlite::Driver*>(&database);
+  if (driver == nullptr) return nullptr;
+  return std::make_unique<SqliteReadModel>(*driver, build.describe(), build.prefix());
 }
 
 }  // namespace stela::projections

@@ -1,30 +1,17 @@
-// The tables of builds, and the views that readers address.
+// The tables of builds in SQLite's databases.
 #pragma once
 
-#include "builds.hpp"
-#include "sqlite/read_model.hpp"
+#include "build_tables.hpp"
 
-#include <stela/projections/projector.hpp>
+#include "database/database.hpp"
 
-#include <string>
+#include <memory>
 
 namespace stela::projections {
 
-/// Lets the projector make the tables of a new build, and notes how they were defined. UsageError
-/// if something else has one of the plain names.
-void make_tables(database::Connection& connection, const Build& build,
-                 detail::AnyProjector& projector, SqliteReadModel& model);
+const Tables& sqlite_tables() noexcept;
 
-/// What is no longer as the projector made it, in words; empty if nothing.
-std::string find_alteration(database::Connection& connection, const Build& build);
-
-/// Makes the views of the plain names stand for `build`. UsageError if something else has one of
-/// the names.
-void show(database::Connection& connection, const Build& build);
-/// Takes the views of `build` away.
-void hide(database::Connection& connection, const Build& build);
-
-/// Removes a build: its tables, what it parked and its row.
-void drop(database::Connection& connection, const Build& build);
+/// Null if the database isn't SQLite's.
+std::unique_ptr<BuildModel> make_sqlite_model(database::Database& database, const Build& build);
 
 }  // namespace stela::projections

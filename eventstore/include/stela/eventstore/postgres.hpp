@@ -54,8 +54,6 @@ struct Options {
 /// ("postgresql://app@db1,db2/shop") it uses the primary, unless `target_session_attrs` says
 /// otherwise, and finds it again after a failover. PgBouncer in transaction mode may stand between.
 /// UsageError if it isn't a connection string, or this build has no engine for PostgreSQL.
-///
-/// Projections aren't available on PostgreSQL yet: they fail with UsageError.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& conninfo, const Options& options = {});
 
 /// "app@db1,db2/shop": what a connection string names, without its password, for messages.

@@ -120,8 +120,8 @@ CREATE TRIGGER streams_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON st
 CREATE TRIGGER event_kinds_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.event_kinds
   FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
 
--- SQL of the user's in a transaction of the store runs with stela_sql.guard on, and only reads
--- Stela's tables: whoever owns them has all rights, so that rights can't say so.
+-- SQL of the user's runs with stela_sql.guard set, and only reads Stela's tables: whoever owns them
+-- has all rights, so that rights can't say so.
 CREATE FUNCTION stela.refuse_users_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   RAISE EXCEPTION 'it writes ''%'', and that table is Stela''s', TG_TABLE_NAME
@@ -144,7 +144,7 @@ BEGIN
   LOOP
     EXECUTE 'CREATE TRIGGER belongs_to_stela BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON '
       || the_table || ' FOR EACH STATEMENT '
-      'WHEN (current_setting(''stela_sql.guard'', true) = ''on'') '
+      'WHEN (coalesce(current_setting(''stela_sql.guard'', true), '''') NOT IN ('''', ''off'')) '
       'EXECUTE FUNCTION refuse_users_change()';
   END LOOP;
 END $$;

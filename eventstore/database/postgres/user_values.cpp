@@ -1,4 +1,4 @@
-#include "postgres/user_values.hpp"
+#include "database/postgres/user_values.hpp"
 
 #include "database/postgres/sql_text.hpp"
 
@@ -88,6 +88,9 @@ Parameters to_parameters(std::span<const SqlValue> values) {
 }
 
 void check_parameters(std::string_view sql, std::size_t values) {
+  if (sql.find('\0') != std::string_view::npos) {
+    throw UsageError{'"' + std::string{sql} + "\" has a zero byte"};
+  }
   const std::set<std::size_t> numbers = parameters_in(sql);
   std::size_t next = 1;
   while (numbers.contains(next)) ++next;

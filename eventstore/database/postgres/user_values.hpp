@@ -4,6 +4,7 @@
 #include "database/postgres/parameters.hpp"
 #include "database/postgres/result.hpp"
 
+#include <stela/eventstore/export.hpp>
 #include <stela/eventstore/rows.hpp>
 
 #include <cstddef>
@@ -13,13 +14,14 @@
 namespace stela::postgres {
 
 /// Texts have the type that the server finds for them. `values` must outlive the run.
-Parameters to_parameters(std::span<const SqlValue> values);
+STELA_EVENTSTORE_EXPORT Parameters to_parameters(std::span<const SqlValue> values);
 
-/// UsageError unless the parameters of `sql` are ?1, ?2 …, so many, none of them left out.
-void check_parameters(std::string_view sql, std::size_t values);
+/// UsageError if `sql` has a zero byte, or unless the parameters of `sql` are ?1, ?2 …, so many,
+/// none of them left out.
+STELA_EVENTSTORE_EXPORT void check_parameters(std::string_view sql, std::size_t values);
 
 /// Of a result that came as text. Integers and flags are integers, other numbers are real, bytea is
 /// bytes, and any other type is the text that the server makes of it.
-Rows rows_of(const Result& result);
+STELA_EVENTSTORE_EXPORT Rows rows_of(const Result& result);
 
 }  // namespace stela::postgres

@@ -1,0 +1,120 @@
+#include "database/postgres/user_statement.hpp"
+
+#include "database/postgres/sql_text.hpp"
+#include "database/postgres/user_values.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace stela::postgres {
+namespace {
+
+constexpr std::string_view set_sql =
+    "SELECT set_config('search_path', $1, true), set_config('stela_sql.guard', $2, true)";
+
+Parameters parameters_of(const UserSettings& settings) {
+  Parameters parameters;
+  parameters.add(settings.path).add(settings.guard);
+  return parameters;
+}
+
+bool changes_rows(std::string_view command) noexcept {
+  return command.starts_with("INSERT") || command.starts_with("UPDATE") ||
+         command.starts_with("DELETE") || command.starts_with("MERGE");
+}
+
+/// The user's own mistake, or what a connection fails with.
+[[noreturn]] void fail(Connection& connection, const Result& result,
+                       const UserStatement& statement) {
+  constexpr std::array<std::string_view, 8> mistakes{"0A", "21", "22", "2B",
+                                                     "3F", "42", "44", "P0"};
+  const std::string_view state = state_of(result.get());
+  const bool is_mistake =
+      std::find(mistakes.begin(), mistakes.end(), state.substr(0, 2)) != mistakes.end() ||
+      state == "25001" || state == "25006";
+  if (!is_mistake) connection.fail(result.get(), statement.say());
+  if (state == "25006") {
+    statement.refuse("doesn't only read; read models are written by their projectors");
+  }
+  const char* const said = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+  constexpr std::string_view several = "cannot insert multiple commands";
+  if (said != nullptr && std::string_view{said}.starts_with(several)) {
+    statement.refuse("isn't one statement; run one at a time");
+  }
+  statement.refuse("failed: " + std::string{said != nullptr ? said : ""} + " (SQLSTATE " +
+                   std::string{state} + ')');
+}
+
+std::int64_t take(const Result& result, Rows* rows) {
+  if (rows != nullptr) *rows = rows_of(result);
+  return changes_rows(result.command()) ? result.changes() : 0;
+}
+
+}  // namespace
+
+void set(Connection& connection, const UserSettings& settings) {
+  connection.query(set_sql, parameters_of(settings), "changing settings");
+}
+
+UserSettings own_settings(const Connection& connection) {
+  return {own_path(connection.options().schema), "off"};
+}
+
+std::string users_path(const Connection& connection) {
+  const std::string& path = connection.users_path();
+  return path + (path.empty() ? "" : ", ") + own_path(connection.options().schema);
+}
+
+std::string UserStatement::say() const {
+  return (who.empty() ? "" : std::string{who} + ": ") + '"' + std::string{sql} + '"';
+}
+
+void UserStatement::refuse(std::string_view why) const {
+  throw UsageError{say().append(" ").append(why)};
+}
+
+std::int64_t run(Connection& connection, const UserStatement& statement, Rows* rows) {
+  Connection::Pipeline pipeline{connection};
+  pipeline.add_user(statement.text, to_parameters(statement.values));
+  const std::vector<Result> results = pipeline.run();
+  if (results.front().is_error()) fail(connection, results.front(), statement);
+  return take(results.front(), rows);
+}
+
+std::int64_t run_between_savepoints(Connection& connection, const UserStatement& statement,
+                                    const UserSettings* settings, Rows* rows) {
+  const UserSettings own = own_settings(connection);
+  Connection::Pipeline pipeline{connection};
+  pipeline.add("SAVEPOINT stela_sql");
+  if (settings != nullptr) pipeline.add(set_sql, parameters_of(*settings));
+  pipeline.add_user(statement.text, to_parameters(statement.values));
+  if (settings != nullptr) pipeline.add(set_sql, parameters_of(own));
+  pipeline.add("RELEASE SAVEPOINT stela_sql");
+  // After one that fails there are only aborted ones.
+  const std::vector<Result> results = pipeline.run();
+  for (const Result& each : results) {
+    if (!each.is_error()) continue;
+    connection.execute("ROLLBACK TO SAVEPOINT stela_sql; RELEASE SAVEPOINT stela_sql");
+    fail(connection, each, statement);
+  }
+  return take(results[settings != nullptr ? 2 : 1], rows);
+}
+
+void check_deferred(Connection& connection) {
+  // In a savepoint that is rolled back: what is deferred stays so.
+  try {
+    connection.execute("SAVEPOINT stela_sql; SET CONSTRAINTS ALL IMMEDIATE");
+  } catch (const ConnectionLost&) {
+    throw;
+  } catch (...) {
+    connection.execute("ROLLBACK TO SAVEPOINT stela_sql; RELEASE SAVEPOINT stela_sql");
+    throw;
+  }
+  connection.execute("ROLLBACK TO SAVEPOINT stela_sql; RELEASE SAVEPOINT stela_sql");
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,57 @@
+// A read model in the store's own database, on PostgreSQL.
+#pragma once
+
+#include "build_model.hpp"
+
+#include "database/postgres/user_statement.hpp"
+
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace stela::projections {
+
+/// The schema of the tables of `build`. A name that is too long for PostgreSQL ends in a checksum.
+std::string schema_of(const postgres::Connection& connection, const Build& build);
+
+/// Its statements find the build's tables first, by the search_path: that of {orders} is "orders".
+/// Threads: inside the writer's transactions only.
+class PostgresReadModel final : public BuildModel {
+ public:
+  explicit PostgresReadModel(const Build& build) : build_{build}, who_{build.describe()} {}
+
+  std::string table(std::string_view name) const override {
+    return build_.prefix() + std::string{name};
+  }
+  void allow_creation(bool allowed) noexcept override { creating_ = allowed; }
+  std::exception_ptr take_store_failure() noexcept override {
+    return std::exchange(store_failure_, {});
+  }
+  void attempt(database::Connection& connection, FunctionRef<void()> work) override;
+  bool breaks_deferred_key(const database::Connection& connection) override;
+
+ protected:
+  std::int64_t run(std::string_view sql, std::span<const SqlValue> values, Rows* rows) override;
+
+ private:
+  void attempt_once(FunctionRef<void()> work);
+  bool has_deferred_keys();
+  bool is_deferred_key_broken();
+  void check(const postgres::UserStatement& statement) const;
+
+  const Build build_;
+  const std::string who_;
+  /// Whether a constraint of its tables is checked at the end of a transaction.
+  std::optional<bool> has_deferred_keys_;
+  std::exception_ptr store_failure_;
+  bool creating_ = false;
+  // Of the attempt.
+  postgres::Connection* connection_ = nullptr;
+  /// A statement has failed, and the server refuses the rest.
+  bool is_spoilt_ = false;
+  /// Each statement has a savepoint.
+  bool is_careful_ = false;
+};
+
+}  // namespace stela::projections

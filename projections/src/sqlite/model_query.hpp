@@ -1,0 +1,17 @@
+// A query of the user's on read models in SQLite's databases.
+#pragma once
+
+#include "database/connection.hpp"
+
+#include <stela/eventstore/rows.hpp>
+
+#include <span>
+#include <string_view>
+
+namespace stela::projections {
+
+/// UsageError for whatever doesn't only read.
+void query_model(database::Connection& connection, std::string_view sql,
+                 std::span<const SqlValue> values, Rows* rows);
+
+}  // namespace stela::projections

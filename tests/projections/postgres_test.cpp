@@ -1,0 +1,316 @@
+// Projections on PostgreSQL: what only this engine has.
+#include "projections/models.hpp"
+#include "support/histories.hpp"
+#include "support/messages.hpp"
+#include "support/postgres_server.hpp"
+#include "support/process.hpp"
+
+#include <stela/eventstore/postgres_handle.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::message_of;
+using test::orders_in;
+using test::place;
+using test::ship;
+using test::standing;
+using test::Totals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class PostgresProjections : public ::testing::Test {
+ protected:
+  void run_sql(const std::string& sql) { test::run_on(server, sql); }
+  /// What a handler that does this is stopped with.
+  std::string in_handler(const std::function<void(ReadModel&)>& work) {
+    ProjectionOperations operations{store};
+    Projections projections{store};
+    projections.add(Totals<1>{[&](ReadModel& model, const StoredEvent&) { work(model); }},
+                    {.max_attempts = 1});
+    place(store, std::to_string(++orders_));
+    Runner{projections}.catch_up();
+    const std::string error = operations.status().at(0).error;
+    operations.remove("totals");
+    return error;
+  }
+
+  test::PostgresServer server;
+  Store store = postgres::open(server.url());
+
+  /// The first append after a crash may find out by failing.
+  void place_after_all(const std::string& order) {
+    for (int i = 0; i < 20; ++i) {
+      try {
+        return place(store, order);
+      } catch (const StoreBusy&) {
+      }
+    }
+    FAIL() << "the server doesn't come back";
+  }
+
+ private:
+  int orders_ = 0;
+};
+
+TEST_F(PostgresProjections, LetAHandlerCatchWhatARowIsRefusedWith) {
+  int refused = 0;
+  EXPECT_EQ(in_handler([&](ReadModel& model) {
+              refused = 0;
+              for (const char* const id : {"a", "b", "a", "c"}) {
+                try {
+                  model.execute("INSERT INTO {orders} VALUES (?1, '', 0, 0, NULL)", id);
+                } catch (const UniquenessViolated& e) {
+                  EXPECT_EQ(e.constraint().table, "orders");
+                  ++refused;
+                }
+              }
+              EXPECT_EQ(model.value<int>("SELECT count(*) FROM {orders}"), 3);
+            }),
+            "");
+  EXPECT_EQ(refused, 1);
+}
+
+TEST_F(PostgresProjections, LetAnInlineHandlerCatchWhatARowIsRefusedWith) {
+  Projections projections{store};
+  projections.add_inline(Totals<1>{[&](ReadModel& model, const StoredEvent&) {
+    for (int i = 0; i < 2; ++i) {
+      try {
+        model.execute("INSERT INTO {orders} VALUES ('a', '', 0, 0, NULL)");
+      } catch (const UniquenessViolated&) {
+      }
+    }
+  }});
+  place(store, "1");
+  place(store, "2");
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "a  0 0 -"));
+}
+
+TEST_F(PostgresProjections, WriteTablesOfTheirOwnOnly) {
+  run_sql("CREATE TABLE mine (a integer)");
+  const auto running = [&](const char* sql) {
+    return in_handler([&](ReadModel& model) { model.execute(sql); });
+  };
+  for (const char* const sql : {"DELETE FROM projections", "INSERT INTO events DEFAULT VALUES",
+                                "UPDATE mine SET a = 1", "UPDATE ONLY public.mine SET a = 1",
+                                "MERGE INTO mine USING {orders} ON true WHEN MATCHED "
+                                "THEN DELETE",
+                                "WITH gone AS (DELETE FROM mine RETURNING a) SELECT * FROM gone"}) {
+    EXPECT_THAT(running(sql), HasSubstr("a projector writes only tables of its own")) << sql;
+  }
+  EXPECT_THAT(running("CREATE TABLE {more} (a integer)"), HasSubstr("in `create` only"));
+  EXPECT_THAT(running("SELECT * INTO more FROM {orders}"), HasSubstr("in `create` only"));
+  EXPECT_THAT(running("DROP TABLE {orders}"), HasSubstr("in `create` only"));
+  for (const char* const sql : {"COMMIT", "SET search_path = public", "VACUUM", "SELEKT 1"}) {
+    EXPECT_THAT(running(sql), HasSubstr("a projector only reads")) << sql;
+  }
+  EXPECT_THAT(running("SELECT FROM FROM"), HasSubstr("\"SELECT FROM FROM\" failed: syntax error"));
+  EXPECT_THAT(running("SELECT 1; SELECT 2"), HasSubstr("isn't one statement"));
+  EXPECT_THAT(running(" "), HasSubstr("isn't one statement"));
+  EXPECT_THAT(running("SELECT ?1, ?2"), HasSubstr("has 2 parameters, and 0 values were given"));
+  EXPECT_THAT(running("SELECT * FROM {nothing}"), HasSubstr("\"nothing\" does not exist"));
+  EXPECT_EQ(running("UPDATE {orders} SET notes = 1 WHERE id IN (SELECT id FROM orders FOR UPDATE)"),
+            "");
+}
+
+TEST_F(PostgresProjections, AreReadAndNotWrittenByOthers) {
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+
+  store.transact([](Transaction& transaction) {
+    Sql sql{transaction};
+    EXPECT_EQ(sql.value<std::string>("SELECT id FROM orders"), "1");
+    for (const char* const table : {"orders", "\"totals@1.orders\"", "\"stela/totals@1\".orders"}) {
+      EXPECT_THAT(message_of<UsageError>([&] { sql.execute("DELETE FROM " + std::string{table}); }),
+                  HasSubstr("it writes 'orders', and that table is Stela's"))
+          << table;
+    }
+  });
+  ModelReader reader{store};
+  for (const char* const sql : {"DELETE FROM orders", "BEGIN", "", "SET work_mem = '1MB'",
+                                "WITH gone AS (DELETE FROM orders RETURNING id) TABLE gone",
+                                "SELECT * INTO more FROM orders"}) {
+    EXPECT_THAT(message_of<UsageError>([&] { reader.query(sql); }), HasSubstr("doesn't only read"))
+        << sql;
+  }
+  EXPECT_THAT(message_of<UsageError>([&] { reader.query("SELECT 1; SELECT 2"); }),
+              HasSubstr("isn't one statement"));
+  EXPECT_EQ(reader.value<int>("SELECT count(*) FROM orders WHERE id = ?1", "1"), 1);
+}
+
+TEST_F(PostgresProjections, AreHaltedWhenTheirTablesWereAltered) {
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  for (const char* const sql :
+       {"DROP VIEW stela.orders", "DROP TABLE \"stela/totals@2\".orders CASCADE",
+        "ALTER TABLE \"stela/totals@3\".orders ADD COLUMN more text",
+        "DROP INDEX \"stela/totals@4\".orders_by_customer",
+        "CREATE INDEX extra ON \"stela/totals@5\".orders (cents)"}) {
+    run_sql(sql);
+    EXPECT_EQ(Runner{projections}.catch_up().halted, 1) << sql;
+    EXPECT_THAT(ProjectionOperations{store}.status().back().error,
+                HasSubstr("altered or dropped by hand"))
+        << sql;
+    Replayer{projections}.run();
+  }
+  place(store, "1");
+  Runner{projections}.catch_up();
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -"));
+}
+
+/// As Totals<1>, with another column.
+class Wide {
+ public:
+  static constexpr ProjectorType projector_type{"totals", 2};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {orders} (place TEXT, id TEXT PRIMARY KEY)");
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    model.execute("INSERT INTO {orders} VALUES ('x', ?1)", e.stream().key());
+  }
+};
+
+TEST_F(PostgresProjections, KeepWhoMayReadThemThroughARebuild) {
+  {
+    Projections projections{store};
+    projections.add(Totals<1>{});
+    run_sql(
+        "CREATE ROLE reader; GRANT USAGE ON SCHEMA stela TO reader; "
+        "GRANT SELECT ON stela.orders TO reader");
+    Replayer{projections}.run();
+    run_sql("SET ROLE reader; SELECT * FROM stela.orders");
+  }
+  Projections projections{store};
+  projections.add(Wide{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  run_sql("SET ROLE reader; SELECT place FROM stela.orders");
+  EXPECT_THAT(orders_in(store), ElementsAre("x 1"));
+}
+
+TEST_F(PostgresProjections, SayWhatKeepsAViewFromBeingTurned) {
+  {
+    Projections projections{store};
+    projections.add(Totals<1>{});
+  }
+  run_sql("CREATE VIEW report AS SELECT cents FROM stela.orders");
+  Projections projections{store};
+  projections.add(Wide{});
+  EXPECT_EQ(Runner{projections}.catch_up().halted, 1);
+  EXPECT_THAT(ProjectionOperations{store}.status().back().error,
+              HasSubstr("other objects of the database depend on it"));
+}
+
+TEST_F(PostgresProjections, TakeOverOnceALongReaderHasEnded) {
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  Store reading = postgres::open(server.url(), {.schema = "reader"});
+  std::atomic<bool> is_reading = false;
+  std::atomic<bool> may_end = false;
+  std::jthread reader{[&] {
+    reading.transact([&](Transaction& transaction) {
+      Sql{transaction}.query("SELECT * FROM stela.orders");
+      is_reading = true;
+      is_reading.notify_all();
+      may_end.wait(false);
+    });
+  }};
+  is_reading.wait(false);
+  std::jthread rebuild{[&] { Replayer{projections}.run(); }};
+  // Appends come through meanwhile, and so do other readers.
+  for (int i = 2; standing(store).size() < 2 || i < 20; ++i) {
+    place(store, std::to_string(i));
+    EXPECT_FALSE(orders_in(store).empty());
+  }
+  EXPECT_EQ(standing(store).at(0).substr(0, 18), "totals@1 v1 living");
+  may_end = true;
+  may_end.notify_all();
+  rebuild.join();
+  EXPECT_THAT(standing(store).at(1), HasSubstr("totals@2 v1 living"));
+}
+
+class LongNames {
+ public:
+  static constexpr ProjectorType projector_type{
+      "a_projector_with_a_name_of_sixty_four_characters_as_long_as_can_", 1};
+  using Events = EventSet<test::OrderPlaced>;
+  explicit LongNames(std::string table) : table_{std::move(table)} {}
+
+  void create(ReadModel& model) { model.execute("CREATE TABLE {" + table_ + "} (id TEXT)"); }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    model.execute("INSERT INTO {" + table_ + "} VALUES (?1)", e.stream().key());
+  }
+
+ private:
+  std::string table_;
+};
+
+TEST_F(PostgresProjections, ShortenNamesThatAreTooLong) {
+  Projections projections{store};
+  EXPECT_THAT(message_of<UsageError>([&] { projections.add(LongNames{std::string(64, 'x')}); }),
+              HasSubstr("has 64 bytes; PostgreSQL takes 63"));
+  projections.add(LongNames{"long_ones"});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  Replayer{projections}.run();
+  EXPECT_THAT(test::lines(ModelReader{store}.query("SELECT id FROM long_ones")), ElementsAre("1"));
+}
+
+TEST_F(PostgresProjections, ProjectEachEventOnceThoughTheServerCrashes) {
+  Projections projections{store};
+  projections.add(test::Counts{});
+  std::jthread running{[&](std::stop_token stop) {
+    Runner{projections, {.idle_backoff = 10ms}}.run(stop);
+  }};
+  for (int i = 0; i < 100; ++i) place(store, std::to_string(i));
+  ASSERT_TRUE(projections.wait_for("counts", GlobalSequence{1}, 30s));
+  server.crash();
+  server.start_again();
+  for (int i = 100; i < 200; ++i) place_after_all(std::to_string(i));
+  ASSERT_TRUE(projections.wait_for("counts", GlobalSequence{200}, 30s));
+  running = {};
+  EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 200);
+}
+
+TEST_F(PostgresProjections, FollowAppendsOfSeveralProcessesInline) {
+  constexpr int processes = 3;
+  constexpr int each = 40;
+  {
+    Projections projections{store};
+    projections.add_inline(test::Counts{});
+  }
+  std::vector<std::jthread> appending;
+  for (int i = 0; i < processes; ++i) {
+    appending.emplace_back([&, i] {
+      Store own = postgres::open(server.url());
+      Projections projections{own};
+      projections.add_inline(test::Counts{});
+      for (int k = 0; k < each; ++k) place(own, std::to_string(i * each + k));
+    });
+  }
+  appending.clear();
+  EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), processes * each);
+  EXPECT_THAT(standing(store), ElementsAre("counts@1 v1 living 120"));
+}
+
+}  // namespace
+}  // namespace stela
