@@ -234,7 +234,8 @@ class Runner::Driver {
 
   /// A process whose timers only this runner knows is taken from whoever has it.
   static bool acquire(Connection& connection, Seat& seat, const LeaseTerm& mine) {
-    if (!seat.knows_unknown) return projections::acquire(connection, seat.build, mine);
+    const bool seizes = seat.knows_unknown && projections::knows_unknown(connection, seat);
+    if (!seizes) return projections::acquire(connection, seat.build, mine);
     projections::seize(connection, seat.build, mine);
     return true;
   }

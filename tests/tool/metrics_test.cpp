@@ -83,11 +83,12 @@ TEST(ToolMetrics, TheReferenceNamesAllMetrics) {
   status.partitions.push_back({.id = PartitionId{0}});
   const Figures done;
   const ProjectorStatus projector{.name = "p", .state = BuildState::living};
+  const ProcessStatus process{.name = "p"};
   auto store = sqlite::open_in_memory();
   PrometheusMetrics metrics;
   const Subscription watching = metrics.watch(store);
   auto served = metric_types_in(metrics_text({.done = done, .status = status}) +
-                                metrics_text({&projector, 1}) + metrics.text());
+                                metrics_text({&projector, 1}, {&process, 1}) + metrics.text());
   for (const ReportedMetric& one : reported_metrics) served.emplace(one.name, one.type);
   EXPECT_EQ(documented, served);
 }

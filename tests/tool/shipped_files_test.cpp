@@ -35,9 +35,10 @@ std::set<std::string> served_metrics() {
   status.partitions.push_back({.id = PartitionId{0}});
   const tool::Figures done;
   const ProjectorStatus projector{.name = "p", .state = BuildState::living};
-  auto types =
-      metric_types_in(tool::metrics_text({.done = done, .status = status}) +
-                      tool::metrics_text({&projector, 1}) + tool::PrometheusMetrics{}.text());
+  const ProcessStatus process{.name = "p"};
+  auto types = metric_types_in(tool::metrics_text({.done = done, .status = status}) +
+                               tool::metrics_text({&projector, 1}, {&process, 1}) +
+                               tool::PrometheusMetrics{}.text());
   for (const tool::ReportedMetric& one : tool::reported_metrics) types.emplace(one.name, one.type);
   std::set<std::string> names;
   for (const auto& [name, type] : types) {

@@ -130,6 +130,8 @@ std::vector<Command> all_commands() {
   add(snapshot_commands());
   add(append_id_commands());
   add(projection_commands());
+  add(process_commands());
+  add(timer_commands());
   add(inbox_commands());
   add(database_commands());
   add(transfer_commands());

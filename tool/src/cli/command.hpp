@@ -63,6 +63,8 @@ std::vector<Command> all_commands();
 std::vector<Command> outbox_commands();
 std::vector<Command> partition_commands();
 std::vector<Command> projection_commands();
+std::vector<Command> process_commands();
+std::vector<Command> timer_commands();
 std::vector<Command> inbox_commands();
 std::vector<Command> event_commands();
 std::vector<Command> stream_commands();

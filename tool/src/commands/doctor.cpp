@@ -11,6 +11,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/projections/operations.hpp>
+#include <stela/projections/timers.hpp>
 
 #include <sys/timex.h>
 
@@ -261,6 +262,38 @@ std::string durability_in_words(StoreSession& session) {
   return ", durability " + std::string{to_string(sqlite::durability(session.store()))};
 }
 
+void look_at_timers(Examination& examination, Store& store) {
+  TimerOperations timers{store};
+  for (const TimerHold& hold : timers.holds()) {
+    examination.bad("timers", "none fires: " + hold.detail,
+                    "'timers resume --dry-run' lists what would fire; 'timers resume' lets it");
+  }
+  for (const ProcessStatus& one : timers.processes()) {
+    const std::string who = "process '" + one.name + "' ";
+    const std::string of_process = " --process " + one.name + "'";
+    if (one.parked > 0) {
+      examination.warn("timers", who + "parked " + counted(one.parked, "timer"),
+                       "'timers list --parked" + of_process + " says why; then 'timers retry " +
+                           one.name + "', or 'timers cancel'");
+    }
+    if (one.unknown > 0) {
+      examination.warn("timers",
+                       who + "has " + counted(one.unknown, "timer") + " that no runner knows",
+                       "start a runner of the release that sets them");
+    }
+    if (one.overdue > 0) {
+      examination.warn("timers",
+                       who + "is late with " + counted(one.overdue, "timer") + ", the first by " +
+                           in_words(one.oldest_due),
+                       one.owner.empty() ? "no runner drives it: start one"
+                                         : "'timers list --overdue" + of_process + " lists them");
+    }
+    if (one.parked + one.unknown + one.overdue == 0) {
+      examination.fine("timers", who + "has " + counted(one.pending, "timer") + " to come");
+    }
+  }
+}
+
 int doctor(Invocation& call) {
   Examination examination{call.out};
   if (!call.place().is_on_server()) look_at_sqlite(examination);
@@ -283,11 +316,9 @@ int doctor(Invocation& call) {
     look_at_partitions(examination, status, call.settings().duration("worker.max_lag"));
     look_at_broker(examination, call, session, status);
   }
-  // Neither has tables on PostgreSQL yet.
-  if (!session.place().is_on_server()) {
-    look_at_inbox(examination, store);
-    look_at_projectors(examination, store);
-  }
+  look_at_inbox(examination, store);
+  look_at_projectors(examination, store);
+  look_at_timers(examination, store);
   return examination.is_well() ? done : failed;
 }
 

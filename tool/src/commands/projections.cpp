@@ -10,6 +10,7 @@
 
 #include <stela/projections/operations.hpp>
 #include <stela/projections/runner.hpp>
+#include <stela/projections/timers.hpp>
 #include <stela/tool/metrics.hpp>
 
 #include <optional>
@@ -95,13 +96,16 @@ HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
                     const PrometheusMetrics& reported) {
   if (path != "/metrics" && path != "/readyz") return other_page(path);
   std::vector<ProjectorStatus> projectors;
+  std::vector<ProcessStatus> processes;
   std::vector<std::string> reasons;
   try {
     projectors = ProjectionOperations{store}.status();
+    processes = TimerOperations{store}.processes();
   } catch (const Error& e) {
     reasons.push_back("database: " + in_one_line(e.what()));
   }
-  if (path == "/metrics") return metrics_page(metrics_text(projectors) + reported.text());
+  if (path == "/metrics")
+    return metrics_page(metrics_text(projectors, processes) + reported.text());
   if (signals.stopped()) reasons.emplace_back("draining");
   for (const ProjectorStatus& one : projectors) {
     if (one.halted) reasons.push_back("projector " + one.name + " is halted: " + problem_of(one));
@@ -129,10 +133,12 @@ int run(Invocation& call) {
   if (call.out.is_json()) {
     print_json(call.out, description::runner_tick, tick);
   } else {
-    call.out.line(counted(tick.scanned, "event") + " read, " + counted(tick.failed, "handler") +
-                  " failed.");
+    const std::string timers =
+        tick.timers_fired > 0 ? ", " + counted(tick.timers_fired, "timer") + " fired" : "";
+    call.out.line(counted(tick.scanned, "event") + " read" + timers + ", " +
+                  counted(tick.failed + tick.timers_failed, "handler") + " failed.");
   }
-  return tick.failed == 0 ? done : failed;
+  return tick.failed + tick.timers_failed == 0 ? done : failed;
 }
 
 const Operand projector_operand{"NAME", "the projector, or reaction", true, false, "@projectors"};

@@ -21,6 +21,7 @@ class WatchedOutbox final : public Watched {
   View look() override {
     try {
       status_ = session_.operations().status();
+      processes_ = TimerOperations{session_.store()}.processes();
       trend_.add(status_);
       problem_.clear();
     } catch (const Error& e) {
@@ -31,6 +32,7 @@ class WatchedOutbox final : public Watched {
             .database = session_.name(),
             .status = status_,
             .pace = trend_.pace(),
+            .processes = processes_,
             .store_problem = problem_};
   }
   void leave() override { signals_.request_stop(); }
@@ -43,6 +45,7 @@ class WatchedOutbox final : public Watched {
   Signals& signals_;
   Trend trend_;
   OutboxStatus status_;
+  std::vector<ProcessStatus> processes_;
   std::string problem_;
 };
 

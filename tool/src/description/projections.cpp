@@ -38,6 +38,9 @@ constexpr Field<RunnerTick> tick_fields[] = {
     field<&RunnerTick::scanned>("scanned"), field<&RunnerTick::commits>("commits"),
     field<&RunnerTick::failed>("failed"),   field<&RunnerTick::halted>("halted"),
     field<&RunnerTick::parked>("parked"),
+    field<&RunnerTick::timers_fired>("timers_fired"),
+    field<&RunnerTick::timers_failed>("timers_failed"),
+    field<&RunnerTick::timers_parked>("timers_parked"),
 };
 
 constexpr Field<EventTypeCount> type_fields[] = {

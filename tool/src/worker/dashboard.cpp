@@ -46,6 +46,7 @@ View WatchedCrew::look() {
                            .done = statistics_.look(std::chrono::steady_clock::now())},
             .status = std::move(seen.status),
             .pace = trend_.pace(),
+            .processes = std::move(seen.processes),
             .store_problem = std::move(seen.problem)};
   view.own->state = state_of(view.own->done, view.status, crew_.stop_requested());
   for (const RecentError& trouble : view.own->done.troubles) {

@@ -4,6 +4,7 @@
 #include "description/metric_writer.hpp"
 #include "description/outbox.hpp"
 #include "description/projections.hpp"
+#include "description/timers.hpp"
 #include "description/worker.hpp"
 
 #include <algorithm>
@@ -66,9 +67,15 @@ void write_projectors(MetricWriter& metrics, std::span<const ProjectorStatus> pr
   write_metrics_of_each(metrics, description::projector, living);
 }
 
-std::string metrics_text(std::span<const ProjectorStatus> projectors) {
+void write_processes(MetricWriter& metrics, std::span<const ProcessStatus> processes) {
+  if (!processes.empty()) write_metrics_of_each(metrics, description::process, processes);
+}
+
+std::string metrics_text(std::span<const ProjectorStatus> projectors,
+                         std::span<const ProcessStatus> processes) {
   MetricWriter metrics;
   write_projectors(metrics, projectors);
+  write_processes(metrics, processes);
   return std::move(metrics).text();
 }
 

@@ -6,6 +6,7 @@
 
 #include <stela/outbox/messages.hpp>
 #include <stela/projections/operations.hpp>
+#include <stela/projections/timers.hpp>
 
 #include <chrono>
 #include <span>
@@ -35,8 +36,11 @@ std::vector<std::string> why_not_ready(const Condition& condition);
 void write_outbox(MetricWriter& metrics, const OutboxStatus& status);
 /// Of projectors as the database has them; nothing if it has none.
 void write_projectors(MetricWriter& metrics, std::span<const ProjectorStatus> projectors);
+/// Of processes and their timers; nothing if it has none.
+void write_processes(MetricWriter& metrics, std::span<const ProcessStatus> processes);
 /// Of the outbox and its worker.
 std::string metrics_text(const Condition& condition);
-std::string metrics_text(std::span<const ProjectorStatus> projectors);
+std::string metrics_text(std::span<const ProjectorStatus> projectors,
+                         std::span<const ProcessStatus> processes = {});
 
 }  // namespace stela::tool

@@ -138,6 +138,22 @@ void add_silent_workers(const View& view, std::vector<Problem>& problems) {
   }
 }
 
+void add_timers(const View& view, std::vector<Problem>& problems) {
+  for (const ProcessStatus& each : view.processes) {
+    const std::string process = "process " + each.name + ": ";
+    if (each.overdue > 0) {
+      problems.push_back({Style::warning,
+                          process + counted(each.overdue, "timer") + " overdue, the first by " +
+                              in_words(each.oldest_due),
+                          doctor(view)});
+    }
+    if (each.parked > 0) {
+      problems.push_back({Style::warning, process + counted(each.parked, "timer") + " parked",
+                          "'" + call_of(view) + "timers list --parked'"});
+    }
+  }
+}
+
 }  // namespace
 
 std::string trouble_of(const PartitionStatus& partition) {
@@ -161,6 +177,7 @@ std::vector<Problem> problems_of(const View& view) {
   add_backing_off(view, problems);
   add_silent_workers(view, problems);
   add_parked(view, problems);
+  add_timers(view, problems);
   return problems;
 }
 

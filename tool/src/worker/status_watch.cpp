@@ -18,6 +18,7 @@ StatusWatch::Seen StatusWatch::look(std::chrono::milliseconds age) {
   if (has_looked_ && now - looked_at_ < age) return seen_;
   try {
     seen_.status = operations_.status();
+    seen_.processes = TimerOperations{store_}.processes();
     const auto unwritable = place_.find_write_problem();
     seen_.problem = unwritable ? unwritable->what : std::string{};
     time_publications();

@@ -6,6 +6,7 @@
 
 #include <stela/outbox/operations.hpp>
 #include <stela/projections/operations.hpp>
+#include <stela/projections/timers.hpp>
 
 #include <mutex>
 #include <string>
@@ -26,6 +27,7 @@ class StatusWatch {
     OutboxStatus status = {};
     /// Only of a close look.
     std::vector<ProjectorStatus> projectors = {};
+    std::vector<ProcessStatus> processes = {};
     /// Why the database doesn't answer, or can't be written to; empty if it does and can.
     std::string problem = {};
   };

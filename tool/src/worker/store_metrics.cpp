@@ -5,6 +5,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/outbox/operations.hpp>
 #include <stela/projections/operations.hpp>
+#include <stela/projections/timers.hpp>
 
 #include <exception>
 #include <optional>
@@ -26,6 +27,7 @@ std::optional<OutboxStatus> outbox_of(Store& store) {
 void look(MetricWriter& out, Store& store) {
   if (const auto status = outbox_of(store)) write_outbox(out, *status);
   write_projectors(out, ProjectionOperations{store}.status());
+  write_processes(out, TimerOperations{store}.processes());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "worker/trend.hpp"
 
 #include <stela/outbox/messages.hpp>
+#include <stela/projections/timers.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -38,6 +39,7 @@ struct View {
   std::optional<OwnWork> own = {};
   OutboxStatus status = {};
   Pace pace = {};
+  std::vector<ProcessStatus> processes = {};
   /// Empty if the database answers.
   std::string store_problem = {};
 };

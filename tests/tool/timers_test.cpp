@@ -1,0 +1,140 @@
+// What the tool says of timers, and does to them.
+#include "projections/bookings.hpp"
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <stela/eventstore/backup.hpp>
+#include <stela/eventstore/sqlite.hpp>
+#include <stela/projections.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace stela::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+/// A hotel with two bookings: one is due in an hour, one was due two minutes ago.
+class ToolTimers : public ::testing::Test {
+ protected:
+  ToolTimers() {
+    projections_.add_process(PaymentDeadline{}, {.handling = {.max_attempts = 1}});
+    request(store_, "1", 60);
+    request(store_, "2", 1);
+    run_process();
+    TimerOperations{store_, "test"}.move(name_of("2"), system_clock().now() - 2min);
+  }
+
+  void run_process() { Runner{projections_}.catch_up(); }
+  static TimerName name_of(const std::string& key) {
+    return {"payment_deadline", "booking-" + key, "not_paid"};
+  }
+  Ran tool(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--db", db_});
+    return run(arguments);
+  }
+  Ran on_timer(const std::string& verb, const std::string& key,
+               const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments{"timers", verb, "payment_deadline", "booking-" + key,
+                                       "not_paid"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return tool(arguments);
+  }
+
+  TempDir dir_;
+  const std::string db_ = dir_.file("hotel.db");
+  Store store_ = sqlite::open(db_);
+  Projections projections_{store_};
+};
+
+TEST_F(ToolTimers, AreListed) {
+  EXPECT_THAT(tool({"timers", "list"}).out, AllOf(HasSubstr("booking-1"), HasSubstr("booking-2")));
+  EXPECT_THAT(tool({"timers", "list", "--due"}).out,
+              AllOf(HasSubstr("booking-2"), Not(HasSubstr("booking-1"))));
+  EXPECT_THAT(tool({"timers", "list", "--overdue"}).out, HasSubstr("booking-2"));
+  EXPECT_THAT(tool({"timers", "list", "--key", "booking-1", "--kind", "not_paid", "--process",
+                    "payment_deadline"})
+                  .out,
+              HasSubstr("booking-1"));
+  EXPECT_THAT(tool({"timers", "list", "--kind", "remind"}).err, HasSubstr("No such timer is set."));
+  EXPECT_EQ(tool({"timers", "list", "--due", "--parked"}).code, 2);
+  const std::string json = tool({"timers", "list", "--due", "--json"}).out;
+  EXPECT_EQ(member(json, "kind"), "not_paid");
+  EXPECT_EQ(member(json, "key"), "booking-2");
+}
+
+TEST_F(ToolTimers, AreShown) {
+  const Ran shown = on_timer("show", "1");
+  EXPECT_EQ(shown.code, 0);
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("not_paid"), HasSubstr(R"({"booking":"1"})")));
+  const Ran missing = on_timer("show", "3");
+  EXPECT_EQ(missing.code, 3);
+  EXPECT_THAT(missing.err, HasSubstr("isn't set"));
+}
+
+TEST_F(ToolTimers, AreMovedCancelledAndFired) {
+  EXPECT_EQ(on_timer("move", "2", {"+2h"}).code, 0);
+  EXPECT_EQ(on_timer("move", "2", {"+2"}).code, 2);
+  EXPECT_EQ(on_timer("move", "2", {"tomorrow"}).code, 2);
+  EXPECT_THAT(tool({"timers", "list", "--due"}).out, IsEmpty());
+  EXPECT_EQ(on_timer("fire", "1").code, 0);
+  run_process();
+  EXPECT_THAT(history(store_), ::testing::ElementsAre("1 requested", "2 requested", "1 cancelled"));
+  EXPECT_EQ(on_timer("cancel", "2").code, 2) << "nobody is there to confirm it";
+  EXPECT_EQ(on_timer("cancel", "2", {"--yes"}).code, 0);
+  EXPECT_EQ(on_timer("cancel", "2", {"--yes"}).code, 3);
+  EXPECT_THAT(tool({"timers", "log"}).out,
+              AllOf(HasSubstr("cancel"), HasSubstr("fire"), HasSubstr("move")));
+}
+
+TEST_F(ToolTimers, AreCountedByProcess) {
+  EXPECT_THAT(tool({"processes", "list"}).out, HasSubstr("payment_deadline"));
+  const std::string json = tool({"processes", "show", "payment_deadline", "--json"}).out;
+  EXPECT_EQ(member(json, "pending"), "2");
+  EXPECT_EQ(member(json, "overdue"), "1");
+  EXPECT_EQ(tool({"processes", "show", "nobody"}).code, 3);
+}
+
+TEST_F(ToolTimers, AreCheckedByDoctorAndForMonitoring) {
+  EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("is late with 1 timer"),
+                                          HasSubstr("no runner drives it: start one")));
+  EXPECT_EQ(tool({"timers", "check"}).code, 1);
+  EXPECT_EQ(tool({"timers", "check", "--max-late", "90s"}).code, 2);
+  EXPECT_EQ(tool({"timers", "check", "--warn-late", "1h"}).code, 0);
+  EXPECT_EQ(tool({"timers", "check", "--warn-late", "soon"}).code, 3);
+}
+
+TEST_F(ToolTimers, AreHeldAndResumed) {
+  EXPECT_EQ(tool({"timers", "hold", "--why", "moving house"}).code, 0);
+  run_process();
+  EXPECT_THAT(history(store_), ::testing::ElementsAre("1 requested", "2 requested"));
+  EXPECT_THAT(tool({"doctor"}).out, HasSubstr("none fires: moving house"));
+  EXPECT_EQ(tool({"timers", "check", "--warn-late", "1h"}).code, 1);
+
+  EXPECT_THAT(tool({"timers", "resume", "--dry-run"}).out, HasSubstr("booking-2"));
+  EXPECT_EQ(tool({"timers", "resume"}).code, 2) << "nobody is there to confirm it";
+  EXPECT_EQ(tool({"timers", "resume", "--yes"}).code, 0);
+
+  run_process();
+  EXPECT_THAT(history(store_), ::testing::ElementsAre("1 requested", "2 requested", "2 cancelled"));
+}
+
+TEST_F(ToolTimers, OfARestoredBackupAreListedBeforeTheyFire) {
+  const std::string copy = dir_.file("copy.db");
+  EXPECT_EQ(run({"backup", copy, "--db", db_}).code, 0);
+
+  const Ran resume = run({"timers", "resume", "--dry-run", "--db", copy});
+
+  EXPECT_THAT(resume.out, AllOf(HasSubstr("booking-2"), HasSubstr("is a backup")));
+  EXPECT_THAT(run({"timers", "list", "--db", copy}).err, HasSubstr("No timer fires"));
+}
+
+}  // namespace
+}  // namespace stela::test

@@ -1,0 +1,289 @@
+// processes list, show; timers list, show, move, cancel, fire, retry, hold, resume, log.
+#include "description/timers.hpp"
+#include "cli/exit.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "commands/timers_check.hpp"
+#include "event_text.hpp"
+#include "store_session.hpp"
+
+#include <stela/framework/not_found.hpp>
+#include <stela/projections/timers.hpp>
+
+#include <algorithm>
+
+namespace stela::tool {
+namespace {
+
+void tell_holds(Invocation& call, TimerOperations& timers) {
+  if (call.out.is_json()) return;
+  for (const TimerHold& hold : timers.holds()) {
+    call.out.note("No timer fires: " + in_one_line(hold.detail) + ". 'timers resume' ends that.");
+  }
+}
+
+int list_processes(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  TimerOperations timers{session.store()};
+  const auto processes = timers.processes();
+  if (processes.empty() && !call.out.is_json()) call.out.note("This database has no processes.");
+  if (!processes.empty()) print_list(call.out, description::process, processes);
+  tell_holds(call, timers);
+  return done;
+}
+
+int show_process(Invocation& call) {
+  const std::string& name = call.arguments.operands().front();
+  StoreSession session{call, {.only_reads = true}};
+  TimerOperations timers{session.store()};
+  for (const ProcessStatus& process : timers.processes()) {
+    if (process.name != name) continue;
+    if (call.out.is_json()) {
+      print_json(call.out, description::process, process);
+    } else {
+      sheet_of(description::process, process).print(call.out);
+    }
+    tell_holds(call, timers);
+    return done;
+  }
+  throw NotFound{"process '" + in_one_line(name) + "' isn't in this database"};
+}
+
+TimerQuery query_of(const Arguments& arguments) {
+  return {.process = arguments.text("--process").value_or(""),
+          .key = arguments.text("--key").value_or(""),
+          .kind = arguments.text("--kind").value_or(""),
+          .state = arguments.has("--parked") ? std::optional{TimerState::parked} : std::nullopt,
+          .due = arguments.has("--due"),
+          .overdue = arguments.has("--overdue"),
+          .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
+}
+
+int list(Invocation& call) {
+  const TimerQuery query = query_of(call.arguments);
+  if (query.state && (query.due || query.overdue)) {
+    throw Misuse{"a parked timer isn't due; leave --parked, or --due and --overdue out"};
+  }
+  StoreSession session{call, {.only_reads = true}};
+  TimerOperations timers{session.store()};
+  const auto found = timers.list(query);
+  if (found.empty() && !call.out.is_json()) call.out.note("No such timer is set.");
+  if (!found.empty()) print_list(call.out, description::timer, found);
+  if (found.size() == static_cast<std::size_t>(query.limit)) {
+    call.out.note("There may be more: use --limit.");
+  }
+  tell_holds(call, timers);
+  return done;
+}
+
+TimerName name_of(const Arguments& arguments) {
+  const auto& words = arguments.operands();
+  return {words[0], words[1], words[2]};
+}
+
+int show(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  TimerOperations timers{session.store()};
+  const TimerName name = name_of(call.arguments);
+  const auto timer = timers.show(name);
+  if (!timer) {
+    throw NotFound{"timer '" + in_one_line(name.kind) + "' of '" + in_one_line(name.key) +
+                   "' isn't set: it fired, or was cleared"};
+  }
+  if (call.out.is_json()) {
+    print_json(call.out, description::timer, *timer);
+  } else {
+    sheet_of(description::timer, *timer).print(call.out);
+  }
+  tell_holds(call, timers);
+  return done;
+}
+
+/// "+15m" from now, or a time.
+Timestamp new_time(const std::string& text, Timestamp now) {
+  if (!text.starts_with('+')) return to_time(text, "TIME");
+  const auto later = parse_duration(std::string_view{text}.substr(1));
+  if (!later) throw Misuse{not_a_duration("TIME after +", text.substr(1))};
+  return now + *later;
+}
+
+int move(Invocation& call) {
+  const Timestamp due = new_time(call.arguments.operands()[3], system_clock().now());
+  StoreSession session{call};
+  TimerOperations{session.store()}.move(name_of(call.arguments), due);
+  call.out.note("Due at " + to_string(due) + ".");
+  return done;
+}
+
+int cancel(Invocation& call) {
+  const TimerName name = name_of(call.arguments);
+  StoreSession session{call};
+  if (!call.confirm("Timer '" + in_one_line(name.kind) + "' of '" + in_one_line(name.key) +
+                    "' will never fire. Continue?")) {
+    return failed;
+  }
+  TimerOperations{session.store()}.cancel(name);
+  call.out.note("Cancelled.");
+  return done;
+}
+
+int fire(Invocation& call) {
+  StoreSession session{call};
+  TimerOperations timers{session.store()};
+  timers.fire(name_of(call.arguments));
+  call.out.note("Its runner fires it now.");
+  tell_holds(call, timers);
+  return done;
+}
+
+int retry(Invocation& call) {
+  StoreSession session{call};
+  const std::int64_t count = TimerOperations{session.store()}.retry(
+      call.arguments.operands().front(), call.arguments.text("--kind").value_or(""));
+  print_result(call.out, {{"retried", count}}, "Retrying " + counted(count, "timer") + ".");
+  return done;
+}
+
+int hold(Invocation& call) {
+  StoreSession session{call};
+  TimerOperations{session.store()}.hold(call.arguments.text("--why").value_or("held by hand"));
+  call.out.note("No timer fires until 'timers resume'.");
+  return done;
+}
+
+int resume(Invocation& call) {
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
+  TimerOperations timers{session.store()};
+  const auto holds = timers.holds();
+  const auto due = timers.list({.due = true, .limit = 1'000'000});
+  if (!due.empty() && !call.out.is_json()) print_list(call.out, description::timer, due);
+  std::string reasons;
+  for (const TimerHold& one : holds) {
+    reasons.append(reasons.empty() ? "" : "; ").append(in_one_line(one.detail));
+  }
+  const auto result = [&](bool is_done) {
+    print_result(call.out,
+                 {{"holds", json_list(description::timer_hold, holds)},
+                  {"due", json_list(description::timer, due)},
+                  {"resumed", is_done}},
+                 holds.empty() ? "Nothing holds timers."
+                 : is_done     ? "Resumed."
+                               : reasons + '.');
+    return done;
+  };
+  if (call.arguments.has("--dry-run") || holds.empty()) return result(false);
+  if (!call.confirm(reasons + ". " + counted(static_cast<std::int64_t>(due.size()), "timer") +
+                    " will fire at once. Continue?")) {
+    return failed;
+  }
+  timers.resume();
+  return result(true);
+}
+
+int log(Invocation& call) {
+  const Arguments& arguments = call.arguments;
+  StoreSession session{call, {.only_reads = true}};
+  print_list(
+      call.out, description::timer_action,
+      TimerOperations{session.store()}.actions(
+          {.before = arguments.integer("--before", {1, largest}),
+           .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))}));
+  return done;
+}
+
+const Operand process_operand{"PROCESS", "the process"};
+const Operand key_operand{"KEY", "the instance, such as a stream's name"};
+const Operand kind_operand{"KIND", "the timer's name"};
+constexpr Option kind_option{"--kind", "NAME", "only timers of this name"};
+
+}  // namespace
+
+std::vector<Command> process_commands() {
+  return {
+      {.path = "processes list",
+       .summary = "List processes with their timers and lag",
+       .options = {db_option},
+       .examples = {{"as JSON", "processes list --json"}},
+       .run = list_processes},
+      {.path = "processes show",
+       .summary = "Show one process",
+       .operands = {process_operand},
+       .options = {db_option},
+       .examples = {{"one", "processes show payment_deadline"}},
+       .run = show_process},
+  };
+}
+
+std::vector<Command> timer_commands() {
+  return {
+      {.path = "timers list",
+       .summary = "List timers in order of due time",
+       .options = {db_option,
+                   {"--due", "", "only timers that are due"},
+                   {"--overdue", "", "only timers that have been due for a minute"},
+                   {"--parked", "", "only parked timers"},
+                   {"--process", "NAME", "only timers of this process"},
+                   kind_option,
+                   {"--key", "KEY", "only timers of this instance"},
+                   limit_option},
+       .examples = {{"what should have fired", "timers list --overdue"},
+                    {"of one booking", "timers list --key booking-7"}},
+       .run = list},
+      {.path = "timers show",
+       .summary = "Show one timer",
+       .operands = {process_operand, key_operand, kind_operand},
+       .options = {db_option},
+       .examples = {{"one", "timers show payment_deadline booking-7 not_paid"}},
+       .run = show},
+      {.path = "timers move",
+       .summary = "Make a timer due at another time",
+       .about = "Of a timer that recurs, only the next time is moved. A parked timer is tried "
+                "again.",
+       .operands = {process_operand,
+                    key_operand,
+                    kind_operand,
+                    {"TIME", "2026-11-23T10:00+02:00, or +15m for in 15 minutes"}},
+       .options = {db_option},
+       .examples = {{"an hour more", "timers move payment_deadline booking-7 not_paid +1h"}},
+       .run = move},
+      {.path = "timers cancel",
+       .summary = "Clear a timer, so that it never fires",
+       .operands = {process_operand, key_operand, kind_operand},
+       .options = {db_option, yes_option},
+       .examples = {{"one", "timers cancel payment_deadline booking-7 not_paid --yes"}},
+       .run = cancel},
+      {.path = "timers fire",
+       .summary = "Fire a timer now",
+       .about = "Its runner fires it when it has handled all events. A parked timer is tried "
+                "again.",
+       .operands = {process_operand, key_operand, kind_operand},
+       .options = {db_option},
+       .examples = {{"one", "timers fire payment_deadline booking-7 not_paid"}},
+       .run = fire},
+      {.path = "timers retry",
+       .summary = "Retry all parked timers of a process",
+       .operands = {process_operand},
+       .options = {db_option, kind_option},
+       .examples = {{"after fixing the handler", "timers retry payment_deadline"}},
+       .run = retry},
+      {.path = "timers hold",
+       .summary = "Hold all timers of the database",
+       .options = {db_option, {"--why", "TEXT", "what others read"}},
+       .examples = {{"before a copy of the file", "timers hold --why 'moving the database'"}},
+       .run = hold},
+      {.path = "timers resume",
+       .summary = "Let timers fire again, after a restored backup, a clock jump or a hold",
+       .about = "Lists the timers that are due and would fire at once.",
+       .options = {db_option, dry_run_option, yes_option},
+       .examples = {{"see what would fire", "timers resume --dry-run"}},
+       .run = resume},
+      timers_check_command(),
+      {.path = "timers log",
+       .summary = "List what operators did to timers, newest first",
+       .options = {db_option, limit_option, {"--before", "N", "only actions before this one"}},
+       .examples = {{"the last ones", "timers log --limit 10"}},
+       .run = log},
+  };
+}
+
+}  // namespace stela::tool

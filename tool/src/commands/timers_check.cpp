@@ -1,0 +1,96 @@
+#include "commands/timers_check.hpp"
+
+#include "cli/text.hpp"
+#include "commands/measures.hpp"
+#include "store_session.hpp"
+
+#include <stela/projections/timers.hpp>
+
+#include <algorithm>
+
+namespace stela::tool {
+namespace {
+
+// What holds unless it is said otherwise.
+constexpr std::chrono::seconds warning_late{60};
+constexpr std::chrono::seconds critical_late{300};
+constexpr double warning_parked = 0;
+
+/// Of all processes together.
+struct Sums {
+  double late_seconds = 0;
+  double due = 0;
+  double parked = 0;
+  double unknown = 0;
+  std::string hold = {};
+};
+
+Sums sums_of(TimerOperations& timers) {
+  Sums sums;
+  for (const ProcessStatus& one : timers.processes()) {
+    const double late = std::chrono::duration<double>(one.oldest_due).count();
+    sums.late_seconds = std::max(sums.late_seconds, late);
+    sums.due += static_cast<double>(one.due);
+    sums.parked += static_cast<double>(one.parked);
+    sums.unknown += static_cast<double>(one.unknown);
+  }
+  for (const TimerHold& hold : timers.holds()) sums.hold = in_one_line(hold.detail);
+  return sums;
+}
+
+std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
+  const Limits limits{arguments};
+  return {{.name = "late",
+           .value = sums.late_seconds,
+           .warning = limits.seconds("--warn-late", warning_late),
+           .critical = limits.seconds("--max-late", critical_late),
+           .unit = "s"},
+          {.name = "due", .value = sums.due},
+          {.name = "parked",
+           .value = sums.parked,
+           .warning = limits.count("--warn-parked", warning_parked),
+           .critical = limits.count("--max-parked", {})},
+          {.name = "unknown", .value = sums.unknown},
+          {.name = "held",
+           .value = sums.hold.empty() ? 0.0 : 1.0,
+           .warning = 0,
+           .problem = "no timer fires: " + sums.hold}};
+}
+
+Checked look(Invocation& call) {
+  // A mistake in the limits is told even if there is no database.
+  measures_of({}, call.arguments);
+  StoreSession session{call, {.only_reads = true}};
+  TimerOperations timers{session.store()};
+  auto measures = measures_of(sums_of(timers), call.arguments);
+  measures.push_back(measure_writing(sqlite::path(session.store())));
+  return {.measures = std::move(measures), .summary = "no timer is late, none is parked"};
+}
+
+int check(Invocation& call) {
+  return run_check(call, [&] { return look(call); });
+}
+
+}  // namespace
+
+Command timers_check_command() {
+  return {
+      .path = "timers check",
+      .summary = "Check timers, for monitoring systems",
+      .about =
+          "Exit codes follow Nagios: 0 OK, 1 warning, 2 critical, 3 unknown or wrong usage. A "
+          "database that can't be written to is critical. Above a --warn limit is a warning, above "
+          "a --max limit is critical.",
+      .options =
+          {db_option,
+           {"--warn-late", "TIME", "warning if a timer has been due for longer (default 60s)"},
+           {"--max-late", "TIME", "critical if a timer has been due for longer (default 5m)"},
+           {"--warn-parked", "N", "warning above this many parked timers (default 0)"},
+           {"--max-parked", "N", "critical above this many parked timers (default: no limit)"},
+           format_option},
+      .examples = {{"every minute", "timers check --max-late 10m --format nagios"}},
+      .checks = "timers",
+      .run = check};
+}
+
+}  // namespace stela::tool
