@@ -23,6 +23,8 @@ constexpr auto longer_with_defaults = 90s;
 /// What waits when the faults end may take so much longer: a slow disk makes a long backlog, and
 /// slower than this nothing may be relayed and handled.
 constexpr std::int64_t least_a_second = 250;
+/// With one message in flight each one waits for its own commits.
+constexpr std::int64_t least_one_by_one = 25;
 /// So many times as long as its patience a consumer waits for what the broker says is with another.
 constexpr int most_patience = 10;
 /// A mutant may never drain: that needn't be waited for.
@@ -57,6 +59,11 @@ std::vector<Fault> weighed(const Settings& settings) {
     weighed.insert(weighed.end(), static_cast<std::size_t>(fault.weight), fault);
   }
   return weighed;
+}
+
+std::int64_t pace_of(const Settings& settings) {
+  const bool is_slow = settings.is_on_postgres() && settings.fence == Fence::subject;
+  return is_slow ? least_one_by_one : least_a_second;
 }
 
 /// The seed's choice among those that make sense.
@@ -149,7 +156,7 @@ bool Orchestra::drain() {
   const auto limit =
       steady_clock::now() +
       (is_mutant ? mutant_drain_limit
-                 : drain_limit + std::chrono::seconds{waiting() / least_a_second} +
+                 : drain_limit + std::chrono::seconds{waiting() / pace_of(settings_)} +
                        (settings_.defaults ? longer_with_defaults : 0s) +
                        (settings_.deletes ? most_patience * settings_.gap_patience() : 0s));
   while (waiting() > 0) {

@@ -2,6 +2,7 @@
 #include "database/postgres/connection.hpp"
 #include "support/messages.hpp"
 #include "support/postgres_server.hpp"
+#include "support/tcp_proxy.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/postgres.hpp>
@@ -80,6 +81,18 @@ TEST(PostgresRefusal, UsesTheReachableHost) {
   const Connection connection{{.conninfo = "postgresql://postgres@127.0.0.1:1,127.0.0.1:" + port +
                                            "/postgres?target_session_attrs=read-write"}};
   EXPECT_EQ(PQport(connection.handle()), port);
+}
+
+TEST(PostgresRefusal, PassesAHostThatTakesConnectionsAndEndsThem) {
+  // As a proxy whose server is gone.
+  test::TcpProxy dead{1};
+  const PostgresServer server{{.tcp = true}};
+  const std::string ports = std::to_string(dead.port()) + ',' + std::to_string(server.port());
+  const Connection connection{
+      {.conninfo = "host=127.0.0.1,127.0.0.1 port=" + ports + " user=postgres dbname=postgres"}};
+  EXPECT_EQ(PQport(connection.handle()), std::to_string(server.port()));
+  EXPECT_THAT(message_of<UsageError>([&] { connect("host=a,b,c port=1,2 user=a"); }),
+              HasSubstr("as many ports"));
 }
 
 TEST(PostgresRefusal, IsBusyWhenTheServerHasNoConnectionLeft) {

@@ -61,6 +61,48 @@ Words parse(const std::string& conninfo) {
   return words;
 }
 
+/// One of the hosts that a connection string names.
+struct Host {
+  std::string name;
+  std::string address;
+  std::string port;
+};
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts{""};
+  for (const char c : list) {
+    if (c == ',') {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  return parts;
+}
+
+/// If there are several. libpq asks no other host once one has taken the connection and ends it, as
+/// a proxy does whose server is gone; so each is asked by itself. A preference needs all of them.
+std::vector<Host> hosts_of(const std::string& conninfo) {
+  const Words words = parse(conninfo);
+  if (value_of(words, "target_session_attrs").starts_with("prefer")) return {};
+  const auto names = split(value_of(words, "host"));
+  const auto addresses = split(value_of(words, "hostaddr"));
+  const auto ports = split(value_of(words, "port"));
+  const std::size_t count = std::max(names.size(), addresses.size());
+  const auto at = [](const std::vector<std::string>& list, std::size_t i) {
+    return i < list.size() ? list[i] : std::string{};
+  };
+  // What doesn't fit together libpq refuses in its own words.
+  const bool fits = (names.size() == count || at(names, 0).empty()) &&
+                    (addresses.size() == count || at(addresses, 0).empty()) &&
+                    (ports.size() == count || ports.size() == 1);
+  std::vector<Host> hosts;
+  for (std::size_t i = 0; count > 1 && fits && i < count; ++i) {
+    hosts.push_back({at(names, i), at(addresses, i), ports.size() == 1 ? ports[0] : ports[i]});
+  }
+  return hosts;
+}
+
 /// Keywords and values: later ones count.
 struct Settings {
   std::vector<std::string> texts;
@@ -68,7 +110,7 @@ struct Settings {
   std::vector<const char*> values;
 };
 
-Settings settings_of(const ConnectionOptions& options) {
+Settings settings_of(const ConnectionOptions& options, const Host* host) {
   Settings settings;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count();
   settings.texts = {std::to_string(std::max<std::int64_t>(seconds, 2)),
@@ -87,6 +129,11 @@ Settings settings_of(const ConnectionOptions& options) {
   set("target_session_attrs", options.is_read_only ? "any" : "primary");
   set("dbname", settings.texts[2].c_str());
   set("client_encoding", "UTF8");
+  if (host != nullptr) {
+    set("host", host->name.c_str());
+    set("hostaddr", host->address.c_str());
+    set("port", host->port.c_str());
+  }
   set(nullptr, nullptr);
   return settings;
 }
@@ -112,10 +159,21 @@ std::string describe(const std::string& conninfo) {
 
 Connection::Connection(const ConnectionOptions& options)
     : options_{options}, place_{describe(options.conninfo)} {
-  const Settings settings = settings_of(options);
-  connection_.reset(PQconnectdbParams(settings.keywords.data(), settings.values.data(), 1));
-  if (connection_ == nullptr) throw std::bad_alloc{};
-  if (PQstatus(handle()) != CONNECTION_OK) fail_to_connect(handle(), place_);
+  std::string why;
+  const auto connect = [&](const Host* host) {
+    const Settings settings = settings_of(options, host);
+    connection_.reset(PQconnectdbParams(settings.keywords.data(), settings.values.data(), 1));
+    if (connection_ == nullptr) throw std::bad_alloc{};
+    if (PQstatus(handle()) == CONNECTION_OK) return true;
+    why += PQerrorMessage(handle());
+    return false;
+  };
+  const std::vector<Host> hosts = hosts_of(options.conninfo);
+  const bool is_connected = hosts.empty()
+                                ? connect(nullptr)
+                                : std::any_of(hosts.begin(), hosts.end(),
+                                              [&](const Host& host) { return connect(&host); });
+  if (!is_connected) fail_to_connect(std::move(why), place_);
   check_server();
   PQsetNoticeReceiver(
       handle(), [](void* self, const PGresult* result) { note(self, result); }, this);

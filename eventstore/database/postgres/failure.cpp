@@ -138,10 +138,13 @@ void fail(const PGresult* result, std::string_view doing) {
   throw StoreFailed{what};
 }
 
-void fail_to_connect(PGconn* connection, const std::string& place) {
-  const std::string said = without_line_ends(PQerrorMessage(connection));
+void fail_to_connect(std::string said, const std::string& place) {
+  said = without_line_ends(std::move(said));
   const std::string what = "can't connect to " + place + ": " + said;
   const auto says = [&](std::string_view text) { return said.find(text) != std::string::npos; };
+  if (says("could not match")) {
+    throw UsageError{what + "; name as many ports and addresses as hosts"};
+  }
   const bool is_one_host = place.find(',') == std::string::npos;
   if (says("could not translate host name") && is_one_host) {
     throw StoreFailed{what + "; is the host's name right?"};

@@ -21,8 +21,9 @@ class STELA_EVENTSTORE_EXPORT ConnectionLost final : public StoreBusy {
 /// Throws what `result` means, an error that ended `doing`.
 [[noreturn]] STELA_EVENTSTORE_EXPORT void fail(const PGresult* result, std::string_view doing);
 
-/// Throws why `connection` couldn't be made to `place`, which holds no password.
-[[noreturn]] void fail_to_connect(PGconn* connection, const std::string& place);
+/// Throws what `said` means, libpq's words about a connection that couldn't be made to `place`,
+/// which holds no password.
+[[noreturn]] void fail_to_connect(std::string said, const std::string& place);
 
 /// The SQLSTATE of an error; empty if it has none.
 std::string_view state_of(const PGresult* result) noexcept;
