@@ -46,15 +46,14 @@ void read_standbys(Connection& connection, ServerStatus& status) {
   if (status.is_standby) return;
   const Result rows = connection.query(
       "SELECT coalesce(nullif(application_name, ''), client_addr::text, pid::text), "
-      "coalesce(state, ''), coalesce(sync_state IN ('sync', 'quorum'), false), "
+      "coalesce(state, ''), sync_state IN ('sync', 'quorum'), "
       "pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn)::bigint, "
       "(extract(epoch FROM replay_lag) * 1000000)::bigint "
       "FROM pg_catalog.pg_stat_replication ORDER BY 1",
       {}, "asking for the standbys");
   for (int row = 0; row < rows.rows(); ++row) {
-    StandbyStatus standby{.name = text(rows, row, 0),
-                          .state = text(rows, row, 1),
-                          .is_synchronous = rows.integer(row, 2) != 0};
+    StandbyStatus standby{.name = text(rows, row, 0), .state = text(rows, row, 1)};
+    if (!rows.is_null(row, 2)) standby.is_synchronous = rows.integer(row, 2) != 0;
     if (!rows.is_null(row, 3)) standby.lag_bytes = rows.integer(row, 3);
     if (!rows.is_null(row, 4)) standby.lag = microseconds{rows.integer(row, 4)};
     status.standbys.push_back(std::move(standby));
@@ -121,19 +120,17 @@ void read_rights(Connection& connection, ServerStatus& status) {
 }  // namespace
 
 ServerStatus server_status(Store& store) {
-  if (dynamic_cast<Core*>(&store.database()) == nullptr) {
-    throw UsageError{"this store isn't on PostgreSQL"};
-  }
+  const auto* const core = dynamic_cast<Core*>(&store.database());
+  if (core == nullptr) throw UsageError{"this store isn't on PostgreSQL"};
+  // Not a read of the store's, which would wait until what it saw is durable.
+  Connection connection{core->connection_options()};
   ServerStatus status;
-  store.database().read([&](database::Connection& any) {
-    Connection& connection = connection_of(any);
-    status.schema = connection.options().schema;
-    read_settings(connection, status);
-    read_standbys(connection, status);
-    read_transactions(connection, status);
-    read_tables(connection, status);
-    read_rights(connection, status);
-  });
+  status.schema = connection.options().schema;
+  read_settings(connection, status);
+  read_standbys(connection, status);
+  read_transactions(connection, status);
+  read_tables(connection, status);
+  read_rights(connection, status);
   return status;
 }
 

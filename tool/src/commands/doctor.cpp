@@ -299,14 +299,12 @@ int doctor(Invocation& call) {
   if (!call.place().is_on_server()) look_at_sqlite(examination);
   StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
+  // What is read must be durable: if no commit becomes that, the rest would only wait.
+  if (session.place().is_on_server() && !look_at_server(examination, store)) return failed;
   examination.fine("database", counted(store.last_sequence().value(), "event") + ", " +
                                    std::string{to_string(store.conventions().codec)} +
                                    durability_in_words(session));
-  if (session.place().is_on_server()) {
-    look_at_server(examination, store);
-  } else {
-    look_at_file(examination, store);
-  }
+  if (!session.place().is_on_server()) look_at_file(examination, store);
   look_at_clock(examination);
   look_at_last_event(examination, store);
   look_at_participants(examination, call.app, store);

@@ -11,7 +11,7 @@ namespace stela::tool {
 void look_at_sqlite(Examination& examination);
 /// At the file of a store on SQLite, and at what is around it.
 void look_at_file(Examination& examination, Store& store);
-/// At the server of a store on PostgreSQL.
-void look_at_server(Examination& examination, Store& store);
+/// At the server of a store on PostgreSQL. False if nothing can be read or written there.
+bool look_at_server(Examination& examination, Store& store);
 
 }  // namespace stela::tool

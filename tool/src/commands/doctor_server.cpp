@@ -52,18 +52,22 @@ void look_at_settings(Examination& examination, const ServerStatus& status) {
 
 /// "db2 (synchronous, 1.5 MiB behind, 3 ms)".
 std::string described(const StandbyStatus& standby) {
-  std::string text = standby.name + (standby.is_synchronous ? " (synchronous" : " (asynchronous");
+  if (!standby.is_synchronous) return standby.name + " (a role in pg_monitor sees its state)";
+  std::string text = standby.name + (*standby.is_synchronous ? " (synchronous" : " (asynchronous");
   if (!standby.state.empty() && standby.state != "streaming") text += ", " + standby.state;
   if (standby.lag_bytes) text += ", " + in_bytes(*standby.lag_bytes) + " to replay";
   if (standby.lag) text += ", lag " + in_words(*standby.lag);
   return text + ')';
 }
 
-void look_at_standbys(Examination& examination, const ServerStatus& status) {
-  if (status.is_standby) return;
-  const auto is_synchronous = [](const StandbyStatus& one) { return one.is_synchronous; };
+/// False if no commit becomes durable.
+bool look_at_standbys(Examination& examination, const ServerStatus& status) {
+  if (status.is_standby) return true;
+  const auto has = [&](auto what) {
+    return std::any_of(status.standbys.begin(), status.standbys.end(), what);
+  };
   const bool has_synchronous =
-      std::any_of(status.standbys.begin(), status.standbys.end(), is_synchronous);
+      has([](const StandbyStatus& one) { return one.is_synchronous.value_or(true); });
   for (const StandbyStatus& standby : status.standbys) {
     if (standby.lag > long_lag || (!standby.state.empty() && standby.state != "streaming")) {
       examination.warn("standbys", described(standby),
@@ -77,12 +81,15 @@ void look_at_standbys(Examination& examination, const ServerStatus& status) {
                     "commits wait for '" + status.synchronous_standby_names +
                         "', and no synchronous standby is connected",
                     "start the standby; appends wait, and none is acknowledged without it");
-  } else if (status.standbys.empty()) {
+    return false;
+  }
+  if (status.standbys.empty()) {
     examination.fine("standbys", "none is connected");
   } else if (!has_synchronous) {
     examination.warn("standbys", "all are asynchronous: a failover can lose the last commits",
                      "set synchronous_standby_names if nothing acknowledged may be lost");
   }
+  return true;
 }
 
 void look_at_transactions(Examination& examination, const ServerStatus& status) {
@@ -125,20 +132,21 @@ void look_at_rights(Examination& examination, const ServerStatus& status) {
 
 }  // namespace
 
-void look_at_server(Examination& examination, Store& store) {
-  try {
-    const ServerStatus status = postgres::server_status(store);
-    look_at_settings(examination, status);
-    look_at_standbys(examination, status);
-    look_at_transactions(examination, status);
-    look_at_tables(examination, status);
-    look_at_rights(examination, status);
-    // Begins a transaction and ends it, without a change.
-    store.transact([](Transaction&) {});
-    examination.fine("writing", "the database can be written to");
-  } catch (const Error& e) {
-    examination.bad("writing", e.what(), "appends and workers are blocked by the same problem");
-  }
+bool look_at_server(Examination& examination, Store& store) try {
+  const ServerStatus status = postgres::server_status(store);
+  look_at_settings(examination, status);
+  const bool is_usable = look_at_standbys(examination, status);
+  look_at_transactions(examination, status);
+  look_at_tables(examination, status);
+  look_at_rights(examination, status);
+  if (!is_usable) return false;
+  // Begins a transaction and ends it, without a change.
+  store.transact([](Transaction&) {});
+  examination.fine("writing", "the database can be written to");
+  return true;
+} catch (const Error& e) {
+  examination.bad("writing", e.what(), "appends and workers are blocked by the same problem");
+  return false;
 }
 
 }  // namespace stela::tool

@@ -14,10 +14,10 @@ namespace stela::postgres {
 
 struct StandbyStatus {
   std::string name;
-  /// "streaming", "catchup" …; empty if this role may not see it.
+  /// "streaming", "catchup" …; empty if this role may not see it: pg_monitor may.
   std::string state;
-  /// Commits wait for it.
-  bool is_synchronous = false;
+  /// Whether commits wait for it; unset if this role may not see it.
+  std::optional<bool> is_synchronous = {};
   /// How much of the log it hasn't replayed yet, and how long that takes; unset if it isn't known.
   std::optional<std::int64_t> lag_bytes = {};
   std::optional<std::chrono::microseconds> lag = {};
@@ -64,7 +64,8 @@ struct ServerStatus {
   std::vector<std::string> missing_rights;
 };
 
-/// UsageError if `store` isn't on PostgreSQL; StoreBusy and StoreFailed, as their names say.
+/// Asks at once, also while commits wait for a standby. UsageError if `store` isn't on PostgreSQL;
+/// StoreBusy and StoreFailed, as their names say.
 /// Threads: any number at once.
 STELA_EVENTSTORE_EXPORT ServerStatus server_status(Store& store);
 
