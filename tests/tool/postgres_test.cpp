@@ -141,7 +141,9 @@ TEST_F(ToolOnPostgres, RelaysParksRetriesAndDiscards) {
                     "--stream", "SHOP"}),
               AllOf(HasSubstr("5 published events compared with 7 messages"),
                     HasSubstr("None is missing")));
-  EXPECT_EQ(stela({"outbox", "check"}).code, 0);
+  const Ran check = stela({"outbox", "check", "--json"});
+  EXPECT_EQ(check.code, 0);
+  EXPECT_THAT(check.out, AllOf(HasSubstr("standby_lag"), HasSubstr("open_transaction")));
   EXPECT_THAT(well({"verify"}), HasSubstr("no problem"));
 }
 
@@ -230,6 +232,9 @@ TEST_F(ToolOnPostgres, DoctorLooksAtTheServer) {
   sql("SELECT pg_reload_conf()");
   EXPECT_THAT(run({"doctor", "--db", server_.url("shop")}).out,
               HasSubstr("no synchronous standby is connected"));
+  const Ran check = stela({"outbox", "check"});
+  EXPECT_EQ(check.code, 2);
+  EXPECT_THAT(check.out, HasSubstr("CRITICAL: commits wait for 'db2', and no synchronous"));
 }
 
 TEST_F(ToolOnPostgres, DoctorNamesTheRightsThatARoleLacks) {

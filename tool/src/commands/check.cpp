@@ -4,6 +4,7 @@
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
 #include "commands/outbox_text.hpp"
+#include "commands/server_measures.hpp"
 #include "store_session.hpp"
 
 #include <algorithm>
@@ -74,9 +75,15 @@ Checked look(Invocation& call) {
     require_order(measure, call.arguments);
   }
   StoreSession session{call, {.only_reads = true}};
+  auto of_database = session.place().is_on_server() ? measure_server(session.store())
+                                                    : std::vector{measure_writing(session.place())};
+  // Where no commit becomes durable, the status would only wait.
+  if (session.place().is_on_server() && of_database.front().state() != ok) {
+    return {.measures = std::move(of_database), .summary = {}};
+  }
   const OutboxStatus status = session.operations().status();
   auto measures = measures_of(status, call.arguments);
-  measures.push_back(measure_writing(session.place()));
+  measures.insert(measures.end(), of_database.begin(), of_database.end());
   return {.measures = std::move(measures),
           .summary = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) +
                      ", " + in_digits(status.parked) + " parked"};
@@ -94,10 +101,13 @@ Command check_command() {
       .summary = "Check the outbox, for monitoring systems",
       .about =
           "Exit codes follow Nagios: 0 OK, 1 warning, 2 critical, 3 unknown or wrong usage. "
-          "Critical: a stopped partition, a database that can't be written to, unsettled losses at "
+          "Critical: a stopped partition, a database that can't be written to (on PostgreSQL, "
+          "commits "
+          "that wait for a missing standby), unsettled losses at "
           "the broker, and pending messages while no live worker reaches its broker. Warning: a "
-          "worker cut off from its broker, and a broker that isn't set up for everything to be "
-          "published. Above a --warn limit is a warning, above a --max limit is critical.",
+          "worker cut off from its broker, a broker that isn't set up for everything to be "
+          "published, and on PostgreSQL a standby that lags for a minute, or a transaction that is "
+          "open for ten. Above a --warn limit is a warning, above a --max limit is critical.",
       .options =
           {db_option,
            {"--warn-lag", "TIME", "warning if the oldest message is older (default 60s)"},

@@ -1,6 +1,7 @@
 // What doctor looks at of a PostgreSQL server.
 #include "cli/text.hpp"
 #include "commands/doctor.hpp"
+#include "commands/server_measures.hpp"
 
 #include <stela/eventstore/postgres_status.hpp>
 #include <stela/framework/error.hpp>
@@ -13,8 +14,6 @@ namespace {
 using postgres::ServerStatus;
 using postgres::StandbyStatus;
 
-constexpr std::chrono::minutes long_transaction{10};
-constexpr std::chrono::seconds long_lag{60};
 /// So many dead rows are no matter, however few the others are.
 constexpr std::int64_t few_dead_rows = 100'000;
 
@@ -63,11 +62,6 @@ std::string described(const StandbyStatus& standby) {
 /// False if no commit becomes durable.
 bool look_at_standbys(Examination& examination, const ServerStatus& status) {
   if (status.is_standby) return true;
-  const auto has = [&](auto what) {
-    return std::any_of(status.standbys.begin(), status.standbys.end(), what);
-  };
-  const bool has_synchronous =
-      has([](const StandbyStatus& one) { return one.is_synchronous.value_or(true); });
   for (const StandbyStatus& standby : status.standbys) {
     if (standby.lag > long_lag || (!standby.state.empty() && standby.state != "streaming")) {
       examination.warn("standbys", described(standby),
@@ -76,16 +70,14 @@ bool look_at_standbys(Examination& examination, const ServerStatus& status) {
       examination.fine("standbys", described(standby));
     }
   }
-  if (!status.synchronous_standby_names.empty() && !has_synchronous) {
-    examination.bad("standbys",
-                    "commits wait for '" + status.synchronous_standby_names +
-                        "', and no synchronous standby is connected",
+  if (const std::string problem = problem_of_commits(status); !problem.empty()) {
+    examination.bad("standbys", problem,
                     "start the standby; appends wait, and none is acknowledged without it");
     return false;
   }
   if (status.standbys.empty()) {
     examination.fine("standbys", "none is connected");
-  } else if (!has_synchronous) {
+  } else if (status.synchronous_standby_names.empty()) {
     examination.warn("standbys", "all are asynchronous: a failover can lose the last commits",
                      "set synchronous_standby_names if nothing acknowledged may be lost");
   }

@@ -1,0 +1,46 @@
+#include "commands/server_measures.hpp"
+
+#include <algorithm>
+
+namespace stela::tool {
+namespace {
+
+double in_seconds(std::chrono::microseconds time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
+}  // namespace
+
+std::string problem_of_commits(const postgres::ServerStatus& status) {
+  if (status.is_standby || status.synchronous_standby_names.empty()) return {};
+  // One whose state can't be seen may be synchronous.
+  const bool has_synchronous =
+      std::any_of(status.standbys.begin(), status.standbys.end(),
+                  [](const auto& standby) { return standby.is_synchronous.value_or(true); });
+  if (has_synchronous) return {};
+  return "commits wait for '" + status.synchronous_standby_names +
+         "', and no synchronous standby is connected";
+}
+
+std::vector<Measure> measure_server(Store& store) {
+  const postgres::ServerStatus status = postgres::server_status(store);
+  const std::string problem = problem_of_commits(status);
+  std::chrono::microseconds lag{0};
+  for (const auto& standby : status.standbys) lag = std::max(lag, standby.lag.value_or(lag));
+  const auto age =
+      status.transactions.empty() ? std::chrono::microseconds{0} : status.transactions.front().age;
+  return {{.name = "unwritable",
+           .value = problem.empty() ? 0.0 : 1.0,
+           .critical = 0.0,
+           .problem = problem},
+          {.name = "standby_lag",
+           .value = in_seconds(lag),
+           .warning = in_seconds(long_lag),
+           .unit = "s"},
+          {.name = "open_transaction",
+           .value = in_seconds(age),
+           .warning = in_seconds(long_transaction),
+           .unit = "s"}};
+}
+
+}  // namespace stela::tool

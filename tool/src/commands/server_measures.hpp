@@ -1,0 +1,25 @@
+// What a PostgreSQL server says of itself, as checks and doctor judge it.
+#pragma once
+
+#include "commands/measures.hpp"
+
+#include <stela/eventstore/postgres_status.hpp>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace stela::tool {
+
+/// Dead rows of the outbox stay for as long.
+inline constexpr std::chrono::minutes long_transaction{10};
+inline constexpr std::chrono::seconds long_lag{60};
+
+/// Why no commit becomes durable; empty if commits do.
+std::string problem_of_commits(const postgres::ServerStatus& status);
+
+/// Whether the database can be written to, first; then the lag of the standbys and the age of the
+/// oldest transaction.
+std::vector<Measure> measure_server(Store& store);
+
+}  // namespace stela::tool
