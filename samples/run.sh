@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds the order application, and tells its story on a new database with
 # a nats-server of its own on loopback. Works from any folder; leaves nothing running.
-# Usage: run.sh [--keep] [--load N]
-#   --keep     leave the data for exploring, and say where it is
-#   --load N   place N orders instead, and say how fast that was
+# Usage: run.sh [--postgres] [--keep] [--load N]
+#   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
+#   --keep      leave the data for exploring, and say where it is
+#   --load N    place N orders instead, and say how fast that was
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-tool/install-packages.sh
+case " $* " in
+  *" --postgres "*) tool/install-packages.sh postgres ;;
+  *) tool/install-packages.sh ;;
+esac
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

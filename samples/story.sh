@@ -1,27 +1,40 @@
 #!/usr/bin/env bash
 # Tells the story of the order application on a new database, with a nats-server of its own on
 # loopback. Leaves nothing running. `run.sh` builds the application first.
-# Usage: story.sh FOLDER-OF-PROGRAMS [--keep] [--load N]
-#   --keep     leave the data for exploring, and say where it is
-#   --load N   place N orders instead, and say how fast that was
+# Usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N]
+#   --postgres  on a PostgreSQL cluster of its own, which it starts and removes
+#   --keep      leave the data for exploring, and say where it is
+#   --load N    place N orders instead, and say how fast that was
 set -euo pipefail
 
-programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--keep] [--load N]"}
+programs=${1:?"usage: story.sh FOLDER-OF-PROGRAMS [--postgres] [--keep] [--load N]"}
 shift
+arguments=("$@")
+postgres=
 keep=
 load=
 while [ $# -gt 0 ]; do
   case $1 in
+    --postgres) postgres=yes ;;
     --keep) keep=yes ;;
     --load)
       load=${2:-}
       case $load in '' | *[!0-9]*) echo "story.sh: --load needs a number of orders" >&2; exit 2 ;; esac
       shift ;;
-    -h | --help) sed -n '2,7s/^# //p' "$0"; exit 0 ;;
-    *) echo "story.sh: unknown option '$1'; there are --keep and --load N" >&2; exit 2 ;;
+    -h | --help) sed -n '2,8s/^# //p' "$0"; exit 0 ;;
+    *) echo "story.sh: unknown option '$1'; there are --postgres, --keep and --load N" >&2; exit 2 ;;
   esac
   shift
 done
+if [ -n "$postgres" ] && [ -n "$keep" ]; then
+  echo "story.sh: --keep goes with SQLite: the cluster ends with the story" >&2
+  exit 2
+fi
+# The cluster is there for as long as this script runs again in it.
+if [ -n "$postgres" ] && [ -z "${STORY_HAS_CLUSTER:-}" ]; then
+  export STORY_HAS_CLUSTER=yes
+  exec "$(dirname "$0")/with-postgres.sh" "$0" "$programs" "${arguments[@]}"
+fi
 
 history=$(cd "$(dirname "$0")" && pwd)/orders/history.jsonl
 work=$(mktemp -d)
@@ -202,11 +215,13 @@ story() {
   samples/shipping/main.cpp       a consumer whose effect happens once
   docs/tutorial.md                the same from an empty folder
   samples/run.sh --keep           leaves the data; samples/run.sh --load 100000 shows how fast it is
+  samples/run.sh --postgres       the same on a PostgreSQL server
 END
 }
 
 start_nats
 export ORDERS_DB="$work/shop.db"
+[ -z "$postgres" ] || ORDERS_DB=$SHOP
 if [ -n "$load" ]; then
   start_worker
   orders load "$load"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that are missing. Usage: install-packages.sh [tests]
-# With "tests" also those that only the tests, benchmarks and fuzzers need.
+# Installs the Debian packages that are missing. Usage: install-packages.sh [tests|postgres]
+# With "tests" also those that only the tests, benchmarks and fuzzers need; with "postgres" the server.
 set -euo pipefail
 
 packages=(
@@ -9,6 +9,7 @@ packages=(
   libtomlplusplus-dev libxxhash-dev tzdata
   nats-server sqlite3
 )
+[ "${1:-}" != postgres ] || packages+=(postgresql-15)
 if [ "${1:-}" = tests ]; then
   packages+=(ccache clang-format clang-tidy doxygen libbenchmark-dev libgmock-dev libgtest-dev librapidcheck-dev nodejs openssl patch pgbouncer postgresql-15 spin systemd tmux)
   # Other builds of nodejs than Debian's bring their own, and conflict with its package.

@@ -1,10 +1,11 @@
-// The order application: `orders [--db FILE] [--next] COMMAND …`. What isn't a command of its own
-// is one of the tool's, which knows its types.
+// The order application: `orders [--db FILE|URL] [--next] COMMAND …`. What isn't a command of its
+// own is one of the tool's, which knows its types.
 #include "commands.hpp"
 #include "deadline.hpp"
 #include "fulfilment.hpp"
 #include "read_models.hpp"
 
+#include <stela/eventstore/postgres.hpp>
 #include <stela/tool/run.hpp>
 
 #include <algorithm>
@@ -67,7 +68,7 @@ void add_projections(stela::Projections& projections, bool is_next) {
 }
 
 void print_help(std::ostream& out) {
-  out << "usage: orders [--db FILE] [--next] COMMAND …\n\n";
+  out << "usage: orders [--db FILE|URL] [--next] COMMAND …\n\n";
   for (const orders::Command& command : orders::commands()) {
     const std::string call = std::string{command.name} + ' ' + std::string{command.arguments};
     out << "  " << std::left << std::setw(52) << call << command.what << '\n';
@@ -93,13 +94,21 @@ int run_tool(const Invocation& call) {
   return stela::tool::run(static_cast<int>(arguments.size()), arguments.data(), app);
 }
 
+/// `database` is a file or the URL of a PostgreSQL database. All else is the same.
+stela::Store open_store(const std::string& database) {
+  if (database.starts_with("postgresql://")) {
+    return stela::postgres::open(database, {.log = &stela::log_to_stderr()});
+  }
+  return stela::sqlite::open(database, {.log = &stela::log_to_stderr()});
+}
+
 int run(const Invocation& call, const orders::Command& command) {
   const auto arguments = std::span{call.arguments}.subspan(1);
   if (arguments.size() < command.least || arguments.size() > command.most) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
     return wrong_usage;
   }
-  auto store = stela::sqlite::open(call.database, {.log = &stela::log_to_stderr()});
+  stela::Store store = open_store(call.database);
   stela::Outbox outbox{store, {.enable = stela::Enable::backfill}};
   stela::Projections projections{store};
   add_projections(projections, call.is_next);

@@ -1,4 +1,5 @@
-// The tables that the shop reads, each kept up to date by a projector.
+// The tables that the shop reads, each kept up to date by a projector. Their SQL is the same on
+// SQLite and PostgreSQL.
 #pragma once
 
 #include "order.hpp"
@@ -19,7 +20,7 @@ class OpenOrders {
   void create(stela::ReadModel& model) {
     model.execute(
         "CREATE TABLE {open_orders} (order_id TEXT PRIMARY KEY, customer TEXT NOT NULL, "
-        "sku TEXT NOT NULL, quantity INTEGER NOT NULL, stage TEXT NOT NULL) STRICT");
+        "sku TEXT NOT NULL, quantity BIGINT NOT NULL, stage TEXT NOT NULL)");
   }
   void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
     model.execute("INSERT INTO {open_orders} VALUES (?1, ?2, ?3, ?4, 'placed')",
@@ -51,8 +52,8 @@ class StockLevels {
 
   void create(stela::ReadModel& model) {
     model.execute(
-        "CREATE TABLE {stock_levels} (sku TEXT PRIMARY KEY, available INTEGER NOT NULL, "
-        "reserved INTEGER NOT NULL) STRICT");
+        "CREATE TABLE {stock_levels} (sku TEXT PRIMARY KEY, available BIGINT NOT NULL, "
+        "reserved BIGINT NOT NULL)");
   }
   void project(stela::ReadModel& model, const stela::Recorded<StockReceived>& received) {
     change(model, received.stream(), received->quantity, 0);
@@ -71,8 +72,8 @@ class StockLevels {
   static void change(stela::ReadModel& model, const stela::StreamId& stock, std::int64_t available,
                      std::int64_t reserved) {
     model.execute(
-        "INSERT INTO {stock_levels} VALUES (?1, ?2, ?3) ON CONFLICT (sku) DO UPDATE SET "
-        "available = available + excluded.available, reserved = reserved + excluded.reserved",
+        "INSERT INTO {stock_levels} AS s VALUES (?1, ?2, ?3) ON CONFLICT (sku) DO UPDATE SET "
+        "available = s.available + excluded.available, reserved = s.reserved + excluded.reserved",
         stock.key(), available, reserved);
   }
 };
@@ -86,12 +87,12 @@ class SalesPerDay {
   void create(stela::ReadModel& model) {
     model.execute(
         "CREATE TABLE {sales_per_day} (day TEXT NOT NULL, currency TEXT NOT NULL, "
-        "orders INTEGER NOT NULL, cents INTEGER NOT NULL, PRIMARY KEY (day, currency)) STRICT");
+        "orders BIGINT NOT NULL, cents BIGINT NOT NULL, PRIMARY KEY (day, currency))");
   }
   void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
     model.execute(
-        "INSERT INTO {sales_per_day} VALUES (?1, ?2, 1, ?3) ON CONFLICT DO UPDATE SET "
-        "orders = orders + 1, cents = cents + excluded.cents",
+        "INSERT INTO {sales_per_day} AS s VALUES (?1, ?2, 1, ?3) ON CONFLICT (day, currency) "
+        "DO UPDATE SET orders = s.orders + 1, cents = s.cents + excluded.cents",
         day_of(placed.recorded_at()), placed->price.currency, placed->price.cents);
   }
 
@@ -108,13 +109,14 @@ class SalesPerDayV2 {
   void create(stela::ReadModel& model) {
     model.execute(
         "CREATE TABLE {sales_per_day} (day TEXT NOT NULL, currency TEXT NOT NULL, "
-        "orders INTEGER NOT NULL, cents INTEGER NOT NULL, pieces INTEGER NOT NULL, "
-        "PRIMARY KEY (day, currency)) STRICT");
+        "orders BIGINT NOT NULL, cents BIGINT NOT NULL, pieces BIGINT NOT NULL, "
+        "PRIMARY KEY (day, currency))");
   }
   void project(stela::ReadModel& model, const stela::Recorded<OrderPlaced>& placed) {
     model.execute(
-        "INSERT INTO {sales_per_day} VALUES (?1, ?2, 1, ?3, ?4) ON CONFLICT DO UPDATE SET "
-        "orders = orders + 1, cents = cents + excluded.cents, pieces = pieces + excluded.pieces",
+        "INSERT INTO {sales_per_day} AS s VALUES (?1, ?2, 1, ?3, ?4) ON CONFLICT (day, currency) "
+        "DO UPDATE SET orders = s.orders + 1, cents = s.cents + excluded.cents, "
+        "pieces = s.pieces + excluded.pieces",
         SalesPerDay::day_of(placed.recorded_at()), placed->price.currency, placed->price.cents,
         placed->quantity);
   }
