@@ -63,7 +63,7 @@ Checked look(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
   auto measures = measures_of(sums_of(timers), call.arguments);
-  measures.push_back(measure_writing(sqlite::path(session.store())));
+  measures.push_back(measure_writing(session.place()));
   return {.measures = std::move(measures), .summary = "no timer is late, none is parked"};
 }
 
