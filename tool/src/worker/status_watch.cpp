@@ -48,8 +48,6 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
     }
   }
   if (seen.problem.empty()) seen.problem = schema_problem_;
-  // Projectors have no tables on PostgreSQL yet.
-  if (place_.is_on_server()) return seen;
   try {
     seen.projectors = ProjectionOperations{store_}.status();
   } catch (const Error& e) {
