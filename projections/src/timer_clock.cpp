@@ -28,16 +28,29 @@ TimerClock::Sample TimerClock::sample() const {
   return {store_.database().now(), store_.database().clock().steady_now()};
 }
 
-microseconds TimerClock::jump_until(const Sample& now) const {
+microseconds TimerClock::drift_until(const Sample& now) const {
   if (!last_) return microseconds{0};
   const auto passed = std::chrono::duration_cast<microseconds>(now.steady - last_->steady);
   return now.wall - last_->wall - passed;
+}
+
+microseconds TimerClock::jump_until(const Sample& now) const {
+  const microseconds jump = drift_until(now);
+  const bool is_long_ago = now.steady - put_back_at_ > limit_;
+  return jump < smallest_jump || is_long_ago ? jump : std::max(jump - put_back_, microseconds{0});
 }
 
 void TimerClock::look(database::Connection& connection) {
   const Sample now = sample();
   const microseconds jump = jump_until(now);
   if (jump > limit_ || jump < -smallest_jump) jump_ += jump;
+  const microseconds drift = drift_until(now);
+  if (drift < -smallest_jump) {
+    put_back_ = -drift;
+    put_back_at_ = now.steady;
+  } else if (drift > smallest_jump) {
+    put_back_ = std::max(put_back_ - drift, microseconds{0});
+  }
   last_ = now;
   holds_ = read_holds(connection);
 }

@@ -14,7 +14,8 @@ namespace stela::projections {
 
 /// Compares the store's clock with the steady one. A jump forward beyond the limit holds timers
 /// until it has lasted as long as the limit, or an operator confirms it. A jump back is believed,
-/// but for the last second before it. Both are logged.
+/// but for the last second before it; if it is undone within the limit, that is no jump forward.
+/// Jumps are logged.
 /// Threads: one at a time.
 class TimerClock {
  public:
@@ -39,6 +40,8 @@ class TimerClock {
 
   Sample sample() const;
   /// By how much more than the steady clock the wall clock went on since the last look.
+  std::chrono::microseconds drift_until(const Sample& now) const;
+  /// The same, without what undoes a jump back.
   std::chrono::microseconds jump_until(const Sample& now) const;
   std::optional<Timestamp> time_at(Timestamp wall, const std::vector<Hold>& holds) const;
   void log(std::string_view name, std::string_view message) const;
@@ -48,6 +51,9 @@ class TimerClock {
   std::optional<Sample> last_;
   /// The last jump, until it is settled.
   std::chrono::microseconds jump_{0};
+  /// By how much the clock was put back, and when: so much of a jump forward undoes that.
+  std::chrono::microseconds put_back_{0};
+  std::chrono::steady_clock::time_point put_back_at_ = {};
   std::vector<Hold> holds_;
   /// Time doesn't go back behind this.
   mutable Timestamp latest_ = Timestamp::min();

@@ -146,7 +146,7 @@ class RandomAlarms {
 
 TEST(TimerHistories, RingEachAlarmOnceInOrderAndNeverEarly) {
   int rang = 0;
-  for (unsigned seed = 1; seed <= 40; ++seed) {
+  for (unsigned seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     RandomAlarms history{seed};
     for (int i = 0; i < 60; ++i) history.step();
@@ -155,7 +155,7 @@ TEST(TimerHistories, RingEachAlarmOnceInOrderAndNeverEarly) {
     EXPECT_EQ(seen.pending(), 0U);
     rang += seen.rang();
   }
-  EXPECT_GT(rang, 400);
+  EXPECT_GT(rang, 240);
 }
 
 }  // namespace

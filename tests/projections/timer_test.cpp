@@ -567,6 +567,18 @@ TEST(Timer, IsSetAndFiredByAClockThatWasPutBack) {
   EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
 }
 
+TEST(Timer, FollowsAClockThatIsPutBackAndThenRightAgain) {
+  Inn inn;
+  request(inn.store, "1", 5);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() - 2h);
+  EXPECT_EQ(inn.run_after(4min).timers_fired, 0);
+  inn.clock.jump_to(inn.clock.now() + 2h);
+  EXPECT_EQ(inn.run().timers_fired, 0);
+
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
 TEST(Timer, OfARemovedProcessIsGone) {
   Inn inn;
   request(inn.store, "1");
