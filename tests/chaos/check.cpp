@@ -45,6 +45,7 @@ class Check {
     check_rows();
     check_effects();
     check_deletions();
+    if (settings_.has_deadlines()) check_deadlines();
     return std::move(findings_);
   }
 
@@ -223,6 +224,30 @@ class Check {
     for (const std::string& flaw : flaws_of_deletions(outcomes(), gaps(), missed)) {
       violate("a deletion", flaw);
     }
+  }
+
+  /// Each ticket is reminded of once, after it was issued.
+  void check_deadlines() {
+    std::map<std::string, int> reminded;
+    for (const Event& event : events_) {
+      if (event.type == TicketReminded::event_type.name) {
+        if (--reminded[serial_in(event)] < 0) violate("a reminder is too early", event.payload);
+      } else if (event.type == TicketIssued::event_type.name) {
+        ++reminded[serial_in(event)];
+      }
+    }
+    for (const auto& [serial, left] : reminded) {
+      if (left != 0) violate("reminders of a ticket", serial + ": " + std::to_string(1 - left));
+    }
+    test::RawSqlite shop{settings_.database()};
+    for (const std::string& row : shop.rows("SELECT key, error FROM projection_timers LIMIT 5")) {
+      violate("a timer is left", row);
+    }
+  }
+
+  static std::string serial_in(const Event& event) {
+    constexpr std::string_view begin = "{\"serial\":";
+    return std::to_string(std::stoll(event.payload.substr(begin.size())));
   }
 
   std::vector<Outcome> outcomes() const {

@@ -93,6 +93,7 @@ void play_role(const std::string& role, const Settings& settings, const Options&
                   .stop = stop};
   if (role == "append") return append(settings, part);
   if (role == "relay") return relay(settings, part);
+  if (role == "remind") return remind(settings, part);
   if (role == "consume") return consume(settings, part);
   throw UsageError{"there is no role '" + role + "'"};
 }

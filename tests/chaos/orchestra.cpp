@@ -119,7 +119,8 @@ bool Orchestra::play() {
   }
   heal();
   const bool drained = drain();
-  for (const char* const role : {"relay", "consume"}) world_.members.stop(role, world_.problems);
+  for (const char* const role : {"relay", "consume", "remind"})
+    world_.members.stop(role, world_.problems);
   return drained;
 }
 
@@ -173,7 +174,16 @@ std::int64_t Orchestra::waiting() const {
   const std::int64_t published = shop_number(
       settings_, "SELECT count(*) FROM events JOIN event_kinds USING (kind) WHERE publishes");
   return shop_number(settings_, "SELECT count(*) FROM outbox_messages") + published -
-         number_in(settings_.effects(), "SELECT count(*) FROM effects") - deleted_unhandled();
+         number_in(settings_.effects(), "SELECT count(*) FROM effects") - deleted_unhandled() +
+         (settings_.has_deadlines() ? unreminded() : 0);
+}
+
+/// Tickets whose deadline hasn't passed yet.
+std::int64_t Orchestra::unreminded() const {
+  return shop_number(settings_,
+                     "SELECT count(*) FILTER (WHERE type = 'ticket.issued') - "
+                     "count(*) FILTER (WHERE type = 'ticket.reminded') "
+                     "FROM events JOIN event_kinds USING (kind)");
 }
 
 /// Messages that were deleted before they had their effect.

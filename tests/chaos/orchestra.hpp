@@ -30,6 +30,7 @@ class Orchestra {
   bool drain();
   std::int64_t waiting() const;
   std::int64_t deleted_unhandled() const;
+  std::int64_t unreminded() const;
 
   const Settings& settings_;
   const std::optional<Phase> phase_;

@@ -9,6 +9,7 @@
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox/relay.hpp>
+#include <stela/projections.hpp>
 
 #include <sqlite3.h>
 #include <unistd.h>
@@ -54,6 +55,35 @@ void note_effect(Transaction& transaction, const Recorded<TicketIssued>& ticket)
     throw std::runtime_error{sqlite3_errmsg(sqlite::handle(transaction))};
   }
 }
+
+struct Reminder {
+  static constexpr TimerType timer_type{"reminder", 1};
+  std::int64_t serial = 0;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(serial));
+  }
+};
+
+class Reminders {
+ public:
+  static constexpr ProcessType process_type{"reminders"};
+  using Events = EventSet<TicketIssued>;
+  using Timers = TimerSet<Reminder>;
+
+  std::string key(const Recorded<TicketIssued>& ticket) {
+    return "reminder-" + std::to_string(ticket->serial);
+  }
+  void react(Process& process, const Recorded<TicketIssued>& ticket) {
+    // By the right clock: the ticket may have been issued by one that was hours ahead.
+    process.set(Reminder{ticket->serial}, system_clock().now() + 300ms);
+  }
+  void due(Process& process, const Reminder& timer) {
+    process.unit().append(StreamId::parse(process.key()), ExpectedVersion::none(),
+                          TicketReminded{timer.serial});
+  }
+};
 
 RelayOptions relay_options(const Settings& settings) {
   if (settings.defaults) return {};
@@ -126,6 +156,19 @@ void relay(const Settings& settings, const Part& part) {
     return run_mutant(outbox, publisher, relay_options(settings), settings.mutant, part.stop);
   }
   Relay{outbox, publisher, relay_options(settings)}.run(part.stop);
+}
+
+void remind(const Settings& settings, const Part& part) {
+  const JumpingClock clock{settings.clock_of(part.number)};
+  auto store = open_shop(settings, {.clock = &clock});
+  Outbox outbox{store, outbox_options(settings)};
+  Projections projections{store};
+  projections.add_process(
+      Reminders{},
+      {.start = ReactionStart::beginning,
+       .handling = {.max_attempts = 1'000'000, .retry_backoff = 50ms, .retry_backoff_max = 500ms}});
+  Runner{projections, {.lease_ttl = 2'000ms, .idle_backoff = 200ms, .clock_jump_limit = 5min}}.run(
+      part.stop);
 }
 
 void consume(const Settings& settings, const Part& part) {

@@ -37,6 +37,16 @@ struct TicketSeen {
   }
 };
 
+struct TicketReminded {
+  static constexpr EventType event_type{"ticket.reminded", 1, local};
+  std::int64_t serial = 0;
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(serial));
+  }
+};
+
 /// Where an appending process kills itself.
 struct Death {
   enum class At : std::uint8_t {
@@ -74,6 +84,8 @@ std::string ledger_of(const Settings& settings, int number);
 /// as it is.
 void append(const Settings& settings, const Part& part);
 void relay(const Settings& settings, const Part& part);
+/// Runs a process with deadlines: each ticket is reminded of once, a moment after it was issued.
+void remind(const Settings& settings, const Part& part);
 /// Writes a row for each event that it handles.
 void consume(const Settings& settings, const Part& part);
 

@@ -22,6 +22,7 @@ constexpr int workers = 3;
 constexpr int consumers = 2;
 /// Two on each machine.
 constexpr int on_postgres = 4;
+constexpr int reminders = 2;
 
 bool wants_disk(const Settings& settings) {
   if (settings.is_on_postgres()) return false;
@@ -64,6 +65,7 @@ World::World(const Settings& the_settings, bool small_broker_disk)
   members.add("relay", (is_large ? on_postgres : workers) - 1);
   members.add("relay", 1, own_line.url());
   members.add("consume", consumers);
+  if (the_settings.has_deadlines()) members.add("remind", reminders);
   for (const Member& member : members.all()) {
     JumpingClock{settings.clock_of(member.number)}.set_ahead(settings.skew_of(member.number));
   }

@@ -53,6 +53,10 @@ void die_unanswered(World& world) {
   world.note("die unanswered", death);
 }
 
+bool has_deadlines(const Settings& settings) {
+  return settings.has_deadlines();
+}
+
 }  // namespace
 
 std::vector<Fault> process_faults() {
@@ -60,6 +64,8 @@ std::vector<Fault> process_faults() {
           {"kill-appender", 1, [](World& world) { kill(world, "append"); }},
           {"die-unanswered", 2, die_unanswered},
           {"kill-consumer", 1, [](World& world) { kill(world, "consume"); }},
+          {"kill-reminder", 1, [](World& world) { kill(world, "remind"); }, has_deadlines},
+          {"pause-reminder", 1, [](World& world) { pause(world, "remind"); }, has_deadlines},
           {"pause-relay", 2, [](World& world) { pause(world, "relay"); }},
           {"pause-consumer", 1, [](World& world) { pause(world, "consume"); }},
           {"leave-and-return", 1, leave_and_return}};
