@@ -188,7 +188,12 @@ TEST(Rebuild, IncludesEventsAppendedMeanwhile) {
 
   (void)Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
     if (more < 4000) {
-      for (int i = 0; i < 1900; ++i) place(store, std::to_string(more++));
+      // At once: meanwhile the rebuild's lease isn't renewed.
+      UnitOfWork unit{store};
+      for (int i = 0; i < 1900; ++i) {
+        unit.add(test::Order::place(Id<test::Order>::from(std::to_string(more++)), "jane", 100));
+      }
+      unit.commit();
       runner.catch_up();
     }
   }});
