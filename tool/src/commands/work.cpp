@@ -226,7 +226,8 @@ class Work {
   }
 
   std::string page_of(const StatusWatch::Seen& seen, const Condition& condition) const {
-    return metrics_text(condition) + metrics_text(seen.projectors, seen.processes) + reported_.text();
+    return metrics_text(condition) + metrics_text(seen.projectors, seen.processes) +
+           reported_.text();
   }
 
   void write_metrics() {

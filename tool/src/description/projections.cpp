@@ -35,8 +35,10 @@ constexpr Field<P> projector_fields[] = {
 };
 
 constexpr Field<RunnerTick> tick_fields[] = {
-    field<&RunnerTick::scanned>("scanned"), field<&RunnerTick::commits>("commits"),
-    field<&RunnerTick::failed>("failed"),   field<&RunnerTick::halted>("halted"),
+    field<&RunnerTick::scanned>("scanned"),
+    field<&RunnerTick::commits>("commits"),
+    field<&RunnerTick::failed>("failed"),
+    field<&RunnerTick::halted>("halted"),
     field<&RunnerTick::parked>("parked"),
     field<&RunnerTick::timers_fired>("timers_fired"),
     field<&RunnerTick::timers_failed>("timers_failed"),
