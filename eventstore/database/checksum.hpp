@@ -20,6 +20,6 @@ STELA_EVENTSTORE_EXPORT std::int64_t checksum_of(std::initializer_list<std::int6
 std::int64_t event_checksum(const StoredEvent& event) noexcept;
 
 /// XXH3-64 of a text.
-std::uint64_t text_checksum(std::string_view text) noexcept;
+STELA_EVENTSTORE_EXPORT std::uint64_t text_checksum(std::string_view text) noexcept;
 
 }  // namespace stela::database

@@ -1,7 +1,6 @@
 #include "timer_rows.hpp"
 
 #include "database/stored_enum.hpp"
-#include "projections_sql/tables.hpp"
 #include "projections_sql/timers.hpp"
 
 #include <stela/framework/context.hpp>
@@ -147,7 +146,8 @@ std::set<std::string> process_names(Connection& connection) {
 }
 
 bool has_timer_tables(Connection& connection) {
-  return connection.rows(sql::find_object{.name = "projection_timers"}).step();
+  auto row = connection.rows(sql::has_timer_tables{});
+  return row.step() && row.present();
 }
 
 void forget_process(Connection& connection, std::string_view name) {

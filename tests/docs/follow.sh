@@ -21,7 +21,7 @@ trap finish EXIT
 port=$((20000 + RANDOM % 20000))
 while (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
 
-export CMAKE_PREFIX_PATH=$prefix CMAKE_GENERATOR=Ninja PATH=$PATH:/usr/sbin
+export CMAKE_PREFIX_PATH=$prefix CMAKE_GENERATOR=Ninja PATH=$prefix/bin:$PATH:/usr/sbin
 mkdir "$folder/there"
 cd "$folder/there"
 printed=$folder/printed

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -149,15 +150,18 @@ TEST(PooledRelay, PublishesEachEventOnceAndInOrder) {
   Store store = postgres::open(url);
   const Outbox outbox{store, {.partition_count = 1}};
   std::vector<std::jthread> relays;
+  std::latch ready{2};
   for (int i = 0; i < 2; ++i) {
     relays.emplace_back([&](std::stop_token stop) {
       Store own = postgres::open(url);
       Outbox own_outbox{own};
       nats::Publisher publisher{
           {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
+      ready.count_down();
       Relay{own_outbox, publisher}.run(std::move(stop));
     });
   }
+  ready.wait();
   std::vector<std::string> expected;
   for (int number = 0; number < events; ++number) {
     append(store, number);

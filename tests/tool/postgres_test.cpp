@@ -265,7 +265,8 @@ TEST_F(ToolOnPostgres, RefusalsSayWhatToDo) {
   EXPECT_THAT(fails(url() + "?sslmode=require", 1), HasSubstr("see sslmode"));
   EXPECT_THAT(fails("postgresql://app:c4n4ry/x@db/shop", 2), HasSubstr("%XX"));
   EXPECT_THAT(stela({"streams", "list", url()}).err, HasSubstr("app:***@"));
-  sql("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'newer', '')");
+  sql("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'newer', '', DEFAULT, "
+      "99, 99)");
   EXPECT_THAT(fails(url(), 1), HasSubstr("migrated by a newer Stela"));
 }
 

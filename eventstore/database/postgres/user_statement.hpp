@@ -39,7 +39,7 @@ struct UserStatement {
   /// "projector 'totals': \"SELECT 1\"".
   std::string say() const;
   /// UsageError: the statement, and `why`.
-  [[noreturn]] void refuse(std::string_view why) const;
+  [[noreturn]] STELA_EVENTSTORE_EXPORT void refuse(std::string_view why) const;
 };
 
 /// Runs it. How many rows it changed; fills `rows` unless it is null. UsageError if it is wrong,
