@@ -7,23 +7,49 @@
 #include <stela/eventstore/store.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/framework/function_ref.hpp>
+#include <stela/framework/query.hpp>
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
 
 namespace stela {
 
 class EventImport;
+
+/// Tags that an event of history is to get.
+struct TagsOfEvent {
+  GlobalSequence sequence;
+  std::int32_t kind = 0;
+  StreamId stream;
+  std::vector<Tag> tags;
+};
 
 /// Threads: any number at once.
 class STELA_EVENTSTORE_EXPORT Store::Core : public EventStore, public database::Database {
  public:
   using database::Database::attach;
   using database::Database::detach;
+  using database::Database::read;
   using EventStore::attach;
   using EventStore::detach;
+  using EventStore::read;
 
   virtual const Uuid& id() const noexcept = 0;
+
+  /// Calls `f` with each tag that has a row, once, and its first event.
+  virtual void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) = 0;
+  /// From now on events of these types carry what they declare.
+  virtual void declare_tags(std::span<const TagNeed> needs) = 0;
+  /// In one transaction. Tags that an event has are left out. How many events got any.
+  virtual std::int64_t write_tags(std::span<const TagsOfEvent> events) = 0;
+  /// All of history has these tags now: raises the tag epoch.
+  virtual void complete_tags(std::span<const TagNeed> needs) = 0;
+  /// False if the type didn't carry any. Raises the tag epoch.
+  virtual bool forget_tags(std::string_view type, std::string_view category) = 0;
+
   Store& anchor() noexcept final { return anchor_; }
 
   virtual VerifyResult verify(FunctionRef<void(const Problem&)> report,

@@ -33,7 +33,8 @@ class EventPage {
 
   /// How many bytes of a page the event takes.
   static std::size_t size_of(const StoredEvent& event) noexcept {
-    return event.correlation.size() + event.metadata.size() + event.payload.size();
+    return event.correlation.size() + event.metadata.size() + event.payload.size() +
+           event.tags.size();
   }
 
   /// Makes an empty page as large as it may get, for readers that go on after the first one; or
@@ -63,7 +64,8 @@ class EventPage {
                        .causation_id = event.causation_id,
                        .metadata = keep(event.metadata),
                        .published_before = event.published_before,
-                       .payload = keep(event.payload)});
+                       .payload = keep(event.payload),
+                       .tags = keep(event.tags)});
     return true;
   }
 

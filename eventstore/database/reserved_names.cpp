@@ -35,8 +35,9 @@ bool is_reserved_name(std::string_view name) noexcept {
 }
 
 bool is_stela_table(std::string_view name) noexcept {
-  constexpr std::array<std::string_view, 6> names{"append_ids",  "event_kinds", "events",
-                                                  "kind_blocks", "snapshots",   "streams"};
+  constexpr std::array<std::string_view, 10> names{
+      "append_ids", "event_kinds", "event_tags", "events",    "kind_blocks",
+      "snapshots",  "streams",     "tag_epoch",  "tag_index", "tag_types"};
   return is_reserved_name(name) || is_any_of(name, names);
 }
 

@@ -82,3 +82,21 @@ FROM snapshots AS n
      LEFT JOIN events AS e NOT INDEXED ON e.sequence = n.sequence
 WHERE n.stream > :after
 ORDER BY n.stream LIMIT :limit;
+
+-- name: inspect_tags
+-- takes: sequence int, part int, limit int
+-- gives: sequence int, part int, tags text, checksum int, kind int?
+SELECT t.sequence, t.part, t.tags, t.checksum, e.kind
+FROM event_tags AS t LEFT JOIN events AS e NOT INDEXED ON e.sequence = t.sequence
+WHERE (t.sequence, t.part) > (:sequence, :part)
+ORDER BY t.sequence, t.part LIMIT :limit;
+
+-- name: inspect_tag_place
+-- takes: tag int, sequence int
+-- gives: kind int
+SELECT kind FROM tag_index WHERE tag = :tag AND sequence = :sequence;
+
+-- name: inspect_tag_index
+-- takes: to int
+-- gives: entries int
+SELECT count(*) AS entries FROM tag_index WHERE sequence <= :to;

@@ -23,7 +23,8 @@ void check(const std::ostream& out) {
   if (!out) throw StoreFailed{"writing the export failed: is there space, and may it be written?"};
 }
 constexpr std::int64_t version_of_events = 1;
-constexpr std::int64_t version_of_stores = 2;
+/// The header says of which store the export is, or which types carry tags.
+constexpr std::int64_t version_of_stores_and_tags = 2;
 
 bool is_blank(char c) noexcept {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -43,8 +44,11 @@ std::optional<Codec> parse_codec(std::string_view name) {
 /// Takes one line apart; every field once, none unknown.
 class LineParser {
  public:
-  LineParser(std::string_view line, Codec codec, Embedding& embedding)
-      : reader_{line}, codec_{codec}, embedding_{embedding} {}
+  LineParser(std::string_view line, const ExportHeader& header, Embedding& embedding)
+      : reader_{line},
+        codec_{header.codec},
+        may_have_tags_{header.has_tags},
+        embedding_{embedding} {}
 
   ParsedEvent parse() {
     reader_.open_object();
@@ -65,7 +69,8 @@ class LineParser {
             std::move(context_.correlation_id),
             causation_,
             std::move(metadata_),
-            std::move(payload_)};
+            std::move(payload_),
+            std::move(tags_)};
   }
 
  private:
@@ -75,7 +80,7 @@ class LineParser {
     Take take;
   };
   enum Number : std::size_t { count_of_required = 8, payload = 11, payload_base64 = 12 };
-  static const std::array<Field, 13> fields;
+  static const std::array<Field, 14> fields;
 
   void take(std::string_view name) {
     for (std::size_t i = 0; i < fields.size(); ++i) {
@@ -143,10 +148,20 @@ class LineParser {
     check_payload();
   }
 
+  void take_tags() {
+    if (!may_have_tags_)
+      refuse("tags", "aren't announced by the header: its tag_types are missing");
+    reader_.open_array();
+    while (reader_.next_element()) tags_.push_back(Tag::parse(reader_.get_string()));
+    reader_.close();
+    if (tags_.empty()) refuse("tags", "are empty; leave them out");
+  }
+
   json::Reader reader_;
   const Codec codec_;
+  const bool may_have_tags_;
   Embedding& embedding_;
-  std::array<bool, 13> seen_{};
+  std::array<bool, 14> seen_{};
   GlobalSequence sequence_;
   std::optional<StreamId> stream_;
   StreamVersion version_;
@@ -157,9 +172,10 @@ class LineParser {
   EventId causation_;
   std::string metadata_;
   std::string payload_;
+  std::vector<Tag> tags_;
 };
 
-const std::array<LineParser::Field, 13> LineParser::fields{{
+const std::array<LineParser::Field, 14> LineParser::fields{{
     {"sequence", &LineParser::take_sequence},
     {"stream", &LineParser::take_stream},
     {"version", &LineParser::take_version},
@@ -173,6 +189,7 @@ const std::array<LineParser::Field, 13> LineParser::fields{{
     {"metadata", &LineParser::take_metadata},
     {"payload", &LineParser::take_payload},
     {"payload_base64", &LineParser::take_payload_base64},
+    {"tags", &LineParser::take_tags},
 }};
 
 /// What goes wrong in taking a line apart, as a BadLine.
@@ -208,36 +225,89 @@ bool Embedding::allows(std::string_view bytes) {
   return parser_->parser.parse(bytes.data(), bytes.size()).error() == simdjson::SUCCESS;
 }
 
-void append_header(std::string& out, const Header& header) {
+ExportHeader header_of(Codec codec, TagCatalogue tags) {
+  const bool has_tags = tags.has_tags || !tags.types.empty();
+  return {.codec = codec, .has_tags = has_tags, .tag_types = std::move(tags.types)};
+}
+
+namespace {
+
+void append_tag_types(std::string& out, std::span<const TagFact> types) {
+  out += '[';
+  for (const TagFact& fact : types) {
+    if (out.back() != '[') out += ',';
+    json::ObjectWriter{out}
+        .add("type", fact.type)
+        .add("category", fact.category)
+        .add("always", fact.always)
+        .add("since", fact.since)
+        .close();
+  }
+  out += ']';
+}
+
+TagFact parse_tag_type(json::Reader& reader) {
+  TagFact fact;
+  reader.open_object();
+  if (reader.select("type")) fact.type = reader.get_string();
+  if (reader.select("category")) fact.category = reader.get_string();
+  if (reader.select("always")) fact.always = reader.get_bool();
+  if (reader.select("since")) fact.since = reader.get_int64();
+  reader.close();
+  if (!is_valid_event_name(fact.type) || !is_valid_category(fact.category) || fact.since < 0) {
+    throw BadLine{"the header says of a type's tags what can't be"};
+  }
+  return fact;
+}
+
+/// What the header of version 2 adds to that of version 1.
+void parse_additions(json::Reader& reader, ExportHeader& header) {
+  if (reader.select("store_id")) {
+    header.store_id = Uuid::parse(reader.get_string()).value_or(Uuid{});
+    if (header.store_id.is_nil()) throw BadLine{"the id of the store isn't a UUID"};
+  }
+  header.has_tags = reader.select("tag_types");
+  if (header.has_tags) {
+    reader.open_array();
+    while (reader.next_element()) header.tag_types.push_back(parse_tag_type(reader));
+    reader.close();
+  }
+  if (header.store_id.is_nil() && !header.has_tags) {
+    throw BadLine{"the header doesn't name its store or the types that carry tags"};
+  }
+}
+
+}  // namespace
+
+void append_header(std::string& out, const ExportHeader& header) {
   const bool is_whole = !header.store_id.is_nil();
   json::ObjectWriter line{out};
   line.add("format", format_name)
-      .add("version", is_whole ? version_of_stores : version_of_events)
+      .add("version", is_whole || header.has_tags ? version_of_stores_and_tags : version_of_events)
       .add("codec", to_string(header.codec));
   if (is_whole) line.add("store_id", header.store_id.to_string());
+  if (header.has_tags) append_tag_types(line.key("tag_types"), header.tag_types);
   line.close();
   out += '\n';
 }
 
-Header parse_header(std::string_view line) {
+ExportHeader parse_header(std::string_view line) {
   return parsing([&] {
+    ExportHeader header;
     json::Reader reader{line};
     reader.open_object();
     if (!reader.select("format") || reader.get_string() != format_name) {
       throw BadLine{"this isn't an export of Stela: the header that names the format is missing"};
     }
     const std::int64_t version = reader.select("version") ? reader.get_int64() : 0;
-    if (version != version_of_events && version != version_of_stores) {
+    if (version != version_of_events && version != version_of_stores_and_tags) {
       throw BadLine{"this export is of another version of Stela, which this one can't read"};
     }
     if (!reader.select("codec")) throw BadLine{"the header doesn't name its codec"};
     const auto codec = parse_codec(reader.get_string());
     if (!codec) throw BadLine{"the codec isn't one that this Stela knows"};
-    Header header{.codec = *codec};
-    if (version == version_of_events) return header;
-    if (!reader.select("store_id")) throw BadLine{"the header doesn't name its store"};
-    header.store_id = Uuid::parse(reader.get_string()).value_or(Uuid{});
-    if (header.store_id.is_nil()) throw BadLine{"the id of the store isn't a UUID"};
+    header.codec = *codec;
+    if (version == version_of_stores_and_tags) parse_additions(reader, header);
     return header;
   });
 }
@@ -266,6 +336,15 @@ ParsedState parse_state(std::string_view line, Embedding& embedding) {
   });
 }
 
+void append_tags(std::string& out, std::string_view tags) {
+  out += '[';
+  split_tags(tags, [&](std::string_view tag) {
+    if (out.back() != '[') out += ',';
+    json::append_string(out, tag);
+  });
+  out += ']';
+}
+
 void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedding& embedding) {
   json::ObjectWriter line{out};
   line.add("sequence", event.sequence.value())
@@ -276,6 +355,7 @@ void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedd
       .add("schema_version", event.schema_version())
       .add("publishes", event.publishes())
       .add("recorded_at", event.recorded_at.time_since_epoch().count());
+  if (!event.tags.empty()) append_tags(line.key("tags"), event.tags);
   if (!event.correlation.empty()) line.add("correlation", event.correlation);
   if (!event.causation_id.is_nil()) line.add("causation", event.causation_id.to_string());
   if (!event.metadata.empty()) {
@@ -307,8 +387,8 @@ void finish_lines(std::ostream& out, std::string& text) {
   check(out.flush());
 }
 
-ParsedEvent parse_line(std::string_view line, Codec codec, Embedding& embedding) {
-  return parsing([&] { return LineParser{line, codec, embedding}.parse(); });
+ParsedEvent parse_line(std::string_view line, const ExportHeader& header, Embedding& embedding) {
+  return parsing([&] { return LineParser{line, header, embedding}.parse(); });
 }
 
 }  // namespace stela

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework/codec/codec.hpp>
+#include <stela/framework/query.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/uuid.hpp>
 
@@ -11,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela {
 
@@ -42,15 +44,20 @@ class Embedding {
 };
 
 /// The first line of an export.
-struct Header {
+struct ExportHeader {
   Codec codec = Codec::json;
   /// Nil unless a whole store follows: then lines of states come after those of the events.
   Uuid store_id = {};
+  /// The lines may have tags.
+  bool has_tags = false;
+  std::vector<TagFact> tag_types = {};
 };
+/// That of an export of a store that knows this of tags.
+ExportHeader header_of(Codec codec, TagCatalogue tags);
 /// Appends it with its line break.
-void append_header(std::string& out, const Header& header);
+void append_header(std::string& out, const ExportHeader& header);
 /// BadLine unless `line` is a header that this version understands.
-Header parse_header(std::string_view line);
+ExportHeader parse_header(std::string_view line);
 
 /// The line of one row of a state: {"state":"outbox_partitions","row":{…}}.
 void append_state(std::string& out, std::string_view table, std::string_view row);
@@ -65,6 +72,8 @@ ParsedState parse_state(std::string_view line, Embedding& embedding);
 /// The table of the line that ends a whole export.
 inline constexpr std::string_view end_of_states = "end";
 
+/// Appends a JSON array of the tags of a stored form.
+void append_tags(std::string& out, std::string_view tags);
 /// Appends the line of one event, with its line break. CorruptEvent if its metadata isn't JSON.
 void append_line(std::string& out, const StoredEvent& event, Codec codec, Embedding& embedding);
 
@@ -88,6 +97,7 @@ struct ParsedEvent {
   EventId causation_id;
   std::string metadata;
   std::string payload;
+  std::vector<Tag> tags;
 
   /// As if it were stored, but for `published_before`, which isn't in the line.
   StoredEvent view(const EventKind& stored_kind, StreamVersion published_before) const noexcept {
@@ -97,6 +107,6 @@ struct ParsedEvent {
 };
 
 /// BadLine, in words that name the field, if `line` isn't one that `append_line` could write.
-ParsedEvent parse_line(std::string_view line, Codec codec, Embedding& embedding);
+ParsedEvent parse_line(std::string_view line, const ExportHeader& header, Embedding& embedding);
 
 }  // namespace stela

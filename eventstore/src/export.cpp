@@ -62,14 +62,17 @@ void check_last(database::Connection& connection, GlobalSequence expected) {
 
 namespace {
 
-/// The events that `which` selects, behind what is in `text`.
+/// The header, and the events that `which` selects.
 ExportResult write_events(EventStore& store, std::ostream& out, std::string& text,
-                          const AllQuery& which, const TransferOptions& options) {
-  const Codec codec = store.conventions().codec;
+                          const ExportHeader& header, const AllQuery& which,
+                          const TransferOptions& options) {
+  append_header(text, header);
   const std::int64_t total = store.last_sequence().value();
   ExportResult result;
   Embedding embedding;
-  EventRange range = store.read_all(which);
+  AllQuery events = which;
+  events.with_tags = header.has_tags;
+  EventRange range = store.read_all(events);
   const auto next_page = [&] {
     // Whatever reading may throw, the lines of the events before it are out.
     write_lines(out, text);
@@ -81,7 +84,7 @@ ExportResult write_events(EventStore& store, std::ostream& out, std::string& tex
       break;
     }
     for (const StoredEvent& event : page) {
-      append_line(text, event, codec, embedding);
+      append_line(text, event, header.codec, embedding);
       if (text.size() > write_bytes) write_lines(out, text);
     }
     result.events += static_cast<std::int64_t>(page.size());
@@ -120,17 +123,19 @@ ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery&
     throw UsageError{"an export is in the order of the store; its direction can't be backward"};
   }
   std::string text;
-  append_header(text, {.codec = store.conventions().codec});
-  const ExportResult result = write_events(store, out, text, which, options);
+  const ExportHeader header = header_of(store.conventions().codec, store.tag_catalogue());
+  const ExportResult result = write_events(store, out, text, header, which, options);
   finish_lines(out, text);
   return result;
 }
 
 ExportResult export_store(Store& store, std::ostream& out, const TransferOptions& options) {
   std::string text;
-  append_header(text, {.codec = store.conventions().codec, .store_id = stored_id(store)});
+  // Before the tags: those of all events up to this one are known then.
   const GlobalSequence last = store.last_sequence();
-  const ExportResult result = write_events(store, out, text, {.to = last}, options);
+  ExportHeader header = header_of(store.conventions().codec, store.tag_catalogue());
+  header.store_id = stored_id(store);
+  const ExportResult result = write_events(store, out, text, header, {.to = last}, options);
   if (result.finished) write_states(store, out, text, last, options);
   finish_lines(out, text);
   return result;

@@ -76,6 +76,7 @@ std::string difference(const StoredEvent& stored, const ParsedEvent& line) {
     return "its correlation or causation differs";
   }
   if (stored.metadata != line.metadata) return "its metadata differs";
+  if (stored.tags != join_tags(line.tags, line.stream)) return "its tags differ";
   return stored.payload != line.payload ? "its payload differs" : std::string{};
 }
 
@@ -118,6 +119,7 @@ class Importer {
   Lines lines_;
   const TransferOptions& options_;
   Embedding embedding_;
+  ExportHeader header_;
   ImportResult result_;
 
   std::unique_ptr<EventImport> rows_;
@@ -162,17 +164,17 @@ void Importer::read_header(bool whole) {
   std::string line;
   try {
     if (!lines_.next(line)) throw BadLine{"there is nothing to import, not even a header"};
-    const Header header = parse_header(line);
-    if (header.codec != store_.conventions().codec) {
-      throw UsageError{"these events have the codec '" + std::string{to_string(header.codec)} +
+    header_ = parse_header(line);
+    if (header_.codec != store_.conventions().codec) {
+      throw UsageError{"these events have the codec '" + std::string{to_string(header_.codec)} +
                        "', and the store has '" +
                        std::string{to_string(store_.conventions().codec)} +
                        "'; import them into a store that is made with theirs"};
     }
-    if (header.store_id.is_nil()) return;
+    if (header_.store_id.is_nil()) return;
     has_end_ = true;
     if (!whole) throw UsageError{"this is the export of a whole store; import_store imports it"};
-    take_id(header.store_id);
+    take_id(header_.store_id);
   } catch (const BadLine& e) {
     stop_at(lines_.number(), e.what());
     fail();
@@ -212,7 +214,7 @@ bool Importer::gather() {
         return false;
       }
       bytes_ += line.size();
-      take(parse_line(line, store_.conventions().codec, embedding_));
+      take(parse_line(line, header_, embedding_));
     } catch (const BadLine& e) {
       stop_at(lines_.number(), e.what());
       return false;
@@ -244,7 +246,7 @@ void Importer::take(ParsedEvent event) {
 
 void Importer::compare(const ParsedEvent& line) {
   if (!there_) {
-    there_.emplace(store_.read_all({.from = line.sequence, .to = known_until_}));
+    there_.emplace(store_.read_all({.from = line.sequence, .to = known_until_, .with_tags = true}));
     next_there_.emplace(there_->begin());
   } else {
     ++*next_there_;
@@ -292,7 +294,9 @@ void Importer::write_batch() {
     store_.database().forget_caches();
     check_participants(connection);
     is_alone = is_at_end(connection);
-    if (is_alone) outcome = rows_->store(connection, batch_);
+    if (!is_alone) return;
+    rows_->settle_tag_types(connection, header_.tag_types);
+    outcome = rows_->store(connection, batch_);
   });
   const auto stored = static_cast<std::int64_t>(outcome.stored);
   if (!is_alone) {

@@ -4,6 +4,9 @@
 #include "database/connection.hpp"
 #include "event_lines.hpp"
 
+#include <stela/framework/tag_facts.hpp>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -23,6 +26,10 @@ class EventImport {
   };
 
   virtual ~EventImport() = default;
+  /// Inside the transaction of the events that follow: the database learns which tags types carry
+  /// that it knows nothing of. UsageError if it can't.
+  virtual void settle_tag_types(database::Connection& connection,
+                                std::span<const TagFact> types) = 0;
   /// Inside a transaction that nobody else writes beside, after the last event of the store.
   virtual Outcome store(database::Connection& connection, std::span<const ParsedEvent> events) = 0;
   /// The checksums of rows that the importer stores itself.
@@ -35,6 +42,22 @@ class EventImport {
 inline std::string describe_misfit(const ParsedEvent& event, std::int64_t version) {
   return "version " + std::to_string(event.version.value()) + " of '" + event.stream.name() +
          "' follows version " + std::to_string(version);
+}
+
+/// Why an event can't be imported that lacks a tag which every event of its type has: decisions
+/// rely on it. Empty if it lacks none.
+inline std::string describe_missing_tag(const ParsedEvent& event, const TagFacts& facts) {
+  if (!facts.knows(event.kind.type)) return {};
+  for (const TagFact& fact : facts.list()) {
+    if (fact.type != event.kind.type || !fact.always) continue;
+    if (fact.since > event.sequence.value() || event.stream.category() == fact.category) continue;
+    const bool has = std::any_of(event.tags.begin(), event.tags.end(),
+                                 [&](const Tag& tag) { return tag.category() == fact.category; });
+    if (has) continue;
+    return "every event of type '" + fact.type + "' in the store has a tag of category '" +
+           fact.category + "', and this one has none";
+  }
+  return {};
 }
 
 }  // namespace stela

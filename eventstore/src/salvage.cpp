@@ -36,7 +36,7 @@ class Salvage {
         end_{last_of(store, options) + 1} {}
 
   SalvageResult run() {
-    append_header(text_, {.codec = store_.conventions().codec});
+    append_header(text_, header_of(store_.conventions().codec, find_tags()));
     while (next_ < end_) {
       if (options_.stop.stop_requested()) {
         result_.finished = false;
@@ -59,6 +59,16 @@ class Salvage {
     const std::int64_t known =
         std::min(core_of(store).last_known_sequence(), GlobalSequence::max().value() - 1);
     return std::min(options.to.value(), known);
+  }
+
+  /// If it can't be read, events may have tags, and nothing is known of their types.
+  TagCatalogue find_tags() {
+    try {
+      return store_.tag_catalogue();
+    } catch (const Error& e) {
+      if (e.is_retryable()) throw;
+      return {.has_tags = true};
+    }
   }
 
   /// All before `end`.

@@ -44,6 +44,15 @@ AppendResult Store::append(const AppendRequest& request) {
 EventRange Store::read_stream(const StreamId& stream, const StreamQuery& query) {
   return core_->read_stream(stream, query);
 }
+EventRange Store::read(const Query& query, const QueryRange& range) {
+  return core_->read(query, range);
+}
+Standpoint Store::standpoint(std::span<const TagNeed> needs) {
+  return core_->standpoint(needs);
+}
+std::optional<AppendResult> Store::find_append(std::string_view append_id) {
+  return core_->find_append(append_id);
+}
 EventRange Store::read_all(const AllQuery& query) {
   return core_->read_all(query);
 }
@@ -52,6 +61,9 @@ EventRange Store::read_at(std::span<const GlobalSequence> sequences) {
 }
 GlobalSequence Store::last_sequence() {
   return core_->last_sequence();
+}
+TagCatalogue Store::tag_catalogue() {
+  return core_->tag_catalogue();
 }
 std::optional<StoredSnapshot> Store::find_snapshot(const StreamId& stream, StreamVersion to,
                                                    GlobalSequence up_to) {

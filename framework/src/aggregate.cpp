@@ -3,8 +3,14 @@
 #include <stela/framework/repository.hpp>
 
 #include <array>
+#include <atomic>
 
 namespace stela::detail {
+
+std::uint64_t next_in_order() noexcept {
+  static std::atomic<std::uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
 
 void refuse_recording(const StreamId& stream, Closed closed) {
   std::string why = "inside a replay; a handler that is replayed only projects";
@@ -32,6 +38,11 @@ void log_lost_changes(const Conventions& conventions, const StreamId& stream) no
 
 void throw_not_encodable(std::string_view type, std::string_view problem) {
   throw UsageError{std::string{type} + " can't be stored: " + std::string{problem}};
+}
+
+void throw_foreign_tag(std::string_view type, const StreamId& stream, const Tag& tag) {
+  throw UsageError{std::string{type} + ": recorded by '" + stream.name() + "' with the tag '" +
+                   tag.name() + "', which is of the same category and another one"};
 }
 
 void throw_not_found(const StreamId& stream) {

@@ -3,6 +3,20 @@
 #include <stela/framework/metadata.hpp>
 
 namespace stela {
+namespace {
+
+void check_tags_of(const NewEvent& event) {
+  if (event.tags.size() > max_tags_of_event) {
+    throw UsageError{std::string{event.type} + ": an event has at most " +
+                     std::to_string(max_tags_of_event) + " tags, and this one has " +
+                     std::to_string(event.tags.size())};
+  }
+  for (const Tag& tag : event.tags) {
+    if (tag.name().empty()) throw UsageError{"a tag is empty: was it moved from?"};
+  }
+}
+
+}  // namespace
 
 void check_append(const AppendRequest& request) {
   if (request.context.is_replaying || is_replaying()) {
@@ -12,6 +26,7 @@ void check_append(const AppendRequest& request) {
   if (request.append_id.size() > max_append_id_size) {
     throw UsageError{"an append id is at most 128 bytes long"};
   }
+  if (request.condition != nullptr) check_condition(*request.condition);
   for (const StreamAppend& append : request.streams) {
     if (append.stream.name().empty()) {
       throw UsageError{"the stream id is empty: was it moved from?"};
@@ -23,6 +38,8 @@ void check_append(const AppendRequest& request) {
                          " can't be an event: a name is 1 to 128 characters, words of letters, "
                          "digits, '_' and '-' separated by dots; a version counts from 1"};
       }
+      check_tags_of(event);
+      if (event.context != nullptr) metadata::check(*event.context);
       if (event.payload.size() > codec::max_payload_size) {
         throw UsageError{std::string{event.type} + ": its payload is larger than 64 MiB"};
       }

@@ -6,6 +6,10 @@ std::string_view to_string(ErrorCode code) noexcept {
   switch (code) {
     case ErrorCode::concurrency_conflict:
       return "concurrency_conflict";
+    case ErrorCode::condition_conflict:
+      return "condition_conflict";
+    case ErrorCode::tags_missing:
+      return "tags_missing";
     case ErrorCode::aggregate_not_found:
       return "aggregate_not_found";
     case ErrorCode::corrupt_event:
@@ -45,6 +49,19 @@ ConcurrencyConflict::ConcurrencyConflict(std::string_view stream, std::string_vi
       stream_{stream},
       expected_{expected},
       actual_{actual} {}
+
+ConditionConflict::ConditionConflict(GlobalSequence position, std::size_t item)
+    : ConditionConflict{"event " + std::to_string(position.value()) + " matches item " +
+                            std::to_string(item) +
+                            " of the condition's query; read again and decide again",
+                        position, item} {}
+
+ConditionConflict ConditionConflict::of_tag_epoch(GlobalSequence head) {
+  return {
+      "events of history got other tags since the condition's query was answered; read again "
+      "and decide again",
+      head, 0};
+}
 
 ExpectedVersion ExpectedVersion::exactly(StreamVersion version) {
   if (version.value() < 0) {

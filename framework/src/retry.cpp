@@ -32,7 +32,8 @@ Retries::Retries(const RetryOptions& options)
 
 bool Retries::is_worthwhile(const Error& error) {
   if (!error.is_retryable() || TransactionScope::is_open()) return false;
-  if (is_last_conflict(error) || attempts_++ == options_.attempts) return false;
+  if (is_last_conflict(error) || is_last_condition(error) || attempts_++ == options_.attempts)
+    return false;
   // Most work succeeds at once and needs no random numbers.
   if (attempts_ == 2) random_.seed(std::random_device{}());
   using Range = std::uniform_int_distribution<std::chrono::microseconds::rep>;
@@ -47,6 +48,13 @@ bool Retries::is_last_conflict(const Error& error) {
   const auto last = std::exchange(conflict_, *conflict);
   return last && last->stream() == conflict->stream() && last->expected() == conflict->expected() &&
          last->actual() == conflict->actual();
+}
+
+bool Retries::is_last_condition(const Error& error) {
+  const auto* const conflict = dynamic_cast<const ConditionConflict*>(&error);
+  if (conflict == nullptr) return false;
+  const auto last = std::exchange(condition_, *conflict);
+  return last && last->position() == conflict->position() && last->item() == conflict->item();
 }
 
 void Retries::pause() const {

@@ -1,4 +1,7 @@
+#include <stela/framework/decision.hpp>
 #include <stela/framework/unit_of_work.hpp>
+
+#include <algorithm>
 
 namespace stela {
 
@@ -11,6 +14,84 @@ struct UnitOfWork::LooseStream {
   StreamId stream;
   ExpectedVersion expected;
   detail::EventEncoder encoder;
+  /// When each event was added.
+  std::vector<std::uint64_t> order;
+};
+
+/// Events of several streams, in the order in which they were recorded.
+class UnitOfWork::Batch {
+ public:
+  /// Returns its number. What it refers to must stay where it is.
+  std::size_t add(const StreamId& stream, ExpectedVersion expected,
+                  std::span<const NewEvent> events, std::span<const std::uint64_t> order) {
+    for (std::size_t i = 0; i < events.size(); ++i)
+      places_.push_back({order[i], sources_.size(), i});
+    sources_.push_back({.stream = stream, .expected = expected, .events = events});
+    return sources_.size() - 1;
+  }
+
+  /// Events that follow each other in one stream are one entry; its first one names the version.
+  std::vector<StreamAppend> appends() {
+    sort();
+    std::vector<StreamAppend> all;
+    std::size_t previous = sources_.size();
+    for (std::size_t at = 0; at < places_.size(); ++at) {
+      Source& source = sources_[places_[at].source];
+      source.last_event = at;
+      if (places_[at].source == previous) {
+        const std::size_t count = all.back().events.size() + 1;
+        all.back().events = source.events.subspan(places_[at].index + 1 - count, count);
+        continue;
+      }
+      const bool is_first = places_[at].index == 0;
+      source.last_append = all.size();
+      all.push_back({source.stream, is_first ? source.expected : ExpectedVersion::any(),
+                     source.events.subspan(places_[at].index, 1)});
+      previous = places_[at].source;
+    }
+    return all;
+  }
+
+  void for_each(FunctionRef<void(const StreamId&, const NewEvent&)> f) {
+    sort();
+    for (const Place& place : places_) {
+      f(sources_[place.source].stream, sources_[place.source].events[place.index]);
+    }
+  }
+
+  StreamAppend whole(std::size_t number) const {
+    const Source& source = sources_[number];
+    return {source.stream, source.expected, source.events};
+  }
+  detail::AppendedStream result_for(std::size_t number, const AppendResult& result) const {
+    const Source& source = sources_[number];
+    const auto last = static_cast<std::int64_t>(source.last_event);
+    return {result.versions[source.last_append], GlobalSequence{result.first.value() + last},
+            result.repeated};
+  }
+
+ private:
+  struct Source {
+    const StreamId& stream;
+    ExpectedVersion expected;
+    std::span<const NewEvent> events;
+    /// Among all events, and among the appends.
+    std::size_t last_event = 0;
+    std::size_t last_append = 0;
+  };
+  struct Place {
+    std::uint64_t order;
+    std::size_t source;
+    std::size_t index;
+  };
+
+  void sort() {
+    std::stable_sort(places_.begin(), places_.end(),
+                     [](const Place& a, const Place& b) { return a.order < b.order; });
+  }
+
+  std::vector<Source> sources_;
+  std::vector<Place> places_;
 };
 
 /// While it lives, nothing can be added to the unit or recorded on its aggregates.
@@ -69,7 +150,12 @@ void UnitOfWork::check_is_not_committing() const {
 }
 
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
+  if (is_given_up_) {
+    throw UsageError{
+        "a decision in this unit of work threw after it had recorded an event; make a new unit"};
+  }
   const Committing committing{*this};
+  Batch batch;
   std::vector<detail::EventEncoder> encoders;
   std::vector<Tracked*> changed;
   encoders.reserve(open().size());
@@ -80,33 +166,30 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
     if (encoder.events().empty()) continue;
     encoders.push_back(std::move(encoder));
     changed.push_back(tracked.get());
-  }
-
-  std::vector<StreamAppend> appends;
-  for (std::size_t i = 0; i < changed.size(); ++i) {
-    appends.push_back({changed[i]->stream(), ExpectedVersion::exactly(changed[i]->save.before),
-                       encoders[i].events()});
+    batch.add(tracked->stream(), ExpectedVersion::exactly(tracked->save.before),
+              encoders.back().events(), tracked->order());
   }
   for (const auto& loose : loose_) {
-    appends.push_back({loose->stream, loose->expected, loose->encoder.events()});
+    batch.add(loose->stream, loose->expected, loose->encoder.events(), loose->order);
   }
+  std::vector<StreamAppend> appends = batch.appends();
   for (const auto& tracked : open()) {
     if (!tracked->is_required || tracked->encoded > 0) continue;
     appends.push_back({tracked->stream(), ExpectedVersion::exactly(tracked->save.before), {}});
   }
 
   AppendResult result;
+  const bool has_condition = !condition_.query.items.empty();
   try {
-    result = append_and_work({.streams = appends, .append_id = options.append_id});
+    result = append_and_work({.streams = appends,
+                              .append_id = options.append_id,
+                              .condition = has_condition ? &condition_ : nullptr});
   } catch (const CommitInDoubt&) {
     for (Tracked* const tracked : changed) tracked->set_in_doubt();
     throw;
   }
-  std::int64_t next = result.first.value();
   for (std::size_t i = 0; i < changed.size(); ++i) {
-    next += static_cast<std::int64_t>(changed[i]->encoded);
-    changed[i]->note_commit(log_, appends[i],
-                            {result.versions[i], GlobalSequence{next - 1}, result.repeated});
+    changed[i]->note_commit(log_, batch.whole(i), batch.result_for(i, result));
   }
   begin_anew();
   return result;
@@ -118,11 +201,76 @@ void UnitOfWork::begin_anew() noexcept {
   loose_.clear();
   by_stream_.clear();
   work_.clear();
+  position_.reset();
+  condition_ = {};
+}
+
+const Standpoint& UnitOfWork::position(std::span<const TagNeed> needs) {
+  if (position_ && needs.empty()) return *position_;
+  const Standpoint now = log_.standpoint(needs);
+  if (!position_) {
+    position_ = now;
+    condition_.after = now.head;
+    condition_.tag_epoch = now.tag_epoch;
+  }
+  return *position_;
+}
+
+void UnitOfWork::depend_on(QueryItem item) {
+  position();
+  condition_.query.items.push_back(std::move(item));
+}
+
+std::size_t UnitOfWork::count_pending() const {
+  std::size_t count = 0;
+  for (const auto& loose : loose_) count += loose->order.size();
+  for (const auto& tracked : open()) count += tracked->recorded();
+  return count;
+}
+
+void UnitOfWork::note_loose(const StreamId& stream) {
+  LooseStream& loose = *by_stream_.find(stream)->second.loose;
+  loose.order.resize(loose.encoder.events().size(), detail::next_in_order());
+}
+
+void detail::UnitAccess::for_each_pending(UnitOfWork& unit,
+                                          FunctionRef<void(const StoredEvent&)> f) {
+  UnitOfWork::Batch batch;
+  std::vector<EventEncoder> encoders;
+  encoders.reserve(unit.open().size());
+  for (const auto& tracked : unit.open()) {
+    if (tracked->recorded() == 0) continue;
+    encoders.emplace_back(unit.log_.conventions(), tracked->stream());
+    tracked->encode_pending(encoders.back());
+    batch.add(tracked->stream(), ExpectedVersion::any(), encoders.back().events(),
+              tracked->order());
+  }
+  for (const auto& loose : unit.loose_) {
+    batch.add(loose->stream, loose->expected, loose->encoder.events(), loose->order);
+  }
+  const Timestamp now = system_clock().now();
+  batch.for_each([&](const StreamId& stream, const NewEvent& event) {
+    const EventKind kind{0, std::string{event.type}, event.schema_version, event.publishes};
+    const std::string tags = join_tags(event.tags, stream);
+    f({.sequence = {},
+       .stream = stream,
+       .version = {},
+       .kind = kind,
+       .id = {},
+       .recorded_at = now,
+       .correlation = {},
+       .causation_id = {},
+       .metadata = {},
+       .published_before = {},
+       .payload = event.payload,
+       .tags = tags});
+  });
 }
 
 AppendResult UnitOfWork::append_and_work(const AppendRequest& request) {
   // An id is kept even if it stands for nothing but the work.
-  const bool appends = !request.streams.empty() || !request.append_id.empty();
+  const bool appends =
+      !request.streams.empty() || !request.append_id.empty() || request.condition != nullptr;
   if (work_.empty()) return appends ? log_.append(request) : AppendResult{};
   AppendResult result;
   log_.transact([&](Transaction& transaction) {

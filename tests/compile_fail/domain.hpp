@@ -39,6 +39,27 @@ struct State {
   void apply(const Shipped&) {}
 };
 
+/// Names a room.
+struct Room {
+  static constexpr std::string_view category = "room";
+};
+struct Booked {
+  static constexpr stela::EventType event_type{"room.booked"};
+  stela::Id<Room> room;
+  static constexpr auto tags = stela::tags(&Booked::room);
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(room));
+  }
+};
+struct Bookings {
+  using Events = stela::EventSet<Booked>;
+  stela::Id<Room> room;
+  static constexpr auto tags = stela::tags(&Bookings::room);
+  int count = 0;
+  void apply(const Booked&) { ++count; }
+};
+
 /// Makes the compiler look at the set.
 template <class Set>
 constexpr std::size_t use() {

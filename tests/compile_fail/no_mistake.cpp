@@ -19,6 +19,12 @@ void hold(stela::UnitOfWork& unit, const stela::StreamId& stream) {
   unit.append(stream, stela::ExpectedVersion::any(), Holding<int>{});
 }
 
+void book(stela::EventLog& log, const stela::Id<Room>& room) {
+  stela::decide(log, Bookings{room}, [&](stela::Decision& decision, const Bookings& bookings) {
+    if (bookings.count == 0) decision.record(Booked{room});
+  });
+}
+
 void test() {
   stela::testing::given<Order>(Placed{"jane"}).when(&Order::ship).then(Shipped{});
 }

@@ -1,6 +1,7 @@
 // The stores that keep the contract. A new one joins by adding itself to the list at the end.
 #include "contract/event_store.hpp"
 #include "contract/sql.hpp"
+#include "contract/tagged_events.hpp"
 
 #include <stela/testing/memory_store.hpp>
 
@@ -29,11 +30,14 @@ std::unique_ptr<EventStore> sqlite_file(const TempDir& dir,
       new Store{sqlite::open(dir.file("shop.db"), {.metrics = metrics, .clock = &clock})}};
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, EventStoreContract,
-                         ::testing::Values(Subject{"InMemory", in_memory},
-                                           Subject{"SqliteInMemory", sqlite_in_memory},
-                                           Subject{"SqliteFile", sqlite_file}),
-                         ::testing::PrintToStringParamName());
+const auto stores =
+    ::testing::Values(Subject{"InMemory", in_memory}, Subject{"SqliteInMemory", sqlite_in_memory},
+                      Subject{"SqliteFile", sqlite_file});
+
+INSTANTIATE_TEST_SUITE_P(Stores, EventStoreContract, stores, ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Stores, QueryContract, stores, ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Stores, ConditionContract, stores, ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Stores, DeclaredTagsContract, stores, ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, SqlContract, ::testing::Values(Subject{"SqliteFile", sqlite_file}),
                          ::testing::PrintToStringParamName());
 

@@ -1,6 +1,7 @@
 // What has to keep the contract of event stores on PostgreSQL: event_stores.cpp has the others.
 #include "contract/event_store.hpp"
 #include "contract/sql.hpp"
+#include "contract/tagged_events.hpp"
 #include "database/postgres/connection.hpp"
 #include "support/postgres_server.hpp"
 
@@ -35,6 +36,14 @@ INSTANTIATE_TEST_SUITE_P(Postgres, SqlContract,
                          ::testing::Values(Subject{"Postgres", postgres_database}),
                          ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Postgres, EventStoreContract,
+                         ::testing::Values(Subject{"Postgres", postgres}),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Postgres, QueryContract, ::testing::Values(Subject{"Postgres", postgres}),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Postgres, ConditionContract,
+                         ::testing::Values(Subject{"Postgres", postgres}),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Postgres, DeclaredTagsContract,
                          ::testing::Values(Subject{"Postgres", postgres}),
                          ::testing::PrintToStringParamName());
 

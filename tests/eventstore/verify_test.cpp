@@ -196,8 +196,8 @@ TEST_F(Verify, CountsTheEventsAndSaysHowFarItIs) {
 
   EXPECT_EQ(result.events, 1300);
   EXPECT_EQ(total, 1300);
-  EXPECT_THAT(stages,
-              ElementsAre("file", "streams", "event_kinds", "events", "append_ids", "snapshots"));
+  EXPECT_THAT(stages, ElementsAre("file", "streams", "event_kinds", "events", "tags", "append_ids",
+                                  "snapshots"));
 }
 
 TEST_F(Verify, FindsChangesInEvents) {

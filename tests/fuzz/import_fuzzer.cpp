@@ -9,7 +9,8 @@ namespace {
 
 void check_line(std::string_view line, Codec codec) {
   Embedding embedding;
-  const ParsedEvent event = parse_line(line, codec, embedding);
+  const ExportHeader header{.codec = codec, .has_tags = true};
+  const ParsedEvent event = parse_line(line, header, embedding);
   std::string written;
   try {
     append_line(written, event.view(event.kind, StreamVersion{0}), codec, embedding);
@@ -19,7 +20,7 @@ void check_line(std::string_view line, Codec codec) {
   require(!written.empty() && written.back() == '\n', "a line ends");
   written.pop_back();
   std::string again;
-  const ParsedEvent second = parse_line(written, codec, embedding);
+  const ParsedEvent second = parse_line(written, header, embedding);
   append_line(again, second.view(second.kind, StreamVersion{0}), codec, embedding);
   again.pop_back();
   require(again == written, "a line that was read and written stays as it is");

@@ -8,8 +8,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
+#include <span>
+#include <sstream>
 #include <string>
+#include <vector>
 
 namespace stela::postgres {
 namespace {
@@ -21,6 +25,7 @@ using test::full_lines;
 using test::import_text;
 using test::message_of;
 using test::problems_of;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -29,6 +34,30 @@ class PostgresTransfer : public test::TransferTest {
   Store on_postgres(const std::string& schema, Codec codec = Codec::json) {
     return postgres::open(server.url(),
                           {.codec = codec, .schema = schema, .clock = &clock, .random = &ids});
+  }
+
+  /// An event whose type declares that it always has a tag of a student.
+  static void subscribe(Store& store, std::string_view course, std::vector<Tag> tags) {
+    static constexpr std::array<TagDeclaration, 1> student{{{"student", true}}};
+    const StreamId stream = StreamId::parse(course);
+    const NewEvent event{.type = "subscribed",
+                         .payload = "{}",
+                         .tags = tags,
+                         .declared = std::span<const TagDeclaration>{student}};
+    const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+    store.append({.streams = {&one, 1}});
+  }
+  static std::string whole_export_of(Store& store) {
+    std::ostringstream out;
+    export_store(store, out);
+    return out.str();
+  }
+  Store with_tags() {
+    Store store = in_memory();
+    append(store, "order-a");
+    subscribe(store, "course-c1", {Tag::parse("student-s1")});
+    subscribe(store, "course-c2", {Tag::parse("student-s1"), Tag::parse("term-7")});
+    return store;
   }
 
   test::PostgresServer server;
@@ -84,6 +113,49 @@ TEST_F(PostgresTransfer, StoresWhatComesBeforeALineThatDoesNotFit) {
               HasSubstr("line 4: version 4 of 'order-a' follows version 2; the store holds what "
                         "comes before it, up to event 2"));
   EXPECT_EQ(copy.last_sequence(), GlobalSequence{2});
+}
+
+TEST_F(PostgresTransfer, KeepsTagsFromSqliteToPostgresAndBack) {
+  auto original = with_tags();
+  const std::string text = export_of(original);
+  Store moved = on_postgres("moved");
+  import_text(moved, text);
+  auto back = in_memory();
+  import_text(back, export_of(moved));
+
+  EXPECT_EQ(export_of(moved), text);
+  EXPECT_EQ(export_of(back), text);
+  EXPECT_EQ(import_text(moved, text).skipped, 3);
+  const Query of_student{{{{"subscribed"}, {Tag::parse("student-s1")}}}};
+  EXPECT_EQ(full_lines(moved.read(of_student)), full_lines(original.read(of_student)));
+  const AppendCondition condition{of_student, GlobalSequence{2}};
+  EXPECT_THROW(moved.append({.condition = &condition}), ConditionConflict);
+  EXPECT_THAT(problems_of(moved), IsEmpty());
+}
+
+TEST_F(PostgresTransfer, KeepsTheTagsOfAWholeStore) {
+  auto original = with_tags();
+  const std::string text = whole_export_of(original);
+  Store moved = on_postgres("moved");
+  std::istringstream in{text};
+  import_store(moved, in);
+
+  EXPECT_THAT(first_lines(text, 1), AllOf(HasSubstr("\"version\":2"), HasSubstr("\"store_id\""),
+                                          HasSubstr("\"tag_types\":[{")));
+  EXPECT_EQ(whole_export_of(moved), text);
+}
+
+TEST_F(PostgresTransfer, RefusesAnEventWithoutTheTagThatItsTypeHas) {
+  auto original = with_tags();
+  std::string text = export_of(original);
+  const std::string tags = R"("tags":["student-s1"],)";
+  text.erase(text.find(tags), tags.size());
+  Store copy = on_postgres("copy");
+
+  EXPECT_THAT(message_of<UsageError>([&] { import_text(copy, text); }),
+              HasSubstr("line 3: every event of type 'subscribed' in the store has a tag of "
+                        "category 'student', and this one has none"));
+  EXPECT_EQ(copy.last_sequence(), GlobalSequence{1});
 }
 
 TEST_F(PostgresTransfer, RefusesAStoreThatOthersTakePartIn) {

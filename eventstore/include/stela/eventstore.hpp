@@ -10,5 +10,6 @@
 #include <stela/eventstore/sql.hpp>
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/eventstore/store.hpp>
+#include <stela/eventstore/tags.hpp>
 #include <stela/eventstore/transfer.hpp>
 #include <stela/eventstore/verify.hpp>

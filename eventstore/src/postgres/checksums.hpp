@@ -44,4 +44,13 @@ inline std::int64_t id_checksum(std::string_view append_id, std::int64_t first, 
   return id_checksum(append_id) ^ rotated(first, 7) ^ rotated(last, 31);
 }
 
+/// Of the first part of an event's tags, without its sequence.
+inline std::int64_t tags_checksum(std::string_view tags) {
+  return database::checksum_of({0, 0}, {tags});
+}
+
+inline std::int64_t tags_checksum(std::string_view tags, std::int64_t sequence, std::int64_t part) {
+  return database::checksum_of({0, part}, {tags}) ^ rotated(sequence, 7);
+}
+
 }  // namespace stela::postgres

@@ -10,6 +10,7 @@
 #include "postgres/server_clock.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/writer.hpp"
+#include "tag_coverage.hpp"
 
 #include <stela/eventstore/postgres.hpp>
 
@@ -30,9 +31,13 @@ class Core final : public Store::Core, private Reading {
   const Conventions& conventions() const noexcept override { return conventions_; }
   AppendResult append(const AppendRequest& request) override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  EventRange read(const stela::Query& query, const QueryRange& range) override;
+  Standpoint standpoint(std::span<const TagNeed> needs) override;
+  std::optional<AppendResult> find_append(std::string_view append_id) override;
   EventRange read_all(const AllQuery& query) override;
   EventRange read_at(std::span<const GlobalSequence> sequences) override;
   GlobalSequence last_sequence() override;
+  TagCatalogue tag_catalogue() override;
   std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
@@ -54,6 +59,11 @@ class Core final : public Store::Core, private Reading {
 
   const ConnectionOptions& connection_options() const noexcept { return connection_options_; }
   KindTable& kinds() noexcept { return kinds_; }
+  void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
+  void declare_tags(std::span<const TagNeed> needs) override;
+  std::int64_t write_tags(std::span<const TagsOfEvent> events) override;
+  void complete_tags(std::span<const TagNeed> needs) override;
+  bool forget_tags(std::string_view type, std::string_view category) override;
 
   const Clock& clock() const noexcept override { return *options_.clock; }
   /// The server's, unless the caller has brought a clock.
@@ -98,6 +108,7 @@ class Core final : public Store::Core, private Reading {
   const Conventions conventions_;
   CommitListeners listeners_{conventions_};
   KindTable kinds_;
+  TagCoverage coverage_;
   mutable Sessions sessions_{connection_options_};
   GroupPruning pruning_{sessions_};
   mutable ServerClock server_clock_;

@@ -2,6 +2,9 @@
 
 #include "database/postgres/connection.hpp"
 #include "postgres/checksums.hpp"
+#include "postgres/tags.hpp"
+
+#include <stela/framework/query.hpp>
 
 #include <cstdint>
 #include <map>
@@ -184,8 +187,56 @@ class Rows {
   Array payloads_ = Array::of_bytes();
 };
 
-/// Those that follow their streams' heads, up to the first that doesn't.
-EventImport::Outcome check_versions(std::span<const ParsedEvent> events, Heads heads) {
+/// The tags of the events that have any, and the entries of their index.
+class TagRows {
+ public:
+  void add(const ParsedEvent& event, std::int64_t kind) {
+    const std::int64_t sequence = event.sequence.value();
+    const std::string tags = join_tags(event.tags, event.stream);
+    if (tags.empty()) return;
+    is_empty_ = false;
+    sequences_.add(sequence);
+    texts_.add_bytes(tags);
+    checksums_.add(tags_checksum(tags, sequence, 0));
+    split_tags(tags, [&](std::string_view tag) {
+      hashes_.add(hash_of_tag(tag));
+      places_.add(sequence);
+      kinds_.add_int4(kind);
+    });
+  }
+
+  void insert(Connection& connection) {
+    if (is_empty_) return;
+    Parameters rows;
+    rows.add(sequences_).add(texts_).add(checksums_);
+    Parameters entries;
+    entries.add(hashes_).add(places_).add(kinds_);
+    Connection::Pipeline pipeline{connection};
+    pipeline.add(
+        "INSERT INTO stela.event_tags (sequence, part, tags, checksum) "
+        "SELECT n.sequence, 0, n.tags, n.checksum "
+        "FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS n(sequence, tags, checksum)",
+        std::move(rows));
+    pipeline.add(
+        "INSERT INTO stela.tag_index (tag, sequence, kind) "
+        "SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::integer[]) ON CONFLICT DO NOTHING",
+        std::move(entries));
+    pipeline.run_all("storing the tags of an import");
+  }
+
+ private:
+  bool is_empty_ = true;
+  Array sequences_ = Array::of_int8();
+  Array texts_ = Array::of_text();
+  Array checksums_ = Array::of_int8();
+  Array hashes_ = Array::of_int8();
+  Array places_ = Array::of_int8();
+  Array kinds_ = Array::of_int4();
+};
+
+/// Those that follow their streams' heads and have their tags, up to the first that doesn't.
+EventImport::Outcome check_events(std::span<const ParsedEvent> events, Heads heads,
+                                  const TagFacts& facts) {
   EventImport::Outcome outcome;
   for (const ParsedEvent& event : events) {
     Head& head = heads.at(event.stream.name());
@@ -193,6 +244,8 @@ EventImport::Outcome check_versions(std::span<const ParsedEvent> events, Heads h
       outcome.problem = describe_misfit(event, head.version);
       break;
     }
+    outcome.problem = describe_missing_tag(event, facts);
+    if (!outcome.problem.empty()) break;
     ++head.version;
     ++outcome.stored;
   }
@@ -201,23 +254,48 @@ EventImport::Outcome check_versions(std::span<const ParsedEvent> events, Heads h
 
 }  // namespace
 
+void EventImport::settle_tag_types(database::Connection& any, std::span<const TagFact> types) {
+  Connection& connection = connection_of(any);
+  tag_facts_ = read_tag_facts(connection);
+  bool has_added = false;
+  for (const TagFact& fact : types) {
+    if (tag_facts_.find(fact.type, fact.category) != nullptr) continue;
+    Array always = Array::of_bool();
+    always.add_bool(fact.always);
+    Parameters parameters;
+    parameters.add(std::string_view{fact.type}).add(std::string_view{fact.category});
+    parameters.add(always).add(fact.since);
+    connection.query(
+        "INSERT INTO stela.tag_types (type, category, always, since) "
+        "VALUES ($1, $2, ($3::boolean[])[1], $4)",
+        std::move(parameters), "noting the tags of a type");
+    tag_facts_.add(fact);
+    has_added = true;
+  }
+  // Writers that know of these types what was so before must learn it.
+  if (has_added) connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+}
+
 EventImport::Outcome EventImport::store(database::Connection& any,
                                         std::span<const ParsedEvent> events) {
   Connection& connection = connection_of(any);
   Heads heads = find_heads(connection, events);
-  Outcome outcome = check_versions(events, heads);
+  Outcome outcome = check_events(events, heads, tag_facts_);
   const auto fitting = events.first(outcome.stored);
   if (fitting.empty()) return outcome;
   insert_streams(connection, fitting, heads);
   const Kinds kinds = settle_kinds(connection, fitting);
   Rows rows;
+  TagRows tags;
   for (const ParsedEvent& event : fitting) {
     Head& head = heads.at(event.stream.name());
-    rows.add(head.stream, kinds.at(kind_of(event)),
-             event.view(event.kind, StreamVersion{head.published}));
+    const std::int64_t kind = kinds.at(kind_of(event));
+    rows.add(head.stream, kind, event.view(event.kind, StreamVersion{head.published}));
+    tags.add(event, kind);
     if (event.kind.publishes) head.published = event.version.value();
   }
   rows.insert(connection);
+  tags.insert(connection);
   return outcome;
 }
 

@@ -84,6 +84,12 @@ std::int64_t EventRows::sequence_of(const Result& rows, int row) noexcept {
   return rows.integer(row, sequence);
 }
 
+Array EventRows::sequences_of(const Result& rows) {
+  Array sequences = Array::of_int8();
+  for (int row = 0; row < rows.rows(); ++row) sequences.add(sequence_of(rows, row));
+  return sequences;
+}
+
 std::int64_t EventRows::stream_number_of(const Result& rows, int row) noexcept {
   return rows.integer(row, stream_number);
 }
@@ -113,7 +119,7 @@ const EventKind& EventRows::kind_of(const Result& rows, int row) {
 }
 
 StoredEvent EventRows::read(const Result& rows, int row) {
-  const StoredEvent event{
+  StoredEvent event{
       .sequence = GlobalSequence{rows.integer(row, sequence)},
       .stream = stream_of(rows, row),
       .version = StreamVersion{rows.integer(row, version)},
@@ -130,6 +136,10 @@ StoredEvent EventRows::read(const Result& rows, int row) {
   }
   if (rows.integer(row, checksum) != event_checksum(event)) {
     throw CorruptRow{event.sequence.value(), "it doesn't match its checksum"};
+  }
+  if (tags != nullptr) {
+    const auto found = tags->find(event.sequence.value());
+    if (found != tags->end()) event.tags = found->second;
   }
   return event;
 }

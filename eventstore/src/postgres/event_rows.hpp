@@ -3,6 +3,7 @@
 
 #include "database/event_page.hpp"
 #include "database/postgres/connection.hpp"
+#include "database/postgres/parameters.hpp"
 #include "postgres/kinds.hpp"
 #include "succession.hpp"
 
@@ -50,6 +51,8 @@ struct EventRows {
   /// Set if all rows are of this stream.
   const StreamId* stream = nullptr;
   Succession* succession = nullptr;
+  /// Set if the events are read with their tags: the stored forms, by sequence.
+  const std::map<std::int64_t, std::string>* tags = nullptr;
   std::array<const EventKind*, 16> met_kinds = {};
 
   /// Appends `rows` to `page`; false if more rows may stand behind them, of the `wanted` that were
@@ -61,6 +64,8 @@ struct EventRows {
   /// Whether `page_sql` may have left out rows because of their bytes.
   static bool ends_early(const Result& rows) noexcept;
   static std::int64_t sequence_of(const Result& rows, int row) noexcept;
+  /// Those of all rows.
+  static Array sequences_of(const Result& rows);
   /// The number of the event's stream.
   static std::int64_t stream_number_of(const Result& rows, int row) noexcept;
 

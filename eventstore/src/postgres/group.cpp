@@ -1,8 +1,11 @@
 #include "postgres/group.hpp"
 
 #include "postgres/checksums.hpp"
+#include "postgres/tags.hpp"
 
 #include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
+#include <stela/framework/query.hpp>
 
 namespace stela::postgres {
 namespace {
@@ -64,8 +67,9 @@ void Group::add_append(const StreamAppend& append, std::string_view& correlation
   if (is_new) stream_names_.push_back(append.stream.name());
   appends_.push_back({&append, members_.size() - 1, known->second, events_.size(), 0});
   for (const NewEvent& event : append.events) {
-    const Uuid id = ids.next(now_);
-    add_event(event, correlation, id);
+    const Uuid id = event.id.is_nil() ? ids.next(now_) : event.id;
+    const bool has_own = event.context != nullptr && !event.context->correlation_id.empty();
+    add_event(event, has_own ? std::string_view{event.context->correlation_id} : correlation, id);
     // The first of several events that are appended together begins their correlation.
     if (correlation.empty()) correlation = correlations_.emplace_back(id.to_string());
   }
@@ -79,22 +83,26 @@ void Group::add_event(const NewEvent& event, std::string_view correlation, const
   if (is_new) kind_keys_.push_back(key);
   const EventKind kind{0, std::string{event.type}, event.schema_version, event.publishes, 0};
   const Member& member = members_.back();
-  const std::int64_t checksum =
-      content_checksum({.sequence = {},
-                        .stream = append.request->stream,
-                        .version = {},
-                        .kind = kind,
-                        .id = id,
-                        .recorded_at = now_,
-                        .correlation = correlation,
-                        .causation_id = member.request->context.causation_id,
-                        .metadata = member.metadata,
-                        .published_before = {},
-                        .payload = event.payload});
-  events_.push_back({&event, appends_.size() - 1, known->second, id, correlation,
-                     append.last_published, checksum, std::nullopt});
+  const bool has_own = event.context != nullptr;
+  const std::string_view metadata =
+      has_own ? own_metadata_.emplace_back(metadata::encode(*event.context)) : member.metadata;
+  const Context& context = has_own ? *event.context : member.request->context;
+  const std::int64_t checksum = content_checksum({.sequence = {},
+                                                  .stream = append.request->stream,
+                                                  .version = {},
+                                                  .kind = kind,
+                                                  .id = id,
+                                                  .recorded_at = now_,
+                                                  .correlation = correlation,
+                                                  .causation_id = context.causation_id,
+                                                  .metadata = metadata,
+                                                  .published_before = {},
+                                                  .payload = event.payload});
+  events_.push_back({&event, appends_.size() - 1, known->second, id, correlation, metadata,
+                     append.last_published, checksum, std::nullopt,
+                     join_tags(event.tags, append.request->stream)});
   if (data_ != nullptr) {
-    events_.back().key = data_->key_of(append.request->stream, event, member.metadata);
+    events_.back().key = data_->key_of(append.request->stream, event, metadata);
   }
   if (event.publishes) append.last_published = number_of(events_.size() - 1 - append.first_event);
 }
@@ -114,6 +122,11 @@ AppendResult Group::result_of(std::size_t number, const GroupAnswer& answer) con
     const StreamAppend& append = *appends_[lost].request;
     throw ConcurrencyConflict{append.stream.name(), append.expected.describe(),
                               StreamVersion{answer.actual[number]}};
+  }
+  if (answer.outcomes[number] == GroupAnswer::in_condition) {
+    const GlobalSequence position{answer.actual[number]};
+    if (answer.conflicts[number] == 0) throw ConditionConflict::of_tag_epoch(position);
+    throw ConditionConflict{position, static_cast<std::size_t>(answer.conflicts[number] - 1)};
   }
   AppendResult result{.first = GlobalSequence{answer.firsts[number]},
                       .last = GlobalSequence{answer.lasts[number]}};
@@ -157,8 +170,9 @@ void Group::events_of(std::size_t number, const GroupAnswer& answer, KindTable& 
            .id = event.id,
            .recorded_at = now_,
            .correlation = event.correlation,
-           .causation_id = member.request->context.causation_id,
-           .metadata = member.metadata,
+           .causation_id = event.has_own_context() ? added.context->causation_id
+                                                   : member.request->context.causation_id,
+           .metadata = event.metadata,
            .published_before = StreamVersion{before},
            .payload = added.payload});
     }
@@ -186,7 +200,61 @@ Group::Call::Call(const Group& group, const Uuid& id, const Uuid& epoch) {
   add_appends(group);
   add_events(group);
   add_keys(group);
+  add_own_contexts(group);
+  add_tags(group);
   for (Array& one : arrays_) parameters.add(one);
+  const AppendCondition* const condition = group.members_.front().request->condition;
+  if (condition == nullptr) {
+    parameters.add_null(type::int8);
+  } else {
+    parameters.add(condition->after.value_or(GlobalSequence{0}).value());
+  }
+  parameters.add(condition == nullptr ? std::int64_t{0} : condition->tag_epoch);
+  const std::size_t before = arrays_.size();
+  add_items(condition);
+  for (std::size_t i = before; i < arrays_.size(); ++i) parameters.add(arrays_[i]);
+}
+
+void Group::Call::add_own_contexts(const Group& group) {
+  Array& owns = array(Array::of_bool());
+  Array& causations = array(Array::of_uuid());
+  Array& metadata = array(Array::of_text());
+  if (group.own_metadata_.empty()) return;
+  for (const Event& event : group.events_) {
+    owns.add_bool(event.has_own_context());
+    if (!event.has_own_context() || event.request->context->causation_id.is_nil()) {
+      causations.add_null();
+    } else {
+      causations.add_uuid(event.request->context->causation_id);
+    }
+    add_text_or_null(metadata, event.has_own_context() ? event.metadata : std::string_view{});
+  }
+}
+
+void Group::Call::add_tags(const Group& group) {
+  Array& events = array(Array::of_int4());
+  Array& tags = array(Array::of_text());
+  Array& checksums = array(Array::of_int8());
+  Array& hashed = array(Array::of_int4());
+  Array& hashes = array(Array::of_int8());
+  for (std::size_t i = 0; i < group.events_.size(); ++i) {
+    const std::string& text = group.events_[i].tags;
+    if (text.empty()) continue;
+    events.add_int4(number_of(i));
+    tags.add_bytes(text);
+    checksums.add(tags_checksum(text));
+    split_tags(text, [&](std::string_view tag) {
+      hashed.add_int4(number_of(i));
+      hashes.add(hash_of_tag(tag));
+    });
+  }
+}
+
+void Group::Call::add_items(const AppendCondition* condition) {
+  Array& types = array(Array::of_text());
+  Array& tags = array(Array::of_text());
+  Array& hashes = array(Array::of_int8());
+  if (condition != nullptr) add_query_items(condition->query, types, tags, hashes);
 }
 
 void Group::Call::add_names(const Group& group) {

@@ -23,7 +23,7 @@ namespace stela::postgres {
 
 /// What stela.append_group gives, in its order.
 struct GroupAnswer {
-  enum Outcome : std::int64_t { appended, repeated, in_conflict };
+  enum Outcome : std::int64_t { appended, repeated, in_conflict, in_condition };
 
   GroupAnswer() = default;
   explicit GroupAnswer(const Result& row);
@@ -51,8 +51,8 @@ class Group {
   struct Call;
   std::size_t size() const noexcept { return members_.size(); }
 
-  /// What member `number` ended with: throws ConcurrencyConflict, or CorruptEvent if the append id
-  /// that it repeats is damaged.
+  /// What member `number` ended with: throws ConcurrencyConflict, ConditionConflict, or
+  /// CorruptEvent if the append id that it repeats is damaged.
   AppendResult result_of(std::size_t number, const GroupAnswer& answer) const;
   /// Its events as they are stored, if it appended any.
   void events_of(std::size_t number, const GroupAnswer& answer, KindTable& kinds,
@@ -81,10 +81,15 @@ class Group {
     std::size_t kind;
     Uuid id;
     std::string_view correlation;
+    std::string_view metadata;
     /// The version of the last published one before, among those of the append; or 0.
     std::int64_t previous;
     std::int64_t checksum;
     std::optional<std::uint32_t> key;
+    /// The stored form of its tags.
+    std::string tags;
+
+    bool has_own_context() const noexcept { return request->context != nullptr; }
   };
 
   void add_append(const StreamAppend& append, std::string_view& correlation, UuidGenerator& ids);
@@ -106,13 +111,16 @@ class Group {
   std::vector<KindKey> kind_keys_;
   /// Correlations that begin with an event of theirs.
   std::deque<std::string> correlations_;
+  /// Of events with a context of their own.
+  std::deque<std::string> own_metadata_;
 };
 
 /// A call of the function: its arrays, and the parameters that refer to them.
 struct Group::Call {
   static constexpr std::string_view sql =
       "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
-      "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27)";
+      "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, "
+      "$32, $33, $34, $35, $36, $37, $38, $39, $40)";
 
   /// `id` is nil inside a transaction of the user's.
   Call(const Group& group, const Uuid& id, const Uuid& epoch);
@@ -127,6 +135,9 @@ struct Group::Call {
   void add_appends(const Group& group);
   void add_events(const Group& group);
   void add_keys(const Group& group);
+  void add_own_contexts(const Group& group);
+  void add_tags(const Group& group);
+  void add_items(const AppendCondition* condition);
   Array& array(Array made) { return arrays_.emplace_back(std::move(made)); }
 
   std::deque<Array> arrays_;

@@ -1,11 +1,13 @@
 #include "postgres/readers.hpp"
 
 #include "postgres/event_rows.hpp"
+#include "postgres/tags.hpp"
 
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -48,6 +50,14 @@ class Cursor : public EventCursor {
   virtual void pass() = 0;
 
   EventRows rows() noexcept { return {kinds_, names_}; }
+  /// The same, with the tags of what was found.
+  EventRows tagged_rows(Connection& connection, const Result& found) {
+    Array sequences = EventRows::sequences_of(found);
+    tags_ = read_tags(connection, sequences);
+    EventRows reader = rows();
+    reader.tags = &tags_;
+    return reader;
+  }
   std::int64_t rows_wanted(std::int64_t limit) const noexcept {
     return std::min(limit, pages_ <= 1 ? first_page_rows : page_rows);
   }
@@ -63,6 +73,7 @@ class Cursor : public EventCursor {
   Reading& reading_;
   KindTable& kinds_;
   StreamNames names_;
+  std::map<std::int64_t, std::string> tags_;
   int pages_ = 0;
 };
 
@@ -91,7 +102,7 @@ class StreamCursor final : public Cursor {
     const Result found = connection.query(is_forward() ? forward_sql() : backward_sql(),
                                           std::move(parameters), "reading a stream");
     passed_ = succession_;
-    EventRows reader = rows();
+    EventRows reader = query_.with_tags ? tagged_rows(connection, found) : rows();
     reader.stream = &stream_;
     reader.succession = &passed_;
     has_ended_ = reader.fill(page_, found, wanted);
@@ -190,7 +201,7 @@ class AllCursor final : public Cursor {
     Succession succession{.of = Succession::Of::sequences,
                           .next = is_forward_ ? range.begin : range.end,
                           .step = is_forward_ ? 1 : -1};
-    EventRows reader = rows();
+    EventRows reader = query_.with_tags ? tagged_rows(connection, found) : rows();
     if (!is_filtered_) reader.succession = &succession;
     const bool is_complete = reader.fill(page_, found, wanted);
     const bool is_missing =
@@ -255,6 +266,86 @@ class AllCursor final : public Cursor {
   std::int64_t reached_ = 0;
 };
 
+/// Reads the events that match a query: first where they are, then what they are.
+class QueryCursor final : public Cursor {
+ public:
+  QueryCursor(Reading& reading, KindTable& kinds, const stela::Query& query,
+              const QueryRange& range)
+      : Cursor{reading, kinds},
+        query_{query},
+        low_{std::max<std::int64_t>(range.after.value(), 0)},
+        high_{range.up_to.value()},
+        limit_{range.limit},
+        is_forward_{range.direction == Direction::forward} {}
+
+ private:
+  bool is_done() const noexcept override { return low_ >= high_ || limit_ <= 0; }
+
+  std::int64_t fill(Connection& connection) override {
+    if (!is_bounded_) bound_ = std::min(high_, last_sequence(connection));
+    const std::int64_t wanted = rows_wanted(limit_);
+    Array places = find(connection, wanted);
+    Parameters parameters;
+    parameters.add(places).add(wanted);
+    static const std::string forward = page_sql("e.sequence = ANY ($1)", "sequence", "$2");
+    static const std::string backward = page_sql("e.sequence = ANY ($1)", "sequence DESC", "$2");
+    const Result found = connection.query(is_forward_ ? forward : backward, std::move(parameters),
+                                          "reading events by a query");
+    tagged_rows(connection, found).fill(page_, found, wanted);
+    return is_bounded_ ? 0 : std::max<std::int64_t>(bound_, 0);
+  }
+
+  /// The sequences of the next page, of no more than `wanted` events.
+  Array find(Connection& connection, std::int64_t wanted) const {
+    static const std::string forward = find_sql("s");
+    static const std::string backward = find_sql("s DESC");
+    Array types = Array::of_text();
+    Array tags = Array::of_text();
+    Array hashes = Array::of_int8();
+    add_query_items(query_, types, tags, hashes);
+    Array is_backward = Array::of_bool();
+    is_backward.add_bool(!is_forward_);
+    Parameters parameters;
+    parameters.add(types).add(tags).add(hashes).add(low_).add(bound_).add(wanted).add(is_backward);
+    const Result found = connection.query(is_forward_ ? forward : backward, std::move(parameters),
+                                          "finding events by a query");
+    Array places = Array::of_int8();
+    for (int row = 0; row < found.rows(); ++row) places.add(found.integer(row, 0));
+    return places;
+  }
+
+  static std::string find_sql(std::string_view order) {
+    return std::string{
+        "SELECT DISTINCT m.s FROM unnest($1::text[], $2::text[], $3::bigint[]) "
+        "AS i(types, tags, hash), LATERAL stela.matching(i.types, i.tags, i.hash, $4, $5, "
+        "($7::boolean[])[1], $6) AS m(s) ORDER BY "}
+        .append(order)
+        .append(" LIMIT $6");
+  }
+
+  void pass() override {
+    is_bounded_ = true;
+    high_ = bound_;
+    limit_ -= static_cast<std::int64_t>(page_.events().size());
+    if (page_.empty()) {
+      high_ = low_;
+    } else if (is_forward_) {
+      low_ = page_.events().back().sequence.value();
+    } else {
+      high_ = page_.events().back().sequence.value() - 1;
+    }
+    bound_ = high_;
+  }
+
+  const stela::Query query_;
+  std::int64_t low_;
+  std::int64_t high_;
+  std::int64_t bound_ = 0;
+  std::int64_t limit_;
+  const bool is_forward_;
+  bool is_bounded_ = false;
+};
+
 class AtCursor final : public Cursor {
  public:
   AtCursor(Reading& reading, KindTable& kinds, std::span<const GlobalSequence> sequences)
@@ -278,7 +369,7 @@ class AtCursor final : public Cursor {
       parameters.add(wanted).add(page_rows + 1);
       const Result found =
           connection.query(sql, std::move(parameters), "reading events by their sequences");
-      const bool is_complete = rows().fill(page_, found, page_rows + 1);
+      const bool is_complete = tagged_rows(connection, found).fill(page_, found, page_rows + 1);
       passed_ = is_complete ? end : behind(page_.events().back().sequence.value());
     }
     return 0;
@@ -321,6 +412,11 @@ std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, con
 
 std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query) {
   return std::make_unique<AllCursor>(reading, kinds, query);
+}
+
+std::unique_ptr<EventCursor> read_query(Reading& reading, KindTable& kinds,
+                                        const stela::Query& query, const QueryRange& range) {
+  return std::make_unique<QueryCursor>(reading, kinds, query, range);
 }
 
 std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,

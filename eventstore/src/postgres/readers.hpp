@@ -34,6 +34,8 @@ std::int64_t last_sequence(Connection& connection);
 std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, const StreamId& stream,
                                          const StreamQuery& query);
 std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query);
+std::unique_ptr<EventCursor> read_query(Reading& reading, KindTable& kinds,
+                                        const stela::Query& query, const QueryRange& range);
 std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
                                      std::span<const GlobalSequence> sequences);
 

@@ -96,7 +96,8 @@ void read_tables(Connection& connection, ServerStatus& status) {
 constexpr std::string_view rights_sql =
     "SELECT r.name || ' on ' || c.relname FROM pg_catalog.pg_class AS c "
     "CROSS JOIN LATERAL unnest(CASE "
-    "WHEN c.relname IN ('events', 'streams', 'event_kinds', 'append_ids', 'stela_runs') "
+    "WHEN c.relname IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', "
+    "'append_ids', 'stela_runs') "
     "THEN ARRAY['SELECT', 'INSERT'] "
     "WHEN c.relname = 'append_groups' THEN ARRAY['SELECT', 'INSERT', 'DELETE'] "
     "WHEN c.relname = 'snapshots' OR c.relname LIKE 'outbox\\_%' "

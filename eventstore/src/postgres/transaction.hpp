@@ -19,6 +19,9 @@ class OpenTransaction final : public Transaction,
   const Conventions& conventions() const noexcept override { return writer_.conventions(); }
   AppendResult append(const AppendRequest& request) override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  EventRange read(const stela::Query& query, const QueryRange& range) override;
+  Standpoint standpoint(std::span<const TagNeed> needs) override;
+  std::optional<AppendResult> find_append(std::string_view append_id) override;
   std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;

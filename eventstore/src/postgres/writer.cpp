@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace stela::postgres {
 
@@ -23,11 +24,12 @@ WriteWork& work_of(CommitQueue::Ticket* ticket) {
 }
 
 /// How many of the first members have append ids of their own: equal ones go into groups that
-/// follow each other.
+/// follow each other. So does one with a condition, which has to see what those before it wrote.
 std::size_t count_distinct(std::span<CommitQueue::Ticket* const> members) {
   std::set<std::string_view> ids;
   std::size_t count = 0;
   for (CommitQueue::Ticket* const member : members) {
+    if (count > 0 && work_of(member).request->condition != nullptr) break;
     const std::string_view id = work_of(member).request->append_id;
     if (!id.empty() && !ids.insert(id).second) break;
     ++count;
@@ -153,6 +155,7 @@ void Writer::run_group(Members members) {
   for (int i = 0; i < attempts; ++i) {
     ServerSession& writing = session();
     check_participants(writing.connection);
+    declare_for(members);
     Group group{settings_.clock->now(), data_participant_};
     for (CommitQueue::Ticket* const member : members) {
       WriteWork& work = work_of(member);
@@ -172,6 +175,82 @@ void Writer::run_group(Members members) {
     return;
   }
   throw StoreBusy{"who takes part in appends changes again and again; try again"};
+}
+
+std::vector<TagFact> Writer::undeclared(const AppendRequest& request) const {
+  std::vector<TagFact> all;
+  for (const StreamAppend& append : request.streams) {
+    for (const NewEvent& event : append.events) {
+      if (!event.declared) {
+        tag_facts_.check_carries(event, append.stream);
+        continue;
+      }
+      for (TagFact& fact : tag_facts_.additions(event.type, *event.declared)) {
+        all.push_back(std::move(fact));
+      }
+    }
+  }
+  return all;
+}
+
+void Writer::declare_for(Members members) {
+  std::vector<TagFact> all;
+  const auto look = [&] {
+    all.clear();
+    for (CommitQueue::Ticket* const member : members) {
+      for (TagFact& fact : undeclared(*work_of(member).request)) all.push_back(std::move(fact));
+    }
+  };
+  Connection& writing = session().connection;
+  try {
+    look();
+  } catch (const UsageError&) {
+    // Maybe another process has given the category up.
+    load_participants(writing);
+    look();
+  }
+  if (all.empty()) return;
+  Connection::Pipeline pipeline{writing};
+  pipeline.add(begin_sql);
+  Parameters lock;
+  lock.add(order_lock_);
+  pipeline.add(lock_sql, std::move(lock));
+  try {
+    pipeline.run_all("noting the tags of types");
+    postgres::declare_tags(writing, all);
+    load_participants(writing);
+    check_committed(writing.query("COMMIT", {}, "noting the tags of types"));
+  } catch (...) {
+    epoch_ = {};
+    writing.roll_back();
+    throw;
+  }
+}
+
+void Writer::forget_declared() noexcept {
+  if (std::exchange(has_declared_, false)) epoch_ = {};
+}
+
+void Writer::settle_tags(Connection& connection, std::span<const TagNeed> needs) {
+  std::vector<TagFact> all;
+  for (const TagNeed& need : needs) {
+    for (TagFact& fact : tag_facts_.additions(need.type, need.declared)) {
+      all.push_back(std::move(fact));
+    }
+  }
+  if (all.empty()) return;
+  has_declared_ = true;
+  postgres::declare_tags(connection, all);
+  load_participants(connection);
+}
+
+void Writer::declare_tags(std::span<const TagNeed> needs) {
+  run_statements([&](Connection& connection) {
+    load_participants(connection);
+    settle_tags(connection, needs);
+    // Known again when it is committed.
+    epoch_ = {};
+  });
 }
 
 GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const Group& group) {

@@ -12,6 +12,7 @@
 #include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"
+#include "postgres/tags.hpp"
 
 #include <stela/eventstore/rows.hpp>
 #include <stela/framework/error.hpp>
@@ -119,7 +120,12 @@ class Writer {
   void refuse_second(std::string_view name) const;
   bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
 
+  /// Notes what the types declare, in a transaction of its own if there is anything to note.
+  void declare_tags(std::span<const TagNeed> needs);
+
   // For the open transaction.
+  /// The same, in that of the user.
+  void settle_tags(Connection& connection, std::span<const TagNeed> needs);
   Connection& connection() { return session_->connection; }
   Uuid session_run() const noexcept { return session_->run(); }
   KindTable& kinds() noexcept { return kinds_; }
@@ -153,6 +159,12 @@ class Writer {
   void execute(Members group) noexcept;
   void execute_group(Members members) noexcept;
   void run_group(Members members);
+  /// What the types of these events declare, and the database doesn't know yet. UsageError if they
+  /// carry other tags there.
+  std::vector<TagFact> undeclared(const AppendRequest& request) const;
+  void declare_for(Members members);
+  /// What the transaction declared is undone.
+  void forget_declared() noexcept;
   GroupAnswer commit_group(ServerSession& session, Members members, const Group& group);
   /// Behind a pooler the commit's own answer says in which run it was.
   static void learn_run(ServerSession& writing, Members members, const Result& row);
@@ -219,6 +231,8 @@ class Writer {
   /// The epoch of the participants that are known; nil if none are.
   Uuid epoch_;
   std::vector<RequiredParticipant> required_;
+  /// As of that epoch, too.
+  TagFacts tag_facts_;
   std::vector<const Participant*> participants_;
   std::vector<TransactionParticipant*> user_participants_;
   database::DataParticipant* data_participant_ = nullptr;
@@ -229,6 +243,8 @@ class Writer {
   /// The server's number of it, if its connection was lent.
   std::string lent_;
   std::optional<ConstraintViolated> blamed_;
+  /// It has noted what types declare.
+  bool has_declared_ = false;
   bool appending_ = false;
   std::int64_t begin_sequence_ = 0;
   std::int64_t last_sequence_ = 0;

@@ -43,6 +43,7 @@ void Writer::run_transaction(WriteWork& work) {
   ran_sql_ = false;
   lent_.clear();
   blamed_.reset();
+  has_declared_ = false;
   begin();
   carry_out(work);
   commit(work);
@@ -151,6 +152,7 @@ void Writer::commit(WriteWork& work) {
 }
 
 void Writer::roll_back() noexcept {
+  forget_declared();
   if (session_ != nullptr) session_->connection.roll_back();
 }
 
@@ -186,6 +188,7 @@ void Writer::run_inside(WriteWork& work, FunctionRef<void()> part, Undo undo) {
     for (Participant* const participant : user_participants_) participant->forget();
     blamed_.reset();
     last_sequence_ = before;
+    forget_declared();
     while (work.events.size() > events) work.events.pop_back();
     while (work.snapshots.size() > snapshots) work.snapshots.pop_back();
     // If that fails the connection is lost, and so is the transaction.
@@ -225,7 +228,13 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     ~Reset() { appending = false; }
   } const reset{appending_};
 
+  if (epoch_.is_nil()) load_participants(connection());
   check_participants();
+  if (const std::vector<TagFact> additions = undeclared(request); !additions.empty()) {
+    has_declared_ = true;
+    postgres::declare_tags(connection(), additions);
+    load_participants(connection());
+  }
   Group group{settings_.clock->now(), data_participant_};
   group.add(request, work.metadata, ids_);
   Group::Call call{group, Uuid{}, epoch_};

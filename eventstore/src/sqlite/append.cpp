@@ -1,12 +1,16 @@
 // How the writer turns an append into rows.
 #include "database/checksum.hpp"
+#include "sqlite/append_id.hpp"
+#include "sqlite/condition.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite/tag_rows.hpp"
 #include "sqlite/transaction.hpp"
 #include "sqlite/writer.hpp"
 #include "sqlite_sql/append_ids.hpp"
 
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
+#include <stela/framework/metadata.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -58,6 +62,8 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   check_participants();
   AppendResult result;
   if (!request.append_id.empty() && repeat(request, result)) return result;
+  if (request.condition != nullptr) check_condition(*request.condition);
+  if (request.streams.size() > 1) check_versions(request.streams);
 
   appended_.clear();
   planned_.clear();
@@ -91,17 +97,45 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   return result;
 }
 
-bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
-  auto found = connection_->rows(sql::find_append_id{.append_id = request.append_id});
-  if (!found.step()) return false;
-  result.repeated = true;
-  result.first = GlobalSequence{found.first_sequence()};
-  result.last = GlobalSequence{found.last_sequence()};
+void Writer::check_condition(const AppendCondition& condition) {
+  if (condition.tag_epoch != 0 && condition.tag_epoch != tags_.epoch(*connection_)) {
+    throw ConditionConflict::of_tag_epoch(GlobalSequence{last_sequence_});
+  }
+  check_holds(condition, *connection_, kinds_);
+}
+
+/// Before anything is inserted, so that a conflict costs no rows.
+void Writer::check_versions(std::span<const StreamAppend> streams) {
+  // A stream may appear several times.
+  std::unordered_map<const StreamHead*, std::int64_t> versions;
+  for (const StreamAppend& append : streams) {
+    const StreamHead& head = head_of(append.stream).second;
+    std::int64_t& version = versions.try_emplace(&head, head.version).first->second;
+    if (!append.expected.allows(StreamVersion{version})) {
+      throw ConcurrencyConflict{append.stream.name(), append.expected.describe(),
+                                StreamVersion{version}};
+    }
+    version += static_cast<std::int64_t>(append.events.size());
+  }
+}
+
+std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id) {
+  auto found = connection.rows(sql::find_append_id{.append_id = append_id});
+  if (!found.step()) return std::nullopt;
   if (found.checksum() !=
-      database::checksum_of({found.first_sequence(), found.last_sequence()}, {request.append_id})) {
-    throw CorruptEvent{"append id '" + std::string{request.append_id} +
+      database::checksum_of({found.first_sequence(), found.last_sequence()}, {append_id})) {
+    throw CorruptEvent{"append id '" + std::string{append_id} +
                        "' doesn't match its checksum; restore it from a backup"};
   }
+  return AppendResult{.first = GlobalSequence{found.first_sequence()},
+                      .last = GlobalSequence{found.last_sequence()},
+                      .repeated = true};
+}
+
+bool Writer::repeat(const AppendRequest& request, AppendResult& result) {
+  const auto found = find_append_id(*connection_, request.append_id);
+  if (!found) return false;
+  result = *found;
   const auto appended = appended_versions(*connection_, result);
   // A stream may stand in the request several times.
   std::unordered_map<std::int64_t, std::int64_t> wanted;
@@ -150,33 +184,44 @@ void Writer::insert_event(const StreamAppend& append, const NewEvent& event, Str
                           const AppendRequest& request, WriteWork& work) {
   const EventKind& kind = kinds_.intern(
       {append.stream.category(), event.type, event.schema_version, event.publishes}, *connection_);
+  const bool has_own_context = event.context != nullptr;
+  const Context& context = has_own_context ? *event.context : request.context;
+  const bool has_own_correlation = has_own_context && !context.correlation_id.empty();
+  if (has_own_context) work.own_metadata.push_back(metadata::encode(context));
   const StoredEvent stored{.sequence = GlobalSequence{last_sequence_ + 1},
                            .stream = append.stream,
                            .version = StreamVersion{head.version + 1},
                            .kind = kind,
-                           .id = ids_.next(now_),
+                           .id = event.id.is_nil() ? ids_.next(now_) : event.id,
                            .recorded_at = now_,
-                           .correlation = work.correlation,
-                           .causation_id = request.context.causation_id,
-                           .metadata = work.metadata,
+                           .correlation = has_own_correlation
+                                              ? std::string_view{context.correlation_id}
+                                              : std::string_view{work.correlation},
+                           .causation_id = context.causation_id,
+                           .metadata = has_own_context ? work.own_metadata.back() : work.metadata,
                            .published_before = StreamVersion{head.published},
                            .payload = event.payload};
+  tags_.check(*connection_, kind.number, event, append.stream, stored.sequence.value());
   insert_row(*connection_, head.stream, stored);
+  if (!event.tags.empty()) {
+    const std::string tags = join_tags(event.tags, append.stream);
+    if (!tags.empty()) insert_tags(*connection_, {last_sequence_ + 1, kind.number}, tags);
+  }
   kind_blocks_.note(*connection_, static_cast<std::size_t>(kind.number), stored.sequence.value());
 
   if (!user_participants_.empty() || work.wants_events) appended_.push_back(stored);
   // The first of several events that are appended together begins their correlation.
   if (work.correlation.empty()) work.correlation = stored.id.to_string();
   last_sequence_ = stored.sequence.value();
-  plan_rows(append, event, head.stream, work);
+  plan_rows(append, event, head.stream, stored.metadata);
   head.version = stored.version.value();
   if (event.publishes) head.published = head.version;
 }
 
 void Writer::plan_rows(const StreamAppend& append, const NewEvent& event, std::int64_t stream,
-                       const WriteWork& work) {
+                       std::string_view metadata) {
   for (database::DataParticipant* const participant : data_participants_) {
-    const auto key = participant->key_of(append.stream, event, work.metadata);
+    const auto key = participant->key_of(append.stream, event, metadata);
     if (key) planned_.push_back({participant, {*key, last_sequence_, stream}});
   }
 }

@@ -6,6 +6,7 @@
 #include "sqlite/readers.hpp"
 #include "sqlite/schema.hpp"
 #include "sqlite/writer.hpp"
+#include "tag_coverage.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
 
@@ -34,9 +35,13 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   const Conventions& conventions() const noexcept override { return conventions_; }
   AppendResult append(const AppendRequest& request) override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override;
+  EventRange read(const stela::Query& query, const QueryRange& range) override;
+  Standpoint standpoint(std::span<const TagNeed> needs) override;
+  std::optional<AppendResult> find_append(std::string_view append_id) override;
   EventRange read_all(const AllQuery& query) override;
   EventRange read_at(std::span<const GlobalSequence> sequences) override;
   GlobalSequence last_sequence() override;
+  TagCatalogue tag_catalogue() override;
   std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;
@@ -54,6 +59,11 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
                       const VerifyOptions& options) override;
   std::unique_ptr<EventImport> make_import() override;
   std::int64_t last_known_sequence() override;
+  void for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) override;
+  void declare_tags(std::span<const TagNeed> needs) override;
+  std::int64_t write_tags(std::span<const TagsOfEvent> events) override;
+  void complete_tags(std::span<const TagNeed> needs) override;
+  bool forget_tags(std::string_view type, std::string_view category) override;
 
   const Facts& facts() const noexcept { return facts_; }
   const Options& options() const noexcept { return options_; }
@@ -62,6 +72,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   KindTable& kinds() noexcept { return kinds_; }
 
   const Clock& clock() const noexcept override { return *options_.clock; }
+  using EventStore::read;
   void read(Work work) override { reading().read(work); }
   void read_snapshot(Work work) override;
   void write(Work work, Sync sync) override { writer_->run_statements(work, sync); }
@@ -114,6 +125,7 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   CommitListeners listeners_{conventions_};
   Facts facts_;
   KindTable kinds_;
+  TagCoverage coverage_;
   std::optional<Place> place_;
   std::unique_ptr<Readers> readers_;
   std::unique_ptr<Writer> writer_;

@@ -2,8 +2,22 @@
 
 #include "database/checksum.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite/tag_guard.hpp"
+#include "sqlite/tag_rows.hpp"
+
+#include <stela/framework/query.hpp>
 
 namespace stela::sqlite {
+
+void EventImport::settle_tag_types(database::Connection& connection,
+                                   std::span<const TagFact> types) {
+  tag_facts_ = read_tag_facts(connection_of(connection));
+  for (const TagFact& fact : types) {
+    if (tag_facts_.find(fact.type, fact.category) != nullptr) continue;
+    insert_tag_fact(connection_of(connection), fact);
+    tag_facts_.add(fact);
+  }
+}
 
 EventImport::Outcome EventImport::store(database::Connection& connection,
                                         std::span<const ParsedEvent> events) {
@@ -17,6 +31,8 @@ EventImport::Outcome EventImport::store(database::Connection& connection,
       outcome.problem = describe_misfit(event, head.version);
       break;
     }
+    outcome.problem = describe_missing_tag(event, tag_facts_);
+    if (!outcome.problem.empty()) break;
     store(connection_of(connection), head, event);
     ++outcome.stored;
   }
@@ -35,6 +51,9 @@ void EventImport::store(Connection& connection, StreamHead& head, const ParsedEv
       {event.stream.category(), event.kind.type, event.kind.schema_version, event.kind.publishes},
       connection);
   insert_row(connection, head.stream, event.view(kind, StreamVersion{head.published}));
+  if (const std::string tags = join_tags(event.tags, event.stream); !tags.empty()) {
+    insert_tags(connection, {event.sequence.value(), kind.number}, tags);
+  }
   kind_blocks_.note(connection, static_cast<std::size_t>(kind.number), event.sequence.value());
   head.version = event.version.value();
   if (kind.publishes) head.published = head.version;

@@ -12,6 +12,7 @@ namespace stela::sqlite {
 class EventImport final : public stela::EventImport {
  public:
   explicit EventImport(KindTable& kinds) noexcept : kinds_{kinds} {}
+  void settle_tag_types(database::Connection& connection, std::span<const TagFact> types) override;
   Outcome store(database::Connection& connection, std::span<const ParsedEvent> events) override;
   std::int64_t append_id_checksum(std::string_view append_id, std::int64_t first,
                                   std::int64_t last) const override;
@@ -24,6 +25,7 @@ class EventImport final : public stela::EventImport {
   KindTable& kinds_;
   StreamHeads heads_;
   KindBlocks kind_blocks_;
+  TagFacts tag_facts_;
 };
 
 }  // namespace stela::sqlite

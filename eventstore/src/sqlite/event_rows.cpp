@@ -1,6 +1,7 @@
 #include "sqlite/event_rows.hpp"
 
 #include "database/checksum.hpp"
+#include "sqlite/tag_rows.hpp"
 #include "sqlite_sql/streams.hpp"
 
 #include <stela/framework/error.hpp>
@@ -131,23 +132,27 @@ const EventKind& EventRows::kind_of(const sql::event_row& row) {
 }
 
 StoredEvent EventRows::read(const sql::event_row& row) {
-  const StoredEvent event{.sequence = GlobalSequence{row.sequence()},
-                          .stream = stream_of(row),
-                          .version = StreamVersion{row.version()},
-                          .kind = kind_of(row),
-                          .id = to_uuid(row.event_id()),
-                          .recorded_at = row.recorded_at(),
-                          .correlation = row.correlation_id(),
-                          .causation_id = to_uuid(row.causation_id()),
-                          .metadata = row.metadata(),
-                          .published_before = StreamVersion{row.published_before()},
-                          .payload = row.payload()};
+  StoredEvent event{.sequence = GlobalSequence{row.sequence()},
+                    .stream = stream_of(row),
+                    .version = StreamVersion{row.version()},
+                    .kind = kind_of(row),
+                    .id = to_uuid(row.event_id()),
+                    .recorded_at = row.recorded_at(),
+                    .correlation = row.correlation_id(),
+                    .causation_id = to_uuid(row.causation_id()),
+                    .metadata = row.metadata(),
+                    .published_before = StreamVersion{row.published_before()},
+                    .payload = row.payload()};
   const std::int64_t sequence = event.sequence.value();
   if (event.version.value() < 1 || event.id.is_nil()) {
     corrupt(sequence, "its version or id is invalid");
   }
   if (row.checksum() != database::event_checksum(event))
     corrupt(sequence, "it doesn't match its checksum");
+  if (tags != nullptr) {
+    read_tags(connection, sequence, *tags);
+    event.tags = *tags;
+  }
   return event;
 }
 

@@ -62,6 +62,8 @@ struct STELA_EVENTSTORE_EXPORT EventRows {
   /// Set if all rows are of this stream.
   const StreamId* stream = nullptr;
   Succession* succession = nullptr;
+  /// Set if the tags of each event are to be read, too: where to keep those of the last one.
+  std::string* tags = nullptr;
   /// The kind table is shared with other threads; what this page met of it needn't be locked again.
   std::array<const EventKind*, 16> met_kinds = {};
 

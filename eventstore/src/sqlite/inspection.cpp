@@ -126,11 +126,14 @@ void FileInspection::progress(std::int64_t done, std::int64_t total) {
 
 VerifyResult Core::verify(FunctionRef<void(const Problem&)> report, const VerifyOptions& options) {
   FileInspection inspection{anchor(), report, options};
-  std::array own{
-      FunctionCheck{"file", &check_file},          FunctionCheck{"schema", &check_own_schema},
-      FunctionCheck{"streams", &check_streams},    FunctionCheck{"event_kinds", &check_kinds},
-      FunctionCheck{"events", &check_events},      FunctionCheck{"append_ids", &check_append_ids},
-      FunctionCheck{"snapshots", &check_snapshots}};
+  std::array own{FunctionCheck{"file", &check_file},
+                 FunctionCheck{"schema", &check_own_schema},
+                 FunctionCheck{"streams", &check_streams},
+                 FunctionCheck{"event_kinds", &check_kinds},
+                 FunctionCheck{"events", &check_events},
+                 FunctionCheck{"tags", &check_tags},
+                 FunctionCheck{"append_ids", &check_append_ids},
+                 FunctionCheck{"snapshots", &check_snapshots}};
   for (FunctionCheck& check : own) inspection.run(check);
   for (IntegrityCheck* const check : options.checks) inspection.run(*check);
   return inspection.result();

@@ -69,5 +69,6 @@ void check_kinds(FileInspection& inspection);
 void check_append_ids(FileInspection& inspection);
 void check_snapshots(FileInspection& inspection);
 void check_events(FileInspection& inspection);
+void check_tags(FileInspection& inspection);
 
 }  // namespace stela::sqlite

@@ -3,6 +3,8 @@
 #include "database/event_page.hpp"
 #include "sqlite/candidates.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite/tag_places.hpp"
+#include "sqlite_sql/tags.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
 
@@ -37,6 +39,12 @@ class Cursor : public EventCursor {
   virtual void fill(Connection& connection) = 0;
 
   EventRows rows(Connection& connection) noexcept { return {connection, kinds_, names_}; }
+  /// The same, with tags.
+  EventRows tagged_rows(Connection& connection) noexcept {
+    EventRows reader = rows(connection);
+    reader.tags = &tags_;
+    return reader;
+  }
   std::int64_t rows_wanted(std::int64_t limit) const noexcept {
     return std::min(limit, pages_ <= 1 ? first_page_rows : page_rows);
   }
@@ -51,6 +59,7 @@ class Cursor : public EventCursor {
   Reading& reading_;
   KindTable& kinds_;
   StreamNames names_;
+  std::string tags_;
   int pages_ = 0;
 };
 
@@ -75,7 +84,7 @@ class StreamCursor final : public Cursor {
     const std::int64_t wanted = rows_wanted(query_.limit);
     auto found = forward ? find<sql::read_stream>(connection, last_of_page(wanted), wanted)
                          : find<sql::read_stream_backward>(connection, query_.to.value(), wanted);
-    EventRows reader = rows(connection);
+    EventRows reader = query_.with_tags ? tagged_rows(connection) : rows(connection);
     reader.stream = &stream_;
     reader.succession = &succession_;
     const bool ended = reader.fill(page_, found) && rows_read() < wanted;
@@ -131,6 +140,7 @@ class AllCursor final : public Cursor {
         to_{query.to.value()},
         limit_{query.limit},
         forward_{query.direction == Direction::forward},
+        with_tags_{query.with_tags},
         since_{query.since.value_or(Timestamp::min())},
         until_{query.until.value_or(Timestamp::max())} {
     if (!query.streams.empty()) streams_ = json_array(query.streams);
@@ -191,6 +201,11 @@ class AllCursor final : public Cursor {
     to_ = std::min(to_, last_sequence(connection));
     done_ = from_ > to_;
     bounded_ = true;
+    with_tags_ = with_tags_ && connection.rows(sql::has_tags{}).step();
+  }
+
+  EventRows reader_of(Connection& connection) noexcept {
+    return with_tags_ ? tagged_rows(connection) : rows(connection);
   }
 
   bool read_plain(Connection& connection, const SequenceRange& range, std::int64_t wanted) {
@@ -202,7 +217,7 @@ class AllCursor final : public Cursor {
             : connection.rows(sql::read_all_backward{.from = begin, .to = end, .limit = wanted});
     Succession succession{
         .of = Succession::Of::sequences, .next = forward_ ? begin : end, .step = forward_ ? 1 : -1};
-    EventRows reader = rows(connection);
+    EventRows reader = reader_of(connection);
     reader.succession = &succession;
     if (!reader.fill(page_, found)) return false;
     const bool complete = rows_read() == std::min(wanted, end - begin + 1);
@@ -214,7 +229,7 @@ class AllCursor final : public Cursor {
   bool read_filtered(Connection& connection, const SequenceRange& range, std::int64_t wanted) {
     auto found = forward_ ? filter<sql::read_all_filtered>(connection, range, wanted)
                           : filter<sql::read_all_filtered_backward>(connection, range, wanted);
-    return rows(connection).fill(page_, found);
+    return reader_of(connection).fill(page_, found);
   }
 
   template <class Statement>
@@ -235,6 +250,7 @@ class AllCursor final : public Cursor {
   std::int64_t to_;
   std::int64_t limit_;
   bool forward_;
+  bool with_tags_;
   bool bounded_ = false;
   /// Null if all events are wanted.
   std::unique_ptr<Candidates> candidates_;
@@ -245,6 +261,79 @@ class AllCursor final : public Cursor {
   std::string types_;
   Timestamp since_;
   Timestamp until_;
+};
+
+/// Reads the events that match a query, found one by one in the indexes.
+class QueryCursor final : public Cursor {
+ public:
+  QueryCursor(Reading& reading, KindTable& kinds, const stela::Query& query,
+              const QueryRange& range)
+      : Cursor{reading, kinds},
+        query_{query},
+        places_{places_of(query_, kinds, range.direction)},
+        low_{std::max<std::int64_t>(range.after.value() + 1, 1)},
+        high_{range.up_to.value()},
+        limit_{range.limit},
+        forward_{range.direction == Direction::forward} {
+    done_ = low_ > high_ || limit_ <= 0;
+  }
+
+ private:
+  void fill(Connection& connection) override {
+    if (!bounded_) bound(connection);
+    EventRows reader = tagged_rows(connection);
+    // Places may be of other events, if their tags have the same hash.
+    for (std::int64_t looked = 0; !done_ && looked < page_rows; ++looked) {
+      if (rows_read() >= rows_wanted(page_rows)) return;
+      const auto place = places_->next(connection, forward_ ? low_ : high_);
+      if (!place || *place < low_ || *place > high_) {
+        done_ = true;
+      } else if (!try_take(connection, reader, *place)) {
+        return;
+      }
+    }
+  }
+
+  /// An event that can't be read ends the page before it; the next page begins with it.
+  bool try_take(Connection& connection, EventRows& reader, std::int64_t place) {
+    try {
+      return take(connection, reader, place);
+    } catch (const Error&) {
+      if (page_.empty()) throw;
+      return false;
+    }
+  }
+
+  void bound(Connection& connection) {
+    high_ = std::min(high_, last_sequence(connection));
+    done_ = low_ > high_;
+    bounded_ = true;
+  }
+
+  /// False if the page was full before it.
+  bool take(Connection& connection, EventRows& reader, std::int64_t place) {
+    auto row = connection.rows(sql::read_all{.from = place, .to = place, .limit = 1});
+    if (!row.step()) {
+      throw CorruptEvent{"event " + std::to_string(place) +
+                         " has tags, but is missing; restore it from a backup"};
+    }
+    const StoredEvent event = reader.read(row);
+    const bool is_match = std::any_of(query_.items.begin(), query_.items.end(),
+                                      [&](const QueryItem& item) { return matches(item, event); });
+    if (is_match && !page_.add(event)) return false;
+    if (is_match) --limit_;
+    (forward_ ? low_ : high_) = place + (forward_ ? 1 : -1);
+    done_ = low_ > high_ || limit_ <= 0;
+    return true;
+  }
+
+  const stela::Query query_;
+  const std::unique_ptr<Places> places_;
+  std::int64_t low_;
+  std::int64_t high_;
+  std::int64_t limit_;
+  const bool forward_;
+  bool bounded_ = false;
 };
 
 /// Reads given sequences as the ranges that they form.
@@ -265,11 +354,18 @@ class AtCursor final : public Cursor {
       auto found = connection.rows(sql::read_all{.from = sequences_[next_].value(),
                                                  .to = sequences_[end - 1].value(),
                                                  .limit = page_rows});
-      if (!rows(connection).fill(page_, found)) {
+      const std::int64_t before = rows_read();
+      if (!tagged_rows(connection).fill(page_, found)) {
+        if (rows_read() == before) return;
         // The page is full: the next one goes on behind its last event.
         const GlobalSequence last = page_.events().back().sequence;
-        next_ = static_cast<std::size_t>(
+        const auto reached = static_cast<std::size_t>(
             std::upper_bound(sequences_.begin(), sequences_.end(), last) - sequences_.begin());
+        // A page of the file in the place of another shows its events again, and again.
+        if (reached <= next_) {
+          throw CorruptRow{sequences_[next_].value(), "the events near it are out of order"};
+        }
+        next_ = reached;
         return;
       }
       const auto limit = static_cast<std::size_t>(page_rows);
@@ -315,6 +411,11 @@ std::unique_ptr<EventCursor> read_stream(Reading& reading, KindTable& kinds, con
 
 std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds, const AllQuery& query) {
   return std::make_unique<AllCursor>(reading, kinds, query);
+}
+
+std::unique_ptr<EventCursor> read_query(Reading& reading, KindTable& kinds,
+                                        const stela::Query& query, const QueryRange& range) {
+  return std::make_unique<QueryCursor>(reading, kinds, query, range);
 }
 
 std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,

@@ -46,6 +46,8 @@ STELA_EVENTSTORE_EXPORT std::unique_ptr<EventCursor> read_stream(Reading& readin
                                                                  const StreamQuery& query);
 STELA_EVENTSTORE_EXPORT std::unique_ptr<EventCursor> read_all(Reading& reading, KindTable& kinds,
                                                               const AllQuery& query);
+std::unique_ptr<EventCursor> read_query(Reading& reading, KindTable& kinds,
+                                        const stela::Query& query, const QueryRange& range);
 std::unique_ptr<EventCursor> read_at(Reading& reading, KindTable& kinds,
                                      std::span<const GlobalSequence> sequences);
 

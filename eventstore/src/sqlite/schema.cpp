@@ -84,7 +84,7 @@ std::size_t count_applied(Connection& connection, std::string_view module,
       throw SchemaMismatch{"migration " + std::to_string(noted.number) + " of '" +
                            std::string{module} + "', '" + noted.name +
                            "', isn't the one that this Stela has under that number; the database "
-                           "is left as it is"};
+                           "is left as it is; if it is damaged, restore a backup"};
     }
     ++applied;
   }

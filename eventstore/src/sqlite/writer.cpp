@@ -381,6 +381,7 @@ void Writer::look_around() {
 void Writer::refresh() {
   heads_.clear();
   kind_blocks_.clear();
+  tags_.forget();
   for (Participant* const participant : participants_) participant->forget();
   kinds_.refresh(*connection_);
   last_sequence_ = last_sequence(*connection_);
@@ -415,6 +416,7 @@ void Writer::commit() {
     }
   }
   heads_.commit();
+  tags_.commit();
   heads_.trim();
   if (!kinds_.commit()) known_ = false;
   seen_version_ = connection_->data_version();
@@ -433,6 +435,7 @@ void Writer::go_back_to(const Mark& mark) noexcept {
   heads_.roll_back_to(mark.heads);
   kinds_.roll_back_to(mark.kinds);
   kind_blocks_.clear();
+  tags_.roll_back();
   blamed_.reset();
   for (Participant* const participant : participants_) participant->forget();
   last_sequence_ = mark.last_sequence;

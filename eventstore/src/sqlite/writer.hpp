@@ -12,6 +12,7 @@
 #include "sqlite/place.hpp"
 #include "sqlite/reading.hpp"
 #include "sqlite/stream_heads.hpp"
+#include "sqlite/tag_guard.hpp"
 #include "sqlite/transaction_end.hpp"
 #include "sqlite/write_lock.hpp"
 
@@ -21,6 +22,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <map>
@@ -49,6 +51,8 @@ struct WriteWork : CommitQueue::Ticket {
   /// The stored form of the request's context, encoded before the lock is taken.
   std::string metadata = {};
   std::string correlation = {};
+  /// Of events with a context of their own.
+  std::deque<std::string> own_metadata = {};
 
   AppendResult result = {};
   std::exception_ptr error = {};
@@ -139,6 +143,9 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
 
   Connection& connection() noexcept { return *connection_; }
   KindTable& kinds() noexcept { return kinds_; }
+  /// Inside a transaction.
+  TagGuard& tags() noexcept { return tags_; }
+  std::int64_t next_sequence() const noexcept { return last_sequence_ + 1; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
 
   /// Runs `part` of the caller's work inside its transaction, all or nothing: whoever catches what
@@ -226,12 +233,14 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
   void check_participants() const;
+  void check_condition(const AppendCondition& condition);
+  void check_versions(std::span<const StreamAppend> streams);
   StreamVersion append_stream(const StreamAppend& append, const AppendRequest& request,
                               WriteWork& work);
   void insert_event(const StreamAppend& append, const NewEvent& event, StreamHead& head,
                     const AppendRequest& request, WriteWork& work);
   void plan_rows(const StreamAppend& append, const NewEvent& event, std::int64_t stream,
-                 const WriteWork& work);
+                 std::string_view metadata);
   void keep_events(WriteWork& work);
   StreamHeads::Entry& head_of(const StreamId& stream);
   bool repeat(const AppendRequest& request, AppendResult& result);
@@ -249,6 +258,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   OwnTables own_tables_;
   StreamHeads heads_;
   KindBlocks kind_blocks_;
+  TagGuard tags_;
   std::int64_t last_sequence_ = 0;
   Mark begin_{};
   Timestamp now_{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/framework/aggregate_root.hpp>
+#include <stela/framework/decision.hpp>
 #include <stela/framework/event_bus.hpp>
 #include <stela/framework/repository.hpp>
 #include <stela/framework/retry.hpp>

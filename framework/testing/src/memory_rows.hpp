@@ -26,10 +26,11 @@ struct Row {
   Timestamp recorded_at;
   EventId causation_id;
   StreamVersion published_before;
+  std::string tags;
 
   StoredEvent view() const noexcept {
-    return {sequence,     stream,   version,          kind,   id, recorded_at, correlation,
-            causation_id, metadata, published_before, payload};
+    return {sequence,     stream,   version,          kind,    id,  recorded_at, correlation,
+            causation_id, metadata, published_before, payload, tags};
   }
 };
 

@@ -3,6 +3,7 @@
 #include <stela/framework/append_check.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
+#include <stela/framework/tag_facts.hpp>
 #include <stela/framework/transaction_scope.hpp>
 #include <stela/testing/memory_store.hpp>
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <set>
@@ -39,6 +41,7 @@ struct State {
   std::map<StreamId, StreamHead> heads;
   std::map<std::string, AppendedBefore, std::less<>> append_ids;
   std::map<std::string, std::string, std::less<>> required;
+  TagFacts tag_facts;
 };
 
 /// Whose transaction is open: one at a time.
@@ -100,6 +103,14 @@ class MemoryStore::Core {
   std::vector<std::shared_ptr<const Row>> find(const StreamId& stream, const StreamQuery& query,
                                                std::size_t count);
 
+  std::vector<std::shared_ptr<const Row>> find(const Query& query, const QueryRange& range,
+                                               std::size_t count);
+  std::optional<AppendResult> find_append(std::string_view append_id);
+  /// TagsMissing if one of the first `count` rows lacks a tag that is needed.
+  void check_needs(std::span<const TagNeed> needs, std::size_t count);
+  /// The type declares these categories from now on.
+  void note_tags(std::string_view type, std::span<const TagDeclaration> declared);
+
   /// Of all rows, the open transaction's too.
   GlobalSequence last_sequence() const noexcept {
     return GlobalSequence{static_cast<std::int64_t>(rows.size())};
@@ -132,6 +143,8 @@ class MemoryStore::Core {
  private:
   void check_participants() const;
   bool repeat(const AppendRequest& request, AppendResult& result) const;
+  void check_condition(const AppendCondition& condition) const;
+  void check_versions(const AppendRequest& request);
   void append_event(const StreamAppend& append, const NewEvent& event, const AppendRequest& request,
                     const std::string& metadata, std::string& correlation);
 
@@ -155,6 +168,17 @@ class MemoryStore::OpenTransaction final : public Transaction {
   }
   EventRange read_stream(const StreamId& stream, const StreamQuery& query) override {
     return range_of(core_.find(stream, query, core_.rows.size()), query.direction, query.limit);
+  }
+  EventRange read(const Query& query, const QueryRange& range) override {
+    check_query(query);
+    return range_of(core_.find(query, range, core_.rows.size()), range.direction, range.limit);
+  }
+  Standpoint standpoint(std::span<const TagNeed> needs) override {
+    core_.check_needs(needs, core_.rows.size());
+    return {.head = core_.last_sequence()};
+  }
+  std::optional<AppendResult> find_append(std::string_view append_id) override {
+    return core_.find_append(append_id);
   }
   std::optional<StoredSnapshot> find_snapshot(const StreamId&, StreamVersion,
                                               GlobalSequence) override {
@@ -213,6 +237,83 @@ std::vector<std::shared_ptr<const Row>> MemoryStore::Core::find(const StreamId& 
   return found;
 }
 
+std::vector<std::shared_ptr<const Row>> MemoryStore::Core::find(const Query& query,
+                                                                const QueryRange& range,
+                                                                std::size_t count) {
+  const std::lock_guard lock{mutex};
+  std::vector<std::shared_ptr<const Row>> found;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& row = rows[i];
+    if (row->sequence <= range.after || row->sequence > range.up_to) continue;
+    const StoredEvent event = row->view();
+    if (std::any_of(query.items.begin(), query.items.end(),
+                    [&](const QueryItem& item) { return matches(item, event); })) {
+      found.push_back(row);
+    }
+  }
+  return found;
+}
+
+std::optional<AppendResult> MemoryStore::Core::find_append(std::string_view append_id) {
+  const std::lock_guard lock{mutex};
+  const auto found = state.append_ids.find(append_id);
+  if (found == state.append_ids.end()) return std::nullopt;
+  return AppendResult{.first = found->second.first, .last = found->second.last, .repeated = true};
+}
+
+void MemoryStore::Core::check_needs(std::span<const TagNeed> needs, std::size_t count) {
+  for (const TagNeed& need : needs) note_tags(need.type, need.declared);
+  const std::lock_guard lock{mutex};
+  for (const TagNeed& need : needs) {
+    const TagFact* const fact = state.tag_facts.find(need.type, need.category);
+    const std::int64_t since =
+        fact != nullptr ? fact->since : std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = 0; i < count; ++i) {
+      const Row& row = *rows[i];
+      if (row.kind.type == need.type && row.stream.category() != need.category &&
+          row.sequence.value() < since) {
+        throw_tags_missing(need);
+      }
+    }
+  }
+}
+
+void MemoryStore::Core::check_condition(const AppendCondition& condition) const {
+  const GlobalSequence after = condition.after.value_or(GlobalSequence{0});
+  for (auto at = static_cast<std::size_t>(std::max<std::int64_t>(after.value(), 0));
+       at < rows.size(); ++at) {
+    const StoredEvent event = rows[at]->view();
+    const auto& items = condition.query.items;
+    const auto item = std::find_if(items.begin(), items.end(),
+                                   [&](const QueryItem& one) { return matches(one, event); });
+    if (item == items.end()) continue;
+    throw ConditionConflict{event.sequence, static_cast<std::size_t>(item - items.begin())};
+  }
+}
+
+void MemoryStore::Core::check_versions(const AppendRequest& request) {
+  std::map<StreamId, StreamVersion> after;
+  for (const StreamAppend& append : request.streams) {
+    const auto [head, is_new] = after.try_emplace(append.stream, StreamVersion{});
+    if (is_new) head->second = state.heads[append.stream].version;
+    if (!append.expected.allows(head->second)) {
+      throw ConcurrencyConflict{append.stream.name(), append.expected.describe(), head->second};
+    }
+    head->second =
+        StreamVersion{head->second.value() + static_cast<std::int64_t>(append.events.size())};
+  }
+}
+
+void MemoryStore::Core::note_tags(std::string_view type, std::span<const TagDeclaration> declared) {
+  const std::lock_guard lock{mutex};
+  for (TagFact& fact : state.tag_facts.additions(type, declared)) {
+    const bool is_known = std::any_of(rows.begin(), rows.end(),
+                                      [&](const auto& row) { return row->kind.type == type; });
+    fact.since = is_known ? last_sequence().value() + 1 : 0;
+    state.tag_facts.add(std::move(fact));
+  }
+}
+
 void MemoryStore::Core::go_back_to(std::size_t count, State saved) {
   const std::lock_guard lock{mutex};
   rows.resize(count);
@@ -254,15 +355,13 @@ AppendResult MemoryStore::Core::append(const AppendRequest& request, Transaction
   check_participants();
   AppendResult result;
   if (repeat(request, result)) return result;
+  if (request.condition != nullptr) check_condition(*request.condition);
+  check_versions(request);
 
   const std::string metadata = metadata::encode(request.context);
   std::string correlation = request.context.correlation_id;
   const std::size_t before = rows.size();
   for (const StreamAppend& append : request.streams) {
-    const StreamVersion version = state.heads[append.stream].version;
-    if (!append.expected.allows(version)) {
-      throw ConcurrencyConflict{append.stream.name(), append.expected.describe(), version};
-    }
     for (const NewEvent& event : append.events) {
       append_event(append, event, request, metadata, correlation);
     }
@@ -301,20 +400,28 @@ void MemoryStore::Core::append_event(const StreamAppend& append, const NewEvent&
   if (kind.number == 0) {
     kind = {++kinds_, std::string{event.type}, event.schema_version, event.publishes};
   }
+  if (event.declared) {
+    note_tags(event.type, *event.declared);
+  } else {
+    state.tag_facts.check_carries(event, append.stream);
+  }
+  const Context* const own = event.context;
   StreamHead& head = state.heads[append.stream];
   const Timestamp now = clock.now();
   auto row = std::make_shared<const Row>(
       Row{.stream = append.stream,
           .kind = kind,
-          .correlation = correlation,
-          .metadata = metadata,
+          .correlation =
+              own != nullptr && !own->correlation_id.empty() ? own->correlation_id : correlation,
+          .metadata = own != nullptr ? metadata::encode(*own) : metadata,
           .payload = std::string{event.payload},
           .sequence = GlobalSequence{static_cast<std::int64_t>(rows.size()) + 1},
           .version = head.version.next(),
-          .id = ids.next(now),
+          .id = event.id.is_nil() ? ids.next(now) : event.id,
           .recorded_at = now,
-          .causation_id = request.context.causation_id,
-          .published_before = head.published});
+          .causation_id = own != nullptr ? own->causation_id : request.context.causation_id,
+          .published_before = head.published,
+          .tags = join_tags(event.tags, append.stream)});
   if (correlation.empty()) correlation = row->id.to_string();
   head.version = row->version;
   if (event.publishes) head.published = row->version;
@@ -411,6 +518,32 @@ EventRange MemoryStore::read_stream(const StreamId& stream, const StreamQuery& q
   return range_of(core_->find(stream, query, committed), query.direction, query.limit);
 }
 
+EventRange MemoryStore::read(const Query& query, const QueryRange& range) {
+  check_query(query);
+  std::size_t committed = 0;
+  {
+    const std::lock_guard lock{core_->mutex};
+    committed = core_->committed;
+  }
+  return range_of(core_->find(query, range, committed), range.direction, range.limit);
+}
+
+Standpoint MemoryStore::standpoint(std::span<const TagNeed> needs) {
+  // An open transaction may know of tags that aren't committed yet.
+  std::unique_lock turn{core_->turn, std::defer_lock};
+  if (!core_->turn.is_own()) turn.lock();
+  const GlobalSequence head = last_sequence();
+  core_->check_needs(needs, static_cast<std::size_t>(head.value()));
+  return {.head = head};
+}
+
+std::optional<AppendResult> MemoryStore::find_append(std::string_view append_id) {
+  // An open transaction may hold an id that isn't committed yet.
+  std::unique_lock turn{core_->turn, std::defer_lock};
+  if (!core_->turn.is_own()) turn.lock();
+  return core_->find_append(append_id);
+}
+
 EventRange MemoryStore::read_all(const AllQuery& query) {
   std::vector<std::shared_ptr<const Row>> found;
   const std::lock_guard lock{core_->mutex};
@@ -441,6 +574,15 @@ EventRange MemoryStore::read_at(std::span<const GlobalSequence> sequences) {
 GlobalSequence MemoryStore::last_sequence() {
   const std::lock_guard lock{core_->mutex};
   return GlobalSequence{static_cast<std::int64_t>(core_->committed)};
+}
+
+TagCatalogue MemoryStore::tag_catalogue() {
+  const std::lock_guard lock{core_->mutex};
+  TagCatalogue catalogue{.types = core_->state.tag_facts.list()};
+  for (std::size_t i = 0; i < core_->committed; ++i) {
+    catalogue.has_tags = catalogue.has_tags || !core_->rows[i]->tags.empty();
+  }
+  return catalogue;
 }
 
 std::optional<StoredSnapshot> MemoryStore::find_snapshot(const StreamId& stream, StreamVersion to,

@@ -37,9 +37,13 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
   const Conventions& conventions() const noexcept override;
   AppendResult append(const AppendRequest& request) override;
   EventRange read_stream(const StreamId& stream, const StreamQuery& query = {}) override;
+  EventRange read(const Query& query, const QueryRange& range = {}) override;
+  Standpoint standpoint(std::span<const TagNeed> needs = {}) override;
+  std::optional<AppendResult> find_append(std::string_view append_id) override;
   EventRange read_all(const AllQuery& query = {}) override;
   EventRange read_at(std::span<const GlobalSequence> sequences) override;
   GlobalSequence last_sequence() override;
+  TagCatalogue tag_catalogue() override;
   std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
                                               GlobalSequence up_to) override;
   void save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) override;

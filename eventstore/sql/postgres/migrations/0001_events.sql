@@ -78,6 +78,40 @@ CREATE TABLE stela.events (
   UNIQUE (stream, version)
 );
 
+-- The tags of events beside those of their streams, separated by spaces. Part 0 came with the event;
+-- later parts were added to history.
+CREATE TABLE stela.event_tags (
+  sequence bigint NOT NULL,
+  part     integer NOT NULL CHECK (part >= 0),
+  tags     text COLLATE "C" NOT NULL CHECK (tags <> ''),
+  checksum bigint NOT NULL,
+  PRIMARY KEY (sequence, part)
+);
+
+-- Where the events of a tag are, by the hash of the tag; the kind tells their types apart.
+CREATE TABLE stela.tag_index (
+  tag      bigint NOT NULL,
+  sequence bigint NOT NULL,
+  kind     integer NOT NULL,
+  PRIMARY KEY (tag, sequence)
+);
+
+-- Which categories of tags the events of a type carry, and from which sequence on; 0: all of them.
+CREATE TABLE stela.tag_types (
+  type     text COLLATE "C" NOT NULL,
+  category text COLLATE "C" NOT NULL,
+  always   boolean NOT NULL,
+  since    bigint NOT NULL CHECK (since >= 0),
+  PRIMARY KEY (type, category)
+);
+
+-- Raised whenever history gets other tags: what was decided before is decided again.
+CREATE TABLE stela.tag_epoch (
+  one   boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  epoch bigint NOT NULL CHECK (epoch >= 1)
+);
+INSERT INTO stela.tag_epoch (epoch) VALUES (1);
+
 -- Appends that came with an id of the caller's, so that they can be repeated.
 CREATE TABLE stela.append_ids (
   append_id      text COLLATE "C" NOT NULL PRIMARY KEY,
@@ -120,6 +154,11 @@ CREATE TRIGGER streams_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON st
 CREATE TRIGGER event_kinds_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.event_kinds
   FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
 
+CREATE TRIGGER event_tags_are_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.event_tags
+  FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
+CREATE TRIGGER tag_index_is_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON stela.tag_index
+  FOR EACH STATEMENT EXECUTE FUNCTION stela.refuse_change();
+
 -- SQL of the user's runs with stela_sql.guard set, and only reads Stela's tables: whoever owns them
 -- has all rights, so that rights can't say so.
 CREATE FUNCTION stela.refuse_users_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -149,6 +188,135 @@ BEGIN
   END LOOP;
 END $$;
 
+-- Whether an event is of one of the types, NULL for any, and has all of the tags.
+CREATE FUNCTION stela.event_matches(the_sequence bigint, types text[], tags text[]) RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path = stela, pg_temp
+AS $$
+  SELECT (types IS NULL OR k.type = ANY (types))
+    AND (tags IS NULL OR tags <@ array_append(
+      string_to_array(coalesce((SELECT string_agg(g.tags, ' ') FROM event_tags AS g
+                                WHERE g.sequence = e.sequence), ''), ' '), s.name))
+  FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind JOIN streams AS s ON s.stream = e.stream
+  WHERE e.sequence = the_sequence
+$$;
+
+-- The first events after `low`, up to `high`, that match an item, or the last ones: `most` or fewer,
+-- in no order. Types and tags are separated by spaces, NULL for any; the hash is that of the first
+-- tag.
+CREATE FUNCTION stela.matching(item_types text, item_tags text, hash bigint, low bigint, high bigint,
+                               is_backward boolean, most bigint)
+RETURNS SETOF bigint
+LANGUAGE plpgsql STABLE
+SET search_path = stela, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+  types CONSTANT text[] := string_to_array(item_types, ' ');
+  tags CONSTANT text[] := string_to_array(item_tags, ' ');
+  the_stream bigint;
+BEGIN
+  IF tags IS NULL AND is_backward THEN
+    RETURN QUERY SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                 WHERE e.sequence > low AND e.sequence <= high
+                   AND (types IS NULL OR k.type = ANY (types))
+                 ORDER BY e.sequence DESC LIMIT most;
+    RETURN;
+  ELSIF tags IS NULL THEN
+    RETURN QUERY SELECT e.sequence FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+                 WHERE e.sequence > low AND e.sequence <= high
+                   AND (types IS NULL OR k.type = ANY (types))
+                 ORDER BY e.sequence LIMIT most;
+    RETURN;
+  END IF;
+  SELECT s.stream INTO the_stream FROM streams AS s WHERE s.name = tags[1];
+  IF is_backward THEN
+    RETURN QUERY SELECT t.sequence FROM tag_index AS t
+                 WHERE t.tag = hash AND t.sequence > low AND t.sequence <= high
+                   AND event_matches(t.sequence, types, tags)
+                 ORDER BY t.sequence DESC LIMIT most;
+    RETURN QUERY SELECT e.sequence FROM events AS e
+                 WHERE e.stream = the_stream AND e.sequence > low AND e.sequence <= high
+                   AND event_matches(e.sequence, types, tags)
+                 ORDER BY e.version DESC LIMIT most;
+  ELSE
+    RETURN QUERY SELECT t.sequence FROM tag_index AS t
+                 WHERE t.tag = hash AND t.sequence > low AND t.sequence <= high
+                   AND event_matches(t.sequence, types, tags)
+                 ORDER BY t.sequence LIMIT most;
+    RETURN QUERY SELECT e.sequence FROM events AS e
+                 WHERE e.stream = the_stream AND e.sequence > low AND e.sequence <= high
+                   AND event_matches(e.sequence, types, tags)
+                 ORDER BY e.version LIMIT most;
+  END IF;
+END $$;
+
+-- The first event after `low` that matches an item; NULL if none does. The new events of a stream
+-- are the last ones of its index.
+CREATE FUNCTION stela.first_match(item_types text, item_tags text, hash bigint, low bigint)
+RETURNS bigint
+LANGUAGE plpgsql STABLE
+SET search_path = stela, pg_temp
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET jit = off
+AS $$
+DECLARE
+  types CONSTANT text[] := string_to_array(item_types, ' ');
+  tags CONSTANT text[] := string_to_array(item_tags, ' ');
+  the_stream bigint;
+  place bigint;
+  first bigint;
+BEGIN
+  IF tags IS NULL THEN
+    SELECT e.sequence INTO first FROM events AS e JOIN event_kinds AS k ON k.kind = e.kind
+    WHERE e.sequence > low AND (types IS NULL OR k.type = ANY (types))
+    ORDER BY e.sequence LIMIT 1;
+    RETURN first;
+  END IF;
+  SELECT t.sequence INTO first FROM tag_index AS t
+  WHERE t.tag = hash AND t.sequence > low AND event_matches(t.sequence, types, tags)
+  ORDER BY t.sequence LIMIT 1;
+  SELECT s.stream INTO the_stream FROM streams AS s WHERE s.name = tags[1];
+  IF the_stream IS NULL THEN RETURN first; END IF;
+  FOR place IN SELECT e.sequence FROM events AS e WHERE e.stream = the_stream
+               ORDER BY e.version DESC LOOP
+    EXIT WHEN place <= low;
+    IF (first IS NULL OR place < first) AND event_matches(place, types, tags) THEN
+      first := place;
+    END IF;
+  END LOOP;
+  RETURN first;
+END $$;
+
+-- Whether events of the type, in streams of another category, came before their tags.
+CREATE FUNCTION stela.lacks_tags(the_type text, the_category text) RETURNS boolean
+LANGUAGE sql STABLE
+SET search_path = stela, pg_temp
+AS $$
+  SELECT EXISTS (
+    SELECT FROM event_kinds AS k CROSS JOIN LATERAL (
+      SELECT e.sequence FROM events AS e WHERE e.kind = k.kind ORDER BY e.sequence LIMIT 1) AS f
+    WHERE k.type = the_type AND k.category <> the_category
+      AND f.sequence < coalesce((SELECT t.since FROM tag_types AS t
+                                 WHERE t.type = the_type AND t.category = the_category),
+                                9223372036854775807))
+$$;
+
+-- The type carries a category from now on, unless it is known to. Under the order lock.
+CREATE FUNCTION stela.declare_tag(the_type text, the_category text, is_always boolean) RETURNS void
+LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+BEGIN
+  INSERT INTO tag_types (type, category, always, since)
+  SELECT the_type, the_category, is_always,
+         CASE WHEN EXISTS (SELECT FROM event_kinds AS k WHERE k.type = the_type)
+              THEN (SELECT coalesce(max(e.sequence), 0) + 1 FROM events AS e) ELSE 0 END
+  ON CONFLICT DO NOTHING;
+  IF FOUND THEN UPDATE stela_configuration SET epoch = gen_random_uuid(); END IF;
+END $$;
+
 -- What an event's checksum has of a number that only the server knows: rotated, so that no two of
 -- them cancel each other. None is negative.
 CREATE FUNCTION stela.rotated(number bigint, bits integer) RETURNS bigint
@@ -174,12 +342,21 @@ CREATE FUNCTION stela.append_group(
   event_payloads bytea[],
   -- What the data participant made of each event, NULL if nothing; an empty array if there is none.
   event_keys bigint[],
+  -- Of events with a context of their own: instead of their member's. Empty arrays: there are none.
+  event_own boolean[], event_causations uuid[], event_metadata text[],
+  -- The tags of each event that has any, and the hash of each tag. Empty arrays: there are none.
+  tagged_events integer[], tagged_tags text[], tagged_checksums bigint[],
+  hashed_events integer[], hashed_tags bigint[],
+  -- What the first member requires; NULL: nothing. An epoch of 0 is any.
+  condition_after bigint, condition_epoch bigint,
+  item_types text[], item_tags text[], item_hashes bigint[],
   -- The epoch is another one: nothing was written.
   OUT is_stale boolean,
   -- The last sequence before and after.
   OUT before bigint, OUT after bigint,
-  -- For each member: 0 appended, 1 repeated, 2 in conflict; the sequences that it got or had; the
-  -- stored checksum of a repeated id; the append in conflict, and the version of its stream.
+  -- For each member: 0 appended, 1 repeated, 2 in conflict, 3 its condition doesn't hold; the
+  -- sequences that it got or had; the stored checksum of a repeated id; the append in conflict, and
+  -- the version of its stream; or the item that matches, 0 for another tag epoch, and where.
   OUT outcomes integer[], OUT firsts bigint[], OUT lasts bigint[], OUT id_checksums bigint[],
   OUT conflicts integer[], OUT actual bigint[],
   -- For each append: what its stream was at before, and the last version that was to be published.
@@ -207,6 +384,7 @@ DECLARE
   begins integer;
   start bigint;
   has_ids boolean := false;
+  place bigint;
   row_sequences bigint[];
   row_streams bigint[];
   row_keys bigint[];
@@ -247,6 +425,26 @@ BEGIN
         firsts[m] := known.first_sequence;
         lasts[m] := known.last_sequence;
         id_checksums[m] := known.checksum;
+        a := ends;
+        CONTINUE;
+      END IF;
+    END IF;
+    IF m = 1 AND condition_after IS NOT NULL THEN
+      IF condition_epoch > 0
+         AND condition_epoch <> (SELECT t.epoch FROM tag_epoch AS t WHERE t.one) THEN
+        outcomes[m] := 3;
+        actual[m] := before;
+      ELSE
+        FOR i IN 1 .. cardinality(item_tags) LOOP
+          place := first_match(item_types[i], item_tags[i], item_hashes[i], condition_after);
+          IF place IS NOT NULL AND (outcomes[m] = 0 OR place < actual[m]) THEN
+            outcomes[m] := 3;
+            conflicts[m] := i;
+            actual[m] := place;
+          END IF;
+        END LOOP;
+      END IF;
+      IF outcomes[m] = 3 THEN
         a := ends;
         CONTINUE;
       END IF;
@@ -327,16 +525,36 @@ BEGIN
   SELECT r.sequence, numbers[append_streams[r.append]], r.version, now, r.published_before,
          r.checksum # rotated(r.sequence, 7) # rotated(r.version, 31)
            # rotated(r.published_before, 53),
-         kind_numbers[r.kind], r.id, member_causations[append_members[r.append]], r.correlation,
-         member_metadata[append_members[r.append]], r.payload
+         kind_numbers[r.kind], r.id,
+         CASE WHEN r.own THEN r.causation ELSE member_causations[append_members[r.append]] END,
+         r.correlation,
+         CASE WHEN r.own THEN r.metadata ELSE member_metadata[append_members[r.append]] END,
+         r.payload
   FROM (SELECT e.*, bases[e.append] + e.ordinal AS sequence,
                versions[e.append] + e.ordinal AS version,
                CASE WHEN e.previous > 0 THEN versions[e.append] + e.previous
                     ELSE published[e.append] END AS published_before
         FROM unnest(event_appends, event_ordinals, event_previous, event_indexes, event_ids,
-                    event_correlations, event_checksums, event_payloads)
-             AS e(append, ordinal, previous, kind, id, correlation, checksum, payload)
+                    event_correlations, event_checksums, event_payloads, event_own,
+                    event_causations, event_metadata)
+             AS e(append, ordinal, previous, kind, id, correlation, checksum, payload, own,
+                  causation, metadata)
         WHERE bases[e.append] >= 0) AS r;
+
+  IF cardinality(tagged_events) > 0 THEN
+    INSERT INTO event_tags (sequence, part, tags, checksum)
+    SELECT r.sequence, 0, r.tags, r.checksum # rotated(r.sequence, 7)
+    FROM (SELECT bases[event_appends[t.event]] + event_ordinals[t.event] AS sequence, t.tags,
+                 t.checksum
+          FROM unnest(tagged_events, tagged_tags, tagged_checksums) AS t(event, tags, checksum)
+          WHERE bases[event_appends[t.event]] >= 0) AS r;
+    INSERT INTO tag_index (tag, sequence, kind)
+    SELECT t.tag, bases[event_appends[t.event]] + event_ordinals[t.event],
+           kind_numbers[event_indexes[t.event]]
+    FROM unnest(hashed_events, hashed_tags) AS t(event, tag)
+    WHERE bases[event_appends[t.event]] >= 0
+    ON CONFLICT DO NOTHING;
+  END IF;
 
   IF cardinality(event_keys) > 0 THEN
     SELECT array_agg(bases[e.append] + e.ordinal), array_agg(numbers[append_streams[e.append]]),

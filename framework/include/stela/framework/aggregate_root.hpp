@@ -56,6 +56,10 @@ enum class Closed : std::uint8_t {
   committed,
 };
 
+/// Grows with each event that is recorded in this process, so that events of several aggregates can
+/// be appended in the order in which they were recorded.
+STELA_FRAMEWORK_EXPORT std::uint64_t next_in_order() noexcept;
+
 /// With `Closed::no`, the reason is a replay.
 [[noreturn]] STELA_FRAMEWORK_EXPORT void refuse_recording(const StreamId& stream, Closed closed);
 
@@ -122,7 +126,13 @@ class AggregateRoot {
     }
     settle();
     // Stored first: an event that the state has seen must not be lost when memory runs out.
-    changes_.emplace_back(std::in_place_type<E>, std::move(event));
+    order_.push_back(detail::next_in_order());
+    try {
+      changes_.emplace_back(std::in_place_type<E>, std::move(event));
+    } catch (...) {
+      order_.pop_back();
+      throw;
+    }
     try {
       state_.apply(std::as_const(std::get<E>(changes_.back())));
     } catch (...) {
@@ -151,6 +161,7 @@ class AggregateRoot {
   /// Drops the first `count` changes.
   void drop_changes(std::size_t count) {
     if (count == 0) return;
+    order_.erase(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(count));
     if (count == changes_.size()) return changes_.clear();
     const auto unsaved = changes_.begin() + static_cast<std::ptrdiff_t>(count);
     std::vector<Change> rest{std::make_move_iterator(unsaved),
@@ -164,6 +175,8 @@ class AggregateRoot {
   State state_;
   /// Recorded, and not yet stored for good.
   std::vector<Change> changes_;
+  /// Of each change: when it was recorded, among all events of this process.
+  std::vector<std::uint64_t> order_;
   detail::AggregateStanding standing_;
   detail::SaveIdentity saving_;
   detail::Closed closed_ = detail::Closed::no;
@@ -236,6 +249,15 @@ struct AggregateAccess {
     }
     aggregate.settle();
     return {aggregate.changes(), aggregate.version(), aggregate.saving_.begin()};
+  }
+  template <class A, class E>
+  static void record(A& aggregate, E event) {
+    aggregate.record(std::move(event));
+  }
+  /// When each of the unsaved changes was recorded.
+  template <class A>
+  static std::span<const std::uint64_t> order_of_changes(const A& aggregate) {
+    return std::span<const std::uint64_t>{aggregate.order_}.subspan(aggregate.saved().changes);
   }
   /// False if the aggregate isn't the one that the save began with: it was assigned to meanwhile,
   /// or another save of it has ended.

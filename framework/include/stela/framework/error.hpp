@@ -4,6 +4,7 @@
 #include <stela/framework/export.hpp>
 #include <stela/framework/numbers.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,8 @@ namespace stela {
 
 enum class ErrorCode : std::uint8_t {
   concurrency_conflict,
+  condition_conflict,
+  tags_missing,
   aggregate_not_found,
   corrupt_event,
   unknown_event,
@@ -43,7 +46,8 @@ class STELA_FRAMEWORK_EXPORT Error : public std::runtime_error {
 
   /// True if the same work, started again with a fresh load, may succeed. Nothing was written.
   bool is_retryable() const noexcept {
-    return code_ == ErrorCode::concurrency_conflict || code_ == ErrorCode::store_busy;
+    return code_ == ErrorCode::concurrency_conflict || code_ == ErrorCode::condition_conflict ||
+           code_ == ErrorCode::store_busy;
   }
 
  private:
@@ -64,6 +68,35 @@ class STELA_FRAMEWORK_EXPORT ConcurrencyConflict : public Error {
   std::string stream_;
   std::string expected_;
   StreamVersion actual_;
+};
+
+/// What a decision was based on has changed: an event after its position matches the condition of
+/// the append.
+class STELA_FRAMEWORK_EXPORT ConditionConflict : public Error {
+ public:
+  /// `item` counts the query's items from 0.
+  ConditionConflict(GlobalSequence position, std::size_t item);
+  /// History got other tags since the query was answered.
+  static ConditionConflict of_tag_epoch(GlobalSequence head);
+
+  /// The first event that matches. For other tags in history, the last event of the store.
+  GlobalSequence position() const noexcept { return position_; }
+  /// The first item of the query that it matches.
+  std::size_t item() const noexcept { return item_; }
+
+ private:
+  ConditionConflict(const std::string& what, GlobalSequence position, std::size_t item)
+      : Error{ErrorCode::condition_conflict, what}, position_{position}, item_{item} {}
+
+  GlobalSequence position_;
+  std::size_t item_;
+};
+
+/// Events in history lack tags that a view needs: they were appended before their type declared
+/// them. Tag them first: see `stela::add_tags`.
+class STELA_FRAMEWORK_EXPORT TagsMissing : public Error {
+ public:
+  explicit TagsMissing(const std::string& what) : Error{ErrorCode::tags_missing, what} {}
 };
 
 /// `load` found a stream without events.

@@ -5,11 +5,13 @@
 #include <stela/framework/event_set.hpp>
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/export.hpp>
+#include <stela/framework/tags.hpp>
 
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace stela {
@@ -17,6 +19,8 @@ namespace detail {
 
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_not_encodable(std::string_view type,
                                                              std::string_view problem);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void throw_foreign_tag(std::string_view type,
+                                                           const StreamId& stream, const Tag& tag);
 
 /// Events of one stream. Threads: one at a time.
 class EventEncoder {
@@ -34,26 +38,36 @@ class EventEncoder {
   template <class E>
   void add(const E& event);
 
+  /// The events belong to an aggregate: a tag of its own category must be its own.
+  void guard_tags() noexcept { is_guarded_ = true; }
+
   /// Valid until the next `add`.
   std::span<const NewEvent> events() {
     for (std::size_t i = 0; i < events_.size(); ++i) {
-      const auto& [begin, size] = payloads_[i];
-      events_[i].payload = std::string_view{bytes_}.substr(begin, size);
+      const Part& part = parts_[i];
+      events_[i].payload = std::string_view{bytes_}.substr(part.begin, part.size);
+      events_[i].tags = std::span{tags_}.subspan(part.first_tag, part.tags);
     }
     return events_;
   }
 
  private:
-  struct Payload {
+  struct Part {
     std::size_t begin;
     std::size_t size;
+    std::size_t first_tag;
+    std::size_t tags;
   };
+
+  void add_tag(std::string_view type, Tag tag);
 
   const Conventions& conventions_;
   const StreamId& stream_;
   std::string bytes_;
   std::vector<NewEvent> events_;
-  std::vector<Payload> payloads_;
+  std::vector<Part> parts_;
+  std::vector<Tag> tags_;
+  bool is_guarded_ = false;
 };
 
 template <class E>
@@ -66,14 +80,31 @@ void EventEncoder::add(const E& event) {
   }
   const bool publishes =
       conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
+  const std::size_t size = bytes_.size() - begin;
   // Last, so that the bytes of a refused event belong to no event.
-  payloads_.resize(events_.size());
-  payloads_.push_back({begin, bytes_.size() - begin});
-  events_.push_back({E::event_type.name, E::event_type.version, publishes, {}});
+  const std::size_t first_tag = tags_.size();
+  if constexpr (Tagged<E>) {
+    for_each_tag(event, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
+  }
+  parts_.resize(events_.size());
+  parts_.push_back({begin, size, first_tag, tags_.size() - first_tag});
+  constexpr auto& declared = declared_tags<E>;
+  events_.push_back({.type = E::event_type.name,
+                     .schema_version = E::event_type.version,
+                     .publishes = publishes,
+                     .declared = std::span{declared.all}.first(declared.size)});
+}
+
+inline void EventEncoder::add_tag(std::string_view type, Tag tag) {
+  if (is_guarded_ && tag.category() == stream_.category() && tag != stream_) {
+    throw_foreign_tag(type, stream_, tag);
+  }
+  tags_.push_back(std::move(tag));
 }
 
 template <class Change>
 void encode_changes(EventEncoder& encoder, std::span<const Change> changes) {
+  encoder.guard_tags();
   encoder.reserve(changes.size());
   for (const Change& change : changes) {
     std::visit([&](const auto& event) { encoder.add(event); }, change);

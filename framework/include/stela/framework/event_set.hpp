@@ -5,6 +5,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/event_type.hpp>
 #include <stela/framework/stored_event.hpp>
+#include <stela/framework/tags.hpp>
 
 #include <array>
 #include <concepts>
@@ -35,6 +36,7 @@ consteval bool check_event() {
                 "stela: an event must be default constructible and movable, to be read back");
   static_assert(codec::Serializable<E>,
                 "stela: an event needs a cereal `serialize` for all of its fields");
+  static_assert(check_tags<E>());
   if constexpr (Renamed<E>) {
     static_assert(
         [] {

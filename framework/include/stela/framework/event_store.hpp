@@ -7,14 +7,15 @@
 #include <stela/framework/function_ref.hpp>
 #include <stela/framework/log.hpp>
 #include <stela/framework/numbers.hpp>
+#include <stela/framework/query.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/stream_id.hpp>
+#include <stela/framework/tags.hpp>
 #include <stela/framework/transaction_outcome.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <iterator>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,10 +36,20 @@ struct NewEvent {
   int schema_version = 1;
   bool publishes = false;
   std::string_view payload = {};
+  /// Tags beside that of its stream. At most 100.
+  std::span<const Tag> tags = {};
+  /// The categories of tags that its type declares, if the appender knows the type. A store
+  /// compares them with what the type carries in its database.
+  std::optional<std::span<const TagDeclaration>> declared = {};
+  /// Nil: the store makes one. No other event may have it; a store doesn't look for one.
+  EventId id = {};
+  /// Instead of the request's. Without a correlation id, the event shares that of the request.
+  const Context* context = nullptr;
 };
 
 /// The events to append to one stream. Without events, only the version is checked:
-/// ConcurrencyConflict if it isn't the expected one.
+/// ConcurrencyConflict if it isn't the expected one. A stream may appear several times in a
+/// request, so that events of several streams keep their order.
 struct StreamAppend {
   const StreamId& stream;
   ExpectedVersion expected = ExpectedVersion::any();
@@ -53,6 +64,8 @@ struct AppendRequest {
   /// nothing is written, and its result is returned. UsageError if that append had other numbers of
   /// events; an append without events may repeat any. An append without events stores only the id.
   std::string_view append_id = {};
+  /// Checked after the id, and before the versions. Must outlive the append.
+  const AppendCondition* condition = nullptr;
 };
 
 struct AppendResult {
@@ -68,16 +81,14 @@ struct AppendResult {
 
 // --- reading
 
-enum class Direction : std::uint8_t { forward, backward };
-
-inline constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
-
 /// Selects events of one stream. All bounds are inclusive.
 struct StreamQuery {
   StreamVersion from{1};
   StreamVersion to = StreamVersion::max();
   /// Only events that the store had when this sequence was its last.
   GlobalSequence up_to = GlobalSequence::max();
+  /// Also reads the tags of the events, which costs a look-up for each.
+  bool with_tags = false;
   Direction direction = Direction::forward;
   std::int64_t limit = no_limit;
 };
@@ -92,6 +103,8 @@ struct AllQuery {
   std::vector<std::string> streams = {};
   std::vector<std::string> categories = {};
   std::vector<std::string> event_types = {};
+  /// Also reads the tags of the events, which costs a look-up for each.
+  bool with_tags = false;
   Direction direction = Direction::forward;
   std::int64_t limit = no_limit;
 };
@@ -184,10 +197,23 @@ class STELA_FRAMEWORK_EXPORT EventLog {
   virtual const Conventions& conventions() const noexcept = 0;
 
   /// Appends everything or nothing. ConcurrencyConflict if a stream isn't at its expected version;
-  /// StoreBusy, StoreFull, StoreFailed and CommitInDoubt, as their names say.
+  /// ConditionConflict if the request's condition doesn't hold; StoreBusy, StoreFull, StoreFailed
+  /// and CommitInDoubt, as their names say.
   virtual AppendResult append(const AppendRequest& request) = 0;
 
   virtual EventRange read_stream(const StreamId& stream, const StreamQuery& query = {}) = 0;
+
+  /// The events that match the query, each once, in the order of the store, with their tags.
+  /// UsageError if the query has no items, or more than 10,000.
+  virtual EventRange read(const Query& query, const QueryRange& range = {}) = 0;
+
+  /// Where a decision stands that reads now. TagsMissing if events in history lack tags that
+  /// `needs` asks for.
+  virtual Standpoint standpoint(std::span<const TagNeed> needs = {}) = 0;
+
+  /// The result of the append with this id, if it was committed before: its sequences, without
+  /// versions.
+  virtual std::optional<AppendResult> find_append(std::string_view append_id) = 0;
 
   /// The newest snapshot of the stream within both bounds, if there is one.
   virtual std::optional<StoredSnapshot> find_snapshot(const StreamId& stream, StreamVersion to,
@@ -270,10 +296,13 @@ class STELA_FRAMEWORK_EXPORT EventStore : public EventLog {
  public:
   /// Events of the whole store, up to its last event at the time of the call.
   virtual EventRange read_all(const AllQuery& query = {}) = 0;
-  /// The events with these sequences, in ascending order. Missing ones are skipped.
+  /// The events with these sequences, in ascending order, with their tags. Missing ones are
+  /// skipped.
   virtual EventRange read_at(std::span<const GlobalSequence> sequences) = 0;
   /// 0 if the store is empty.
   virtual GlobalSequence last_sequence() = 0;
+  /// Which event types carry which tags.
+  virtual TagCatalogue tag_catalogue() = 0;
 
   /// From now on `participant` takes part in every append of this process, and the database
   /// requires it of every process. It must outlive the store or be detached. UsageError if one with

@@ -172,9 +172,11 @@ Loaded read_into(A& aggregate, EventLog& log, const Moment& until, const StoredS
   return loaded;
 }
 
-/// The aggregate as of `until`. Empty if its stream has no events by then.
+/// The aggregate as of `until`. Empty if its stream has no events by then. It is historical if it
+/// is `closed`: one that isn't can be saved if its stream has no later events.
 template <class A>
-std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Moment& until) {
+std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Moment& until,
+                                bool closed) {
   std::optional<A> aggregate{std::in_place, stream};
   const auto snapshot = Snapshots<A>::restore(log, *aggregate, until);
   Loaded loaded = read_into(*aggregate, log, until, snapshot ? &*snapshot : nullptr);
@@ -187,13 +189,18 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
   if (version.value() == 0) return std::nullopt;
   AggregateAccess::mark_loaded(*aggregate, log.outcome_of(loaded.sequence));
   if (until.is_bounded()) {
-    AggregateAccess::close(*aggregate, Closed::historical);
+    if (closed) AggregateAccess::close(*aggregate, Closed::historical);
   } else if constexpr (Snapshots<A>::policy.uses_snapshots()) {
     if (Snapshots<A>::policy.is_due_after_reading(loaded.events)) {
       Snapshots<A>::try_take(log, *aggregate, version, loaded.sequence);
     }
   }
   return aggregate;
+}
+
+template <class A>
+std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Moment& until) {
+  return load_aggregate<A>(log, stream, until, until.is_bounded());
 }
 
 /// Call it after `begin_save`. UsageError if the aggregate depends on an open transaction other

@@ -43,10 +43,13 @@ class STELA_FRAMEWORK_EXPORT Retries {
   /// Whether to run the work again after this error. Chooses the pause.
   bool is_worthwhile(const Error& error);
   void pause() const;
+  /// True if the next run is the last one.
+  bool is_at_last() const noexcept { return attempts_ == options_.attempts; }
 
  private:
   /// True if this conflict is the same as the one before: the work doesn't load what it changes.
   bool is_last_conflict(const Error& error);
+  bool is_last_condition(const Error& error);
 
   const RetryOptions& options_;
   const std::chrono::steady_clock::time_point end_;
@@ -55,6 +58,7 @@ class STELA_FRAMEWORK_EXPORT Retries {
   std::chrono::microseconds pause_{0};
   int attempts_ = 1;
   std::optional<ConcurrencyConflict> conflict_;
+  std::optional<ConditionConflict> condition_;
 };
 
 }  // namespace detail
@@ -62,9 +66,10 @@ class STELA_FRAMEWORK_EXPORT Retries {
 /// Runs `work`, and runs it again after a retryable Error (a ConcurrencyConflict, a busy store),
 /// with growing pauses. `work` must load what it changes. When attempts or time are used up, the
 /// last error is thrown. Other errors are thrown at once, CommitInDoubt among them. So is a
-/// ConcurrencyConflict that is the same twice, because a retry can't solve it. Inside a transaction
-/// every error is thrown at once, because a pause would block all writers: retry around `transact`
-/// instead. Returns the result of `work`. UsageError if an option is out of range.
+/// ConcurrencyConflict or ConditionConflict that is the same twice, because a retry can't solve it.
+/// Inside a transaction every error is thrown at once, because a pause would block all writers:
+/// retry around `transact` instead. Returns the result of `work`. UsageError if an option is out of
+/// range.
 template <class Work>
 decltype(auto) retry(const RetryOptions& options, Work&& work) {
   detail::Retries retries{options};

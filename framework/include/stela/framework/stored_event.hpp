@@ -51,6 +51,9 @@ struct STELA_FRAMEWORK_EXPORT StoredEvent {
   /// The version of the previous event of the stream that must be published, or 0.
   StreamVersion published_before;
   std::string_view payload;
+  /// The tags beside that of its stream, separated by spaces. Only `EventLog::read`,
+  /// `EventStore::read_at` and reads with `with_tags` set them.
+  std::string_view tags = {};
 
   const std::string& type() const noexcept { return kind.type; }
   int schema_version() const noexcept { return kind.schema_version; }

@@ -6,6 +6,7 @@
 #include <stela/framework/repository.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -19,9 +20,21 @@
 
 namespace stela {
 
-/// Collects changes and commits them together. Loading the same aggregate twice gives the same
-/// object. The unit keeps all aggregates until it is destroyed, also those of earlier commits. So
-/// in a loop, make a new unit for each round.
+class Decision;
+class UnitOfWork;
+
+namespace detail {
+
+class ViewReader;
+/// Reads views at the position of the unit, and makes its commit depend on them.
+STELA_FRAMEWORK_EXPORT void read_views(UnitOfWork& unit, std::span<ViewReader* const> readers);
+struct UnitAccess;
+
+}  // namespace detail
+
+/// Collects changes and commits them together, in the order in which they were recorded. Loading
+/// the same aggregate twice gives the same object. The unit keeps all aggregates until it is
+/// destroyed, also those of earlier commits. So in a loop, make a new unit for each round.
 ///
 ///     UnitOfWork unit{store};
 ///     Order& order = unit.load<Order>(order_id);
@@ -81,6 +94,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     static_assert(detail::check_event<E>());
     check_is_not_committing();
     loose_stream(stream, expected).add(event);
+    note_loose(stream);
   }
 
   /// Runs `work` inside the transaction, after the events: the place for the caller's own SQL.
@@ -99,11 +113,18 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   AppendResult commit(const SaveOptions& options = {});
 
  private:
+  friend class Decision;
+  friend struct detail::UnitAccess;
+
   struct Tracked {
     explicit Tracked(const std::type_info& the_type) noexcept : type{the_type} {}
     virtual ~Tracked() = default;
     virtual const StreamId& stream() const noexcept = 0;
     virtual std::size_t recorded() const = 0;
+    /// When each of its changes was recorded.
+    virtual std::span<const std::uint64_t> order() const = 0;
+    /// Its changes, though it isn't saved yet.
+    virtual void encode_pending(detail::EventEncoder& encoder) const = 0;
     virtual void encode(EventLog& log, detail::EventEncoder& encoder) = 0;
     /// Its changes were appended, which led to version `after`.
     virtual void note_commit(EventLog& log, const StreamAppend& append,
@@ -131,6 +152,12 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
     const StreamId& stream() const noexcept override { return aggregate.stream(); }
     std::size_t recorded() const override { return aggregate.changes().size(); }
+    std::span<const std::uint64_t> order() const override {
+      return detail::AggregateAccess::order_of_changes(aggregate);
+    }
+    void encode_pending(detail::EventEncoder& encoder) const override {
+      detail::encode_changes(encoder, aggregate.changes());
+    }
     void encode(EventLog& log, detail::EventEncoder& encoder) override;
     void note_commit(EventLog& log, const StreamAppend& append,
                      const detail::AppendedStream& after) noexcept override;
@@ -166,7 +193,19 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   template <class A>
   A& track(A aggregate);
 
+  /// As `find`, of what the stream had at the unit's position. The commit checks its version, or
+  /// that it still has no events.
+  template <Aggregate A>
+  A* find_at_position(const Id<A>& id);
+  /// Where the unit's decisions stand: all of them at the same position.
+  const Standpoint& position(std::span<const TagNeed> needs = {});
+  void depend_on(QueryItem item);
+  std::size_t count_pending() const;
+  /// A decision threw after it had recorded something.
+  void give_up() noexcept { is_given_up_ = true; }
+
   class Committing;
+  class Batch;
   void check_is_not_committing() const;
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
@@ -177,6 +216,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   }
   Tracked* find_any(const StreamId& stream) const noexcept;
   detail::EventEncoder& loose_stream(const StreamId& stream, ExpectedVersion expected);
+  /// Its encoder got another event.
+  void note_loose(const StreamId& stream);
 
   EventLog& log_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
@@ -185,7 +226,11 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   std::vector<std::unique_ptr<LooseStream>> loose_;
   std::unordered_map<StreamId, Entry> by_stream_;
   std::vector<std::function<void(Transaction&)>> work_;
+  std::optional<Standpoint> position_;
+  /// What its decisions have read.
+  AppendCondition condition_;
   bool is_committing_ = false;
+  bool is_given_up_ = false;
 };
 
 // Defined outside of the class, because functions inside are inline and would be compiled at each
@@ -197,6 +242,22 @@ A* UnitOfWork::find(const Id<A>& id) {
   if (A* const tracked = find_tracked<A>(stream)) return tracked;
   auto aggregate = detail::load_aggregate<A>(log_, stream, {});
   return aggregate ? &track(std::move(*aggregate)) : nullptr;
+}
+
+template <Aggregate A>
+A* UnitOfWork::find_at_position(const Id<A>& id) {
+  const StreamId stream = id.stream();
+  if (find_tracked<A>(stream) == nullptr) {
+    auto aggregate =
+        detail::load_aggregate<A>(log_, stream, at_sequence(position().head), /*closed=*/false);
+    if (!aggregate) {
+      depend_on({.tags = {stream}});
+      return nullptr;
+    }
+    track(std::move(*aggregate));
+  }
+  find_any(stream)->is_required = true;
+  return find_tracked<A>(stream);
 }
 
 template <Aggregate A>

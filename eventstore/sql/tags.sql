@@ -1,0 +1,111 @@
+-- Tags: which events have them, and which types carry them.
+
+-- name: insert_event_tags
+-- takes: sequence int, part int, tags text, checksum int
+INSERT INTO event_tags (sequence, part, tags, checksum)
+VALUES (:sequence, :part, :tags, :checksum);
+
+-- name: insert_tag
+-- An event may have two tags with one hash.
+-- takes: tag int, sequence int, kind int
+INSERT INTO tag_index (tag, sequence, kind) VALUES (:tag, :sequence, :kind)
+ON CONFLICT DO NOTHING;
+
+-- name: tags_of_event
+-- takes: sequence int
+-- gives: part int, tags text, checksum int
+SELECT part, tags, checksum FROM event_tags WHERE sequence = :sequence ORDER BY part;
+
+-- name: has_tags
+-- gives: found int
+SELECT 1 AS found FROM event_tags LIMIT 1;
+
+-- row: tag_place
+-- gives: sequence int, kind int
+
+-- name: tag_places
+-- takes: tag int, from int, limit int
+-- gives: tag_place
+SELECT sequence, kind FROM tag_index WHERE tag = :tag AND sequence >= :from
+ORDER BY sequence LIMIT :limit;
+
+-- name: tag_places_backward
+-- takes: tag int, from int, limit int
+-- gives: tag_place
+SELECT sequence, kind FROM tag_index WHERE tag = :tag AND sequence <= :from
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: stream_end
+-- The last event of a stream.
+-- takes: name text
+-- gives: stream int, version int, sequence int
+SELECT s.stream, e.version, e.sequence
+FROM streams AS s JOIN events AS e ON e.stream = s.stream
+WHERE s.name = :name
+ORDER BY e.version DESC LIMIT 1;
+
+-- name: sequence_of_version
+-- takes: stream int, version int
+-- gives: sequence int
+SELECT sequence FROM events WHERE stream = :stream AND version = :version;
+
+-- row: kind_place
+-- gives: sequence int
+
+-- name: kind_places
+-- Events of these kinds, a JSON array, within one block.
+-- takes: from int, to int, kinds text, limit int
+-- gives: kind_place
+SELECT sequence FROM events
+WHERE sequence BETWEEN :from AND :to AND kind IN (SELECT value FROM json_each(:kinds))
+ORDER BY sequence LIMIT :limit;
+
+-- name: kind_places_backward
+-- takes: from int, to int, kinds text, limit int
+-- gives: kind_place
+SELECT sequence FROM events
+WHERE sequence BETWEEN :from AND :to AND kind IN (SELECT value FROM json_each(:kinds))
+ORDER BY sequence DESC LIMIT :limit;
+
+-- name: standpoint
+-- gives: head int, epoch int
+SELECT (SELECT coalesce(max(sequence), 0) FROM events) AS head,
+       (SELECT epoch FROM tag_epoch) AS epoch;
+
+-- name: tag_types
+-- gives: type text, category text, always bool, since int, checksum int
+SELECT type, category, always, since, checksum FROM tag_types ORDER BY type, category;
+
+-- name: insert_tag_type
+-- takes: type text, category text, always bool, since int, checksum int
+INSERT INTO tag_types (type, category, always, since, checksum)
+VALUES (:type, :category, :always, :since, :checksum);
+
+-- name: complete_tag_type
+-- takes: type text, category text, checksum int
+UPDATE tag_types SET since = 0, checksum = :checksum WHERE type = :type AND category = :category;
+
+-- name: delete_tag_type
+-- takes: type text, category text
+DELETE FROM tag_types WHERE type = :type AND category = :category;
+
+-- name: raise_tag_epoch
+UPDATE tag_epoch SET epoch = epoch + 1;
+
+-- name: type_has_events
+-- takes: type text
+-- gives: found int
+SELECT 1 AS found FROM event_kinds AS k JOIN kind_blocks AS b ON b.kind = k.kind
+WHERE k.type = :type LIMIT 1;
+
+-- name: kinds_outside
+-- The kinds of a type in streams of other categories.
+-- takes: type text, category text
+-- gives: kind int
+SELECT kind FROM event_kinds WHERE type = :type AND category <> :category ORDER BY kind;
+
+-- name: next_tag
+-- The next tag that some event has, by its hash, and its first event.
+-- takes: from int
+-- gives: tag int, sequence int
+SELECT tag, sequence FROM tag_index WHERE tag >= :from ORDER BY tag, sequence LIMIT 1;

@@ -1,0 +1,313 @@
+#include "postgres/tags.hpp"
+
+#include "database/checksum.hpp"
+#include "postgres/checksums.hpp"
+#include "postgres/core.hpp"
+#include "postgres/transaction.hpp"
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/query.hpp>
+
+#include <limits>
+#include <vector>
+
+namespace stela::postgres {
+
+namespace {
+
+template <class List, class Text>
+std::string joined(const List& list, Text text) {
+  std::string all;
+  for (const auto& one : list) {
+    if (!all.empty()) all += ' ';
+    all += text(one);
+  }
+  return all;
+}
+
+void add_or_null(Array& array, const std::string& text) {
+  if (text.empty()) {
+    array.add_null();
+  } else {
+    array.add_bytes(text);
+  }
+}
+
+}  // namespace
+
+std::int64_t hash_of_tag(std::string_view tag) noexcept {
+  return static_cast<std::int64_t>(database::text_checksum(tag));
+}
+
+void add_query_items(const Query& query, Array& types, Array& tags, Array& hashes) {
+  for (const QueryItem& item : query.items) {
+    add_or_null(types, joined(item.types, [](const std::string& type) { return type; }));
+    add_or_null(tags, joined(item.tags, [](const Tag& tag) { return tag.name(); }));
+    hashes.add(item.tags.empty() ? 0 : hash_of_tag(item.tags.front().name()));
+  }
+}
+
+std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& sequences) {
+  std::map<std::int64_t, std::string> all;
+  Parameters parameters;
+  parameters.add(sequences);
+  const Result rows = connection.query(
+      "SELECT sequence, part, tags, checksum FROM stela.event_tags WHERE sequence = ANY ($1) "
+      "ORDER BY sequence, part",
+      std::move(parameters), "reading tags");
+  for (int row = 0; row < rows.rows(); ++row) {
+    const std::int64_t sequence = rows.integer(row, 0);
+    if (rows.integer(row, 3) != tags_checksum(rows.bytes(row, 2), sequence, rows.integer(row, 1))) {
+      throw CorruptEvent{"the tags of event " + std::to_string(sequence) +
+                         " don't match their checksum; restore them from a backup"};
+    }
+    std::string& text = all[sequence];
+    if (!text.empty()) text += ' ';
+    text += rows.bytes(row, 2);
+  }
+  return all;
+}
+
+TagFacts read_tag_facts(Connection& connection) {
+  TagFacts facts;
+  const Result rows = connection.query(
+      "SELECT type, category, always, since FROM stela.tag_types ORDER BY type, category", {},
+      "reading which types carry which tags");
+  for (int row = 0; row < rows.rows(); ++row) {
+    facts.add({std::string{rows.bytes(row, 0)}, std::string{rows.bytes(row, 1)},
+               rows.integer(row, 2) != 0, rows.integer(row, 3)});
+  }
+  return facts;
+}
+
+void declare_tags(Connection& connection, std::span<const TagFact> additions) {
+  for (const TagFact& fact : additions) {
+    Parameters parameters;
+    parameters.add(std::string_view{fact.type}).add(std::string_view{fact.category});
+    Array always = Array::of_bool();
+    always.add_bool(fact.always);
+    parameters.add(always);
+    connection.query("SELECT stela.declare_tag($1, $2, ($3::boolean[])[1])", std::move(parameters),
+                     "noting the tags of a type");
+  }
+}
+
+void check_needs(Connection& connection, std::span<const TagNeed> needs) {
+  for (const TagNeed& need : needs) {
+    Parameters parameters;
+    parameters.add(need.type).add(need.category);
+    const Result lacks = connection.query("SELECT stela.lacks_tags($1, $2)", std::move(parameters),
+                                          "looking for events without tags");
+    if (lacks.integer(0, 0) != 0) throw_tags_missing(need);
+  }
+}
+
+Standpoint read_standpoint(Connection& connection) {
+  const Result row = connection.query(
+      "SELECT (SELECT coalesce(max(sequence), 0) FROM stela.events), "
+      "(SELECT epoch FROM stela.tag_epoch)",
+      {}, "reading the head");
+  return {GlobalSequence{row.integer(0, 0)}, row.integer(0, 1)};
+}
+
+std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id) {
+  Parameters parameters;
+  parameters.add(append_id);
+  const Result found = connection.query(
+      "SELECT first_sequence, last_sequence, checksum FROM stela.append_ids WHERE append_id = $1",
+      std::move(parameters), "looking up an append id");
+  if (found.rows() == 0) return std::nullopt;
+  if (found.integer(0, 2) != id_checksum(append_id, found.integer(0, 0), found.integer(0, 1))) {
+    throw CorruptEvent{"append id '" + std::string{append_id} +
+                       "' doesn't match its checksum; restore it from a backup"};
+  }
+  return AppendResult{.first = GlobalSequence{found.integer(0, 0)},
+                      .last = GlobalSequence{found.integer(0, 1)},
+                      .repeated = true};
+}
+
+// --- the store
+
+EventRange Core::read(const stela::Query& query, const QueryRange& range) {
+  check_query(query);
+  return EventRange{postgres::read_query(*this, kinds_, query, range)};
+}
+
+Standpoint Core::standpoint(std::span<const TagNeed> needs) {
+  // Once they are known to be met in this epoch, that is all there is to ask.
+  for (;;) {
+    Standpoint now;
+    read_durably(*this, [&](Connection& connection) {
+      now = read_standpoint(connection);
+      return now.head.value();
+    });
+    if (needs.empty() || coverage_.has(needs, now.tag_epoch)) return now;
+    writer_.declare_tags(needs);
+    read_durably(*this, [&](Connection& connection) {
+      check_needs(connection, needs);
+      return std::int64_t{0};
+    });
+    coverage_.add(needs, now.tag_epoch);
+  }
+}
+
+std::optional<AppendResult> Core::find_append(std::string_view append_id) {
+  std::optional<AppendResult> found;
+  read_durably(*this, [&](Connection& connection) {
+    found = find_append_id(connection, append_id);
+    // One without events is as durable as all that was there.
+    return found ? std::max(found->last.value(), postgres::last_sequence(connection))
+                 : std::int64_t{0};
+  });
+  return found;
+}
+
+TagCatalogue Core::tag_catalogue() {
+  TagCatalogue catalogue;
+  read_durably(*this, [&](Connection& connection) {
+    catalogue.types = read_tag_facts(connection).list();
+    catalogue.has_tags =
+        connection.query("SELECT 1 FROM stela.event_tags LIMIT 1", {}, "looking for tags").rows() >
+        0;
+    return std::int64_t{0};
+  });
+  return catalogue;
+}
+
+void Core::for_each_tag(FunctionRef<void(std::string_view, GlobalSequence)> f) {
+  std::int64_t from = std::numeric_limits<std::int64_t>::min();
+  for (;;) {
+    std::int64_t sequence = 0;
+    std::int64_t hash = 0;
+    std::string tags;
+    read_durably(*this, [&](Connection& connection) {
+      sequence = 0;
+      Parameters parameters;
+      parameters.add(from);
+      const Result next = connection.query(
+          "SELECT tag, sequence FROM stela.tag_index WHERE tag >= $1 ORDER BY tag, sequence LIMIT "
+          "1",
+          std::move(parameters), "listing tags");
+      if (next.rows() == 0) return std::int64_t{0};
+      hash = next.integer(0, 0);
+      sequence = next.integer(0, 1);
+      Array one = Array::of_int8();
+      one.add(sequence);
+      tags = read_tags(connection, one)[sequence];
+      return sequence;
+    });
+    if (sequence == 0) return;
+    split_tags(tags, [&](std::string_view tag) {
+      if (hash_of_tag(tag) == hash) f(tag, GlobalSequence{sequence});
+    });
+    if (hash == std::numeric_limits<std::int64_t>::max()) return;
+    from = hash + 1;
+  }
+}
+
+void Core::declare_tags(std::span<const TagNeed> needs) {
+  writer_.declare_tags(needs);
+}
+
+namespace {
+
+/// Adds what the event lacks as its next part; false if that is nothing.
+bool add_tags(Connection& connection, const TagsOfEvent& event) {
+  const std::int64_t sequence = event.sequence.value();
+  Array one = Array::of_int8();
+  one.add(sequence);
+  const std::string present = read_tags(connection, one)[sequence];
+  std::vector<Tag> missing;
+  for (const Tag& tag : event.tags) {
+    bool has = false;
+    split_tags(present, [&](std::string_view known) { has = has || known == tag.name(); });
+    if (!has) missing.push_back(tag);
+  }
+  const std::string text = join_tags(missing, event.stream);
+  if (text.empty()) return false;
+  Parameters asked;
+  asked.add(sequence);
+  const std::int64_t part =
+      connection
+          .query("SELECT coalesce(max(part), -1) + 1 FROM stela.event_tags WHERE sequence = $1",
+                 std::move(asked), "adding tags")
+          .integer(0, 0);
+  Parameters row;
+  row.add(sequence).add(part).add(std::string_view{text}).add(tags_checksum(text, sequence, part));
+  connection.query(
+      "INSERT INTO stela.event_tags (sequence, part, tags, checksum) VALUES ($1, $2, $3, $4)",
+      std::move(row), "adding tags");
+  split_tags(text, [&](std::string_view tag) {
+    Parameters entry;
+    entry.add(hash_of_tag(tag)).add(sequence);
+    connection.query(
+        "INSERT INTO stela.tag_index (tag, sequence, kind) "
+        "SELECT $1, e.sequence, e.kind FROM stela.events AS e WHERE e.sequence = $2 "
+        "ON CONFLICT DO NOTHING",
+        std::move(entry), "adding tags");
+  });
+  return true;
+}
+
+}  // namespace
+
+std::int64_t Core::write_tags(std::span<const TagsOfEvent> events) {
+  std::int64_t tagged = 0;
+  writer_.run_statements([&](Connection& connection) {
+    tagged = 0;
+    for (const TagsOfEvent& event : events) tagged += add_tags(connection, event) ? 1 : 0;
+  });
+  return tagged;
+}
+
+void Core::complete_tags(std::span<const TagNeed> needs) {
+  writer_.run_statements([&](Connection& connection) {
+    for (const TagNeed& need : needs) {
+      Parameters parameters;
+      parameters.add(need.type).add(need.category);
+      connection.query("UPDATE stela.tag_types SET since = 0 WHERE type = $1 AND category = $2",
+                       std::move(parameters), "completing tags");
+    }
+    connection.query("UPDATE stela.tag_epoch SET epoch = epoch + 1");
+  });
+}
+
+bool Core::forget_tags(std::string_view type, std::string_view category) {
+  bool was_known = false;
+  writer_.run_statements([&](Connection& connection) {
+    Parameters parameters;
+    parameters.add(type).add(category);
+    was_known = connection
+                    .query(
+                        "DELETE FROM stela.tag_types WHERE type = $1 AND category = $2 "
+                        "RETURNING 1",
+                        std::move(parameters), "forgetting tags")
+                    .rows() > 0;
+    connection.query("UPDATE stela.tag_epoch SET epoch = epoch + 1");
+    connection.query("UPDATE stela.stela_configuration SET epoch = gen_random_uuid()");
+  });
+  return was_known;
+}
+
+// --- its transactions
+
+EventRange OpenTransaction::read(const stela::Query& query, const QueryRange& range) {
+  check_query(query);
+  return EventRange{postgres::read_query(*this, writer_.kinds(), query, range)};
+}
+
+Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
+  Standpoint now;
+  writer_.run_inside(work_, [&] {
+    writer_.settle_tags(connection(), needs);
+    check_needs(connection(), needs);
+    now = read_standpoint(connection());
+  });
+  return now;
+}
+
+std::optional<AppendResult> OpenTransaction::find_append(std::string_view append_id) {
+  return find_append_id(connection(), append_id);
+}
+
+}  // namespace stela::postgres

@@ -1,0 +1,37 @@
+// Tags on PostgreSQL: how they are written, and read back.
+#pragma once
+
+#include "database/postgres/connection.hpp"
+#include "database/postgres/parameters.hpp"
+
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/tag_facts.hpp>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace stela::postgres {
+
+/// How the index knows a tag, as on SQLite.
+std::int64_t hash_of_tag(std::string_view tag) noexcept;
+
+/// The items of a query, one element each: types and tags separated by spaces, NULL for any, and
+/// the hash of the first tag.
+void add_query_items(const Query& query, Array& types, Array& tags, Array& hashes);
+
+/// The stored forms of tags, by sequence, of those of these events that have any. CorruptEvent if
+/// one doesn't match its checksum.
+std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& sequences);
+
+TagFacts read_tag_facts(Connection& connection);
+/// Notes what a type declares. Under the order lock.
+void declare_tags(Connection& connection, std::span<const TagFact> additions);
+/// TagsMissing if events in history lack what is needed.
+void check_needs(Connection& connection, std::span<const TagNeed> needs);
+Standpoint read_standpoint(Connection& connection);
+std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id);
+
+}  // namespace stela::postgres

@@ -1,0 +1,68 @@
+// Which types carry which tags: what the writer knows of its database.
+#pragma once
+
+#include "database/sqlite/connection.hpp"
+
+#include <stela/framework/event_store.hpp>
+#include <stela/framework/tag_facts.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace stela::sqlite {
+
+/// Every fact of the database. CorruptEvent if one doesn't match its checksum.
+TagFacts read_tag_facts(Connection& connection);
+void insert_tag_fact(Connection& connection, const TagFact& fact);
+std::int64_t checksum_of_fact(const TagFact& fact);
+
+/// True if events of the type, in streams of another category, lack tags of the category.
+bool lacks_tags(Connection& connection, const TagFacts& facts, const TagNeed& need);
+
+/// Asks the facts once for each kind of event, and remembers the answer. Threads: the one that
+/// leads.
+class TagGuard {
+ public:
+  /// UsageError if the event may not be appended with its tags.
+  void check(Connection& connection, std::int32_t kind, const NewEvent& event,
+             const StreamId& stream, std::int64_t next_sequence) {
+    const auto at = static_cast<std::size_t>(kind);
+    const void* const declaration = identity_of(event);
+    if (at < checked_.size() && checked_[at] == declaration) return;
+    look(connection, at, event, stream, next_sequence);
+  }
+  /// Notes what the type declares; TagsMissing if its events lack tags of the category.
+  void require(Connection& connection, const TagNeed& need, std::int64_t next_sequence);
+  /// Notes what a type declares that the database doesn't know yet. UsageError if its events carry
+  /// other tags there.
+  void settle(Connection& connection, std::string_view type,
+              std::span<const TagDeclaration> declared, std::int64_t next_sequence);
+  std::int64_t epoch(Connection& connection);
+  TagFacts& facts(Connection& connection);
+
+  /// Another process may have written.
+  void forget() noexcept;
+  /// The transaction, or a savepoint of it, was rolled back.
+  void roll_back() noexcept {
+    if (has_added_) forget();
+  }
+  void commit() noexcept { has_added_ = false; }
+
+ private:
+  /// What stands for the declaration of an event's type.
+  static const void* identity_of(const NewEvent& event) noexcept;
+  void look(Connection& connection, std::size_t kind, const NewEvent& event, const StreamId& stream,
+            std::int64_t next_sequence);
+
+  bool is_known_ = false;
+  bool has_added_ = false;
+  TagFacts facts_;
+  std::int64_t epoch_ = 0;
+  /// By kind: the declaration that was found to agree with the facts.
+  std::vector<const void*> checked_;
+};
+
+}  // namespace stela::sqlite

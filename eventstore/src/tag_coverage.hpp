@@ -1,0 +1,45 @@
+// What a process has found out about the tags of its database.
+#pragma once
+
+#include <stela/framework/query.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela {
+
+/// The categories of tags that types have in all of history, as of one tag epoch. Threads: any
+/// number at once.
+class TagCoverage {
+ public:
+  bool has(std::span<const TagNeed> needs, std::int64_t epoch) const {
+    const std::shared_lock lock{mutex_};
+    return epoch == epoch_ && std::all_of(needs.begin(), needs.end(), [&](const TagNeed& need) {
+             const auto found = by_type_.find(need.type);
+             return found != by_type_.end() && std::find(found->second.begin(), found->second.end(),
+                                                         need.category) != found->second.end();
+           });
+  }
+  void add(std::span<const TagNeed> needs, std::int64_t epoch) {
+    const std::lock_guard lock{mutex_};
+    if (epoch != epoch_) by_type_.clear();
+    epoch_ = epoch;
+    for (const TagNeed& need : needs) {
+      by_type_[std::string{need.type}].emplace_back(need.category);
+    }
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::int64_t epoch_ = 0;
+  std::map<std::string, std::vector<std::string>, std::less<>> by_type_;
+};
+
+}  // namespace stela

@@ -1,0 +1,82 @@
+#include <stela/eventstore/tags.hpp>
+
+#include "database/core.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela {
+namespace {
+
+constexpr std::size_t batch_events = 1000;
+
+Store::Core& core_of(Store& store) {
+  return static_cast<Store::Core&>(store.database());
+}
+
+/// The tags that the event should have and doesn't.
+std::vector<Tag> missing_of(std::vector<Tag> wanted, const StoredEvent& event) {
+  std::erase_if(wanted, [&](const Tag& tag) { return has_tag(event, tag); });
+  return wanted;
+}
+
+}  // namespace
+
+bool forget_tags(Store& store, std::string_view type, std::string_view category) {
+  return core_of(store).forget_tags(type, category);
+}
+
+std::vector<TagEntry> list_tags(Store& store, const TagListing& which) {
+  std::vector<TagEntry> found;
+  const auto is_before = [](const TagEntry& a, const TagEntry& b) { return a.tag < b.tag; };
+  core_of(store).for_each_tag([&](std::string_view text, GlobalSequence first) {
+    if (text <= which.after) return;
+    TagEntry entry{Tag::parse(text), first};
+    if (!which.category.empty() && entry.tag.category() != which.category) return;
+    const auto at = std::lower_bound(found.begin(), found.end(), entry, is_before);
+    if (static_cast<std::int64_t>(found.size()) == which.limit) {
+      if (at == found.end()) return;
+      found.pop_back();
+    }
+    found.insert(std::lower_bound(found.begin(), found.end(), entry, is_before), entry);
+  });
+  return found;
+}
+
+AddedTags detail::add_tags(Store& store, const TagsOfType& type, const AddTagsOptions& options) {
+  Store::Core& core = core_of(store);
+  std::vector<TagNeed> needs;
+  for (const std::string& name : type.names) {
+    for (const TagDeclaration& tag : type.declared) {
+      needs.push_back({name, tag.category, type.declared});
+    }
+  }
+  // From here on, new events carry them.
+  core.declare_tags(needs);
+  AddedTags added;
+  const GlobalSequence head = store.last_sequence();
+  std::vector<TagsOfEvent> batch;
+  const auto write = [&](GlobalSequence reached) {
+    if (!batch.empty()) added.tagged += core.write_tags(batch);
+    batch.clear();
+    if (options.progress) options.progress({"tags", reached.value(), head.value()});
+  };
+  for (const StoredEvent& event :
+       store.read_all({.to = head, .event_types = type.names, .with_tags = true})) {
+    if (options.stop.stop_requested()) {
+      added.finished = false;
+      break;
+    }
+    ++added.events;
+    std::vector<Tag> missing = missing_of(type.tags_of(event), event);
+    if (missing.empty()) continue;
+    batch.push_back({event.sequence, event.kind.number, event.stream, std::move(missing)});
+    if (batch.size() == batch_events) write(event.sequence);
+  }
+  write(head);
+  if (added.finished) core.complete_tags(needs);
+  return added;
+}
+
+}  // namespace stela

@@ -1,0 +1,260 @@
+// Tags of events: ids by which events of several streams are found, and which decisions depend on.
+#pragma once
+
+#include <stela/framework/error.hpp>
+#include <stela/framework/stream_id.hpp>
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace stela {
+
+/// A tag has the form of a stream's name, "<category>-<key>", and follows the same rules. An event
+/// of the stream "course-c1" has the tag "course-c1" without declaring it.
+using Tag = StreamId;
+
+/// A category of tags that an event type declares.
+struct TagDeclaration {
+  std::string_view category;
+  /// Every event of the type has one. Otherwise an event may have none, or several.
+  bool always = true;
+
+  friend bool operator==(const TagDeclaration&, const TagDeclaration&) = default;
+};
+
+namespace detail {
+
+/// The category of a named tag, as a template argument.
+template <std::size_t N>
+struct TagName {
+  // NOLINTNEXTLINE: written as a literal between < and >
+  consteval TagName(const char (&literal)[N]) { std::copy_n(literal, N, text.begin()); }
+  constexpr std::string_view view() const noexcept { return {text.data(), N - 1}; }
+
+  std::array<char, N> text{};
+};
+
+/// What a tag's value says about itself: its category, how many there are, and each key.
+template <class V>
+struct TagValue {
+  static constexpr bool is_tag = false;
+};
+
+template <class A>
+struct TagValue<Id<A>> {
+  static constexpr bool is_tag = true;
+  static constexpr bool is_one = true;
+  /// The type that the id names.
+  using Named = A;
+  static constexpr std::string_view category() noexcept { return A::category; }
+  template <class F>
+  static void for_each(const Id<A>& id, F&& f) {
+    f(id.stream());
+  }
+};
+
+template <class V>
+requires TagValue<V>::is_tag struct TagValue<std::optional<V>> {
+  static constexpr bool is_tag = true;
+  static constexpr bool is_one = false;
+  using Named = typename TagValue<V>::Named;
+  static constexpr std::string_view category() noexcept { return TagValue<V>::category(); }
+  template <class F>
+  static void for_each(const std::optional<V>& value, F&& f) {
+    if (value) TagValue<V>::for_each(*value, f);
+  }
+};
+
+template <std::ranges::range R>
+requires TagValue<std::ranges::range_value_t<R>>::is_tag struct TagValue<R> {
+  using V = std::ranges::range_value_t<R>;
+  static constexpr bool is_tag = true;
+  static constexpr bool is_one = false;
+  using Named = typename TagValue<V>::Named;
+  static constexpr std::string_view category() noexcept { return TagValue<V>::category(); }
+  template <class F>
+  static void for_each(const R& values, F&& f) {
+    for (const V& value : values) TagValue<V>::for_each(value, f);
+  }
+};
+
+/// A text or whole number under a name of its own: the value of a named tag.
+template <TagName Name, class V>
+struct NamedValue {
+  V value;
+};
+
+template <class V>
+concept PlainKey = std::convertible_to<const V&, std::string_view> ||
+    (std::integral<V> && !std::same_as<V, bool>);
+
+template <TagName Name, class V>
+requires PlainKey<V>
+struct TagValue<NamedValue<Name, V>> {
+  static constexpr bool is_tag = true;
+  static constexpr bool is_one = true;
+  using Named = void;
+  static constexpr std::string_view category() noexcept { return Name.view(); }
+  template <class F>
+  static void for_each(const NamedValue<Name, V>& named, F&& f) {
+    if constexpr (std::integral<V>) {
+      f(StreamId::of(category(), std::to_string(named.value)));
+    } else {
+      f(StreamId::of(category(), named.value));
+    }
+  }
+};
+
+/// A member that isn't an id, as a tag.
+template <TagName Name, class Member>
+struct NamedMember {
+  Member member;
+
+  template <class T>
+  auto operator()(const T& object) const {
+    using V = std::remove_cvref_t<std::invoke_result_t<const Member&, const T&>>;
+    return NamedValue<Name, V>{std::invoke(member, object)};
+  }
+};
+
+/// The members of a struct that are its tags.
+template <class... Members>
+struct TagList {
+  std::tuple<Members...> members;
+};
+
+}  // namespace detail
+
+/// The tags of an event or a view: `static constexpr auto tags = stela::tags(&Subscribed::course,
+/// &Subscribed::student);`. A member is an `Id`, an optional one, a list of them, or a function
+/// that returns one of these; other values get a name by `stela::tag`. The first tag of an event
+/// names the stream to which a decision records it; its category never changes.
+template <class... Members>
+constexpr detail::TagList<Members...> tags(Members... members) noexcept {
+  return {std::tuple{members...}};
+}
+
+/// A text or a whole number as a tag: `stela::tag<"email">(&UserRegistered::email)` is
+/// "email-jane@example.org". Its value must be valid as the key of a stream. Tags are stored as
+/// they are: don't tag with personal data, but with a keyed hash of it.
+template <detail::TagName Name, class Member>
+constexpr detail::NamedMember<Name, Member> tag(Member member) noexcept {
+  static_assert(is_valid_category(Name.view()),
+                "stela: the name of a tag is 1 to 64 characters of a-z, 0-9 and '_', the first a "
+                "letter");
+  return {member};
+}
+
+namespace detail {
+
+/// An event or a view that declares tags.
+template <class T>
+concept Tagged = requires {
+  T::tags.members;
+};
+
+template <class T, class Member>
+using TagValueOf = TagValue<std::remove_cvref_t<std::invoke_result_t<const Member&, const T&>>>;
+
+template <class T, class Member>
+consteval bool check_tag() {
+  static_assert(std::invocable<const Member&, const T&>,
+                "stela: a tag is a member of the struct that declares it");
+  if constexpr (std::invocable<const Member&, const T&>) {
+    static_assert(TagValueOf<T, Member>::is_tag,
+                  "stela: a tag is an Id, an optional one, or a list of them; give another value a "
+                  "name: stela::tag<\"email\">(&UserRegistered::email)");
+  }
+  return true;
+}
+
+/// Checks the tags of an event or a view, each with our own error message.
+template <class T>
+consteval bool check_tags() {
+  if constexpr (Tagged<T>) {
+    []<class... Members>(const TagList<Members...>&) {
+      static_assert(sizeof...(Members) > 0,
+                    "stela: stela::tags() needs at least one tag; leave `tags` out if there is "
+                    "none");
+      static_assert((... && check_tag<T, Members>()));
+    }(T::tags);
+  }
+  return true;
+}
+
+/// Calls `f(tag)` for each tag of `object`. UsageError if a value can't be a tag.
+template <Tagged T, class F>
+void for_each_tag(const T& object, F&& f) {
+  std::apply(
+      [&]<class... Members>(const Members&... members) {
+        (TagValueOf<T, Members>::for_each(std::invoke(members, object), f), ...);
+      },
+      T::tags.members);
+}
+
+/// The categories that `T` declares, each once.
+template <class T>
+constexpr auto declare_tags() {
+  if constexpr (Tagged<T>) {
+    return []<class... Members>(const TagList<Members...>&) {
+      struct List {
+        std::array<TagDeclaration, sizeof...(Members)> all{};
+        std::size_t size = 0;
+      } list;
+      const auto add = [&](std::string_view category, bool always) {
+        for (std::size_t i = 0; i < list.size; ++i) {
+          if (list.all[i].category != category) continue;
+          list.all[i].always = list.all[i].always || always;
+          return;
+        }
+        list.all[list.size++] = {category, always};
+      };
+      (add(TagValueOf<T, Members>::category(), TagValueOf<T, Members>::is_one), ...);
+      return list;
+    }(T::tags);
+  } else {
+    struct None {
+      std::array<TagDeclaration, 0> all{};
+      std::size_t size = 0;
+    };
+    return None{};
+  }
+}
+
+template <class T>
+inline constexpr auto declared_tags = declare_tags<T>();
+
+template <class T>
+constexpr bool declares_tag(std::string_view category) noexcept {
+  const auto& list = declared_tags<T>;
+  for (std::size_t i = 0; i < list.size; ++i) {
+    if (list.all[i].category == category) return true;
+  }
+  return false;
+}
+
+/// The member that is the first tag of `T`.
+template <Tagged T>
+using FirstTag = std::remove_cvref_t<decltype(std::get<0>(T::tags.members))>;
+
+/// The stream to which a decision records `event`.
+template <Tagged T>
+Tag first_tag(const T& event) {
+  std::optional<Tag> first;
+  TagValueOf<T, FirstTag<T>>::for_each(std::invoke(std::get<0>(T::tags.members), event),
+                                       [&](Tag tag) { first.emplace(std::move(tag)); });
+  return *std::move(first);
+}
+
+}  // namespace detail
+}  // namespace stela

@@ -1,0 +1,119 @@
+// Given, when, then: tests of a decision without a store of your own.
+#pragma once
+
+#include <stela/framework/decision.hpp>
+#include <stela/testing/export.hpp>
+#include <stela/testing/memory_store.hpp>
+#include <stela/testing/scenario.hpp>
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace stela::testing {
+
+/// An event with the stream that it is in: for events of aggregates, which declare no tags.
+template <Event E>
+struct InStream {
+  StreamId stream;
+  E event;
+};
+
+/// `given(in(student, StudentRegistered{"jane"}), …)`
+template <Event E>
+InStream<E> in(StreamId stream, E event) {
+  return {std::move(stream), std::move(event)};
+}
+
+/// The result of `when`. Each expectation returns it again, so that they can be chained.
+class STELA_TESTING_EXPORT DecisionOutcome {
+ public:
+  DecisionOutcome(std::vector<std::string> recorded, std::exception_ptr error)
+      : recorded_{std::move(recorded)}, error_{std::move(error)} {}
+
+  /// Exactly these events were recorded, in this order, and nothing was thrown.
+  template <Event... Es>
+  DecisionOutcome& then(const Es&... events) {
+    expect_no_error();
+    detail::compare_events({detail::render(events)...}, recorded_);
+    return *this;
+  }
+
+  /// Nothing was recorded, and nothing was thrown.
+  DecisionOutcome& then_nothing() { return then(); }
+
+  /// An `X` was thrown; if `message` is given, its text contains that. Nothing was recorded.
+  template <class X>
+  DecisionOutcome& throws(std::string_view message = {}) {
+    detail::expect_thrown<X>(error_, message);
+    return *this;
+  }
+
+ private:
+  void expect_no_error() const;
+
+  std::vector<std::string> recorded_;
+  std::exception_ptr error_;
+};
+
+/// A history on which is decided.
+class STELA_TESTING_EXPORT DecisionScenario {
+ public:
+  DecisionScenario();
+  ~DecisionScenario();
+  DecisionScenario(DecisionScenario&&) noexcept;
+
+  template <class E>
+  void add(const E& event) {
+    static_assert(stela::detail::Tagged<E>,
+                  "stela: given() can't tell the stream of an event without tags; write "
+                  "in(stream, event)");
+    add_to(stela::detail::first_tag(event), event);
+  }
+  template <class E>
+  void add(const InStream<E>& placed) {
+    add_to(placed.stream, placed.event);
+  }
+  template <class E>
+  void add(const std::vector<E>& events) {
+    for (const E& event : events) add(event);
+  }
+
+  /// Decides once: `when(Subscribe{course, student})`, or views and a callable.
+  template <class... Arguments>
+  DecisionOutcome when(Arguments&&... arguments) {
+    return decide([&](EventLog& log) { (void)stela::decide(log, arguments...); });
+  }
+
+ private:
+  template <class E>
+  void add_to(const StreamId& stream, const E& event) {
+    UnitOfWork unit{log()};
+    unit.append(stream, ExpectedVersion::any(), event);
+    unit.commit();
+  }
+  EventLog& log() noexcept;
+  DecisionOutcome decide(FunctionRef<void(EventLog&)> run);
+
+  std::unique_ptr<MemoryStore> store_;
+};
+
+/// `given(CourseDefined{…}, Subscribed{…}).when(Subscribe{course, student}).throws<Full>()`
+template <class First, class... Rest>
+DecisionScenario given(const First& first, const Rest&... rest) {
+  DecisionScenario scenario;
+  scenario.add(first);
+  (scenario.add(rest), ...);
+  return scenario;
+}
+
+/// `given_nothing().when(DefineCourse{course, 20}).then(CourseDefined{course, 20})`
+inline DecisionScenario given_nothing() {
+  return {};
+}
+
+}  // namespace stela::testing

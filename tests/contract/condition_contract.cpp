@@ -1,0 +1,244 @@
+// What every event store does with the condition of an append, and with tags that types declare.
+#include "contract/tagged_events.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace stela {
+namespace {
+
+using test::ConditionContract;
+using test::DeclaredTagsContract;
+using test::item;
+using test::lines;
+using test::tags_of;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST_P(ConditionContract, HoldsIfNothingMatchesAfterThePosition) {
+  enrol();
+  const Query query{{item({"subscribed"}, {"student-s1"})}};
+
+  EXPECT_EQ(outcome({query, GlobalSequence{3}}), "4 matches 0");
+  EXPECT_EQ(outcome({query, GlobalSequence{4}}), "appended 7");
+  EXPECT_EQ(outcome({query, GlobalSequence{6}}), "appended 8");
+  EXPECT_EQ(outcome({query, GlobalSequence{1000}}), "appended 9");
+}
+
+TEST_P(ConditionContract, WithoutAPositionNothingMayMatchAtAll) {
+  enrol();
+
+  EXPECT_EQ(outcome({{{item({"subscribed"}, {"student-s1"})}}, {}}), "3 matches 0");
+  EXPECT_EQ(outcome({{{item({"subscribed"}, {"student-s3"})}}, {}}), "appended 7");
+  EXPECT_EQ(outcome({{{item({}, {"course-c9"})}}, {}}), "appended 8");
+  EXPECT_EQ(outcome({{{item({}, {"course-c1"})}}, {}}), "1 matches 0");
+}
+
+TEST_P(ConditionContract, NamesTheFirstEventThatMatchesAndItsFirstItem) {
+  enrol();
+  const Query query{{item({}, {"student-s2"}), item({"renamed"}, {}), item({}, {"student-s1"}),
+                     item({"subscribed"}, {"term-7"})}};
+
+  EXPECT_EQ(outcome({query, GlobalSequence{0}}), "3 matches 2");
+  EXPECT_EQ(outcome({query, GlobalSequence{3}}), "4 matches 2");
+  EXPECT_EQ(outcome({query, GlobalSequence{4}}), "5 matches 0");
+  EXPECT_EQ(outcome({query, GlobalSequence{5}}), "6 matches 1");
+  EXPECT_EQ(outcome({query, GlobalSequence{6}}), "appended 7");
+}
+
+TEST_P(ConditionContract, ASingleStreamCountsAsATag) {
+  enrol();
+
+  EXPECT_EQ(outcome({{{item({}, {"course-c1"})}}, GlobalSequence{4}}), "5 matches 0");
+  EXPECT_EQ(outcome({{{item({"renamed"}, {"student-s1"})}}, GlobalSequence{4}}), "6 matches 0");
+  EXPECT_EQ(outcome({{{item({"renamed"}, {"course-c1"})}}, GlobalSequence{0}}), "appended 7");
+}
+
+TEST_P(ConditionContract, TypesAloneAreSearchedAfterThePosition) {
+  enrol();
+  const Query query{{item({"defined"}, {})}};
+
+  EXPECT_EQ(outcome({query, GlobalSequence{0}}), "1 matches 0");
+  EXPECT_EQ(outcome({query, GlobalSequence{1}}), "2 matches 0");
+  EXPECT_EQ(outcome({query, GlobalSequence{2}}), "appended 7");
+  EXPECT_EQ(outcome({Query::all(), GlobalSequence{6}}), "7 matches 0");
+  EXPECT_THROW(outcome({query, {}}), UsageError);
+  EXPECT_THROW(outcome({Query::all(), {}}), UsageError);
+  EXPECT_THROW(outcome({{}, GlobalSequence{0}}), UsageError);
+}
+
+TEST_P(ConditionContract, EventsOfTheAppendItselfDoNotCount) {
+  const AppendCondition condition{{{item({"subscribed"}, {"student-s1"})}}, {}};
+
+  EXPECT_EQ(append_if(condition, "course-c1", {"student-s1"}).first, GlobalSequence{1});
+  EXPECT_THROW(append_if(condition, "course-c2", {"student-s1"}), ConditionConflict);
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{1});
+}
+
+TEST_P(ConditionContract, ChecksTheIdThenTheConditionThenTheVersions) {
+  const AppendCondition nothing{{{item({}, {"course-c1"})}}, {}};
+  const StreamId stream = StreamId::parse("course-c1");
+  const NewEvent event{.type = "a", .payload = "{}"};
+  const StreamAppend none{stream, ExpectedVersion::none(), {&event, 1}};
+  const AppendRequest request{.streams = {&none, 1}, .append_id = "once", .condition = &nothing};
+
+  EXPECT_FALSE(store->append(request).repeated);
+  EXPECT_TRUE(store->append(request).repeated);
+  EXPECT_THROW(store->append({.streams = {&none, 1}, .condition = &nothing}), ConditionConflict);
+  EXPECT_THROW(store->append({.streams = {&none, 1}}), ConcurrencyConflict);
+}
+
+TEST_P(ConditionContract, ChecksWithoutAnyEvent) {
+  enrol();
+  const AppendCondition holds{{{item({}, {"course-c1"})}}, GlobalSequence{5}};
+  const AppendCondition fails{{{item({}, {"course-c1"})}}, GlobalSequence{4}};
+
+  EXPECT_NO_THROW(store->append({.condition = &holds}));
+  EXPECT_THROW(store->append({.condition = &fails}), ConditionConflict);
+}
+
+TEST_P(ConditionContract, KeepsTheOrderOfEventsAcrossStreams) {
+  const StreamId course = StreamId::parse("course-c1");
+  const StreamId student = StreamId::parse("student-s1");
+  const NewEvent a{.type = "a", .payload = "{}"};
+  const NewEvent b{.type = "b", .payload = "{}"};
+  const std::array<StreamAppend, 3> appends{StreamAppend{course, ExpectedVersion::none(), {&a, 1}},
+                                            StreamAppend{student, ExpectedVersion::none(), {&b, 1}},
+                                            StreamAppend{course, ExpectedVersion::any(), {&b, 1}}};
+
+  const AppendResult result = store->append({.streams = appends});
+  EXPECT_THAT(result.versions, ElementsAre(StreamVersion{1}, StreamVersion{1}, StreamVersion{2}));
+  EXPECT_THAT(lines(store->read_all()),
+              ElementsAre("1 course-c1@1 a", "2 student-s1@1 b", "3 course-c1@2 b"));
+}
+
+TEST_P(ConditionContract, PlainAppendsCountAgainstADecision) {
+  enrol();
+  const GlobalSequence before = store->last_sequence();
+  append("course-c1", {"moved"});
+
+  EXPECT_EQ(outcome({{{item({}, {"course-c1"})}}, before}), "7 matches 0");
+}
+
+TEST_P(ConditionContract, InATransactionItSeesWhatThatWrote) {
+  store->transact([&](Transaction& transaction) {
+    const AppendCondition nothing{{{item({}, {"course-c1"})}}, {}};
+    const StreamId stream = StreamId::parse("course-c1");
+    const NewEvent event{.type = "a", .payload = "{}"};
+    const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+    const AppendRequest request{.streams = {&one, 1}, .condition = &nothing};
+    transaction.append(request);
+    EXPECT_THROW(transaction.append(request), ConditionConflict);
+  });
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{1});
+}
+
+TEST_P(ConditionContract, NoTagIsForgottenByARolledBackSavepoint) {
+  const AppendCondition nothing{{{item({}, {"student-s1"})}}, {}};
+  const StreamId stream = StreamId::parse("course-c1");
+  const std::vector<Tag> tags = tags_of({"student-s1"});
+  const NewEvent event{.type = "a", .payload = "{}", .tags = tags};
+  const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+  const AppendRequest request{.streams = {&one, 1}, .condition = &nothing};
+
+  store->transact([&](Transaction& transaction) {
+    EXPECT_THROW(transaction.transact([&](Transaction& inner) {
+      inner.append(request);
+      throw std::runtime_error{"no"};
+    }),
+                 std::runtime_error);
+    transaction.append(request);
+  });
+  EXPECT_THAT(lines(store->read({{item({}, {"student-s1"})}})), ElementsAre("1 course-c1@1 a"));
+}
+
+TEST_P(ConditionContract, OfManyThreadsOneTakesTheSeat) {
+  constexpr int threads = 8;
+  constexpr int seats = 20;
+  std::array<int, threads> taken{};
+  std::vector<std::thread> deciders;
+  for (int number = 0; number < threads; ++number) {
+    deciders.emplace_back([&, number] {
+      for (int seat = 0; seat < seats; ++seat) {
+        const std::string tag = "seat-" + std::to_string(seat);
+        try {
+          append_if({{{item({"subscribed"}, {tag})}}, {}},
+                    "guest-" + std::to_string(number * seats + seat), {tag});
+          ++taken[static_cast<std::size_t>(number)];
+        } catch (const ConditionConflict&) {
+        }
+      }
+    });
+  }
+  for (std::thread& decider : deciders) decider.join();
+
+  int sum = 0;
+  for (const int one : taken) sum += one;
+  EXPECT_EQ(sum, seats);
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{seats});
+  for (int seat = 0; seat < seats; ++seat) {
+    EXPECT_EQ(read({{item({}, {"seat-" + std::to_string(seat)})}}).size(), 1U);
+  }
+}
+
+// --- what types declare
+
+TEST_P(DeclaredTagsContract, AnAppenderWithOtherDeclarationsIsRefused) {
+  EXPECT_EQ(try_append(both, {"student-s1"}), "");
+  EXPECT_THAT(try_append(student, {"student-s2"}), HasSubstr("doesn't declare"));
+  EXPECT_THAT(try_append(std::span<const TagDeclaration>{}, {}), HasSubstr("doesn't declare"));
+  EXPECT_EQ(try_append(both, {"student-s1", "term-7"}), "");
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{2});
+}
+
+TEST_P(DeclaredTagsContract, AnEventOfUnknownTypeMustHaveWhatEveryEventHas) {
+  EXPECT_EQ(try_append(std::nullopt, {}), "");
+  EXPECT_EQ(try_append(both, {"student-s1"}), "");
+  EXPECT_THAT(try_append(std::nullopt, {"term-7"}), HasSubstr("category 'student'"));
+  EXPECT_EQ(try_append(std::nullopt, {"student-s2"}), "");
+  EXPECT_EQ(try_append(std::nullopt, {}, "student-s3"), "");
+}
+
+TEST_P(DeclaredTagsContract, ATypeThatIsNewCoversAllOfHistory) {
+  EXPECT_EQ(try_stand("student", both), "");
+  EXPECT_EQ(try_append(both, {"student-s1"}), "");
+  EXPECT_EQ(try_stand("student", both), "");
+  EXPECT_EQ(try_stand("course", both), "");
+}
+
+TEST_P(DeclaredTagsContract, HistoryWithoutTagsIsMissed) {
+  EXPECT_EQ(try_append(std::span<const TagDeclaration>{}, {}), "");
+
+  EXPECT_THAT(try_stand("student", student), HasSubstr("category 'student'"));
+  EXPECT_EQ(try_append(student, {"student-s1"}), "");
+  EXPECT_THAT(try_stand("student", student), HasSubstr("tags add --type subscribed"));
+  EXPECT_EQ(try_stand("course", student), "");
+}
+
+TEST_P(DeclaredTagsContract, OnceADecisionStandsOnATagAppendersMustCarryIt) {
+  EXPECT_EQ(try_stand("student", student), "");
+  EXPECT_THAT(try_append(std::span<const TagDeclaration>{}, {}), HasSubstr("doesn't declare"));
+}
+
+TEST_P(DeclaredTagsContract, WhatARolledBackAppendDeclaredIsForgotten) {
+  EXPECT_THROW(store->transact([&](Transaction& transaction) {
+    const std::vector<Tag> tags = tags_of({"student-s1"});
+    const NewEvent event{
+        .type = "subscribed", .payload = "{}", .tags = tags, .declared = std::span{student}};
+    const StreamId stream = StreamId::parse("course-c1");
+    const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+    transaction.append({.streams = {&one, 1}});
+    throw std::runtime_error{"no"};
+  }),
+               std::runtime_error);
+  EXPECT_EQ(try_append(std::span<const TagDeclaration>{}, {}), "");
+}
+
+}  // namespace
+}  // namespace stela

@@ -1,0 +1,101 @@
+// What the contract of queries, conditions and declared tags is asked of.
+#pragma once
+
+#include "contract/event_store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stela::test {
+
+inline std::vector<Tag> tags_of(const std::vector<std::string>& names) {
+  std::vector<Tag> tags;
+  for (const std::string& name : names) tags.push_back(Tag::parse(name));
+  return tags;
+}
+
+inline QueryItem item(std::vector<std::string> types, const std::vector<std::string>& tags) {
+  return {std::move(types), tags_of(tags)};
+}
+
+/// Queries by tag.
+class QueryContract : public EventStoreContract {
+ protected:
+  AppendResult append_tagged(std::string_view stream, std::string_view type,
+                             const std::vector<std::string>& tags) {
+    const std::vector<Tag> all = tags_of(tags);
+    return append(stream, ExpectedVersion::any(),
+                  {NewEvent{.type = type, .payload = "{}", .tags = all}});
+  }
+  std::vector<std::string> read(Query query, const QueryRange& range = {}) {
+    return lines(store->read(query, range));
+  }
+  /// Two courses and two students.
+  void enrol() {
+    append_tagged("course-c1", "defined", {});
+    append_tagged("course-c2", "defined", {});
+    append_tagged("course-c1", "subscribed", {"student-s1"});
+    append_tagged("course-c2", "subscribed", {"student-s1", "term-7"});
+    append_tagged("course-c1", "subscribed", {"student-s2"});
+    append_tagged("student-s1", "renamed", {});
+  }
+};
+
+class ConditionContract : public QueryContract {
+ protected:
+  AppendResult append_if(const AppendCondition& condition, std::string_view stream,
+                         const std::vector<std::string>& tags, std::string_view append_id = {}) {
+    const StreamId id = StreamId::parse(stream);
+    const std::vector<Tag> all = tags_of(tags);
+    const NewEvent event{.type = "subscribed", .payload = "{}", .tags = all};
+    const StreamAppend one{id, ExpectedVersion::any(), {&event, 1}};
+    return store->append({.streams = {&one, 1}, .append_id = append_id, .condition = &condition});
+  }
+  /// "5 matches 0", or what came of it instead.
+  std::string outcome(const AppendCondition& condition) {
+    try {
+      return "appended " + std::to_string(append_if(condition, "other-1", {}).first.value());
+    } catch (const ConditionConflict& e) {
+      EXPECT_TRUE(e.is_retryable());
+      return std::to_string(e.position().value()) + " matches " + std::to_string(e.item());
+    }
+  }
+};
+
+/// What types declare.
+class DeclaredTagsContract : public QueryContract {
+ protected:
+  static constexpr std::array<TagDeclaration, 1> student{{{"student", true}}};
+  static constexpr std::array<TagDeclaration, 2> both{{{"student", true}, {"term", false}}};
+
+  /// What was said against it; empty if it was appended.
+  std::string try_append(std::optional<std::span<const TagDeclaration>> declared,
+                         const std::vector<std::string>& tags,
+                         std::string_view stream = "course-c1") {
+    const std::vector<Tag> all = tags_of(tags);
+    try {
+      append(stream, ExpectedVersion::any(),
+             {NewEvent{.type = "subscribed", .payload = "{}", .tags = all, .declared = declared}});
+      return {};
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+  }
+  std::string try_stand(std::string_view category, std::span<const TagDeclaration> declared) {
+    const TagNeed need{"subscribed", category, declared};
+    try {
+      (void)store->standpoint({&need, 1});
+      return {};
+    } catch (const TagsMissing& e) {
+      return e.what();
+    }
+  }
+};
+
+}  // namespace stela::test
