@@ -128,6 +128,7 @@ std::vector<Command> all_commands() {
   add(event_commands());
   add(stream_commands());
   add(snapshot_commands());
+  add(tag_commands());
   add(append_id_commands());
   add(projection_commands());
   add(process_commands());

@@ -3,6 +3,8 @@
 
 #include "cli/command.hpp"
 
+#include <stela/framework/function_ref.hpp>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,6 +32,10 @@ class Arguments {
   std::vector<std::string> all(std::string_view option) const;
   /// Misuse unless it is a whole number in the range.
   std::optional<std::int64_t> integer(std::string_view option, Range range) const;
+  /// Every option with its value, in the order in which they were given.
+  void for_each(FunctionRef<void(std::string_view, const std::string&)> f) const {
+    for (const auto& [option, value] : given_) f(option, value);
+  }
   const std::vector<std::string>& operands() const noexcept { return operands_; }
 
   void add(std::string_view option, std::string value) {

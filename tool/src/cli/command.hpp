@@ -69,6 +69,7 @@ std::vector<Command> inbox_commands();
 std::vector<Command> event_commands();
 std::vector<Command> stream_commands();
 std::vector<Command> snapshot_commands();
+std::vector<Command> tag_commands();
 std::vector<Command> append_id_commands();
 std::vector<Command> database_commands();
 std::vector<Command> transfer_commands();

@@ -12,6 +12,8 @@ enum ExitCode : int {
   usage = 2,
   not_found = 3,
   cannot_connect = 4,
+  /// Of appends with a condition or an expected version, at least one didn't hold.
+  conflict = 5,
   interrupted = 130,
   /// Whoever read stdout is gone: as if SIGPIPE had ended the process.
   reader_gone = 141,

@@ -57,6 +57,7 @@ constexpr std::array exit_meanings{
                 "not found: the database, its outbox, or a stream, event, message, partition, "
                 "projector, dead letter, held stream or snapshot that the command names"},
     ExitMeaning{cannot_connect, "the broker can't be reached"},
+    ExitMeaning{conflict, "of the appends of `events append --stdin`, one or more conflicted"},
     ExitMeaning{interrupted, "interrupted, by Ctrl-C for example"},
     ExitMeaning{reader_gone,
                 "stdout was closed before the end, by `head` for example; nothing is said"},
@@ -92,7 +93,8 @@ void print_overview(const HelpContext& context, Output& out) {
   out.line(std::string{"'"}
                .append(context.program)
                .append(" COMMAND --help' has examples and options; exit codes: 0 done, 1 failed,"));
-  out.line("2 wrong usage, 3 not found, 4 can't connect, 130 interrupted, 141 stdout was closed.");
+  out.line("2 wrong usage, 3 not found, 4 can't connect, 5 an append conflicted, 130 interrupted,");
+  out.line("141 stdout was closed.");
 }
 
 void print_group(const HelpContext& context, std::string_view group, Output& out) {

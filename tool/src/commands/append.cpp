@@ -8,9 +8,16 @@
 
 #include <stela/framework/codec/codec_error.hpp>
 #include <stela/framework/codec/json_reader.hpp>
+#include <stela/framework/codec/json_writer.hpp>
+#include <stela/framework/query.hpp>
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <iostream>
+#include <map>
+#include <optional>
+#include <set>
 
 namespace stela::tool {
 namespace {
@@ -26,6 +33,16 @@ struct Draft {
   ExpectedVersion expected = ExpectedVersion::any();
   std::string data = {};
   Context context = {};
+  EventId id = {};
+  std::vector<Tag> tags = {};
+};
+
+/// A line with several events.
+struct DraftedAppend {
+  std::vector<Draft> events = {};
+  std::optional<AppendCondition> condition = {};
+  std::string id = {};
+  std::map<std::string, ExpectedVersion> expected = {};
 };
 
 /// An append, after its commit.
@@ -41,49 +58,256 @@ EventId parse_id(std::string_view text, std::string_view what) {
   return *id;
 }
 
-/// The fields of a line of --stdin, beside those that flags set for all.
+std::vector<Tag> parse_tags(json::Reader& reader) {
+  std::vector<Tag> tags;
+  reader.open_array();
+  while (reader.next_element()) tags.push_back(Tag::parse(reader.get_string()));
+  reader.close();
+  return tags;
+}
+
+std::vector<std::string> parse_names(json::Reader& reader) {
+  std::vector<std::string> names;
+  reader.open_array();
+  while (reader.next_element()) names.emplace_back(reader.get_string());
+  reader.close();
+  return names;
+}
+
+ExpectedVersion parse_expected(json::Reader& reader) {
+  return ExpectedVersion::exactly(StreamVersion{reader.get_int64()});
+}
+
+void parse_headers(json::Reader& reader, Context& context) {
+  reader.open_object();
+  std::string name;
+  while (reader.next_member(name)) context.headers[name] = reader.get_string();
+  reader.close();
+}
+
+template <std::size_t N>
+[[noreturn]] void refuse_field(std::string_view name,
+                               const std::array<std::string_view, N>& known) {
+  throw Misuse{"there is no field '" + in_one_line(name) + "'" + did_you_mean(name, known)};
+}
+
+/// A field that an event has in every kind of line. False if it is none.
+bool parse_event_field(std::string_view name, json::Reader& reader, Draft& draft) {
+  if (name == "stream") {
+    draft.stream = reader.get_string();
+  } else if (name == "type") {
+    draft.type = reader.get_string();
+  } else if (name == "version") {
+    const std::int64_t version = reader.get_int64();
+    if (version < 1 || version > largest_version) reader.fail("isn't a version");
+    draft.version = static_cast<int>(version);
+  } else if (name == "publish") {
+    draft.publish = reader.get_bool();
+  } else if (name == "data") {
+    draft.data = reader.get_raw();
+  } else if (name == "correlation") {
+    draft.context.correlation_id = reader.get_string();
+  } else if (name == "causation") {
+    draft.context.causation_id = parse_id(reader.get_string(), "causation");
+  } else if (name == "actor") {
+    draft.context.actor = reader.get_string();
+  } else if (name == "tags") {
+    draft.tags = parse_tags(reader);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void check_draft(const Draft& draft) {
+  if (draft.data.empty()) throw Misuse{"the field data is missing"};
+  if (draft.stream.empty()) throw Misuse{"the field stream is missing, and there is no --stream"};
+  if (draft.type.empty()) throw Misuse{"the field type is missing, and there is no --type"};
+}
+
+/// The fields of a line of --stdin that is one event, beside those that flags set for all.
 Draft parse_line(const std::string& line, const Draft& defaults) {
   Draft draft = defaults;
-  bool has_data = false;
   json::Reader reader{line};
   reader.open_object();
   std::string name;
   while (reader.next_member(name)) {
-    if (name == "stream") {
-      draft.stream = reader.get_string();
-    } else if (name == "type") {
-      draft.type = reader.get_string();
-    } else if (name == "version") {
-      const std::int64_t version = reader.get_int64();
-      if (version < 1 || version > largest_version) reader.fail("isn't a version");
-      draft.version = static_cast<int>(version);
-    } else if (name == "publish") {
-      draft.publish = reader.get_bool();
-    } else if (name == "expected") {
-      draft.expected = ExpectedVersion::exactly(StreamVersion{reader.get_int64()});
-    } else if (name == "data") {
-      draft.data = reader.get_raw();
-      has_data = true;
-    } else if (name == "correlation") {
-      draft.context.correlation_id = reader.get_string();
-    } else if (name == "causation") {
-      draft.context.causation_id = parse_id(reader.get_string(), "causation");
-    } else if (name == "actor") {
-      draft.context.actor = reader.get_string();
+    if (parse_event_field(name, reader, draft)) continue;
+    if (name == "expected") {
+      draft.expected = parse_expected(reader);
+      continue;
+    }
+    constexpr std::array<std::string_view, 10> known{
+        "stream", "type", "version", "publish",   "expected",
+        "data",   "tags", "actor",   "causation", "correlation"};
+    refuse_field(name, known);
+  }
+  reader.close();
+  reader.finish();
+  check_draft(draft);
+  return draft;
+}
+
+Draft parse_event(json::Reader& reader, const Draft& defaults) {
+  Draft draft = defaults;
+  reader.open_object();
+  std::string name;
+  while (reader.next_member(name)) {
+    if (parse_event_field(name, reader, draft)) continue;
+    if (name == "id") {
+      draft.id = parse_id(reader.get_string(), "id");
+    } else if (name == "headers") {
+      parse_headers(reader, draft.context);
     } else {
-      constexpr std::array<std::string_view, 9> known{"stream",      "type",      "version",
-                                                      "publish",     "expected",  "data",
-                                                      "correlation", "causation", "actor"};
-      throw Misuse{"there is no field '" + in_one_line(name) + "'" + did_you_mean(name, known)};
+      constexpr std::array<std::string_view, 11> known{
+          "stream", "type",  "version",   "publish",     "data",   "tags",
+          "id",     "actor", "causation", "correlation", "headers"};
+      refuse_field(name, known);
+    }
+  }
+  reader.close();
+  check_draft(draft);
+  return draft;
+}
+
+Query parse_query(json::Reader& reader) {
+  Query query;
+  reader.open_array();
+  while (reader.next_element()) {
+    QueryItem& item = query.items.emplace_back();
+    reader.open_object();
+    std::string name;
+    while (reader.next_member(name)) {
+      if (name == "types") {
+        item.types = parse_names(reader);
+      } else if (name == "tags") {
+        item.tags = parse_tags(reader);
+      } else {
+        constexpr std::array<std::string_view, 2> known{"types", "tags"};
+        refuse_field(name, known);
+      }
+    }
+    reader.close();
+  }
+  reader.close();
+  return query;
+}
+
+AppendCondition parse_condition(json::Reader& reader) {
+  AppendCondition condition;
+  reader.open_object();
+  std::string name;
+  while (reader.next_member(name)) {
+    if (name == "query") {
+      condition.query = parse_query(reader);
+    } else if (name == "after") {
+      const std::int64_t after = reader.get_int64();
+      if (after < 0) reader.fail("is a position, and not negative");
+      condition.after = GlobalSequence{after};
+    } else {
+      constexpr std::array<std::string_view, 2> known{"query", "after"};
+      refuse_field(name, known);
+    }
+  }
+  reader.close();
+  return condition;
+}
+
+/// A line of --stdin that has several events.
+DraftedAppend parse_append(const std::string& line, const Draft& defaults) {
+  DraftedAppend append;
+  json::Reader reader{line};
+  reader.open_object();
+  std::string name;
+  while (reader.next_member(name)) {
+    if (name == "events") {
+      reader.open_array();
+      while (reader.next_element()) append.events.push_back(parse_event(reader, defaults));
+      reader.close();
+    } else if (name == "condition") {
+      append.condition = parse_condition(reader);
+    } else if (name == "id") {
+      append.id = reader.get_string();
+    } else if (name == "expected") {
+      reader.open_object();
+      std::string stream;
+      while (reader.next_member(stream)) {
+        append.expected.insert_or_assign(stream, parse_expected(reader));
+      }
+      reader.close();
+    } else {
+      constexpr std::array<std::string_view, 4> known{"events", "condition", "id", "expected"};
+      refuse_field(name, known);
     }
   }
   reader.close();
   reader.finish();
-  if (!has_data && draft.data.empty()) throw Misuse{"the field data is missing"};
-  if (draft.stream.empty()) throw Misuse{"the field stream is missing, and there is no --stream"};
-  if (draft.type.empty()) throw Misuse{"the field type is missing, and there is no --type"};
-  return draft;
+  return append;
 }
+
+/// Whether the line is of several events.
+bool has_events(const std::string& line) {
+  json::Reader reader{line};
+  reader.open_object();
+  return reader.select("events");
+}
+
+std::string payload_of(const Draft& draft) {
+  std::string payload = minified(draft.data);
+  if (payload.front() != '{') throw Misuse{"an event's data is a JSON object"};
+  return payload;
+}
+
+/// A drafted append as a request, with what that refers to.
+class BatchRequest {
+ public:
+  explicit BatchRequest(const DraftedAppend& append) {
+    for (const Draft& draft : append.events) add(draft, append);
+    for (const auto& [name, version] : append.expected) {
+      const StreamId& stream = streams_.emplace_back(StreamId::parse(name));
+      if (met_.insert(name).second) appends_.push_back({stream, version, {}});
+    }
+    // Spans only now: the list of events grows no more.
+    for (std::size_t i = 0, event = 0; i < appends_.size(); ++i) {
+      appends_[i].events = std::span{events_}.subspan(event, counts_.size() > i ? counts_[i] : 0);
+      event += appends_[i].events.size();
+    }
+  }
+  BatchRequest(const BatchRequest&) = delete;
+  BatchRequest& operator=(const BatchRequest&) = delete;
+
+  std::span<const StreamAppend> streams() const noexcept { return appends_; }
+
+ private:
+  void add(const Draft& draft, const DraftedAppend& append) {
+    events_.push_back({.type = draft.type,
+                       .schema_version = draft.version,
+                       .publishes = draft.publish,
+                       .payload = payloads_.emplace_back(payload_of(draft)),
+                       .tags = draft.tags,
+                       .id = draft.id,
+                       .context = &draft.context});
+    if (!appends_.empty() && appends_.back().stream.name() == draft.stream) {
+      ++counts_.back();
+      return;
+    }
+    const StreamId& stream = streams_.emplace_back(StreamId::parse(draft.stream));
+    const auto expected = append.expected.find(draft.stream);
+    const bool is_first = met_.insert(draft.stream).second;
+    appends_.push_back(
+        {stream,
+         is_first && expected != append.expected.end() ? expected->second : ExpectedVersion::any(),
+         {}});
+    counts_.push_back(1);
+  }
+
+  std::deque<std::string> payloads_;
+  std::deque<StreamId> streams_;
+  std::vector<NewEvent> events_;
+  std::vector<StreamAppend> appends_;
+  std::vector<std::size_t> counts_;
+  std::set<std::string> met_;
+};
 
 /// Events as lines of JSON, once they are committed.
 class Appender {
@@ -119,9 +343,44 @@ class Appender {
     out_.flush();
   }
 
+  /// Prints what became of it; false if there was a conflict.
+  bool append(const DraftedAppend& drafted) {
+    const BatchRequest request{drafted};
+    try {
+      const AppendResult result =
+          store_.append({.streams = request.streams(),
+                         .append_id = drafted.id,
+                         .condition = drafted.condition ? &*drafted.condition : nullptr});
+      std::string line = "{\"first\":" + std::to_string(result.first.value()) +
+                         ",\"last\":" + std::to_string(result.last.value());
+      print(line + (result.repeated ? ",\"repeated\":true}" : "}"));
+      last_ = std::max(last_, result.last);
+      return true;
+    } catch (const ConditionConflict& e) {
+      print("{\"conflict\":{\"position\":" + std::to_string(e.position().value()) +
+            ",\"query\":" + std::to_string(e.item()) + "}}");
+    } catch (const ConcurrencyConflict& e) {
+      const auto expected = drafted.expected.find(e.stream());
+      const StreamVersion version = expected != drafted.expected.end()
+                                        ? expected->second.version().value_or(StreamVersion{})
+                                        : StreamVersion{};
+      std::string stream;
+      json::append_string(stream, e.stream());
+      print("{\"conflict\":{\"stream\":" + stream +
+            ",\"expected\":" + std::to_string(version.value()) +
+            ",\"version\":" + std::to_string(e.actual().value()) + "}}");
+    }
+    return false;
+  }
+
   GlobalSequence last() const noexcept { return last_; }
 
  private:
+  void print(const std::string& line) {
+    out_.json(line);
+    out_.flush();
+  }
+
   void commit(std::span<const Draft> drafts) {
     if (drafts.size() == 1) return append_to(store_, drafts.front());
     store_.transact([&](Transaction& transaction) {
@@ -131,9 +390,12 @@ class Appender {
 
   static void append_to(EventLog& log, const Draft& draft) {
     const StreamId stream = StreamId::parse(draft.stream);
-    const std::string payload = minified(draft.data);
-    if (payload.front() != '{') throw Misuse{"an event's data is a JSON object"};
-    const NewEvent event{draft.type, draft.version, draft.publish, payload};
+    const std::string payload = payload_of(draft);
+    const NewEvent event{.type = draft.type,
+                         .schema_version = draft.version,
+                         .publishes = draft.publish,
+                         .payload = payload,
+                         .tags = draft.tags};
     const StreamAppend append{stream, draft.expected, {&event, 1}};
     log.append({.streams = {&append, 1}, .context = draft.context});
   }
@@ -164,32 +426,77 @@ class LineReport {
   std::int64_t committed = 0;
 };
 
-void append_lines(Appender& appender, const Draft& defaults, std::int64_t batch) {
-  std::ios::sync_with_stdio(false);
-  LineReport report;
-  std::vector<Draft> drafts;
-  std::string line;
-  std::int64_t number = 0;
-  const auto commit = [&] {
-    if (!drafts.empty()) appender.append(drafts);
-    drafts.clear();
-    report.committed = number;
+/// Appends line by line; returns the exit code.
+class LineAppender {
+ public:
+  struct Options {
+    std::int64_t batch = 1;
+    bool stops_on_conflict = false;
   };
-  try {
-    while (std::getline(std::cin, line)) {
-      ++number;
-      if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-      drafts.push_back(parse_line(line, defaults));
-      if (static_cast<std::int64_t>(drafts.size()) == batch) commit();
+  LineAppender(Appender& appender, const Draft& defaults, const Options& options)
+      : appender_{appender}, defaults_{defaults}, options_{options} {}
+
+  int run() {
+    std::ios::sync_with_stdio(false);
+    std::string line;
+    try {
+      while (std::getline(std::cin, line)) {
+        ++number_;
+        if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+        if (!take(line)) return conflict;
+      }
+      commit();
+    } catch (const codec::DecodeError& e) {
+      report_.fail(number_, e.what(), failed, appender_.last());
+    } catch (const Misuse& e) {
+      report_.fail(number_, e.what(), failed, appender_.last());
+    } catch (const Error& e) {
+      report_.fail(number_, e.what(), failed, appender_.last());
     }
-    commit();
-  } catch (const codec::DecodeError& e) {
-    report.fail(number, e.what(), failed, appender.last());
-  } catch (const Misuse& e) {
-    report.fail(number, e.what(), failed, appender.last());
-  } catch (const Error& e) {
-    report.fail(number, e.what(), failed, appender.last());
+    return has_conflict_ ? conflict : done;
   }
+
+ private:
+  /// False if it ends here.
+  bool take(const std::string& line) {
+    if (!has_events(line)) {
+      drafts_.push_back(parse_line(line, defaults_));
+      if (static_cast<std::int64_t>(drafts_.size()) == options_.batch) commit();
+      return true;
+    }
+    const DraftedAppend drafted = parse_append(line, defaults_);
+    // The lines before it first, though more could have joined them.
+    if (!drafts_.empty()) commit_before_this();
+    const bool holds = appender_.append(drafted);
+    report_.committed = number_;
+    has_conflict_ = has_conflict_ || !holds;
+    return holds || !options_.stops_on_conflict;
+  }
+
+  void commit() {
+    if (!drafts_.empty()) appender_.append(drafts_);
+    drafts_.clear();
+    report_.committed = number_;
+  }
+  void commit_before_this() {
+    appender_.append(drafts_);
+    drafts_.clear();
+    report_.committed = number_ - 1;
+  }
+
+  Appender& appender_;
+  const Draft& defaults_;
+  const Options options_;
+  LineReport report_;
+  std::vector<Draft> drafts_;
+  std::int64_t number_ = 0;
+  bool has_conflict_ = false;
+};
+
+std::vector<Tag> tags_of(const Arguments& arguments) {
+  std::vector<Tag> tags;
+  for (const std::string& tag : arguments.all("--tag")) tags.push_back(Tag::parse(tag));
+  return tags;
 }
 
 ExpectedVersion expected_of(const Arguments& arguments) {
@@ -216,7 +523,12 @@ int append(Invocation& call) {
   if (from_stdin == given.has("--data")) {
     throw Misuse{"either --data or --stdin says what the event carries"};
   }
-  if (given.has("--batch") && !from_stdin) throw Misuse{"--batch goes with --stdin"};
+  for (const std::string_view option : {"--batch", "--stop-on-conflict"}) {
+    if (given.has(option) && !from_stdin) {
+      throw Misuse{std::string{option} + " goes with --stdin"};
+    }
+  }
+  draft.tags = tags_of(given);
   if (!from_stdin) draft.data = given.required("--data");
   StoreSession session{call};
   session.prepare_to_append();
@@ -228,8 +540,7 @@ int append(Invocation& call) {
   }
   Appender appender{session, call.out};
   if (from_stdin) {
-    append_lines(appender, draft, batch);
-    return done;
+    return LineAppender{appender, draft, {batch, given.has("--stop-on-conflict")}}.run();
   }
   try {
     appender.append({&draft, 1});
@@ -247,9 +558,14 @@ Command append_command() {
       .summary = "Append events and print their sequences",
       .about =
           "With --stdin, each line is one event: {\"stream\":…,\"type\":…,\"data\":{…}}, and "
-          "optionally \"version\", \"expected\", \"publish\", \"correlation\", \"causation\" and "
-          "\"actor\"; flags are defaults for lines without them. Each line is a transaction, or "
-          "each --batch N lines. Inline projectors that this tool doesn't know refuse appends; "
+          "optionally \"version\", \"expected\", \"publish\", \"tags\", \"correlation\", "
+          "\"causation\" and \"actor\"; flags are defaults for lines without them. Each line is a "
+          "transaction, or each --batch N lines. Or a line is an append of several events: "
+          "{\"events\":[…],\"condition\":{\"query\":[{\"types\":[…],\"tags\":[…]}],\"after\":N},"
+          "\"id\":…,\"expected\":{\"STREAM\":N}}, all or nothing, and prints "
+          "{\"first\":N,\"last\":N} or {\"conflict\":{…}}. A conflict doesn't stop the lines after "
+          "it; if there was one, the exit code is 5. Inline projectors that this tool doesn't know "
+          "refuse appends; "
           "--leave-behind detaches them: restart the processes that have them, and they catch up.",
       .options = {db_option,
                   {"--stream", "ID", "the stream: category-key"},
@@ -259,7 +575,9 @@ Command append_command() {
                   {"--publish", "", "mark the event to be published"},
                   {"--data", "JSON", "the payload, a JSON object"},
                   {"--stdin", "", "read events from stdin, one JSON object per line"},
+                  {"--tag", "TAG", "a tag beside that of the stream", "", true},
                   {"--batch", "N", "with --stdin: events per transaction"},
+                  {"--stop-on-conflict", "", "with --stdin: end at the first conflict"},
                   {"--correlation", "ID", "correlation id"},
                   {"--causation", "ID", "causation id"},
                   {"--actor", "NAME", "the user or service that caused it"},

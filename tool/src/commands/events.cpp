@@ -8,6 +8,7 @@
 #include "store_session.hpp"
 
 #include <stela/eventstore/operations.hpp>
+#include <stela/framework/query.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -26,6 +27,10 @@ Codec codec_of(EventStore& store) {
 void require_stream(EventStore& store, const StreamId& stream) {
   for ([[maybe_unused]] const StoredEvent& event : store.read_stream(stream, {})) return;
   throw Exit{not_found, "there is no stream '" + stream.name() + "'"};
+}
+
+void print_head(Invocation& call, GlobalSequence head) {
+  print_result(call.out, {{"head", head}}, "head: " + std::to_string(head.value()));
 }
 
 int list(Invocation& call) {
@@ -71,6 +76,7 @@ void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
       .add("recorded at", to_string(event.recorded_at))
       .add("publication", event.publishes() ? "to be published" : "stays here")
       .add("correlation", event.correlation_id());
+  split_tags(event.tags, [&](std::string_view tag) { sheet.add("tag", std::string{tag}); });
   if (!event.causation_id.is_nil()) {
     const auto cause = StoreOperations{store}.find_event(event.causation_id);
     const auto lines = cause ? describe(store, {{*cause}}) : std::vector<std::string>{};
@@ -92,7 +98,8 @@ int show(Invocation& call) {
   if (sequence) {
     for (const StoredEvent& event : session.store().read_at({{*sequence}})) {
       if (call.out.is_json()) {
-        print_json(call.out, description::event, {event, codec_of(session.store())});
+        print_json(call.out, description::event,
+                   {event, codec_of(session.store()), {}, /*has_tags=*/true});
       } else {
         show_sheet(call, session.store(), event);
       }
@@ -100,6 +107,42 @@ int show(Invocation& call) {
     }
   }
   throw Exit{not_found, "there is no event " + in_one_line(what)};
+}
+
+/// The words of a query, item by item: --or begins another one.
+Query query_of(const Arguments& arguments) {
+  Query query{.items = {QueryItem{}}};
+  arguments.for_each([&](std::string_view option, const std::string& value) {
+    if (option == "--type") query.items.back().types.push_back(value);
+    if (option == "--tag") query.items.back().tags.push_back(Tag::parse(value));
+    if (option == "--or") query.items.emplace_back();
+  });
+  for (const QueryItem& item : query.items) {
+    if (!item.types.empty() || !item.tags.empty()) continue;
+    throw Misuse{"a query names types or tags: --type NAME, --tag TAG; --or begins another one"};
+  }
+  return query;
+}
+
+int query(Invocation& call) {
+  const Query query = query_of(call.arguments);
+  const GlobalSequence after{call.arguments.integer("--after", {0, largest}).value_or(0)};
+  StoreSession session{call, {.only_reads = true}};
+  const Codec codec = codec_of(session.store());
+  const GlobalSequence head = session.store().last_sequence();
+  Listing listing{call.out, description::event_with_tags};
+  for (const StoredEvent& event : session.store().read(query, {.after = after, .up_to = head})) {
+    listing.add({event, codec, {}, /*has_tags=*/true});
+  }
+  listing.print();
+  print_head(call, head);
+  return done;
+}
+
+int head(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  print_head(call, session.store().last_sequence());
+  return done;
 }
 
 void print_tailed(Invocation& call, const StoredEvent& event, Codec codec) {
@@ -192,6 +235,27 @@ std::vector<Command> event_commands() {
        .options = {db_option},
        .examples = {{"by its sequence", "events show 17"}},
        .run = show},
+      {.path = "events query",
+       .summary = "Read events by type and tag, as a decision does",
+       .about =
+           "An item matches events of one of its types that have all of its tags; --or begins "
+           "another item, and an event that matches any is printed once. The stream of an event is "
+           "one of its tags. The last line is the head: the position at which all of it was "
+           "answered, and the \"after\" of an append's condition.",
+       .options = {db_option,
+                   {"--type", "NAME", "events of this type, or of another one given", "", true},
+                   {"--tag", "TAG", "events with this tag, and every other one given", "", true},
+                   {"--or", "", "begin another item", "", true},
+                   {"--after", "SEQUENCE", "only events after this position"}},
+       .examples = {{"what a decision about a course has to know",
+                     "events query --type course.subscribed --tag course-c1 --json"},
+                    {"of two items", "events query --tag course-c1 --or --tag student-s1"}},
+       .run = query},
+      {.path = "events head",
+       .summary = "Print the position of the last event",
+       .options = {db_option},
+       .examples = {{"as JSON", "events head --json"}},
+       .run = head},
       {.path = "events tail",
        .summary = "Follow events as they are committed",
        .about = "Starts with the last ten events, or at --from. Ctrl-C ends it.",

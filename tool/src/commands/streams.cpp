@@ -41,12 +41,13 @@ int show(Invocation& call) {
   }
   if (const auto to = call.arguments.integer("--to", versions)) query.to = StreamVersion{*to};
   query.limit = call.arguments.integer("--limit", {1, largest}).value_or(no_limit);
+  query.with_tags = true;
   StoreSession session{call, {.only_reads = true}};
   const Codec codec = session.store().conventions().codec;
   Listing listing{call.out, description::event_of_stream};
   std::optional<Timestamp> before;
   for (const StoredEvent& event : session.store().read_stream(stream, query)) {
-    listing.add({event, codec, before});
+    listing.add({event, codec, before, /*has_tags=*/true});
     before = event.recorded_at;
   }
   if (!before) throw Exit{not_found, "the stream '" + stream.name() + "' has no events there"};

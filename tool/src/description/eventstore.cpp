@@ -3,7 +3,9 @@
 #include "event_text.hpp"
 
 #include <stela/framework/codec/base64.hpp>
+#include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/error.hpp>
+#include <stela/framework/query.hpp>
 
 namespace stela::tool {
 namespace {
@@ -38,6 +40,16 @@ std::optional<std::string> bytes_of(const ShownEvent& shown) {
   return text;
 }
 
+std::optional<Json> tags_of(const ShownEvent& shown) {
+  if (!shown.has_tags) return std::nullopt;
+  std::string array = "[";
+  split_tags(shown.event.tags, [&](std::string_view tag) {
+    if (array.size() > 1) array += ',';
+    json::append_string(array, tag);
+  });
+  return Json{array + ']'};
+}
+
 std::optional<std::chrono::microseconds> later_by(const ShownEvent& shown) {
   return shown.before ? std::optional{shown.event.recorded_at - *shown.before} : std::nullopt;
 }
@@ -55,6 +67,7 @@ constexpr Field<ShownEvent> event_fields[] = {
     own<&E::version>("version"),
     own<&E::id>("id"),
     own<&E::type>("type"),
+    field<tags_of>("tags"),
     own<&E::schema_version>("schema_version"),
     own<&E::publishes>("publishes"),
     own<&E::recorded_at>("recorded_at"),
@@ -64,6 +77,8 @@ constexpr Field<ShownEvent> event_fields[] = {
     field<payload_of>("payload"),
     field<bytes_of>("payload_base64"),
     field<later_by>("later_by", {.is_text_only = true}),
+    field<[](const ShownEvent& shown) { return std::string{shown.event.tags}; }>(
+        "tag_line", {.title = "tags", .is_text_only = true}),
     field<actor_of>("actor", {.is_text_only = true}),
     field<[](const ShownEvent& shown) { return payload_in_line(shown.event, shown.codec); }>(
         "line", {.title = "payload", .is_text_only = true}),
@@ -78,6 +93,18 @@ constexpr Field<KindCount> kind_fields[] = {
     field<&KindCount::payload_bytes>("payload_bytes", {.title = "payload", .kind = Kind::bytes}),
     field<&KindCount::first>("first"),
     field<&KindCount::last>("last"),
+};
+
+constexpr Field<TagEntry> tag_fields[] = {
+    field<&TagEntry::tag>("tag"),
+    field<&TagEntry::first>("first", {.title = "first event"}),
+};
+
+constexpr Field<TagFact> tag_type_fields[] = {
+    field<&TagFact::type>("type"),
+    field<&TagFact::category>("category"),
+    field<&TagFact::always>("always"),
+    field<&TagFact::since>("since"),
 };
 
 constexpr Field<StreamEntry> stream_fields[] = {
@@ -124,11 +151,15 @@ namespace description {
 
 constexpr Description<ShownEvent> event{event_fields,
                                         {.table = "sequence recorded_at stream version type line"}};
+constexpr Description<ShownEvent> event_with_tags{
+    event_fields, {.table = "sequence recorded_at stream version type tag_line line"}};
 constexpr Description<ShownEvent> event_of_stream{
-    event_fields, {.table = "version recorded_at later_by sequence type actor line"}};
+    event_fields, {.table = "version recorded_at later_by sequence type tag_line actor line"}};
 constexpr Description<KindCount> kind_of_event{
     kind_fields,
     {.table = "category type schema_version publishes events payload_bytes first last"}};
+constexpr Description<TagEntry> tag{tag_fields};
+constexpr Description<TagFact> tag_type{tag_type_fields};
 constexpr Description<StreamEntry> stream{stream_fields,
                                           {.table = "stream version last_sequence changed_at"}};
 constexpr Description<SnapshotEntry> snapshot{

@@ -4,6 +4,7 @@
 #include "description/description.hpp"
 
 #include <stela/eventstore/catalogue.hpp>
+#include <stela/eventstore/tags.hpp>
 #include <stela/eventstore/verify.hpp>
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/stored_event.hpp>
@@ -17,14 +18,19 @@ struct ShownEvent {
   const StoredEvent& event;
   Codec codec;
   std::optional<Timestamp> before = {};
+  /// The event was read with its tags.
+  bool has_tags = false;
 };
 
 namespace description {
 
 extern const Description<ShownEvent> event;
+extern const Description<ShownEvent> event_with_tags;
 /// The columns of a stream's timeline.
 extern const Description<ShownEvent> event_of_stream;
 extern const Description<KindCount> kind_of_event;
+extern const Description<TagEntry> tag;
+extern const Description<TagFact> tag_type;
 extern const Description<StreamEntry> stream;
 extern const Description<SnapshotEntry> snapshot;
 extern const Description<stela::Problem> problem;

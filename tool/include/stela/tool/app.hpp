@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stela/eventstore/sqlite.hpp>
+#include <stela/eventstore/tags.hpp>
 #include <stela/framework/repository.hpp>
 #include <stela/outbox/partitioner.hpp>
 #include <stela/projections/projections.hpp>
@@ -11,6 +12,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -57,6 +59,23 @@ class App {
     return *this;
   }
 
+  /// Lets `tags add` tag history with what the events of this set declare.
+  template <class Events>
+  App& event_tags() {
+    Events::for_each([&]<class E>(std::type_identity<E>) {
+      if constexpr (stela::detail::Tagged<E>) {
+        tag_adders_[std::string{E::event_type.name}] =
+            [](Store& store, const AddTagsOptions& options) { return add_tags<E>(store, options); };
+      }
+    });
+    return *this;
+  }
+  using TagAdder = std::function<AddedTags(Store&, const AddTagsOptions&)>;
+  /// By the name of their event type.
+  const std::map<std::string, TagAdder, std::less<>>& tag_adders() const noexcept {
+    return tag_adders_;
+  }
+
   /// Null if no aggregate of this category was added.
   const StateReader* state_of(std::string_view category) const noexcept {
     const auto at = states_.find(category);
@@ -65,6 +84,7 @@ class App {
 
  private:
   std::map<std::string, StateReader, std::less<>> states_;
+  std::map<std::string, TagAdder, std::less<>> tag_adders_;
 };
 
 }  // namespace stela::tool

@@ -1,0 +1,180 @@
+// Decisions of any language, through the tool: the shapes of its lines, byte by byte.
+#include "support/temp_dir.hpp"
+#include "tool/program.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace stela::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+constexpr const char* subscribe =
+    R"({"events":[{"stream":"course-c1","type":"course.subscribed","data":{"n":1},"tags":["student-s1"],"publish":true}],)"
+    R"("condition":{"query":[{"types":["course.subscribed"],"tags":["course-c1"]}],"after":0}})";
+
+class ToolDecisions : public testing::Test {
+ protected:
+  void SetUp() override { run_well({"migrate", "--db", db_}); }
+  Ran append(const std::string& lines, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"events", "append", "--db", db_, "--stdin"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words, {.input = lines});
+  }
+  std::vector<std::string> query(std::vector<std::string> more) {
+    std::vector<std::string> words{"events", "query", "--db", db_, "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return lines_of(run_well(words));
+  }
+  void enrol() {
+    const Ran ran = append(
+        R"({"events":[{"stream":"course-c1","type":"course.defined","data":{}},)"
+        R"({"stream":"course-c2","type":"course.defined","data":{}},)"
+        R"({"stream":"course-c1","type":"course.subscribed","data":{},"tags":["student-s1","term-7"]}]})");
+    ASSERT_EQ(ran.code, 0) << ran.err;
+  }
+
+  TempDir dir_ = TempDir::in_memory();
+  std::string db_ = dir_.file("shop.db");
+};
+
+TEST_F(ToolDecisions, PrintOneLineForEachLine) {
+  const Ran ran = append(std::string{subscribe} + "\n" + subscribe + "\n");
+
+  EXPECT_EQ(ran.out, "{\"first\":1,\"last\":1}\n{\"conflict\":{\"position\":1,\"query\":0}}\n");
+  EXPECT_EQ(ran.code, 5);
+}
+
+TEST_F(ToolDecisions, ContinueAfterAConflictUnlessToldToStop) {
+  const std::string other =
+      R"({"events":[{"stream":"course-c2","type":"course.defined","data":{}}]})";
+  const std::string lines = std::string{subscribe} + "\n" + subscribe + "\n" + other + "\n";
+
+  EXPECT_EQ(append(lines, {"--stop-on-conflict"}).out,
+            "{\"first\":1,\"last\":1}\n{\"conflict\":{\"position\":1,\"query\":0}}\n");
+  const Ran ran = append(lines);
+  EXPECT_EQ(
+      ran.out,
+      "{\"conflict\":{\"position\":1,\"query\":0}}\n{\"conflict\":{\"position\":1,\"query\":0}}"
+      "\n{\"first\":2,\"last\":2}\n");
+  EXPECT_EQ(ran.code, 5);
+}
+
+TEST_F(ToolDecisions, ReportAnExpectedVersionThatWasNot) {
+  enrol();
+  const Ran ran = append(
+      R"({"events":[{"stream":"course-c1","type":"a","data":{}}],"expected":{"course-c1":7}})"
+      "\n"
+      R"({"events":[{"stream":"course-c1","type":"a","data":{}}],"expected":{"course-c1":2}})"
+      "\n"
+      R"({"events":[],"expected":{"course-c2":0}})"
+      "\n");
+
+  EXPECT_EQ(ran.out,
+            "{\"conflict\":{\"stream\":\"course-c1\",\"expected\":7,\"version\":2}}\n"
+            "{\"first\":4,\"last\":4}\n"
+            "{\"conflict\":{\"stream\":\"course-c2\",\"expected\":0,\"version\":1}}\n");
+  EXPECT_EQ(ran.code, 5);
+}
+
+TEST_F(ToolDecisions, UnderAnIdAreRepeated) {
+  const std::string line =
+      R"({"events":[{"stream":"course-c1","type":"a","data":{}},{"stream":"course-c2","type":"a","data":{}}],"id":"request-7"})";
+  const Ran ran = append(line + "\n" + line + "\n");
+
+  EXPECT_EQ(ran.out, "{\"first\":1,\"last\":2}\n{\"first\":1,\"last\":2,\"repeated\":true}\n");
+  EXPECT_EQ(ran.code, 0);
+}
+
+TEST_F(ToolDecisions, KeepTheFieldsOfEachEvent) {
+  const Ran ran = append(
+      R"({"events":[{"stream":"order-1","type":"a","version":3,"data":{},)"
+      R"("id":"0190f5a0-0000-7000-8000-000000000001","correlation":"c-1",)"
+      R"("causation":"0190f5a0-0000-7000-8000-000000000002","actor":"jane","headers":{"tenant":"acme"}},)"
+      R"({"stream":"order-1","type":"b","data":{}}]})");
+  ASSERT_EQ(ran.code, 0) << ran.err;
+
+  const std::string first = run_well({"events", "show", "1", "--db", db_, "--json"});
+  EXPECT_THAT(first, HasSubstr(R"("id":"0190f5a0-0000-7000-8000-000000000001")"));
+  EXPECT_THAT(first, HasSubstr(R"("schema_version":3)"));
+  EXPECT_THAT(first, HasSubstr(R"("correlation":"c-1")"));
+  EXPECT_THAT(first, HasSubstr(R"("causation":"0190f5a0-0000-7000-8000-000000000002")"));
+  EXPECT_THAT(first, HasSubstr(R"("actor":"jane")"));
+  EXPECT_THAT(first, HasSubstr(R"("headers":{"tenant":"acme"})"));
+  const std::string second = run_well({"events", "show", "2", "--db", db_, "--json"});
+  EXPECT_THAT(second, Not(HasSubstr("jane")));
+  EXPECT_THAT(second, HasSubstr(R"("correlation":"0190f5a0-0000-7000-8000-000000000001")"));
+}
+
+TEST_F(ToolDecisions, ReadWhatMatchesAndTheHead) {
+  enrol();
+
+  const auto both = query({"--type", "course.subscribed", "--tag", "student-s1", "--or", "--type",
+                           "course.defined", "--tag", "course-c2"});
+  ASSERT_THAT(both, SizeIs(3));
+  EXPECT_THAT(both[0], HasSubstr(R"({"sequence":2,"stream":"course-c2","version":1,)"));
+  EXPECT_THAT(both[0], HasSubstr(R"("type":"course.defined","tags":[])"));
+  EXPECT_THAT(both[1], HasSubstr(R"("type":"course.subscribed","tags":["student-s1","term-7"])"));
+  EXPECT_EQ(both[2], R"({"head":3})");
+  EXPECT_THAT(query({"--tag", "course-c1"}), SizeIs(3));
+  EXPECT_THAT(query({"--tag", "course-c1", "--tag", "student-s1"}), SizeIs(2));
+  EXPECT_THAT(query({"--tag", "course-c1", "--after", "1"}), SizeIs(2));
+  EXPECT_THAT(query({"--tag", "course-c9"}), ElementsAre(R"({"head":3})"));
+  EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":3}\n");
+}
+
+TEST_F(ToolDecisions, RefuseWhatCannotBeDecided) {
+  EXPECT_EQ(run({"events", "query", "--db", db_}).code, 2);
+  EXPECT_EQ(run({"events", "query", "--db", db_, "--tag", "a-1", "--or"}).code, 2);
+  EXPECT_EQ(append(R"({"events":[],"condition":{"query":[{"types":["a"]}]}})").code, 1);
+  EXPECT_EQ(append(R"({"events":[],"condition":{"query":[]}})").code, 1);
+  EXPECT_EQ(append(R"({"events":[],"condition":{"qery":[]}})").code, 1);
+  EXPECT_EQ(append(R"({"events":[{"stream":"a-1","type":"a"}]})").code, 1);
+  EXPECT_EQ(append(R"({"events":[{"stream":"a-1","type":"a","data":{},"tags":["no tag"]}]})").code,
+            1);
+  EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":0}\n");
+}
+
+TEST_F(ToolDecisions, LeaveTheLinesOfOneEventAsTheyWere) {
+  const Ran ran =
+      append(R"({"stream":"order-1","type":"a","data":{},"tags":["student-s1"]})"
+             "\n" +
+             std::string{subscribe} + "\n" + R"({"stream":"order-1","type":"a","data":{}})" + "\n");
+
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  const auto out = lines_of(ran.out);
+  ASSERT_THAT(out, SizeIs(3));
+  EXPECT_EQ(member(out[0], "sequence"), "1");
+  EXPECT_EQ(out[1], R"({"first":2,"last":2})");
+  EXPECT_EQ(member(out[2], "stream_version"), "2");
+}
+
+TEST_F(ToolDecisions, ListAndShowTags) {
+  enrol();
+
+  EXPECT_EQ(run_well({"tags", "list", "--db", db_, "--json"}),
+            "{\"tag\":\"student-s1\",\"first\":3}\n{\"tag\":\"term-7\",\"first\":3}\n");
+  EXPECT_EQ(run_well({"tags", "list", "--db", db_, "--json", "--category", "term"}),
+            "{\"tag\":\"term-7\",\"first\":3}\n");
+  EXPECT_THAT(run_well({"tags", "list", "--db", db_, "--after", "term-7", "--json"}), IsEmpty());
+  EXPECT_THAT(lines_of(run_well({"tags", "show", "course-c1", "--db", db_, "--json"})), SizeIs(2));
+  EXPECT_EQ(run({"tags", "show", "course-c9", "--db", db_}).code, 3);
+  EXPECT_THAT(run_well({"events", "show", "3", "--db", db_}), HasSubstr("student-s1"));
+  EXPECT_THAT(run_well({"streams", "show", "course-c1", "--db", db_, "--json"}),
+              HasSubstr(R"("tags":["student-s1","term-7"])"));
+  EXPECT_THAT(run_well({"tags", "types", "--db", db_, "--json"}), IsEmpty());
+  EXPECT_EQ(run({"tags", "forget", "--db", db_, "--type", "a", "--category", "b", "--yes"}).code,
+            3);
+  EXPECT_EQ(run({"tags", "add", "--db", db_, "--type", "course.subscribed"}).code, 1);
+}
+
+}  // namespace
+}  // namespace stela::test

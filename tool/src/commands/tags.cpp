@@ -1,0 +1,145 @@
+// tags list, show, types, add, forget.
+#include "cli/exit.hpp"
+#include "cli/signals.hpp"
+#include "cli/text.hpp"
+#include "commands/event_selection.hpp"
+#include "description/eventstore.hpp"
+#include "store_session.hpp"
+
+#include <stela/eventstore/tags.hpp>
+#include <stela/framework/query.hpp>
+
+namespace stela::tool {
+namespace {
+
+constexpr std::int64_t default_limit = 100;
+
+int list(Invocation& call) {
+  const TagListing which{
+      .category = call.arguments.text("--category").value_or(""),
+      .after = call.arguments.text("--after").value_or(""),
+      .limit = call.arguments.integer("--limit", {1, largest}).value_or(default_limit)};
+  StoreSession session{call, {.only_reads = true}};
+  const auto tags = list_tags(session.store(), which);
+  print_list(call.out, description::tag, tags);
+  if (static_cast<std::int64_t>(tags.size()) == which.limit) {
+    call.out.note("More results: use --after " + in_one_line(tags.back().tag.name()));
+  }
+  return done;
+}
+
+int show(Invocation& call) {
+  const Tag tag = Tag::parse(call.arguments.operands().front());
+  const std::int64_t limit =
+      call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
+  StoreSession session{call, {.only_reads = true}};
+  const Codec codec = session.store().conventions().codec;
+  Listing listing{call.out, description::event_with_tags};
+  std::int64_t count = 0;
+  const Query query{.items = {{.tags = {tag}}}};
+  for (const StoredEvent& event : session.store().read(query, {.limit = limit})) {
+    listing.add({event, codec, {}, /*has_tags=*/true});
+    ++count;
+  }
+  if (count == 0) throw Exit{not_found, "no event has the tag '" + tag.name() + "'"};
+  listing.print();
+  if (count == limit) call.out.note("There may be more: use --limit.");
+  return done;
+}
+
+int types(Invocation& call) {
+  StoreSession session{call, {.only_reads = true}};
+  print_list(call.out, description::tag_type, session.store().tag_catalogue().types);
+  return done;
+}
+
+const App::TagAdder& adder_of(const App& app, const std::string& type) {
+  const auto found = app.tag_adders().find(type);
+  if (found != app.tag_adders().end()) return found->second;
+  throw Exit{failed, "'" + app.name + "' doesn't know the tags of '" + in_one_line(type) +
+                         "': an application that embeds stela::tool does, once it calls "
+                         "app.event_tags<…>()"};
+}
+
+int add(Invocation& call) {
+  const std::string type = call.arguments.required("--type");
+  const App::TagAdder& adder = adder_of(call.app, type);
+  const Signals signals;
+  StoreSession session{call};
+  ProgressBar bar{call.out, "events"};
+  const AddedTags added = adder(
+      session.store(), {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
+                        .stop = signals.token()});
+  bar.clear();
+  print_result(call.out,
+               {{"events", added.events}, {"tagged", added.tagged}, {"finished", added.finished}},
+               "Tagged " + counted(added.tagged, "event") + " of " + std::to_string(added.events) +
+                   (added.finished ? "; decisions can rely on these tags."
+                                   : "; interrupted: run it again to continue."));
+  return added.finished ? done : interrupted;
+}
+
+int forget(Invocation& call) {
+  const std::string type = call.arguments.required("--type");
+  const std::string category = call.arguments.required("--category");
+  StoreSession session{call};
+  if (!call.confirm("Let events of type '" + in_one_line(type) + "' do without tags of category '" +
+                    in_one_line(category) + "'? Decisions that need them are refused.")) {
+    return failed;
+  }
+  if (!forget_tags(session.store(), type, category)) {
+    throw Exit{not_found, "events of type '" + in_one_line(type) +
+                              "' don't carry tags of category '" + in_one_line(category) + "'"};
+  }
+  print_result(call.out, {{"forgotten", true}},
+               "Events of type '" + in_one_line(type) + "' may do without.");
+  return done;
+}
+
+}  // namespace
+
+std::vector<Command> tag_commands() {
+  return {
+      {.path = "tags list",
+       .summary = "List tags and their first events",
+       .about = "The tags that streams are by themselves aren't among them: see 'streams list'. "
+                "Every tag of the database is looked at once.",
+       .options = {db_option,
+                   {"--category", "NAME", "only tags of this category"},
+                   {"--after", "TAG", "continue after this tag"},
+                   limit_option},
+       .examples = {{"every student that an event names", "tags list --category student"}},
+       .run = list},
+      {.path = "tags show",
+       .summary = "List the events that have a tag",
+       .operands = {{"TAG", "category-key, as in a stream's name"}},
+       .options = {db_option, limit_option},
+       .examples = {{"what a student is part of", "tags show student-s1"}},
+       .run = show},
+      {.path = "tags types",
+       .summary = "List which event types carry which tags",
+       .options = {db_option},
+       .examples = {{"as JSON", "tags types --json"}},
+       .run = types},
+      {.path = "tags add",
+       .summary = "Add the tags that a type declares to events of history",
+       .about = "Decisions that need these tags are refused until it has finished. Appends go on "
+                "meanwhile. If it is interrupted, run it again. Only a tool that is built into its "
+                "application knows the types.",
+       .options = {db_option, {"--type", "NAME", "the event type"}},
+       .examples = {{"a type that got tags", "tags add --type course.subscribed"}},
+       .run = add},
+      {.path = "tags forget",
+       .summary = "Let a type do without a category of tags",
+       .about = "Existing tags stay. Programs that don't declare the category may append again.",
+       .options = {db_option,
+                   {"--type", "NAME", "the event type"},
+                   {"--category", "NAME", "the category of tags"},
+                   yes_option},
+       .examples = {{"a tag that was given up",
+                     "tags forget --type course.subscribed --category term --yes"}},
+       .run = forget},
+  };
+}
+
+}  // namespace stela::tool
