@@ -1,11 +1,13 @@
-// The four roles of a store on PostgreSQL: what each may do, and what it is refused.
+// The roles of a store on PostgreSQL: what each may do, and what it is refused.
 #include "nats/jetstream.hpp"
+#include "projections/models.hpp"
 #include "support/histories.hpp"
 #include "support/messages.hpp"
 #include "support/nats_server.hpp"
 #include "support/postgres_server.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/eventstore/postgres_status.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox.hpp>
 
@@ -21,6 +23,7 @@ namespace {
 
 using test::message_of;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 void append(EventStore& store) {
   test::append(store, "order-1", {NewEvent{"order.placed", 1, true, "{}"}});
@@ -31,17 +34,20 @@ class RolesOnPostgres : public ::testing::Test {
   RolesOnPostgres() {
     // The owner makes its tables in a schema that it was given.
     grant();
-    for (const char* const role : {"shop_owner", "shop", "shop_relay", "shop_reader"}) {
+    for (const char* const role :
+         {"shop_owner", "shop", "shop_projector", "shop_relay", "shop_reader"}) {
       server.ask("ALTER ROLE " + std::string{role} + " LOGIN");
     }
     Store owned = open_as("shop_owner");
     const Outbox outbox{owned};
+    const Projections projections{owned};
     grant();
   }
 
   void grant() const {
-    server.run_script(STELA_GRANTS, {"owner=shop_owner", "application=shop", "relay=shop_relay",
-                                     "reader=shop_reader"});
+    server.run_script(STELA_GRANTS,
+                      {"owner=shop_owner", "application=shop", "relay=shop_relay",
+                       "reader=shop_reader", "projector=shop_projector"});
   }
   Store open_as(const std::string& role, postgres::Options options = {}) const {
     return postgres::open(server.url("postgres", role), options);
@@ -77,6 +83,36 @@ TEST_F(RolesOnPostgres, LetTheApplicationAppendTheRelayPublishAndTheReaderRead) 
   Store reader = open_as("shop_reader", {.read_only = true});
   EXPECT_EQ(reader.last_sequence(), GlobalSequence{2});
   EXPECT_EQ(test::lines(reader.read_all()).size(), 2U);
+}
+
+TEST_F(RolesOnPostgres, LackNoRightThatTheDoctorAsksFor) {
+  Store store = open_as("shop");
+  EXPECT_THAT(postgres::server_status(store).missing_rights, IsEmpty());
+}
+
+TEST_F(RolesOnPostgres, LetTheProjectorMakeReadModelsAndTheReaderReadThem) {
+  {
+    Store store = open_as("shop_projector");
+    Projections projections{store};
+    projections.add_inline(test::Totals<1>{});
+    projections.add(test::Counts{});
+    test::place(store, "1");
+    Runner{projections}.catch_up();
+    // A read model of another shape takes its view.
+    ProjectionOperations{store}.remove("counts");
+    EXPECT_EQ(test::orders_in(store).size(), 1U);
+  }
+  grant();
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_EQ(test::orders_in(reader).size(), 1U);
+
+  Store application = open_as("shop");
+  Projections refused{application};
+  EXPECT_THAT(message_of<StoreFailed>([&] {
+                refused.add_inline(test::Totals<2>{});
+                test::place(application, "2");
+              }),
+              HasSubstr("permission denied"));
 }
 
 TEST_F(RolesOnPostgres, LetNobodyButTheOwnerChangeWhatIsStored) {

@@ -5,9 +5,12 @@
 --          -f grants.sql shop
 --
 --   owner        makes and migrates the tables: a store that is opened by it once after an upgrade
---   application  appends, reads, and runs the store's modules
+--   application  appends, reads, handles messages
 --   relay        publishes: relays, and the operations of the outbox
 --   reader       reads: dashboards, stores that are opened read-only
+--
+-- With -v projector=shop_projector a fifth, for processes that register projectors: it is an application
+-- that may also make the schemas and views of read models. That takes a superuser.
 --
 -- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
 -- Another schema than "stela": -v schema=NAME.
@@ -51,3 +54,13 @@ WHERE schemaname = :'schema' AND tablename LIKE 'outbox\_%' \gexec
 SELECT format('GRANT INSERT ON %I.stela_runs TO %I, %I', :'schema', :'relay', :'reader')
 FROM pg_tables WHERE schemaname = :'schema' AND tablename = 'stela_runs' \gexec
 COMMIT;
+
+\if :{?projector}
+SELECT format('CREATE ROLE %I', :'projector')
+WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = :'projector') \gexec
+GRANT :"application" TO :"projector";
+-- The owner gives readers their rights on views, too.
+GRANT :"projector" TO :"owner";
+GRANT CREATE ON SCHEMA :"schema" TO :"projector";
+SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), :'projector') \gexec
+\endif

@@ -97,9 +97,8 @@ constexpr std::string_view rights_sql =
     "SELECT r.name || ' on ' || c.relname FROM pg_catalog.pg_class AS c "
     "CROSS JOIN LATERAL unnest(CASE "
     "WHEN c.relname IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', "
-    "'append_ids', 'stela_runs') "
+    "'append_ids', 'append_groups', 'stela_runs') "
     "THEN ARRAY['SELECT', 'INSERT'] "
-    "WHEN c.relname = 'append_groups' THEN ARRAY['SELECT', 'INSERT', 'DELETE'] "
     "WHEN c.relname = 'snapshots' OR c.relname LIKE 'outbox\\_%' "
     "THEN ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] "
     "ELSE ARRAY['SELECT'] END) WITH ORDINALITY AS r(name, at) "
@@ -107,7 +106,7 @@ constexpr std::string_view rights_sql =
     "AND c.relkind = 'r' AND NOT has_table_privilege(c.oid, r.name) "
     "UNION ALL SELECT 'EXECUTE on ' || p.proname FROM pg_catalog.pg_proc AS p "
     "WHERE p.pronamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1) "
-    "AND p.proname IN ('append_group', 'enter_group', 'settle_group', 'add_data_rows') "
+    "AND p.prorettype <> 'trigger'::regtype "
     "AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1";
 
 void read_rights(Connection& connection, ServerStatus& status) {
