@@ -26,6 +26,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class PostgresOperations : public ::testing::Test {
  protected:
@@ -179,6 +180,33 @@ TEST_F(PostgresOperations, NameDamageOfWhatDependsOnEvents) {
 
   change_behind("UPDATE stela.streams SET name = 'no name'");
   EXPECT_THAT(problems(), Contains(HasSubstr("streams: stream number 1: 'no name' can't be")));
+}
+
+TEST_F(PostgresOperations, NameTagsThatWereChangedAndIndexesThatMissThem) {
+  const std::vector<Tag> tags{Tag::parse("student-s1"), Tag::parse("course-c1")};
+  append(store, "order-a",
+         std::vector<NewEvent>(4, {.type = "noted", .payload = "{}", .tags = tags}));
+  EXPECT_THAT(problems(), IsEmpty());
+
+  change_behind("UPDATE stela.event_tags SET tags = 'student-s2' WHERE sequence = 2");
+  change_behind("DELETE FROM stela.tag_index WHERE sequence = 3 AND kind = 1 AND tag = "
+                "(SELECT min(tag) FROM stela.tag_index)");
+  change_behind("UPDATE stela.tag_index SET kind = 7 WHERE sequence = 4 AND tag = "
+                "(SELECT max(tag) FROM stela.tag_index)");
+  EXPECT_THAT(
+      problems(),
+      UnorderedElementsAre(
+          "tags: the tags of event 2: they don't match their checksum",
+          HasSubstr("tags: the tags of event 3: the index doesn't lead to '"),
+          HasSubstr("tags: the tags of event 4: the index has another kind for '")));
+}
+
+TEST_F(PostgresOperations, NameEntriesOfTheIndexOfTagsThatNoEventHas) {
+  append(store, "order-a");
+  change_behind("INSERT INTO stela.tag_index VALUES (7, 1, 1)");
+  change_behind("DELETE FROM stela.tag_epoch");
+  EXPECT_THAT(problems(), UnorderedElementsAre(HasSubstr("tags: table tag_index: it has 1 entr"),
+                                               "tags: table tag_epoch: its row is missing"));
 }
 
 TEST_F(PostgresOperations, NameWhatOfTheSchemaWasChangedByHand) {

@@ -95,6 +95,7 @@ VerifyResult Core::verify(FunctionRef<void(const Problem&)> report, const Verify
                  FunctionCheck{"streams", &check_streams},
                  FunctionCheck{"event_kinds", &check_kinds},
                  FunctionCheck{"events", &check_events},
+                 FunctionCheck{"tags", &check_tags},
                  FunctionCheck{"append_ids", &check_append_ids},
                  FunctionCheck{"append_groups", &check_append_groups},
                  FunctionCheck{"snapshots", &check_snapshots}};

@@ -62,6 +62,7 @@ void check_indexes(ServerInspection& inspection);
 void check_streams(ServerInspection& inspection);
 void check_kinds(ServerInspection& inspection);
 void check_events(ServerInspection& inspection);
+void check_tags(ServerInspection& inspection);
 void check_append_ids(ServerInspection& inspection);
 void check_append_groups(ServerInspection& inspection);
 void check_snapshots(ServerInspection& inspection);
