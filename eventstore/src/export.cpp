@@ -123,8 +123,11 @@ ExportResult export_events(EventStore& store, std::ostream& out, const AllQuery&
     throw UsageError{"an export is in the order of the store; its direction can't be backward"};
   }
   std::string text;
+  AllQuery events = which;
+  // Before the tags: those of all events up to this one are known then.
+  events.to = std::min(which.to, store.last_sequence());
   const ExportHeader header = header_of(store.conventions().codec, store.tag_catalogue());
-  const ExportResult result = write_events(store, out, text, header, which, options);
+  const ExportResult result = write_events(store, out, text, header, events, options);
   finish_lines(out, text);
   return result;
 }

@@ -84,6 +84,24 @@ TEST_F(Transfer, ExportsASelection) {
   EXPECT_THROW((void)export_of(store, {.direction = Direction::backward}), UsageError);
 }
 
+TEST_F(Transfer, EndsBeforeEventsThatComeDuringIt) {
+  auto store = in_memory();
+  append(store, "order-1");
+  const std::vector<Tag> tags{Tag::parse("customer-1")};
+  const auto append_tagged = [&](const Progress&) {
+    append(store, "order-1", {{.type = "ordered", .payload = "{}", .tags = tags}});
+  };
+  std::ostringstream out;
+
+  EXPECT_EQ(export_events(store, out, {}, {.progress = append_tagged}).events, 1);
+
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+  auto copy = in_memory();
+  import_text(copy, out.str());
+  import_text(copy, export_of(store));
+  EXPECT_EQ(export_of(copy), export_of(store));
+}
+
 // --- there and back
 
 struct RoundTrip {
