@@ -3,6 +3,7 @@
 #include "build_tables.hpp"
 #include "database/database.hpp"
 
+#include <stela/framework/backoff.hpp>
 #include <stela/framework/error.hpp>
 
 #include <chrono>
@@ -17,7 +18,8 @@ namespace {
 /// How many events may be left for the transaction that takes over.
 constexpr std::int64_t last_stretch = 1000;
 constexpr std::chrono::seconds longest_in_the_way{10};
-constexpr std::chrono::milliseconds pause_for_readers{200};
+constexpr std::chrono::milliseconds first_pause_for_readers{25};
+constexpr std::chrono::milliseconds longest_pause_for_readers{800};
 
 }  // namespace
 
@@ -75,7 +77,7 @@ void finish(Connection& connection, Store& store, Feed& feed, Seat& seat) {
 void past_readers(Store& store, FunctionRef<void()> part) {
   using std::chrono::steady_clock;
   const auto deadline = steady_clock::now() + longest_in_the_way;
-  for (;;) {
+  for (int attempt = 1;; ++attempt) {
     try {
       return part();
     } catch (const LeaseLost&) {
@@ -83,7 +85,8 @@ void past_readers(Store& store, FunctionRef<void()> part) {
     } catch (const StoreBusy&) {
       if (!store.database().is_shared() || steady_clock::now() >= deadline) throw;
     }
-    std::this_thread::sleep_for(pause_for_readers);
+    std::this_thread::sleep_for(
+        doubled(first_pause_for_readers, longest_pause_for_readers, attempt));
   }
 }
 
