@@ -3,6 +3,7 @@
 #include "chaos/appender.hpp"
 #include "chaos/jumping_clock.hpp"
 #include "chaos/mutant_relay.hpp"
+#include "chaos/shop.hpp"
 #include "support/process.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
@@ -12,10 +13,8 @@
 #include <stela/projections.hpp>
 
 #include <sqlite3.h>
-#include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -26,19 +25,6 @@ namespace stela::chaos {
 using namespace std::chrono_literals;
 
 namespace {
-
-class Stderr final : public LogSink {
- public:
-  void write(const LogEntry& entry) noexcept override {
-    std::fprintf(stderr, "%d %.*s: %.*s\n", getpid(), static_cast<int>(entry.name.size()),
-                 entry.name.data(), static_cast<int>(entry.message.size()), entry.message.data());
-  }
-};
-
-Stderr& log_to_stderr() {
-  static Stderr log;
-  return log;
-}
 
 void note_effect(Transaction& transaction, const Recorded<TicketIssued>& ticket) {
   sqlite3_stmt* statement = nullptr;

@@ -23,11 +23,6 @@ class Stderr final : public LogSink {
   }
 };
 
-Stderr& log_to_stderr() {
-  static Stderr log;
-  return log;
-}
-
 std::string url_of(const Settings& settings, int number) {
   std::ifstream file{settings.urls()};
   std::vector<std::string> urls;
@@ -60,6 +55,11 @@ std::vector<std::string> rows_on_postgres(const Settings& settings, const std::s
 }
 
 }  // namespace
+
+LogSink& log_to_stderr() {
+  static Stderr log;
+  return log;
+}
 
 Store open_shop(const Settings& settings, const ShopOptions& options) {
   if (settings.is_on_postgres()) return open_on_postgres(settings, options);

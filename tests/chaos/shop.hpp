@@ -11,6 +11,9 @@
 
 namespace stela::chaos {
 
+/// Lines begin with the number of the process.
+LogSink& log_to_stderr();
+
 struct ShopOptions {
   /// The number of the process, which says by which way it reaches a server.
   int number = 0;
