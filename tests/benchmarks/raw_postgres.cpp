@@ -84,7 +84,8 @@ RawPostgres::Rows RawPostgres::query(const Step& step) {
 
 void make_raw_postgres(const std::string& conninfo) {
   RawPostgres{conninfo}.execute(
-      "DROP SCHEMA IF EXISTS bare CASCADE; CREATE SCHEMA bare; CREATE SEQUENCE bare.numbers; "
+      "SET client_min_messages = warning; DROP SCHEMA IF EXISTS bare CASCADE; CREATE SCHEMA bare; "
+      "CREATE SEQUENCE bare.numbers; "
       "CREATE TABLE bare.counter (n bigint); INSERT INTO bare.counter VALUES (0); "
       "CREATE TABLE bare.events (sequence bigint PRIMARY KEY, stream bigint, version bigint, "
       "recorded_at bigint, kind integer, event_id uuid, metadata text, payload bytea, "

@@ -1,6 +1,7 @@
 // A store on PostgreSQL when several use it, and when its server or a connection ends.
 #include "database/database.hpp"
 #include "database/postgres/connection.hpp"
+#include "support/histories.hpp"
 #include "support/messages.hpp"
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
@@ -151,6 +152,33 @@ TEST_F(PostgresStore, NotesWhomAMigrationShutsOut) {
             "1,1 1,2 3,3");
   append(newer, "order-1");
   EXPECT_THROW(append(older, "order-1"), SchemaMismatch);
+}
+
+TEST_F(PostgresStore, ReadsALargeNewStoreInLinearTime) {
+  constexpr int appends = 20;
+  constexpr std::size_t each = 1000;
+  {
+    Store store = open_store();
+    for (int i = 0; i < appends; ++i) test::append(store, "order-1", each);
+  }
+  // The server has no statistics of the table yet, and counts the rows that it reads.
+  const auto rows_read = [&](const AllQuery& query) {
+    const std::string count =
+        "SELECT (seq_tup_read + idx_tup_fetch)::text FROM pg_stat_user_tables "
+        "WHERE relname = 'events'";
+    const std::string before = ask(count);
+    {
+      Store store = open_store();
+      std::int64_t events = 0;
+      for (const StoredEvent& event : store.read_all(query)) events = event.sequence.value();
+      EXPECT_EQ(events, appends * static_cast<std::int64_t>(each));
+    }
+    EXPECT_TRUE(eventually([&] { return ask(count) != before; }));
+    return std::stoll(ask(count)) - std::stoll(before);
+  };
+  const std::int64_t all = appends * static_cast<std::int64_t>(each);
+  EXPECT_LT(rows_read({}), 3 * all);
+  EXPECT_LT(rows_read({.categories = {"order"}}), 6 * all);
 }
 
 TEST_F(PostgresStore, RefusesMissingFeatures) {

@@ -17,8 +17,10 @@ namespace {
 
 constexpr std::int64_t first_page_rows = 128;
 constexpr std::int64_t page_rows = 1024;
-/// So many sequences one statement looks at.
-constexpr std::int64_t window = 65'536;
+/// So many sequences one statement looks at, if it chooses among them: few at first, and more where
+/// it finds few. A server without statistics of a new table may read and sort all of them.
+constexpr std::int64_t first_window = 4'096;
+constexpr std::int64_t longest_window = 65'536;
 
 /// What all cursors have in common: pages, and what their events point to.
 class Cursor : public EventCursor {
@@ -97,7 +99,11 @@ class StreamCursor final : public Cursor {
   std::int64_t fill(Connection& connection) override {
     const std::int64_t wanted = rows_wanted(query_.limit);
     Parameters parameters;
-    parameters.add(stream_.name()).add(query_.from.value()).add(query_.to.value());
+    // Versions have no gaps: so many hold the page, whichever way the server finds them.
+    const std::int64_t from = query_.from.value();
+    const std::int64_t to =
+        is_forward() && query_.to.value() - from >= wanted ? from + wanted - 1 : query_.to.value();
+    parameters.add(stream_.name()).add(from).add(to);
     parameters.add(query_.up_to.value()).add(wanted);
     const Result found = connection.query(is_forward() ? forward_sql() : backward_sql(),
                                           std::move(parameters), "reading a stream");
@@ -190,8 +196,10 @@ class AllCursor final : public Cursor {
   }
 
   Range next_range() const noexcept {
-    if (is_forward_) return {reached_ + 1, std::min(to_, reached_ + window)};
-    return {std::max(from_, reached_ - window), reached_ - 1};
+    // Sequences have no gaps: so many hold the page.
+    const std::int64_t width = is_filtered_ ? window_ : rows_wanted(limit_);
+    if (is_forward_) return {reached_ + 1, std::min(to_, reached_ + width)};
+    return {std::max(from_, reached_ - width), reached_ - 1};
   }
 
   void read_range(Connection& connection, const Range& range) {
@@ -210,6 +218,7 @@ class AllCursor final : public Cursor {
     if (is_missing && page_.empty()) succession.fail_at_end(nullptr);
     if (is_complete && !is_missing) {
       reached_ = is_forward_ ? range.end : range.begin;
+      if (found.rows() < wanted / 2) window_ = std::min(2 * window_, longest_window);
     } else {
       reached_ = page_.events().back().sequence.value();
     }
@@ -262,6 +271,7 @@ class AllCursor final : public Cursor {
   const bool is_forward_;
   const bool is_filtered_;
   bool is_bounded_ = false;
+  std::int64_t window_ = first_window;
   /// The last sequence that was looked at.
   std::int64_t reached_ = 0;
 };
