@@ -37,7 +37,8 @@ set(all_wanted
     pointer.1.relaxed.tmpfs producer.1.relaxed.disk wake.same_process wake.other_process
     idle.same_process idle.other_process replay.memory.binary replay.memory.json
     replay.table.binary replay.decode_ahead replay.filtered live.commit_to_projected replay.growth
-    replay.growth.memory)
+    replay.growth.memory timer.set timer.fire timer.due_to_fired timer.waiting.append
+    timer.waiting.idle)
 if(TOOL)
   list(APPEND all_wanted tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs
     tool.dashboard)
