@@ -1,5 +1,6 @@
 // The checks of the events themselves: in the order of the store, and in that of each stream.
 #include "event_ids.hpp"
+#include "event_numbers.hpp"
 #include "postgres/event_rows.hpp"
 #include "postgres/inspection.hpp"
 
@@ -17,15 +18,6 @@ constexpr std::int64_t page_rows = 1024;
 constexpr std::string_view index_advice =
     "one of the indexes of events differs from the table: REINDEX TABLE events, verify again, and "
     "keep a backup";
-
-std::string event_number(std::int64_t sequence) {
-  return "event " + std::to_string(sequence);
-}
-
-std::string event_range(std::int64_t first, std::int64_t last) {
-  if (first == last) return event_number(first);
-  return "events " + std::to_string(first) + " to " + std::to_string(last);
-}
 
 class EventsCheck {
  public:

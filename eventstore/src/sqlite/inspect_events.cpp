@@ -1,5 +1,6 @@
 // The checks of the events themselves: in the order of the store, and in that of each stream.
 #include "event_ids.hpp"
+#include "event_numbers.hpp"
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/kind_blocks.hpp"
@@ -37,15 +38,6 @@ constexpr std::string_view repeated_advice =
 constexpr std::string_view blocks_advice =
     "the events are the truth, but reads by type skip it: complete the table by "
     "INSERT OR IGNORE INTO kind_blocks SELECT DISTINCT kind, sequence / 1024 FROM events";
-
-std::string event_number(std::int64_t sequence) {
-  return "event " + std::to_string(sequence);
-}
-
-std::string event_range(std::int64_t first, std::int64_t last) {
-  if (first == last) return event_number(first);
-  return "events " + std::to_string(first) + " to " + std::to_string(last);
-}
 
 class EventsCheck {
  public:
