@@ -189,16 +189,17 @@ TEST_F(PostgresOperations, NameTagsThatWereChangedAndIndexesThatMissThem) {
   EXPECT_THAT(problems(), IsEmpty());
 
   change_behind("UPDATE stela.event_tags SET tags = 'student-s2' WHERE sequence = 2");
-  change_behind("DELETE FROM stela.tag_index WHERE sequence = 3 AND kind = 1 AND tag = "
-                "(SELECT min(tag) FROM stela.tag_index)");
-  change_behind("UPDATE stela.tag_index SET kind = 7 WHERE sequence = 4 AND tag = "
-                "(SELECT max(tag) FROM stela.tag_index)");
-  EXPECT_THAT(
-      problems(),
-      UnorderedElementsAre(
-          "tags: the tags of event 2: they don't match their checksum",
-          HasSubstr("tags: the tags of event 3: the index doesn't lead to '"),
-          HasSubstr("tags: the tags of event 4: the index has another kind for '")));
+  change_behind(
+      "DELETE FROM stela.tag_index WHERE sequence = 3 AND kind = 1 AND tag = "
+      "(SELECT min(tag) FROM stela.tag_index)");
+  change_behind(
+      "UPDATE stela.tag_index SET kind = 7 WHERE sequence = 4 AND tag = "
+      "(SELECT max(tag) FROM stela.tag_index)");
+  EXPECT_THAT(problems(),
+              UnorderedElementsAre(
+                  "tags: the tags of event 2: they don't match their checksum",
+                  HasSubstr("tags: the tags of event 3: the index doesn't lead to '"),
+                  HasSubstr("tags: the tags of event 4: the index has another kind for '")));
 }
 
 TEST_F(PostgresOperations, NameEntriesOfTheIndexOfTagsThatNoEventHas) {
