@@ -1,15 +1,12 @@
 // Processes: what they set, and when it fires.
 #include "projections/bookings.hpp"
 #include "projections/models.hpp"
-#include "support/temp_dir.hpp"
+#include "support/engine.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
-#include <stela/eventstore/sqlite_handle.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
 #include <algorithm>
 #include <new>
@@ -41,7 +38,7 @@ struct Hotel {
   }
 
   testing::ManualClock clock;
-  Store store = sqlite::open_in_memory({.clock = &clock});
+  Store store = test::open_empty({.clock = &clock});
   Projections projections{store};
   std::optional<Runner> runner;
 };

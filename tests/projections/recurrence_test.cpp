@@ -1,8 +1,8 @@
 // Timers that fire again and again.
 #include "projections/bookings.hpp"
 #include "projections/models.hpp"
+#include "support/engine.hpp"
 
-#include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/projections/recurrence.hpp>
 #include <stela/testing/manual_clock.hpp>
@@ -123,7 +123,7 @@ class Daily {
 
 TEST(RecurringTimer, FiresEachTimeUntilItIsCleared) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   std::vector<std::string> fired;
   Projections projections{store};
   projections.add_process(Daily{DailyAt{12h, "UTC"}, fired});
@@ -143,7 +143,7 @@ TEST(RecurringTimer, FiresEachTimeUntilItIsCleared) {
 
 TEST(RecurringTimer, FiresOnceForAllTimesThatWereMissed) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   std::vector<std::string> fired;
   Projections projections{store};
   projections.add_process(Daily{Every{1h, testing::ManualClock::start + 1h}, fired});

@@ -1,6 +1,7 @@
 // What operators ask of timers, and do to them.
 #include "projections/bookings.hpp"
 #include "projections/models.hpp"
+#include "support/engine.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/backup.hpp>
@@ -54,7 +55,7 @@ struct Desk {
   }
 
   testing::ManualClock clock;
-  Store store = sqlite::open_in_memory({.clock = &clock});
+  Store store = test::open_empty({.clock = &clock});
   Projections projections{store};
   std::optional<Runner> runner;
   TimerOperations timers{store, "ann"};
@@ -260,7 +261,7 @@ TEST(TimerOperations, ResumeTheTimersOfARestoredBackup) {
 }
 
 TEST(TimerOperations, SayThatADatabaseHasNoProcesses) {
-  auto store = sqlite::open_in_memory();
+  auto store = test::open_empty();
   TimerOperations timers{store};
 
   EXPECT_THAT(timers.processes(), IsEmpty());

@@ -1,10 +1,9 @@
 // Several runners in processes of their own, killed and paused beyond their leases: every alarm
 // rings once.
 #include "projections/alarms.hpp"
+#include "support/engine.hpp"
 #include "support/process.hpp"
 #include "support/temp_dir.hpp"
-
-#include <stela/eventstore/sqlite.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -31,7 +30,7 @@ constexpr int alarms = 400;
 
 /// Runs until it is killed.
 void run_alarms(const std::string& path) {
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   Projections projections{store};
   projections.add_process(Alarms{system_clock()}, {.start = ReactionStart::beginning});
   Runner runner{projections, {.lease_ttl = 300ms, .idle_backoff = 50ms}};
@@ -42,7 +41,7 @@ void run_alarms(const std::string& path) {
 void set_alarms(const std::string& path, std::atomic<int>& done) {
   std::mt19937 random{7};
   const auto below = [&](int limit) { return std::uniform_int_distribution{0, limit - 1}(random); };
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   for (int i = 0; i < alarms; ++i) {
     const auto due = system_clock().now() + std::chrono::milliseconds{below(1000)};
     append_alarm(store, i, AlarmSet{micros(due)});
@@ -53,14 +52,14 @@ void set_alarms(const std::string& path, std::atomic<int>& done) {
 }
 
 AlarmHistory history_of(const std::string& path) {
-  auto store = sqlite::open(path);
+  auto store = test::open_at(path);
   return AlarmHistory{store};
 }
 
 TEST(TimerRunners, RingEachAlarmOnceWhenTheyAreKilledAndPaused) {
   const TempDir dir;
   const std::string path = dir.file("alarms.db");
-  { auto store = sqlite::open(path); }
+  { auto store = test::open_at(path); }
   const test::Shared<std::atomic<int>> done;
   std::vector<std::unique_ptr<test::Process>> runners(3);
   for (auto& runner : runners) {

@@ -1,18 +1,10 @@
-// Timers in trouble: failures, holds, clocks that jump, kinds that nobody knows.
-#include "projections/bookings.hpp"
-#include "projections/models.hpp"
-#include "support/temp_dir.hpp"
-
-#include <stela/eventstore/backup.hpp>
-#include <stela/eventstore/sqlite.hpp>
-#include <stela/testing/manual_clock.hpp>
+// Timers in trouble: failures, events that wait, kinds that nobody knows.
+#include "projections/inn.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <new>
-#include <optional>
-#include <thread>
 
 namespace stela {
 namespace {
@@ -20,36 +12,15 @@ namespace {
 using namespace std::chrono_literals;
 using test::Booking;
 using test::history;
+using test::Inn;
 using test::message_of;
 using test::pay;
 using test::PaymentDeadline;
 using test::request;
 using test::Requested;
-using test::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-struct Inn {
-  explicit Inn(test::DueHook on_due = {}, const ReactionOptions& options = {})
-      : Inn{PaymentDeadline{std::move(on_due)}, options} {}
-  template <class P>
-  requires requires { P::process_type; }
-  explicit Inn(P process, const ReactionOptions& options = {}) {
-    projections.add_process(std::move(process), options);
-    runner.emplace(projections, RunnerOptions{.clock_jump_limit = 10min});
-  }
-  RunnerTick run() { return runner->catch_up(); }
-  RunnerTick run_after(std::chrono::microseconds time) {
-    clock.advance(time);
-    return run();
-  }
-
-  testing::ManualClock clock;
-  Store store = sqlite::open_in_memory({.clock = &clock});
-  Projections projections{store};
-  std::optional<Runner> runner;
-};
 
 // --- handlers that fail
 
@@ -317,7 +288,7 @@ struct Before {
 
 TEST(Timer, OfAReactionThatBecomesAProcessStartsFromItsCheckpoint) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   Projections before{store};
   before.add_reaction(Before{});
   Runner old_runner{before};
@@ -369,7 +340,7 @@ struct New {
 
 TEST(Timer, OfANewerReleaseIsLeftToItsRunner) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   std::vector<int> fired;
   Projections newer{store};
   newer.add_process(New{&fired});
@@ -390,7 +361,7 @@ TEST(Timer, OfANewerReleaseIsLeftToItsRunner) {
 
 TEST(Timer, IsTakenByARunnerThatKnowsItFromOneThatDoesNot) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   std::vector<int> fired;
   Projections newer{store};
   newer.add_process(New{&fired});
@@ -425,7 +396,7 @@ struct First {
 
 TEST(Timer, OfAnOlderVersionIsReadByTheNewerRelease) {
   testing::ManualClock clock;
-  auto store = sqlite::open_in_memory({.clock = &clock});
+  auto store = test::open_empty({.clock = &clock});
   Projections older{store};
   older.add_process(First{});
   request(store, "1");
@@ -455,163 +426,6 @@ TEST(Timer, IsRefusedIfItsProcessDoesNotNameIt) {
 
   EXPECT_THAT(ProjectionOperations{inn.store}.status().at(0).error,
               HasSubstr("the process has no timer 'not_paid'; add it to its TimerSet"));
-}
-
-// --- replays, backups, clocks
-
-TEST(Timer, IsNeitherSetNorFiredByAReplay) {
-  Inn inn;
-  inn.projections.add(test::Counts{});
-  request(inn.store, "1");
-  Runner runner{inn.projections};
-  runner.catch_up();
-  inn.clock.advance(1h);
-
-  EXPECT_TRUE(Replayer{inn.projections}.run().is_complete);
-
-  EXPECT_THAT(history(inn.store), ElementsAre("1 requested"));
-  EXPECT_EQ(runner.catch_up().timers_fired, 1);
-}
-
-TEST(Timer, OfARestoredBackupIsHeld) {
-  const TempDir dir;
-  testing::ManualClock clock;
-  {
-    auto store = sqlite::open(dir.file("shop.db"), {.clock = &clock});
-    Projections projections{store};
-    projections.add_process(PaymentDeadline{});
-    request(store, "1");
-    Runner{projections}.catch_up();
-    sqlite::backup(store, dir.file("backup.db"));
-    clock.advance(1h);
-    EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
-  }
-  auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
-  Projections projections{store};
-  projections.add_process(PaymentDeadline{});
-
-  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 0);
-  EXPECT_THAT(history(store), ElementsAre("1 requested"));
-}
-
-TEST(Timer, IsNotHeldInACopyThatHadNone) {
-  const TempDir dir;
-  testing::ManualClock clock;
-  auto original = sqlite::open(dir.file("shop.db"), {.clock = &clock});
-  sqlite::backup(original, dir.file("backup.db"));
-  auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
-  Projections projections{store};
-  projections.add_process(PaymentDeadline{});
-  request(store, "1");
-  Runner runner{projections};
-  runner.catch_up();
-  clock.advance(15min);
-
-  EXPECT_EQ(runner.catch_up().timers_fired, 1);
-}
-
-TEST(Timer, DoesNotFollowAJumpOfTheClockUntilItHasLasted) {
-  Inn inn;
-  request(inn.store, "1", 30);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() + 2h);
-
-  EXPECT_EQ(inn.run().timers_fired, 0);
-  EXPECT_EQ(inn.run_after(9min).timers_fired, 0);
-  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
-}
-
-TEST(Timer, GoesOnByTheOldTimeWhileAJumpOfTheClockIsHeld) {
-  Inn inn;
-  request(inn.store, "1", 5);
-  request(inn.store, "2", 30);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() + 2h);
-  inn.run();
-
-  EXPECT_EQ(inn.run_after(5min).timers_fired, 1);
-  EXPECT_THAT(history(inn.store), ElementsAre("1 requested", "2 requested", "1 cancelled"));
-}
-
-TEST(Timer, FollowsAClockThatIsPutRightAgain) {
-  Inn inn;
-  request(inn.store, "1", 30);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() + 2h);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() - 2h);
-  inn.run();
-
-  EXPECT_EQ(inn.run_after(29min).timers_fired, 0);
-  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
-}
-
-TEST(Timer, FollowsASmallJumpOfTheClockAtOnce) {
-  Inn inn;
-  request(inn.store, "1", 5);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() + 5min);
-
-  EXPECT_EQ(inn.run().timers_fired, 1);
-}
-
-TEST(Timer, IsSetAndFiredByAClockThatWasPutBack) {
-  Inn inn;
-  inn.clock.advance(10h);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() - 2h);
-  request(inn.store, "1", 5);
-  inn.run();
-
-  EXPECT_EQ(inn.run_after(4min).timers_fired, 0);
-  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
-}
-
-TEST(Timer, FollowsAClockThatIsPutBackAndThenRightAgain) {
-  Inn inn;
-  request(inn.store, "1", 5);
-  inn.run();
-  inn.clock.jump_to(inn.clock.now() - 2h);
-  EXPECT_EQ(inn.run_after(4min).timers_fired, 0);
-  inn.clock.jump_to(inn.clock.now() + 2h);
-  EXPECT_EQ(inn.run().timers_fired, 0);
-
-  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
-}
-
-TEST(Timer, OfARemovedProcessIsGone) {
-  Inn inn;
-  request(inn.store, "1");
-  inn.run();
-  ProjectionOperations{inn.store}.remove("payment_deadline");
-
-  Projections again{inn.store};
-  again.add_process(PaymentDeadline{});
-  inn.clock.advance(1h);
-  EXPECT_EQ(Runner{again}.catch_up().timers_fired, 0);
-}
-
-// --- wake-ups
-
-TEST(Timer, WakesARunnerThatSleeps) {
-  const TempDir dir;
-  auto store = sqlite::open(dir.file("shop.db"));
-  Projections projections{store};
-  projections.add_process(PaymentDeadline{});
-  Runner runner{projections, {.idle_backoff = 60s}};
-  std::stop_source stop;
-  const auto subscription = store.on_commit([&](const CommitNotice& notice) {
-    if (notice.events.front().type() == "booking.cancelled") stop.request_stop();
-  });
-  UnitOfWork unit{store};
-  unit.append(StreamId::parse("booking-1"), ExpectedVersion::none(), Requested{0});
-  const auto began = std::chrono::steady_clock::now();
-  unit.commit();
-
-  runner.run(stop.get_token());
-
-  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
-  EXPECT_THAT(history(store), ElementsAre("1 requested", "1 cancelled"));
 }
 
 }  // namespace

@@ -1,0 +1,184 @@
+// Timers and time: replays, backups, clocks that jump, runners that sleep.
+#include "projections/inn.hpp"
+#include "projections/models.hpp"
+#include "support/engine.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore/backup.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <stop_token>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::history;
+using test::Inn;
+using test::PaymentDeadline;
+using test::request;
+using test::Requested;
+using test::TempDir;
+using ::testing::ElementsAre;
+
+// --- replays, backups, clocks
+
+TEST(Timer, IsNeitherSetNorFiredByAReplay) {
+  Inn inn;
+  inn.projections.add(test::Counts{});
+  request(inn.store, "1");
+  Runner runner{inn.projections};
+  runner.catch_up();
+  inn.clock.advance(1h);
+
+  EXPECT_TRUE(Replayer{inn.projections}.run().is_complete);
+
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested"));
+  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+}
+
+TEST(Timer, OfARestoredBackupIsHeld) {
+  const TempDir dir;
+  testing::ManualClock clock;
+  {
+    auto store = sqlite::open(dir.file("shop.db"), {.clock = &clock});
+    Projections projections{store};
+    projections.add_process(PaymentDeadline{});
+    request(store, "1");
+    Runner{projections}.catch_up();
+    sqlite::backup(store, dir.file("backup.db"));
+    clock.advance(1h);
+    EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
+  }
+  auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+
+  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 0);
+  EXPECT_THAT(history(store), ElementsAre("1 requested"));
+}
+
+TEST(Timer, IsNotHeldInACopyThatHadNone) {
+  const TempDir dir;
+  testing::ManualClock clock;
+  auto original = sqlite::open(dir.file("shop.db"), {.clock = &clock});
+  sqlite::backup(original, dir.file("backup.db"));
+  auto store = sqlite::open(dir.file("backup.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+  request(store, "1");
+  Runner runner{projections};
+  runner.catch_up();
+  clock.advance(15min);
+
+  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+}
+
+TEST(Timer, DoesNotFollowAJumpOfTheClockUntilItHasLasted) {
+  Inn inn;
+  request(inn.store, "1", 30);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 2h);
+
+  EXPECT_EQ(inn.run().timers_fired, 0);
+  EXPECT_EQ(inn.run_after(9min).timers_fired, 0);
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, GoesOnByTheOldTimeWhileAJumpOfTheClockIsHeld) {
+  Inn inn;
+  request(inn.store, "1", 5);
+  request(inn.store, "2", 30);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 2h);
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(5min).timers_fired, 1);
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested", "2 requested", "1 cancelled"));
+}
+
+TEST(Timer, FollowsAClockThatIsPutRightAgain) {
+  Inn inn;
+  request(inn.store, "1", 30);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 2h);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() - 2h);
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(29min).timers_fired, 0);
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, FollowsASmallJumpOfTheClockAtOnce) {
+  Inn inn;
+  request(inn.store, "1", 5);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() + 5min);
+
+  EXPECT_EQ(inn.run().timers_fired, 1);
+}
+
+TEST(Timer, IsSetAndFiredByAClockThatWasPutBack) {
+  Inn inn;
+  inn.clock.advance(10h);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() - 2h);
+  request(inn.store, "1", 5);
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(4min).timers_fired, 0);
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, FollowsAClockThatIsPutBackAndThenRightAgain) {
+  Inn inn;
+  request(inn.store, "1", 5);
+  inn.run();
+  inn.clock.jump_to(inn.clock.now() - 2h);
+  EXPECT_EQ(inn.run_after(4min).timers_fired, 0);
+  inn.clock.jump_to(inn.clock.now() + 2h);
+  EXPECT_EQ(inn.run().timers_fired, 0);
+
+  EXPECT_EQ(inn.run_after(1min).timers_fired, 1);
+}
+
+TEST(Timer, OfARemovedProcessIsGone) {
+  Inn inn;
+  request(inn.store, "1");
+  inn.run();
+  ProjectionOperations{inn.store}.remove("payment_deadline");
+
+  Projections again{inn.store};
+  again.add_process(PaymentDeadline{});
+  inn.clock.advance(1h);
+  EXPECT_EQ(Runner{again}.catch_up().timers_fired, 0);
+}
+
+// --- wake-ups
+
+TEST(Timer, WakesARunnerThatSleeps) {
+  const TempDir dir;
+  auto store = test::open_at(dir.file("shop.db"));
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+  Runner runner{projections, {.idle_backoff = 60s}};
+  std::stop_source stop;
+  const auto subscription = store.on_commit([&](const CommitNotice& notice) {
+    if (notice.events.front().type() == "booking.cancelled") stop.request_stop();
+  });
+  UnitOfWork unit{store};
+  unit.append(StreamId::parse("booking-1"), ExpectedVersion::none(), Requested{0});
+  const auto began = std::chrono::steady_clock::now();
+  unit.commit();
+
+  runner.run(stop.get_token());
+
+  EXPECT_LT(std::chrono::steady_clock::now() - began, 30s);
+  EXPECT_THAT(history(store), ElementsAre("1 requested", "1 cancelled"));
+}
+
+}  // namespace
+}  // namespace stela
