@@ -1,5 +1,6 @@
 // Timers in trouble: failures, events that wait, kinds that nobody knows.
 #include "projections/inn.hpp"
+#include "support/messages.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -131,6 +131,7 @@ PostgresServer::PostgresServer(const Options& options)
   }
   fs::permissions(dir_.path() / "data", fs::perms::owner_all);
   configure(options);
+  if (!options.log_folder.empty()) move_log_to(options.log_folder);
   give_away(dir_.path());
   start();
 }
@@ -171,6 +172,21 @@ void PostgresServer::configure(const Options& options) const {
   }
   access << options.access << "\nlocal all all trust\nhost all all 127.0.0.1/32 trust\n"
          << "local replication all trust\nhost replication all 127.0.0.1/32 trust\n";
+}
+
+void PostgresServer::move_log_to(const std::string& folder) const {
+  const fs::path log = dir_.path() / "data" / "pg_wal";
+  fs::copy(log, folder, fs::copy_options::recursive);
+  fs::remove_all(log);
+  fs::create_directory_symlink(folder, log);
+  give_away(folder);
+}
+
+void PostgresServer::make_tables_in(const std::string& folder) const {
+  fs::create_directory(folder);
+  give_away(folder);
+  ask("CREATE TABLESPACE elsewhere LOCATION '" + folder + "'");
+  ask("ALTER ROLE ALL SET default_tablespace = elsewhere");
 }
 
 void PostgresServer::start() {

@@ -29,6 +29,8 @@ class PostgresServer {
     std::string access = {};
     /// Copied into the folder of its data, for the server alone to read.
     std::vector<std::string> files = {};
+    /// An empty folder for the server's log of writes, such as on a disk of its own.
+    std::string log_folder = {};
     /// A standby of this server, which runs: its log is streamed, under the name "standby". Its own
     /// settings come after the other's.
     const PostgresServer* standby_of = nullptr;
@@ -64,6 +66,8 @@ class PostgresServer {
   void stop_flushing_in_the_background() const;
   /// Of a standby: it becomes a primary. Returns when it takes writes.
   void promote() const;
+  /// Makes a tablespace in a folder, where tables are made from now on.
+  void make_tables_in(const std::string& folder) const;
   /// SIGSTOP of the server, which then accepts no connection, and SIGCONT.
   void pause() const;
   void resume() const;
@@ -72,6 +76,7 @@ class PostgresServer {
   std::string psql(const std::vector<std::string>& words) const;
   void make_standby(const PostgresServer& primary) const;
   void configure(const Options& options) const;
+  void move_log_to(const std::string& folder) const;
   void start();
   bool is_ready() const;
   /// The server's process that does this work.
