@@ -162,6 +162,8 @@ TEST_F(ToolDecisions, ListAndShowTags) {
 
   EXPECT_EQ(run_well({"tags", "list", "--db", db_, "--json"}),
             "{\"tag\":\"student-s1\",\"first\":3}\n{\"tag\":\"term-7\",\"first\":3}\n");
+  EXPECT_EQ(run_well({"tags", "list", "--db", db_}),
+            "TAG         FIRST EVENT\nstudent-s1            3\nterm-7                3\n");
   EXPECT_EQ(run_well({"tags", "list", "--db", db_, "--json", "--category", "term"}),
             "{\"tag\":\"term-7\",\"first\":3}\n");
   EXPECT_THAT(run_well({"tags", "list", "--db", db_, "--after", "term-7", "--json"}), IsEmpty());
@@ -171,6 +173,7 @@ TEST_F(ToolDecisions, ListAndShowTags) {
   EXPECT_THAT(run_well({"streams", "show", "course-c1", "--db", db_, "--json"}),
               HasSubstr(R"("tags":["student-s1","term-7"])"));
   EXPECT_THAT(run_well({"tags", "types", "--db", db_, "--json"}), IsEmpty());
+  EXPECT_EQ(run_well({"tags", "types", "--db", db_}), "TYPE  CATEGORY  ALWAYS  SINCE\n");
   EXPECT_EQ(run({"tags", "forget", "--db", db_, "--type", "a", "--category", "b", "--yes"}).code,
             3);
   EXPECT_EQ(run({"tags", "add", "--db", db_, "--type", "course.subscribed"}).code, 1);

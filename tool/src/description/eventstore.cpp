@@ -158,8 +158,8 @@ constexpr Description<ShownEvent> event_of_stream{
 constexpr Description<KindCount> kind_of_event{
     kind_fields,
     {.table = "category type schema_version publishes events payload_bytes first last"}};
-constexpr Description<TagEntry> tag{tag_fields};
-constexpr Description<TagFact> tag_type{tag_type_fields};
+constexpr Description<TagEntry> tag{tag_fields, {.table = "tag first"}};
+constexpr Description<TagFact> tag_type{tag_type_fields, {.table = "type category always since"}};
 constexpr Description<StreamEntry> stream{stream_fields,
                                           {.table = "stream version last_sequence changed_at"}};
 constexpr Description<SnapshotEntry> snapshot{
