@@ -250,7 +250,10 @@ TEST_F(PostgresConsumer, NotesAGapWhenAMessageIsMissing) {
 /// A process's consumer, with a store of its own.
 void run_consumer(const std::string& url, const test::NatsServer& broker, std::stop_token stop) {
   Ledger ledger{url};
-  make_consumer(ledger, consuming_from(broker))->run(std::move(stop));
+  nats::ConsumerOptions options = consuming_from(broker);
+  // However slow the other one is.
+  options.gap_patience = 5min;
+  make_consumer(ledger, options)->run(std::move(stop));
 }
 
 /// Whether each version of each stream is there once, and in order.

@@ -45,9 +45,8 @@ class RolesOnPostgres : public ::testing::Test {
   }
 
   void grant() const {
-    server.run_script(STELA_GRANTS,
-                      {"owner=shop_owner", "application=shop", "relay=shop_relay",
-                       "reader=shop_reader", "projector=shop_projector"});
+    server.run_script(STELA_GRANTS, {"owner=shop_owner", "application=shop", "relay=shop_relay",
+                                     "reader=shop_reader", "projector=shop_projector"});
   }
   Store open_as(const std::string& role, postgres::Options options = {}) const {
     return postgres::open(server.url("postgres", role), options);
@@ -93,6 +92,7 @@ TEST_F(RolesOnPostgres, LackNoRightThatTheDoctorAsksFor) {
 TEST_F(RolesOnPostgres, LetTheProjectorMakeReadModelsAndTheReaderReadThem) {
   {
     Store store = open_as("shop_projector");
+    const Outbox outbox{store};
     Projections projections{store};
     projections.add_inline(test::Totals<1>{});
     projections.add(test::Counts{});
@@ -107,6 +107,7 @@ TEST_F(RolesOnPostgres, LetTheProjectorMakeReadModelsAndTheReaderReadThem) {
   EXPECT_EQ(test::orders_in(reader).size(), 1U);
 
   Store application = open_as("shop");
+  const Outbox outbox{application};
   Projections refused{application};
   EXPECT_THAT(message_of<StoreFailed>([&] {
                 refused.add_inline(test::Totals<2>{});

@@ -42,9 +42,11 @@ TEST_F(PostgresPooler, LetsSeveralStoresAppendAndRead) {
     threads.emplace_back([&, i] {
       Store store = stela::postgres::open(pooler.conninfo());
       for (int j = 0; j < each; ++j) {
-        append(store, "order-" + std::to_string(i));
+        retry([&] { append(store, "order-" + std::to_string(i)); });
         if (j % 8 != 0) continue;
-        store.transact([&](Transaction& transaction) { append(transaction, "order-x"); });
+        retry([&] {
+          store.transact([&](Transaction& transaction) { append(transaction, "order-x"); });
+        });
       }
     });
   }

@@ -74,9 +74,11 @@ class Alarms {
 
 template <class E>
 void append_alarm(EventLog& store, int key, const E& event) {
-  UnitOfWork unit{store};
-  unit.append(StreamId::of("alarm", std::to_string(key)), ExpectedVersion::any(), event);
-  unit.commit();
+  retry([&] {
+    UnitOfWork unit{store};
+    unit.append(StreamId::of("alarm", std::to_string(key)), ExpectedVersion::any(), event);
+    unit.commit();
+  });
 }
 
 /// What the events say of alarms, in order.
