@@ -283,7 +283,7 @@ TEST_F(PostgresConsumer, SharesTheMessagesOfAStreamWithAnotherProcessInOrder) {
     consumers.emplace_back([&](std::stop_token stop) { run_consumer(server.url(), broker, stop); });
   }
   shop.publish();
-  EXPECT_TRUE(eventually([&] { return ledger.lines().size() >= streams * each; }));
+  EXPECT_TRUE(eventually([&] { return ledger.lines().size() >= streams * each; }, 120s));
   consumers.clear();
   expect_once_and_in_order(ledger.lines(), streams, each);
   EXPECT_THAT(inbox.gaps(), IsEmpty());
