@@ -53,6 +53,14 @@ SELECT p.partition, p.owner, p.lease_until, p.stopped,
        EXISTS (SELECT 1 FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
          AS has_redeliveries
 FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
+-- engine: postgres
+SELECT p.partition, p.owner, p.lease_until, p.stopped,
+       (SELECT m.sequence FROM outbox_messages AS m
+        WHERE m.partition = p.partition AND m.sequence > p.drained_through
+        ORDER BY m.sequence LIMIT 1) AS first_waiting,
+       EXISTS (SELECT 1 FROM outbox_redeliveries AS r WHERE r.partition = p.partition)
+         AS has_redeliveries
+FROM outbox_partitions AS p WHERE p.retired_at IS NULL ORDER BY p.partition;
 
 -- name: parked_partitions
 -- Those that have parked messages.
@@ -103,6 +111,15 @@ SELECT max(coalesce((SELECT m.position FROM outbox_messages AS m
                      WHERE m.partition = :partition ORDER BY m.sequence DESC LIMIT 1), 0),
            coalesce((SELECT p.last_position FROM outbox_partitions AS p
                      WHERE p.partition = :partition), 0)) AS position;
+-- engine: postgres
+SELECT max(coalesce((SELECT m.position FROM outbox_messages AS m
+                     WHERE m.partition = :partition
+                       AND m.sequence > coalesce((SELECT d.drained_through
+                                                  FROM outbox_partitions AS d
+                                                  WHERE d.partition = :partition), 0)
+                     ORDER BY m.sequence DESC LIMIT 1), 0),
+           coalesce((SELECT p.last_position FROM outbox_partitions AS p
+                     WHERE p.partition = :partition), 0)) AS position;
 
 -- name: stopped_by
 -- takes: partition int
@@ -115,5 +132,12 @@ SELECT stopped FROM outbox_partitions WHERE partition = :partition;
 SELECT (SELECT min(first) FROM (
           SELECT (SELECT m.sequence FROM outbox_messages AS m
                   WHERE m.partition = p.partition ORDER BY m.sequence LIMIT 1) AS first
+          FROM outbox_partitions AS p) AS firsts) AS sequence,
+       (SELECT min(generation) FROM outbox_redeliveries) AS generation;
+-- engine: postgres
+SELECT (SELECT min(first) FROM (
+          SELECT (SELECT m.sequence FROM outbox_messages AS m
+                  WHERE m.partition = p.partition AND m.sequence > p.drained_through
+                  ORDER BY m.sequence LIMIT 1) AS first
           FROM outbox_partitions AS p) AS firsts) AS sequence,
        (SELECT min(generation) FROM outbox_redeliveries) AS generation;

@@ -1,4 +1,5 @@
--- What the relay publishes next, and how workers without leases claim it.
+-- What the relay publishes next, and how workers without leases claim it. On PostgreSQL each begins
+-- after drained_through: removed rows that a snapshot may still see would be walked through.
 
 -- row: pending
 -- gives: sequence int, stream int, attempts int, next_attempt_at time
@@ -13,6 +14,13 @@ SELECT m.sequence, m.stream, m.attempts, m.next_attempt_at
 FROM outbox_messages AS m
 WHERE m.partition = :partition AND m.sequence > :after AND m.sequence < :before
 ORDER BY m.sequence LIMIT :limit;
+-- engine: postgres
+SELECT m.sequence, m.stream, m.attempts, m.next_attempt_at
+FROM outbox_messages AS m
+WHERE m.partition = :partition AND m.sequence < :before
+  AND m.sequence > max(:after, coalesce((SELECT p.drained_through FROM outbox_partitions AS p
+                                         WHERE p.partition = :partition), 0))
+ORDER BY m.sequence LIMIT :limit;
 
 -- name: next_messages_beside_parked
 -- The same while anything is parked.
@@ -23,6 +31,15 @@ SELECT m.sequence, m.stream, m.attempts, m.next_attempt_at,
                WHERE k.stream = m.stream AND k.sequence < m.sequence) AS is_behind_parked
 FROM outbox_messages AS m
 WHERE m.partition = :partition AND m.sequence > :after AND m.sequence < :before
+ORDER BY m.sequence LIMIT :limit;
+-- engine: postgres
+SELECT m.sequence, m.stream, m.attempts, m.next_attempt_at,
+       EXISTS (SELECT 1 FROM outbox_parked AS k
+               WHERE k.stream = m.stream AND k.sequence < m.sequence) AS is_behind_parked
+FROM outbox_messages AS m
+WHERE m.partition = :partition AND m.sequence < :before
+  AND m.sequence > max(:after, coalesce((SELECT p.drained_through FROM outbox_partitions AS p
+                                         WHERE p.partition = :partition), 0))
 ORDER BY m.sequence LIMIT :limit;
 
 -- name: next_redeliveries
@@ -66,6 +83,16 @@ SELECT EXISTS (SELECT 1 FROM outbox_messages
                WHERE partition = :partition
                  AND (claimed_until <= :now OR claimed_until > :absurd) AND claim IS NOT :claim)
   AS can_claim;
+-- engine: postgres
+SELECT EXISTS (SELECT 1 FROM outbox_messages
+               WHERE partition = :partition
+                 AND sequence > coalesce((SELECT p.drained_through FROM outbox_partitions AS p
+                                          WHERE p.partition = :partition), 0)
+                 AND (claimed_until <= :now OR claimed_until > :absurd) AND claim IS NOT :claim)
+    OR EXISTS (SELECT 1 FROM outbox_redeliveries
+               WHERE partition = :partition
+                 AND (claimed_until <= :now OR claimed_until > :absurd) AND claim IS NOT :claim)
+  AS can_claim;
 
 -- name: size_claimable_messages
 -- takes: partition int, now time, absurd time, claim text, limit int
@@ -73,6 +100,15 @@ SELECT EXISTS (SELECT 1 FROM outbox_messages
 SELECT coalesce(length(e.payload), 0) AS size
 FROM outbox_messages AS m LEFT JOIN events AS e ON e.sequence = m.sequence
 WHERE m.partition = :partition AND (m.claimed_until <= :now OR m.claimed_until > :absurd)
+  AND m.claim IS NOT :claim
+ORDER BY m.sequence LIMIT :limit;
+-- engine: postgres
+SELECT coalesce(length(e.payload), 0) AS size
+FROM outbox_messages AS m LEFT JOIN events AS e ON e.sequence = m.sequence
+WHERE m.partition = :partition
+  AND m.sequence > coalesce((SELECT p.drained_through FROM outbox_partitions AS p
+                             WHERE p.partition = :partition), 0)
+  AND (m.claimed_until <= :now OR m.claimed_until > :absurd)
   AND m.claim IS NOT :claim
 ORDER BY m.sequence LIMIT :limit;
 
@@ -93,6 +129,17 @@ UPDATE outbox_messages SET claim = :claim, claimed_until = :until
 WHERE partition = :partition AND sequence IN
   (SELECT m.sequence FROM outbox_messages AS m
    WHERE m.partition = :partition AND (m.claimed_until <= :now OR m.claimed_until > :absurd)
+     AND m.claim IS NOT :claim
+   ORDER BY m.sequence LIMIT :limit)
+RETURNING sequence, stream, attempts, next_attempt_at;
+-- engine: postgres
+UPDATE outbox_messages SET claim = :claim, claimed_until = :until
+WHERE partition = :partition AND sequence IN
+  (SELECT m.sequence FROM outbox_messages AS m
+   WHERE m.partition = :partition
+     AND m.sequence > coalesce((SELECT p.drained_through FROM outbox_partitions AS p
+                                WHERE p.partition = :partition), 0)
+     AND (m.claimed_until <= :now OR m.claimed_until > :absurd)
      AND m.claim IS NOT :claim
    ORDER BY m.sequence LIMIT :limit)
 RETURNING sequence, stream, attempts, next_attempt_at;

@@ -120,5 +120,35 @@ TEST_F(PostgresOutbox, PublishesWithoutLeases) {
   EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
 }
 
+// Where readers begin, so that removed messages which an old snapshot keeps are never walked
+// through.
+TEST_F(PostgresOutbox, KnowsUpToWhereNothingWaits) {
+  const test::NatsServer broker;
+  for (const bool leasing : {true, false}) {
+    const std::string schema = leasing ? "leases" : "claims";
+    Store store = postgres::open(server.url(), {.schema = schema});
+    Outbox outbox{store, {.fence = Fence::none, .leasing = leasing}};
+    nats::Publisher publisher{{.url = broker.url(),
+                               .prefix = schema,
+                               .stream = schema,
+                               .fence = Fence::none,
+                               .ensure_stream = true}};
+    Relay relay{outbox, publisher};
+    const auto drained_through = [&] {
+      return server.ask("SELECT drained_through FROM " + schema + ".outbox_partitions");
+    };
+    EXPECT_EQ(drained_through(), "0");
+    for (int i = 0; i < 3; ++i) test::append(store, "order-1", {published, kept});
+    EXPECT_EQ(relay.tick().published, 3);
+    EXPECT_EQ(drained_through(), "6");
+    test::append(store, "order-1", {published, published});
+    EXPECT_EQ(drained_through(), "6");
+    EXPECT_THAT(waiting(store), ElementsAre(7, 8));
+    EXPECT_EQ(relay.tick().published, 2);
+    EXPECT_EQ(drained_through(), "8");
+    EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
+  }
+}
+
 }  // namespace
 }  // namespace stela

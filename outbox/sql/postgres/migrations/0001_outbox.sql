@@ -42,6 +42,7 @@ CREATE TABLE stela.outbox_partitions (
   flight_count      bigint NOT NULL DEFAULT 0,
   last_position     bigint NOT NULL DEFAULT 0,
   removed           bigint NOT NULL DEFAULT 0,
+  drained_through   bigint NOT NULL DEFAULT 0,
   published         bigint NOT NULL DEFAULT 0,
   redeliveries      bigint NOT NULL DEFAULT 0,
   parked            bigint NOT NULL DEFAULT 0,
@@ -160,6 +161,23 @@ CREATE TRIGGER outbox_parked_counts AFTER INSERT OR DELETE ON stela.outbox_parke
 CREATE TRIGGER outbox_discarded_counts AFTER INSERT ON stela.outbox_discarded
   FOR EACH ROW EXECUTE FUNCTION stela.outbox_count('discarded');
 
+-- No message up to drained_through waits, or ever will: sequences are in the order of commits. Whoever
+-- looks for messages begins there, as removed ones stay in the index as long as any snapshot may see
+-- them. The row is locked by now, and what is read below is newer than that.
+CREATE FUNCTION stela.outbox_drain() RETURNS trigger LANGUAGE plpgsql
+SET search_path = stela, pg_temp AS $$
+BEGIN
+  NEW.drained_through := coalesce(
+    (SELECT m.sequence - 1 FROM outbox_messages AS m
+     WHERE m.partition = NEW.partition AND m.sequence > OLD.drained_through
+     ORDER BY m.sequence LIMIT 1),
+    (SELECT e.sequence FROM events AS e ORDER BY e.sequence DESC LIMIT 1),
+    OLD.drained_through);
+  RETURN NEW;
+END $$;
+CREATE TRIGGER outbox_removal_drains BEFORE UPDATE OF removed ON stela.outbox_partitions
+  FOR EACH ROW WHEN (NEW.removed > OLD.removed) EXECUTE FUNCTION stela.outbox_drain();
+
 -- The pointers of a group of appends: append_group calls it, under the order lock, with what the
 -- participant made of the events that it wants.
 CREATE FUNCTION stela.add_data_rows(sequences bigint[], streams bigint[], keys bigint[])
@@ -179,13 +197,12 @@ BEGIN
   FROM (SELECT a.sequence, a.stream,
                CASE WHEN partitions = 1 THEN 0 ELSE a.key % partitions + 1 END AS partition
         FROM unnest(sequences, streams, keys) AS a(sequence, stream, key)) AS r
-  -- The position of the partition's last message. Those before published_through are known to its
-  -- row, so that deleted messages are never walked through.
+  -- The position of the partition's last message. That of one that was removed its row knows.
   JOIN (SELECT d.partition,
                greatest(p.last_position,
                         (SELECT m.position FROM outbox_messages AS m
                          WHERE m.partition = d.partition
-                           AND m.sequence > coalesce(p.published_through, 0)
+                           AND m.sequence > coalesce(p.drained_through, 0)
                          ORDER BY m.sequence DESC LIMIT 1), 0) AS position
         FROM (SELECT DISTINCT CASE WHEN partitions = 1 THEN 0 ELSE k.key % partitions + 1 END
                      AS partition
