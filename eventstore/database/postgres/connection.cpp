@@ -314,11 +314,18 @@ void Connection::send_user(const std::string& sql, Parameters& parameters) {
   }
 }
 
-void Connection::send_prepared(const std::string& name, Parameters& parameters) {
-  begin();
+void Connection::send_prepared(const std::string& name, Parameters& parameters, bool as_text) {
   const auto values = parameters.values();
   if (PQsendQueryPrepared(handle(), name.c_str(), parameters.count(), values.data(),
-                          parameters.lengths(), parameters.formats(), 1) == 0) {
+                          parameters.lengths(), parameters.formats(), as_text ? 0 : 1) == 0) {
+    lose(PQerrorMessage(handle()));
+  }
+}
+
+void Connection::send_prepare(const std::string& name, const std::string& sql,
+                              const std::vector<Oid>& types) {
+  if (PQsendPrepare(handle(), name.c_str(), sql.c_str(), static_cast<int>(types.size()),
+                    types.data()) == 0) {
     lose(PQerrorMessage(handle()));
   }
 }
@@ -326,10 +333,7 @@ void Connection::send_prepared(const std::string& name, Parameters& parameters) 
 void Connection::prepare(const std::string& name, std::string_view sql,
                          const std::vector<Oid>& types) {
   begin();
-  if (PQsendPrepare(handle(), name.c_str(), std::string{sql}.c_str(),
-                    static_cast<int>(types.size()), types.data()) == 0) {
-    lose(PQerrorMessage(handle()));
-  }
+  send_prepare(name, std::string{sql}, types);
   finish("preparing a statement");
 }
 
@@ -350,6 +354,41 @@ Result Connection::query(std::string_view sql, Parameters parameters, std::strin
   begin();
   send(sql, parameters);
   return finish(doing);
+}
+
+std::size_t Connection::send_dropped() {
+  Parameters none;
+  for (const std::string& name : texts_.dropped()) send_user("DEALLOCATE " + name, none);
+  return texts_.dropped().size();
+}
+
+Result Connection::query_users(const std::string& sql, std::string_view scope,
+                               Parameters parameters) {
+  const Time deadline = begin();
+  const bool may_prepare = !scope.empty() && !options_.is_pooled;
+  PreparedTexts::Text unprepared;
+  PreparedTexts::Text& text = may_prepare ? texts_.use(scope, sql, parameters.types()) : unprepared;
+  const bool is_new = !text.name.empty() && !text.is_prepared;
+  if (PQenterPipelineMode(handle()) == 0) lose(PQerrorMessage(handle()));
+  const std::size_t before = send_dropped();
+  if (is_new) send_prepare(text.name, sql, parameters.types());
+  if (text.name.empty()) {
+    send_user(sql, parameters);
+  } else {
+    send_prepared(text.name, parameters, true);
+  }
+  if (PQpipelineSync(handle()) == 0) lose(PQerrorMessage(handle()));
+  flush(deadline);
+  std::vector<Result> results = finish_pipeline(before + (is_new ? 2 : 1));
+  const auto failed = std::find_if(results.begin(), results.end(),
+                                   [](const Result& each) { return each.is_error(); });
+  const auto done = static_cast<std::size_t>(failed - results.begin());
+  if (done >= before) texts_.clear_dropped();
+  if (is_new) text.is_prepared = done > before;
+  if (failed == results.end()) return std::move(results.back());
+  // A row that a constraint refuses says nothing about the statement.
+  if (may_prepare && !state_of(failed->get()).starts_with("23")) texts_.forget(text);
+  return std::move(*failed);
 }
 
 Result Connection::query_text(const std::string& sql, Parameters parameters) {

@@ -5,6 +5,7 @@
 #include "database/owner.hpp"
 #include "database/postgres/failure.hpp"
 #include "database/postgres/parameters.hpp"
+#include "database/postgres/prepared_texts.hpp"
 #include "database/postgres/result.hpp"
 
 #include <stela/eventstore/export.hpp>
@@ -90,6 +91,9 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
 
   /// Text without parameters, maybe several statements.
   void execute(const std::string& sql) override;
+  /// One of the user's, whose rows come as text. Prepared if it comes again, unless `scope` is
+  /// empty: the search_path by which its names are found. The result may be an error.
+  Result query_users(const std::string& sql, std::string_view scope, Parameters parameters);
   /// One statement of the user's: its rows come as text.
   Result query_text(const std::string& sql, Parameters parameters);
 
@@ -134,7 +138,10 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   void send(std::string_view sql, Parameters& parameters);
   /// One of the user's: its rows come as text.
   void send_user(const std::string& sql, Parameters& parameters);
-  void send_prepared(const std::string& name, Parameters& parameters);
+  void send_prepared(const std::string& name, Parameters& parameters, bool as_text = false);
+  void send_prepare(const std::string& name, const std::string& sql, const std::vector<Oid>& types);
+  /// How many statements it sends that make the server forget others.
+  std::size_t send_dropped();
   /// Sends what libpq still holds back, and reads meanwhile.
   void flush(Time deadline);
   void wait(short events, Time deadline);
@@ -158,6 +165,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   std::vector<std::string> warnings_;
   std::string users_path_;
   std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;
+  PreparedTexts texts_;
 };
 
 /// Where Stela's own statements find its tables.

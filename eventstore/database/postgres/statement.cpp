@@ -96,6 +96,7 @@ void Statement::run() {
       types_ = parameters.types();
       connection_.prepare(name_, sql_, types_);
     }
+    connection_.begin();
     connection_.send_prepared(name_, parameters);
     result_ = connection_.finish("a statement");
   }

@@ -78,11 +78,10 @@ void UserStatement::refuse(std::string_view why) const {
 }
 
 std::int64_t run(Connection& connection, const UserStatement& statement, Rows* rows) {
-  Connection::Pipeline pipeline{connection};
-  pipeline.add_user(statement.text, to_parameters(statement.values));
-  const std::vector<Result> results = pipeline.run();
-  if (results.front().is_error()) fail(connection, results.front(), statement);
-  return take(results.front(), rows);
+  const Result result =
+      connection.query_users(statement.text, statement.scope, to_parameters(statement.values));
+  if (result.is_error()) fail(connection, result, statement);
+  return take(result, rows);
 }
 
 std::int64_t run_between_savepoints(Connection& connection, const UserStatement& statement,

@@ -33,6 +33,8 @@ struct UserStatement {
   /// What the server gets, with $1 for ?1.
   std::string text;
   std::span<const SqlValue> values = {};
+  /// The search_path that is set, for a statement that is prepared if it comes again; else empty.
+  std::string_view scope = {};
   /// Who runs it, for messages; may be empty.
   std::string_view who = {};
 

@@ -106,7 +106,8 @@ void PostgresReadModel::attempt(database::Connection& connection, FunctionRef<vo
 
 void PostgresReadModel::attempt_once(FunctionRef<void()> work) {
   const std::string schema = schema_of(*connection_, build_);
-  set(*connection_, {postgres::quoted(schema) + ", " + users_path(*connection_), schema});
+  path_ = postgres::quoted(schema) + ", " + users_path(*connection_);
+  set(*connection_, {path_, schema});
   work();
 }
 
@@ -140,13 +141,11 @@ bool PostgresReadModel::breaks_deferred_key(const database::Connection&) {
 
 std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlValue> values,
                                     Rows* rows) {
-  const postgres::UserStatement statement{.sql = sql,
-                                          .text = postgres::with_dollars(postgres::with_names(sql)),
-                                          .values = values,
-                                          .who = who_};
+  postgres::UserStatement statement{.sql = sql, .text = {}, .values = values, .who = who_};
   if (connection_ == nullptr) statement.refuse("failed: it is run outside of a handler");
   if (is_spoilt_) statement.refuse("isn't run: a statement before it failed");
-  check(statement);
+  statement.text = checked_text(statement);
+  if (!creating_) statement.scope = path_;
   try {
     if (!is_careful_) return postgres::run(*connection_, statement, rows);
     return run_between_savepoints(*connection_, statement, nullptr, rows);
@@ -160,6 +159,20 @@ std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlVal
     store_failure_ = std::current_exception();
     throw;
   }
+}
+
+/// What the server gets. A text is checked once for as many values.
+std::string PostgresReadModel::checked_text(const postgres::UserStatement& statement) {
+  const auto known = checked_.find(statement.sql);
+  const bool is_known = known != checked_.end() && known->second.values == statement.values.size();
+  if (is_known) return known->second.text;
+  check(statement);
+  std::string text = postgres::with_dollars(postgres::with_names(statement.sql));
+  // What `create` may run, a handler may not.
+  if (creating_) return text;
+  if (checked_.size() == max_checked) checked_.clear();
+  checked_.insert_or_assign(std::string{statement.sql}, CheckedText{text, statement.values.size()});
+  return text;
 }
 
 void PostgresReadModel::check(const postgres::UserStatement& statement) const {

@@ -5,7 +5,10 @@
 
 #include "database/postgres/user_statement.hpp"
 
+#include <cstddef>
 #include <exception>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -39,6 +42,13 @@ class PostgresReadModel final : public BuildModel {
   bool has_deferred_keys();
   bool is_deferred_key_broken();
   void check(const postgres::UserStatement& statement) const;
+  std::string checked_text(const postgres::UserStatement& statement);
+
+  struct CheckedText {
+    std::string text;
+    std::size_t values;
+  };
+  static constexpr std::size_t max_checked = 256;
 
   const Build build_;
   const std::string who_;
@@ -46,8 +56,11 @@ class PostgresReadModel final : public BuildModel {
   std::optional<bool> has_deferred_keys_;
   std::exception_ptr store_failure_;
   bool creating_ = false;
+  std::map<std::string, CheckedText, std::less<>> checked_;
   // Of the attempt.
   postgres::Connection* connection_ = nullptr;
+  /// The search_path by which its tables are found.
+  std::string path_;
   /// A statement has failed, and the server refuses the rest.
   bool is_spoilt_ = false;
   /// Each statement has a savepoint.
