@@ -68,6 +68,7 @@ void outbox_figures(Bench& bench);
 void wake_figures(Bench& bench);
 void projection_figures(Bench& bench);
 void replay_growth_figures(Bench& bench);
+void decision_figures(Bench& bench);
 void timer_figures(Bench& bench);
 /// Only where the tool is built.
 void tool_figures(Bench& bench);

@@ -43,6 +43,7 @@ constexpr Group groups[] = {
     {"wake", stela::bench::wake_figures},
     {"projections", stela::bench::projection_figures},
     {"growth of a replay", stela::bench::replay_growth_figures},
+    {"decisions", stela::bench::decision_figures},
     {"timers", stela::bench::timer_figures},
 #ifdef STELA_PROGRAM
     {"tool", stela::bench::tool_figures},

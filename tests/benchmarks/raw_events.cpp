@@ -4,6 +4,9 @@
 
 #include <cstring>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 namespace stela::bench {
 namespace {
 
@@ -13,6 +16,10 @@ constexpr const char* insert_event_sql =
     "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
 constexpr const char* insert_message_sql =
     "INSERT INTO outbox_messages (partition, sequence, stream, position) VALUES (?1, ?2, ?3, ?4)";
+constexpr const char* insert_event_tags_sql =
+    "INSERT INTO event_tags (sequence, part, tags, checksum) VALUES (?1, 0, ?2, ?3)";
+constexpr const char* insert_tag_sql =
+    "INSERT INTO tag_index (tag, sequence, kind) VALUES (?1, ?2, ?3)";
 constexpr std::int64_t now_us = 1'795'000'000'000'000;
 
 std::int64_t kind_of(RawDatabase& database, std::string_view type) {
@@ -32,11 +39,17 @@ void mark_all_published(RawDatabase& database) {
   database.execute("DELETE FROM outbox_messages");
 }
 
+RawTag::RawTag(std::string text)
+    : name{std::move(text)},
+      hash{static_cast<std::int64_t>(XXH3_64bits(name.data(), name.size()))} {}
+
 RawAppender::RawAppender(const std::string& path, const RawOptions& options, std::size_t streams)
     : database_{path, options},
       begin_{database_, "BEGIN IMMEDIATE"},
       event_{database_, insert_event_sql},
       message_{database_, insert_message_sql},
+      event_tags_{database_, insert_event_tags_sql},
+      tag_{database_, insert_tag_sql},
       commit_{database_, "COMMIT"},
       heads_(streams) {
   RawStatement head{database_,
@@ -63,7 +76,8 @@ RawAppender::RawAppender(const std::string& path, const RawOptions& options, std
   message_.bind(1, database_.integer("SELECT partition FROM outbox_partitions"));
 }
 
-void RawAppender::append(std::size_t number, std::span<const NewEvent> events) {
+void RawAppender::append(std::size_t number, std::span<const NewEvent> events,
+                         std::span<const RawTag* const> tags) {
   Head& head = heads_[number];
   begin_.run();
   for (const NewEvent& event : events) {
@@ -74,7 +88,8 @@ void RawAppender::append(std::size_t number, std::span<const NewEvent> events) {
     event_.bind(2, head.stream);
     event_.bind(9, head.version);
     event_.bind(3, ++head.version);
-    event_.bind(4, kinds_[event.type == LineAdded::event_type.name ? 0 : 1]);
+    const std::int64_t kind = kinds_[event.type == LineAdded::event_type.name ? 0 : 1];
+    event_.bind(4, kind);
     event_.bind(5, now_us + sequence_);
     event_.bind(11, static_cast<std::int64_t>(random));
     event_.bind_blob(12, event.payload);
@@ -83,8 +98,27 @@ void RawAppender::append(std::size_t number, std::span<const NewEvent> events) {
     message_.bind(3, head.stream);
     message_.bind(4, ++position_);
     message_.run();
+    if (!tags.empty()) insert_tags(tags, kind);
   }
   commit_.run();
+}
+
+void RawAppender::insert_tags(std::span<const RawTag* const> tags, std::int64_t kind) {
+  joined_tags_.clear();
+  for (const RawTag* const tag : tags) {
+    if (!joined_tags_.empty()) joined_tags_ += ' ';
+    joined_tags_ += tag->name;
+  }
+  event_tags_.bind(1, sequence_);
+  event_tags_.bind_text(2, joined_tags_);
+  event_tags_.bind(3, static_cast<std::int64_t>(dice_.next()));
+  event_tags_.run();
+  tag_.bind(2, sequence_);
+  tag_.bind(3, kind);
+  for (const RawTag* const tag : tags) {
+    tag_.bind(1, tag->hash);
+    tag_.run();
+  }
 }
 
 RawReader::RawReader(const std::string& path)

@@ -17,6 +17,15 @@ namespace stela::bench {
 /// Notes everything in the outbox as published.
 void mark_all_published(RawDatabase& database);
 
+/// A tag of an event, as the tables have it.
+struct RawTag {
+  explicit RawTag(std::string name);
+
+  std::string name;
+  /// What the index knows it by.
+  std::int64_t hash;
+};
+
 /// Appends to the baskets of a database that make_shop made: the same rows with the same bytes as
 /// Stela writes, one transaction each, all that doesn't change bound once.
 /// Threads: one at a time.
@@ -24,10 +33,14 @@ class RawAppender {
  public:
   RawAppender(const std::string& path, const RawOptions& options, std::size_t streams);
 
-  /// Appends the events to stream `number` (from 0), with a pointer for each.
-  void append(std::size_t number, std::span<const NewEvent> events);
+  /// Appends the events to stream `number` (from 0), with a pointer for each, and each of them with
+  /// the tags.
+  void append(std::size_t number, std::span<const NewEvent> events,
+              std::span<const RawTag* const> tags = {});
 
  private:
+  void insert_tags(std::span<const RawTag* const> tags, std::int64_t kind);
+
   struct Head {
     std::int64_t stream = 0;
     std::int64_t version = 0;
@@ -37,11 +50,14 @@ class RawAppender {
   RawStatement begin_;
   RawStatement event_;
   RawStatement message_;
+  RawStatement event_tags_;
+  RawStatement tag_;
   RawStatement commit_;
   std::vector<Head> heads_;
   std::vector<std::int64_t> kinds_;
   std::string correlation_;
   std::string metadata_;
+  std::string joined_tags_;
   std::array<char, 16> event_id_{};
   Dice dice_{11};
   std::int64_t sequence_ = 0;

@@ -37,7 +37,12 @@ set(all_wanted
     pointer.1.relaxed.tmpfs producer.1.relaxed.disk wake.same_process wake.other_process
     idle.same_process idle.other_process replay.memory.binary replay.memory.json
     replay.table.binary replay.decode_ahead replay.filtered live.commit_to_projected replay.growth
-    replay.growth.memory timer.set timer.fire timer.due_to_fired timer.waiting.append
+    replay.growth.memory decision.two_views.relaxed.disk decision.append_tags.0.relaxed.disk
+    decision.append_tags.1.relaxed.disk decision.append_tags.2.relaxed.tmpfs
+    decision.append_tags.5.relaxed.disk decision.append_tags.beside.relaxed.tmpfs
+    decision.conflicts.hot.1.full.disk decision.conflicts.hot.64.full.disk
+    decision.conflicts.cold.8.full.disk decision.conflicts.cold.64.full.disk
+    decision.read_by_tag.100 timer.set timer.fire timer.due_to_fired timer.waiting.append
     timer.waiting.idle)
 if(TOOL)
   list(APPEND all_wanted tool.start tool.outbox_status tool.append.full.disk tool.append.relaxed.tmpfs
