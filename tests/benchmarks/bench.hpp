@@ -74,6 +74,9 @@ void timer_figures(Bench& bench);
 void tool_figures(Bench& bench);
 // With STELA_WITH_POSTGRES only.
 void postgres_figures(Bench& bench);
+void postgres_projection_figures(Bench& bench);
+/// With STELA_WITH_NATS, too.
+void postgres_relay_figures(Bench& bench);
 // With STELA_WITH_NATS only.
 void nats_relay_figures(Bench& bench);
 void nats_delivery_figures(Bench& bench);

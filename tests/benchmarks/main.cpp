@@ -50,6 +50,10 @@ constexpr Group groups[] = {
 #endif
 #ifdef STELA_BENCH_POSTGRES
     {"PostgreSQL", stela::bench::postgres_figures},
+    {"projections on PostgreSQL", stela::bench::postgres_projection_figures},
+#endif
+#if defined STELA_BENCH_POSTGRES && defined STELA_BENCH_NATS
+    {"relay from PostgreSQL", stela::bench::postgres_relay_figures},
 #endif
 #ifdef STELA_BENCH_NATS
     {"relay to NATS", stela::bench::nats_relay_figures},

@@ -3,8 +3,8 @@
 #include "appends.hpp"
 #include "bench.hpp"
 #include "memory_broker.hpp"
+#include "postgres_shop.hpp"
 #include "raw_postgres.hpp"
-#include "support/postgres_server.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <xxhash.h>
@@ -22,50 +22,11 @@ namespace {
 
 using Subjects = std::vector<std::unique_ptr<Subject>>;
 
-/// Commits reach the disk; a server as it is set up, but for its connections and its memory.
-const test::PostgresServer::Options server_options{
-    .durable = true,
-    .tcp = true,
-    .settings =
-        "max_connections = 150\nshared_buffers = 256MB\nmax_wal_size = 4GB\n"
-        "autovacuum = on"};
-
 std::vector<std::string> payloads_of(const Samples& samples, std::size_t events) {
   std::vector<std::string> payloads;
   for (const NewEvent& event : samples.some(0, events)) payloads.emplace_back(event.payload);
   return payloads;
 }
-
-/// A store with its outbox, as a process has it.
-struct PostgresShop {
-  explicit PostgresShop(const std::string& url) : store{postgres::open(url)}, outbox{store} {}
-
-  Store store;
-  Outbox outbox;
-};
-
-/// One stream of the caller's own.
-class PostgresAppend final : public Subject {
- public:
-  PostgresAppend(EventStore& store, const Samples& samples, std::size_t stream, std::size_t events)
-      : store_{store}, stream_{basket_id(stream).stream()}, events_{samples.some(0, events)} {
-    for (const StoredEvent& event :
-         store.read_stream(stream_, {.direction = Direction::backward, .limit = 1})) {
-      version_ = event.version;
-    }
-  }
-
-  void run() override {
-    const StreamAppend append{stream_, ExpectedVersion::exactly(version_), events_};
-    version_ = store_.append({.streams = {&append, 1}}).versions.front();
-  }
-
- private:
-  EventStore& store_;
-  const StreamId stream_;
-  const std::span<const NewEvent> events_;
-  StreamVersion version_;
-};
 
 /// Operations a second, all threads together.
 double rate_of(const Subjects& subjects, std::chrono::milliseconds length) {
@@ -297,14 +258,17 @@ void measure_dead_rows(Bench& bench) {
   const int appends = bench.sized(2, 50, 100);
   std::vector<double> ours, raw, ratio;
   for (int round = 0; round < std::min(bench.rounds(3), 3); ++round) {
-    const test::PostgresServer fresh{server_options};
-    const test::PostgresServer old{server_options};
+    const test::PostgresServer fresh{postgres_server_options};
+    const test::PostgresServer old{postgres_server_options};
     PostgresShop fresh_shop{fresh.url()};
     PostgresShop old_shop{old.url()};
     add_dead_rows(old, dead);
     RawPostgres reader{old.url()};
     reader.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM stela.events");
-    RawPostgres{old.url()}.execute("DELETE FROM stela.outbox_messages");
+    // What a relay does, in one step.
+    RawPostgres{old.url()}.execute(
+        "BEGIN; DELETE FROM stela.outbox_messages; "
+        "UPDATE stela.outbox_partitions SET removed = last_position; COMMIT");
     raw.push_back(relay_rate(fresh_shop, samples, 1, appends));
     ours.push_back(relay_rate(old_shop, samples, 1, appends));
     ratio.push_back(ours.back() / raw.back());
@@ -325,8 +289,8 @@ void measure_growth(Bench& bench) {
   if (!bench.begins(name)) return;
   const Samples samples{Codec::json};
   const ContextScope scope{sample_context()};
-  const test::PostgresServer small{server_options};
-  const test::PostgresServer large{server_options};
+  const test::PostgresServer small{postgres_server_options};
+  const test::PostgresServer large{postgres_server_options};
   PostgresShop small_shop{small.url()};
   PostgresShop large_shop{large.url()};
   add_dead_rows(small, bench.sized(100, 100'000, 100'000));
@@ -394,7 +358,7 @@ void measure_schemes(Bench& bench, const test::PostgresServer& server) {
 
 void postgres_figures(Bench& bench) {
   if (!bench.begins("postgres")) return;
-  const test::PostgresServer server{server_options};
+  const test::PostgresServer server{postgres_server_options};
   measure_reading(bench, server);
   measure_appends(bench, server);
   measure_schemes(bench, server);

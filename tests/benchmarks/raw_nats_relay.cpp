@@ -102,35 +102,9 @@ void keep_all(const std::string& path, std::vector<KeptEvent>& kept) {
 }
 
 void relay_bare(const std::string& path, RawNats& nats, const RawRelayOptions& options) {
-  struct Batch {
-    std::int64_t first = 0;
-    std::int64_t last = 0;
-    int count = 0;
-    /// So many are stored when all of it is.
-    std::uint64_t end = 0;
-  };
   RawOutbox outbox{path};
   RawEnvelope envelope{store_id_of(path), options.chained};
-  std::deque<Batch> in_flight;
-  std::uint64_t sent = 0;
-  for (bool more = true; more || !in_flight.empty();) {
-    while (more && static_cast<int>(in_flight.size()) < options.batches_in_flight) {
-      Batch batch;
-      batch.count = outbox.next(options.batch_size, [&](const RawEvent& event) {
-        if (batch.first == 0) batch.first = event.sequence;
-        nats.publish(envelope.make(event));
-      });
-      more = batch.count == options.batch_size;
-      if (batch.count == 0) break;
-      batch.last = outbox.last_read();
-      batch.end = sent += static_cast<std::uint64_t>(batch.count);
-      in_flight.push_back(batch);
-    }
-    if (in_flight.empty()) break;
-    nats.wait_for(in_flight.front().end);
-    outbox.mark(in_flight.front().first, in_flight.front().last, in_flight.front().count);
-    in_flight.pop_front();
-  }
+  relay_bare(outbox, envelope, nats, options);
 }
 
 }  // namespace stela::bench

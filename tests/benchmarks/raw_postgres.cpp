@@ -2,6 +2,8 @@
 
 #include "database/postgres/parameters.hpp"
 
+#include <poll.h>
+
 #include <cstring>
 #include <stdexcept>
 
@@ -78,8 +80,26 @@ RawPostgres::Rows RawPostgres::query(const Step& step) {
   Rows result{PQexecPrepared(connection_.get(), step.name, static_cast<int>(values.size()),
                              values.data(), nullptr, nullptr, 1),
               PQclear};
-  require(PQresultStatus(result.get()) == PGRES_TUPLES_OK);
+  const auto status = PQresultStatus(result.get());
+  require(status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK);
   return result;
+}
+
+void RawPostgres::wait_for_notification() {
+  constexpr int two_minutes = 120'000;
+  PGconn* const connection = connection_.get();
+  const auto take_all = [&] {
+    bool any = false;
+    while (PGnotify* const come = PQnotifies(connection)) {
+      PQfreemem(come);
+      any = true;
+    }
+    return any;
+  };
+  while (!take_all()) {
+    pollfd socket{PQsocket(connection), POLLIN, 0};
+    require(poll(&socket, 1, two_minutes) == 1 && PQconsumeInput(connection) == 1);
+  }
 }
 
 void make_raw_postgres(const std::string& conninfo) {

@@ -34,6 +34,8 @@ class RawPostgres {
   /// Rows in binary.
   using Rows = std::unique_ptr<PGresult, void (*)(PGresult*)>;
   Rows query(const Step& step);
+  /// Returns at once if one has come; throws if none comes for two minutes.
+  void wait_for_notification();
 
  private:
   void require(bool holds) const;

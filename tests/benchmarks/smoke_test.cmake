@@ -52,7 +52,10 @@ if(WITH_POSTGRES)
   list(APPEND all_wanted postgres.append.1 postgres.append.100 postgres.group_commit.64
     postgres.group_commit.4x16 postgres.line.append.1 postgres.line.group_commit.64
     postgres.read_stream.100 postgres.read_all postgres.scheme.none postgres.scheme.counter_row
-    postgres.relay.dead_rows postgres.growth.append.1)
+    postgres.relay.dead_rows postgres.growth.append.1 postgres.replay postgres.inline.append.1)
+endif()
+if(WITH_NATS AND WITH_POSTGRES)
+  list(APPEND all_wanted postgres.relay.backlog postgres.delivery.p50)
 endif()
 if(WITH_NATS)
   list(APPEND all_wanted relay.backlog.none relay.backlog.none.publishing relay.backlog.stream
