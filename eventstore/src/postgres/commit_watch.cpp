@@ -12,7 +12,11 @@ namespace {
 
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds pause_between_looks{20};
+/// While events come, and in a store where nothing happens.
+constexpr std::chrono::milliseconds shortest_pause{1};
+constexpr std::chrono::milliseconds longest_pause{20};
+/// How much longer than a pause nothing has come before it.
+constexpr int share_of_silence = 4;
 /// While the server can't be reached.
 constexpr std::chrono::milliseconds pause_after_failure{1000};
 
@@ -48,8 +52,12 @@ bool CommitWatch::sees_events() {
   try {
     std::int64_t last = 0;
     sessions_.read([&](Connection& connection) { last = last_sequence(connection); });
-    next_look_ = steady_clock::now() + pause_between_looks;
-    return std::exchange(seen_, last) != last;
+    const Time now = steady_clock::now();
+    const bool has_come = std::exchange(seen_, last) != last;
+    if (has_come) last_came_ = now;
+    next_look_ = now + std::clamp<Time::duration>((now - last_came_) / share_of_silence,
+                                                  shortest_pause, longest_pause);
+    return has_come;
   } catch (const Error&) {
     // Whoever sleeps here finds out by himself.
     next_look_ = steady_clock::now() + pause_after_failure;

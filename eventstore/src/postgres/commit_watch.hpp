@@ -12,8 +12,8 @@
 
 namespace stela::postgres {
 
-/// Looks for other processes' events now and then: a notification would take a lock of the whole
-/// server at each commit.
+/// Looks for other processes' events, more often while they come: a notification would take a lock
+/// of the whole server at each commit.
 class CommitWatch final : public database::CommitWatch {
  public:
   CommitWatch(EventStore& store, Sessions& sessions);
@@ -38,6 +38,7 @@ class CommitWatch final : public database::CommitWatch {
   bool is_woken_ = false;
   // The sleeping thread's own.
   Time next_look_ = {};
+  Time last_came_ = {};
   std::int64_t seen_ = 0;
 };
 
