@@ -4,6 +4,7 @@
 #include "sqlite/event_import.hpp"
 #include "sqlite/event_reader.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite/one_state.hpp"
 #include "sqlite/presence.hpp"
 #include "sqlite_sql.hpp"
 
@@ -92,25 +93,6 @@ void check_is_no_mount(const std::string& path) {
       "at its origin would overwrite committed events; mount the folder that "
       "contains it"};
 }
-
-/// One state of the database for as long as it lives: all statements see the same, and its locks
-/// are taken once for all of them.
-class OneState {
- public:
-  explicit OneState(Connection& connection) : end_{connection.query(end_sql)} {
-    connection.query(begin_sql).run();
-  }
-  ~OneState() { sqlite3_step(end_.statement().get()); }
-  OneState(const OneState&) = delete;
-  OneState& operator=(const OneState&) = delete;
-
- private:
-  static constexpr std::string_view begin_sql = "BEGIN";
-  static constexpr std::string_view end_sql = "COMMIT";
-
-  /// Prepared before it is needed.
-  Query end_;
-};
 
 void check_writable(const Connection& connection, const std::string& path) {
   if (sqlite3_db_readonly(connection.handle(), "main") != 1) return;

@@ -3,6 +3,7 @@
 #include "database/event_page.hpp"
 #include "sqlite/candidates.hpp"
 #include "sqlite/event_rows.hpp"
+#include "sqlite/one_state.hpp"
 #include "sqlite/tag_places.hpp"
 #include "sqlite_sql/tags.hpp"
 
@@ -280,6 +281,8 @@ class QueryCursor final : public Cursor {
 
  private:
   void fill(Connection& connection) override {
+    // Some statements for each event: alone, each would lock the file and look for commits.
+    const OneState state{connection};
     if (!bounded_) bound(connection);
     EventRows reader = tagged_rows(connection);
     // Places may be of other events, if their tags have the same hash.
