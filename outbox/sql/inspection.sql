@@ -47,6 +47,17 @@ LEFT JOIN outbox_partitions AS p ON p.partition = m.partition
 WHERE (m.partition, m.sequence) > (:after_partition, :after_sequence)
 ORDER BY m.partition, m.sequence LIMIT :most;
 
+-- name: inspect_unseen
+-- The first message of each partition that no relay would see: on PostgreSQL they begin after
+-- drained_through.
+-- gives: partition int, sequence int
+SELECT p.partition, 0 AS sequence FROM outbox_partitions AS p WHERE 1 = 0;
+-- engine: postgres
+SELECT p.partition, min(m.sequence) AS sequence
+FROM outbox_partitions AS p
+JOIN outbox_messages AS m ON m.partition = p.partition AND m.sequence <= p.drained_through
+GROUP BY p.partition ORDER BY p.partition;
+
 -- name: inspect_set_aside
 -- What is parked, discarded, or to be sent again, with what its event says.
 -- gives: state text, sequence int, stream int, partition int, event_stream int?, publishes int,

@@ -3,10 +3,12 @@
 #include "support/messages.hpp"
 #include "support/nats_server.hpp"
 #include "support/postgres_server.hpp"
+#include "support/soundness.hpp"
 
 #include <stela/eventstore.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox.hpp>
+#include <stela/outbox/verify.hpp>
 #include <stela/projections.hpp>
 
 #include <gmock/gmock.h>
@@ -21,6 +23,7 @@ namespace {
 using test::message_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const NewEvent published{"order.placed", 1, true, "{}"};
 const NewEvent kept{"order.seen", 1, false, "{}"};
@@ -148,6 +151,22 @@ TEST_F(PostgresOutbox, KnowsUpToWhereNothingWaits) {
     EXPECT_EQ(drained_through(), "8");
     EXPECT_EQ(OutboxOperations{store}.status().pending, 0);
   }
+}
+
+TEST_F(PostgresOutbox, VerifiesThatRelaysSeeEachMessage) {
+  Store store = postgres::open(server.url());
+  const Outbox outbox{store};
+  const auto check = outbox_check();
+  IntegrityCheck* const checks[] = {check.get()};
+  const VerifyOptions options{.checks = checks};
+  test::append(store, "order-1", {published, published});
+  EXPECT_THAT(test::problems_of(store, options), IsEmpty());
+  server.ask("UPDATE stela.outbox_partitions SET drained_through = 1");
+  EXPECT_THAT(test::problems_of(store, options),
+              ElementsAre(HasSubstr("no relay sees its message 1: ")));
+  // What the advice says.
+  server.ask("UPDATE stela.outbox_partitions SET drained_through = 0");
+  EXPECT_THAT(test::problems_of(store, options), IsEmpty());
 }
 
 }  // namespace

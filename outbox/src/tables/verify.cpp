@@ -60,6 +60,7 @@ class OutboxCheck final : public IntegrityCheck {
     check_facts(inspection);
     check_partitions(inspection);
     check_messages(inspection);
+    check_unseen(inspection);
     check_set_aside(inspection);
     check_sums(inspection);
   }
@@ -132,6 +133,19 @@ class OutboxCheck final : public IntegrityCheck {
     compare("pending messages", row.pending(), row.actual_pending());
     compare("parked messages", row.parked(), row.actual_parked());
     compare("messages to send again", row.redeliveries(), row.actual_redeliveries());
+  }
+
+  static void check_unseen(Inspection& inspection) {
+    inspection.read([&](Connection& connection) {
+      auto row = connection.rows(sql::inspect_unseen{});
+      while (row.step()) {
+        inspection.report(
+            label(row.partition()),
+            "no relay sees its " + message_at(row.sequence()) + ": it isn't behind drained_through",
+            "nothing is lost: set outbox_partitions.drained_through to 0, and relays "
+            "look from the beginning once");
+      }
+    });
   }
 
   void check_messages(Inspection& inspection) {
