@@ -33,19 +33,20 @@ DELETE FROM projection_timers WHERE process = :process AND key = :key AND kind =
 
 -- name: due_timers
 -- Those that nothing holds: no earlier timer of the instance that is being tried again, and no parked
--- event of the instance.
+-- event of the instance. Each is asked for by itself, in the order of the index: PostgreSQL would
+-- join NOT EXISTS for all that are due, and then take the first of them.
 -- takes: process text, build int, now time, most int
 -- gives: timer
 SELECT process, key, kind, version, generation, state, due_at, wake_at, attempts, error, recurrence,
        set_at, correlation_id, causation_id, metadata, payload
 FROM projection_timers AS t
 WHERE process = :process AND state = 'pending' AND wake_at <= :now
-  AND NOT EXISTS (SELECT 1 FROM projection_timers AS f
-                  WHERE f.process = t.process AND f.key = t.key AND f.state = 'pending'
-                    AND f.attempts > 0 AND (f.due_at, f.kind) < (t.due_at, t.kind))
-  AND NOT EXISTS (SELECT 1 FROM projection_parked AS p
-                  WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
-                    AND p.instance = t.key)
+  AND (SELECT 1 FROM projection_timers AS f
+       WHERE f.process = t.process AND f.key = t.key AND f.state = 'pending'
+         AND f.attempts > 0 AND (f.due_at, f.kind) < (t.due_at, t.kind) LIMIT 1) IS NULL
+  AND (SELECT 1 FROM projection_parked AS p
+       WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
+         AND p.instance = t.key LIMIT 1) IS NULL
   AND NOT EXISTS (SELECT 1 FROM projection_parked AS p
                   WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
                     AND p.instance IS NULL)
@@ -56,12 +57,12 @@ ORDER BY wake_at, key, kind LIMIT :most;
 -- gives: wake_at time
 SELECT wake_at FROM projection_timers AS t
 WHERE process = :process AND state = 'pending'
-  AND NOT EXISTS (SELECT 1 FROM projection_timers AS f
-                  WHERE f.process = t.process AND f.key = t.key AND f.state = 'pending'
-                    AND f.attempts > 0 AND (f.due_at, f.kind) < (t.due_at, t.kind))
-  AND NOT EXISTS (SELECT 1 FROM projection_parked AS p
-                  WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
-                    AND p.instance = t.key)
+  AND (SELECT 1 FROM projection_timers AS f
+       WHERE f.process = t.process AND f.key = t.key AND f.state = 'pending'
+         AND f.attempts > 0 AND (f.due_at, f.kind) < (t.due_at, t.kind) LIMIT 1) IS NULL
+  AND (SELECT 1 FROM projection_parked AS p
+       WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
+         AND p.instance = t.key LIMIT 1) IS NULL
   AND NOT EXISTS (SELECT 1 FROM projection_parked AS p
                   WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
                     AND p.instance IS NULL)

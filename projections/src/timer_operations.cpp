@@ -274,7 +274,7 @@ std::int64_t TimerOperations::retry(std::string_view process, std::string_view k
 }
 
 void TimerOperations::hold(std::string_view why) {
-  store_.database().migrate("projections", sql::migrations);
+  store_.database().migrate("projections", sql::migrations, sql::migrations_on_postgres);
   store_.database().write([&](Connection& connection) {
     const Timestamp now = store_.database().now();
     projections::set_hold(connection, {.since = now, .detail = std::string{why}});
