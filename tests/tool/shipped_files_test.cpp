@@ -63,6 +63,15 @@ TEST(ShippedFiles, TheGrafanaDashboardQueriesOnlyMetricsThatAreServed) {
   expect_to_query_only_what_is_served("grafana/stela-dashboard.json");
 }
 
+TEST(ShippedFiles, TheGrafanaDashboardShowsTimers) {
+  const std::string text = text_of("grafana/stela-dashboard.json");
+  for (const char* metric :
+       {"stela_timers_due", "stela_timers_overdue", "stela_timers_oldest_due_seconds",
+        "stela_timers_parked", "stela_timers_fired_total", "stela_timer_failures_total"}) {
+    EXPECT_THAT(text, HasSubstr(std::string{"("} + metric + "{"));
+  }
+}
+
 TEST(ShippedFiles, TheAlertRulesQueryOnlyMetricsThatAreServed) {
   expect_to_query_only_what_is_served("prometheus/stela-alerts.yml");
 }
