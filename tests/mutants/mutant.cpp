@@ -57,8 +57,13 @@ constexpr std::array entries{
     Entry{"read_backs_one_by_one"},
     Entry{"enqueue_after_commit"},
     Entry{"replay_flag_left_on"},
+    Entry{"no_condition"},
+    Entry{"condition_at_commit"},
+    Entry{"half_a_condition"},
+    Entry{"reads_cut_short"},
+    Entry{"append_id_ignored"},
 };
-static_assert(entries.size() == static_cast<std::size_t>(Mutant::replay_flag_left_on) + 1);
+static_assert(entries.size() == static_cast<std::size_t>(Mutant::append_id_ignored) + 1);
 
 const Entry& entry(Mutant mutant) noexcept {
   return entries[static_cast<std::size_t>(mutant)];

@@ -1,4 +1,4 @@
-// Relays that break a promise on purpose, to see that the tests find it.
+// Relays and stores that break a promise on purpose, to see that the tests find it.
 #pragma once
 
 #include "mutants/worker.hpp"
@@ -33,6 +33,12 @@ enum class Mutant : std::uint8_t {
   read_backs_one_by_one,
   enqueue_after_commit,
   replay_flag_left_on,
+  // Between decisions and their store, in the simulator.
+  no_condition,
+  condition_at_commit,
+  half_a_condition,
+  reads_cut_short,
+  append_id_ignored,
 };
 
 std::string_view to_string(Mutant mutant) noexcept;

@@ -21,4 +21,6 @@ $sim --seeds $((seeds / 50)) --calm
 $sim --seeds $((seeds / 500)) --partitions 256
 $sim --seeds $((seeds / 500)) --calm --partitions 256
 $sim --exhaustive 3
+$sim --decisions --seeds $((seeds / 5))
 $sim --mutants
+$sim --decisions --mutants

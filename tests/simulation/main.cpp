@@ -1,7 +1,9 @@
-// Runs the relay's real core against simulated clocks, stores and brokers. See docs/relay.md.
+// Runs the relay's real core against simulated clocks, stores and brokers, and processes that
+// decide. See docs/relay.md.
 #include "simulation/campaign.hpp"
 #include "simulation/exhaustive.hpp"
 #include "simulation/mutants.hpp"
+#include "simulation/story.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -31,6 +33,8 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --sqlite       on SQLite in memory, compared with the model store step by step
   --mutant M     with a relay that has this fault
   --mutants      looks whether each mutant is found
+  --decisions    processes that decide, instead of relays; with the options above but --partitions,
+                 --calm, --shrink and --sqlite
   --exhaustive N two workers, two events, and every way to place at most N faults
   --faults A,B   with --exhaustive: no other faults than these
 )";
@@ -44,6 +48,7 @@ struct Options {
   bool shrink = false;
   bool sqlite = false;
   bool mutants = false;
+  const StoryKind* story = nullptr;
   std::size_t exhaustive = 0;
   std::vector<ScriptedFault::Kind> faults = {};
   Mutant mutant = Mutant::none;
@@ -101,6 +106,8 @@ Options parse(int argc, char** argv) {
     const std::string_view name = argv[i];
     if (const auto flag = flags.find(name); flag != flags.end()) {
       *flag->second = true;
+    } else if (name == "--decisions") {
+      options.story = &decisions;
     } else if (const auto option = with_value.find(name);
                option != with_value.end() && i + 1 < argc) {
       option->second(argv[++i]);
@@ -147,6 +154,17 @@ int simulate(const Options& options) {
   return report(campaign) ? 0 : 1;
 }
 
+bool tell(const StoryKind& kind, const Options& options) {
+  constexpr double seconds_for_a_mutant = 60;
+  const bool is_of_relays = options.calm || options.shrink || options.sqlite ||
+                            options.partitions > 0 || options.exhaustive > 0;
+  if (is_of_relays) throw std::invalid_argument{"that option is for relays"};
+  if (options.mutants) return find_mutants(kind, seconds_for_a_mutant);
+  return tell_stories(kind,
+                      {.seed = options.start, .mutant = options.mutant, .trace = options.trace},
+                      options.seeds);
+}
+
 int try_everything(const Options& options) {
   SmallWorld world{
       .mutant = options.mutant, .most_faults = options.exhaustive, .faults = options.faults};
@@ -175,6 +193,7 @@ int main(int argc, char** argv) {
   try {
     const Options options = parse(argc, argv);
     constexpr double seconds_for_a_mutant = 60;
+    if (options.story != nullptr) return tell(*options.story, options) ? 0 : 1;
     if (options.mutants) return find_mutants(seconds_for_a_mutant) ? 0 : 1;
     if (options.exhaustive > 0) return try_everything(options);
     return simulate(options);
