@@ -131,6 +131,8 @@ class Feed {
   /// For events inside a transaction of timers.
   std::unique_ptr<database::EventReader> reader_;
   EventPage page_;
+  /// How many timers are read for the next transaction: it follows what the last one had time for.
+  int timers_a_batch_ = 16;
 };
 
 }  // namespace stela::projections

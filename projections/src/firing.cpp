@@ -21,7 +21,8 @@ using database::Connection;
 namespace {
 
 /// A transaction of timers syncs once, and holds the lock while aggregates are loaded.
-constexpr int timers_a_batch = 256;
+constexpr int least_timers_a_batch = 16;
+constexpr int most_timers_a_batch = 256;
 constexpr std::chrono::milliseconds longest_batch{25};
 /// How many events a transaction of timers handles before them; more are left to the next pass.
 constexpr std::int64_t events_before_timers = 64;
@@ -108,9 +109,12 @@ bool Feed::catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t he
 }
 
 void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing) {
-  const auto began = std::chrono::steady_clock::now();
   Connection& connection = database::open_transaction(transaction).connection();
-  std::vector<Timer> timers = due_timers(connection, seat.build, now, timers_a_batch);
+  const int most = timers_a_batch_;
+  std::vector<Timer> timers = due_timers(connection, seat.build, now, most);
+  // What there was no time for is read again. So a slow server is asked for fewer.
+  timers_a_batch_ = least_timers_a_batch;
+  const auto began = std::chrono::steady_clock::now();
   std::set<std::string_view> instances;
   for (Timer& timer : timers) {
     // What the first timer of an instance led to is handled before the next one.
@@ -120,6 +124,8 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
     switch (outcome) {
       case Fired::fired:
         ++firing.fired;
+        timers_a_batch_ = std::clamp(2 * static_cast<int>(firing.fired), least_timers_a_batch,
+                                     most_timers_a_batch);
         break;
       case Fired::gone:
         break;
@@ -134,7 +140,7 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
         if (timer.state == TimerState::parked) ++firing.parked;
     }
   }
-  firing.is_more = timers.size() == timers_a_batch;
+  firing.is_more = std::ssize(timers) == most;
 }
 
 Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction) {
