@@ -8,6 +8,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/framework/log.hpp>
 #include <stela/nats/consumer.hpp>
 #include <stela/nats/inbox.hpp>
 #include <stela/nats/publisher.hpp>
@@ -287,6 +288,30 @@ TEST_F(PostgresConsumer, SharesTheMessagesOfAStreamWithAnotherProcessInOrder) {
   consumers.clear();
   expect_once_and_in_order(ledger.lines(), streams, each);
   EXPECT_THAT(inbox.gaps(), IsEmpty());
+}
+
+/// Ends the server as soon as a message counts as handled.
+class CrashingMetrics final : public MetricSink {
+ public:
+  explicit CrashingMetrics(test::PostgresServer& server) noexcept : server_{server} {}
+  void count(std::string_view name, std::int64_t, Labels) noexcept override {
+    if (name == "stela_consumer_handled_total") server_.crash();
+  }
+  void gauge(std::string_view, double, Labels) noexcept override {}
+  void observe(std::string_view, double, Labels) noexcept override {}
+
+ private:
+  test::PostgresServer& server_;
+};
+
+TEST_F(PostgresConsumer, TellsWhatItHandledIfTheServerEndsBeforeItIsMeasured) {
+  CrashingMetrics metrics{server};
+  Store store = postgres::open(server.url(), {.busy_timeout = 100ms, .metrics = &metrics});
+  nats::Consumer consumer{store, consuming_from(broker)};
+  consumer.on<OrderPlaced>(Ledger::note<OrderPlaced>);
+  shop.place("1");
+  shop.publish();
+  EXPECT_EQ(consumer.poll(), (nats::ConsumerTick{.handled = 1}));
 }
 
 TEST_F(PostgresConsumer, LosesAndRepeatsNothingWhenTheServerCrashes) {

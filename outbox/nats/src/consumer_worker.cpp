@@ -219,8 +219,15 @@ void Consumer::Worker::measure(const ConsumerTick& tick) {
   count("stela_consumer_lost_total", tick.lost);
   metrics.gauge("stela_consumer_broker_up", tick.broker.is_connected() ? 1 : 0,
                 {{"consumer", options_.name}});
+  measure_held(metrics);
+}
+
+void Consumer::Worker::measure_held(MetricSink& metrics) try {
   metrics.gauge("stela_consumer_held_streams", static_cast<double>(inbox_.held().count_streams()),
                 {{"consumer", options_.name}});
+} catch (const Error& e) {
+  // The next turn meets the trouble, too, and goes on after it.
+  if (!is_trouble_of_store(e)) throw;
 }
 
 void Consumer::Worker::purge_if_due() {

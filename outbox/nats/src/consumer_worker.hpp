@@ -68,6 +68,7 @@ class Consumer::Worker {
   void pause(std::stop_token& stop);
   void report();
   void measure(const ConsumerTick& tick);
+  void measure_held(MetricSink& metrics);
   void purge_if_due();
   void connect();
   void note_settled();
