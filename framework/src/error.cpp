@@ -54,13 +54,29 @@ ConditionConflict::ConditionConflict(GlobalSequence position, std::size_t item)
     : ConditionConflict{"event " + std::to_string(position.value()) + " matches item " +
                             std::to_string(item) +
                             " of the condition's query; read again and decide again",
-                        position, item} {}
+                        Cause::event, position, item} {}
 
 ConditionConflict ConditionConflict::of_tag_epoch(GlobalSequence head) {
   return {
       "events of history got other tags since the condition's query was answered; read again "
       "and decide again",
-      head, 0};
+      Cause::tags, head, 0};
+}
+
+ConditionConflict ConditionConflict::of_missing_position(GlobalSequence after,
+                                                         GlobalSequence head) {
+  return {"the condition was read at position " + std::to_string(after.value()) +
+              ", and the store ends at " + std::to_string(head.value()) +
+              ": what was there was rolled back, or the database is an older copy; read again and "
+              "decide again",
+          Cause::missing_position, head, 0};
+}
+
+ConditionConflict ConditionConflict::of_rollback(GlobalSequence head) {
+  return {
+      "the condition was read in a transaction that was rolled back, or isn't known to be "
+      "committed; read again and decide again",
+      Cause::rolled_back, head, 0};
 }
 
 ExpectedVersion ExpectedVersion::exactly(StreamVersion version) {

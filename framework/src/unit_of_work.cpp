@@ -213,7 +213,16 @@ const Standpoint& UnitOfWork::position(std::span<const TagNeed> needs) {
     condition_.after = now.head;
     condition_.tag_epoch = now.tag_epoch;
   }
+  depend_on(now.outcome);
   return *position_;
+}
+
+void UnitOfWork::depend_on(const std::shared_ptr<const TransactionOutcome>& outcome) {
+  using State = TransactionOutcome::State;
+  if (!outcome) return;
+  // A later one encloses what an earlier one came to, unless that was rolled back.
+  const State before = condition_.outcome ? condition_.outcome->state() : State::committed;
+  if (before == State::open || before == State::committed) condition_.outcome = outcome;
 }
 
 void UnitOfWork::depend_on(QueryItem item) {

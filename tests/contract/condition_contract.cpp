@@ -1,6 +1,8 @@
 // What every event store does with the condition of an append, and with tags that types declare.
 #include "contract/tagged_events.hpp"
 
+#include <stela/framework.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +30,126 @@ TEST_P(ConditionContract, HoldsIfNothingMatchesAfterThePosition) {
   EXPECT_EQ(outcome({query, GlobalSequence{3}}), "4 matches 0");
   EXPECT_EQ(outcome({query, GlobalSequence{4}}), "appended 7");
   EXPECT_EQ(outcome({query, GlobalSequence{6}}), "appended 8");
-  EXPECT_EQ(outcome({query, GlobalSequence{1000}}), "appended 9");
+}
+
+TEST_P(ConditionContract, DoesNotHoldAtAPositionAfterTheLastEvent) {
+  enrol();
+  const Query query{{item({"subscribed"}, {"student-s9"})}};
+
+  EXPECT_EQ(outcome({query, GlobalSequence{6}}), "appended 7");
+  EXPECT_EQ(outcome({query, GlobalSequence{8}}), "after 8, head 7");
+  EXPECT_EQ(outcome({query, GlobalSequence::max()}), "after 9223372036854775807, head 7");
+  store->transact([&](Transaction& transaction) {
+    const AppendCondition beyond{query, GlobalSequence{8}};
+    EXPECT_THROW(transaction.append({.condition = &beyond}), ConditionConflict);
+  });
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{7});
+}
+
+TEST_P(ConditionContract, AnswersARepeatedIdWhoseConditionHasGone) {
+  enrol();
+  const Query query{{item({"subscribed"}, {"student-s9"})}};
+  const AppendResult first =
+      append_if({query, GlobalSequence{6}}, "course-c1", {"student-s9"}, "once");
+  AppendCondition gone{query, GlobalSequence{1000}, 77};
+  store->transact([&](Transaction& transaction) {
+    roll_back(transaction, [&](Transaction& inner) {
+      append_tagged(inner, "other-1", "a", {});
+      gone.outcome = inner.standpoint().outcome;
+    });
+  });
+
+  const AppendResult again = append_if(gone, "course-c1", {"student-s9"}, "once");
+  EXPECT_TRUE(again.repeated);
+  EXPECT_EQ(again.first, first.first);
+  EXPECT_THROW(append_if(gone, "course-c1", {"student-s9"}, "twice"), ConditionConflict);
+}
+
+// --- positions in transactions
+
+TEST_P(ConditionContract, DoesNotHoldOnceWhatItWasReadInIsRolledBack) {
+  enrol();
+  Standpoint standpoint;
+  roll_back(*store, [&](Transaction& transaction) {
+    append_tagged(transaction, "course-c1", "a", {});
+    standpoint = transaction.standpoint();
+    const AppendCondition holds = at(standpoint, "student-s9");
+    EXPECT_NO_THROW(transaction.append({.condition = &holds}));
+  });
+  EXPECT_EQ(standpoint.head, GlobalSequence{7});
+  // The same sequence, and an event that the condition would have to see.
+  append_tagged("course-c2", "subscribed", {"student-s9"});
+
+  EXPECT_EQ(outcome(at(standpoint, "student-s9")), "rolled back, head 7");
+  EXPECT_EQ(outcome(at(standpoint, "student-s8")), "rolled back, head 7");
+}
+
+TEST_P(ConditionContract, HoldsOnceWhatItWasReadInIsCommitted) {
+  enrol();
+  Standpoint standpoint;
+  store->transact([&](Transaction& transaction) {
+    transaction.transact([&](Transaction& inner) {
+      append_tagged(inner, "course-c1", "a", {});
+      standpoint = inner.standpoint();
+    });
+    const AppendCondition holds = at(standpoint, "student-s9");
+    EXPECT_NO_THROW(transaction.append({.condition = &holds}));
+  });
+
+  EXPECT_EQ(outcome(at(standpoint, "student-s9")), "appended 8");
+}
+
+TEST_P(ConditionContract, DoesNotHoldOnceItsSavepointIsRolledBack) {
+  enrol();
+  store->transact([&](Transaction& transaction) {
+    append_tagged(transaction, "course-c1", "a", {});
+    const Standpoint outside = transaction.standpoint();
+    Standpoint inside;
+    roll_back(transaction, [&](Transaction& inner) {
+      // Nothing of the savepoint's own is there yet.
+      inside = inner.standpoint();
+      EXPECT_EQ(inside.outcome, outside.outcome);
+      inner.transact(
+          [&](Transaction& innermost) { append_tagged(innermost, "course-c1", "a", {}); });
+      inside = inner.standpoint();
+      const AppendCondition holds = at(inside, "student-s9");
+      EXPECT_NO_THROW(inner.append({.condition = &holds}));
+    });
+    append_tagged(transaction, "course-c2", "subscribed", {"student-s9"});
+
+    const AppendCondition gone = at(inside, "student-s9");
+    EXPECT_THROW(transaction.append({.condition = &gone}), ConditionConflict);
+    const AppendCondition changed = at(outside, "student-s9");
+    EXPECT_THROW(transaction.append({.condition = &changed}), ConditionConflict);
+    const AppendCondition holds = at(outside, "student-s8");
+    EXPECT_NO_THROW(transaction.append({.condition = &holds}));
+  });
+}
+
+TEST_P(ConditionContract, ReadInATransactionThatAppendedNothingOutlivesIt) {
+  enrol();
+  Standpoint standpoint;
+  roll_back(*store, [&](Transaction& transaction) { standpoint = transaction.standpoint(); });
+
+  EXPECT_EQ(standpoint.outcome, nullptr);
+  EXPECT_EQ(outcome(at(standpoint, "student-s9")), "appended 7");
+}
+
+TEST_P(ConditionContract, DoesNotHoldOnceTheTagsThatItRestsOnAreRolledBack) {
+  enrol();
+  static constexpr std::array<TagDeclaration, 1> student{{{"student", true}}};
+  const TagNeed need{"visited", "student", student};
+  Standpoint standpoint;
+  store->transact([&](Transaction& transaction) {
+    roll_back(transaction, [&](Transaction& inner) { standpoint = inner.standpoint({&need, 1}); });
+    // Nobody is held to the tags any more, and this isn't seen by the condition.
+    append_tagged(transaction, "course-c1", "visited", {});
+    const AppendCondition gone{{{item({"visited"}, {"student-s1"})}},
+                               standpoint.head,
+                               standpoint.tag_epoch,
+                               standpoint.outcome};
+    EXPECT_THROW(transaction.append({.condition = &gone}), ConditionConflict);
+  });
 }
 
 TEST_P(ConditionContract, WithoutAPositionNothingMayMatchAtAll) {
@@ -185,6 +306,74 @@ TEST_P(ConditionContract, OfManyThreadsOneTakesTheSeat) {
   for (int seat = 0; seat < seats; ++seat) {
     EXPECT_EQ(read({{item({}, {"seat-" + std::to_string(seat)})}}).size(), 1U);
   }
+}
+
+struct Room {
+  static constexpr std::string_view category = "room";
+};
+struct Booked {
+  static constexpr EventType event_type{"booked", 1, local};
+  Id<Room> room;
+  static constexpr auto tags = stela::tags(&Booked::room);
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(room));
+  }
+};
+struct Bookings {
+  using Events = EventSet<Booked>;
+  Id<Room> room;
+  static constexpr auto tags = stela::tags(&Bookings::room);
+  int count = 0;
+  void apply(const Booked&) { ++count; }
+};
+
+TEST_P(ConditionContract, OfAUnitIsRefusedOnceItsPositionIsRolledBack) {
+  const auto one = Id<Room>::from("1");
+  const auto two = Id<Room>::from("2");
+  const auto book = [](EventLog& log, const Id<Room>& room) {
+    decide(log, Bookings{room},
+           [&](Decision& decision, const Bookings&) { decision.record(Booked{room}); });
+  };
+  book(*store, two);
+  store->transact([&](Transaction& transaction) {
+    UnitOfWork unit{transaction};
+    roll_back(transaction, [&](Transaction& inner) {
+      book(inner, two);
+      decide(unit, Bookings{one}, [&](Decision& decision, const Bookings& bookings) {
+        EXPECT_EQ(decision.position(), GlobalSequence{2});
+        if (bookings.count == 0) decision.record(Booked{one});
+      });
+    });
+    book(transaction, one);
+    try {
+      unit.commit();
+      FAIL() << "booked twice";
+    } catch (const ConditionConflict& e) {
+      EXPECT_EQ(e.cause(), ConditionConflict::Cause::rolled_back);
+      EXPECT_TRUE(e.is_retryable());
+    }
+  });
+  EXPECT_THAT(lines(store->read_all()), ElementsAre("1 room-2@1 booked", "2 room-1@1 booked"));
+}
+
+TEST_P(ConditionContract, OfAUnitThatReadsAgainInASavepointHoldsIfThatIsReleased) {
+  const auto one = Id<Room>::from("1");
+  store->transact([&](Transaction& transaction) {
+    UnitOfWork unit{transaction};
+    transaction.transact([&](Transaction& inner) {
+      append_tagged(inner, "other-1", "a", {});
+      decide(unit, Bookings{one}, [](Decision&, const Bookings&) {});
+    });
+    roll_back(transaction, [&](Transaction& inner) { append_tagged(inner, "other-1", "a", {}); });
+    append_tagged(transaction, "other-1", "a", {});
+    decide(unit, Bookings{one}, [&](Decision& decision, const Bookings&) {
+      EXPECT_EQ(decision.position(), GlobalSequence{1});
+      decision.record(Booked{one});
+    });
+    unit.commit();
+  });
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{3});
 }
 
 // --- what types declare

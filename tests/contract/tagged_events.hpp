@@ -33,6 +33,14 @@ class QueryContract : public EventStoreContract {
     return append(stream, ExpectedVersion::any(),
                   {NewEvent{.type = type, .payload = "{}", .tags = all}});
   }
+  static AppendResult append_tagged(EventLog& log, std::string_view stream, std::string_view type,
+                                    const std::vector<std::string>& tags) {
+    const StreamId id = StreamId::parse(stream);
+    const std::vector<Tag> all = tags_of(tags);
+    const NewEvent event{.type = type, .payload = "{}", .tags = all};
+    const StreamAppend one{id, ExpectedVersion::any(), {&event, 1}};
+    return log.append({.streams = {&one, 1}});
+  }
   std::vector<std::string> read(Query query, const QueryRange& range = {}) {
     return lines(store->read(query, range));
   }
@@ -63,7 +71,33 @@ class ConditionContract : public QueryContract {
       return "appended " + std::to_string(append_if(condition, "other-1", {}).first.value());
     } catch (const ConditionConflict& e) {
       EXPECT_TRUE(e.is_retryable());
-      return std::to_string(e.position().value()) + " matches " + std::to_string(e.item());
+      const std::string position = std::to_string(e.position().value());
+      switch (e.cause()) {
+        case ConditionConflict::Cause::event:
+          return position + " matches " + std::to_string(e.item());
+        case ConditionConflict::Cause::missing_position:
+          return "after " + std::to_string(condition.after->value()) + ", head " + position;
+        case ConditionConflict::Cause::rolled_back:
+          return "rolled back, head " + position;
+        case ConditionConflict::Cause::tags:
+          return "other tags, head " + position;
+      }
+    }
+    return {};
+  }
+  /// That no event has the tag which wasn't read at the standpoint.
+  static AppendCondition at(const Standpoint& standpoint, const std::string& tag) {
+    return {{{item({}, {tag})}}, standpoint.head, standpoint.tag_epoch, standpoint.outcome};
+  }
+  /// Runs `work` in a transaction, or a savepoint of one, that is rolled back.
+  static void roll_back(EventLog& log, FunctionRef<void(Transaction&)> work) {
+    struct RollBack {};
+    try {
+      log.transact([&](Transaction& transaction) {
+        work(transaction);
+        throw RollBack{};
+      });
+    } catch (const RollBack&) {
     }
   }
 };

@@ -68,6 +68,18 @@ TEST_F(ToolDecisions, ContinueAfterAConflictUnlessToldToStop) {
   EXPECT_EQ(ran.code, 5);
 }
 
+TEST_F(ToolDecisions, ReportAPositionAfterTheLastEvent) {
+  enrol();
+  const Ran ran = append(
+      R"({"events":[{"stream":"course-c1","type":"a","data":{}}],"condition":{"query":[{"tags":["student-s9"]}],"after":9}})"
+      "\n"
+      R"({"events":[{"stream":"course-c1","type":"a","data":{}}],"condition":{"query":[{"tags":["student-s9"]}],"after":3}})"
+      "\n");
+
+  EXPECT_EQ(ran.out, "{\"conflict\":{\"after\":9,\"head\":3}}\n{\"first\":4,\"last\":4}\n");
+  EXPECT_EQ(ran.code, 5);
+}
+
 TEST_F(ToolDecisions, ReportAnExpectedVersionThatWasNot) {
   enrol();
   const Ran ran = append(

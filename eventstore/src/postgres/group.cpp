@@ -55,8 +55,11 @@ GroupAnswer::GroupAnswer(const Result& row)
       published{integers(row, 10)},
       kinds{integers(row, 11)} {}
 
-void Group::add(const AppendRequest& request, std::string_view metadata, UuidGenerator& ids) {
-  members_.push_back({&request, metadata, appends_.size()});
+void Group::add(const AppendRequest& request, std::string_view metadata,
+                const OpenOutcomes& outcomes, UuidGenerator& ids) {
+  const AppendCondition* const condition = request.condition;
+  const bool has_read_position = condition == nullptr || outcomes.has(condition->outcome.get());
+  members_.push_back({&request, metadata, appends_.size(), has_read_position});
   std::string_view correlation = request.context.correlation_id;
   for (const StreamAppend& append : request.streams) add_append(append, correlation, ids);
 }
@@ -125,6 +128,10 @@ AppendResult Group::result_of(std::size_t number, const GroupAnswer& answer) con
   }
   if (answer.outcomes[number] == GroupAnswer::in_condition) {
     const GlobalSequence position{answer.actual[number]};
+    if (!members_[number].has_read_position) throw ConditionConflict::of_rollback(position);
+    if (answer.conflicts[number] < 0) {
+      throw ConditionConflict::of_missing_position(*request.condition->after, position);
+    }
     if (answer.conflicts[number] == 0) throw ConditionConflict::of_tag_epoch(position);
     throw ConditionConflict{position, static_cast<std::size_t>(answer.conflicts[number] - 1)};
   }
@@ -203,11 +210,14 @@ Group::Call::Call(const Group& group, const Uuid& id, const Uuid& epoch) {
   add_own_contexts(group);
   add_tags(group);
   for (Array& one : arrays_) parameters.add(one);
-  const AppendCondition* const condition = group.members_.front().request->condition;
+  const Member& first = group.members_.front();
+  const AppendCondition* const condition = first.request->condition;
   if (condition == nullptr) {
     parameters.add_null(type::int8);
   } else {
-    parameters.add(condition->after.value_or(GlobalSequence{0}).value());
+    // A position that is nowhere is found missing once the append id has been looked up.
+    const GlobalSequence after = condition->after.value_or(GlobalSequence{0});
+    parameters.add((first.has_read_position ? after : GlobalSequence::max()).value());
   }
   parameters.add(condition == nullptr ? std::int64_t{0} : condition->tag_epoch);
   const std::size_t before = arrays_.size();

@@ -7,6 +7,7 @@
 
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/function_ref.hpp>
+#include <stela/framework/transaction_outcome.hpp>
 #include <stela/framework/uuid.hpp>
 
 #include <cstddef>
@@ -45,8 +46,10 @@ class Group {
   /// `data`: the participant whose rows go with the events, or null.
   Group(Timestamp now, database::DataParticipant* data) noexcept : now_{now}, data_{data} {}
 
-  /// The request and its metadata must outlive the group, and so must its stream ids.
-  void add(const AppendRequest& request, std::string_view metadata, UuidGenerator& ids);
+  /// The request and its metadata must outlive the group, and so must its stream ids. `outcomes`
+  /// are those of the transaction that appends.
+  void add(const AppendRequest& request, std::string_view metadata, const OpenOutcomes& outcomes,
+           UuidGenerator& ids);
   /// Calls the function in a pipeline, which must run while `call` lives.
   struct Call;
   std::size_t size() const noexcept { return members_.size(); }
@@ -67,6 +70,8 @@ class Group {
     const AppendRequest* request;
     std::string_view metadata;
     std::size_t first_append;
+    /// What its condition was read in is there.
+    bool has_read_position;
   };
   struct Append {
     const StreamAppend* request;

@@ -142,11 +142,14 @@ Standpoint Core::standpoint(std::span<const TagNeed> needs) {
       return now.head.value();
     });
     if (needs.empty() || coverage_.has(needs, now.tag_epoch)) return now;
-    writer_.declare_tags(needs);
-    read_durably(*this, [&](Connection& connection) {
-      check_needs(connection, needs);
-      return std::int64_t{0};
-    });
+    if (options_.read_only) {
+      read_durably(*this, [&](Connection& connection) {
+        check_needs(connection, needs);
+        return std::int64_t{0};
+      });
+    } else {
+      writer_.declare_tags(needs, [&](Connection& connection) { check_needs(connection, needs); });
+    }
     coverage_.add(needs, now.tag_epoch);
   }
 }
@@ -299,10 +302,11 @@ EventRange OpenTransaction::read(const stela::Query& query, const QueryRange& ra
 Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
   Standpoint now;
   writer_.run_inside(work_, [&] {
-    writer_.settle_tags(connection(), needs);
+    if (writer_.settle_tags(connection(), needs)) work_.outcomes.note_tags();
     check_needs(connection(), needs);
     now = read_standpoint(connection());
   });
+  now.outcome = work_.outcomes.of_position(now.head);
   return now;
 }
 

@@ -159,7 +159,7 @@ void Writer::run_group(Members members) {
     Group group{settings_.clock->now(), data_participant_};
     for (CommitQueue::Ticket* const member : members) {
       WriteWork& work = work_of(member);
-      group.add(*work.request, work.metadata, ids_);
+      group.add(*work.request, work.metadata, work.outcomes, ids_);
     }
     const GroupAnswer answer = commit_group(writing, members, group);
     if (answer.is_stale) {
@@ -228,26 +228,30 @@ void Writer::declare_for(Members members) {
 }
 
 void Writer::forget_declared() noexcept {
-  if (std::exchange(has_declared_, false)) epoch_ = {};
+  if (has_declared_) epoch_ = {};
 }
 
-void Writer::settle_tags(Connection& connection, std::span<const TagNeed> needs) {
+bool Writer::settle_tags(Connection& connection, std::span<const TagNeed> needs) {
+  // A part of the transaction that was rolled back may have declared what is known.
+  if (epoch_.is_nil()) load_participants(connection);
   std::vector<TagFact> all;
   for (const TagNeed& need : needs) {
     for (TagFact& fact : tag_facts_.additions(need.type, need.declared)) {
       all.push_back(std::move(fact));
     }
   }
-  if (all.empty()) return;
+  if (all.empty()) return false;
   has_declared_ = true;
   postgres::declare_tags(connection, all);
   load_participants(connection);
+  return true;
 }
 
-void Writer::declare_tags(std::span<const TagNeed> needs) {
+void Writer::declare_tags(std::span<const TagNeed> needs, FunctionRef<void(Connection&)> check) {
   run_statements([&](Connection& connection) {
     load_participants(connection);
     settle_tags(connection, needs);
+    check(connection);
     // Known again when it is committed.
     epoch_ = {};
   });

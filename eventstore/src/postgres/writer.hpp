@@ -120,12 +120,14 @@ class Writer {
   void refuse_second(std::string_view name) const;
   bool has_user_code() const noexcept { return has_user_code_.load(std::memory_order_relaxed); }
 
-  /// Notes what the types declare, in a transaction of its own if there is anything to note.
-  void declare_tags(std::span<const TagNeed> needs);
+  /// Notes what the types declare, in a transaction of its own. If `check` throws, nothing is
+  /// noted.
+  void declare_tags(
+      std::span<const TagNeed> needs, FunctionRef<void(Connection&)> check = [](Connection&) {});
 
   // For the open transaction.
-  /// The same, in that of the user.
-  void settle_tags(Connection& connection, std::span<const TagNeed> needs);
+  /// The same, in that of the user. False if there was nothing to note.
+  bool settle_tags(Connection& connection, std::span<const TagNeed> needs);
   Connection& connection() { return session_->connection; }
   Uuid session_run() const noexcept { return session_->run(); }
   KindTable& kinds() noexcept { return kinds_; }
@@ -159,11 +161,13 @@ class Writer {
   void execute(Members group) noexcept;
   void execute_group(Members members) noexcept;
   void run_group(Members members);
+  /// True if the append may note what a type declares, and conflict after that.
+  bool may_declare(const AppendRequest& request) const;
   /// What the types of these events declare, and the database doesn't know yet. UsageError if they
   /// carry other tags there.
   std::vector<TagFact> undeclared(const AppendRequest& request) const;
   void declare_for(Members members);
-  /// What the transaction declared is undone.
+  /// A part of the transaction was undone, and what it declared.
   void forget_declared() noexcept;
   GroupAnswer commit_group(ServerSession& session, Members members, const Group& group);
   /// Behind a pooler the commit's own answer says in which run it was.

@@ -161,7 +161,8 @@ AppendResult Writer::append_inside(const AppendRequest& request, WriteWork& work
   // An append that conflicts has written nothing. Each savepoint that is written in takes a number
   // of the transaction's, and more than 64 of them slow down everybody's snapshots.
   const bool is_whole = work.request != nullptr;
-  const bool may_write_and_fail = !is_whole && !user_participants_.empty();
+  const bool may_write_and_fail =
+      !is_whole && (!user_participants_.empty() || may_declare(request));
   run_inside(
       work, [&] { result = append_now(request, work); },
       may_write_and_fail ? Undo::by_savepoint : Undo::nothing);
@@ -219,6 +220,15 @@ void Writer::check_deferred_keys() {
   }
 }
 
+bool Writer::may_declare(const AppendRequest& request) const {
+  return std::any_of(request.streams.begin(), request.streams.end(), [&](const StreamAppend& one) {
+    return std::any_of(one.events.begin(), one.events.end(), [&](const NewEvent& event) {
+      return event.declared && !event.declared->empty() &&
+             (epoch_.is_nil() || !tag_facts_.knows(event.type));
+    });
+  });
+}
+
 AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   if (std::exchange(appending_, true)) {
     throw UsageError{"a transaction participant appended events; it may only write its own tables"};
@@ -236,7 +246,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
     load_participants(connection());
   }
   Group group{settings_.clock->now(), data_participant_};
-  group.add(request, work.metadata, ids_);
+  group.add(request, work.metadata, work.outcomes, ids_);
   Group::Call call{group, Uuid{}, epoch_};
   const GroupAnswer answer{
       connection().query(Group::Call::sql, std::move(call.parameters), "the append")};
@@ -265,6 +275,7 @@ void Writer::tell_participants(const Group& group, const GroupAnswer& answer, Wr
 }
 
 void Writer::execute_statements(WriteWork& work) noexcept {
+  has_declared_ = false;
   try {
     begin();
     Connection& writing = connection();

@@ -62,7 +62,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   check_participants();
   AppendResult result;
   if (!request.append_id.empty() && repeat(request, result)) return result;
-  if (request.condition != nullptr) check_condition(*request.condition);
+  if (request.condition != nullptr) check_condition(*request.condition, work);
   if (request.streams.size() > 1) check_versions(request.streams);
 
   appended_.clear();
@@ -97,9 +97,13 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   return result;
 }
 
-void Writer::check_condition(const AppendCondition& condition) {
+void Writer::check_condition(const AppendCondition& condition, const WriteWork& work) {
+  const GlobalSequence head{last_sequence_};
+  if (!work.outcomes.has(condition.outcome.get())) throw ConditionConflict::of_rollback(head);
+  const GlobalSequence after = condition.after.value_or(GlobalSequence{0});
+  if (after > head) throw ConditionConflict::of_missing_position(after, head);
   if (condition.tag_epoch != 0 && condition.tag_epoch != tags_.epoch(*connection_)) {
-    throw ConditionConflict::of_tag_epoch(GlobalSequence{last_sequence_});
+    throw ConditionConflict::of_tag_epoch(head);
   }
   check_holds(condition, *connection_, kinds_);
 }

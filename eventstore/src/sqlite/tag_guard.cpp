@@ -102,10 +102,10 @@ std::int64_t TagGuard::epoch(Connection& connection) {
   return epoch_;
 }
 
-void TagGuard::settle(Connection& connection, std::string_view type,
+bool TagGuard::settle(Connection& connection, std::string_view type,
                       std::span<const TagDeclaration> declared, std::int64_t next_sequence) {
   std::vector<TagFact> additions = facts(connection).additions(type, declared);
-  if (additions.empty()) return;
+  if (additions.empty()) return false;
   const bool has_events = connection.rows(sql::type_has_events{.type = type}).step();
   has_added_ = true;
   for (TagFact& fact : additions) {
@@ -113,11 +113,13 @@ void TagGuard::settle(Connection& connection, std::string_view type,
     insert_tag_fact(connection, fact);
     facts_.add(std::move(fact));
   }
+  return true;
 }
 
-void TagGuard::require(Connection& connection, const TagNeed& need, std::int64_t next_sequence) {
-  settle(connection, need.type, need.declared, next_sequence);
+bool TagGuard::require(Connection& connection, const TagNeed& need, std::int64_t next_sequence) {
+  const bool has_noted = settle(connection, need.type, need.declared, next_sequence);
   if (lacks_tags(connection, facts_, need)) throw_tags_missing(need);
+  return has_noted;
 }
 
 void TagGuard::look(Connection& connection, std::size_t kind, const NewEvent& event,

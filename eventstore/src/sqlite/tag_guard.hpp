@@ -34,11 +34,12 @@ class TagGuard {
     if (at < checked_.size() && checked_[at] == declaration) return;
     look(connection, at, event, stream, next_sequence);
   }
-  /// Notes what the type declares; TagsMissing if its events lack tags of the category.
-  void require(Connection& connection, const TagNeed& need, std::int64_t next_sequence);
+  /// Notes what the type declares; TagsMissing if its events lack tags of the category. False if
+  /// there was nothing to note.
+  bool require(Connection& connection, const TagNeed& need, std::int64_t next_sequence);
   /// Notes what a type declares that the database doesn't know yet. UsageError if its events carry
-  /// other tags there.
-  void settle(Connection& connection, std::string_view type,
+  /// other tags there. False if it knows all of it.
+  bool settle(Connection& connection, std::string_view type,
               std::span<const TagDeclaration> declared, std::int64_t next_sequence);
   std::int64_t epoch(Connection& connection);
   TagFacts& facts(Connection& connection);

@@ -47,7 +47,11 @@ Standpoint Core::standpoint(std::span<const TagNeed> needs) {
   for (;;) {
     Standpoint now;
     reading().read([&](Connection& connection) { now = read_standpoint(connection); });
-    if (needs.empty() || coverage_.has(needs, now.tag_epoch)) return now;
+    if (needs.empty() || coverage_.has(needs, now.tag_epoch)) {
+      // A store in memory has one connection, and shows what this thread's transaction wrote.
+      now.outcome = outcome_of(now.head);
+      return now;
+    }
     require(*this, needs);
     coverage_.add(needs, now.tag_epoch);
   }
@@ -155,10 +159,13 @@ Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
   Standpoint now;
   writer_.run_inside(work_, [&] {
     for (const TagNeed& need : needs) {
-      writer_.tags().require(connection(), need, writer_.next_sequence());
+      if (writer_.tags().require(connection(), need, writer_.next_sequence())) {
+        work_.outcomes.note_tags();
+      }
     }
     now = read_standpoint(connection());
   });
+  now.outcome = work_.outcomes.of_position(now.head);
   return now;
 }
 

@@ -233,7 +233,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
 
   AppendResult append_now(const AppendRequest& request, WriteWork& work);
   void check_participants() const;
-  void check_condition(const AppendCondition& condition);
+  void check_condition(const AppendCondition& condition, const WriteWork& work);
   void check_versions(std::span<const StreamAppend> streams);
   StreamVersion append_stream(const StreamAppend& append, const AppendRequest& request,
                               WriteWork& work);

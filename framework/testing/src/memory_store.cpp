@@ -96,7 +96,7 @@ class MemoryStore::Core {
     conventions = {options.codec, options.publishes, options.log, options.metrics};
   }
 
-  AppendResult append(const AppendRequest& request, Transaction& transaction);
+  AppendResult append(const AppendRequest& request, OpenTransaction& transaction);
   /// Carries the work out and commits it.
   void run(OpenTransaction& transaction, FunctionRef<void(Transaction&)> work);
   /// Among the first `count` rows.
@@ -106,10 +106,11 @@ class MemoryStore::Core {
   std::vector<std::shared_ptr<const Row>> find(const Query& query, const QueryRange& range,
                                                std::size_t count);
   std::optional<AppendResult> find_append(std::string_view append_id);
-  /// TagsMissing if one of the first `count` rows lacks a tag that is needed.
-  void check_needs(std::span<const TagNeed> needs, std::size_t count);
-  /// The type declares these categories from now on.
-  void note_tags(std::string_view type, std::span<const TagDeclaration> declared);
+  /// TagsMissing if one of the first `count` rows lacks a tag that is needed. True if it has noted
+  /// what types declare.
+  bool check_needs(std::span<const TagNeed> needs, std::size_t count);
+  /// The type declares these categories from now on. False if that was known.
+  bool note_tags(std::string_view type, std::span<const TagDeclaration> declared);
 
   /// Of all rows, the open transaction's too.
   GlobalSequence last_sequence() const noexcept {
@@ -124,6 +125,10 @@ class MemoryStore::Core {
   }
   /// Undoes what the open transaction did since there were `count` rows.
   void go_back_to(std::size_t count, State saved);
+  void restore(State saved) {
+    const std::lock_guard lock{mutex};
+    state = std::move(saved);
+  }
 
   const Clock& clock;
   Conventions conventions;
@@ -143,7 +148,7 @@ class MemoryStore::Core {
  private:
   void check_participants() const;
   bool repeat(const AppendRequest& request, AppendResult& result) const;
-  void check_condition(const AppendCondition& condition) const;
+  void check_condition(const AppendCondition& condition, const OpenTransaction& transaction) const;
   void check_versions(const AppendRequest& request);
   void append_event(const StreamAppend& append, const NewEvent& event, const AppendRequest& request,
                     const std::string& metadata, std::string& correlation);
@@ -174,8 +179,11 @@ class MemoryStore::OpenTransaction final : public Transaction {
     return range_of(core_.find(query, range, core_.rows.size()), range.direction, range.limit);
   }
   Standpoint standpoint(std::span<const TagNeed> needs) override {
-    core_.check_needs(needs, core_.rows.size());
-    return {.head = core_.last_sequence()};
+    transact([&](Transaction&) {
+      if (core_.check_needs(needs, core_.rows.size())) outcomes_.note_tags();
+    });
+    const GlobalSequence head = core_.last_sequence();
+    return {.head = head, .outcome = outcomes_.of_position(head)};
   }
   std::optional<AppendResult> find_append(std::string_view append_id) override {
     return core_.find_append(append_id);
@@ -210,6 +218,7 @@ class MemoryStore::OpenTransaction final : public Transaction {
     return outcomes_.of(sequence);
   }
 
+  bool has(const TransactionOutcome* outcome) const noexcept { return outcomes_.has(outcome); }
   void settle(TransactionOutcome::State state) noexcept { outcomes_.settle(state); }
   /// Written, or without a value dropped, behind the commit.
   const auto& snapshots() const noexcept { return snapshots_; }
@@ -261,8 +270,9 @@ std::optional<AppendResult> MemoryStore::Core::find_append(std::string_view appe
   return AppendResult{.first = found->second.first, .last = found->second.last, .repeated = true};
 }
 
-void MemoryStore::Core::check_needs(std::span<const TagNeed> needs, std::size_t count) {
-  for (const TagNeed& need : needs) note_tags(need.type, need.declared);
+bool MemoryStore::Core::check_needs(std::span<const TagNeed> needs, std::size_t count) {
+  bool has_noted = false;
+  for (const TagNeed& need : needs) has_noted = note_tags(need.type, need.declared) || has_noted;
   const std::lock_guard lock{mutex};
   for (const TagNeed& need : needs) {
     const TagFact* const fact = state.tag_facts.find(need.type, need.category);
@@ -276,10 +286,18 @@ void MemoryStore::Core::check_needs(std::span<const TagNeed> needs, std::size_t 
       }
     }
   }
+  return has_noted;
 }
 
-void MemoryStore::Core::check_condition(const AppendCondition& condition) const {
+void MemoryStore::Core::check_condition(const AppendCondition& condition,
+                                        const OpenTransaction& transaction) const {
+  if (!transaction.has(condition.outcome.get())) {
+    throw ConditionConflict::of_rollback(last_sequence());
+  }
   const GlobalSequence after = condition.after.value_or(GlobalSequence{0});
+  if (after > last_sequence()) {
+    throw ConditionConflict::of_missing_position(after, last_sequence());
+  }
   for (auto at = static_cast<std::size_t>(std::max<std::int64_t>(after.value(), 0));
        at < rows.size(); ++at) {
     const StoredEvent event = rows[at]->view();
@@ -304,14 +322,16 @@ void MemoryStore::Core::check_versions(const AppendRequest& request) {
   }
 }
 
-void MemoryStore::Core::note_tags(std::string_view type, std::span<const TagDeclaration> declared) {
+bool MemoryStore::Core::note_tags(std::string_view type, std::span<const TagDeclaration> declared) {
   const std::lock_guard lock{mutex};
-  for (TagFact& fact : state.tag_facts.additions(type, declared)) {
+  std::vector<TagFact> additions = state.tag_facts.additions(type, declared);
+  for (TagFact& fact : additions) {
     const bool is_known = std::any_of(rows.begin(), rows.end(),
                                       [&](const auto& row) { return row->kind.type == type; });
     fact.since = is_known ? last_sequence().value() + 1 : 0;
     state.tag_facts.add(std::move(fact));
   }
+  return !additions.empty();
 }
 
 void MemoryStore::Core::go_back_to(std::size_t count, State saved) {
@@ -351,11 +371,11 @@ bool MemoryStore::Core::repeat(const AppendRequest& request, AppendResult& resul
   return true;
 }
 
-AppendResult MemoryStore::Core::append(const AppendRequest& request, Transaction& transaction) {
+AppendResult MemoryStore::Core::append(const AppendRequest& request, OpenTransaction& transaction) {
   check_participants();
   AppendResult result;
   if (repeat(request, result)) return result;
-  if (request.condition != nullptr) check_condition(*request.condition);
+  if (request.condition != nullptr) check_condition(*request.condition, transaction);
   check_versions(request);
 
   const std::string metadata = metadata::encode(request.context);
@@ -533,7 +553,13 @@ Standpoint MemoryStore::standpoint(std::span<const TagNeed> needs) {
   std::unique_lock turn{core_->turn, std::defer_lock};
   if (!core_->turn.is_own()) turn.lock();
   const GlobalSequence head = last_sequence();
-  core_->check_needs(needs, static_cast<std::size_t>(head.value()));
+  State saved = core_->state;
+  try {
+    core_->check_needs(needs, static_cast<std::size_t>(head.value()));
+  } catch (...) {
+    core_->restore(std::move(saved));
+    throw;
+  }
   return {.head = head};
 }
 

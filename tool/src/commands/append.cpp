@@ -357,8 +357,7 @@ class Appender {
       last_ = std::max(last_, result.last);
       return true;
     } catch (const ConditionConflict& e) {
-      print("{\"conflict\":{\"position\":" + std::to_string(e.position().value()) +
-            ",\"query\":" + std::to_string(e.item()) + "}}");
+      print(conflict_of(e, *drafted.condition));
     } catch (const ConcurrencyConflict& e) {
       const auto expected = drafted.expected.find(e.stream());
       const StreamVersion version = expected != drafted.expected.end()
@@ -376,6 +375,17 @@ class Appender {
   GlobalSequence last() const noexcept { return last_; }
 
  private:
+  static std::string conflict_of(const ConditionConflict& conflict,
+                                 const AppendCondition& condition) {
+    const std::string position = std::to_string(conflict.position().value());
+    if (conflict.cause() == ConditionConflict::Cause::missing_position) {
+      return "{\"conflict\":{\"after\":" + std::to_string(condition.after->value()) +
+             ",\"head\":" + position + "}}";
+    }
+    return "{\"conflict\":{\"position\":" + position +
+           ",\"query\":" + std::to_string(conflict.item()) + "}}";
+  }
+
   void print(const std::string& line) {
     out_.json(line);
     out_.flush();
@@ -563,7 +573,11 @@ Command append_command() {
           "transaction, or each --batch N lines. Or a line is an append of several events: "
           "{\"events\":[…],\"condition\":{\"query\":[{\"types\":[…],\"tags\":[…]}],\"after\":N},"
           "\"id\":…,\"expected\":{\"STREAM\":N}}, all or nothing, and prints "
-          "{\"first\":N,\"last\":N} or {\"conflict\":{…}}. A conflict doesn't stop the lines after "
+          "{\"first\":N,\"last\":N}, or {\"conflict\":{…}}: with \"position\" and \"query\", the "
+          "first "
+          "event that matches and the item that it matches; with \"stream\", \"expected\" and "
+          "\"version\"; or with \"after\" and \"head\", if the store ends before the condition's "
+          "position. A conflict doesn't stop the lines after "
           "it; if there was one, the exit code is 5. Inline projectors that this tool doesn't know "
           "refuse appends; "
           "--leave-behind detaches them: restart the processes that have them, and they catch up.",

@@ -356,7 +356,8 @@ CREATE FUNCTION stela.append_group(
   OUT before bigint, OUT after bigint,
   -- For each member: 0 appended, 1 repeated, 2 in conflict, 3 its condition doesn't hold; the
   -- sequences that it got or had; the stored checksum of a repeated id; the append in conflict, and
-  -- the version of its stream; or the item that matches, 0 for another tag epoch, and where.
+  -- the version of its stream; or the item that matches, and where; 0 for another tag epoch, and -1
+  -- for a position that isn't there, both with the last sequence.
   OUT outcomes integer[], OUT firsts bigint[], OUT lasts bigint[], OUT id_checksums bigint[],
   OUT conflicts integer[], OUT actual bigint[],
   -- For each append: what its stream was at before, and the last version that was to be published.
@@ -430,7 +431,11 @@ BEGIN
       END IF;
     END IF;
     IF m = 1 AND condition_after IS NOT NULL THEN
-      IF condition_epoch > 0
+      IF condition_after > after THEN
+        outcomes[m] := 3;
+        conflicts[m] := -1;
+        actual[m] := after;
+      ELSIF condition_epoch > 0
          AND condition_epoch <> (SELECT t.epoch FROM tag_epoch AS t WHERE t.one) THEN
         outcomes[m] := 3;
         actual[m] := before;

@@ -71,23 +71,40 @@ class STELA_FRAMEWORK_EXPORT ConcurrencyConflict : public Error {
 };
 
 /// What a decision was based on has changed: an event after its position matches the condition of
-/// the append.
+/// the append, or what was read at the position isn't in the store any more.
 class STELA_FRAMEWORK_EXPORT ConditionConflict : public Error {
  public:
+  enum class Cause : std::uint8_t {
+    /// An event matches the query.
+    event,
+    /// History got other tags since the query was answered.
+    tags,
+    /// The store ends before the condition's position.
+    missing_position,
+    /// What was read at the position was rolled back, or its commit is in doubt.
+    rolled_back,
+  };
+
   /// `item` counts the query's items from 0.
   ConditionConflict(GlobalSequence position, std::size_t item);
-  /// History got other tags since the query was answered.
   static ConditionConflict of_tag_epoch(GlobalSequence head);
+  static ConditionConflict of_missing_position(GlobalSequence after, GlobalSequence head);
+  static ConditionConflict of_rollback(GlobalSequence head);
 
-  /// The first event that matches. For other tags in history, the last event of the store.
+  Cause cause() const noexcept { return cause_; }
+  /// The first event that matches. For the other causes, the last event of the store.
   GlobalSequence position() const noexcept { return position_; }
   /// The first item of the query that it matches.
   std::size_t item() const noexcept { return item_; }
 
  private:
-  ConditionConflict(const std::string& what, GlobalSequence position, std::size_t item)
-      : Error{ErrorCode::condition_conflict, what}, position_{position}, item_{item} {}
+  ConditionConflict(const std::string& what, Cause cause, GlobalSequence position, std::size_t item)
+      : Error{ErrorCode::condition_conflict, what},
+        cause_{cause},
+        position_{position},
+        item_{item} {}
 
+  Cause cause_;
   GlobalSequence position_;
   std::size_t item_;
 };

@@ -64,7 +64,9 @@ struct AppendRequest {
   /// nothing is written, and its result is returned. UsageError if that append had other numbers of
   /// events; an append without events may repeat any. An append without events stores only the id.
   std::string_view append_id = {};
-  /// Checked after the id, and before the versions. Must outlive the append.
+  /// Checked after the id, so a repeated append is answered though its condition doesn't hold any
+  /// more; and before the versions. First what it was read in, then its position, the tag epoch,
+  /// and the query. Must outlive the append.
   const AppendCondition* condition = nullptr;
 };
 

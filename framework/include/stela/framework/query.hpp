@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@
 #include <vector>
 
 namespace stela {
+
+class TransactionOutcome;
 
 enum class Direction : std::uint8_t { forward, backward };
 
@@ -52,11 +55,15 @@ struct QueryRange {
 struct AppendCondition {
   Query query = {};
   /// The position at which the query was answered: the head of the store then, not the last match.
-  /// None: no event may match at all. An item without tags needs one.
+  /// None: no event may match at all. An item without tags needs one. A position after the last
+  /// event of the store is a ConditionConflict: what was read there isn't in the store.
   std::optional<GlobalSequence> after = {};
   /// The store's tag epoch when the query was answered; 0 if it doesn't matter. Another one is a
   /// ConditionConflict, because history got other tags meanwhile.
   std::int64_t tag_epoch = 0;
+  /// `Standpoint::outcome` of the position. ConditionConflict unless what it stands for is
+  /// committed, or belongs to the transaction that appends.
+  std::shared_ptr<const TransactionOutcome> outcome = {};
 };
 
 /// Events of this type must have their tags of this category in all of history, and from now on.
@@ -91,6 +98,10 @@ struct Standpoint {
   GlobalSequence head = {};
   /// Changes when tags are added to history, or a type no longer declares a category. From 1 on.
   std::int64_t tag_epoch = 1;
+  /// The outcome that the position depends on: that of the open transaction or savepoint which
+  /// appended its events, or noted the tags of their types. If it is rolled back, other events get
+  /// the same sequences. Null if all of it is committed.
+  std::shared_ptr<const TransactionOutcome> outcome = {};
 };
 
 inline constexpr std::size_t max_tags_of_event = 100;

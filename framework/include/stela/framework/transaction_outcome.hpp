@@ -58,7 +58,7 @@ class STELA_FRAMEWORK_EXPORT OpenOutcomes {
   /// Begins the transaction. `last` is the store's last sequence.
   void begin(GlobalSequence last) noexcept { transaction_.after = last; }
   /// Begins a savepoint inside the transaction.
-  void open(GlobalSequence last) { savepoints_.push_back({last, nullptr}); }
+  void open(GlobalSequence last) { savepoints_.push_back({.after = last}); }
   std::size_t depth() const noexcept { return savepoints_.size(); }
   /// Ends the savepoints beyond `depth`.
   void close(std::size_t depth, TransactionOutcome::State state) noexcept;
@@ -67,14 +67,27 @@ class STELA_FRAMEWORK_EXPORT OpenOutcomes {
 
   /// The outcome that the event with this sequence depends on. Null if it was committed before.
   std::shared_ptr<const TransactionOutcome> of(GlobalSequence sequence);
+  /// Notes that facts about tags were stored now, which what is read later relies on.
+  void note_tags() noexcept { innermost().has_noted_tags = true; }
+  /// The outcome that a decision depends on which reads now, with `head` as the last sequence. Null
+  /// if all of that was committed before.
+  std::shared_ptr<const TransactionOutcome> of_position(GlobalSequence head);
+  /// True if what depends on `outcome` is in the store as this transaction sees it: it is
+  /// committed, or a part of this transaction that wasn't rolled back. True for null.
+  bool has(const TransactionOutcome* outcome) const noexcept;
 
  private:
   struct Frame {
     /// Events after this sequence were appended in it.
     GlobalSequence after = {};
+    bool has_noted_tags = false;
     /// Created on demand.
     std::shared_ptr<TransactionOutcome> outcome = {};
   };
+
+  Frame& innermost() noexcept { return savepoints_.empty() ? transaction_ : savepoints_.back(); }
+  /// The outcome of the transaction and its first `savepoints` savepoints.
+  std::shared_ptr<const TransactionOutcome> of_first(std::size_t savepoints);
 
   Frame transaction_;
   std::vector<Frame> savepoints_;

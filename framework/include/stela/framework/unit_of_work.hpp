@@ -200,6 +200,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   /// Where the unit's decisions stand: all of them at the same position.
   const Standpoint& position(std::span<const TagNeed> needs = {});
   void depend_on(QueryItem item);
+  void depend_on(const std::shared_ptr<const TransactionOutcome>& outcome);
   std::size_t count_pending() const;
   /// A decision threw after it had recorded something.
   void give_up() noexcept { is_given_up_ = true; }
