@@ -381,7 +381,7 @@ TEST_P(ConditionContract, OfAUnitThatReadsAgainInASavepointHoldsIfThatIsReleased
 TEST_P(DeclaredTagsContract, AnAppenderWithOtherDeclarationsIsRefused) {
   EXPECT_EQ(try_append(both, {"student-s1"}), "");
   EXPECT_THAT(try_append(student, {"student-s2"}), HasSubstr("doesn't declare"));
-  EXPECT_THAT(try_append(std::span<const TagDeclaration>{}, {}), HasSubstr("doesn't declare"));
+  EXPECT_THAT(try_append(none, {}), HasSubstr("doesn't declare"));
   EXPECT_EQ(try_append(both, {"student-s1", "term-7"}), "");
   EXPECT_EQ(store->last_sequence(), GlobalSequence{2});
 }
@@ -402,7 +402,7 @@ TEST_P(DeclaredTagsContract, ATypeThatIsNewCoversAllOfHistory) {
 }
 
 TEST_P(DeclaredTagsContract, HistoryWithoutTagsIsMissed) {
-  EXPECT_EQ(try_append(std::span<const TagDeclaration>{}, {}), "");
+  EXPECT_EQ(try_append(none, {}), "");
 
   EXPECT_THAT(try_stand("student", student), HasSubstr("category 'student'"));
   EXPECT_EQ(try_append(student, {"student-s1"}), "");
@@ -412,7 +412,7 @@ TEST_P(DeclaredTagsContract, HistoryWithoutTagsIsMissed) {
 
 TEST_P(DeclaredTagsContract, OnceADecisionStandsOnATagAppendersMustCarryIt) {
   EXPECT_EQ(try_stand("student", student), "");
-  EXPECT_THAT(try_append(std::span<const TagDeclaration>{}, {}), HasSubstr("doesn't declare"));
+  EXPECT_THAT(try_append(none, {}), HasSubstr("doesn't declare"));
 }
 
 TEST_P(DeclaredTagsContract, WhatARolledBackAppendDeclaredIsForgotten) {
@@ -426,7 +426,80 @@ TEST_P(DeclaredTagsContract, WhatARolledBackAppendDeclaredIsForgotten) {
     throw std::runtime_error{"no"};
   }),
                std::runtime_error);
-  EXPECT_EQ(try_append(std::span<const TagDeclaration>{}, {}), "");
+  EXPECT_EQ(try_append(none, {}), "");
+}
+
+TEST_P(DeclaredTagsContract, WhatARolledBackTransactionDeclaredBeforeASavepointIsForgotten) {
+  roll_back(*store, [&](Transaction& transaction) {
+    append_declared(transaction, "subscribed", student, {"student-s1"});
+    roll_back(transaction, [&](Transaction& inner) {
+      append_declared(inner, "visited", student, {"student-s1"});
+    });
+    // Learns again what the transaction declared.
+    append_declared(transaction, "subscribed", student, {"student-s1"});
+  });
+
+  EXPECT_EQ(try_append(none, {}), "");
+}
+
+TEST_P(DeclaredTagsContract, WhatARolledBackSavepointDeclaredIsDeclaredAgain) {
+  const TagNeed need{"subscribed", "student", student};
+  store->transact([&](Transaction& transaction) {
+    roll_back(transaction, [&](Transaction& inner) { inner.standpoint({&need, 1}); });
+    transaction.standpoint({&need, 1});
+  });
+
+  EXPECT_THAT(try_append(none, {}), HasSubstr("doesn't declare"));
+}
+
+TEST_P(DeclaredTagsContract, WhatARefusedDecisionDeclaredIsForgotten) {
+  EXPECT_EQ(try_append(none, {}), "");
+
+  EXPECT_THAT(try_stand("student", student), HasSubstr("category 'student'"));
+  EXPECT_EQ(try_append(none, {}), "");
+  store->transact([&](Transaction& transaction) {
+    const TagNeed need{"subscribed", "student", student};
+    EXPECT_THROW((void)transaction.standpoint({&need, 1}), TagsMissing);
+    append_declared(transaction, "subscribed", none, {});
+  });
+  EXPECT_EQ(try_append(none, {}), "");
+}
+
+TEST_P(DeclaredTagsContract, WhatARefusedAppendDeclaredIsForgotten) {
+  enrol();
+  store->transact([&](Transaction& transaction) {
+    const AppendCondition fails{{{item({}, {"course-c1"})}}, {}};
+    EXPECT_THROW(append_declared(transaction, "visited", student, {"student-s1"}, &fails),
+                 ConditionConflict);
+    append_declared(transaction, "visited", none, {});
+  });
+  EXPECT_EQ(store->last_sequence(), GlobalSequence{7});
+}
+
+TEST_P(DeclaredTagsContract, ATypeIsCheckedThatGetsTheNumberOfARolledBackOne) {
+  EXPECT_EQ(try_stand("student", student), "");
+  roll_back(*store, [&](Transaction& transaction) {
+    append_declared(transaction, "other", none, {});
+    append_declared(transaction, "another", std::nullopt, {});
+  });
+
+  EXPECT_THAT(try_append(none, {}), HasSubstr("doesn't declare"));
+  append_declared(*store, "other", none, {});
+  EXPECT_THAT(try_append(std::nullopt, {}), HasSubstr("category 'student'"));
+}
+
+TEST_P(DeclaredTagsContract, EveryVersionOfATypeIsHeldToWhatOneDeclares) {
+  const auto append_version = [&](int version, std::optional<std::span<const TagDeclaration>> all) {
+    append("course-c1", ExpectedVersion::any(),
+           {NewEvent{
+               .type = "subscribed", .schema_version = version, .payload = "{}", .declared = all}});
+  };
+  append_version(2, std::nullopt);
+  append_version(3, none);
+  EXPECT_EQ(try_append(student, {"student-s1"}), "");
+
+  EXPECT_THROW(append_version(2, std::nullopt), UsageError);
+  EXPECT_THROW(append_version(3, none), UsageError);
 }
 
 }  // namespace

@@ -44,6 +44,17 @@ class QueryContract : public EventStoreContract {
   std::vector<std::string> read(Query query, const QueryRange& range = {}) {
     return lines(store->read(query, range));
   }
+  /// Runs `work` in a transaction, or a savepoint of one, that is rolled back.
+  static void roll_back(EventLog& log, FunctionRef<void(Transaction&)> work) {
+    struct RollBack {};
+    try {
+      log.transact([&](Transaction& transaction) {
+        work(transaction);
+        throw RollBack{};
+      });
+    } catch (const RollBack&) {
+    }
+  }
   /// Two courses and two students.
   void enrol() {
     append_tagged("course-c1", "defined", {});
@@ -89,25 +100,25 @@ class ConditionContract : public QueryContract {
   static AppendCondition at(const Standpoint& standpoint, const std::string& tag) {
     return {{{item({}, {tag})}}, standpoint.head, standpoint.tag_epoch, standpoint.outcome};
   }
-  /// Runs `work` in a transaction, or a savepoint of one, that is rolled back.
-  static void roll_back(EventLog& log, FunctionRef<void(Transaction&)> work) {
-    struct RollBack {};
-    try {
-      log.transact([&](Transaction& transaction) {
-        work(transaction);
-        throw RollBack{};
-      });
-    } catch (const RollBack&) {
-    }
-  }
 };
 
 /// What types declare.
 class DeclaredTagsContract : public QueryContract {
  protected:
   static constexpr std::array<TagDeclaration, 1> student{{{"student", true}}};
+  static constexpr std::span<const TagDeclaration> none{};
   static constexpr std::array<TagDeclaration, 2> both{{{"student", true}, {"term", false}}};
 
+  static void append_declared(EventLog& log, std::string_view type,
+                              std::optional<std::span<const TagDeclaration>> declared,
+                              const std::vector<std::string>& tags,
+                              const AppendCondition* condition = nullptr) {
+    const StreamId stream = StreamId::parse("course-c1");
+    const std::vector<Tag> all = tags_of(tags);
+    const NewEvent event{.type = type, .payload = "{}", .tags = all, .declared = declared};
+    const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+    log.append({.streams = {&one, 1}, .condition = condition});
+  }
   /// What was said against it; empty if it was appended.
   std::string try_append(std::optional<std::span<const TagDeclaration>> declared,
                          const std::vector<std::string>& tags,

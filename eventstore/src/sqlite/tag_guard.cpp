@@ -83,7 +83,6 @@ const void* TagGuard::identity_of(const NewEvent& event) noexcept {
 
 void TagGuard::forget() noexcept {
   is_known_ = false;
-  has_added_ = false;
   checked_.clear();
 }
 
@@ -108,6 +107,8 @@ bool TagGuard::settle(Connection& connection, std::string_view type,
   if (additions.empty()) return false;
   const bool has_events = connection.rows(sql::type_has_events{.type = type}).step();
   has_added_ = true;
+  // Other kinds of the type were checked against what was known before.
+  checked_.clear();
   for (TagFact& fact : additions) {
     fact.since = has_events ? next_sequence : 0;
     insert_tag_fact(connection, fact);

@@ -44,13 +44,17 @@ class TagGuard {
   std::int64_t epoch(Connection& connection);
   TagFacts& facts(Connection& connection);
 
-  /// Another process may have written.
+  /// A transaction begins.
+  void begin() noexcept { has_added_ = false; }
+  /// Somebody else may have written.
   void forget() noexcept;
-  /// The transaction, or a savepoint of it, was rolled back.
+  /// The transaction, or a savepoint of it, was rolled back: the numbers of its kinds are given to
+  /// others, and what it added is gone. It may still have added other facts, which are gone when
+  /// the rest of it is rolled back.
   void roll_back() noexcept {
-    if (has_added_) forget();
+    checked_.clear();
+    if (has_added_) is_known_ = false;
   }
-  void commit() noexcept { has_added_ = false; }
 
  private:
   /// What stands for the declaration of an event's type.
@@ -59,6 +63,7 @@ class TagGuard {
             std::int64_t next_sequence);
 
   bool is_known_ = false;
+  /// The transaction has added facts.
   bool has_added_ = false;
   TagFacts facts_;
   std::int64_t epoch_ = 0;

@@ -369,6 +369,7 @@ void Writer::begin(Sync sync) {
 
 void Writer::look_around() {
   kinds_.begin();
+  tags_.begin();
   now_ = settings_.clock->now();
   const unsigned version = connection_->data_version();
   if (known_ && version == seen_version_) return;
@@ -416,7 +417,6 @@ void Writer::commit() {
     }
   }
   heads_.commit();
-  tags_.commit();
   heads_.trim();
   if (!kinds_.commit()) known_ = false;
   seen_version_ = connection_->data_version();

@@ -51,6 +51,8 @@ void Writer::check_transaction() {
         "committed isn't known: it set a commit or rollback hook"};
   }
   if (!distrusted_) return;
+  // The work may have rolled back to a savepoint of its own.
+  tags_.forget();
   if (lent_.is_watching()) refuse_stand_ins(*connection_);
   if (last_sequence(*connection_) != last_sequence_) {
     throw UsageError{
