@@ -73,13 +73,16 @@ SELECT (SELECT coalesce(max(sequence), 0) FROM events) AS head,
        (SELECT epoch FROM tag_epoch) AS epoch;
 
 -- name: tag_types
--- gives: type text, category text, always bool, since int, checksum int
-SELECT type, category, always, since, checksum FROM tag_types ORDER BY type, category;
+-- gives: type text, category text, always bool, several bool, since int, checksum int
+SELECT type, category, always, several, since, checksum FROM tag_types ORDER BY type, category;
 
--- name: insert_tag_type
--- takes: type text, category text, always bool, since int, checksum int
-INSERT INTO tag_types (type, category, always, since, checksum)
-VALUES (:type, :category, :always, :since, :checksum);
+-- name: put_tag_type
+-- takes: type text, category text, always bool, several bool, since int, checksum int
+INSERT INTO tag_types (type, category, always, several, since, checksum)
+VALUES (:type, :category, :always, :several, :since, :checksum)
+ON CONFLICT (type, category) DO UPDATE
+SET always = excluded.always, several = excluded.several, since = excluded.since,
+    checksum = excluded.checksum;
 
 -- name: complete_tag_type
 -- takes: type text, category text, checksum int

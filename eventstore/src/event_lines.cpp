@@ -240,6 +240,7 @@ void append_tag_types(std::string& out, std::span<const TagFact> types) {
         .add("type", fact.type)
         .add("category", fact.category)
         .add("always", fact.always)
+        .add("several", fact.several)
         .add("since", fact.since)
         .close();
   }
@@ -252,6 +253,7 @@ TagFact parse_tag_type(json::Reader& reader) {
   if (reader.select("type")) fact.type = reader.get_string();
   if (reader.select("category")) fact.category = reader.get_string();
   if (reader.select("always")) fact.always = reader.get_bool();
+  if (reader.select("several")) fact.several = reader.get_bool();
   if (reader.select("since")) fact.since = reader.get_int64();
   reader.close();
   if (!is_valid_event_name(fact.type) || !is_valid_category(fact.category) || fact.since < 0) {

@@ -6,33 +6,37 @@
 namespace stela {
 namespace {
 
-/// "student, course", or "none".
+/// "student, several of course", or "none".
 template <class List>
 std::string listed(const List& categories) {
   std::string text;
   for (const auto& one : categories) {
     text += text.empty() ? "" : ", ";
+    text += one.several ? "several of " : "";
     text += one.category;
   }
   return text.empty() ? "none" : text;
 }
 
-template <class List>
-bool has(const List& list, std::string_view category) {
-  return std::any_of(list.begin(), list.end(),
-                     [&](const auto& one) { return one.category == category; });
+/// True if a type that declares these still carries the tags of `fact`.
+bool keeps(std::span<const TagDeclaration> declared, const TagFact& fact) {
+  return std::any_of(declared.begin(), declared.end(), [&](const TagDeclaration& one) {
+    return one.category == fact.category && (one.several || !fact.several);
+  });
 }
 
-bool carries(const NewEvent& event, const StreamId& stream, std::string_view category) {
-  return stream.category() == category ||
+/// Of several tags the stream may be one, so they are named.
+bool carries(const NewEvent& event, const StreamId& stream, const TagFact& fact) {
+  return (!fact.several && stream.category() == fact.category) ||
          std::any_of(event.tags.begin(), event.tags.end(),
-                     [&](const Tag& tag) { return tag.category() == category; });
+                     [&](const Tag& tag) { return tag.category() == fact.category; });
 }
 
 }  // namespace
 
 void TagFacts::add(TagFact fact) {
   auto& known = by_type_[fact.type];
+  std::erase_if(known, [&](const TagFact& one) { return one.category == fact.category; });
   known.push_back(std::move(fact));
 }
 
@@ -62,25 +66,33 @@ std::vector<TagFact> TagFacts::additions(std::string_view type,
                                          std::span<const TagDeclaration> declared) const {
   const std::vector<TagFact>& known = of(type);
   for (const TagFact& fact : known) {
-    if (has(declared, fact.category)) continue;
+    if (keeps(declared, fact)) continue;
     throw UsageError{"events of type '" + std::string{type} + "' carry tags in this database (" +
                      listed(known) + ") that this program doesn't declare (" + listed(declared) +
                      "); run the version that does, or give the category up: stela tags forget"};
   }
   std::vector<TagFact> missing;
   for (const TagDeclaration& one : declared) {
-    if (has(known, one.category)) continue;
-    missing.push_back({std::string{type}, std::string{one.category}, one.always, 0});
+    TagFact fact{std::string{type}, std::string{one.category}, one.always, one.several,
+                 from_now_on};
+    if (const TagFact* const before = find(type, one.category)) {
+      if (before->several || !one.several) fact.since = before->since;
+      fact.always = before->always && one.always;
+      fact.several = before->several || one.several;
+      if (fact.always == before->always && fact.several == before->several) continue;
+    }
+    missing.push_back(std::move(fact));
   }
   return missing;
 }
 
 void TagFacts::check_carries(const NewEvent& event, const StreamId& stream) const {
   for (const TagFact& fact : of(event.type)) {
-    if (!fact.always || carries(event, stream, fact.category)) continue;
-    throw UsageError{"every event of type '" + std::string{event.type} +
-                     "' in this database has a tag of category '" + fact.category +
-                     "', and this one has none; add it"};
+    if (!fact.always || carries(event, stream, fact)) continue;
+    throw UsageError{
+        "every event of type '" + std::string{event.type} + "' in this database has a tag of " +
+        "category '" + fact.category + "', and this one has none; add it" +
+        (fact.several ? ", and name its stream as well if that is one of several" : "")};
   }
 }
 

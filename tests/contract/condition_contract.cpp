@@ -6,8 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +24,7 @@ using test::lines;
 using test::tags_of;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST_P(ConditionContract, HoldsIfNothingMatchesAfterThePosition) {
   enrol();
@@ -179,6 +182,63 @@ TEST_P(ConditionContract, ASingleStreamCountsAsATag) {
   EXPECT_EQ(outcome({{{item({}, {"course-c1"})}}, GlobalSequence{4}}), "5 matches 0");
   EXPECT_EQ(outcome({{{item({"renamed"}, {"student-s1"})}}, GlobalSequence{4}}), "6 matches 0");
   EXPECT_EQ(outcome({{{item({"renamed"}, {"course-c1"})}}, GlobalSequence{0}}), "appended 7");
+}
+
+TEST_P(ConditionContract, MatchesTwoTagsOfOneCategory) {
+  append_tagged("account-a", "moved", {"account-b"});
+  append_tagged("account-b", "moved", {"account-c"});
+  const Query both{{item({"moved"}, {"account-a", "account-b"})}};
+  const Query others{{item({"moved"}, {"account-a", "account-c"})}};
+
+  EXPECT_EQ(outcome({both, {}}), "1 matches 0");
+  EXPECT_EQ(outcome({{{item({}, {"account-c", "account-b"})}}, GlobalSequence{1}}), "2 matches 0");
+  EXPECT_EQ(outcome({both, GlobalSequence{1}}), "appended 3");
+  EXPECT_EQ(outcome({others, {}}), "appended 4");
+}
+
+TEST_P(ConditionContract, FindsWhatAScanFindsWhateverTheTags) {
+  std::mt19937 random{7};
+  const auto any = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
+  const auto tag = [&] { return "ab"[any(2)] + std::string{"-"} + std::to_string(any(4)); };
+  const auto some_tags = [&](int most) {
+    std::vector<std::string> tags;
+    for (int i = any(most + 1); i > 0; --i) tags.push_back(tag());
+    return tags;
+  };
+  for (int i = 0; i < 120; ++i) append_tagged(tag(), any(2) == 0 ? "x" : "y", some_tags(3));
+
+  for (int i = 0; i < 150; ++i) {
+    Query query;
+    for (int items = 1 + any(3); items > 0; --items) {
+      query.items.push_back(item(
+          any(2) == 0 ? std::vector<std::string>{"x"} : std::vector<std::string>{}, some_tags(3)));
+    }
+    const GlobalSequence after{any(121)};
+    std::vector<std::int64_t> expected;
+    for (const StoredEvent& event : store->read_all({.with_tags = true})) {
+      const bool is_match = event.sequence > after &&
+                            std::any_of(query.items.begin(), query.items.end(),
+                                        [&](const QueryItem& one) { return matches(one, event); });
+      if (is_match) expected.push_back(event.sequence.value());
+    }
+    for (const Direction direction : {Direction::forward, Direction::backward}) {
+      std::vector<std::int64_t> found;
+      for (const StoredEvent& event :
+           store->read(query, {.after = after, .direction = direction})) {
+        found.push_back(event.sequence.value());
+      }
+      if (direction == Direction::backward) std::reverse(found.begin(), found.end());
+      EXPECT_EQ(found, expected) << "query " << i;
+    }
+    const AppendCondition condition{query, after};
+    try {
+      store->append({.condition = &condition});
+      EXPECT_THAT(expected, IsEmpty()) << "query " << i;
+    } catch (const ConditionConflict& e) {
+      ASSERT_FALSE(expected.empty()) << "query " << i;
+      EXPECT_EQ(e.position().value(), expected.front()) << "query " << i;
+    }
+  }
 }
 
 TEST_P(ConditionContract, TypesAloneAreSearchedAfterThePosition) {
@@ -410,6 +470,44 @@ TEST_P(DeclaredTagsContract, HistoryWithoutTagsIsMissed) {
   EXPECT_EQ(try_stand("course", student), "");
 }
 
+TEST_P(DeclaredTagsContract, OfSeveralTagsTheStreamIsOneAtMost) {
+  append_declared(*store, "moved", none, {}, "account-a");
+  EXPECT_EQ(try_stand("account", account, "moved"), "");
+
+  EXPECT_THAT(try_stand("account", accounts, "moved"), HasSubstr("category 'account'"));
+  append_declared(*store, "moved", accounts, {"account-a", "account-b"}, "account-a");
+  EXPECT_THAT(try_stand("account", accounts, "moved"), HasSubstr("category 'account'"));
+  EXPECT_THROW(append_declared(*store, "moved", account, {"account-a"}, "account-a"), UsageError);
+  EXPECT_THROW(append_declared(*store, "moved", std::nullopt, {}, "account-a"), UsageError);
+  append_declared(*store, "moved", std::nullopt, {"account-a"}, "account-a");
+}
+
+TEST_P(DeclaredTagsContract, ASecondTagOfACategoryIsMissedInHistory) {
+  append_declared(*store, "moved", account, {"account-a"}, "bank-1");
+  EXPECT_EQ(try_stand("account", account, "moved"), "");
+
+  EXPECT_THAT(try_stand("account", accounts, "moved"), HasSubstr("category 'account'"));
+  EXPECT_EQ(try_stand("account", account, "moved"), "");
+  append_declared(*store, "moved", accounts, {"account-a", "account-b"}, "bank-1");
+  EXPECT_THROW(append_declared(*store, "moved", account, {"account-a"}, "bank-1"), UsageError);
+  EXPECT_EQ(store->tag_catalogue().types.at(0).since, 2);
+}
+
+TEST_P(DeclaredTagsContract, ATypeMayHaveATagThatSomeEventsLackLater) {
+  static constexpr std::array<TagDeclaration, 1> some{{{"student", false}}};
+  EXPECT_EQ(try_append(student, {"student-s1"}), "");
+  EXPECT_THAT(try_append(std::nullopt, {}), HasSubstr("category 'student'"));
+  EXPECT_EQ(try_append(some, {}), "");
+
+  EXPECT_EQ(try_append(std::nullopt, {}), "");
+  EXPECT_EQ(try_append(student, {"student-s2"}), "");
+  EXPECT_EQ(try_stand("student", student), "");
+  const TagCatalogue catalogue = store->tag_catalogue();
+  ASSERT_EQ(catalogue.types.size(), 1U);
+  EXPECT_FALSE(catalogue.types[0].always);
+  EXPECT_EQ(catalogue.types[0].since, 0);
+}
+
 TEST_P(DeclaredTagsContract, OnceADecisionStandsOnATagAppendersMustCarryIt) {
   EXPECT_EQ(try_stand("student", student), "");
   EXPECT_THAT(try_append(none, {}), HasSubstr("doesn't declare"));
@@ -469,8 +567,9 @@ TEST_P(DeclaredTagsContract, WhatARefusedAppendDeclaredIsForgotten) {
   enrol();
   store->transact([&](Transaction& transaction) {
     const AppendCondition fails{{{item({}, {"course-c1"})}}, {}};
-    EXPECT_THROW(append_declared(transaction, "visited", student, {"student-s1"}, &fails),
-                 ConditionConflict);
+    EXPECT_THROW(
+        append_declared(transaction, "visited", student, {"student-s1"}, "course-c1", &fails),
+        ConditionConflict);
     append_declared(transaction, "visited", none, {});
   });
   EXPECT_EQ(store->last_sequence(), GlobalSequence{7});

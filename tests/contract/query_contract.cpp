@@ -45,6 +45,26 @@ TEST_P(QueryContract, FindsEventsOfOneOfTheTypesWithAllOfTheTags) {
   EXPECT_THAT(read({{item({"dropped"}, {})}}), IsEmpty());
 }
 
+TEST_P(QueryContract, FindsEventsWithTwoTagsOfOneCategory) {
+  append_tagged("account-a", "moved", {"account-b"});
+  append_tagged("account-b", "moved", {"account-a"});
+  append_tagged("account-a", "moved", {"account-c", "account-a"});
+  append_tagged("bank-1", "moved", {"account-a", "account-b", "account-c"});
+  append_tagged("account-a", "moved", {"account-a"});
+
+  EXPECT_THAT(read({{item({"moved"}, {"account-a", "account-b"})}}),
+              ElementsAre("1 account-a@1 moved", "2 account-b@1 moved", "4 bank-1@1 moved"));
+  EXPECT_THAT(read({{item({}, {"account-b", "account-a"})}}, {.direction = Direction::backward}),
+              ElementsAre("4 bank-1@1 moved", "2 account-b@1 moved", "1 account-a@1 moved"));
+  EXPECT_THAT(read({{item({}, {"account-c", "account-b", "account-a"})}}),
+              ElementsAre("4 bank-1@1 moved"));
+  EXPECT_THAT(read({{item({}, {"account-c", "account-a"})}}),
+              ElementsAre("3 account-a@2 moved", "4 bank-1@1 moved"));
+  EXPECT_THAT(read({{item({}, {"account-c", "account-c"})}}),
+              ElementsAre("3 account-a@2 moved", "4 bank-1@1 moved"));
+  EXPECT_THAT(read({{item({}, {"account-c", "bank-1"})}}), ElementsAre("4 bank-1@1 moved"));
+}
+
 TEST_P(QueryContract, GivesEachEventOnceInTheOrderOfTheStore) {
   enrol();
 

@@ -107,13 +107,16 @@ class DeclaredTagsContract : public QueryContract {
  protected:
   static constexpr std::array<TagDeclaration, 1> student{{{"student", true}}};
   static constexpr std::span<const TagDeclaration> none{};
+  static constexpr std::array<TagDeclaration, 1> account{{{"account", true}}};
+  static constexpr std::array<TagDeclaration, 1> accounts{{{"account", true, true}}};
   static constexpr std::array<TagDeclaration, 2> both{{{"student", true}, {"term", false}}};
 
   static void append_declared(EventLog& log, std::string_view type,
                               std::optional<std::span<const TagDeclaration>> declared,
                               const std::vector<std::string>& tags,
+                              std::string_view in = "course-c1",
                               const AppendCondition* condition = nullptr) {
-    const StreamId stream = StreamId::parse("course-c1");
+    const StreamId stream = StreamId::parse(in);
     const std::vector<Tag> all = tags_of(tags);
     const NewEvent event{.type = type, .payload = "{}", .tags = all, .declared = declared};
     const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
@@ -132,8 +135,9 @@ class DeclaredTagsContract : public QueryContract {
       return e.what();
     }
   }
-  std::string try_stand(std::string_view category, std::span<const TagDeclaration> declared) {
-    const TagNeed need{"subscribed", category, declared};
+  std::string try_stand(std::string_view category, std::span<const TagDeclaration> declared,
+                        std::string_view type = "subscribed") {
+    const TagNeed need{type, category, declared};
     try {
       (void)store->standpoint({&need, 1});
       return {};

@@ -172,7 +172,7 @@ TEST_F(StoredTags, AreExportedAndImported) {
 
   EXPECT_THAT(text, HasSubstr(R"({"format":"stela-events","version":2,"codec":"json","tag_types":)"
                               R"([{"type":"subscribed","category":"student","always":true,)"
-                              R"("since":0}]})"));
+                              R"("several":false,"since":0}]})"));
   EXPECT_THAT(text, HasSubstr(R"("tags":["student-s1","term-7"],"payload")"));
   EXPECT_EQ(export_of(copy), text);
   EXPECT_THAT(of_student(copy),

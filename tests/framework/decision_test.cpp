@@ -293,6 +293,120 @@ TEST_F(Decisions, SaveWhatAggregatesRecordInTheOrderOfRecording) {
                   "student-s1@1 student.registered", "course-c2@1 course.subscribed #student-s1"));
 }
 
+// --- two tags of one category
+
+struct Account {
+  static constexpr std::string_view category = "account";
+};
+struct Moved {
+  static constexpr EventType event_type{"money.moved", 1, local};
+  Id<Account> from;
+  Id<Account> to;
+  std::int64_t amount = 0;
+  static constexpr auto tags = stela::tags(&Moved::from, &Moved::to);
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(from), CEREAL_NVP(to), CEREAL_NVP(amount));
+  }
+};
+/// The same before it had tags.
+struct PlainMoved {
+  static constexpr EventType event_type{"money.moved", 1, local};
+  Id<Account> from;
+  Id<Account> to;
+  std::int64_t amount = 0;
+  template <class Archive>
+  void serialize(Archive& ar) {
+    ar(CEREAL_NVP(from), CEREAL_NVP(to), CEREAL_NVP(amount));
+  }
+};
+struct Balance {
+  using Events = EventSet<Moved>;
+  Id<Account> account;
+  static constexpr auto tags = stela::tags(&Balance::account);
+  std::int64_t amount = 100;
+  void apply(const Moved& event) {
+    if (event.from == account) amount -= event.amount;
+    if (event.to == account) amount += event.amount;
+  }
+};
+/// What went from one account to another, or back.
+struct Between {
+  using Events = EventSet<Moved>;
+  Id<Account> one;
+  Id<Account> other;
+  static constexpr auto tags = stela::tags(&Between::one, &Between::other);
+  int moves = 0;
+  void apply(const Moved&) { ++moves; }
+};
+
+class DecisionsOfTwoAccounts : public Decisions {
+ protected:
+  const Id<Account> ann = Id<Account>::from("ann");
+  const Id<Account> bob = Id<Account>::from("bob");
+  const Id<Account> eve = Id<Account>::from("eve");
+
+  std::int64_t balance(const Id<Account>& account) {
+    std::int64_t amount = 0;
+    decide(store, Balance{account},
+           [&](Decision&, const Balance& balance) { amount = balance.amount; });
+    return amount;
+  }
+};
+
+TEST_F(DecisionsOfTwoAccounts, SeeTheEventsOfEach) {
+  decide(store, Balance{ann}, [&](Decision& decision, const Balance&) {
+    decision.record(Moved{ann, bob, 30});
+    EXPECT_EQ(decision.read(Balance{bob}).amount, 130);
+    EXPECT_EQ(decision.read(Between{bob, ann}).moves, 1);
+    decision.record(Moved{eve, ann, 5});
+    decision.record(Moved{bob, bob, 7});
+  });
+
+  EXPECT_EQ(balance(ann), 75);
+  EXPECT_EQ(balance(bob), 130);
+  decide(store, Between{ann, bob}, Between{bob, eve}, Between{bob, bob},
+         [](Decision&, const Between& both, const Between& none, const Between& same) {
+           EXPECT_EQ(both.moves, 1);
+           EXPECT_EQ(none.moves, 0);
+           EXPECT_EQ(same.moves, 2);
+         });
+}
+
+TEST_F(DecisionsOfTwoAccounts, ConflictIfEitherChanges) {
+  for (const Moved& other : {Moved{ann, eve, 1}, Moved{eve, ann, 1}}) {
+    int runs = 0;
+    decide(store, Balance{ann}, [&](Decision& decision, const Balance&) {
+      if (runs++ == 0) {
+        decide(store, Balance{eve}, [&](Decision& inner, const Balance&) { inner.record(other); });
+      }
+      decision.record(Moved{bob, eve, 1});
+    });
+    EXPECT_EQ(runs, 2);
+  }
+  int runs = 0;
+  decide(store, Between{ann, bob}, [&](Decision& decision, const Between&) {
+    if (runs++ == 0) {
+      decide(store, Balance{eve}, [&](Decision& inner, const Balance&) {
+        inner.record(Moved{ann, eve, 1});
+      });
+    }
+    decision.record(Moved{ann, bob, 1});
+  });
+  EXPECT_EQ(runs, 1);
+}
+
+TEST_F(DecisionsOfTwoAccounts, RefuseHistoryThatStandsInTheStreamOfOne) {
+  UnitOfWork old{store};
+  old.append(ann.stream(), ExpectedVersion::any(), PlainMoved{ann, bob, 30});
+  old.commit();
+
+  EXPECT_THROW((void)balance(bob), TagsMissing);
+  EXPECT_EQ(add_tags<Moved>(store).tagged, 1);
+  EXPECT_EQ(balance(ann), 70);
+  EXPECT_EQ(balance(bob), 130);
+}
+
 // --- in units of work
 
 TEST_F(Decisions, OfOneUnitDoNotBothTakeTheLastSeat) {

@@ -185,7 +185,7 @@ TEST_F(ToolDecisions, ListAndShowTags) {
   EXPECT_THAT(run_well({"streams", "show", "course-c1", "--db", db_, "--json"}),
               HasSubstr(R"("tags":["student-s1","term-7"])"));
   EXPECT_THAT(run_well({"tags", "types", "--db", db_, "--json"}), IsEmpty());
-  EXPECT_EQ(run_well({"tags", "types", "--db", db_}), "TYPE  CATEGORY  ALWAYS  SINCE\n");
+  EXPECT_EQ(run_well({"tags", "types", "--db", db_}), "TYPE  CATEGORY  ALWAYS  SEVERAL  SINCE\n");
   EXPECT_EQ(run({"tags", "forget", "--db", db_, "--type", "a", "--category", "b", "--yes"}).code,
             3);
   EXPECT_EQ(run({"tags", "add", "--db", db_, "--type", "course.subscribed"}).code, 1);

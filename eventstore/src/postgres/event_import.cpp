@@ -260,14 +260,15 @@ void EventImport::settle_tag_types(database::Connection& any, std::span<const Ta
   bool has_added = false;
   for (const TagFact& fact : types) {
     if (tag_facts_.find(fact.type, fact.category) != nullptr) continue;
-    Array always = Array::of_bool();
-    always.add_bool(fact.always);
+    Array flags = Array::of_bool();
+    flags.add_bool(fact.always);
+    flags.add_bool(fact.several);
     Parameters parameters;
     parameters.add(std::string_view{fact.type}).add(std::string_view{fact.category});
-    parameters.add(always).add(fact.since);
+    parameters.add(flags).add(fact.since);
     connection.query(
-        "INSERT INTO stela.tag_types (type, category, always, since) "
-        "VALUES ($1, $2, ($3::boolean[])[1], $4)",
+        "INSERT INTO stela.tag_types (type, category, always, several, since) "
+        "VALUES ($1, $2, ($3::boolean[])[1], ($3::boolean[])[2], $4)",
         std::move(parameters), "noting the tags of a type");
     tag_facts_.add(fact);
     has_added = true;

@@ -71,11 +71,11 @@ std::map<std::int64_t, std::string> read_tags(Connection& connection, Array& seq
 TagFacts read_tag_facts(Connection& connection) {
   TagFacts facts;
   const Result rows = connection.query(
-      "SELECT type, category, always, since FROM stela.tag_types ORDER BY type, category", {},
-      "reading which types carry which tags");
+      "SELECT type, category, always, several, since FROM stela.tag_types ORDER BY type, category",
+      {}, "reading which types carry which tags");
   for (int row = 0; row < rows.rows(); ++row) {
     facts.add({std::string{rows.bytes(row, 0)}, std::string{rows.bytes(row, 1)},
-               rows.integer(row, 2) != 0, rows.integer(row, 3)});
+               rows.integer(row, 2) != 0, rows.integer(row, 3) != 0, rows.integer(row, 4)});
   }
   return facts;
 }
@@ -84,20 +84,23 @@ void declare_tags(Connection& connection, std::span<const TagFact> additions) {
   for (const TagFact& fact : additions) {
     Parameters parameters;
     parameters.add(std::string_view{fact.type}).add(std::string_view{fact.category});
-    Array always = Array::of_bool();
-    always.add_bool(fact.always);
-    parameters.add(always);
-    connection.query("SELECT stela.declare_tag($1, $2, ($3::boolean[])[1])", std::move(parameters),
-                     "noting the tags of a type");
+    Array flags = Array::of_bool();
+    flags.add_bool(fact.always);
+    flags.add_bool(fact.several);
+    parameters.add(flags);
+    connection.query("SELECT stela.declare_tag($1, $2, ($3::boolean[])[1], ($3::boolean[])[2])",
+                     std::move(parameters), "noting the tags of a type");
   }
 }
 
 void check_needs(Connection& connection, std::span<const TagNeed> needs) {
   for (const TagNeed& need : needs) {
     Parameters parameters;
-    parameters.add(need.type).add(need.category);
-    const Result lacks = connection.query("SELECT stela.lacks_tags($1, $2)", std::move(parameters),
-                                          "looking for events without tags");
+    Array several = Array::of_bool();
+    several.add_bool(need.is_of_several());
+    parameters.add(need.type).add(need.category).add(several);
+    const Result lacks = connection.query("SELECT stela.lacks_tags($1, $2, ($3::boolean[])[1])",
+                                          std::move(parameters), "looking for events without tags");
     if (lacks.integer(0, 0) != 0) throw_tags_missing(need);
   }
 }

@@ -14,7 +14,7 @@ void EventImport::settle_tag_types(database::Connection& connection,
   tag_facts_ = read_tag_facts(connection_of(connection));
   for (const TagFact& fact : types) {
     if (tag_facts_.find(fact.type, fact.category) != nullptr) continue;
-    insert_tag_fact(connection_of(connection), fact);
+    put_tag_fact(connection_of(connection), fact);
     tag_facts_.add(fact);
   }
 }

@@ -16,7 +16,8 @@
 namespace stela::sqlite {
 
 std::int64_t checksum_of_fact(const TagFact& fact) {
-  return database::checksum_of({fact.always ? 1 : 0, fact.since}, {fact.type, fact.category});
+  return database::checksum_of({fact.always ? 1 : 0, fact.several ? 1 : 0, fact.since},
+                               {fact.type, fact.category});
 }
 
 TagFacts read_tag_facts(Connection& connection) {
@@ -24,7 +25,7 @@ TagFacts read_tag_facts(Connection& connection) {
   auto rows = connection.rows(sql::tag_types{});
   while (rows.step()) {
     TagFact fact{std::string{rows.type()}, std::string{rows.category()}, rows.always(),
-                 rows.since()};
+                 rows.several(), rows.since()};
     if (rows.checksum() != checksum_of_fact(fact)) {
       throw CorruptEvent{"what the database says of the tags of '" + fact.type +
                          "' doesn't match its checksum; restore it from a backup"};
@@ -34,12 +35,13 @@ TagFacts read_tag_facts(Connection& connection) {
   return facts;
 }
 
-void insert_tag_fact(Connection& connection, const TagFact& fact) {
-  connection.run(sql::insert_tag_type{.type = fact.type,
-                                      .category = fact.category,
-                                      .always = fact.always,
-                                      .since = fact.since,
-                                      .checksum = checksum_of_fact(fact)});
+void put_tag_fact(Connection& connection, const TagFact& fact) {
+  connection.run(sql::put_tag_type{.type = fact.type,
+                                   .category = fact.category,
+                                   .always = fact.always,
+                                   .several = fact.several,
+                                   .since = fact.since,
+                                   .checksum = checksum_of_fact(fact)});
 }
 
 namespace {
@@ -66,7 +68,9 @@ bool lacks_tags(Connection& connection, const TagFacts& facts, const TagNeed& ne
       fact != nullptr ? fact->since : std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> kinds;
   {
-    auto rows = connection.rows(sql::kinds_outside{.type = need.type, .category = need.category});
+    // Of several tags of a category, the stream is one at most.
+    const std::string_view answering = need.is_of_several() ? std::string_view{} : need.category;
+    auto rows = connection.rows(sql::kinds_outside{.type = need.type, .category = answering});
     while (rows.step()) kinds.push_back(rows.kind());
   }
   return std::any_of(kinds.begin(), kinds.end(),
@@ -110,8 +114,8 @@ bool TagGuard::settle(Connection& connection, std::string_view type,
   // Other kinds of the type were checked against what was known before.
   checked_.clear();
   for (TagFact& fact : additions) {
-    fact.since = has_events ? next_sequence : 0;
-    insert_tag_fact(connection, fact);
+    if (fact.since == TagFacts::from_now_on) fact.since = has_events ? next_sequence : 0;
+    put_tag_fact(connection, fact);
     facts_.add(std::move(fact));
   }
   return true;

@@ -16,10 +16,11 @@ namespace stela::sqlite {
 
 /// Every fact of the database. CorruptEvent if one doesn't match its checksum.
 TagFacts read_tag_facts(Connection& connection);
-void insert_tag_fact(Connection& connection, const TagFact& fact);
+/// Replaces the one of the same type and category.
+void put_tag_fact(Connection& connection, const TagFact& fact);
 std::int64_t checksum_of_fact(const TagFact& fact);
 
-/// True if events of the type, in streams of another category, lack tags of the category.
+/// True if events of the type lack tags of the category beside those of their streams.
 bool lacks_tags(Connection& connection, const TagFacts& facts, const TagNeed& need);
 
 /// Asks the facts once for each kind of event, and remembers the answer. Threads: the one that

@@ -280,8 +280,9 @@ bool MemoryStore::Core::check_needs(std::span<const TagNeed> needs, std::size_t 
         fact != nullptr ? fact->since : std::numeric_limits<std::int64_t>::max();
     for (std::size_t i = 0; i < count; ++i) {
       const Row& row = *rows[i];
-      if (row.kind.type == need.type && row.stream.category() != need.category &&
-          row.sequence.value() < since) {
+      const bool has_its_stream_only =
+          row.stream.category() == need.category && !need.is_of_several();
+      if (row.kind.type == need.type && !has_its_stream_only && row.sequence.value() < since) {
         throw_tags_missing(need);
       }
     }
@@ -328,7 +329,9 @@ bool MemoryStore::Core::note_tags(std::string_view type, std::span<const TagDecl
   for (TagFact& fact : additions) {
     const bool is_known = std::any_of(rows.begin(), rows.end(),
                                       [&](const auto& row) { return row->kind.type == type; });
-    fact.since = is_known ? last_sequence().value() + 1 : 0;
+    if (fact.since == TagFacts::from_now_on) {
+      fact.since = is_known ? last_sequence().value() + 1 : 0;
+    }
     state.tag_facts.add(std::move(fact));
   }
   return !additions.empty();

@@ -101,9 +101,8 @@ constexpr Field<TagEntry> tag_fields[] = {
 };
 
 constexpr Field<TagFact> tag_type_fields[] = {
-    field<&TagFact::type>("type"),
-    field<&TagFact::category>("category"),
-    field<&TagFact::always>("always"),
+    field<&TagFact::type>("type"),     field<&TagFact::category>("category"),
+    field<&TagFact::always>("always"), field<&TagFact::several>("several"),
     field<&TagFact::since>("since"),
 };
 
@@ -159,7 +158,8 @@ constexpr Description<KindCount> kind_of_event{
     kind_fields,
     {.table = "category type schema_version publishes events payload_bytes first last"}};
 constexpr Description<TagEntry> tag{tag_fields, {.table = "tag first"}};
-constexpr Description<TagFact> tag_type{tag_type_fields, {.table = "type category always since"}};
+constexpr Description<TagFact> tag_type{tag_type_fields,
+                                        {.table = "type category always several since"}};
 constexpr Description<StreamEntry> stream{stream_fields,
                                           {.table = "stream version last_sequence changed_at"}};
 constexpr Description<SnapshotEntry> snapshot{

@@ -101,6 +101,7 @@ CREATE TABLE stela.tag_types (
   type     text COLLATE "C" NOT NULL,
   category text COLLATE "C" NOT NULL,
   always   boolean NOT NULL,
+  several  boolean NOT NULL,
   since    bigint NOT NULL CHECK (since >= 0),
   PRIMARY KEY (type, category)
 );
@@ -289,31 +290,37 @@ BEGIN
   RETURN first;
 END $$;
 
--- Whether events of the type, in streams of another category, came before their tags.
-CREATE FUNCTION stela.lacks_tags(the_type text, the_category text) RETURNS boolean
+-- Whether events of the type came before their tags of the category; those in streams of it have
+-- theirs, unless they may have several.
+CREATE FUNCTION stela.lacks_tags(the_type text, the_category text, is_several boolean)
+RETURNS boolean
 LANGUAGE sql STABLE
 SET search_path = stela, pg_temp
 AS $$
   SELECT EXISTS (
     SELECT FROM event_kinds AS k CROSS JOIN LATERAL (
       SELECT e.sequence FROM events AS e WHERE e.kind = k.kind ORDER BY e.sequence LIMIT 1) AS f
-    WHERE k.type = the_type AND k.category <> the_category
+    WHERE k.type = the_type AND (is_several OR k.category <> the_category)
       AND f.sequence < coalesce((SELECT t.since FROM tag_types AS t
                                  WHERE t.type = the_type AND t.category = the_category),
                                 9223372036854775807))
 $$;
 
 -- The type carries a category from now on, unless it is known to. Under the order lock.
-CREATE FUNCTION stela.declare_tag(the_type text, the_category text, is_always boolean) RETURNS void
+CREATE FUNCTION stela.declare_tag(the_type text, the_category text, is_always boolean,
+                                  is_several boolean) RETURNS void
 LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 AS $$
 BEGIN
-  INSERT INTO tag_types (type, category, always, since)
-  SELECT the_type, the_category, is_always,
+  INSERT INTO tag_types AS t (type, category, always, several, since)
+  SELECT the_type, the_category, is_always, is_several,
          CASE WHEN EXISTS (SELECT FROM event_kinds AS k WHERE k.type = the_type)
               THEN (SELECT coalesce(max(e.sequence), 0) + 1 FROM events AS e) ELSE 0 END
-  ON CONFLICT DO NOTHING;
+  ON CONFLICT (type, category) DO UPDATE
+  SET always = t.always AND excluded.always, several = t.several OR excluded.several,
+      since = CASE WHEN excluded.several AND NOT t.several THEN excluded.since ELSE t.since END
+  WHERE (t.always AND NOT excluded.always) OR (excluded.several AND NOT t.several);
   IF FOUND THEN UPDATE stela_configuration SET epoch = gen_random_uuid(); END IF;
 END $$;
 

@@ -23,6 +23,7 @@ CREATE TABLE tag_types (
   type     TEXT NOT NULL,
   category TEXT NOT NULL,
   always   INTEGER NOT NULL CHECK (always IN (0, 1)),
+  several  INTEGER NOT NULL CHECK (several IN (0, 1)),
   since    INTEGER NOT NULL CHECK (since >= 0),
   checksum INTEGER NOT NULL,
   PRIMARY KEY (type, category)

@@ -7,6 +7,7 @@
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/tags.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -72,6 +73,13 @@ struct TagNeed {
   std::string_view category;
   /// All categories that the type declares.
   std::span<const TagDeclaration> declared = {};
+
+  /// True if events in streams of the category may have further tags of it.
+  bool is_of_several() const noexcept {
+    return std::any_of(declared.begin(), declared.end(), [&](const TagDeclaration& one) {
+      return one.category == category && one.several;
+    });
+  }
 };
 
 /// What a database knows of one category of tags of an event type.
@@ -80,6 +88,8 @@ struct TagFact {
   std::string category;
   /// Every event of the type has one.
   bool always = true;
+  /// An event may have several, so its stream isn't all of them.
+  bool several = false;
   /// All events of the type from this sequence on have their tags; 0: all of history.
   std::int64_t since = 0;
 };

@@ -17,7 +17,11 @@ namespace stela {
 /// The facts of a database. Threads: one at a time.
 class STELA_FRAMEWORK_EXPORT TagFacts {
  public:
+  /// `TagFact::since` of what holds from the next event on.
+  static constexpr std::int64_t from_now_on = -1;
+
   void clear() noexcept { by_type_.clear(); }
+  /// Replaces the one of the same type and category.
   void add(TagFact fact);
   bool is_empty() const noexcept { return by_type_.empty(); }
   /// All of them, by type and category.
@@ -26,8 +30,9 @@ class STELA_FRAMEWORK_EXPORT TagFacts {
   bool knows(std::string_view type) const noexcept { return by_type_.contains(type); }
   const TagFact* find(std::string_view type, std::string_view category) const noexcept;
 
-  /// The facts that aren't known yet of a type that declares these categories; `since` of them is
-  /// left to the caller. UsageError if the type carries other tags in this database.
+  /// What must be added for a type that declares these categories. A known fact is among them if an
+  /// event may now have several tags of the category, or none. UsageError if the type carries other
+  /// tags in this database.
   std::vector<TagFact> additions(std::string_view type,
                                  std::span<const TagDeclaration> declared) const;
   /// For an event of an appender that doesn't know its type: UsageError if it lacks a tag that
@@ -40,7 +45,7 @@ class STELA_FRAMEWORK_EXPORT TagFacts {
   std::map<std::string, std::vector<TagFact>, std::less<>> by_type_;
 };
 
-/// TagsMissing: events of the type, in streams of other categories, lack tags of this category.
+/// TagsMissing: events of the type lack tags of this category beside those of their streams.
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_tags_missing(const TagNeed& need);
 
 }  // namespace stela

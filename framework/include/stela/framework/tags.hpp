@@ -26,8 +26,11 @@ using Tag = StreamId;
 /// A category of tags that an event type declares.
 struct TagDeclaration {
   std::string_view category;
-  /// Every event of the type has one. Otherwise an event may have none, or several.
+  /// Every event of the type has one. Otherwise an event may have none.
   bool always = true;
+  /// An event may have several: more than one member declares the category, or a list does. Then
+  /// the stream of an event isn't all of its tags of the category.
+  bool several = false;
 
   friend bool operator==(const TagDeclaration&, const TagDeclaration&) = default;
 };
@@ -54,6 +57,7 @@ template <class A>
 struct TagValue<Id<A>> {
   static constexpr bool is_tag = true;
   static constexpr bool is_one = true;
+  static constexpr bool may_be_several = false;
   /// The type that the id names.
   using Named = A;
   static constexpr std::string_view category() noexcept { return A::category; }
@@ -67,6 +71,7 @@ template <class V>
 requires TagValue<V>::is_tag struct TagValue<std::optional<V>> {
   static constexpr bool is_tag = true;
   static constexpr bool is_one = false;
+  static constexpr bool may_be_several = TagValue<V>::may_be_several;
   using Named = typename TagValue<V>::Named;
   static constexpr std::string_view category() noexcept { return TagValue<V>::category(); }
   template <class F>
@@ -80,6 +85,7 @@ requires TagValue<std::ranges::range_value_t<R>>::is_tag struct TagValue<R> {
   using V = std::ranges::range_value_t<R>;
   static constexpr bool is_tag = true;
   static constexpr bool is_one = false;
+  static constexpr bool may_be_several = true;
   using Named = typename TagValue<V>::Named;
   static constexpr std::string_view category() noexcept { return TagValue<V>::category(); }
   template <class F>
@@ -103,6 +109,7 @@ requires PlainKey<V>
 struct TagValue<NamedValue<Name, V>> {
   static constexpr bool is_tag = true;
   static constexpr bool is_one = true;
+  static constexpr bool may_be_several = false;
   using Named = void;
   static constexpr std::string_view category() noexcept { return Name.view(); }
   template <class F>
@@ -211,15 +218,18 @@ constexpr auto declare_tags() {
         std::array<TagDeclaration, sizeof...(Members)> all{};
         std::size_t size = 0;
       } list;
-      const auto add = [&](std::string_view category, bool always) {
+      const auto add = [&](const TagDeclaration& one) {
         for (std::size_t i = 0; i < list.size; ++i) {
-          if (list.all[i].category != category) continue;
-          list.all[i].always = list.all[i].always || always;
+          if (list.all[i].category != one.category) continue;
+          list.all[i].always = list.all[i].always || one.always;
+          list.all[i].several = true;
           return;
         }
-        list.all[list.size++] = {category, always};
+        list.all[list.size++] = one;
       };
-      (add(TagValueOf<T, Members>::category(), TagValueOf<T, Members>::is_one), ...);
+      (add({TagValueOf<T, Members>::category(), TagValueOf<T, Members>::is_one,
+            TagValueOf<T, Members>::may_be_several}),
+       ...);
       return list;
     }(T::tags);
   } else {
