@@ -100,3 +100,24 @@ SELECT kind FROM tag_index WHERE tag = :tag AND sequence = :sequence;
 -- takes: to int
 -- gives: entries int
 SELECT count(*) AS entries FROM tag_index WHERE sequence <= :to;
+
+-- name: inspect_tag_entries
+-- takes: tag int, sequence int, limit int
+-- gives: tag int, sequence int
+SELECT tag, sequence FROM tag_index WHERE (tag, sequence) > (:tag, :sequence)
+ORDER BY tag, sequence LIMIT :limit;
+
+-- name: inspect_untagged
+-- Events without a tag that every event of their type has, beside those whose stream is it.
+-- takes: from int, to int
+-- gives: sequence int, category text
+SELECT e.sequence, f.category
+FROM events AS e NOT INDEXED
+     JOIN event_kinds AS k ON k.kind = e.kind
+     JOIN tag_types AS f ON f.type = k.type
+WHERE e.sequence BETWEEN :from AND :to
+  AND f.always = 1 AND e.sequence >= f.since AND f.category <> k.category
+  AND NOT EXISTS (SELECT 1 FROM event_tags AS t
+                  WHERE t.sequence = e.sequence
+                    AND instr(' ' || t.tags, ' ' || f.category || '-') > 0)
+ORDER BY e.sequence, f.category;

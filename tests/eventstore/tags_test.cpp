@@ -114,8 +114,25 @@ TEST_F(StoredTags, WithAnotherKindInTheIndexAreFound) {
 
 TEST_F(StoredTags, ThatOnlyTheIndexKnowsAreFound) {
   EXPECT_THAT(problems_after("INSERT INTO tag_index VALUES (12345, 1, 1)"),
-              Contains(HasSubstr("table tag_index: it has 4 entries, and the tags of events "
-                                 "make 3")));
+              Contains(HasSubstr("tags of event 1: the index leads to one that the event doesn't "
+                                 "have")));
+}
+
+TEST_F(StoredTags, ThatAreLostAreFoundByWhatTheIndexKnows) {
+  EXPECT_THAT(problems_after("DELETE FROM event_tags WHERE sequence = 2"),
+              Contains(HasSubstr("tags of event 2: the index leads to one that")).Times(2));
+}
+
+TEST_F(StoredTags, ThatAreLostTogetherWithTheirEntriesAreFoundByWhatTheTypeDeclares) {
+  EXPECT_THAT(problems_after("DELETE FROM event_tags WHERE sequence = 2; "
+                             "DELETE FROM tag_index WHERE sequence = 2"),
+              ElementsAre(HasSubstr("tags of event 2: every event of its type has one of category "
+                                    "'student', and it has none")));
+}
+
+TEST_F(StoredTags, OfWhichAPartIsLostAreFound) {
+  EXPECT_THAT(problems_after("UPDATE event_tags SET part = 1 WHERE sequence = 2"),
+              Contains(HasSubstr("tags of event 2: part 0 is missing")));
 }
 
 TEST_F(StoredTags, OfAMissingEventAreFound) {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -206,8 +207,38 @@ TEST_F(PostgresOperations, NameEntriesOfTheIndexOfTagsThatNoEventHas) {
   append(store, "order-a");
   change_behind("INSERT INTO stela.tag_index VALUES (7, 1, 1)");
   change_behind("DELETE FROM stela.tag_epoch");
-  EXPECT_THAT(problems(), UnorderedElementsAre(HasSubstr("tags: table tag_index: it has 1 entr"),
-                                               "tags: table tag_epoch: its row is missing"));
+  EXPECT_THAT(problems(),
+              UnorderedElementsAre(HasSubstr("tags: the tags of event 1: the index leads to one"),
+                                   "tags: table tag_epoch: its row is missing"));
+}
+
+TEST_F(PostgresOperations, NameTagsThatAreLost) {
+  constexpr std::array<TagDeclaration, 1> student{{{"student", true}}};
+  const std::vector<Tag> tags{Tag::parse("student-s1"), Tag::parse("course-c1")};
+  append(store, "order-a",
+         std::vector<NewEvent>(4, {.type = "noted",
+                                   .payload = "{}",
+                                   .tags = tags,
+                                   .declared = std::span<const TagDeclaration>{student}}));
+  append(
+      store, "student-s1",
+      {NewEvent{
+          .type = "noted", .payload = "{}", .declared = std::span<const TagDeclaration>{student}}});
+  EXPECT_THAT(problems(), IsEmpty());
+
+  change_behind("DELETE FROM stela.event_tags WHERE sequence = 2");
+  change_behind("DELETE FROM stela.event_tags WHERE sequence = 3");
+  change_behind("DELETE FROM stela.tag_index WHERE sequence = 3");
+  change_behind("UPDATE stela.event_tags SET part = 1 WHERE sequence = 4");
+  EXPECT_THAT(
+      problems(),
+      UnorderedElementsAre(
+          HasSubstr("tags of event 2: the index leads to one that the event doesn't have"),
+          HasSubstr("tags of event 2: the index leads to one that the event doesn't have"),
+          HasSubstr("tags of event 2: every event of its type has one of category 'student'"),
+          HasSubstr("tags of event 3: every event of its type has one of category 'student'"),
+          HasSubstr("tags of event 4: part 0 is missing"),
+          HasSubstr("tags of event 4: they don't match their checksum")));
 }
 
 TEST_F(PostgresOperations, NameWhatOfTheSchemaWasChangedByHand) {

@@ -1,4 +1,5 @@
-// The check of tags: each is as it was stored, and the index leads to it.
+// The check of tags: each is as it was stored, the index leads to it, and none is missing that
+// every event of a type has.
 #include "postgres/checksums.hpp"
 #include "postgres/inspection.hpp"
 #include "postgres/tags.hpp"
@@ -6,6 +7,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/query.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
@@ -15,6 +17,7 @@ namespace stela::postgres {
 namespace {
 
 constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t page_events = 8192;
 
 constexpr std::string_view index_advice =
     "the tags are there, but queries may miss them: export the events, and import them into a new "
@@ -38,7 +41,10 @@ class TagsCheck {
       if (!inspection_.read([&](Connection& connection) { rows = read_page(connection); })) return;
       inspection_.progress(found_, found_);
     }
-    inspection_.read([&](Connection& connection) { count_index(connection); });
+    bool has_extra = false;
+    inspection_.read([&](Connection& connection) { has_extra = has_extra_entries(connection); });
+    if (has_extra) walk_index();
+    walk_events();
   }
 
  private:
@@ -78,16 +84,21 @@ class TagsCheck {
 
   void look_at(const Result& rows, int row, Wanted& wanted) {
     const std::int64_t sequence = rows.integer(row, 0);
-    if (sequence != sequence_) hashes_.clear();
+    const bool is_next = sequence != sequence_;
+    if (is_next) hashes_.clear();
+    const std::int64_t expected = is_next ? 0 : part_ + 1;
     sequence_ = sequence;
     part_ = rows.integer(row, 1);
     ++found_;
+    if (part_ != expected) {
+      inspection_.report(tags_of(sequence), "part " + std::to_string(expected) + " is missing");
+    }
     if (rows.is_null(row, 4)) {
-      is_damaged_ = true;
+      damaged_.insert(sequence);
       return inspection_.report(tags_of(sequence), "the event is missing");
     }
     if (rows.integer(row, 3) != tags_checksum(rows.bytes(row, 2), sequence, part_)) {
-      is_damaged_ = true;
+      damaged_.insert(sequence);
       return inspection_.report(tags_of(sequence), "they don't match their checksum");
     }
     split_tags(rows.bytes(row, 2), [&](std::string_view tag) {
@@ -120,16 +131,76 @@ class TagsCheck {
     }
   }
 
-  void count_index(Connection& connection) {
+  bool has_extra_entries(Connection& connection) const {
     Parameters parameters;
     parameters.add(bound_);
     const Result rows =
         connection.query("SELECT count(*) FROM stela.tag_index WHERE sequence <= $1",
                          std::move(parameters), "counting the index of tags");
-    if (is_damaged_ || rows.integer(0, 0) <= entries_) return;
-    inspection_.report("table tag_index", "it has " + std::to_string(rows.integer(0, 0)) +
-                                              " entries, and the tags of events make " +
-                                              std::to_string(entries_));
+    return rows.integer(0, 0) > entries_;
+  }
+
+  /// Names the entries whose events don't have their tags.
+  void walk_index() {
+    std::int64_t tag = std::numeric_limits<std::int64_t>::min();
+    std::int64_t sequence = std::numeric_limits<std::int64_t>::min();
+    bool more = true;
+    while (more) {
+      const bool was_read = inspection_.read([&](Connection& connection) {
+        Parameters parameters;
+        parameters.add(tag).add(sequence).add(page_rows);
+        const Result rows = connection.query(
+            "SELECT i.tag, i.sequence, "
+            "(SELECT string_agg(t.tags, ' ') FROM stela.event_tags AS t "
+            "WHERE t.sequence = i.sequence) "
+            "FROM stela.tag_index AS i WHERE (i.tag, i.sequence) > ($1, $2) "
+            "ORDER BY i.tag, i.sequence LIMIT $3",
+            std::move(parameters), "reading the index of tags");
+        for (int row = 0; row < rows.rows(); ++row) {
+          tag = rows.integer(row, 0);
+          sequence = rows.integer(row, 1);
+          check_entry(tag, sequence,
+                      rows.is_null(row, 2) ? std::string_view{} : rows.bytes(row, 2));
+        }
+        more = rows.rows() == page_rows;
+      });
+      if (!was_read) return;
+    }
+  }
+
+  void check_entry(std::int64_t tag, std::int64_t sequence, std::string_view tags) {
+    if (sequence > bound_ || damaged_.contains(sequence)) return;
+    bool has = false;
+    split_tags(tags, [&](std::string_view one) { has = has || hash_of_tag(one) == tag; });
+    if (has) return;
+    inspection_.report(tags_of(sequence), "the index leads to one that the event doesn't have");
+  }
+
+  void walk_events() {
+    for (std::int64_t from = 1; from <= bound_; from += page_events) {
+      const bool was_read = inspection_.read([&](Connection& connection) {
+        Parameters parameters;
+        parameters.add(from).add(std::min(bound_, from + page_events - 1));
+        const Result rows = connection.query(
+            "SELECT e.sequence, f.category FROM stela.events AS e "
+            "JOIN stela.event_kinds AS k ON k.kind = e.kind "
+            "JOIN stela.tag_types AS f ON f.type = k.type "
+            "WHERE e.sequence BETWEEN $1 AND $2 AND f.always AND e.sequence >= f.since "
+            "AND f.category <> k.category "
+            "AND NOT EXISTS (SELECT FROM stela.event_tags AS t WHERE t.sequence = e.sequence "
+            "AND strpos(' ' || t.tags, ' ' || f.category || '-') > 0) "
+            "ORDER BY e.sequence, f.category",
+            std::move(parameters), "looking for events without tags");
+        for (int row = 0; row < rows.rows(); ++row) {
+          const std::int64_t sequence = rows.integer(row, 0);
+          if (damaged_.contains(sequence)) continue;
+          inspection_.report(tags_of(sequence), "every event of its type has one of category '" +
+                                                    std::string{rows.bytes(row, 1)} +
+                                                    "', and it has none");
+        }
+      });
+      if (!was_read) return;
+    }
   }
 
   ServerInspection& inspection_;
@@ -138,7 +209,8 @@ class TagsCheck {
   std::int64_t part_ = std::numeric_limits<std::int32_t>::min();
   std::int64_t found_ = 0;
   std::int64_t entries_ = 0;
-  bool is_damaged_ = false;
+  /// Events that are missing, or whose tags don't match their checksum.
+  std::set<std::int64_t> damaged_;
   /// Of the tags of the event so far: two may have the same.
   std::set<std::int64_t> hashes_;
 };

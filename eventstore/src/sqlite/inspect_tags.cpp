@@ -1,4 +1,5 @@
-// The check of tags: each is as it was stored, and the index leads to it.
+// The check of tags: each is as it was stored, the index leads to it, and none is missing that
+// every event of a type has.
 #include "sqlite/event_rows.hpp"
 #include "sqlite/inspection.hpp"
 #include "sqlite/tag_guard.hpp"
@@ -9,6 +10,7 @@
 #include <stela/framework/error.hpp>
 #include <stela/framework/query.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
@@ -18,10 +20,15 @@ namespace stela::sqlite {
 namespace {
 
 constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t page_events = 8192;
 
 constexpr std::string_view index_advice =
     "the tags are there, but queries may miss them: export the events, and import them into a new "
     "database";
+
+std::string tags_of(std::int64_t sequence) {
+  return "the tags of event " + std::to_string(sequence);
+}
 
 class TagsCheck {
  public:
@@ -38,7 +45,10 @@ class TagsCheck {
       if (!inspection_.read([&](Connection& connection) { more = read_page(connection); })) return;
       inspection_.progress(found_, found_);
     }
-    inspection_.read([&](Connection& connection) { compare_index(connection); });
+    bool has_extra = false;
+    inspection_.read([&](Connection& connection) { has_extra = has_extra_entries(connection); });
+    if (has_extra) walk_index();
+    walk_events();
   }
 
  private:
@@ -62,9 +72,14 @@ class TagsCheck {
         inspection_.report("table event_tags", "rows are out of order");
         return false;
       }
-      if (rows.sequence() != sequence_) hashes_.clear();
+      const bool is_next = rows.sequence() != sequence_;
+      if (is_next) hashes_.clear();
+      const std::int64_t expected = is_next ? 0 : part_ + 1;
       sequence_ = rows.sequence();
       part_ = rows.part();
+      if (sequence_ <= bound_ && part_ != expected) {
+        inspection_.report(tags_of(sequence_), "part " + std::to_string(expected) + " is missing");
+      }
       if (sequence_ <= bound_) look_at(rows, connection);
       ++seen;
     }
@@ -73,10 +88,10 @@ class TagsCheck {
 
   void look_at(const sql::inspect_tags::Row& row, Connection& connection) {
     ++found_;
-    const std::string where = "the tags of event " + std::to_string(sequence_);
+    const std::string where = tags_of(sequence_);
     if (!row.kind()) return inspection_.report(where, "the event is missing");
     if (row.checksum() != checksum_of_tags(sequence_, part_, row.tags())) {
-      is_damaged_ = true;
+      damaged_.insert(sequence_);
       return inspection_.report(where, "they don't match their checksum");
     }
     split_tags(row.tags(), [&](std::string_view tag) {
@@ -93,13 +108,61 @@ class TagsCheck {
     });
   }
 
-  void compare_index(Connection& connection) {
+  bool has_extra_entries(Connection& connection) const {
     auto row = connection.rows(sql::inspect_tag_index{.to = bound_});
     row.step();
-    if (is_damaged_ || row.entries() <= entries_) return;
-    inspection_.report("table tag_index", "it has " + std::to_string(row.entries()) +
-                                              " entries, and the tags of events make " +
-                                              std::to_string(entries_));
+    return row.entries() > entries_;
+  }
+
+  /// Names the entries whose events don't have their tags.
+  void walk_index() {
+    std::int64_t tag = std::numeric_limits<std::int64_t>::min();
+    std::int64_t sequence = std::numeric_limits<std::int64_t>::min();
+    bool more = true;
+    while (more) {
+      const bool was_read = inspection_.read([&](Connection& connection) {
+        auto rows = connection.rows(
+            sql::inspect_tag_entries{.tag = tag, .sequence = sequence, .limit = page_rows});
+        more = false;
+        while (rows.step()) {
+          if (std::pair{rows.tag(), rows.sequence()} <= std::pair{tag, sequence}) {
+            return inspection_.report("table tag_index", "entries are out of order");
+          }
+          tag = rows.tag();
+          sequence = rows.sequence();
+          more = true;
+          check_entry(connection, tag, sequence);
+        }
+      });
+      if (!was_read) return;
+    }
+  }
+
+  void check_entry(Connection& connection, std::int64_t tag, std::int64_t sequence) {
+    if (sequence > bound_ || damaged_.contains(sequence)) return;
+    bool has = false;
+    auto parts = connection.rows(sql::tags_of_event{.sequence = sequence});
+    while (parts.step()) {
+      split_tags(parts.tags(), [&](std::string_view one) { has = has || hash_of_tag(one) == tag; });
+    }
+    if (has) return;
+    inspection_.report(tags_of(sequence), "the index leads to one that the event doesn't have");
+  }
+
+  void walk_events() {
+    for (std::int64_t from = 1; from <= bound_; from += page_events) {
+      const std::int64_t to = std::min(bound_, from + page_events - 1);
+      const bool was_read = inspection_.read([&](Connection& connection) {
+        auto rows = connection.rows(sql::inspect_untagged{.from = from, .to = to});
+        while (rows.step()) {
+          if (damaged_.contains(rows.sequence())) continue;
+          inspection_.report(tags_of(rows.sequence()),
+                             "every event of its type has one of category '" +
+                                 std::string{rows.category()} + "', and it has none");
+        }
+      });
+      if (!was_read) return;
+    }
   }
 
   FileInspection& inspection_;
@@ -108,7 +171,8 @@ class TagsCheck {
   std::int64_t part_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t found_ = 0;
   std::int64_t entries_ = 0;
-  bool is_damaged_ = false;
+  /// Events whose tags don't match their checksum.
+  std::set<std::int64_t> damaged_;
   /// Of the tags of the event so far: two may have the same.
   std::set<std::int64_t> hashes_;
 };
