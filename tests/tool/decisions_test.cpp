@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace stela::test {
@@ -167,6 +168,102 @@ TEST_F(ToolDecisions, LeaveTheLinesOfOneEventAsTheyWere) {
   EXPECT_EQ(member(out[0], "sequence"), "1");
   EXPECT_EQ(out[1], R"({"first":2,"last":2})");
   EXPECT_EQ(member(out[2], "stream_version"), "2");
+}
+
+TEST_F(ToolDecisions, OfOneEventReportTheirConflictsAndContinue) {
+  const std::string first = R"({"stream":"order-1","type":"a","data":{},"expected":0})";
+  const std::string other = R"({"stream":"order-2","type":"a","data":{}})";
+  const std::string lines = first + "\n" + first + "\n" + other + "\n";
+  const Ran ran = append(lines);
+
+  EXPECT_EQ(ran.code, 5) << ran.err;
+  const auto out = lines_of(ran.out);
+  ASSERT_THAT(out, SizeIs(3));
+  EXPECT_EQ(member(out[0], "sequence"), "1");
+  EXPECT_EQ(out[1], R"({"conflict":{"stream":"order-1","expected":0,"version":1}})");
+  EXPECT_EQ(member(out[2], "sequence"), "2");
+}
+
+TEST_F(ToolDecisions, OfOneEventLeaveConflictsOutOfTheirBatch) {
+  const std::string first = R"({"stream":"order-1","type":"a","data":{},"expected":0})";
+  const std::string other = R"({"stream":"order-2","type":"a","data":{}})";
+  const std::string lines = first + "\n" + first + "\n" + other + "\n" + other + "\n";
+  const Ran ran = append(lines, {"--batch", "3"});
+
+  EXPECT_EQ(ran.code, 5) << ran.err;
+  const auto out = lines_of(ran.out);
+  ASSERT_THAT(out, SizeIs(4));
+  EXPECT_EQ(member(out[0], "sequence"), "1");
+  EXPECT_EQ(out[1], R"({"conflict":{"stream":"order-1","expected":0,"version":1}})");
+  EXPECT_EQ(member(out[2], "sequence"), "2");
+  EXPECT_EQ(member(out[3], "sequence"), "3");
+
+  const Ran stopped = append(other + "\n" + lines, {"--batch", "9", "--stop-on-conflict"});
+  EXPECT_EQ(stopped.code, 5) << stopped.err;
+  ASSERT_THAT(lines_of(stopped.out), SizeIs(2));
+  EXPECT_EQ(lines_of(stopped.out)[1],
+            R"({"conflict":{"stream":"order-1","expected":0,"version":1}})");
+  EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":4}\n");
+}
+
+TEST_F(ToolDecisions, RefuseFieldsThatAppearTwice) {
+  const std::string event = R"({"stream":"a-1","type":"a","data":{}})";
+  const std::string query = R"("query":[{"tags":["a-1"]}])";
+  const std::vector<std::pair<std::string, std::string>> lines{
+      {R"({"stream":"a-1","type":"a","data":{},"data":{"n":1}})", "data appears twice"},
+      {R"({"stream":"a-1","type":"a","data":{},"str\u0065am":"a-2"})", "stream appears twice"},
+      {R"({"events":[)" + event + R"(],"condition":{)" + query + "},\"condition\":{" + query + "}}",
+       "condition appears twice"},
+      {R"({"events":[)" + event + R"(],"events":[]})", "events appears twice"},
+      {R"({"events":[)" + event + R"(],"id":"x","id":"y"})", "id appears twice"},
+      {R"({"events":[)" + event + R"(],"condition":{)" + query + "," + query + "}}",
+       "condition.query appears twice"},
+      {R"({"events":[)" + event + R"(],"condition":{"query":[{"tags":["a-1"],"tags":[]}]}})",
+       "condition.query[0].tags appears twice"},
+      {R"({"events":[)" + event + R"(],"condition":{"after":1,"after":2,)" + query + "}}",
+       "condition.after appears twice"},
+      {R"({"events":[)" + event + R"(],"expected":{"a-1":0,"a-1":1}})",
+       "expected.a-1 appears twice"},
+      {R"({"events":[{"stream":"a-1","stream":"a-2","type":"a","data":{}}]})",
+       "events[0].stream appears twice"},
+      {R"({"events":[{"stream":"a-1","type":"a","data":{},"headers":{"h":"1","h":"2"}}]})",
+       "events[0].headers.h appears twice"}};
+  for (const auto& [line, problem] : lines) {
+    const Ran ran = append(line);
+    EXPECT_EQ(ran.code, 1) << line;
+    EXPECT_THAT(ran.err, HasSubstr("line 1: " + problem)) << line;
+  }
+  EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":0}\n");
+}
+
+TEST_F(ToolDecisions, NameTheLimitThatALineExceeds) {
+  const auto list = [](int count, const std::string& one) {
+    std::string all = one;
+    for (int i = 1; i < count; ++i) all += "," + one;
+    return all;
+  };
+  const auto query = [](const std::string& items) {
+    return R"({"events":[],"condition":{"after":0,"query":[)" + items + "]}}";
+  };
+  const std::string tags = list(101, R"("b-1")");
+  const std::vector<std::pair<std::string, std::string>> lines{
+      {R"({"stream":"a-1","type":"a","data":{},"tags":[)" + tags + "]}",
+       "a: an event has at most 100 tags, and this one has 101"},
+      {R"({"events":[{"stream":"a-1","type":"a","data":{},"tags":[)" + tags + "]}]}",
+       "a: an event has at most 100 tags, and this one has 101"},
+      {query(list(10'001, R"({"tags":["b-1"]})")),
+       "a query has at most 10000 items, and this one has 10001"},
+      {query(R"({"tags":[)" + tags + "]}"),
+       "a query has at most 100 tags in an item, and this one has 101"},
+      {query(R"({"types":[)" + list(1001, R"("a")") + "]}"),
+       "a query has at most 1000 types in an item, and this one has 1001"}};
+  for (const auto& [line, problem] : lines) {
+    const Ran ran = append(line);
+    EXPECT_EQ(ran.code, 1) << problem;
+    EXPECT_THAT(ran.err, HasSubstr("line 1: " + problem));
+  }
+  const Ran ran = append(query(list(10'000, R"({"tags":["b-1"]})")));
+  EXPECT_EQ(ran.code, 0) << ran.err;
 }
 
 TEST_F(ToolDecisions, ListAndShowTags) {

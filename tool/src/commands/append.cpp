@@ -24,6 +24,25 @@ namespace {
 
 constexpr int largest_version = std::numeric_limits<std::int32_t>::max();
 
+/// Walks through the members of an object, each of which may be there once.
+class Members {
+ public:
+  explicit Members(json::Reader& reader) : reader_{reader} { reader_.open_object(); }
+  /// Makes the next one current and sets its name; false at the end.
+  bool next(std::string& name) {
+    if (!reader_.next_member(name)) {
+      reader_.close();
+      return false;
+    }
+    if (!seen_.insert(name).second) reader_.fail("appears twice");
+    return true;
+  }
+
+ private:
+  json::Reader& reader_;
+  std::set<std::string> seen_;
+};
+
 /// One event as it was typed.
 struct Draft {
   std::string stream = {};
@@ -79,10 +98,9 @@ ExpectedVersion parse_expected(json::Reader& reader) {
 }
 
 void parse_headers(json::Reader& reader, Context& context) {
-  reader.open_object();
+  Members members{reader};
   std::string name;
-  while (reader.next_member(name)) context.headers[name] = reader.get_string();
-  reader.close();
+  while (members.next(name)) context.headers[name] = reader.get_string();
 }
 
 template <std::size_t N>
@@ -129,9 +147,9 @@ void check_draft(const Draft& draft) {
 Draft parse_line(const std::string& line, const Draft& defaults) {
   Draft draft = defaults;
   json::Reader reader{line};
-  reader.open_object();
+  Members members{reader};
   std::string name;
-  while (reader.next_member(name)) {
+  while (members.next(name)) {
     if (parse_event_field(name, reader, draft)) continue;
     if (name == "expected") {
       draft.expected = parse_expected(reader);
@@ -142,7 +160,6 @@ Draft parse_line(const std::string& line, const Draft& defaults) {
         "data",   "tags", "actor",   "causation", "correlation"};
     refuse_field(name, known);
   }
-  reader.close();
   reader.finish();
   check_draft(draft);
   return draft;
@@ -150,9 +167,9 @@ Draft parse_line(const std::string& line, const Draft& defaults) {
 
 Draft parse_event(json::Reader& reader, const Draft& defaults) {
   Draft draft = defaults;
-  reader.open_object();
+  Members members{reader};
   std::string name;
-  while (reader.next_member(name)) {
+  while (members.next(name)) {
     if (parse_event_field(name, reader, draft)) continue;
     if (name == "id") {
       draft.id = parse_id(reader.get_string(), "id");
@@ -165,7 +182,6 @@ Draft parse_event(json::Reader& reader, const Draft& defaults) {
       refuse_field(name, known);
     }
   }
-  reader.close();
   check_draft(draft);
   return draft;
 }
@@ -175,9 +191,9 @@ Query parse_query(json::Reader& reader) {
   reader.open_array();
   while (reader.next_element()) {
     QueryItem& item = query.items.emplace_back();
-    reader.open_object();
+    Members members{reader};
     std::string name;
-    while (reader.next_member(name)) {
+    while (members.next(name)) {
       if (name == "types") {
         item.types = parse_names(reader);
       } else if (name == "tags") {
@@ -187,7 +203,6 @@ Query parse_query(json::Reader& reader) {
         refuse_field(name, known);
       }
     }
-    reader.close();
   }
   reader.close();
   return query;
@@ -195,9 +210,9 @@ Query parse_query(json::Reader& reader) {
 
 AppendCondition parse_condition(json::Reader& reader) {
   AppendCondition condition;
-  reader.open_object();
+  Members members{reader};
   std::string name;
-  while (reader.next_member(name)) {
+  while (members.next(name)) {
     if (name == "query") {
       condition.query = parse_query(reader);
     } else if (name == "after") {
@@ -209,7 +224,6 @@ AppendCondition parse_condition(json::Reader& reader) {
       refuse_field(name, known);
     }
   }
-  reader.close();
   return condition;
 }
 
@@ -217,9 +231,9 @@ AppendCondition parse_condition(json::Reader& reader) {
 DraftedAppend parse_append(const std::string& line, const Draft& defaults) {
   DraftedAppend append;
   json::Reader reader{line};
-  reader.open_object();
+  Members members{reader};
   std::string name;
-  while (reader.next_member(name)) {
+  while (members.next(name)) {
     if (name == "events") {
       reader.open_array();
       while (reader.next_element()) append.events.push_back(parse_event(reader, defaults));
@@ -229,18 +243,14 @@ DraftedAppend parse_append(const std::string& line, const Draft& defaults) {
     } else if (name == "id") {
       append.id = reader.get_string();
     } else if (name == "expected") {
-      reader.open_object();
+      Members streams{reader};
       std::string stream;
-      while (reader.next_member(stream)) {
-        append.expected.insert_or_assign(stream, parse_expected(reader));
-      }
-      reader.close();
+      while (streams.next(stream)) append.expected.emplace(stream, parse_expected(reader));
     } else {
       constexpr std::array<std::string_view, 4> known{"events", "condition", "id", "expected"};
       refuse_field(name, known);
     }
   }
-  reader.close();
   reader.finish();
   return append;
 }
@@ -325,22 +335,40 @@ class Appender {
     });
   }
 
-  /// All of them in one transaction; prints each once they are committed.
+  /// All of them in one transaction, or else its error.
   void append(std::span<const Draft> drafts) {
-    committed_.clear();
-    try {
-      commit(drafts);
-    } catch (const ParticipantMissing& e) {
-      throw ParticipantMissing{std::string{e.what()} +
-                               "; append with the tool that is built into its application, or say "
-                               "--leave-behind"};
-    }
-    for (const Committed& event : committed_) {
-      out_.json(to_json(
-          {{"sequence", event.sequence}, {"id", event.id}, {"stream_version", event.version}}));
-      last_ = event.sequence;
+    const auto all = [&](const Draft& draft, EventLog& log) { append_to(log, draft); };
+    commit(drafts, all);
+    for (const Committed& event : committed_) print(event);
+    out_.flush();
+  }
+
+  /// The same without those that conflict. Prints what became of each; false if there was a
+  /// conflict. With `stops`, those after the first conflict aren't appended.
+  bool append_lines(std::span<const Draft> drafts, bool stops) {
+    std::vector<std::string> conflicts;
+    bool has_conflict = false;
+    const auto each = [&](const Draft& draft, EventLog& log) {
+      if (stops && has_conflict) return;
+      std::string& conflict = conflicts.emplace_back();
+      try {
+        append_to(log, draft);
+      } catch (const ConcurrencyConflict& e) {
+        conflict = conflict_of(e, draft.expected);
+        has_conflict = true;
+      }
+    };
+    commit(drafts, each);
+    auto event = committed_.begin();
+    for (const std::string& conflict : conflicts) {
+      if (!conflict.empty()) {
+        out_.json(conflict);
+      } else {
+        print(*event++);
+      }
     }
     out_.flush();
+    return !has_conflict;
   }
 
   /// Prints what became of it; false if there was a conflict.
@@ -360,14 +388,8 @@ class Appender {
       print(conflict_of(e, *drafted.condition));
     } catch (const ConcurrencyConflict& e) {
       const auto expected = drafted.expected.find(e.stream());
-      const StreamVersion version = expected != drafted.expected.end()
-                                        ? expected->second.version().value_or(StreamVersion{})
-                                        : StreamVersion{};
-      std::string stream;
-      json::append_string(stream, e.stream());
-      print("{\"conflict\":{\"stream\":" + stream +
-            ",\"expected\":" + std::to_string(version.value()) +
-            ",\"version\":" + std::to_string(e.actual().value()) + "}}");
+      print(conflict_of(
+          e, expected != drafted.expected.end() ? expected->second : ExpectedVersion::none()));
     }
     return false;
   }
@@ -375,6 +397,14 @@ class Appender {
   GlobalSequence last() const noexcept { return last_; }
 
  private:
+  static std::string conflict_of(const ConcurrencyConflict& conflict, ExpectedVersion expected) {
+    std::string stream;
+    json::append_string(stream, conflict.stream());
+    const StreamVersion version = expected.version().value_or(StreamVersion{});
+    return "{\"conflict\":{\"stream\":" + stream +
+           ",\"expected\":" + std::to_string(version.value()) +
+           ",\"version\":" + std::to_string(conflict.actual().value()) + "}}";
+  }
   static std::string conflict_of(const ConditionConflict& conflict,
                                  const AppendCondition& condition) {
     const std::string position = std::to_string(conflict.position().value());
@@ -391,11 +421,25 @@ class Appender {
     out_.flush();
   }
 
-  void commit(std::span<const Draft> drafts) {
-    if (drafts.size() == 1) return append_to(store_, drafts.front());
-    store_.transact([&](Transaction& transaction) {
-      for (const Draft& draft : drafts) append_to(transaction, draft);
-    });
+  void print(const Committed& event) {
+    out_.json(to_json(
+        {{"sequence", event.sequence}, {"id", event.id}, {"stream_version", event.version}}));
+    last_ = event.sequence;
+  }
+
+  /// Calls `each` for each of them, in one transaction.
+  void commit(std::span<const Draft> drafts, FunctionRef<void(const Draft&, EventLog&)> each) {
+    committed_.clear();
+    try {
+      if (drafts.size() == 1) return each(drafts.front(), store_);
+      store_.transact([&](Transaction& transaction) {
+        for (const Draft& draft : drafts) each(draft, transaction);
+      });
+    } catch (const ParticipantMissing& e) {
+      throw ParticipantMissing{std::string{e.what()} +
+                               "; append with the tool that is built into its application, or say "
+                               "--leave-behind"};
+    }
   }
 
   static void append_to(EventLog& log, const Draft& draft) {
@@ -455,7 +499,7 @@ class LineAppender {
         if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
         if (!take(line)) return conflict;
       }
-      commit();
+      commit(number_);
     } catch (const codec::DecodeError& e) {
       report_.fail(number_, e.what(), failed, appender_.last());
     } catch (const Misuse& e) {
@@ -471,27 +515,25 @@ class LineAppender {
   bool take(const std::string& line) {
     if (!has_events(line)) {
       drafts_.push_back(parse_line(line, defaults_));
-      if (static_cast<std::int64_t>(drafts_.size()) == options_.batch) commit();
-      return true;
+      return static_cast<std::int64_t>(drafts_.size()) < options_.batch || commit(number_);
     }
     const DraftedAppend drafted = parse_append(line, defaults_);
     // The lines before it first, though more could have joined them.
-    if (!drafts_.empty()) commit_before_this();
+    if (!commit(number_ - 1)) return false;
     const bool holds = appender_.append(drafted);
     report_.committed = number_;
     has_conflict_ = has_conflict_ || !holds;
     return holds || !options_.stops_on_conflict;
   }
 
-  void commit() {
-    if (!drafts_.empty()) appender_.append(drafts_);
+  /// The lines that wait for each other, up to line `last`. False if it ends here.
+  bool commit(std::int64_t last) {
+    if (drafts_.empty()) return true;
+    const bool hold = appender_.append_lines(drafts_, options_.stops_on_conflict);
     drafts_.clear();
-    report_.committed = number_;
-  }
-  void commit_before_this() {
-    appender_.append(drafts_);
-    drafts_.clear();
-    report_.committed = number_ - 1;
+    report_.committed = last;
+    has_conflict_ = has_conflict_ || !hold;
+    return hold || !options_.stops_on_conflict;
   }
 
   Appender& appender_;
@@ -570,7 +612,8 @@ Command append_command() {
           "With --stdin, each line is one event: {\"stream\":…,\"type\":…,\"data\":{…}}, and "
           "optionally \"version\", \"expected\", \"publish\", \"tags\", \"correlation\", "
           "\"causation\" and \"actor\"; flags are defaults for lines without them. Each line is a "
-          "transaction, or each --batch N lines. Or a line is an append of several events: "
+          "transaction, or each --batch N lines, without those that conflict. Or a line is an "
+          "append of several events: "
           "{\"events\":[…],\"condition\":{\"query\":[{\"types\":[…],\"tags\":[…]}],\"after\":N},"
           "\"id\":…,\"expected\":{\"STREAM\":N}}, all or nothing, and prints "
           "{\"first\":N,\"last\":N}, or {\"conflict\":{…}}: with \"position\" and \"query\", the "
