@@ -198,7 +198,9 @@ TEST_P(ConditionContract, MatchesTwoTagsOfOneCategory) {
 
 TEST_P(ConditionContract, FindsWhatAScanFindsWhateverTheTags) {
   std::mt19937 random{7};
-  const auto any = [&](int count) { return static_cast<int>(random() % static_cast<unsigned>(count)); };
+  const auto any = [&](int count) {
+    return static_cast<int>(random() % static_cast<unsigned>(count));
+  };
   const auto tag = [&] { return "ab"[any(2)] + std::string{"-"} + std::to_string(any(4)); };
   const auto some_tags = [&](int most) {
     std::vector<std::string> tags;
@@ -366,6 +368,103 @@ TEST_P(ConditionContract, OfManyThreadsOneTakesTheSeat) {
   for (int seat = 0; seat < seats; ++seat) {
     EXPECT_EQ(read({{item({}, {"seat-" + std::to_string(seat)})}}).size(), 1U);
   }
+}
+
+/// Reads, appends, and rolls back at random; each condition is compared with the events themselves.
+class ReadsAndRollbacks {
+ public:
+  explicit ReadsAndRollbacks(EventLog& store) : store_{store} {}
+
+  void play(int steps) { play(store_, steps, 0); }
+  int held = 0;
+  int failed = 0;
+
+ private:
+  struct Seen {
+    Standpoint standpoint;
+    std::vector<EventId> events;
+  };
+  struct RollBack {};
+
+  int any(int count) { return static_cast<int>(random_() % static_cast<unsigned>(count)); }
+  std::string any_tag() { return "tag-" + std::to_string(any(6)); }
+
+  static std::vector<EventId> events_of(EventLog& log, const Query& query = Query::all()) {
+    std::vector<EventId> ids;
+    for (const StoredEvent& event : log.read(query)) ids.push_back(event.id);
+    return ids;
+  }
+
+  void play(EventLog& log, int steps, int depth) {
+    for (int step = 0; step < steps; ++step) {
+      const int what = any(8);
+      if (what < 2) {
+        append(log);
+      } else if (what < 4) {
+        reads_.push_back({log.standpoint(), events_of(log)});
+      } else if (what < 6 && depth < 3) {
+        nest(log, depth);
+      } else if (!reads_.empty()) {
+        check(log);
+      }
+    }
+  }
+
+  void append(EventLog& log) {
+    const StreamId stream = StreamId::parse("other-1");
+    const std::vector<Tag> tags = tags_of({any_tag()});
+    const NewEvent event{.type = "a", .payload = "{}", .tags = tags};
+    const StreamAppend one{stream, ExpectedVersion::any(), {&event, 1}};
+    log.append({.streams = {&one, 1}});
+  }
+
+  void nest(EventLog& log, int depth) {
+    const bool fails = any(2) == 0;
+    try {
+      log.transact([&](Transaction& inner) {
+        play(inner, any(6), depth + 1);
+        if (fails) throw RollBack{};
+      });
+    } catch (const RollBack&) {
+    }
+  }
+
+  void check(EventLog& log) {
+    // One of the newest, as most others have long been overtaken.
+    const auto back = static_cast<std::size_t>(any(std::min(8, static_cast<int>(reads_.size()))));
+    const Seen& seen = reads_[reads_.size() - 1 - back];
+    const Query query{{item({}, {any_tag()})}};
+    const std::vector<EventId> now = events_of(log);
+    const bool stands = seen.events.size() <= now.size() &&
+                        std::equal(seen.events.begin(), seen.events.end(), now.begin());
+    bool holds = stands;
+    for (const EventId& match : events_of(log, query)) {
+      holds =
+          holds && std::find(seen.events.begin(), seen.events.end(), match) != seen.events.end();
+    }
+    const AppendCondition condition{query, seen.standpoint.head, seen.standpoint.tag_epoch,
+                                    seen.standpoint.outcome};
+    try {
+      log.append({.condition = &condition});
+      EXPECT_TRUE(holds) << "stands: " << stands;
+      ++held;
+    } catch (const ConditionConflict& e) {
+      EXPECT_FALSE(holds) << e.what();
+      EXPECT_EQ(e.cause() == ConditionConflict::Cause::event, stands) << e.what();
+      ++failed;
+    }
+  }
+
+  EventLog& store_;
+  std::mt19937 random_{11};
+  std::vector<Seen> reads_;
+};
+
+TEST_P(ConditionContract, HoldsExactlyIfWhatWasReadIsThereAndNothingElseMatches) {
+  ReadsAndRollbacks play{*store};
+  play.play(300);
+  EXPECT_GT(play.held, 10);
+  EXPECT_GT(play.failed, 10);
 }
 
 struct Room {

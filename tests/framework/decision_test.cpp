@@ -374,11 +374,11 @@ TEST_F(DecisionsOfTwoAccounts, SeeTheEventsOfEach) {
 }
 
 TEST_F(DecisionsOfTwoAccounts, ConflictIfEitherChanges) {
-  for (const Moved& other : {Moved{ann, eve, 1}, Moved{eve, ann, 1}}) {
+  for (const Moved& moved : {Moved{ann, eve, 1}, Moved{eve, ann, 1}}) {
     int runs = 0;
     decide(store, Balance{ann}, [&](Decision& decision, const Balance&) {
       if (runs++ == 0) {
-        decide(store, Balance{eve}, [&](Decision& inner, const Balance&) { inner.record(other); });
+        decide(store, Balance{eve}, [&](Decision& inner, const Balance&) { inner.record(moved); });
       }
       decision.record(Moved{bob, eve, 1});
     });

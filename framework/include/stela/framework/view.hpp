@@ -94,8 +94,9 @@ const std::vector<TagNeed>& needs_of_view() {
     std::vector<TagNeed> all;
     V::Events::for_each([&]<class E>(std::type_identity<E>) {
       for_each_name<E>([&](std::string_view name) {
-        for (const TagDeclaration& tag : declared_tags<V>.all) {
-          constexpr auto& declared = declared_tags<E>;
+        constexpr auto& wanted = declared_tags<V>;
+        constexpr auto& declared = declared_tags<E>;
+        for (const TagDeclaration& tag : std::span{wanted.all}.first(wanted.size)) {
           all.push_back({name, tag.category, std::span{declared.all}.first(declared.size)});
         }
       });
