@@ -16,6 +16,20 @@ ON CONFLICT DO NOTHING;
 -- gives: part int, tags text, checksum int
 SELECT part, tags, checksum FROM event_tags WHERE sequence = :sequence ORDER BY part;
 
+-- name: tagged_event
+-- An event with the tags that came with it. `has_more` tells that it was given others later.
+-- takes: sequence int
+-- gives: sequence int, stream int, version int, kind int, recorded_at time, event_id blob,
+--        correlation_id text, causation_id blob, published_before int, metadata text, checksum int,
+--        payload blob, tags text, tags_checksum int, has_more bool
+SELECT e.sequence, e.stream, e.version, e.kind, e.recorded_at, e.event_id, e.correlation_id,
+       e.causation_id, e.published_before, e.metadata, e.checksum, e.payload,
+       t.tags, t.checksum AS tags_checksum,
+       EXISTS (SELECT 1 FROM event_tags AS m WHERE m.sequence = e.sequence AND m.part > 0)
+         AS has_more
+FROM events AS e LEFT JOIN event_tags AS t ON t.sequence = e.sequence AND t.part = 0
+WHERE e.sequence = :sequence;
+
 -- name: has_tags
 -- gives: found int
 SELECT 1 AS found FROM event_tags LIMIT 1;

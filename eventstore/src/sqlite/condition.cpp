@@ -1,8 +1,8 @@
 #include "sqlite/condition.hpp"
 
+#include "sqlite/event_rows.hpp"
 #include "sqlite/tag_places.hpp"
-#include "sqlite/tag_rows.hpp"
-#include "sqlite_sql/events.hpp"
+#include "sqlite_sql/tags.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -37,16 +37,14 @@ class Search {
 
  private:
   bool is_match(const QueryItem& item, std::int64_t sequence) {
-    auto row = connection_.rows(sql::read_all{.from = sequence, .to = sequence, .limit = 1});
+    auto row = connection_.rows(sql::tagged_event{.sequence = sequence});
     if (!row.step()) {
       throw CorruptEvent{"event " + std::to_string(sequence) +
                          " has tags, but is missing; restore it from a backup"};
     }
-    read_tags(connection_, sequence, tags_);
     EventRows rows{connection_, kinds_, names_};
-    StoredEvent event = rows.read(row);
-    event.tags = tags_;
-    return matches(item, event);
+    rows.tags = &tags_;
+    return matches(item, rows.read(row));
   }
 
   Connection& connection_;

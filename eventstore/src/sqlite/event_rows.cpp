@@ -108,34 +108,35 @@ bool EventRows::fill(EventPage& page, sql::event_row& rows) {
   }
 }
 
-const StreamId& EventRows::stream_of(const sql::event_row& row) {
+const StreamId& EventRows::stream_of(std::int64_t sequence, std::int64_t number) {
   if (stream != nullptr) return *stream;
   try {
-    return names.find(row.stream(), connection);
+    return names.find(number, connection);
   } catch (const CorruptEvent& e) {
-    corrupt(row.sequence(), e.what());
+    corrupt(sequence, e.what());
   } catch (const UsageError& e) {
-    corrupt(row.sequence(), e.what());
+    corrupt(sequence, e.what());
   }
 }
 
-const EventKind& EventRows::kind_of(const sql::event_row& row) {
-  const std::int64_t number = row.kind();
+const EventKind& EventRows::kind_of(std::int64_t sequence, std::int64_t number) {
   const EventKind*& met = met_kinds[static_cast<std::uint64_t>(number) % met_kinds.size()];
   if (met != nullptr && met->number == number) return *met;
   const EventKind* const known = kinds.find(number, connection);
   if (known == nullptr) {
-    corrupt(row.sequence(), "it is of kind " + std::to_string(number) + ", which doesn't exist");
+    corrupt(sequence, "it is of kind " + std::to_string(number) + ", which doesn't exist");
   }
   met = known;
   return *known;
 }
 
-StoredEvent EventRows::read(const sql::event_row& row) {
-  StoredEvent event{.sequence = GlobalSequence{row.sequence()},
-                    .stream = stream_of(row),
+template <class Row>
+StoredEvent EventRows::read_columns(const Row& row) {
+  const std::int64_t sequence = row.sequence();
+  StoredEvent event{.sequence = GlobalSequence{sequence},
+                    .stream = stream_of(sequence, row.stream()),
                     .version = StreamVersion{row.version()},
-                    .kind = kind_of(row),
+                    .kind = kind_of(sequence, row.kind()),
                     .id = to_uuid(row.event_id()),
                     .recorded_at = row.recorded_at(),
                     .correlation = row.correlation_id(),
@@ -143,16 +144,33 @@ StoredEvent EventRows::read(const sql::event_row& row) {
                     .metadata = row.metadata(),
                     .published_before = StreamVersion{row.published_before()},
                     .payload = row.payload()};
-  const std::int64_t sequence = event.sequence.value();
   if (event.version.value() < 1 || event.id.is_nil()) {
     corrupt(sequence, "its version or id is invalid");
   }
   if (row.checksum() != database::event_checksum(event))
     corrupt(sequence, "it doesn't match its checksum");
+  return event;
+}
+
+StoredEvent EventRows::read(const sql::event_row& row) {
+  StoredEvent event = read_columns(row);
   if (tags != nullptr) {
-    read_tags(connection, sequence, *tags);
+    read_tags(connection, event.sequence.value(), *tags);
     event.tags = *tags;
   }
+  return event;
+}
+
+StoredEvent EventRows::read(const sql::tagged_event::Row& row) {
+  StoredEvent event = read_columns(row);
+  const std::int64_t sequence = event.sequence.value();
+  if (row.has_more()) {
+    read_tags(connection, sequence, *tags);
+    event.tags = *tags;
+    return event;
+  }
+  event.tags = row.tags();
+  if (!event.tags.empty()) check_tags(sequence, 0, event.tags, row.tags_checksum());
   return event;
 }
 

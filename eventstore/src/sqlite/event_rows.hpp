@@ -6,6 +6,7 @@
 #include "sqlite/kinds.hpp"
 #include "sqlite/stream_heads.hpp"
 #include "sqlite_sql/events.hpp"
+#include "sqlite_sql/tags.hpp"
 #include "succession.hpp"
 
 #include <stela/eventstore/export.hpp>
@@ -75,10 +76,14 @@ struct STELA_EVENTSTORE_EXPORT EventRows {
   /// The event of the row that `row` stands on, valid until its next step. CorruptEvent that names
   /// it if it isn't what was stored.
   StoredEvent read(const sql::event_row& row);
+  /// The same, with the event's tags. `tags` must be set.
+  StoredEvent read(const sql::tagged_event::Row& row);
 
  private:
-  const StreamId& stream_of(const sql::event_row& row);
-  const EventKind& kind_of(const sql::event_row& row);
+  template <class Row>
+  StoredEvent read_columns(const Row& row);
+  const StreamId& stream_of(std::int64_t sequence, std::int64_t number);
+  const EventKind& kind_of(std::int64_t sequence, std::int64_t number);
 };
 
 }  // namespace stela::sqlite

@@ -315,7 +315,7 @@ class QueryCursor final : public Cursor {
 
   /// False if the page was full before it.
   bool take(Connection& connection, EventRows& reader, std::int64_t place) {
-    auto row = connection.rows(sql::read_all{.from = place, .to = place, .limit = 1});
+    auto row = connection.rows(sql::tagged_event{.sequence = place});
     if (!row.step()) {
       throw CorruptEvent{"event " + std::to_string(place) +
                          " has tags, but is missing; restore it from a backup"};

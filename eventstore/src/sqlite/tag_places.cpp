@@ -4,6 +4,7 @@
 #include "sqlite/kind_blocks.hpp"
 #include "sqlite/tag_rows.hpp"
 #include "sqlite_sql/kinds.hpp"
+#include "sqlite_sql/streams.hpp"
 #include "sqlite_sql/tags.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
@@ -97,14 +98,15 @@ class StreamPlaces final : public Places {
       : stream_{std::move(stream)}, direction_{direction} {}
 
   Sequence next(Connection& connection, std::int64_t from) override {
-    if (last_ && !is_before(direction_, *last_, from)) return last_;
     if (!begun_) begin(connection);
-    if (end_.version == 0) return std::nullopt;
-    if (direction_ == Direction::forward && from > end_.sequence) return std::nullopt;
-    version_ = seek(connection, from);
-    if (version_ < 1 || version_ > end_.version) return std::nullopt;
-    last_ = sequence_of(connection, version_);
-    return last_;
+    for (;;) {
+      while (at_ < found_.size() && is_before(direction_, found_[at_], from)) ++at_;
+      if (at_ < found_.size()) return found_[at_];
+      if (end_.version == 0 || is_past_end(from)) return std::nullopt;
+      const std::int64_t version = seek(connection, from);
+      if (version < 1 || version > end_.version) return std::nullopt;
+      look(connection, version);
+    }
   }
 
  private:
@@ -114,22 +116,48 @@ class StreamPlaces final : public Places {
     std::int64_t sequence = 0;
   };
 
+  std::int64_t step() const noexcept { return direction_ == Direction::forward ? 1 : -1; }
+  bool is_past_end(std::int64_t from) const noexcept {
+    return direction_ == Direction::forward && from > end_.sequence;
+  }
+
   void begin(Connection& connection) {
     begun_ = true;
     auto row = connection.rows(sql::stream_end{.name = stream_.name()});
     if (row.step()) end_ = {row.stream(), row.version(), row.sequence()};
+    looked_to_ = direction_ == Direction::forward ? 0 : end_.version + 1;
+  }
+
+  /// Finds the places of some versions, from this one on.
+  void look(Connection& connection, std::int64_t version) {
+    found_.clear();
+    at_ = 0;
+    auto rows = direction_ == Direction::forward
+                    ? find<sql::stream_sequences>(connection, version)
+                    : find<sql::stream_sequences_backward>(connection, version);
+    for (; rows.step(); version += step()) {
+      if (rows.version() != version) fail(version);
+      found_.push_back(rows.sequence());
+      looked_to_ = version;
+    }
+    if (found_.empty()) fail(version);
+    limit_ = std::min(limit_ * 4, most_places);
+  }
+
+  template <class Statement>
+  sql::stream_place_row find(Connection& connection, std::int64_t version) const {
+    return connection.rows(Statement{.stream = end_.stream, .from = version, .limit = limit_});
   }
 
   /// The version to continue with, by steps that double from where it stands, then halve.
   std::int64_t seek(Connection& connection, std::int64_t from) {
     const bool forward = direction_ == Direction::forward;
-    const std::int64_t step = forward ? 1 : -1;
     const std::int64_t limit = forward ? end_.version + 1 : 0;
     // Everything up to `low` is before `from`; `high` isn't, or is the end.
-    std::int64_t low = version_ != 0 ? version_ : forward ? 0 : end_.version + 1;
+    std::int64_t low = looked_to_;
     std::int64_t high = low;
     for (std::int64_t width = 1;; width *= 2) {
-      high = low + step * width;
+      high = low + step() * width;
       if (forward ? high >= limit : high <= limit) {
         high = limit;
         break;
@@ -137,7 +165,7 @@ class StreamPlaces final : public Places {
       if (!is_before(direction_, sequence_of(connection, high), from)) break;
       low = high;
     }
-    while (high - low != step) {
+    while (high - low != step()) {
       const std::int64_t middle = low + (high - low) / 2;
       (is_before(direction_, sequence_of(connection, middle), from) ? low : high) = middle;
     }
@@ -148,6 +176,10 @@ class StreamPlaces final : public Places {
     if (version == end_.version) return end_.sequence;
     auto row = connection.rows(sql::sequence_of_version{.stream = end_.stream, .version = version});
     if (row.step()) return row.sequence();
+    fail(version);
+  }
+
+  [[noreturn]] void fail(std::int64_t version) const {
     throw CorruptEvent{"version " + std::to_string(version) + " of '" + stream_.name() +
                        "' is missing; restore it from a backup"};
   }
@@ -156,8 +188,12 @@ class StreamPlaces final : public Places {
   const Direction direction_;
   bool begun_ = false;
   End end_;
-  std::int64_t version_ = 0;
-  Sequence last_;
+  /// Sequences, in the direction; all before at_ have been passed.
+  std::vector<std::int64_t> found_;
+  std::size_t at_ = 0;
+  /// The last version of those; before the first one at the beginning.
+  std::int64_t looked_to_ = 0;
+  std::int64_t limit_ = first_places;
 };
 
 /// The events of some types, in the blocks that have any.

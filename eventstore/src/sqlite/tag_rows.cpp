@@ -45,14 +45,18 @@ void add_tags(Connection& connection, const TaggedEvent& event, std::string_view
   insert_part(connection, event, part, text);
 }
 
+void check_tags(std::int64_t sequence, std::int64_t part, std::string_view text,
+                std::int64_t checksum) {
+  if (checksum == checksum_of_tags(sequence, part, text)) return;
+  throw CorruptEvent{"the tags of event " + std::to_string(sequence) +
+                     " don't match their checksum; restore them from a backup"};
+}
+
 void read_tags(Connection& connection, std::int64_t sequence, std::string& text) {
   text.clear();
   auto parts = connection.rows(sql::tags_of_event{.sequence = sequence});
   while (parts.step()) {
-    if (parts.checksum() != checksum_of_tags(sequence, parts.part(), parts.tags())) {
-      throw CorruptEvent{"the tags of event " + std::to_string(sequence) +
-                         " don't match their checksum; restore them from a backup"};
-    }
+    check_tags(sequence, parts.part(), parts.tags(), parts.checksum());
     if (!text.empty()) text += ' ';
     text += parts.tags();
   }

@@ -29,6 +29,9 @@ void add_tags(Connection& connection, const TaggedEvent& event, std::string_view
 /// match their checksum.
 void read_tags(Connection& connection, std::int64_t sequence, std::string& text);
 
+/// CorruptEvent if that isn't what the row of event_tags was written with.
+void check_tags(std::int64_t sequence, std::int64_t part, std::string_view text,
+                std::int64_t checksum);
 /// For the check of a row of event_tags.
 std::int64_t checksum_of_tags(std::int64_t sequence, std::int64_t part, std::string_view text);
 
