@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string>
 #include <utility>
@@ -267,8 +268,17 @@ bool Connection::is_alive() noexcept {
   return true;
 }
 
+void Connection::cancel() noexcept {
+  PGcancel* const request = PQgetCancel(handle());
+  if (request == nullptr) return;
+  std::array<char, 256> why{};
+  PQcancel(request, why.data(), static_cast<int>(why.size()));
+  PQfreeCancel(request);
+}
+
 void Connection::wait(short events, Time deadline) {
-  const auto left = std::chrono::ceil<milliseconds>(deadline - steady_clock::now());
+  const Time until = silence_ != nullptr ? silence_->wait_until(deadline) : deadline;
+  const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());
   if (left <= milliseconds::zero()) {
     lose("the server said nothing for " + std::to_string(options_.reply_timeout.count()) + " ms");
   }

@@ -114,6 +114,21 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   /// It may be used no more.
   void give_up() noexcept { is_lost_ = true; }
 
+  using Time = std::chrono::steady_clock::time_point;
+  /// Hears of the silence of a server whose answer is awaited.
+  class Silence {
+   public:
+    virtual ~Silence() = default;
+    /// Until when to wait before this is called again. The connection is lost if that has passed;
+    /// otherwise it would be at `deadline`.
+    virtual Time wait_until(Time deadline) = 0;
+  };
+  /// Null: nobody. It must outlive what is asked meanwhile.
+  void tell_of_silence(Silence* silence) noexcept { silence_ = silence; }
+  /// Asks the server to cancel what it does for this connection, by another one. What is awaited is
+  /// answered then, maybe with an error.
+  void cancel() noexcept;
+
   /// What the server warned of since it was asked last.
   std::vector<std::string> take_warnings() { return std::exchange(warnings_, {}); }
   /// Where SQL of the user's finds its tables: the schemas of the search_path that the connection
@@ -127,7 +142,6 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
 
  private:
   friend class Statement;
-  using Time = std::chrono::steady_clock::time_point;
   struct Finish {
     void operator()(PGconn* connection) const noexcept { PQfinish(connection); }
   };
@@ -160,6 +174,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   const std::string place_;
   std::unique_ptr<PGconn, Finish> connection_;
   bool is_lost_ = false;
+  Silence* silence_ = nullptr;
   Uuid run_ = {};
   int names_ = 0;
   std::vector<std::string> warnings_;

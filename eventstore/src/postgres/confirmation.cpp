@@ -64,20 +64,20 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
 }
 
 void Writer::confirm(WriteWork& work) noexcept {
-  const auto deadline = steady_clock::now() + settings_.commit_timeout;
+  const StandbyPatience patience{sessions_, steady_clock::now() + settings_.commit_timeout};
   std::string why;
   std::chrono::milliseconds pause = first_pause;
   try {
     while (true) {
       try {
-        if (try_to_confirm(work)) break;
+        if (try_to_confirm(work, patience)) break;
         continue;
       } catch (const StoreBusy& e) {
         why = e.what();
       } catch (const StoreFailed& e) {
         why = e.what();
       }
-      if (steady_clock::now() >= deadline) {
+      if (steady_clock::now() >= patience.deadline) {
         end_unconfirmed(work, why);
         return;
       }
@@ -94,15 +94,15 @@ void Writer::confirm(WriteWork& work) noexcept {
   }
 }
 
-bool Writer::try_to_confirm(WriteWork& work) {
+bool Writer::try_to_confirm(WriteWork& work, const StandbyPatience& patience) {
   Rest& rest = work.rest;
   if (rest.in_doubt) {
-    settle(work);
+    settle(work, patience);
     return true;
   }
   if (rest.sequence == 0 && !rest.is_unnumbered) return true;
   const auto sequence = rest.is_unnumbered ? std::nullopt : std::optional{rest.sequence};
-  if (durability_.flush(rest.run, sequence)) return true;
+  if (durability_.flush(rest.run, sequence, patience.deadline)) return true;
   // The server has started again since: what it hadn't flushed is lost, ours maybe with it.
   if (rest.wrote) {
     rest.in_doubt = true;
@@ -113,9 +113,10 @@ bool Writer::try_to_confirm(WriteWork& work) {
   return true;
 }
 
-void Writer::settle(WriteWork& work) {
+void Writer::settle(WriteWork& work, const StandbyPatience& patience) {
   const auto settling = sessions_.open();
-  const Settled settled = settle_group(*settling, work.rest.group, order_lock_, lock_timeout_);
+  const Settled settled =
+      settle_group(*settling, work.rest.group, order_lock_, lock_timeout_, patience);
   work.rest.in_doubt = false;
   if (settled.is_void) {
     work.events.clear();

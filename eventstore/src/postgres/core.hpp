@@ -14,6 +14,7 @@
 
 #include <stela/eventstore/postgres.hpp>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -82,7 +83,7 @@ class Core final : public Store::Core, private Reading {
   void forget_caches() override {}
   void migrate(std::string_view module, std::span<const database::Migration> migrations,
                std::span<const database::Migration> on_postgres) override;
-  /// What is read is durable before it is answered.
+  /// What is read is durable before it is answered, unless a report is made of it.
   bool is_relaxed() const noexcept override { return false; }
   bool is_shared() const noexcept override { return true; }
   void sync() override {}
@@ -95,7 +96,11 @@ class Core final : public Store::Core, private Reading {
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
   bool vouch(const Uuid& run, std::int64_t sequence) override {
     // A standby shows what is on its disk.
-    return run.is_nil() || durability_.flush(run, sequence);
+    if (run.is_nil() || !options_.durable_reads) return true;
+    return durability_.flush(run, sequence, commit_deadline());
+  }
+  std::chrono::steady_clock::time_point commit_deadline() const {
+    return std::chrono::steady_clock::now() + options_.commit_timeout;
   }
   void read_inside(std::string_view begin_with, Work work);
   void refuse_durably(FunctionRef<void()> write);

@@ -1,8 +1,11 @@
 #include "postgres/durability.hpp"
 
+#include "postgres/standby_wait.hpp"
+
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <string>
 
 namespace stela::postgres {
 namespace {
@@ -37,7 +40,7 @@ bool Durability::covers(const Uuid& run, const std::optional<std::int64_t>& sequ
   return done_ >= wanted || (sequence && *sequence <= sequence_);
 }
 
-bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence) {
+bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Time deadline) {
   std::unique_lock lock{mutex_};
   // A flush that has begun already may have looked before.
   const std::uint64_t wanted = begun_ + 1;
@@ -45,12 +48,14 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence) {
     if (covers(run, sequence, wanted)) return true;
     if (done_ >= wanted) return false;
     if (is_busy_) {
-      ended_.wait(lock);
-      continue;
+      if (ended_.wait_until(lock, deadline) == std::cv_status::no_timeout) continue;
+      lock.unlock();
+      const std::string standby = find_awaited_standby(sessions_);
+      throw StoreBusy{standby.empty() ? "the server hasn't flushed its log in time" : standby};
     }
     const std::uint64_t mine = ++begun_;
     const Turn turn{lock, is_busy_, ended_};
-    const std::int64_t covered = flush_now();
+    const std::int64_t covered = flush_now(deadline);
     lock.lock();
     if (run_ != session_->run()) sequence_ = 0;
     run_ = session_->run();
@@ -60,21 +65,22 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence) {
   }
 }
 
-std::int64_t Durability::flush_now() {
+std::int64_t Durability::flush_now(Time deadline) {
   if (session_ != nullptr) {
     try {
-      return flush_on_session();
+      return flush_on_session(deadline);
     } catch (const ConnectionLost&) {
       // One that was kept, maybe over the server's end.
     }
   }
   session_ = sessions_.open();
-  return flush_on_session();
+  return flush_on_session(deadline);
 }
 
-std::int64_t Durability::flush_on_session() {
+std::int64_t Durability::flush_on_session(Time deadline) {
   Connection& connection = session_->connection;
   try {
+    StandbyWait standby{connection, {sessions_, deadline}};
     Connection::Pipeline pipeline{connection};
     pipeline.add(begin_sql);
     pipeline.add("SELECT set_config('synchronous_commit', 'on', true)");
@@ -86,7 +92,7 @@ std::int64_t Durability::flush_on_session() {
     pipeline.add("COMMIT");
     const auto results = pipeline.run_all("the flush");
     check_committed(results[5]);
-    check_confirmed(connection);
+    standby.check_confirmed();
     if (!take_run(connection, results[4])) {
       throw ConnectionLost{"the server was started again behind the pooler"};
     }

@@ -5,6 +5,7 @@
 
 #include <stela/framework/uuid.hpp>
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -20,17 +21,20 @@ class Durability {
  public:
   explicit Durability(Sessions& sessions) noexcept : sessions_{sessions} {}
 
+  using Time = std::chrono::steady_clock::time_point;
+
   /// Returns true when what `run` committed is durable: up to `sequence`, or without one all of
   /// which the caller knows. False if the run has ended, and may have lost it. StoreBusy or
-  /// StoreFailed if the server can't be asked, or doesn't confirm.
-  bool flush(const Uuid& run, std::optional<std::int64_t> sequence);
+  /// StoreFailed if the server can't be asked, or doesn't confirm; StoreBusy, which names the
+  /// standby, if the server still waits for one at the deadline.
+  bool flush(const Uuid& run, std::optional<std::int64_t> sequence, Time deadline);
 
  private:
   bool covers(const Uuid& run, const std::optional<std::int64_t>& sequence,
               std::uint64_t wanted) const noexcept;
   /// On the flushing connection, which only the thread that set is_busy_ uses.
-  std::int64_t flush_now();
-  std::int64_t flush_on_session();
+  std::int64_t flush_now(Time deadline);
+  std::int64_t flush_on_session(Time deadline);
 
   Sessions& sessions_;
   std::unique_ptr<ServerSession> session_;

@@ -73,7 +73,7 @@ void Core::write_along(Work work, database::Sync sync) {
   refuse_durably([&] {
     sessions_.run(begin, [&](Connection& connection) {
       work(connection);
-      commit_statements(connection, sync);
+      commit_statements(connection, sync, {sessions_, commit_deadline()});
     });
   });
 }

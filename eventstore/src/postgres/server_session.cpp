@@ -219,27 +219,9 @@ std::string_view sync_word(database::Sync sync) noexcept {
   return sync == database::Sync::none ? "off" : "on";
 }
 
-void commit_statements(Connection& connection, database::Sync sync) {
-  try {
-    check_committed(connection.query("COMMIT", {}, "the commit"));
-  } catch (const ConnectionLost& e) {
-    if (sync == database::Sync::none) throw;
-    throw CommitInDoubt{std::string{"whether it is committed isn't known, look before you try "
-                                    "again: "} +
-                        e.what()};
-  }
-  if (sync != database::Sync::none) check_confirmed(connection);
-}
-
 void check_committed(const Result& commit) {
   if (commit.command() == "COMMIT") return;
   throw StoreFailed{"the transaction failed before its end, and the server rolled it back"};
-}
-
-void check_confirmed(Connection& connection) {
-  const auto warnings = connection.take_warnings();
-  if (warnings.empty()) return;
-  throw StoreBusy{"the server didn't confirm that the commit is durable: " + warnings.front()};
 }
 
 }  // namespace stela::postgres

@@ -101,13 +101,8 @@ std::int64_t module_lock(std::string_view schema) noexcept;
 
 /// The value of synchronous_commit.
 std::string_view sync_word(database::Sync sync) noexcept;
-/// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
-/// may be lost itself.
-void commit_statements(Connection& connection, database::Sync sync);
 
 /// StoreFailed if the server answered COMMIT with ROLLBACK.
 void check_committed(const Result& commit);
-/// StoreBusy if the server warned of the commit that it has just confirmed: a standby didn't.
-void check_confirmed(Connection& connection);
 
 }  // namespace stela::postgres

@@ -3,7 +3,8 @@
 namespace stela::postgres {
 
 Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t order_lock,
-                     const std::string& lock_timeout) {
+                     const std::string& lock_timeout, const StandbyPatience& patience) {
+  StandbyWait standby{session.connection, patience};
   Connection::Pipeline pipeline{session.connection};
   pipeline.add(begin_sql);
   Parameters timeout;
@@ -22,7 +23,7 @@ Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t ord
   pipeline.add("COMMIT");
   const auto results = pipeline.run_all("settling a commit in doubt");
   check_committed(results[5]);
-  check_confirmed(session.connection);
+  standby.check_confirmed();
   const Result& found = results[3];
   return {.is_void = found.integer(0, 0) != 0,
           .first = found.is_null(0, 1) ? 0 : found.integer(0, 1),

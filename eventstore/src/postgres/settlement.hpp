@@ -1,7 +1,7 @@
 // A commit whose answer was lost.
 #pragma once
 
-#include "postgres/server_session.hpp"
+#include "postgres/standby_wait.hpp"
 
 #include <stela/framework/uuid.hpp>
 
@@ -22,6 +22,6 @@ struct Settled {
 /// Asks under the order lock whether `group` was committed, and makes sure that it never will be if
 /// it wasn't. What it says is durable.
 Settled settle_group(ServerSession& session, const Uuid& group, std::int64_t order_lock,
-                     const std::string& lock_timeout);
+                     const std::string& lock_timeout, const StandbyPatience& patience);
 
 }  // namespace stela::postgres

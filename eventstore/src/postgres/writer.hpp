@@ -12,6 +12,7 @@
 #include "postgres/schema.hpp"
 #include "postgres/server_session.hpp"
 #include "postgres/settlement.hpp"
+#include "postgres/standby_wait.hpp"
 #include "postgres/tags.hpp"
 
 #include <stela/eventstore/rows.hpp>
@@ -197,8 +198,8 @@ class Writer {
   /// Waits until the answer can't be lost any more, or becomes another one.
   void confirm(WriteWork& work) noexcept;
   /// True when that is so.
-  bool try_to_confirm(WriteWork& work);
-  void settle(WriteWork& work);
+  bool try_to_confirm(WriteWork& work, const StandbyPatience& patience);
+  void settle(WriteWork& work, const StandbyPatience& patience);
   void find_result(WriteWork& work, const Settled& settled);
   void end_unconfirmed(WriteWork& work, const std::string& why);
   /// The versions that an append had when it was made.

@@ -294,7 +294,8 @@ void Writer::execute_statements(WriteWork& work) noexcept {
         std::move(sync));
     pipeline.run_all("taking the order lock");
     (*work.statements)(writing);
-    commit_statements(writing, work.sync);
+    commit_statements(writing, work.sync,
+                      {sessions_, std::chrono::steady_clock::now() + settings_.commit_timeout});
   } catch (...) {
     work.error = std::current_exception();
     roll_back();

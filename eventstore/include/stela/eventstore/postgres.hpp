@@ -24,6 +24,11 @@ struct Options {
   /// primary has. Never let an effect outside rest on it: an asynchronous standby may show what a
   /// failover to another one loses. Not through a pooler.
   bool read_only = false;
+  /// Whether what is read is durable before it is answered. That waits for a flush if something was
+  /// just written, and with a synchronous standby for its answer. False is for reports, which must
+  /// be made while that standby is missing, too: what they show may be lost by a crash or a
+  /// failover. Never let an effect outside rest on it. Writes are durable in any case.
+  bool durable_reads = true;
   /// How long to wait for the lock that orders appends, for another process that migrates, or for a
   /// server that is gone, before StoreBusy. Less than `reply_timeout`.
   std::chrono::milliseconds busy_timeout{5000};
@@ -31,8 +36,9 @@ struct Options {
   std::chrono::milliseconds connect_timeout{5000};
   /// A server that says nothing for longer has lost the connection.
   std::chrono::milliseconds reply_timeout{30000};
-  /// How long to ask for the outcome of a commit whose answer was lost, or that the server doesn't
-  /// confirm, before CommitInDoubt.
+  /// How long to ask for the outcome of a commit whose answer was lost, or that a synchronous
+  /// standby doesn't confirm, before CommitInDoubt. A read waits as long for the standby, before
+  /// StoreBusy. Both name the standby.
   std::chrono::milliseconds commit_timeout{30000};
   /// Decides whether an event is published. Empty: as its event type says.
   PublicationPolicy publishes = {};

@@ -1,0 +1,101 @@
+#include "postgres/standby_wait.hpp"
+
+#include <stela/framework/error.hpp>
+
+#include <algorithm>
+
+namespace stela::postgres {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds pause_between_looks{1000};
+
+/// A role sees what its own sessions wait for, and the names of the standbys.
+constexpr std::string_view wait_sql =
+    "SELECT current_setting('synchronous_standby_names'), (SELECT coalesce(string_agg(r.name, "
+    "', ' ORDER BY r.name), '') FROM (SELECT DISTINCT application_name AS name "
+    "FROM pg_catalog.pg_stat_replication) AS r) WHERE EXISTS (SELECT FROM "
+    "pg_catalog.pg_stat_activity WHERE wait_event = 'SyncRep' AND datname = current_database() "
+    "AND ($1 = 0 OR pid = $1))";
+
+std::string described(const Result& row) {
+  const std::string connected{row.bytes(0, 1)};
+  std::string text = "commits wait for the standby that synchronous_standby_names = '";
+  text.append(row.bytes(0, 0)).append("' names, and ");
+  text += connected.empty() ? "no standby is connected" : "only " + connected + " is connected";
+  return text + "; start the standby, or change synchronous_standby_names";
+}
+
+}  // namespace
+
+std::string find_awaited_standby(Sessions& sessions, std::int64_t pid) noexcept try {
+  std::string found;
+  sessions.read([&](Connection& connection) {
+    Parameters parameters;
+    parameters.add(pid);
+    const Result row =
+        connection.query(wait_sql, std::move(parameters), "asking what commits wait for");
+    found = row.rows() > 0 ? described(row) : std::string{};
+  });
+  return found;
+} catch (const std::exception&) {
+  return {};
+}
+
+StandbyWait::StandbyWait(Connection& connection, const StandbyPatience& patience)
+    : connection_{connection},
+      patience_{patience},
+      next_look_{std::min(patience.deadline, steady_clock::now() + pause_between_looks)} {
+  connection_.tell_of_silence(this);
+}
+
+StandbyWait::Time StandbyWait::wait_until(Time deadline) {
+  if (has_cancelled_) return deadline;
+  const Time now = steady_clock::now();
+  if (now >= next_look_) look(now);
+  if (has_cancelled_) return std::max(deadline, now + pause_between_looks);
+  // A server that says what it waits for isn't lost.
+  return standby_.empty() ? std::min(next_look_, deadline) : next_look_;
+}
+
+void StandbyWait::look(Time now) {
+  const bool is_pooled = connection_.options().is_pooled;
+  standby_ = find_awaited_standby(patience_.sessions,
+                                  is_pooled ? 0 : std::int64_t{PQbackendPID(connection_.handle())});
+  next_look_ = now + pause_between_looks;
+  if (now < patience_.deadline) {
+    next_look_ = std::min(next_look_, patience_.deadline);
+  } else if (!standby_.empty()) {
+    has_cancelled_ = true;
+    connection_.cancel();
+  }
+}
+
+void StandbyWait::check_confirmed() {
+  const auto warnings = connection_.take_warnings();
+  if (warnings.empty()) return;
+  // Whoever was told to wait no more may be told so late.
+  if (has_cancelled_) connection_.give_up();
+  throw StoreBusy{"the commit isn't confirmed as durable: " +
+                  (standby_.empty() ? warnings.front() : standby_)};
+}
+
+void commit_statements(Connection& connection, database::Sync sync,
+                       const StandbyPatience& patience) {
+  if (sync == database::Sync::none) {
+    check_committed(connection.query("COMMIT", {}, "the commit"));
+    return;
+  }
+  StandbyWait standby{connection, patience};
+  try {
+    check_committed(connection.query("COMMIT", {}, "the commit"));
+  } catch (const ConnectionLost& e) {
+    throw CommitInDoubt{std::string{"whether it is committed isn't known, look before you try "
+                                    "again: "} +
+                        e.what()};
+  }
+  standby.check_confirmed();
+}
+
+}  // namespace stela::postgres
