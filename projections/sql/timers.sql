@@ -130,6 +130,18 @@ UNION ALL
 SELECT 'restored' AS reason, CAST(value AS BIGINT) AS since, 0 AS ahead, '' AS detail
 FROM stela_facts WHERE name = 'copied_at'
 ORDER BY reason;
+-- engine: postgres
+-- `restored`: the tables are in another place than the one that was noted.
+SELECT reason, since, ahead, detail FROM projection_timer_holds
+UNION ALL
+SELECT 'restored' AS reason,
+       coalesce((SELECT max(p.noted_at) FROM projection_timer_place AS p), 0) AS since, 0 AS ahead,
+       'this database is a copy of the one in which its timers were set, or was moved here' AS detail
+FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
+WHERE d.datname = current_database() AND t.oid = 'projection_timer_place'::regclass
+  AND NOT EXISTS (SELECT 1 FROM projection_timer_place AS p
+                  WHERE p.place = concat_ws('/', c.system_identifier, d.oid, t.relnamespace))
+ORDER BY reason;
 
 -- name: set_hold
 -- takes: reason text, since time, ahead int, detail text
@@ -144,6 +156,13 @@ DELETE FROM projection_timer_holds WHERE reason = :reason;
 
 -- name: accept_copy
 DELETE FROM stela_facts WHERE name = 'copied_at';
+-- engine: postgres
+INSERT INTO projection_timer_place (place, noted_at)
+SELECT concat_ws('/', c.system_identifier, d.oid, t.relnamespace),
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint
+FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
+WHERE d.datname = current_database() AND t.oid = 'projection_timer_place'::regclass
+ON CONFLICT (one) DO UPDATE SET place = excluded.place, noted_at = excluded.noted_at;
 
 -- name: head
 -- gives: last int

@@ -154,7 +154,7 @@ std::vector<TimerHold> published(const std::vector<projections::Hold>& holds) {
   std::vector<TimerHold> all;
   for (const projections::Hold& hold : holds) {
     std::string detail = hold.detail;
-    if (hold.reason == HoldReason::restored) {
+    if (hold.reason == HoldReason::restored && detail.empty()) {
       detail = "this database is a backup that was made at " + to_string(hold.since);
     }
     all.push_back({hold.reason, hold.since, std::move(detail)});

@@ -45,6 +45,19 @@ CREATE TABLE stela.projection_timer_holds (
   detail text NOT NULL
 );
 
+-- Which cluster, database and schema the timers were set in. A copy has another place, and so has a
+-- restored dump; a standby that is promoted has the same.
+CREATE TABLE stela.projection_timer_place (
+  one      boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  place    text NOT NULL,
+  noted_at bigint NOT NULL
+);
+INSERT INTO stela.projection_timer_place (place, noted_at)
+SELECT concat_ws('/', c.system_identifier, d.oid, t.relnamespace),
+       extract(epoch FROM clock_timestamp()) * 1000000
+FROM pg_control_system() AS c, pg_database AS d, pg_class AS t
+WHERE d.datname = current_database() AND t.oid = 'stela.projection_timer_place'::regclass;
+
 CREATE TABLE stela.projection_timer_actions (
   action bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at     bigint NOT NULL,
