@@ -71,6 +71,8 @@ std::string_view to_string(HoldReason reason) noexcept {
       return "clock";
     case HoldReason::restored:
       return "restored";
+    case HoldReason::imported:
+      return "imported";
     case HoldReason::by_operator:
       return "operator";
     case HoldReason::unrecognized:

@@ -160,8 +160,9 @@ std::vector<Hold> read_holds(Connection& connection) {
   auto rows = connection.rows(sql::holds{});
   while (rows.step()) {
     holds.push_back(
-        {.reason = database::parse_stored(
-             {HoldReason::clock, HoldReason::restored, HoldReason::by_operator}, rows.reason()),
+        {.reason = database::parse_stored({HoldReason::clock, HoldReason::restored,
+                                           HoldReason::imported, HoldReason::by_operator},
+                                          rows.reason()),
          .since = rows.since(),
          .ahead = std::chrono::microseconds{rows.ahead()},
          .detail = std::string{rows.detail()}});

@@ -29,6 +29,7 @@
 #include "projections_sql/parked.hpp"
 #include "projections_sql/timer_operations.hpp"
 #include "projections_sql/timers.hpp"
+#include "projections_sql/transfer.hpp"
 #include "support/postgres_server.hpp"
 
 #include <stela/eventstore.hpp>
@@ -90,9 +91,9 @@ TEST(PostgresProjectionStatements, FitTheTables) {
   store.database().migrate("projections", sql::migrations, sql::migrations_on_postgres);
   // Those of tables.sql are SQLite's.
   const std::span<const std::string_view> files[] = {
-      sql::builds_on_postgres, sql::events_on_postgres, sql::parked_on_postgres,
-      sql::timer_operations_on_postgres, sql::timers_on_postgres};
-  EXPECT_GT(prepare_all(server.url(), files), 55);
+      sql::builds_on_postgres,           sql::events_on_postgres, sql::parked_on_postgres,
+      sql::timer_operations_on_postgres, sql::timers_on_postgres, sql::transfer_on_postgres};
+  EXPECT_GT(prepare_all(server.url(), files), 65);
 }
 
 TEST(PostgresInboxTables, KnowUpToWhenTheyForgot) {

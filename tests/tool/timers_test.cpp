@@ -136,5 +136,28 @@ TEST_F(ToolTimers, OfARestoredBackupAreListedBeforeTheyFire) {
   EXPECT_THAT(run({"timers", "list", "--db", copy}).err, HasSubstr("No timer fires"));
 }
 
+TEST_F(ToolTimers, MoveWithTheirStore) {
+  const std::string lines = dir_.file("hotel.jsonl");
+  const std::string moved = dir_.file("moved.db");
+  EXPECT_EQ(tool({"export", "--whole", lines}).code, 0);
+
+  const Ran import = run({"import", lines, "--db", moved});
+
+  EXPECT_EQ(import.code, 0);
+  EXPECT_THAT(import.err, HasSubstr("No timer fires: this store was imported"));
+  EXPECT_THAT(run({"timers", "check", "--warn-late", "1h", "--db", moved}).out,
+              HasSubstr("no timer fires"));
+  EXPECT_THAT(run({"timers", "resume", "--yes", "--db", moved}).out, HasSubstr("booking-2"));
+  Store store = sqlite::open(moved);
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+  EXPECT_EQ(Runner{projections}.catch_up().timers_fired, 1);
+  EXPECT_THAT(history(store), ::testing::ElementsAre("1 requested", "2 requested", "2 cancelled"));
+}
+
+TEST_F(ToolTimers, ThatAnExportOfEventsLeavesOutAreCounted) {
+  EXPECT_THAT(tool({"export", dir_.file("hotel.jsonl")}).err, HasSubstr("Left out: 2 timers"));
+}
+
 }  // namespace
 }  // namespace stela::test

@@ -1,29 +1,11 @@
 #include "database/postgres/statement.hpp"
 
 #include "database/postgres/sql_text.hpp"
+#include "database/storable_text.hpp"
 
-#include <stela/framework/codec/json_writer.hpp>
-
-#include <algorithm>
 #include <charconv>
 
 namespace stela::postgres {
-namespace {
-
-/// A server takes no other text, and what others say of themselves may be anything.
-bool is_storable(std::string_view text) noexcept {
-  return text.find('\0') == std::string_view::npos && json::is_utf8(text);
-}
-
-std::string made_storable(std::string_view text) {
-  const bool is_valid = json::is_utf8(text);
-  std::string made{text};
-  std::replace_if(
-      made.begin(), made.end(), [&](char c) { return c == '\0' || (c < 0 && !is_valid); }, '?');
-  return made;
-}
-
-}  // namespace
 
 std::int64_t Result::changes() const noexcept {
   const std::string_view count = PQcmdTuples(get());
@@ -46,7 +28,10 @@ void Statement::bind(int parameter, std::int64_t value) {
 }
 
 void Statement::bind(int parameter, std::string_view text) {
-  if (!is_storable(text)) text = made_.emplace_front(made_storable(text));
+  // A server takes no other text.
+  if (!database::is_storable(text)) {
+    text = made_.emplace_front(database::made_storable(text));
+  }
   at(parameter) = {type::text, 0, text, false};
 }
 

@@ -8,3 +8,4 @@
 #include <stela/projections/runner.hpp>
 #include <stela/projections/settings.hpp>
 #include <stela/projections/timers.hpp>
+#include <stela/projections/transfer.hpp>

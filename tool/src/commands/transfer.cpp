@@ -10,13 +10,15 @@
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/outbox/transfer.hpp>
+#include <stela/projections/timers.hpp>
+#include <stela/projections/transfer.hpp>
 
 #include <array>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <span>
+#include <memory>
 
 namespace stela::tool {
 namespace {
@@ -26,11 +28,17 @@ std::string file_of(const Arguments& arguments) {
   return arguments.operands().empty() ? "-" : arguments.operands().front();
 }
 
-TransferOptions options_of(ProgressBar& bar, const Signals& signals,
-                           std::span<StateTransfer* const> states) {
+/// What other modules keep beside the events.
+struct States {
+  std::unique_ptr<StateTransfer> outbox = outbox_state();
+  std::unique_ptr<StateTransfer> projections = projection_state();
+  std::array<StateTransfer*, 2> all{outbox.get(), projections.get()};
+};
+
+TransferOptions options_of(ProgressBar& bar, const Signals& signals, const States& states) {
   return {.progress = [&](const Progress& p) { bar.show(p.stage, p.done, p.total); },
           .stop = signals.token(),
-          .states = states};
+          .states = states.all};
 }
 
 /// `write` returns whether it came to its end.
@@ -82,6 +90,16 @@ AllQuery query_of_export(const Arguments& arguments) {
   return EventSelection{arguments}.query;
 }
 
+/// Of an export of events alone.
+void tell_of_timers(Invocation& call, Store& store) {
+  std::int64_t timers = 0;
+  for (const ProcessStatus& one : TimerOperations{store}.processes()) {
+    timers += one.pending + one.unknown + one.parked;
+  }
+  if (timers == 0) return;
+  call.out.note("Left out: " + counted(timers, "timer") + "; export --whole takes them along.");
+}
+
 int export_events(Invocation& call) {
   const AllQuery query = query_of_export(call.arguments);
   const std::string path = file_of(call.arguments);
@@ -89,8 +107,7 @@ int export_events(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
-  const auto outbox = outbox_state();
-  const std::array<StateTransfer*, 1> states{outbox.get()};
+  const States states;
   const auto options = options_of(bar, signals, states);
   std::int64_t written = 0;
   std::int64_t lost = 0;
@@ -118,6 +135,8 @@ int export_events(Invocation& call) {
   if (!finished) return interrupted;
   call.out.note(counted(written, "event") + " exported" +
                 (lost > 0 ? ", " + counted(lost, "event") + " can't be read." : "."));
+  const bool is_of_events = !call.arguments.has("--whole") && !call.arguments.has("--skip-damaged");
+  if (is_of_events) tell_of_timers(call, session.store());
   return lost > 0 ? failed : done;
 }
 
@@ -125,7 +144,14 @@ int export_events(Invocation& call) {
 std::string states_in_words(const ImportResult& result) {
   if (result.append_ids + result.rows == 0) return {};
   return " Also " + counted(result.append_ids, "append id") + " and " +
-         counted(result.rows, "row") + " of the outbox.";
+         counted(result.rows, "row") + " of the outbox and of processes.";
+}
+
+void tell_hold(Invocation& call, Store& store) {
+  for (const TimerHold& hold : TimerOperations{store}.holds()) {
+    if (hold.reason != HoldReason::imported) continue;
+    call.out.note("No timer fires: " + hold.detail + ". 'timers resume' ends that.");
+  }
 }
 
 int import_events(Invocation& call) {
@@ -136,8 +162,7 @@ int import_events(Invocation& call) {
   if (path != "-") file = open_to_read(path, "'" + path + "'");
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
-  const auto outbox = outbox_state();
-  const std::array<StateTransfer*, 1> states{outbox.get()};
+  const States states;
   ImportResult result;
   try {
     result = import_store(session.store(), path == "-" ? std::cin : file,
@@ -157,6 +182,7 @@ int import_events(Invocation& call) {
                counted(result.imported, "event") + " imported, " + in_digits(result.skipped) +
                    (result.skipped == 1 ? " was" : " were") + " there already." +
                    states_in_words(result));
+  tell_hold(call, session.store());
   return result.finished ? done : interrupted;
 }
 
@@ -166,11 +192,13 @@ std::vector<Command> transfer_commands() {
   return {
       {.path = "export",
        .summary = "Export events as JSON Lines",
-       .about = "With --skip-damaged, damaged events are named on stderr, and the exit code is 1 "
+       .about = "Without --whole, append ids, the outbox, checkpoints and timers are left out. "
+                "With --skip-damaged, damaged events are named on stderr, and the exit code is 1 "
                 "if there were any. With --whole, another database can take this one's place: the "
-                "export also has the store's id, the append ids, and the outbox with how far each "
-                "partition is at the broker. Stop all writers and workers before, and don't start "
-                "them on this database again.",
+                "export also has the store's id, the append ids, the outbox with how far each "
+                "partition is at the broker, and the checkpoints and timers of reactions and "
+                "processes. Stop all writers, workers and runners before, and don't start them on "
+                "this database again.",
        .operands = {{"FILE", "the output file (default: stdout)", false}},
        .options = {db_option,
                    from_option,
@@ -189,7 +217,8 @@ std::vector<Command> transfer_commands() {
        .summary = "Import exported events unchanged",
        .about =
            "Existing events are compared and skipped, so an import can be repeated. The export "
-           "of a whole store goes into an empty database, which takes its place.",
+           "of a whole store goes into an empty database, which takes its place. Its timers are "
+           "held until 'timers resume'.",
        .operands = {{"FILE", "the exported file (default: stdin)", false}},
        .options = {db_option},
        .examples = {{"import into a new store", "import --db copy.db shop.jsonl"}},

@@ -59,6 +59,8 @@ enum class HoldReason : std::uint8_t {
   clock,
   /// The database is a restored backup: what is due may have happened already.
   restored,
+  /// The store was imported: two databases would fire its timers if the old one still ran.
+  imported,
   /// An operator holds the timers.
   by_operator,
   /// Stored by a newer version of Stela.

@@ -37,7 +37,7 @@ CREATE INDEX projection_timers_unknown ON projection_timers (process, kind, vers
   WHERE state = 'unknown';
 CREATE INDEX projection_timers_set_aside ON projection_timers (process, due_at) WHERE state <> 'pending';
 
--- Why no timer fires: `clock` or `operator`. By `ahead` a clock jumped forward.
+-- Why no timer fires: `clock`, `operator` or `imported`. By `ahead` a clock jumped forward.
 CREATE TABLE projection_timer_holds (
   reason TEXT NOT NULL PRIMARY KEY,
   since  INTEGER NOT NULL,

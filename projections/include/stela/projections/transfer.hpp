@@ -1,0 +1,23 @@
+// The state of reactions and processes, for `export_store` and `import_store`.
+#pragma once
+
+#include <stela/eventstore/transfer.hpp>
+#include <stela/projections/export.hpp>
+
+#include <memory>
+
+namespace stela {
+
+/// Moves reactions and processes with their store: checkpoints, parked events, timers with all that
+/// lets them fire once, holds and the log of operators' actions. Projectors are built again.
+/// `export_store` throws UsageError while a runner drives a reaction or a process, `import_store`
+/// if the store has one already. Imported timers are held until `TimerOperations::resume`, as those
+/// of a restored backup are: two databases that both fire them would do everything twice.
+///
+///     const auto outbox = outbox_state();
+///     const auto projections = projection_state();
+///     StateTransfer* const states[] = {outbox.get(), projections.get()};
+///     export_store(store, out, {.states = states});
+STELA_PROJECTIONS_EXPORT std::unique_ptr<StateTransfer> projection_state();
+
+}  // namespace stela
