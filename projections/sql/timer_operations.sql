@@ -28,11 +28,25 @@ SELECT count(*) FILTER (WHERE state = 'unknown' AND due_at > :grace_end) AS unkn
 FROM projection_timers WHERE process = :process AND state <> 'pending';
 
 -- name: count_due
+-- Also those that are tried again later, by the index that has no others. A timer that isn't tried
+-- again wakes when it is due.
 -- takes: process text, now time, overdue_since time
 -- gives: due int, overdue int, first time
 SELECT count(*) AS due, count(*) FILTER (WHERE due_at <= :overdue_since) AS overdue,
        coalesce(min(due_at), 0) AS first
-FROM projection_timers WHERE process = :process AND state = 'pending' AND wake_at <= :now;
+FROM (SELECT due_at FROM projection_timers
+      WHERE process = :process AND state = 'pending' AND wake_at <= :now AND wake_at = due_at
+      UNION ALL
+      SELECT due_at FROM projection_timers INDEXED BY projection_timers_retried
+      WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :now) AS t;
+-- engine: postgres
+SELECT count(*) AS due, count(*) FILTER (WHERE due_at <= :overdue_since) AS overdue,
+       coalesce(min(due_at), 0) AS first
+FROM (SELECT due_at FROM projection_timers
+      WHERE process = :process AND state = 'pending' AND wake_at <= :now AND wake_at = due_at
+      UNION ALL
+      SELECT due_at FROM projection_timers
+      WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :now) AS t;
 
 -- name: first_wake
 -- takes: process text

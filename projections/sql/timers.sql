@@ -43,7 +43,7 @@ FROM projection_timers AS t
 WHERE process = :process AND state = 'pending' AND wake_at <= :now
   AND (SELECT 1 FROM projection_timers AS f
        WHERE f.process = t.process AND f.key = t.key AND f.state = 'pending'
-         AND f.attempts > 0 AND (f.due_at, f.kind) < (t.due_at, t.kind) LIMIT 1) IS NULL
+         AND f.wake_at > f.due_at AND (f.due_at, f.kind) < (t.due_at, t.kind) LIMIT 1) IS NULL
   AND (SELECT 1 FROM projection_parked AS p
        WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
          AND p.instance = t.key LIMIT 1) IS NULL
@@ -59,7 +59,7 @@ SELECT wake_at FROM projection_timers AS t
 WHERE process = :process AND state = 'pending'
   AND (SELECT 1 FROM projection_timers AS f
        WHERE f.process = t.process AND f.key = t.key AND f.state = 'pending'
-         AND f.attempts > 0 AND (f.due_at, f.kind) < (t.due_at, t.kind) LIMIT 1) IS NULL
+         AND f.wake_at > f.due_at AND (f.due_at, f.kind) < (t.due_at, t.kind) LIMIT 1) IS NULL
   AND (SELECT 1 FROM projection_parked AS p
        WHERE p.name = :process AND p.build = :build AND p.state <> 'skipped'
          AND p.instance = t.key LIMIT 1) IS NULL

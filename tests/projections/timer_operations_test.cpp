@@ -29,8 +29,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 struct Desk {
-  explicit Desk(test::DueHook on_due = {}) {
-    projections.add_process(PaymentDeadline{std::move(on_due)}, {.handling = {.max_attempts = 1}});
+  explicit Desk(test::DueHook on_due = {}, int max_attempts = 1) {
+    projections.add_process(PaymentDeadline{std::move(on_due)},
+                            {.handling = {.max_attempts = max_attempts}});
     runner.emplace(projections);
   }
   RunnerTick run() { return runner->catch_up(); }
@@ -201,6 +202,23 @@ TEST(TimerOperations, CountTheTimersOfAProcess) {
   EXPECT_EQ(process.fired, 1);
   EXPECT_EQ(process.failed, 1);
   EXPECT_EQ(process.parked, 1);
+}
+
+TEST(TimerOperations, CountTimersThatAreTriedAgainAsDue) {
+  Desk desk{[](Process&, const std::string&) { throw std::runtime_error{"no"}; }, 1'000};
+  request(desk.store, "1", 10);
+  request(desk.store, "2", 11);
+  request(desk.store, "3", 60);
+  desk.run();
+  for (int i = 0; i < 13; ++i) desk.run_after(1min);
+
+  const ProcessStatus process = desk.timers.processes().at(0);
+  EXPECT_EQ(process.pending, 3);
+  EXPECT_EQ(process.due, 2);
+  EXPECT_EQ(process.overdue, 2);
+  EXPECT_EQ(process.oldest_due, 3min);
+  EXPECT_GT(process.next_due_at, desk.clock.now());
+  EXPECT_THAT(desk.keys({.overdue = true}), ElementsAre("booking-1", "booking-2"));
 }
 
 TEST(TimerOperations, HoldAndResumeAllTimers) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <new>
 
 namespace stela {
@@ -88,33 +89,34 @@ TEST(Timer, ThatIsTriedAgainHoldsLaterOnesOfItsInstanceOnly) {
   EXPECT_THAT(fired, ElementsAre("booking-2 not_paid", "booking-1 not_paid"));
 }
 
-/// Two timers for each booking: the first fails as long as it is told to.
+/// Two timers for each booking: what the first one does is the test's.
 class TwoTimers {
  public:
   static constexpr ProcessType process_type{"two_timers"};
   using Events = EventSet<Requested>;
   using Timers = TimerSet<test::NotPaid, test::Remind>;
-  TwoTimers(const bool& fails, std::vector<std::string>& fired) : fails_{&fails}, fired_{&fired} {}
+  TwoTimers(std::function<void()> on_not_paid, std::vector<std::string>& fired)
+      : on_not_paid_{std::move(on_not_paid)}, fired_{&fired} {}
 
   void react(Process& process, const Recorded<Requested>& e) {
     process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 10min);
     process.set(test::Remind{}, 11min);
   }
   void due(Process& process, const test::NotPaid&) {
-    if (*fails_) throw std::runtime_error{"no"};
+    on_not_paid_();
     fired_->push_back(process.key() + " not_paid");
   }
   void due(Process& process, const test::Remind&) { fired_->push_back(process.key() + " remind"); }
 
  private:
-  const bool* fails_;
+  std::function<void()> on_not_paid_;
   std::vector<std::string>* fired_;
 };
 
 TEST(Timer, WaitsForAnEarlierOneOfItsInstanceUntilThatIsParked) {
-  const bool fails = true;
   std::vector<std::string> fired;
-  Inn inn{TwoTimers{fails, fired}, {.handling = {.max_attempts = 2}}};
+  Inn inn{TwoTimers{[] { throw std::runtime_error{"no"}; }, fired},
+          {.handling = {.max_attempts = 2}}};
   request(inn.store, "1");
   inn.run();
   inn.run_after(20min);
@@ -153,6 +155,24 @@ class ParksPayments {
   using Events = EventSet<Requested, test::Paid>;
   using Timers = TimerSet<test::NotPaid>;
   explicit ParksPayments(const bool& fails) : fails_{&fails} {}
+TEST(Timer, WaitsForAnEarlierOneOfItsInstanceThatWasShortOfMemory) {
+  std::vector<std::string> fired;
+  bool is_short = true;
+  Inn inn{TwoTimers{[&] {
+                      if (is_short) throw std::bad_alloc{};
+                    },
+                    fired}};
+  request(inn.store, "1");
+  inn.run();
+  inn.run_after(20min);
+  EXPECT_THAT(fired, IsEmpty());
+  is_short = false;
+
+  inn.run_after(1s);
+
+  EXPECT_THAT(fired, ElementsAre("booking-1 not_paid", "booking-1 remind"));
+}
+
 
   std::string key(const Recorded<Requested>& e) { return e.stream().name(); }
   std::string key(const Recorded<test::Paid>& e) { return e.stream().name(); }

@@ -111,6 +111,18 @@ TEST_F(ToolTimers, AreCheckedByDoctorAndForMonitoring) {
   EXPECT_EQ(tool({"timers", "check", "--warn-late", "soon"}).code, 3);
 }
 
+TEST_F(ToolTimers, ThatAreTriedAgainCountAsLate) {
+  Projections failing{store_};
+  failing.add_process(
+      PaymentDeadline{[](Process&, const std::string&) { throw std::runtime_error{"no"}; }},
+      {.handling = {.retry_backoff = 1h, .retry_backoff_max = 1h}});
+  EXPECT_EQ(Runner{failing}.catch_up().timers_failed, 1);
+
+  EXPECT_EQ(tool({"timers", "check"}).code, 1);
+  EXPECT_THAT(tool({"doctor"}).out, HasSubstr("is late with 1 timer"));
+  EXPECT_EQ(member(tool({"processes", "show", "payment_deadline", "--json"}).out, "overdue"), "1");
+}
+
 TEST_F(ToolTimers, AreHeldAndResumed) {
   EXPECT_EQ(tool({"timers", "hold", "--why", "moving house"}).code, 0);
   run_process();

@@ -84,12 +84,14 @@ struct ProcessStatus {
   std::string error = {};
   /// Parked events, which hold the timers of their instances.
   std::int64_t parked_events = 0;
-  /// Timers that are set and not parked; those that are due; those that are overdue.
+  /// Timers that are set and not parked; those that are due, also if they are tried again later;
+  /// those that are overdue.
   std::int64_t pending = 0;
   std::int64_t due = 0;
   std::int64_t overdue = 0;
   /// How long the first of them has been due.
   std::chrono::microseconds oldest_due{0};
+  /// When the next timer is due, or is tried again.
   std::optional<Timestamp> next_due_at = {};
   std::int64_t unknown = 0;
   std::int64_t parked = 0;

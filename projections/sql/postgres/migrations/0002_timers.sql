@@ -32,7 +32,7 @@ CREATE INDEX projection_timers_pending ON stela.projection_timers (process, wake
   WHERE state = 'pending';
 -- Those that are tried again: whether they hold others is asked for each timer that is due.
 CREATE INDEX projection_timers_retried ON stela.projection_timers (process, key, due_at, kind)
-  WHERE state = 'pending' AND attempts > 0;
+  WHERE state = 'pending' AND wake_at > due_at;
 CREATE INDEX projection_timers_unknown ON stela.projection_timers (process, kind, version)
   WHERE state = 'unknown';
 CREATE INDEX projection_timers_set_aside ON stela.projection_timers (process, due_at)

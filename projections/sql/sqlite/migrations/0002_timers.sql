@@ -33,6 +33,9 @@ CREATE TABLE projection_timers (
   PRIMARY KEY (process, key, kind)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX projection_timers_pending ON projection_timers (process, wake_at) WHERE state = 'pending';
+-- Those that are tried again.
+CREATE INDEX projection_timers_retried ON projection_timers (process, key, due_at, kind)
+  WHERE state = 'pending' AND wake_at > due_at;
 CREATE INDEX projection_timers_unknown ON projection_timers (process, kind, version)
   WHERE state = 'unknown';
 CREATE INDEX projection_timers_set_aside ON projection_timers (process, due_at) WHERE state <> 'pending';
