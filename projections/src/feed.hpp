@@ -104,7 +104,7 @@ class Feed {
     /// The timer whose handler ended the transaction.
     std::optional<Timer> broke_with = {};
   };
-  /// Of a postponed timer, the handler isn't to blame: the attempt isn't counted.
+  /// A timer is postponed if memory was short: the attempt isn't counted.
   enum class Fired : std::uint8_t { fired, gone, failed, postponed };
 
   void fire_batch(Seat& seat, const TimerClock& clock, Transaction& transaction, Firing& firing);

@@ -26,7 +26,8 @@ constexpr int most_timers_a_batch = 256;
 constexpr std::chrono::milliseconds longest_batch{25};
 /// How many events a transaction of timers handles before them; more are left to the next pass.
 constexpr std::int64_t events_before_timers = 64;
-/// How often a timer is tried at once whose aggregate somebody else changed.
+/// How often a timer is tried at once whose aggregate somebody else changed. After that the attempt
+/// counts: a handler may expect a version that its stream never has.
 constexpr int tries_of_conflicts = 3;
 /// Without an end of the attempts there must be a pause.
 constexpr std::chrono::milliseconds least_pause{1'000};
@@ -158,9 +159,6 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     return fire_despite_conflicts(seat, timer, now, transaction);
   } catch (const std::bad_alloc&) {
     timer.error = "there isn't enough memory for it";
-    return Fired::postponed;
-  } catch (const ConcurrencyConflict& e) {
-    timer.error = e.what();
     return Fired::postponed;
   } catch (const ParticipantMissing&) {
     throw;

@@ -41,8 +41,8 @@ TEST(Timer, IsNotChargedForAShortageOfMemory) {
   EXPECT_THAT(history(inn.store), ElementsAre("1 requested", "1 cancelled"));
 }
 
-TEST(Timer, IsNotChargedForAConflict) {
-  int conflicts = 4;
+TEST(Timer, IsTriedAtOnceAfterAConflict) {
+  int conflicts = 2;
   Inn inn{[&](Process&, const std::string&) {
             if (conflicts-- > 0) throw ConcurrencyConflict{"booking-1", "1", StreamVersion{2}};
           },
@@ -50,9 +50,37 @@ TEST(Timer, IsNotChargedForAConflict) {
   request(inn.store, "1");
   inn.run();
 
-  EXPECT_EQ(inn.run_after(15min).timers_failed, 0);
-  EXPECT_EQ(inn.run_after(1s).timers_fired, 1);
-  EXPECT_EQ(conflicts, -1);
+  const RunnerTick tick = inn.run_after(15min);
+  EXPECT_EQ(tick.timers_fired, 1);
+  EXPECT_EQ(tick.timers_failed, 0);
+}
+
+TEST(Timer, IsParkedWhenItsConflictNeverEnds) {
+  int tries = 0;
+  Inn inn{[&](Process& process, const std::string&) {
+            ++tries;
+            process.unit().append(StreamId::parse("booking-2"), ExpectedVersion::none(),
+                                  test::Paid{});
+          },
+          {.handling = {.max_attempts = 3, .retry_backoff = 10s}}};
+  request(inn.store, "1");
+  request(inn.store, "2", 60);
+  inn.run();
+  TimerOperations timers{inn.store};
+  const TimerName name{"payment_deadline", "booking-1", "not_paid"};
+
+  EXPECT_EQ(inn.run_after(15min).timers_failed, 1);
+  EXPECT_EQ(tries, 3);
+  const auto first = timers.show(name);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->attempts, 1);
+  EXPECT_THAT(first->error, HasSubstr("booking-2"));
+  EXPECT_EQ(first->next_attempt_at, inn.clock.now() + 10s);
+  EXPECT_EQ(inn.run_after(9s).timers_failed, 0);
+  EXPECT_EQ(inn.run_after(1s).timers_failed, 1);
+  EXPECT_EQ(timers.show(name)->next_attempt_at, inn.clock.now() + 20s);
+  EXPECT_EQ(inn.run_after(20s).timers_parked, 1);
+  EXPECT_EQ(timers.show(name)->state, TimerState::parked);
 }
 
 TEST(Timer, RollsBackWhatItsHandlerRecordedWhenItThrows) {
