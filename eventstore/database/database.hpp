@@ -43,6 +43,9 @@ class STELA_EVENTSTORE_EXPORT Database {
   virtual const Clock& clock() const noexcept = 0;
   /// By the clock that all who use the database share.
   virtual Timestamp now() const { return clock().now(); }
+  /// The same in the transaction of a connection: its next statements see everything that was
+  /// committed before that time. `now` may be off by half of what a question takes.
+  virtual Timestamp now(Connection&) const { return now(); }
 
   /// Each statement of `work` sees what is committed when it runs.
   virtual void read(Work work) = 0;

@@ -58,7 +58,7 @@ class Feed {
 
   /// Fires a batch of the timers of a process that are due, if it has handled every event. True if
   /// there is more to do at once: timers, or events that were committed meanwhile.
-  bool fire(Seat& seat, const TimerClock& clock);
+  bool fire(Seat& seat, TimerClock& clock);
 
   /// Halts a seat with an error that no event is to blame for.
   void halt(Seat& seat, const std::string& error);
@@ -107,7 +107,7 @@ class Feed {
   /// A timer is postponed if memory was short: the attempt isn't counted.
   enum class Fired : std::uint8_t { fired, gone, failed, postponed };
 
-  void fire_batch(Seat& seat, const TimerClock& clock, Transaction& transaction, Firing& firing);
+  void fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing);
   bool catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t head);
   void fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing);
   Fired fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction);

@@ -58,7 +58,7 @@ ContextScope scope_of(const Timer& timer) {
 
 }  // namespace
 
-bool Feed::fire(Seat& seat, const TimerClock& clock) {
+bool Feed::fire(Seat& seat, TimerClock& clock) {
   Firing firing;
   try {
     store_.transact(
@@ -77,9 +77,11 @@ bool Feed::fire(Seat& seat, const TimerClock& clock) {
   return firing.is_more;
 }
 
-void Feed::fire_batch(Seat& seat, const TimerClock& clock, Transaction& transaction,
-                      Firing& firing) {
-  Connection& connection = database::open_transaction(transaction).connection();
+void Feed::fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing) {
+  database::OpenTransaction& open = database::open_transaction(transaction);
+  Connection& connection = open.connection();
+  // Nobody appends from now on: what timers record comes right after the events that were handled.
+  open.lock();
   // First the time and then the head: what was committed before the time is handled before timers.
   const auto now = clock.now(connection);
   if (!now) throw RollBack{};
@@ -115,12 +117,13 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
   std::vector<Timer> timers = due_timers(connection, seat.build, now, most);
   // What there was no time for is read again. So a slow server is asked for fewer.
   timers_a_batch_ = least_timers_a_batch;
-  const auto began = std::chrono::steady_clock::now();
+  const Clock& clock = store_.database().clock();
+  const auto began = clock.steady_now();
   std::set<std::string_view> instances;
   for (Timer& timer : timers) {
     // What the first timer of an instance led to is handled before the next one.
     if (!instances.insert(timer.key).second) return;
-    if (std::chrono::steady_clock::now() - began > longest_batch) return;
+    if (clock.steady_now() - began > longest_batch) return;
     const Fired outcome = fire_one(seat, timer, now, transaction);
     switch (outcome) {
       case Fired::fired:

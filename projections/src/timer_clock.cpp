@@ -24,8 +24,8 @@ std::string in_seconds(microseconds time) {
 TimerClock::TimerClock(Store& store, std::chrono::milliseconds limit)
     : store_{store}, limit_{limit} {}
 
-TimerClock::Sample TimerClock::sample() const {
-  return {store_.database().now(), store_.database().clock().steady_now()};
+TimerClock::Sample TimerClock::sample_at(Timestamp wall) const {
+  return {wall, store_.database().clock().steady_now()};
 }
 
 microseconds TimerClock::drift_until(const Sample& now) const {
@@ -41,11 +41,12 @@ microseconds TimerClock::jump_until(const Sample& now) const {
 }
 
 void TimerClock::look(database::Connection& connection) {
-  const Sample now = sample();
+  const Sample now = sample_at(store_.database().now());
   const microseconds jump = jump_until(now);
   if (jump > limit_ || jump < -smallest_jump) jump_ += jump;
   const microseconds drift = drift_until(now);
   if (drift < -smallest_jump) {
+    latest_ = Timestamp::min();
     put_back_ = -drift;
     put_back_at_ = now.steady;
   } else if (drift > smallest_jump) {
@@ -85,26 +86,27 @@ void TimerClock::settle() {
   if (has_lasted) log("timer.clock_believed", "the clock's jump has lasted; timers follow it");
 }
 
-std::optional<Timestamp> TimerClock::time_at(Timestamp wall, const std::vector<Hold>& holds) const {
-  Timestamp time = wall;
+std::optional<Timestamp> TimerClock::time_at(const Sample& now,
+                                             const std::vector<Hold>& holds) const {
+  if (jump_until(now) > limit_) return std::nullopt;
+  Timestamp time = now.wall;
   for (const Hold& hold : holds) {
     if (hold.reason != HoldReason::clock) return std::nullopt;
     time -= hold.ahead;
   }
-  if (latest_ - smallest_jump <= time && time < latest_) time = latest_;
-  latest_ = time;
-  return time;
+  const bool was_put_back = drift_until(now) < -smallest_jump || time + smallest_jump < latest_;
+  if (was_put_back) latest_ = time;
+  return std::max(time, latest_);
 }
 
 std::optional<Timestamp> TimerClock::now() const {
-  if (jump_until(sample()) > limit_) return std::nullopt;
-  return time_at(store_.database().now(), holds_);
+  return time_at(sample_at(store_.database().now()), holds_);
 }
 
-std::optional<Timestamp> TimerClock::now(database::Connection& connection) const {
-  const Sample now = sample();
-  if (jump_until(now) > limit_) return std::nullopt;
-  return time_at(now.wall, read_holds(connection));
+std::optional<Timestamp> TimerClock::now(database::Connection& connection) {
+  const auto time = time_at(sample_at(store_.database().now(connection)), read_holds(connection));
+  if (time) latest_ = *time;
+  return time;
 }
 
 void TimerClock::log(std::string_view name, std::string_view message) const {

@@ -27,10 +27,11 @@ class TimerClock {
   /// Notes what `look` found out, in a transaction of its own.
   void settle();
 
-  /// What time it is for timers; nothing while they are held. `look` at most a moment ago.
+  /// About what time it is for timers; nothing while they are held. `look` at most a moment ago.
   std::optional<Timestamp> now() const;
-  /// The same in a transaction that fires: what others hold is read again.
-  std::optional<Timestamp> now(database::Connection& connection) const;
+  /// The same in a transaction that fires, as exact as the database can say it: statements after
+  /// this one see what was committed before that time. What others hold is read again.
+  std::optional<Timestamp> now(database::Connection& connection);
 
  private:
   struct Sample {
@@ -38,12 +39,13 @@ class TimerClock {
     std::chrono::steady_clock::time_point steady = {};
   };
 
-  Sample sample() const;
+  Sample sample_at(Timestamp wall) const;
   /// By how much more than the steady clock the wall clock went on since the last look.
   std::chrono::microseconds drift_until(const Sample& now) const;
   /// The same, without what undoes a jump back.
   std::chrono::microseconds jump_until(const Sample& now) const;
-  std::optional<Timestamp> time_at(Timestamp wall, const std::vector<Hold>& holds) const;
+  /// Nothing while they are held.
+  std::optional<Timestamp> time_at(const Sample& now, const std::vector<Hold>& holds) const;
   void log(std::string_view name, std::string_view message) const;
 
   Store& store_;
@@ -55,7 +57,8 @@ class TimerClock {
   std::chrono::microseconds put_back_{0};
   std::chrono::steady_clock::time_point put_back_at_ = {};
   std::vector<Hold> holds_;
-  /// Time doesn't go back behind this.
+  /// Time doesn't go back before this: the last one that timers were fired by, unless the clock was
+  /// put back since.
   mutable Timestamp latest_ = Timestamp::min();
 };
 

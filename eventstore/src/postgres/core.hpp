@@ -69,6 +69,7 @@ class Core final : public Store::Core, private Reading {
   const Clock& clock() const noexcept override { return *options_.clock; }
   /// The server's, unless the caller has brought a clock.
   Timestamp now() const override;
+  Timestamp now(database::Connection& connection) const override;
   void read(Work work) override;
   void read_snapshot(Work work) override;
   void write(Work work, database::Sync sync) override;
@@ -93,6 +94,8 @@ class Core final : public Store::Core, private Reading {
   std::optional<bool> is_present(std::int64_t number) const noexcept override;
 
  private:
+  /// The caller has brought one, which leases follow as well.
+  bool has_own_clock() const noexcept;
   Uuid read(FunctionRef<void(Connection&)> work) override { return sessions_.read(work); }
   bool vouch(const Uuid& run, std::int64_t sequence) override {
     // A standby shows what is on its disk.

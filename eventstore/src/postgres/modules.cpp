@@ -17,10 +17,16 @@ namespace {
 
 }  // namespace
 
+bool Core::has_own_clock() const noexcept {
+  return options_.clock != &system_clock() && !options_.leases_by_server;
+}
+
 Timestamp Core::now() const {
-  const bool is_given = options_.clock != &system_clock();
-  if (is_given && !options_.leases_by_server) return options_.clock->now();
-  return server_clock_.now(sessions_);
+  return has_own_clock() ? options_.clock->now() : server_clock_.now(sessions_);
+}
+
+Timestamp Core::now(database::Connection& connection) const {
+  return has_own_clock() ? options_.clock->now() : ask_for_time(connection_of(connection));
 }
 
 void Core::read(Work work) {

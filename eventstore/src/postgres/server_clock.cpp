@@ -10,17 +10,21 @@ constexpr std::chrono::seconds lifetime{1};
 
 }  // namespace
 
+Timestamp ask_for_time(Connection& connection) {
+  const Result row =
+      connection.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", {},
+                       "asking for the time");
+  return Timestamp{microseconds{row.integer(0, 0)}};
+}
+
 Timestamp ServerClock::now(Sessions& sessions) {
   const std::lock_guard lock{mutex_};
   if (answer_ == Timestamp{} || steady_clock::now() - asked_at_ > lifetime) {
     sessions.read([&](Connection& connection) {
       const auto begun = steady_clock::now();
-      const Result row =
-          connection.query("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint", {},
-                           "asking for the time");
+      answer_ = ask_for_time(connection);
       // The answer was made somewhere on the way there and back.
       asked_at_ = begun + (steady_clock::now() - begun) / 2;
-      answer_ = Timestamp{microseconds{row.integer(0, 0)}};
     });
   }
   return answer_ + std::chrono::duration_cast<microseconds>(steady_clock::now() - asked_at_);

@@ -10,6 +10,9 @@
 
 namespace stela::postgres {
 
+/// The server's clock, as it answers.
+Timestamp ask_for_time(Connection& connection);
+
 /// Asks the server about once a second, and goes by the host's steady clock in between.
 /// Threads: any number at once.
 class ServerClock {

@@ -1,0 +1,41 @@
+// The time by the server's clock.
+#include "database/database.hpp"
+#include "support/postgres_server.hpp"
+#include "support/tcp_proxy.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/eventstore/postgres.hpp>
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace stela::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+using test::PostgresServer;
+using test::TcpProxy;
+
+TEST(PostgresClock, IsNeverAheadOfTheServerInATransaction) {
+  const PostgresServer server{PostgresServer::Options{.tcp = true}};
+  TcpProxy proxy{server.port()};
+  Store store =
+      open("host=127.0.0.1 user=postgres dbname=postgres port=" + std::to_string(proxy.port()));
+  database::Database& database = store.database();
+  // The server answers at the end of the time that a question takes.
+  proxy.delay(TcpProxy::Direction::requests, 100ms);
+  database.write([&](database::Connection& connection) {
+    const Timestamp begun = system_clock().now();
+    const Timestamp exact = database.now(connection);
+    EXPECT_GE(exact, begun + 100ms);
+    EXPECT_LE(exact, system_clock().now());
+    const Timestamp about = database.now();
+    EXPECT_GT(about, system_clock().now()) << "it takes the answer for one from the middle";
+    EXPECT_LT(about, system_clock().now() + 100ms);
+  });
+}
+
+}  // namespace
+}  // namespace stela::postgres

@@ -1,0 +1,90 @@
+// Timers on PostgreSQL: others append while one fires.
+#include "projections/alarms.hpp"
+#include "support/postgres_server.hpp"
+
+#include <stela/eventstore/postgres.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <string>
+#include <thread>
+
+namespace stela {
+namespace {
+
+using namespace std::chrono_literals;
+using test::AlarmCleared;
+using test::AlarmHistory;
+using test::AlarmRang;
+using test::AlarmSet;
+using test::append_alarm;
+using test::micros;
+using test::PostgresServer;
+using test::Ring;
+using ::testing::IsEmpty;
+
+/// Alarms whose events can be seen as they are handled.
+class WatchedAlarms {
+ public:
+  static constexpr ProcessType process_type{"alarms"};
+  using Events = EventSet<AlarmSet, AlarmCleared>;
+  using Timers = TimerSet<Ring>;
+
+  explicit WatchedAlarms(std::function<void(const std::string& key)> on_set)
+      : on_set_{std::move(on_set)} {}
+
+  void react(Process& process, const Recorded<AlarmSet>& e) {
+    on_set_(process.key());
+    process.set(Ring{e->due}, Timestamp{std::chrono::microseconds{e->due}});
+  }
+  void react(Process& process, const Recorded<AlarmCleared>&) { process.clear<Ring>(); }
+  void due(Process& process, const Ring& timer) {
+    process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(),
+                          AlarmRang{timer.due, micros(system_clock().now())});
+  }
+
+ private:
+  std::function<void(const std::string& key)> on_set_;
+};
+
+void set_alarm(Store& store, int key, Timestamp due) {
+  append_alarm(store, key, AlarmSet{micros(due)});
+}
+
+TEST(PostgresTimer, FiresAfterEveryEventThatHasALowerSequence) {
+  const PostgresServer server;
+  Store store = postgres::open(server.url());
+  Store other = postgres::open(server.url());
+  std::future<void> clearing;
+  Projections projections{store};
+  projections.add_process(WatchedAlarms{[&](const std::string& key) {
+                            // Between the passes of the runner, and then inside the transaction
+                            // that fires alarm 0.
+                            if (key == "alarm-1") set_alarm(other, 2, system_clock().now() + 24h);
+                            if (key != "alarm-2" || clearing.valid()) return;
+                            clearing = std::async(std::launch::async,
+                                                  [&] { append_alarm(other, 0, AlarmCleared{}); });
+                            (void)clearing.wait_for(500ms);
+                          }},
+                          {.start = ReactionStart::beginning});
+  Runner runner{projections};
+  const Timestamp due = system_clock().now() + 300ms;
+  set_alarm(store, 0, due);
+  runner.catch_up();
+  std::this_thread::sleep_until(due + 10ms);
+
+  set_alarm(store, 1, system_clock().now() + 24h);
+  EXPECT_EQ(runner.catch_up().timers_fired, 1);
+
+  clearing.get();
+  const AlarmHistory history{store};
+  EXPECT_THAT(history.flaws(), IsEmpty());
+  EXPECT_EQ(history.rang(), 1);
+}
+
+}  // namespace
+}  // namespace stela
