@@ -62,8 +62,13 @@ constexpr std::array entries{
     Entry{"half_a_condition"},
     Entry{"reads_cut_short"},
     Entry{"append_id_ignored"},
+    Entry{"alarm_is_kept"},
+    Entry{"alarm_is_early"},
+    Entry{"move_is_lost"},
+    Entry{"clear_is_lost"},
+    Entry{"checkpoint_runs_ahead"},
 };
-static_assert(entries.size() == static_cast<std::size_t>(Mutant::append_id_ignored) + 1);
+static_assert(entries.size() == static_cast<std::size_t>(Mutant::checkpoint_runs_ahead) + 1);
 
 const Entry& entry(Mutant mutant) noexcept {
   return entries[static_cast<std::size_t>(mutant)];

@@ -39,6 +39,12 @@ enum class Mutant : std::uint8_t {
   half_a_condition,
   reads_cut_short,
   append_id_ignored,
+  // In what the statements of timers do, in the simulator.
+  alarm_is_kept,
+  alarm_is_early,
+  move_is_lost,
+  clear_is_lost,
+  checkpoint_runs_ahead,
 };
 
 std::string_view to_string(Mutant mutant) noexcept;

@@ -2,6 +2,7 @@
 // can be judged by the events alone.
 #pragma once
 
+#include <stela/framework.hpp>
 #include <stela/projections.hpp>
 
 #include <functional>

@@ -1,5 +1,5 @@
 // Runs the relay's real core against simulated clocks, stores and brokers, and processes that
-// decide. See docs/relay.md.
+// decide, or that set timers. See docs/relay.md.
 #include "simulation/campaign.hpp"
 #include "simulation/exhaustive.hpp"
 #include "simulation/mutants.hpp"
@@ -35,6 +35,7 @@ constexpr std::string_view usage = R"(usage: stela_sim [--seeds N] [--start S] [
   --mutants      looks whether each mutant is found
   --decisions    processes that decide, instead of relays; with the options above but --partitions,
                  --calm, --shrink and --sqlite
+  --timers       processes that set timers, and runners that fire them; with the same options
   --exhaustive N two workers, two events, and every way to place at most N faults
   --faults A,B   with --exhaustive: no other faults than these
 )";
@@ -108,6 +109,8 @@ Options parse(int argc, char** argv) {
       *flag->second = true;
     } else if (name == "--decisions") {
       options.story = &decisions;
+    } else if (name == "--timers") {
+      options.story = &timers;
     } else if (const auto option = with_value.find(name);
                option != with_value.end() && i + 1 < argc) {
       option->second(argv[++i]);

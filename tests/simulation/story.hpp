@@ -40,6 +40,8 @@ struct StoryKind {
 
 /// Processes that decide on overlapping boundaries.
 extern const StoryKind decisions;
+/// Processes that set timers, and runners that fire them.
+extern const StoryKind timers;
 
 /// Runs `seeds` of them from `start` on. Prints what was met; true if nothing broke.
 bool tell_stories(const StoryKind& kind, StoryPlan plan, std::uint64_t seeds);
