@@ -38,7 +38,7 @@ FROM (SELECT due_at FROM projection_timers
       WHERE process = :process AND state = 'pending' AND wake_at <= :now AND wake_at = due_at
       UNION ALL
       SELECT due_at FROM projection_timers INDEXED BY projection_timers_retried
-      WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :now) AS t;
+      WHERE process = :process AND state = 'pending' AND wake_at > due_at AND due_at <= :now);
 -- engine: postgres
 SELECT count(*) AS due, count(*) FILTER (WHERE due_at <= :overdue_since) AS overdue,
        coalesce(min(due_at), 0) AS first

@@ -44,8 +44,8 @@ void Process::check_kind(std::string_view kind) const {
   throw UsageError{"the process has no timer '" + std::string{kind} + "'; add it to its TimerSet"};
 }
 
-void Process::check_due(std::string_view kind, Timestamp due) const {
-  if (due < detail::end_of_time) return;
+Timestamp Process::check_due(std::string_view kind, Timestamp due) const {
+  if (due < detail::end_of_time) return std::max(due, detail::first_time);
   throw UsageError{"the timer '" + std::string{kind} + "' of '" + key_ +
                    "' would be due after the year 9999"};
 }

@@ -14,6 +14,7 @@ using std::chrono::microseconds;
 
 constexpr std::string_view every_word = "every ";
 constexpr std::string_view daily_word = "daily ";
+constexpr microseconds a_second = std::chrono::seconds{1};
 constexpr microseconds a_day = std::chrono::hours{24};
 constexpr microseconds a_century = std::chrono::years{100};
 
@@ -50,6 +51,12 @@ Timestamp next_of(const Every& every, Timestamp due, Timestamp now) {
   return next + missed * every.interval;
 }
 
+/// "08:00:00"; with its fraction if it has one.
+std::string clock_text(microseconds time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return seconds == time ? date::format("%T", seconds) : date::format("%T", time);
+}
+
 [[noreturn]] void refuse(std::string_view text) {
   throw CorruptEvent{"'" + std::string{text} + "' isn't a recurrence of a timer"};
 }
@@ -82,7 +89,7 @@ Recurrence parse(std::string_view text) {
 
 void check_recurrence(const Recurrence& recurrence) {
   if (const auto* const every = std::get_if<Every>(&recurrence)) {
-    if (every->interval.count() <= 0) throw UsageError{"a timer's interval must be positive"};
+    if (every->interval < a_second) throw UsageError{"a timer's interval is at least a second"};
     if (every->interval > a_century) throw UsageError{"a timer's interval is at most a century"};
     return;
   }
@@ -110,11 +117,10 @@ std::string in_words(std::string_view text) {
   if (text.empty()) return {};
   const Recurrence recurrence = parse(text);
   if (const auto* const every = std::get_if<Every>(&recurrence)) {
-    return "every " + date::format("%T", std::chrono::floor<std::chrono::seconds>(every->interval));
+    return "every " + clock_text(every->interval);
   }
   const auto& daily = std::get<DailyAt>(recurrence);
-  return "daily at " + date::format("%T", std::chrono::floor<std::chrono::seconds>(daily.time)) +
-         " in " + daily.zone;
+  return "daily at " + clock_text(daily.time) + " in " + daily.zone;
 }
 
 Timestamp next_due(std::string_view text, Timestamp due, Timestamp now) {

@@ -237,6 +237,7 @@ void TimerOperations::move(const TimerName& timer, Timestamp due) {
   if (due >= detail::end_of_time) {
     throw UsageError{in_words(timer) + " would be due after the year 9999"};
   }
+  due = std::max(due, detail::first_time);
   change(store_, who_, "move", timer, " to " + to_string(due),
          [&](Connection& connection, Timestamp) {
            return connection.run(sql::move_timer{

@@ -81,13 +81,20 @@ TEST(Recurrence, IsRefusedIfItNeverComesOrIsNowhere) {
   const auto refusal = [](const Recurrence& recurrence) {
     return message_of<UsageError>([&] { detail::check_recurrence(recurrence); });
   };
-  EXPECT_THAT(refusal(Every{0s, {}}), HasSubstr("must be positive"));
-  EXPECT_THAT(refusal(Every{-1h, {}}), HasSubstr("must be positive"));
+  EXPECT_THAT(refusal(Every{999'999us, {}}), HasSubstr("at least a second"));
+  EXPECT_THAT(refusal(Every{-1h, {}}), HasSubstr("at least a second"));
   EXPECT_THAT(refusal(Every{std::chrono::microseconds::max(), {}}), HasSubstr("at most a century"));
   EXPECT_THAT(refusal(DailyAt{24h, "UTC"}), HasSubstr("before 24:00"));
   EXPECT_THAT(refusal(DailyAt{-1min, "UTC"}), HasSubstr("from 0:00"));
   EXPECT_THAT(refusal(DailyAt{1h, "Europe/Atlantis"}),
               HasSubstr("this host has no time zone 'Europe/Atlantis'"));
+}
+
+TEST(Recurrence, IsShownWithItsFractionOfASecond) {
+  EXPECT_EQ(detail::in_words(detail::to_text(Every{8h, {}})), "every 08:00:00");
+  EXPECT_EQ(detail::in_words(detail::to_text(Every{1500ms, {}})), "every 00:00:01.500000");
+  EXPECT_EQ(detail::in_words(detail::to_text(DailyAt{9h + 30min, "UTC"})),
+            "daily at 09:30:00 in UTC");
 }
 
 TEST(Recurrence, IsReportedAsCorruptIfItIsDamaged) {

@@ -155,6 +155,24 @@ TEST(Timer, WaitsForAnEarlierOneOfItsInstanceUntilThatIsParked) {
   EXPECT_THAT(fired, ElementsAre("booking-1 remind"));
 }
 
+TEST(Timer, WaitsForAnEarlierOneOfItsInstanceThatWasShortOfMemory) {
+  std::vector<std::string> fired;
+  bool is_short = true;
+  Inn inn{TwoTimers{[&] {
+                      if (is_short) throw std::bad_alloc{};
+                    },
+                    fired}};
+  request(inn.store, "1");
+  inn.run();
+  inn.run_after(20min);
+  EXPECT_THAT(fired, IsEmpty());
+  is_short = false;
+
+  inn.run_after(1s);
+
+  EXPECT_THAT(fired, ElementsAre("booking-1 not_paid", "booking-1 remind"));
+}
+
 // --- events first
 
 struct Picky {
@@ -183,24 +201,6 @@ class ParksPayments {
   using Events = EventSet<Requested, test::Paid>;
   using Timers = TimerSet<test::NotPaid>;
   explicit ParksPayments(const bool& fails) : fails_{&fails} {}
-TEST(Timer, WaitsForAnEarlierOneOfItsInstanceThatWasShortOfMemory) {
-  std::vector<std::string> fired;
-  bool is_short = true;
-  Inn inn{TwoTimers{[&] {
-                      if (is_short) throw std::bad_alloc{};
-                    },
-                    fired}};
-  request(inn.store, "1");
-  inn.run();
-  inn.run_after(20min);
-  EXPECT_THAT(fired, IsEmpty());
-  is_short = false;
-
-  inn.run_after(1s);
-
-  EXPECT_THAT(fired, ElementsAre("booking-1 not_paid", "booking-1 remind"));
-}
-
 
   std::string key(const Recorded<Requested>& e) { return e.stream().name(); }
   std::string key(const Recorded<test::Paid>& e) { return e.stream().name(); }
@@ -467,6 +467,32 @@ struct Forgets {
   void react(Process& process, const Recorded<Requested>&) { process.set(test::NotPaid{}, 1h); }
   void due(Process&, const test::Remind&) {}
 };
+
+struct BeforeTime {
+  static constexpr ProcessType process_type{"before_time"};
+  using Events = EventSet<Requested>;
+  using Timers = TimerSet<test::NotPaid, test::Remind>;
+  void react(Process& process, const Recorded<Requested>&) {
+    process.set(test::NotPaid{}, Timestamp::min());
+    process.set(test::Remind{}, Every{1h, Timestamp::min()});
+  }
+  void due(Process&, const test::NotPaid&) { throw std::runtime_error{"no"}; }
+  void due(Process&, const test::Remind&) {}
+};
+
+TEST(Timer, ThatIsSetBefore1970IsDueSince1970) {
+  Inn inn{BeforeTime{}, {.handling = {.max_attempts = 100}}};
+  request(inn.store, "1");
+  EXPECT_EQ(inn.run().timers_failed, 1);
+
+  const auto timers = TimerOperations{inn.store}.list();
+  ASSERT_EQ(timers.size(), 2U);
+  for (const TimerStatus& timer : timers) {
+    EXPECT_EQ(timer.due_at, Timestamp{});
+    EXPECT_EQ(timer.late, inn.clock.now() - Timestamp{});
+  }
+  EXPECT_EQ(TimerOperations{inn.store}.processes().at(0).overdue, 2);
+}
 
 TEST(Timer, IsRefusedIfItsProcessDoesNotNameIt) {
   Inn inn{Forgets{}, {.handling = {.max_attempts = 1}}};

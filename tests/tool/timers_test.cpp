@@ -83,6 +83,8 @@ TEST_F(ToolTimers, AreMovedCancelledAndFired) {
   EXPECT_EQ(on_timer("move", "2", {"+2h"}).code, 0);
   EXPECT_EQ(on_timer("move", "2", {"+2"}).code, 2);
   EXPECT_EQ(on_timer("move", "2", {"tomorrow"}).code, 2);
+  EXPECT_THAT(on_timer("move", "2", {"+9999999999h"}).err,
+              HasSubstr("TIME after + is at most a century, not '9999999999h'"));
   EXPECT_THAT(tool({"timers", "list", "--due"}).out, IsEmpty());
   EXPECT_EQ(on_timer("fire", "1").code, 0);
   run_process();
@@ -152,6 +154,7 @@ TEST_F(ToolTimers, MoveWithTheirStore) {
   const std::string lines = dir_.file("hotel.jsonl");
   const std::string moved = dir_.file("moved.db");
   EXPECT_EQ(tool({"export", "--whole", lines}).code, 0);
+  EXPECT_EQ(run({"migrate", "--db", moved}).code, 0);
 
   const Ran import = run({"import", lines, "--db", moved});
 

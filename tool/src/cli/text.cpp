@@ -42,6 +42,22 @@ bool turns_direction(char32_t c) {
          (c >= 0x2066 && c <= 0x2069);
 }
 
+/// In milliseconds, however long it is. Nothing if `text` isn't a number with its unit.
+std::optional<double> milliseconds_of(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const std::string_view suffix{end, static_cast<std::size_t>(text.data() + text.size() - end)};
+  if (error != std::errc{} || !std::isfinite(value) || value < 0) return std::nullopt;
+  if (suffix == "ms") return value;
+  if (suffix == "s") return value * 1e3;
+  if (suffix == "m" || suffix == "min") return value * 60e3;
+  if (suffix == "h") return value * 3'600e3;
+  if (suffix == "d") return value * 86'400e3;
+  return std::nullopt;
+}
+
+constexpr double a_century = 3.2e12;
+
 constexpr std::string_view hidden = "***";
 
 /// Of the URL whose user begins at `begin`: to the last '@' of the line, as a password may hold
@@ -229,31 +245,18 @@ std::string counted(std::int64_t number, std::string_view noun) {
 }
 
 std::string not_a_duration(std::string_view what, std::string_view text) {
-  return std::string{what}.append(" is ").append(a_duration) + ", not '" + in_one_line(text) + "'";
+  const bool is_too_long = milliseconds_of(text).has_value();
+  return std::string{what}
+      .append(" is ")
+      .append(is_too_long ? "at most a century" : a_duration)
+      .append(", not '" + in_one_line(text) + "'");
 }
 
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const std::string_view suffix{end, static_cast<std::size_t>(text.data() + text.size() - end)};
-  if (error != std::errc{} || !std::isfinite(value) || value < 0) return std::nullopt;
-  double scale = 0;
-  if (suffix == "ms") {
-    scale = 1;
-  } else if (suffix == "s") {
-    scale = 1e3;
-  } else if (suffix == "m" || suffix == "min") {
-    scale = 60e3;
-  } else if (suffix == "h") {
-    scale = 3'600e3;
-  } else if (suffix == "d") {
-    scale = 86'400e3;
-  } else {
-    return std::nullopt;
-  }
-  // A hundred years: what is longer is a mistake, and would overflow elsewhere.
-  if (value * scale > 3.2e12) return std::nullopt;
-  return std::chrono::milliseconds{std::llround(value * scale)};
+  const auto value = milliseconds_of(text);
+  // What is longer is a mistake, and would overflow elsewhere.
+  if (!value || *value > a_century) return std::nullopt;
+  return std::chrono::milliseconds{std::llround(*value)};
 }
 
 std::string without_passwords(std::string_view text) {

@@ -52,7 +52,7 @@ std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 /// What a duration looks like, for messages.
 inline constexpr std::string_view a_duration{
     "a time with its unit, such as 500ms, 7s, 7m, 7h or 7d"};
-/// "--older-than is a time with its unit, such as …, not '7'".
+/// "--older-than is a time with its unit, such as …, not '7'", or "… is at most a century, …".
 std::string not_a_duration(std::string_view what, std::string_view text);
 
 }  // namespace stela::tool

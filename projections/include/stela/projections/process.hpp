@@ -71,8 +71,8 @@ class STELA_PROJECTIONS_EXPORT Process {
   /// When the event was recorded, or when the timer was due.
   Timestamp time() const noexcept { return time_; }
 
-  /// Sets the instance's timer of this kind, or moves it. A time in the past is due at once.
-  /// UsageError for a time after the year 9999.
+  /// Sets the instance's timer of this kind, or moves it. A time in the past is due at once, and
+  /// one before 1970 counts as 1970. UsageError for a time after the year 9999.
   template <class T>
   void set(const T& timer, Timestamp due) {
     add<T>(due, {}, timer);
@@ -83,8 +83,9 @@ class STELA_PROJECTIONS_EXPORT Process {
     add<T>(after(delay), {}, timer);
   }
   /// Sets a timer that fires again and again, until it is cleared or set to something else. Times
-  /// that are missed because no runner is there coalesce into one. UsageError if the interval isn't
-  /// positive, the time of day not inside of a day, or the zone unknown.
+  /// that are missed because no runner is there coalesce into one. UsageError if the interval is
+  /// shorter than a second or longer than a century, the time of day not inside of a day, or the
+  /// zone unknown.
   template <class T>
   void set(const T& timer, const Every& every) {
     add_recurring<T>(every, timer);
@@ -120,12 +121,12 @@ class STELA_PROJECTIONS_EXPORT Process {
 
   Timestamp after(std::chrono::microseconds delay) const;
   void check_kind(std::string_view kind) const;
-  void check_due(std::string_view kind, Timestamp due) const;
+  Timestamp check_due(std::string_view kind, Timestamp due) const;
 
   template <class T>
   void add(Timestamp due, std::string recurrence, const T& timer) {
     check_kind(T::timer_type.name);
-    check_due(T::timer_type.name, due);
+    due = check_due(T::timer_type.name, due);
     detail::TimerChange change{.kind = T::timer_type.name,
                                .version = T::timer_type.version,
                                .due = due,

@@ -11,7 +11,7 @@
 
 namespace stela {
 
-/// At `first`, and then in steps of `interval`.
+/// At `first`, and then in steps of `interval`, which is at least a second.
 struct Every {
   std::chrono::microseconds interval{0};
   Timestamp first = {};
@@ -31,19 +31,21 @@ using Recurrence = std::variant<Every, DailyAt>;
 
 namespace detail {
 
+/// A timer that is set before this time is due since then.
+inline constexpr Timestamp first_time = {};
 /// The first time that no text can show any more. No timer is due then, or later.
 inline constexpr Timestamp end_of_time =
     std::chrono::sys_days{std::chrono::year{10000} / std::chrono::January / 1};
 
-/// UsageError if an interval isn't positive, a time of day isn't inside of a day, or the host has
-/// no such time zone.
+/// UsageError if an interval is shorter than a second, or longer than a century, a time of day
+/// isn't inside of a day, or the host has no such time zone.
 STELA_PROJECTIONS_EXPORT void check_recurrence(const Recurrence& recurrence);
 /// The first time, for a timer that is set at `now`.
 STELA_PROJECTIONS_EXPORT Timestamp first_due(const Recurrence& recurrence, Timestamp now);
 
 /// "every 86400000000", in microseconds; "daily 34200000000 Europe/Berlin". As it is stored.
 STELA_PROJECTIONS_EXPORT std::string to_text(const Recurrence& recurrence);
-/// "every 3600 s", "daily at 09:30 in Europe/Berlin"; empty if `text` is. For people.
+/// "every 01:00:00", "daily at 09:30 in Europe/Berlin"; empty if `text` is. For people.
 STELA_PROJECTIONS_EXPORT std::string in_words(std::string_view text);
 /// The next time after `due` that is also after `now`: times that were missed coalesce into the one
 /// that fires now. CorruptEvent if `text` isn't a recurrence.
