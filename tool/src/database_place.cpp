@@ -58,6 +58,7 @@ Store DatabasePlace::open(const Opening& opening) const {
   postgres::Options options = server_->options;
   options.create = opening.create;
   options.codec = opening.codec;
+  options.durable_reads = !opening.is_report;
   options.log = opening.log;
   options.metrics = opening.metrics;
   return postgres::open(server_->url, options);

@@ -22,11 +22,13 @@ class DatabasePlace {
     std::optional<Codec> codec = {};
     std::optional<sqlite::Durability> durability = {};
     bool share_file = false;
+    /// On a server: nothing of what is read leaves for elsewhere, so that it needn't be durable.
+    bool is_report = false;
     LogSink* log = &no_log();
     MetricSink* metrics = &no_metrics();
   };
 
-  /// `location` is the path of a file, or a URL. UsageError if it is a URL that can't be one.
+  /// `location` is the path of a file, or a URL. UsageError if it is neither.
   DatabasePlace(const std::string& location, const Settings& settings);
 
   bool is_on_server() const noexcept { return server_.has_value(); }

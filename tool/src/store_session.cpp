@@ -26,7 +26,8 @@ Store open(const Invocation& invocation, const DatabasePlace& place,
   if (!place.may_exist()) {
     refuse("there is no database at '" + place.shown() + "'", invocation, place);
   }
-  const DatabasePlace::Opening opening{.log = options.log != nullptr ? options.log : &log,
+  const DatabasePlace::Opening opening{.is_report = options.only_reads && !options.reads_durably,
+                                       .log = options.log != nullptr ? options.log : &log,
                                        .metrics = options.metrics};
   try {
     return place.open(opening);

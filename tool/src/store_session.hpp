@@ -37,6 +37,8 @@ class StoreSession {
     MetricSink* metrics = &no_metrics();
     /// Whether a database is opened to be read only where this user can't write to it.
     bool only_reads = false;
+    /// Of such a command: others rely on what it prints, so that no failover may take it back.
+    bool reads_durably = false;
   };
 
   /// Opens what `--db` names. Exit 3 if there is no database or no store in it.

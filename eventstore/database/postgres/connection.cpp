@@ -280,7 +280,8 @@ void Connection::wait(short events, Time deadline) {
   const Time until = silence_ != nullptr ? silence_->wait_until(deadline) : deadline;
   const auto left = std::chrono::ceil<milliseconds>(until - steady_clock::now());
   if (left <= milliseconds::zero()) {
-    lose("the server said nothing for " + std::to_string(options_.reply_timeout.count()) + " ms");
+    lose("the server said nothing for " + std::to_string(options_.reply_timeout.count()) +
+         " ms; it hangs, or waits for a standby of synchronous_standby_names");
   }
   pollfd waiting{PQsocket(handle()), events, 0};
   if (poll(&waiting, 1, static_cast<int>(left.count())) < 0 && errno != EINTR) {

@@ -106,7 +106,9 @@ void Core::migrate(std::string_view module, std::span<const database::Migration>
                    std::span<const database::Migration> on_postgres) {
   if (on_postgres.empty()) refuse("the module '" + std::string{module} + "'");
   const auto session = sessions_.open();
+  StandbyWait standby{session->connection, {sessions_, commit_deadline()}};
   postgres::migrate(session->connection, options_, {module, on_postgres});
+  standby.check_confirmed();
   writer_.know_schema(module, on_postgres.size());
 }
 

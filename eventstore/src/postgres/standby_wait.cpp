@@ -77,8 +77,8 @@ void StandbyWait::check_confirmed() {
   if (warnings.empty()) return;
   // Whoever was told to wait no more may be told so late.
   if (has_cancelled_) connection_.give_up();
-  throw StoreBusy{"the commit isn't confirmed as durable: " +
-                  (standby_.empty() ? warnings.front() : standby_)};
+  if (!standby_.empty()) throw StoreBusy{standby_};
+  throw StoreBusy{"the server didn't confirm that the commit is durable: " + warnings.front()};
 }
 
 void commit_statements(Connection& connection, database::Sync sync,

@@ -127,7 +127,7 @@ Query query_of(const Arguments& arguments) {
 int query(Invocation& call) {
   const Query query = query_of(call.arguments);
   const GlobalSequence after{call.arguments.integer("--after", {0, largest}).value_or(0)};
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .reads_durably = true}};
   const Codec codec = codec_of(session.store());
   const GlobalSequence head = session.store().last_sequence();
   Listing listing{call.out, description::event_with_tags};
@@ -140,7 +140,7 @@ int query(Invocation& call) {
 }
 
 int head(Invocation& call) {
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .reads_durably = true}};
   print_head(call, session.store().last_sequence());
   return done;
 }

@@ -104,7 +104,7 @@ int export_events(Invocation& call) {
   const AllQuery query = query_of_export(call.arguments);
   const std::string path = file_of(call.arguments);
   const Signals signals;
-  StoreSession session{call, {.only_reads = true}};
+  StoreSession session{call, {.only_reads = true, .reads_durably = true}};
   ProgressBar bar{call.out, "events"};
   std::ios::sync_with_stdio(false);
   const States states;

@@ -102,7 +102,7 @@ class Work {
              .next = log_of(plan)}},
         signals_{[this] { ask_to_stop(); }, [] { Screen::restore(); }},
         session_{call, {.log = &statistics_, .metrics = &reported_}},
-        watch_{session_.place(), session_.store(), session_.operations(), statistics_},
+        watch_{session_.place(), reports().store(), reports().operations(), statistics_},
         crew_{session_.outbox(), statistics_, crew_options(call, plan, session_.outbox())} {
     if (const auto file = call.arguments.text("--metrics-file")) {
       metrics_file_.emplace(*file, session_.place().file());
@@ -131,6 +131,13 @@ class Work {
   }
 
  private:
+  /// On a server, a store whose figures don't wait until a synchronous standby has them.
+  StoreSession& reports() {
+    if (!session_.place().is_on_server()) return session_;
+    if (!reports_)
+      reports_.emplace(call_, StoreSession::Options{.log = &statistics_, .only_reads = true});
+    return *reports_;
+  }
   int work() {
     switch (plan_.how) {
       case How::once:
@@ -295,6 +302,7 @@ class Work {
   /// Before whatever starts threads, and gone after them.
   Signals signals_;
   StoreSession session_;
+  std::optional<StoreSession> reports_;
   StatusWatch watch_;
   Crew crew_;
   std::optional<HttpServer> metrics_;

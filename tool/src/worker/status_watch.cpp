@@ -37,7 +37,7 @@ StatusWatch::Seen StatusWatch::look_closely(std::chrono::milliseconds age) {
   if (opened_at_ == Steady{} || now - opened_at_ >= age) {
     opened_at_ = now;
     try {
-      place_.open({});
+      place_.open({.is_report = true});
       schema_problem_.clear();
     } catch (const SchemaMismatch& e) {
       schema_problem_ = e.what();
