@@ -7,6 +7,8 @@
 #include <stela/eventstore/sqlite.hpp>
 #include <stela/framework/error.hpp>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace stela {
@@ -21,6 +23,38 @@ std::string scheme_of(const std::string& location) {
   if (end == std::string::npos || location.find('/') < end) return {};
   std::string scheme = location.substr(0, end);
   return scheme == "file" ? std::string{} : scheme;
+}
+
+constexpr std::string_view right_url =
+    "a database of PostgreSQL's is named by a URL: postgresql://user@host/database";
+
+/// "host=db dbname=shop", which libpq takes: a file's name begins otherwise, or is written as
+/// "./host=db".
+bool is_keywords_and_values(std::string_view location) {
+  constexpr std::string_view keywords[] = {"host",
+                                           "hostaddr",
+                                           "port",
+                                           "dbname",
+                                           "user",
+                                           "password",
+                                           "service",
+                                           "sslmode",
+                                           "passfile",
+                                           "sslcert",
+                                           "sslkey",
+                                           "sslrootcert",
+                                           "options",
+                                           "application_name",
+                                           "sslpassword",
+                                           "connect_timeout",
+                                           "target_session_attrs"};
+  location.remove_prefix(std::min(location.find_first_not_of(' '), location.size()));
+  const std::string_view word = location.substr(0, location.find_first_of("= "));
+  const std::string_view after = location.substr(word.size());
+  const bool has_value =
+      after.substr(std::min(after.find_first_not_of(' '), after.size())).starts_with('=');
+  return has_value &&
+         std::find(std::begin(keywords), std::end(keywords), word) != std::end(keywords);
 }
 
 }  // namespace
@@ -103,13 +137,26 @@ database::Database& Store::database() const noexcept {
   return *core_;
 }
 
-Store open(const std::string& location) {
-  // Not the location itself: a URL may hold a password.
+bool is_on_server(const std::string& location) {
+  // No error has the location itself, which may hold a password.
   if (const std::string scheme = scheme_of(location); !scheme.empty()) {
-    if (scheme == "postgresql" || scheme == "postgres") return postgres::open(location);
+    if (scheme == "postgresql" || scheme == "postgres") return true;
     throw UsageError{"this build has no engine for '" + scheme +
-                     "://'; it has SQLite: name a database by the path of its file"};
+                     "://'; name a database of SQLite's by the path of its file; " +
+                     std::string{right_url}};
   }
+  if (is_keywords_and_values(location)) {
+    throw UsageError{"these are keywords and values of a connection string; " +
+                     std::string{right_url}};
+  }
+  if (location.starts_with("postgresql:") || location.starts_with("postgres:")) {
+    throw UsageError{std::string{right_url} + ", with two slashes after the colon"};
+  }
+  return false;
+}
+
+Store open(const std::string& location) {
+  if (is_on_server(location)) return postgres::open(location);
   const bool is_prefixed = location.starts_with(sqlite_prefix);
   return sqlite::open(is_prefixed ? location.substr(sqlite_prefix.size()) : location);
 }

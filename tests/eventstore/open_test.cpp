@@ -51,6 +51,20 @@ TEST(Open, RefusesEnginesThatThisBuildDoesNotHave) {
   EXPECT_THAT(refusal_of("file:///shop.db"), HasSubstr("is a URI"));
 }
 
+TEST(Open, RefusesKeywordsAndValues) {
+  for (const char* const location :
+       {"host=db dbname=shop user=app password=secret", " password = 'my secret' host=db",
+        "postgresql:app:secret@db/shop", "jdbc:postgresql://db/shop?user=app&password=secret",
+        "POSTGRESQL://app:secret@db/shop"}) {
+    EXPECT_THAT(refusal_of(location),
+                AllOf(HasSubstr("postgresql://user@host/database"), Not(HasSubstr("secret"))));
+  }
+  EXPECT_FALSE(is_on_server("./host=db"));
+  EXPECT_FALSE(is_on_server("hosts=db"));
+  EXPECT_FALSE(is_on_server("shop.db"));
+  EXPECT_TRUE(is_on_server("postgresql://app@db/shop"));
+}
+
 TEST(Store, ClosesItsDatabaseWhenAnotherIsAssigned) {
   static_assert(!std::is_copy_constructible_v<Store> && !std::is_copy_assignable_v<Store>);
   const TempDir dir;

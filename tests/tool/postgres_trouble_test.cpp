@@ -115,5 +115,78 @@ TEST_F(ToolInTrouble, NamesTheMissingStandbyWhereItMustWaitForIt) {
   }
 }
 
+/// What names a database in a way that can't be used, each with a secret in it.
+const std::vector<std::string> wrong_locations{
+    "host=127.0.0.1 port=1 user=app password=c4n4ry dbname=shop",
+    "user=app password='c4n4ry or more' host=127.0.0.1 port=1",
+    "user=app password = 'it\\'s c4n4ry' host=127.0.0.1 port=1",
+    "postgresql://app:or/c4n4ry@127.0.0.1:1/shop",
+    "postgresql://app:c4n4ry/or@127.0.0.1:1/shop",
+    "postgresql://app:or@c4n4ry@127.0.0.1:1/shop",
+    "postgresql://app:c4n4ry#or@127.0.0.1:1/shop",
+    "postgresql://app:or#c4n4ry@127.0.0.1:1/shop",
+    "postgresql://app:c4n4ry%@127.0.0.1:1/shop",
+    "postgresql://app:c4n4ry%2For@127.0.0.1:1/shop",
+    "postgresql://app:or?c4n4ry@127.0.0.1:1/shop",
+    "postgresql://app:c4n4ry",
+    "postgresql://app:c4n4ry/shop",
+    "postgresql:app:c4n4ry@127.0.0.1/shop",
+    "POSTGRESQL://app:c4n4ry@127.0.0.1:1/shop",
+    "jdbc:postgresql://127.0.0.1:1/shop?user=app&password=c4n4ry",
+    "mysql://app:c4n4ry@127.0.0.1:1/shop",
+    "postgresql://app@127.0.0.1:1/shop?password=c4n4ry",
+    "postgresql://app@127.0.0.1:1/shop?password=or%20c4n4ry",
+    "postgresql://app@127.0.0.1:1/shop?password=or&c4n4ry",
+    "postgresql://app@127.0.0.1:1/shop?sslpassword=c4n4ry",
+    "postgresql://app@127.0.0.1:1/shop?pasword=c4n4ry",
+    "postgresql://app:c4n4ry@127.0.0.1:port/shop",
+    "postgresql://app:c4n4ry@nowhere.invalid/shop"};
+
+TEST(ToolWithSecrets, ShowsNoPasswordOfALocation) {
+  for (const std::string& location : wrong_locations) {
+    const RunOptions there{.environment = {{"STELA_DB", location}}};
+    std::string all;
+    for (const char* const form : {"--no-color", "--json", "--log=json"}) {
+      for (std::vector<std::string> words : {std::vector<std::string>{"doctor"},
+                                             {"streams", "list"},
+                                             {"migrate"},
+                                             {"outbox", "check"},
+                                             {"config", "show"}}) {
+        words.emplace_back(form);
+        const Ran ran = run(words, there);
+        EXPECT_EQ(ran.code == 0, words[0] == "config") << location;
+        all += ran.out + ran.err;
+      }
+    }
+    EXPECT_THAT(all, Not(HasSubstr("c4n4ry"))) << location;
+  }
+}
+
+TEST(ToolWithSecrets, ShowsNoPasswordOfAFileThatCannotBeRead) {
+  const TempDir dir;
+  for (const char* const line :
+       {"db = \"postgresql://app:c4n4ry@127.0.0.1:1/shop", "db = postgresql://app:c4n4ry@h/shop",
+        "db = \"host=h password=c4n4ry\"", "db: \"postgresql://app:c4n4ry@h/shop\"",
+        "[db]\nurl = \"postgresql://app:c4n4ry@h/shop\""}) {
+    std::ofstream{dir.file("stela.toml")} << line << '\n';
+    const Ran ran = run({"streams", "list"}, {.folder = dir.path().string()});
+    EXPECT_NE(ran.code, 0);
+    EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("c4n4ry"))) << line;
+  }
+}
+
+TEST(ToolWithSecrets, SaysWhatNamesADatabase) {
+  const auto refusal = [](const std::string& location) {
+    const Ran ran = run({"streams", "list", "--db", location});
+    EXPECT_EQ(ran.code, 2) << location;
+    return ran.err;
+  };
+  const std::string right_url = "postgresql://user@host/database";
+  EXPECT_THAT(refusal("host=db user=app dbname=shop"), HasSubstr(right_url));
+  EXPECT_THAT(refusal("mysql://app@db/shop"), HasSubstr(right_url));
+  EXPECT_THAT(refusal("postgresql:app@db/shop"), HasSubstr("two slashes"));
+  EXPECT_THAT(refusal("postgresql://app:a/b@db/shop"), HasSubstr("write %XX"));
+}
+
 }  // namespace
 }  // namespace stela::test

@@ -35,6 +35,20 @@ TEST(ToolText, SpreadsJsonOverLines) {
             "  \"d\": []\n}");
 }
 
+TEST(ToolText, HidesPasswords) {
+  EXPECT_EQ(without_passwords("at postgresql://app:secret@db/shop, and"),
+            "at postgresql://app:***@db/shop, and");
+  EXPECT_EQ(without_passwords("postgresql://app@db/shop?password=secret&sslpassword=other"),
+            "postgresql://app@db/shop?password=***&sslpassword=***");
+  EXPECT_EQ(without_passwords("host=db password=secret user=app"), "host=db password=*** user=app");
+  EXPECT_EQ(without_passwords("password = 'it\\'s a secret' user=app"), "password = *** user=app");
+  EXPECT_EQ(without_passwords("password='a secret without an end"), "password=***");
+  EXPECT_EQ(without_passwords("no password supplied; PGPASSWORD="),
+            "no password supplied; PGPASSWORD=");
+  EXPECT_EQ(without_passwords("password=a\\ secret user=app"), "password=*** user=app");
+  EXPECT_EQ(without_passwords("password="), "password=***");
+}
+
 TEST(ToolText, WritesTimesAndSizesWithUnits) {
   EXPECT_EQ(in_words(0us), "0 µs");
   EXPECT_EQ(in_words(850us), "850 µs");

@@ -1,9 +1,11 @@
 #include "database_place.hpp"
 
 #include "cli/exit.hpp"
+#include "cli/text.hpp"
 
 #include <stela/eventstore/postgres_settings.hpp>
 #include <stela/eventstore/sqlite_settings.hpp>
+#include <stela/framework/error.hpp>
 
 #include <filesystem>
 #include <string_view>
@@ -14,14 +16,17 @@ namespace {
 
 constexpr std::string_view file_prefix = "sqlite:";
 
-bool is_server(std::string_view location) {
-  return location.starts_with("postgresql://") || location.starts_with("postgres://");
-}
-
 }  // namespace
 
+std::string without_password(const std::string& location) try {
+  if (stela::is_on_server(location)) postgres::describe(location);
+  return without_passwords(location);
+} catch (const UsageError&) {
+  return "***";
+}
+
 DatabasePlace::DatabasePlace(const std::string& location, const Settings& settings) {
-  if (is_server(location)) {
+  if (stela::is_on_server(location)) {
     server_.emplace(Server{location, {}});
     settings.apply("store", postgres::settings(), server_->options);
     shown_ = postgres::describe(location);

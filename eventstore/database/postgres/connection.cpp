@@ -25,8 +25,9 @@ using Words = std::unique_ptr<PQconninfoOption, FreeOptions>;
 
 [[noreturn]] void refuse() {
   throw UsageError{
-      "this isn't a connection string of PostgreSQL's; write postgresql://user@host/database, "
-      "and %XX for the characters of a name or password that mean something in a URL"};
+      "this isn't a connection string of PostgreSQL's; write postgresql://user@host/database or "
+      "host=… user=… dbname=…, with parameters that libpq knows; in a URL write %XX for a "
+      "colon or any of / @ ? # & % in a name or a password"};
 }
 
 /// A '/' or '@' of a password that isn't written as %XX makes the rest of it a host, a port or a

@@ -76,6 +76,22 @@ void hide_password(std::string& text, std::size_t begin) {
   text.replace(colon + 1, end - colon - 1, hidden);
 }
 
+/// What follows the word before `begin`, if that has a value: "=…", " = '…'".
+void hide_value(std::string& text, std::size_t begin) {
+  begin = text.find_first_not_of(' ', begin);
+  if (begin == std::string::npos || text[begin] != '=') return;
+  begin = std::min(text.find_first_not_of(' ', begin + 1), text.size());
+  // Quoted as libpq takes it, or not.
+  const bool is_quoted = text.substr(begin, 1) == "'";
+  const std::string_view ends = is_quoted ? "'\n" : "& \n'\"";
+  std::size_t end = begin + (is_quoted ? 1 : 0);
+  for (; end < text.size() && ends.find(text[end]) == std::string_view::npos; ++end) {
+    if (text[end] == '\\') ++end;
+  }
+  end = std::min(end + (is_quoted ? 1 : 0), text.size());
+  text.replace(begin, end - begin, hidden);
+}
+
 /// What a terminal may obey, or what breaks a line.
 bool is_obeyed(char32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || turns_direction(c);
@@ -267,12 +283,10 @@ std::string without_passwords(std::string_view text) {
       hide_password(shown, at + scheme.size());
     }
   }
-  constexpr std::string_view parameter = "password=";
+  constexpr std::string_view parameter = "password";
   for (std::size_t at = shown.find(parameter); at != std::string::npos;
        at = shown.find(parameter, at + 1)) {
-    const std::size_t begin = at + parameter.size();
-    const std::size_t end = shown.find_first_of("& \n'\"", begin);
-    shown.replace(begin, std::min(end, shown.size()) - begin, hidden);
+    hide_value(shown, at + parameter.size());
   }
   return shown;
 }

@@ -4,6 +4,7 @@
 #include "cli/help.hpp"
 #include "cli/invocation.hpp"
 #include "cli/text.hpp"
+#include "database_place.hpp"
 #include "description/description.hpp"
 #include "store_session.hpp"
 
@@ -25,7 +26,8 @@ int show_config(Invocation& call) {
   JsonFields object{text};
   for (const ConfiguredSetting& setting : all_settings()) {
     const auto& [text_of_value, origin] = settings.value(setting.key);
-    const std::string value = without_passwords(text_of_value);
+    const std::string value =
+        setting.key == "db" ? without_password(text_of_value) : without_passwords(text_of_value);
     table.add({setting.key, value, origin});
     object.add({{setting.key, Json{to_json({{"value", value}, {"from", origin}})}}});
   }

@@ -76,9 +76,15 @@ class STELA_EVENTSTORE_EXPORT Store final : public EventStore {
 };
 
 /// Opens the store at `location`, and creates it if it is missing. `location` is the path of an
-/// SQLite database, also as "sqlite:PATH", or the URL of a PostgreSQL database ("postgresql://…").
-/// UsageError for a URL of an engine that this build doesn't have. Other errors as for
-/// `sqlite::open` and `postgres::open`, which also take options.
+/// SQLite database, also as "sqlite:PATH", or the URL of a PostgreSQL database ("postgresql://…");
+/// `postgres::open` also takes keywords and values ("host=… dbname=…"). UsageError for a URL of an
+/// engine that this build doesn't have. Other errors as for `sqlite::open` and `postgres::open`,
+/// which also take options.
 STELA_EVENTSTORE_EXPORT Store open(const std::string& location);
+
+/// Whether a location that `open` takes is the URL of a database on a server; otherwise it is the
+/// path of a file. UsageError, which repeats nothing that may be a password, if it is neither: a
+/// URL of another engine, or keywords and values of PostgreSQL's.
+STELA_EVENTSTORE_EXPORT bool is_on_server(const std::string& location);
 
 }  // namespace stela
