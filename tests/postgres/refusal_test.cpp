@@ -63,14 +63,48 @@ TEST(PostgresRefusal, NamesTheProblemOfAConnection) {
               AllOf(HasSubstr("LATIN1"), HasSubstr("ENCODING 'UTF8'")));
 }
 
+TEST(PostgresRefusal, NamesWhatARoleOrADatabaseDoesNotAllow) {
+  const PostgresServer server;
+  Connection admin{{.conninfo = server.url()}};
+  admin.execute(
+      "CREATE ROLE out NOLOGIN; CREATE ROLE few LOGIN CONNECTION LIMIT 1; "
+      "CREATE ROLE other LOGIN");
+  for (const char* const name : {"closed", "small", "private"}) {
+    admin.execute("CREATE DATABASE " + std::string{name});
+  }
+  admin.execute(
+      "ALTER DATABASE closed ALLOW_CONNECTIONS false; "
+      "ALTER DATABASE small CONNECTION LIMIT 0; "
+      "REVOKE CONNECT ON DATABASE private FROM PUBLIC");
+  const auto place = [&](const std::string& database, const std::string& user) {
+    return server.url(database, user);
+  };
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place("postgres", "out")); }),
+              HasSubstr("to LOGIN"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place("private", "other")); }),
+              HasSubstr("GRANT CONNECT"));
+  EXPECT_THAT(message_of<StoreFailed>([&] { connect(place("closed", "other")); }),
+              HasSubstr("ALLOW_CONNECTIONS"));
+  EXPECT_THAT(message_of<StoreBusy>([&] { connect(place("small", "other")); }),
+              HasSubstr("CONNECTION LIMIT"));
+  const Connection first{{.conninfo = place("postgres", "few")}};
+  EXPECT_THAT(message_of<StoreBusy>([&] { connect(place("postgres", "few")); }),
+              HasSubstr("CONNECTION LIMIT"));
+}
+
 TEST(PostgresRefusal, RepeatsNoConnectionStringThatIsMalformed) {
   for (const char* const conninfo :
        {"postgresql://app:wr0ng@db:port/shop?no_such=1", "user=a wr0ng", "host='a wr0ng",
         // What isn't written as %XX would become a host, a port or a database.
         "postgresql://app:wr0ng@or@db/shop", "postgresql://app:wr0ng/or@db/shop",
-        "postgresql://app:or/wr0ng@db/shop", "postgresql://app:wr0ng/shop"}) {
+        "postgresql://app:or/wr0ng@db/shop", "postgresql://app:wr0ng/shop",
+        "postgresql://app:wr0ng%@db/shop", "postgresql://app:12/wr0ng?or@db/shop",
+        "postgresql://app@db/shop?password=or&wr0ng", "postgresql://app@db/shop?pasword=wr0ng",
+        "host=db password=or wr0ng", "host=db pasword=wr0ng", "shop.db"}) {
     EXPECT_THAT(message_of<UsageError>([&] { connect(conninfo); }),
-                AllOf(HasSubstr("postgresql://user@host/database"), Not(HasSubstr("wr0ng"))));
+                AllOf(HasSubstr("postgresql://user@host/database"), HasSubstr("%XX"),
+                      Not(HasSubstr("wr0ng"))))
+        << conninfo;
   }
   EXPECT_EQ(describe("postgresql://app:wr0ng@db1,db2:6/shop?sslmode=require"), "app@db1,db2/shop");
 }

@@ -171,10 +171,31 @@ void fail_to_connect(std::string said, const std::string& place) {
                     "; none of the hosts is what target_session_attrs asks for; wait for "
                     "the failover, or name the primary"};
   }
+  if (says("not permitted to log in")) {
+    throw StoreFailed{what + "; ALTER the ROLE to LOGIN, or name another one"};
+  }
+  if (says("permission denied for database")) {
+    throw StoreFailed{what + "; GRANT CONNECT ON the DATABASE to this role"};
+  }
+  if (says("not currently accepting connections")) {
+    throw StoreFailed{what + "; ALTER the DATABASE to ALLOW_CONNECTIONS, or name another one"};
+  }
   if (says("too many clients") || says("remaining connection slots")) {
     throw StoreBusy{what +
                     "; the server has no connection left; try again, use a pooler, or raise "
                     "max_connections"};
+  }
+  if (says("too many connections for")) {
+    throw StoreBusy{what +
+                    "; try again, use a pooler, or ALTER the ROLE or the DATABASE to a higher "
+                    "CONNECTION LIMIT"};
+  }
+  if (says("no more connections allowed")) {
+    throw StoreBusy{what +
+                    "; the pooler has no connection left; try again, or raise max_client_conn"};
+  }
+  if (says("the database system is")) {
+    throw StoreBusy{what + "; the server is being started or stopped; try again"};
   }
   throw StoreBusy{what + "; is the server running?"};
 }
