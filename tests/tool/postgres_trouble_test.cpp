@@ -115,6 +115,39 @@ TEST_F(ToolInTrouble, NamesTheMissingStandbyWhereItMustWaitForIt) {
   }
 }
 
+TEST_F(ToolInTrouble, TailFollowsAServerThatIsStartedAgain) {
+  make_store();
+  Running tail{{"events", "tail", "--from", "1", "--json", "--db", server_.url(), "--set",
+                "store.busy_timeout=100ms"}};
+  ASSERT_TRUE(eventually([&] { return lines_of(tail.out()).size() == 1; }));
+  server_.crash();
+  ASSERT_TRUE(eventually([&] {
+    return tail.err().find("trying again in 1.0 s") != std::string::npos;
+  })) << tail.err();
+  server_.start_again();
+  for (int i = 0; i < 3; ++i) well(appending("order-2"));
+  ASSERT_TRUE(eventually([&] { return lines_of(tail.out()).size() == 4; })) << tail.out();
+  std::vector<std::string> sequences;
+  for (const std::string& line : lines_of(tail.out())) {
+    sequences.push_back(member(line, "sequence"));
+  }
+  EXPECT_THAT(sequences, ElementsAre("1", "2", "3", "4"));
+  // With growing pauses.
+  EXPECT_LT(lines_of(tail.err()).size(), 20U);
+  tail.signal(SIGINT);
+  EXPECT_EQ(tail.wait(), 0);
+}
+
+TEST_F(ToolInTrouble, TailEndsByASignalWhileTheServerIsDown) {
+  make_store();
+  Running tail{{"events", "tail", "--db", server_.url(), "--set", "store.busy_timeout=100ms"}};
+  ASSERT_TRUE(eventually([&] { return lines_of(tail.out()).size() == 1; }));
+  server_.crash();
+  ASSERT_TRUE(eventually([&] { return tail.err().find("trying again") != std::string::npos; }));
+  tail.signal(SIGINT);
+  EXPECT_EQ(tail.wait(), 0);
+}
+
 /// What names a database in a way that can't be used, each with a secret in it.
 const std::vector<std::string> wrong_locations{
     "host=127.0.0.1 port=1 user=app password=c4n4ry dbname=shop",

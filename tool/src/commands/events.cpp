@@ -152,11 +152,85 @@ void print_tailed(Invocation& call, const StoredEvent& event, Codec codec) {
                 event.type() + "  " + payload_in_line(event, codec));
 }
 
+/// Follows events, also while the database can't be reached for a while.
+class Tail {
+ public:
+  Tail(Invocation& call, Store& store, EventSelection& selection, const Signals& signals)
+      : call_{call}, store_{store}, selection_{selection}, signals_{signals} {}
+
+  void run(std::int64_t limit) {
+    limit_ = limit;
+    while (!signals_.stopped() && count_ < limit_) {
+      try {
+        const bool has_come = print_new();
+        pause_ = first_pause;
+        if (!has_come) wait(look_again);
+      } catch (const Error& e) {
+        if (!e.is_retryable()) throw;
+        tell(e);
+        wait(pause_);
+        pause_ = std::min(2 * pause_, longest_pause);
+      }
+    }
+  }
+
+ private:
+  using Milliseconds = std::chrono::milliseconds;
+  static constexpr Milliseconds look_again{50};
+  static constexpr Milliseconds first_pause{500};
+  static constexpr Milliseconds longest_pause{30'000};
+
+  /// What was committed since; false if nothing was.
+  bool print_new() {
+    GlobalSequence& next = selection_.query.from;
+    const GlobalSequence last = store_.last_sequence();
+    if (last < seen_) {
+      call_.out.note("The store ends at event " + std::to_string(last.value()) + ", after " +
+                     std::to_string(seen_.value()) +
+                     " was seen: a failover lost events. What comes now follows.");
+      next = last.next();
+    }
+    seen_ = last;
+    if (last < next) return false;
+    selection_.query.to = last;
+    selection_.read(store_, [&](const StoredEvent& event) {
+      print_tailed(call_, event, store_.conventions().codec);
+      // What is printed isn't read again after a failure.
+      next = event.sequence.next();
+      return ++count_ < limit_ && !signals_.stopped();
+    });
+    call_.out.flush();
+    if (count_ < limit_ && !signals_.stopped()) next = last.next();
+    return true;
+  }
+
+  void tell(const Error& error) {
+    call_.out.flush();
+    call_.out.note(in_one_line(error.what()) + " (trying again in " + in_words(pause_) + ')');
+  }
+
+  void wait(Milliseconds time) {
+    if (Output::is_reader_gone()) throw ReaderGone{};
+    std::unique_lock lock{mutex_};
+    wake_.wait_for(lock, signals_.token(), time, [] { return false; });
+  }
+
+  Invocation& call_;
+  Store& store_;
+  EventSelection& selection_;
+  const Signals& signals_;
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::int64_t limit_ = 0;
+  std::int64_t count_ = 0;
+  /// The end of the store at the last look.
+  GlobalSequence seen_{0};
+  Milliseconds pause_ = first_pause;
+};
+
 int tail(Invocation& call) {
   EventSelection selection{call.arguments};
   const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(largest);
-  std::mutex mutex;
-  std::condition_variable_any wake;
   const Signals signals;
   StoreSession session{call};
   Store& store = session.store();
@@ -164,24 +238,7 @@ int tail(Invocation& call) {
     selection.query.from =
         GlobalSequence{std::max<std::int64_t>(1, store.last_sequence().value() - 9)};
   }
-  std::int64_t count = 0;
-  while (!signals.stopped() && count < limit) {
-    const GlobalSequence last = store.last_sequence();
-    if (last >= selection.query.from) {
-      selection.query.to = last;
-      selection.read(store, [&](const StoredEvent& event) {
-        print_tailed(call, event, codec_of(store));
-        return ++count < limit && !signals.stopped();
-      });
-      call.out.flush();
-      selection.query.from = last.next();
-      continue;
-    }
-    if (Output::is_reader_gone()) throw ReaderGone{};
-    // Nothing new: somebody else's commit is seen at the next look.
-    std::unique_lock lock{mutex};
-    wake.wait_for(lock, signals.token(), std::chrono::milliseconds{50}, [] { return false; });
-  }
+  Tail{call, store, selection, signals}.run(limit);
   return done;
 }
 
@@ -258,7 +315,10 @@ std::vector<Command> event_commands() {
        .run = head},
       {.path = "events tail",
        .summary = "Follow events as they are committed",
-       .about = "Starts with the last ten events, or at --from. Ctrl-C ends it.",
+       .about =
+           "Starts with the last ten events, or at --from. While the database can't be reached, "
+           "it says so on stderr and tries again, with pauses that grow to 30 s. Ctrl-C ends it, "
+           "with exit code 0.",
        .options = {db_option,
                    from_option,
                    stream_option,
