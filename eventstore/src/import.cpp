@@ -45,16 +45,22 @@ class Lines {
       const bool has_break = !in_.fail() && !in_.eof();
       line.append(chunk_.data(), has_break ? got - 1 : got);
       if (has_break) return true;
-      if (in_.eof()) return !line.empty();
+      if (in_.eof()) {
+        is_cut_off_ = true;
+        return !line.empty();
+      }
       if (line.size() > max_line_size) throw BadLine{"the line is longer than any event can be"};
       in_.clear();
     }
   }
   std::int64_t number() const noexcept { return number_; }
+  /// The input ended, and not with a line that was taken whole.
+  bool is_cut_off() const noexcept { return is_cut_off_; }
 
  private:
   std::istream& in_;
   std::int64_t number_ = 0;
+  bool is_cut_off_ = false;
   std::array<char, std::size_t{64} * 1024> chunk_;
 };
 
@@ -111,8 +117,8 @@ class Importer {
   void check_end() const;
   void tell_progress() const;
   /// The error of a line; what comes before it is imported first.
-  void stop_at(std::int64_t number, std::string problem,
-               std::string_view advice = "mend the line and import again");
+  void stop_at(std::int64_t number, std::string problem);
+  void stop_at(std::int64_t number, std::string problem, std::string_view advice);
   [[noreturn]] void fail() const;
 
   Store& store_;
@@ -150,6 +156,14 @@ void Importer::stop_at(std::int64_t number, std::string problem, std::string_vie
   bad_line_ = number;
   advice_ = advice;
   problem_ = std::move(problem);
+}
+
+void Importer::stop_at(std::int64_t number, std::string problem) {
+  stop_at(number, std::move(problem),
+          lines_.is_cut_off() && number == lines_.number()
+              ? "the input ends here: if it is cut off, export again and import that (existing "
+                "events are skipped); otherwise mend the line and import again"
+              : "mend the line and import again");
 }
 
 void Importer::fail() const {

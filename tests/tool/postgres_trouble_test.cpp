@@ -148,6 +148,56 @@ TEST_F(ToolInTrouble, TailEndsByASignalWhileTheServerIsDown) {
   EXPECT_EQ(tail.wait(), 0);
 }
 
+/// A file whose whole export has many events, an outbox and the end.
+std::string export_of_many(const TempDir& dir, int events) {
+  const std::string file = dir.file("shop.db");
+  run_well({"migrate", "--db", file});
+  run_well({"outbox", "enable", "--db", file});
+  std::string lines;
+  for (int i = 0; i < events; ++i) {
+    lines += R"({"stream":"order-)" + std::to_string(i % 7) +
+             R"(","type":"order.placed","publish":true,"data":{}})" + '\n';
+  }
+  run_well({"events", "append", "--stdin", "--batch", "1000", "--db", file}, {.input = lines});
+  return run_well({"export", "--whole", "--db", file});
+}
+
+TEST_F(ToolInTrouble, ImportContinuesAfterAnExportThatWasCutOff) {
+  const TempDir dir;
+  const std::string text = export_of_many(dir, 2500);
+  well({"migrate"});
+  // Within an event, between two, and before the end.
+  const std::size_t end = text.rfind('\n', text.size() - 2) + 1;
+  const std::size_t some = text.find('\n', text.size() / 3) + 1;
+  for (const std::size_t size : {some - 10, some, end}) {
+    const Ran ran = stela({"import"}, {.input = text.substr(0, size)});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("if it is cut off, export again and import that"));
+  }
+  EXPECT_THAT(stela({"import"}, {.input = text}).out, HasSubstr("were there already"));
+  EXPECT_EQ(well({"export"}), run_well({"export", "--db", dir.file("shop.db")}));
+  const Ran again = stela({"import"}, {.input = text});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.err, HasSubstr("that one was complete, and nothing is left to do"));
+}
+
+TEST_F(ToolInTrouble, ImportContinuesAfterTheServersCrash) {
+  const TempDir dir;
+  const std::string file = dir.file("all.jsonl");
+  const std::string text = export_of_many(dir, 30'000);
+  std::ofstream{file} << text;
+  well({"migrate"});
+  Running import{{"import", file, "--db", server_.url(), "--set", "store.commit_timeout=500ms",
+                  "--set", "store.busy_timeout=500ms"}};
+  ASSERT_TRUE(eventually([&] { return server_.ask("SELECT count(*) FROM stela.events") != "0"; }));
+  server_.crash();
+  EXPECT_EQ(import.wait(), 1);
+  EXPECT_THAT(import.err(), HasSubstr("import the same again, and it continues"));
+  server_.start_again();
+  EXPECT_EQ(stela({"import", file}).code, 0);
+  EXPECT_EQ(well({"export"}), run_well({"export", "--db", dir.file("shop.db")}));
+}
+
 /// What names a database in a way that can't be used, each with a secret in it.
 const std::vector<std::string> wrong_locations{
     "host=127.0.0.1 port=1 user=app password=c4n4ry dbname=shop",

@@ -84,8 +84,9 @@ class OutboxState final : public StateTransfer {
     database.read([&](Connection& connection) {
       if (!outbox::find_settings(connection)) return;
       throw UsageError{
-          "this store has an outbox already, and its state isn't overwritten; import into a new "
-          "database"};
+          "this store has an outbox already, and its state isn't overwritten; if an import of this "
+          "export made it, that one was complete, and nothing is left to do; otherwise import into "
+          "a new database"};
     });
   }
 

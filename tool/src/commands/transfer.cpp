@@ -171,6 +171,9 @@ int import_events(Invocation& call) {
     // What was typed is right; the lines aren't.
     throw Exit{failed, std::string{e.what()} + "; the store's last event is " +
                            std::to_string(session.store().last_sequence().value())};
+  } catch (const Error& e) {
+    bar.clear();
+    throw Exit{failed, std::string{e.what()} + "; import the same again, and it continues"};
   }
   bar.clear();
   print_result(call.out,
@@ -183,7 +186,9 @@ int import_events(Invocation& call) {
                    (result.skipped == 1 ? " was" : " were") + " there already." +
                    states_in_words(result));
   tell_hold(call, session.store());
-  return result.finished ? done : interrupted;
+  if (result.finished) return done;
+  call.out.note("Interrupted: import the same again, and it continues.");
+  return interrupted;
 }
 
 }  // namespace
