@@ -150,6 +150,11 @@ void UnitOfWork::check_is_not_committing() const {
 }
 
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
+  if (is_lent_) {
+    throw UsageError{
+        "a handler commits its unit of work, which is committed with the checkpoint when the "
+        "handler returns; leave the commit out"};
+  }
   if (is_given_up_) {
     throw UsageError{
         "a decision in this unit of work threw after it had recorded an event; make a new unit"};

@@ -8,6 +8,7 @@
 #include "projections_sql/parked.hpp"
 
 #include <stela/framework/backoff.hpp>
+#include <stela/framework/decision.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -216,7 +217,9 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       Process process =
           detail::ProcessAccess::make(unit, event.stream.name(), event.recorded_at,
                                       store_.conventions().codec, seat.process->timer_kinds());
+      detail::UnitAccess::lend(unit, true);
       seat.process->react(process, event);
+      detail::UnitAccess::lend(unit, false);
       unit.commit();
       apply_changes(open.connection(), seat, process, store_.database().now());
       open.check_deferred_keys();

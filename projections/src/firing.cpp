@@ -7,6 +7,7 @@
 #include "projections_sql/timers.hpp"
 
 #include <stela/framework/backoff.hpp>
+#include <stela/framework/decision.hpp>
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
@@ -195,8 +196,10 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now,
     UnitOfWork unit{savepoint};
     Process process = detail::ProcessAccess::make(
         unit, timer.key, timer.due_at, store_.conventions().codec, seat.process->timer_kinds());
+    detail::UnitAccess::lend(unit, true);
     seat.process->due(process,
                       {.kind = timer.kind, .version = timer.version, .payload = timer.payload});
+    detail::UnitAccess::lend(unit, false);
     unit.commit();
     apply_changes(open.connection(), seat, process, now);
     open.check_deferred_keys();

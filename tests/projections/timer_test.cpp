@@ -468,6 +468,21 @@ struct Forgets {
   void due(Process&, const test::Remind&) {}
 };
 
+TEST(Timer, FailsIfItsHandlerCommitsTheUnitOfWork) {
+  Inn inn{[](Process& process, const std::string&) {
+            process.unit().load(Id<Booking>::from("1")).cancel("too soon");
+            process.unit().commit();
+          },
+          {.handling = {.max_attempts = 1}}};
+  request(inn.store, "1");
+  inn.run();
+
+  EXPECT_EQ(inn.run_after(15min).timers_parked, 1);
+  EXPECT_THAT(TimerOperations{inn.store}.list().at(0).error,
+              HasSubstr("which is committed with the checkpoint"));
+  EXPECT_THAT(history(inn.store), ElementsAre("1 requested"));
+}
+
 struct BeforeTime {
   static constexpr ProcessType process_type{"before_time"};
   using Events = EventSet<Requested>;

@@ -1,3 +1,4 @@
+#include <stela/framework/decision.hpp>
 #include <stela/projections_testing/reaction_scenario.hpp>
 
 namespace stela::testing {
@@ -17,7 +18,9 @@ ReactionOutcome run_reaction(MemoryStore& store, GlobalSequence event,
     try {
       store.transact([&](Transaction& transaction) {
         UnitOfWork unit{transaction};
+        stela::detail::UnitAccess::lend(unit, true);
         react(unit, stored);
+        stela::detail::UnitAccess::lend(unit, false);
         unit.commit();
       });
     } catch (...) {

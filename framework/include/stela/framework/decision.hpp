@@ -23,7 +23,7 @@
 namespace stela {
 namespace detail {
 
-/// What decisions use of a unit.
+/// What decisions, and those who call handlers, use of a unit.
 struct STELA_FRAMEWORK_EXPORT UnitAccess {
   static EventLog& log(UnitOfWork& unit) noexcept { return unit.log_; }
   static const Standpoint& position(UnitOfWork& unit, std::span<const TagNeed> needs = {}) {
@@ -32,6 +32,8 @@ struct STELA_FRAMEWORK_EXPORT UnitAccess {
   static void depend_on(UnitOfWork& unit, QueryItem item) { unit.depend_on(std::move(item)); }
   static std::size_t count_pending(const UnitOfWork& unit) { return unit.count_pending(); }
   static void give_up(UnitOfWork& unit) noexcept { unit.give_up(); }
+  /// While it is lent, it can't be committed.
+  static void lend(UnitOfWork& unit, bool is_lent) noexcept { unit.is_lent_ = is_lent; }
   /// The events that the unit would append, in the order in which they were recorded. Their
   /// sequences and versions are 0.
   static void for_each_pending(UnitOfWork& unit, FunctionRef<void(const StoredEvent&)> f);

@@ -110,6 +110,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   ///
   /// Code that the commit calls (the unit's work, participants, listeners) can load with the unit,
   /// to read. UsageError if it commits the unit, adds something to it or records on its aggregates.
+  /// UsageError also for the unit that a reaction or a process is given.
   AppendResult commit(const SaveOptions& options = {});
 
  private:
@@ -232,6 +233,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   AppendCondition condition_;
   bool is_committing_ = false;
   bool is_given_up_ = false;
+  /// A handler has it: whoever called that commits it.
+  bool is_lent_ = false;
 };
 
 // Defined outside of the class, because functions inside are inline and would be compiled at each

@@ -64,7 +64,8 @@ class STELA_PROJECTIONS_EXPORT Process {
   static constexpr std::size_t max_key_size =
       StreamId::max_category_size + 1 + StreamId::max_key_size;
 
-  /// Loads aggregates and records on them. Don't commit it: it commits with the checkpoint.
+  /// Loads aggregates and records on them. It commits with the checkpoint, and UsageError if the
+  /// handler commits it.
   UnitOfWork& unit() noexcept { return unit_; }
   /// Which instance it is.
   const std::string& key() const noexcept { return key_; }

@@ -40,7 +40,7 @@ struct TimerStatus {
   std::optional<Timestamp> next_attempt_at = {};
   int attempts = 0;
   std::string error = {};
-  /// "every 1 h", "daily at 09:30 in Europe/Berlin"; empty if it fires once.
+  /// "every 01:00:00", "daily at 09:30 in Europe/Berlin"; empty if it fires once.
   std::string recurrence = {};
   Timestamp set_at = {};
   /// Of the event that set it, and of what the timer will record.
