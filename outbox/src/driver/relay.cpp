@@ -217,7 +217,8 @@ class Relay::Driver final : public relay::Observer {
                    .owned_count = static_cast<std::int64_t>(worker_.owned_partitions()),
                    .leased_count = c.leased - r.leased,
                    .released_count = c.released - r.released,
-                   .broker = worker_.broker_status()};
+                   .broker = worker_.broker_status(),
+                   .store_refusal = std::exchange(refusal_, {})};
     const Steady at = now();
     tick.duration = std::chrono::duration_cast<std::chrono::microseconds>(worked);
     const Steady next = worker_.deadline();
@@ -244,6 +245,7 @@ class Relay::Driver final : public relay::Observer {
   }
 
   void on_incident(const relay::Incident& incident) override {
+    if (incident.is_lasting) refusal_ = incident.text;
     // A full disk is met again at every turn.
     if (incident.kind == relay::Incident::Kind::store_trouble &&
         !troubles_.lets_through(incident.text, now())) {
@@ -270,6 +272,7 @@ class Relay::Driver final : public relay::Observer {
   relay::Worker worker_;
   std::function<void(const RelayTick&)> listener_;
   Counts reported_;
+  std::string refusal_;
   Steady next_purge_{};
   std::int64_t purged_ = 0;
   bool started_ = false;

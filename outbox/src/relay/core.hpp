@@ -5,6 +5,7 @@
 #include "relay/outbox_port.hpp"
 
 #include <stela/framework/clock.hpp>
+#include <stela/framework/error.hpp>
 #include <stela/framework/uuid.hpp>
 #include <stela/outbox/publisher.hpp>
 #include <stela/outbox/relay_options.hpp>
@@ -52,6 +53,8 @@ struct Incident {
   PartitionId partition = {};
   GlobalSequence sequence = {};
   std::string text = {};
+  /// Of the store's trouble: no waiting ends it, as where rights are missing.
+  bool is_lasting = false;
 };
 
 std::string_view to_string(Incident::Kind kind) noexcept;
@@ -111,6 +114,12 @@ struct Core {
   void report(Incident::Kind kind, PartitionId partition, GlobalSequence sequence,
               std::string text) {
     observer.on_incident({kind, partition, sequence, std::move(text)});
+  }
+  void report_trouble(PartitionId partition, const Error& error) {
+    observer.on_incident({.kind = Incident::Kind::store_trouble,
+                          .partition = partition,
+                          .text = error.what(),
+                          .is_lasting = error.code() == ErrorCode::store_failed});
   }
 };
 

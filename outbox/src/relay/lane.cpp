@@ -201,11 +201,11 @@ void Lane::count(const Advance& advance) {
   }
 }
 
-void Lane::store_trouble(std::string_view problem) {
+void Lane::store_trouble(const Error& error) {
   ++store_failures_;
   const auto wait = backoff(50ms, 2s, store_failures_, core_.options.retry_jitter, core_.random);
   held_until_ = std::max(held_until_, core_.now() + wait);
-  core_.report(Incident::Kind::store_trouble, partition_, {}, std::string{problem});
+  core_.report_trouble(partition_, error);
 }
 
 void Lane::pump(int& budget) {

@@ -107,7 +107,7 @@ class Lane {
 
  private:
   void begin_lease(const Standing& standing, Steady begun);
-  void store_trouble(std::string_view problem);
+  void store_trouble(const Error& error);
 
   const PartitionId partition_;
   bool owned_ = false;
@@ -139,7 +139,7 @@ bool Lane::guarded_read(Call&& call) {
   } catch (const SchemaMismatch&) {
     throw;
   } catch (const Error& e) {
-    store_trouble(e.what());
+    store_trouble(e);
     return false;
   }
 }

@@ -172,7 +172,7 @@ void Worker::beat() {
   } catch (const Error& e) {
     // Sooner than usual: the lease must not run out over a busy database.
     next_beat_ = core_.now() + options_.lease_renew / 8;
-    core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
+    core_.report_trouble({}, e);
   }
   for (auto& lane : lanes_) lane->renew();
 }
@@ -221,7 +221,7 @@ void Worker::look() {
   } catch (const SchemaMismatch&) {
     throw;
   } catch (const Error& e) {
-    core_.report(Incident::Kind::store_trouble, {}, {}, e.what());
+    core_.report_trouble({}, e);
     return;
   }
   watch_membership(overview);

@@ -278,6 +278,10 @@ class Work {
                                        in_one_line(to_string(tick.broker)) +
                                        way_out_of(tick.broker)};
       }
+      if (!tick.store_refusal.empty()) {
+        crew_.hand_over();
+        throw Exit{failed, in_one_line(tick.store_refusal)};
+      }
       if (plan_.how == How::until_empty) refuse_to_wait_for_an_operator(seen.status);
       if (is_done(seen.status) || crew_.stop_requested()) break;
       crew_.pause(std::clamp<std::chrono::microseconds>(tick.backoff, 1ms, 1s));
@@ -323,7 +327,9 @@ Command work_command() {
           .about =
               "Shows a dashboard on a terminal; elsewhere prints one line per tick, or a JSON "
               "object with --json. SIGTERM or Ctrl-C finishes messages in flight and hands "
-              "partitions over; a second one exits at once.",
+              "partitions over; a second one exits at once. --once and --until-empty end with exit "
+              "code 4 if the broker can't be reached, and 1 if the database refuses the worker, as "
+              "where its role lacks rights.",
           .options = {db_option,
                       {"--nats", "URL", "the broker", "nats.url"},
                       {"--id", "NAME", "the worker's name (default: generated)", "worker.id"},

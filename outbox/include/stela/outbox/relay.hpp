@@ -43,6 +43,9 @@ struct RelayTick {
   std::int64_t leased_count = 0;
   std::int64_t released_count = 0;
   BrokerStatus broker = {};
+  /// What the store refused last, if no waiting ends it, as where this role lacks rights; empty if
+  /// nothing.
+  std::string store_refusal = {};
 
   std::int64_t failed() const noexcept { return retried + parked; }
 };
