@@ -16,9 +16,12 @@ namespace {
 
 using test::eventually;
 using test::message_of;
+using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST(PostgresStatus, NamesWhatAStoreDependsOn) {
@@ -80,10 +83,34 @@ TEST(PostgresStatus, NamesTheRightsThatARoleLacks) {
   admin.execute(
       "CREATE ROLE app LOGIN; GRANT USAGE ON SCHEMA stela TO app; "
       "GRANT SELECT ON ALL TABLES IN SCHEMA stela TO app");
-  Store of_app = open(server.url("postgres", "app"));
-  EXPECT_THAT(server_status(of_app).missing_rights, Contains("INSERT on events"));
-  admin.execute("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA stela TO app");
+  Store of_app = open(server.url("postgres", "app"), {.read_only = true});
+  EXPECT_THAT(server_status(of_app).missing_rights, ElementsAre("INSERT on stela_runs"));
+  EXPECT_FALSE(server_status(of_app).may_append);
+  admin.execute("REVOKE SELECT ON stela.streams FROM app; GRANT INSERT ON stela.events TO app");
+  const ServerStatus status = server_status(of_app);
+  EXPECT_TRUE(status.may_append);
+  EXPECT_FALSE(status.may_relay);
+  EXPECT_THAT(status.missing_rights,
+              AllOf(Contains("SELECT on streams"), Contains("INSERT on streams"),
+                    Contains("UPDATE on snapshots"), Not(Contains("INSERT on events"))));
+  admin.execute("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA stela TO app");
   EXPECT_THAT(server_status(of_app).missing_rights, IsEmpty());
+}
+
+TEST(PostgresStatus, SaysForWhomTransactionsOnlyRead) {
+  const test::PostgresServer server;
+  Store store = open(server.url());
+  Connection admin{{.conninfo = server.url()}};
+  EXPECT_FALSE(server_status(store).only_reads);
+  admin.execute("ALTER ROLE postgres SET default_transaction_read_only = on");
+  Store of_role = open(server.url(), {.read_only = true});
+  EXPECT_TRUE(server_status(of_role).role_only_reads);
+  EXPECT_FALSE(server_status(of_role).only_reads);
+  admin.execute(
+      "ALTER ROLE postgres RESET default_transaction_read_only; "
+      "ALTER DATABASE postgres SET default_transaction_read_only = on");
+  EXPECT_FALSE(server_status(of_role).role_only_reads);
+  EXPECT_TRUE(server_status(of_role).only_reads);
 }
 
 TEST(PostgresStatus, IsRefusedForAFile) {

@@ -5,6 +5,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace stela::postgres {
 namespace {
@@ -26,7 +27,9 @@ void read_settings(Connection& connection, ServerStatus& status) {
       "current_setting('autovacuum'), current_setting('synchronous_commit'), "
       "current_setting('synchronous_standby_names'), "
       "(SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend'), "
-      "current_setting('max_connections')::bigint, pg_backend_pid()",
+      "current_setting('max_connections')::bigint, pg_backend_pid(), "
+      "(SELECT CASE WHEN s.setting <> 'on' OR pg_is_in_recovery() THEN '' ELSE s.source END "
+      "FROM pg_catalog.pg_settings AS s WHERE s.name = 'default_transaction_read_only')",
       {}, "reading the settings of the server");
   status.version = text(row, 0, 0);
   status.version.resize(std::min(status.version.find(' '), status.version.size()));
@@ -40,6 +43,10 @@ void read_settings(Connection& connection, ServerStatus& status) {
   status.connections = row.integer(0, 8);
   status.max_connections = row.integer(0, 9);
   status.is_pooled = row.integer(0, 10) != PQbackendPID(connection.handle());
+  const std::string_view source = row.bytes(0, 11);
+  constexpr std::array<std::string_view, 4> own{"client", "database user", "session", "user"};
+  status.role_only_reads = std::find(own.begin(), own.end(), source) != own.end();
+  status.only_reads = !source.empty() && !status.role_only_reads;
 }
 
 void read_standbys(Connection& connection, ServerStatus& status) {
@@ -92,29 +99,60 @@ void read_tables(Connection& connection, ServerStatus& status) {
   }
 }
 
-/// What the statements of appends and of relays do with each table.
+/// What the statements of readers, of appends, and of the modules beside them do with each table,
+/// and whether this role may.
 constexpr std::string_view rights_sql =
-    "SELECT r.name || ' on ' || c.relname FROM pg_catalog.pg_class AS c "
-    "CROSS JOIN LATERAL unnest(CASE "
-    "WHEN c.relname IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', "
-    "'append_ids', 'append_groups', 'stela_runs') "
-    "THEN ARRAY['SELECT', 'INSERT'] "
-    "WHEN c.relname = 'snapshots' OR c.relname LIKE 'outbox\\_%' "
-    "THEN ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE'] "
-    "ELSE ARRAY['SELECT'] END) WITH ORDINALITY AS r(name, at) "
+    "SELECT u.use, r.name || ' on ' || c.relname, has_table_privilege(c.oid, r.name) "
+    "FROM pg_catalog.pg_class AS c "
+    "CROSS JOIN LATERAL (SELECT 'read' AS use, ARRAY['SELECT'] AS rights "
+    "UNION ALL SELECT 'read', ARRAY['INSERT'] WHERE c.relname = 'stela_runs' "
+    "UNION ALL SELECT 'append', ARRAY['INSERT'] WHERE c.relname IN ('events', 'event_tags', "
+    "'tag_index', 'streams', 'event_kinds', 'append_ids', 'append_groups', 'tag_types', "
+    "'outbox_messages') "
+    "UNION ALL SELECT 'append', ARRAY['INSERT', 'UPDATE', 'DELETE'] WHERE c.relname = 'snapshots' "
+    "UNION ALL SELECT m.use, ARRAY['INSERT', 'UPDATE', 'DELETE'] FROM (VALUES "
+    "('relay', 'outbox\\_%'), ('consume', 'inbox\\_%'), ('project', 'projection%')) "
+    "AS m(use, name) WHERE c.relname LIKE m.name) AS u "
+    "CROSS JOIN LATERAL unnest(u.rights) AS r(name) "
     "WHERE c.relnamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1) "
-    "AND c.relkind = 'r' AND NOT has_table_privilege(c.oid, r.name) "
-    "UNION ALL SELECT 'EXECUTE on ' || p.proname FROM pg_catalog.pg_proc AS p "
+    "AND c.relkind = 'r' "
+    "UNION ALL SELECT 'read', 'EXECUTE on ' || p.proname, has_function_privilege(p.oid, 'EXECUTE') "
+    "FROM pg_catalog.pg_proc AS p "
     "WHERE p.pronamespace = (SELECT n.oid FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1) "
-    "AND p.prorettype <> 'trigger'::regtype "
-    "AND NOT has_function_privilege(p.oid, 'EXECUTE') ORDER BY 1";
+    "AND p.prorettype <> 'trigger'::regtype ORDER BY 2";
+
+/// What a role is for shows in the right to the first thing that it would write.
+struct Use {
+  std::string_view name;
+  std::string_view first;
+  bool ServerStatus::*may;
+};
+constexpr std::array uses{Use{"append", "INSERT on events", &ServerStatus::may_append},
+                          Use{"relay", "UPDATE on outbox_partitions", &ServerStatus::may_relay},
+                          Use{"consume", "INSERT on inbox_handled", &ServerStatus::may_consume},
+                          Use{"project", "UPDATE on projections", &ServerStatus::may_project}};
 
 void read_rights(Connection& connection, ServerStatus& status) {
   Parameters parameters;
   parameters.add(status.schema);
   const Result rows =
       connection.query(rights_sql, std::move(parameters), "asking for the role's rights");
-  for (int row = 0; row < rows.rows(); ++row) status.missing_rights.push_back(text(rows, row, 0));
+  for (int row = 0; row < rows.rows(); ++row) {
+    if (rows.integer(row, 2) == 0) continue;
+    for (const Use& use : uses) {
+      if (rows.bytes(row, 0) == use.name && rows.bytes(row, 1) == use.first) {
+        status.*use.may = true;
+      }
+    }
+  }
+  for (int row = 0; row < rows.rows(); ++row) {
+    if (rows.integer(row, 2) != 0) continue;
+    const auto use = std::find_if(uses.begin(), uses.end(),
+                                  [&](const Use& one) { return rows.bytes(row, 0) == one.name; });
+    if (use == uses.end() || status.*use->may) {
+      status.missing_rights.push_back(text(rows, row, 1));
+    }
+  }
 }
 
 }  // namespace

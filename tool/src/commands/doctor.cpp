@@ -300,7 +300,9 @@ int doctor(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
   // What is read must be durable: if no commit becomes that, the rest would only wait.
-  if (session.place().is_on_server() && !look_at_server(examination, store)) return failed;
+  if (session.place().is_on_server() && !look_at_server(examination, session.place(), store)) {
+    return failed;
+  }
   examination.fine("database", counted(store.last_sequence().value(), "event") + ", " +
                                    std::string{to_string(store.conventions().codec)} +
                                    durability_in_words(session));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "commands/examination.hpp"
+#include "database_place.hpp"
 
 #include <stela/eventstore/store.hpp>
 
@@ -11,7 +12,8 @@ namespace stela::tool {
 void look_at_sqlite(Examination& examination);
 /// At the file of a store on SQLite, and at what is around it.
 void look_at_file(Examination& examination, Store& store);
-/// At the server of a store on PostgreSQL. False if nothing can be read or written there.
-bool look_at_server(Examination& examination, Store& store);
+/// At the server of a store on PostgreSQL, which is at `place`. False if nothing can be read or
+/// written there.
+bool look_at_server(Examination& examination, const DatabasePlace& place, Store& store);
 
 }  // namespace stela::tool

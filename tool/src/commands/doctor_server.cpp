@@ -112,19 +112,50 @@ void look_at_tables(Examination& examination, const ServerStatus& status) {
   examination.fine("tables", in_bytes(bytes) + " with their indexes");
 }
 
+/// "read, append and relay".
+std::string uses_of(const ServerStatus& status) {
+  std::vector<std::string> uses{"read"};
+  if (status.may_append) uses.emplace_back("append");
+  if (status.may_relay) uses.emplace_back("relay");
+  if (status.may_consume) uses.emplace_back("consume");
+  if (status.may_project) uses.emplace_back("project");
+  std::string text = uses.front();
+  for (std::size_t i = 1; i < uses.size(); ++i) {
+    text.append(i + 1 < uses.size() ? ", " : " and ").append(uses[i]);
+  }
+  return text;
+}
+
 void look_at_rights(Examination& examination, const ServerStatus& status) {
   if (status.missing_rights.empty()) {
-    return examination.fine("rights", "this role may append and relay");
+    return examination.fine("rights", "role '" + status.role + "' may " + uses_of(status));
   }
   std::string list;
   for (const std::string& right : status.missing_rights) list += (list.empty() ? "" : ", ") + right;
   examination.warn("rights", "role '" + status.role + "' lacks " + list,
-                   "GRANT them if this role appends or relays");
+                   "run grants.sql again, as after each migration, or GRANT them");
+}
+
+void look_at_writing(Examination& examination, const DatabasePlace& place,
+                     const ServerStatus& status) {
+  if (status.is_standby) return examination.fine("writing", "not tried: a standby only reads");
+  if (status.only_reads) {
+    return examination.bad("writing",
+                           "default_transaction_read_only is on: nothing can be appended",
+                           "ask who set it, and why, as some services do when a disk is full; then "
+                           "ALTER SYSTEM or ALTER DATABASE … RESET default_transaction_read_only");
+  }
+  if (!status.may_append || status.role_only_reads) {
+    return examination.fine("writing", "not tried: role '" + status.role + "' appends nothing");
+  }
+  // Begins a transaction and ends it, without a change.
+  place.open({}).transact([](Transaction&) {});
+  examination.fine("writing", "the database can be written to");
 }
 
 }  // namespace
 
-bool look_at_server(Examination& examination, Store& store) try {
+bool look_at_server(Examination& examination, const DatabasePlace& place, Store& store) try {
   const ServerStatus status = postgres::server_status(store);
   look_at_settings(examination, status);
   const bool is_usable = look_at_standbys(examination, status);
@@ -132,9 +163,7 @@ bool look_at_server(Examination& examination, Store& store) try {
   look_at_tables(examination, status);
   look_at_rights(examination, status);
   if (!is_usable) return false;
-  // Begins a transaction and ends it, without a change.
-  store.transact([](Transaction&) {});
-  examination.fine("writing", "the database can be written to");
+  look_at_writing(examination, place, status);
   return true;
 } catch (const Error& e) {
   examination.bad("writing", e.what(), "appends and workers are blocked by the same problem");

@@ -4,6 +4,7 @@
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
 #include "commands/measures.hpp"
+#include "commands/server_measures.hpp"
 #include "store_session.hpp"
 
 #include <stela/nats/inbox.hpp>
@@ -67,7 +68,7 @@ Checked look(Invocation& call) {
   nats::InboxOperations inbox{session.store()};
   const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
   auto measures = measures_of(sums, call.arguments);
-  measures.push_back(measure_writing(session.place()));
+  measures.push_back(measure_writing(session));
   return {.measures = std::move(measures),
           .summary = "no stream is held for long, no dead letters"};
 }

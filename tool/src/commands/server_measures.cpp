@@ -24,7 +24,10 @@ std::string problem_of_commits(const postgres::ServerStatus& status) {
 
 std::vector<Measure> measure_server(Store& store) {
   const postgres::ServerStatus status = postgres::server_status(store);
-  const std::string problem = problem_of_commits(status);
+  std::string problem = problem_of_commits(status);
+  if (problem.empty() && status.only_reads) {
+    problem = "nothing can be appended: default_transaction_read_only is on";
+  }
   std::chrono::microseconds lag{0};
   for (const auto& standby : status.standbys) lag = std::max(lag, standby.lag.value_or(lag));
   const auto age =
@@ -41,6 +44,11 @@ std::vector<Measure> measure_server(Store& store) {
            .value = in_seconds(age),
            .warning = in_seconds(long_transaction),
            .unit = "s"}};
+}
+
+Measure measure_writing(StoreSession& session) {
+  if (!session.place().is_on_server()) return measure_writing(session.place());
+  return measure_server(session.store()).front();
 }
 
 }  // namespace stela::tool

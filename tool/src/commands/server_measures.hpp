@@ -2,6 +2,7 @@
 #pragma once
 
 #include "commands/measures.hpp"
+#include "store_session.hpp"
 
 #include <stela/eventstore/postgres_status.hpp>
 
@@ -21,5 +22,7 @@ std::string problem_of_commits(const postgres::ServerStatus& status);
 /// Whether the database can be written to, first; then the lag of the standbys and the age of the
 /// oldest transaction.
 std::vector<Measure> measure_server(Store& store);
+/// Whether the database can be written to, on whichever engine it is.
+Measure measure_writing(StoreSession& session);
 
 }  // namespace stela::tool

@@ -2,6 +2,7 @@
 
 #include "cli/text.hpp"
 #include "commands/measures.hpp"
+#include "commands/server_measures.hpp"
 #include "store_session.hpp"
 
 #include <stela/projections/timers.hpp>
@@ -63,7 +64,7 @@ Checked look(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
   auto measures = measures_of(sums_of(timers), call.arguments);
-  measures.push_back(measure_writing(session.place()));
+  measures.push_back(measure_writing(session));
   return {.measures = std::move(measures), .summary = "no timer is late, none is parked"};
 }
 

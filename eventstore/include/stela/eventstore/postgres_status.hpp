@@ -60,7 +60,16 @@ struct ServerStatus {
   std::vector<OpenTransaction> transactions;
   /// Those of the store's schema.
   std::vector<TableStatus> tables;
-  /// "INSERT on events": what appending and relaying need, and this role may not do.
+  /// Transactions only read unless they say otherwise (default_transaction_read_only): for all, as
+  /// where a disk is full, or for this role or session.
+  bool only_reads = false;
+  bool role_only_reads = false;
+  /// What this role has the rights for.
+  bool may_append = false;
+  bool may_relay = false;
+  bool may_consume = false;
+  bool may_project = false;
+  /// "INSERT on streams": what it may not do, and needs to read or for what else it may do.
   std::vector<std::string> missing_rights;
 };
 
