@@ -55,8 +55,7 @@ sqlite::Options DatabasePlace::file_options(const Opening& opening) const {
   return options;
 }
 
-Store DatabasePlace::open(const Opening& opening) const {
-  if (!is_on_server()) return sqlite::open(file_, file_options(opening));
+postgres::Options DatabasePlace::server_options(const Opening& opening) const {
   if (opening.durability || opening.share_file) {
     throw Misuse{"--durability and --share-file are for SQLite; leave them out"};
   }
@@ -66,13 +65,28 @@ Store DatabasePlace::open(const Opening& opening) const {
   options.durable_reads = !opening.is_report;
   options.log = opening.log;
   options.metrics = opening.metrics;
-  return postgres::open(server_->url, options);
+  return options;
+}
+
+Store DatabasePlace::open(const Opening& opening) const {
+  if (!is_on_server()) return sqlite::open(file_, file_options(opening));
+  return postgres::open(server_->url, server_options(opening));
 }
 
 Store DatabasePlace::open_to_read(const Opening& opening) const {
-  sqlite::Options options = file_options(opening);
+  if (!is_on_server()) {
+    sqlite::Options options = file_options(opening);
+    options.read_only = true;
+    return sqlite::open(file_, options);
+  }
+  postgres::Options options = server_options(opening);
   options.read_only = true;
-  return sqlite::open(file_, options);
+  try {
+    return postgres::open(server_->url, options);
+  } catch (const UsageError&) {
+    // A pooler; or a mistake that is made again.
+    return open(opening);
+  }
 }
 
 std::optional<WriteProblem> DatabasePlace::find_write_problem() const {

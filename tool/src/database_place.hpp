@@ -44,7 +44,8 @@ class DatabasePlace {
   bool may_exist() const;
 
   Store open(const Opening& opening) const;
-  /// Of a file: to be read only.
+  /// To be read only. On a server from a standby, too; but through a pooler, which hides what it
+  /// leads to, as `open` does.
   Store open_to_read(const Opening& opening) const;
   /// As far as that can be seen in the file system.
   std::optional<WriteProblem> find_write_problem() const;
@@ -56,6 +57,7 @@ class DatabasePlace {
   };
 
   sqlite::Options file_options(const Opening& opening) const;
+  postgres::Options server_options(const Opening& opening) const;
 
   std::string file_;
   std::string shown_;

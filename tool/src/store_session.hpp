@@ -35,7 +35,8 @@ class StoreSession {
     /// For those who write there themselves; null: stderr.
     LogSink* log = nullptr;
     MetricSink* metrics = &no_metrics();
-    /// Whether a database is opened to be read only where this user can't write to it.
+    /// A database on a server is opened to be read only, and a file where this user can't write to
+    /// it.
     bool only_reads = false;
     /// Of such a command: others rely on what it prints, so that no failover may take it back.
     bool reads_durably = false;

@@ -105,6 +105,10 @@ std::vector<Host> hosts_of(const std::string& conninfo) {
   return hosts;
 }
 
+bool names_its_target(const std::string& conninfo) {
+  return !value_of(parse(conninfo), "target_session_attrs").empty();
+}
+
 /// Keywords and values: later ones count.
 struct Settings {
   std::vector<std::string> texts;
@@ -112,7 +116,8 @@ struct Settings {
   std::vector<const char*> values;
 };
 
-Settings settings_of(const ConnectionOptions& options, const Host* host) {
+/// `which` of the servers, unless the user's string says so.
+Settings settings_of(const ConnectionOptions& options, const Host* host, const char* which) {
   Settings settings;
   const auto seconds = std::chrono::ceil<std::chrono::seconds>(options.connect_timeout).count();
   settings.texts = {std::to_string(std::max<std::int64_t>(seconds, 2)),
@@ -128,7 +133,7 @@ Settings settings_of(const ConnectionOptions& options, const Host* host) {
   set("keepalives_interval", "5");
   set("keepalives_count", "3");
   set("fallback_application_name", "stela");
-  set("target_session_attrs", options.is_read_only ? "any" : "primary");
+  set("target_session_attrs", which);
   set("dbname", settings.texts[2].c_str());
   set("client_encoding", "UTF8");
   if (host != nullptr) {
@@ -162,8 +167,8 @@ std::string describe(const std::string& conninfo) {
 Connection::Connection(const ConnectionOptions& options)
     : options_{options}, place_{describe(options.conninfo)} {
   std::string why;
-  const auto connect = [&](const Host* host) {
-    const Settings settings = settings_of(options, host);
+  const auto connect = [&](const Host* host, const char* which) {
+    const Settings settings = settings_of(options, host, which);
     connection_.reset(PQconnectdbParams(settings.keywords.data(), settings.values.data(), 1));
     if (connection_ == nullptr) throw std::bad_alloc{};
     if (PQstatus(handle()) == CONNECTION_OK) return true;
@@ -171,10 +176,22 @@ Connection::Connection(const ConnectionOptions& options)
     return false;
   };
   const std::vector<Host> hosts = hosts_of(options.conninfo);
-  const bool is_connected = hosts.empty()
-                                ? connect(nullptr)
-                                : std::any_of(hosts.begin(), hosts.end(),
-                                              [&](const Host& host) { return connect(&host); });
+  const auto connect_to_any_of = [&](const char* which) {
+    return std::any_of(hosts.begin(), hosts.end(),
+                       [&](const Host& host) { return connect(&host, which); });
+  };
+  const char* const wanted = options.is_read_only ? "any" : "primary";
+  bool is_connected = false;
+  if (hosts.empty()) {
+    is_connected = connect(nullptr, wanted);
+  } else if (options.is_read_only && !names_its_target(options.conninfo)) {
+    // The primary knows most.
+    is_connected = connect_to_any_of("primary");
+    if (!is_connected) why.clear();
+    is_connected = is_connected || connect_to_any_of(wanted);
+  } else {
+    is_connected = connect_to_any_of(wanted);
+  }
   if (!is_connected) fail_to_connect(std::move(why), place_);
   check_server();
   PQsetNoticeReceiver(
@@ -201,10 +218,11 @@ void Connection::check_server() const {
                       "; make a database with ENCODING 'UTF8' TEMPLATE template0"};
   }
   // Some services set it when a disk is full.
-  if (parameter_of(handle(), "default_transaction_read_only") == "on" && !is_standby()) {
+  if (parameter_of(handle(), "default_transaction_read_only") == "on" && !is_standby() &&
+      !options_.is_read_only) {
     throw StoreFailed{place_ +
                       " only reads: default_transaction_read_only is on; ask who set it, and ALTER "
-                      "the DATABASE or the ROLE, or name another server"};
+                      "the DATABASE or the ROLE, or name the primary"};
   }
 }
 

@@ -36,7 +36,8 @@ struct ConnectionOptions {
   /// How long to try again, with growing pauses, when a server that was reached before can't be: it
   /// may be started again, or a standby promoted.
   std::chrono::milliseconds patience{0};
-  /// Of the hosts a standby will do. Otherwise it is the primary, unless the string says what else.
+  /// Of several hosts a standby will do if there is no primary. Otherwise it is the primary. Unless
+  /// the string says what else.
   bool is_read_only = false;
   /// Behind a pooler that gives a session away after each transaction: nothing is prepared, and
   /// nothing is set for a session.

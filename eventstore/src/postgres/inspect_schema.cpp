@@ -87,7 +87,8 @@ Objects objects_made_by(ConnectionOptions options, std::string_view module,
   options.schema = name;
   Connection connection{options};
   set_up(connection);
-  connection.query(begin_sql);
+  // Where transactions only read, by the server's or the role's default, so does this one.
+  connection.query("BEGIN ISOLATION LEVEL READ COMMITTED");
   connection.execute("SET LOCAL synchronous_commit = off");
   connection.execute("CREATE SCHEMA " + postgres::quoted(name));
   if (module != "eventstore") apply_all(connection, sql::migrations);

@@ -57,8 +57,10 @@ void Presence::renew() {
 std::optional<bool> is_present(Sessions& sessions, std::int64_t number) noexcept try {
   // One that is behind a pooler.
   if (number < 0) return std::nullopt;
-  bool is_there = false;
+  std::optional<bool> is_there;
   sessions.read([&](Connection& connection) {
+    // The locks are the primary's.
+    if (connection.is_standby()) return is_there.reset();
     Parameters parameters;
     parameters.add(lock_of(connection.options().schema)).add(number);
     const Result found = connection.query(

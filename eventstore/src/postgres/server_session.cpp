@@ -18,12 +18,20 @@ Uuid to_uuid(std::string_view bytes) noexcept {
 
 namespace {
 
-/// The first connection of this run; or another one is that, and faster.
+/// The first connection of this run; or another one is that, and faster. Also where transactions
+/// only read unless they say otherwise.
 void note_run(Connection& connection) {
-  connection.query(
-      "INSERT INTO stela.stela_runs (run) VALUES (gen_random_uuid()) "
-      "ON CONFLICT DO NOTHING",
-      {}, "noting the run");
+  Connection::Pipeline pipeline{connection};
+  pipeline.add(begin_sql);
+  pipeline.add(
+      "INSERT INTO stela.stela_runs (run) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING");
+  pipeline.add("COMMIT");
+  try {
+    pipeline.run_all("noting the run");
+  } catch (...) {
+    connection.roll_back();
+    throw;
+  }
 }
 
 [[noreturn]] void fail_without_run() {

@@ -16,7 +16,7 @@ int purge(Invocation& call) {
   const auto age = parse_duration(*text);
   if (!age) throw Misuse{not_a_duration("--older-than", *text)};
   const Signals signals;
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const Timestamp before = system_clock().now() - *age;
   ProgressBar bar{call.out, "append ids"};
   const auto run = [&](bool dry_run) {

@@ -232,7 +232,7 @@ int tail(Invocation& call) {
   EventSelection selection{call.arguments};
   const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(largest);
   const Signals signals;
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = true}};
   Store& store = session.store();
   if (!call.arguments.has("--from")) {
     selection.query.from =

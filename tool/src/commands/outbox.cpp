@@ -168,13 +168,13 @@ int asked(Invocation& call, const Deed& deed, std::string_view question, Operate
 
 int retry(Invocation& call) {
   const ParkedSelection selection = retried_of(call.arguments);
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   return report(call, session.operations().retry(selection, mode_of(call.arguments)), retrying);
 }
 
 int discard(Invocation& call) {
   const ParkedSelection selection = parked_of(call.arguments);
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   return asked(call, discarding, "Discard",
                [&](Mode mode) { return session.operations().discard(selection, mode); });
 }
@@ -192,7 +192,7 @@ int republish(Invocation& call) {
   if (!bounded) throw Misuse{"which events? Pass --from, --to, --since, --until or --stream"};
   if (selection.first > selection.last) throw Misuse{"--from is after --to"};
   const Signals signals;
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   // From the first event on is everything that is there, and not what comes meanwhile.
   if (given.has("--from") && !given.has("--to")) selection.last = session.store().last_sequence();
   ProgressBar bar{call.out, "events"};
@@ -213,7 +213,7 @@ int purge(Invocation& call) {
     throw Misuse{"--older-than is a whole number of hours, such as 36h or 7d, not '" +
                  text.value_or(call.settings().text("outbox.retention")) + "'"};
   }
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const Purged planned = session.operations().purge(hours, Mode::dry_run);
   Purged purged = planned;
   if (mode_of(call.arguments) == Mode::carry_out) {

@@ -26,6 +26,7 @@ int list(Invocation& call) {
 }
 
 int sync(Invocation& call) {
+  // Its dry run tries it, and rolls back.
   StoreSession session{call};
   const bool dry = call.arguments.has("--dry-run");
   const Synced synced = session.operations().sync(call.arguments.has("--prune"),
@@ -56,7 +57,7 @@ int sync(Invocation& call) {
 int resize(Invocation& call) {
   const auto count = static_cast<int>(
       to_integer(call.arguments.operands().front(), "the number of partitions", {1, 1024}));
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const bool dry = call.arguments.has("--dry-run");
   Resized resized{.before = session.operations().status().partition_count, .after = count};
   if (!dry) resized = session.operations().resize(count);

@@ -79,8 +79,8 @@ void require_none_stopped_for_loss(Invocation& call, const Compared& planned,
 }
 
 int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSequence from) {
-  const Outbox& outbox = session.outbox();
-  nats::StreamReader broker{broker_options(call.settings(), outbox.fence(), outbox.partitioner())};
+  nats::StreamReader broker{
+      broker_options(call.settings(), session.operations().status().fence, session.partitioner())};
   const Compared planned = session.operations().compare(broker, from, Mode::dry_run);
   bar.clear();
   require_named_stream(call, broker, planned);
@@ -120,7 +120,7 @@ int accept_loss(Invocation& call) {
     throw Misuse{
         "--accept-loss publishes nothing; don't combine it with --against-broker or --from"};
   }
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const OutboxStatus status = session.operations().status();
   const Mode mode = mode_of(call.arguments);
   if (const PartitionStatus* const stopped = stopped_for_loss(status)) {
@@ -145,7 +145,7 @@ int reconcile(Invocation& call) {
     throw Misuse{std::string{option} + " is for --against-broker"};
   }
   const GlobalSequence from{call.arguments.integer("--from", {1, largest}).value_or(1)};
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);

@@ -101,7 +101,7 @@ std::vector<StreamId> snapshots_to_drop(Invocation& call, Store& store) {
 }
 
 int drop_snapshots(Invocation& call) {
-  StoreSession session{call};
+  StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const auto streams = snapshots_to_drop(call, session.store());
   const std::string count = counted(static_cast<std::int64_t>(streams.size()), "snapshot");
   const bool dry = call.arguments.has("--dry-run");

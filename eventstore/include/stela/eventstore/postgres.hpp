@@ -19,10 +19,12 @@ struct Options {
   /// Whether to create the schema and its tables if they are missing. NotFound if they are missing
   /// and it is false.
   bool create = true;
-  /// Only read, from a standby, too. Nothing is created, migrated or written; any write is a
-  /// UsageError. What a standby shows is in order and without gaps, and may be older than what the
-  /// primary has. Never let an effect outside rest on it: an asynchronous standby may show what a
-  /// failover to another one loses. Not through a pooler.
+  /// Only read, from a standby, too, and from a server or as a role whose transactions only read by
+  /// default. Of several hosts it uses the primary, or a standby if there is none. Nothing is
+  /// created, migrated or written; any write is a UsageError. What a standby shows is in order and
+  /// without gaps, and may be older than what the primary has. Never let an effect outside rest on
+  /// it: an asynchronous standby may show what a failover to another one loses. Not through a
+  /// pooler.
   bool read_only = false;
   /// Whether what is read is durable before it is answered. That waits for a flush if something was
   /// just written, and with a synchronous standby for its answer. False is for reports, which must
