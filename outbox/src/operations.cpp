@@ -2,7 +2,6 @@
 
 #include "database/database.hpp"
 #include "database/host.hpp"
-#include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/operations.hpp"
@@ -15,6 +14,7 @@
 
 #include <stela/framework/error.hpp>
 #include <stela/framework/not_found.hpp>
+#include <stela/outbox/outbox.hpp>
 
 #include <algorithm>
 #include <array>
@@ -45,7 +45,7 @@ void require_outbox(Store& store) {
   if (!is_there) {
     throw UsageError{"this database has no outbox; make one by opening it with a stela::Outbox"};
   }
-  store.database().migrate("outbox", sql::migrations, sql::migrations_on_postgres);
+  migrate_outbox(store);
 }
 
 std::string in_words(GlobalSequence sequence) {

@@ -32,6 +32,8 @@ class Tables {
   /// Takes those views away that stand for `build`.
   virtual void hide(database::Connection& connection, const Build& build) const = 0;
   virtual void drop(database::Connection& connection, const Build& build) const = 0;
+  /// Whether this process has the right to drop them.
+  virtual bool may_drop(database::Connection&, const Build&) const { return true; }
 
   /// Runs one query of the user's on the views, as `ModelReader` promises.
   virtual void query(database::Connection& connection, std::string_view sql,

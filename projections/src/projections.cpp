@@ -116,7 +116,10 @@ void register_process(Connection& connection, const Build* living, const std::st
   timers.step();
   const bool has_any = timers.has_any();
   timers.run();
-  if (!has_any) projections::drop_hold(connection, HoldReason::restored);
+  if (has_any) return;
+  for (const projections::Hold& hold : projections::read_holds(connection)) {
+    if (hold.reason == HoldReason::restored) projections::drop_hold(connection, hold.reason);
+  }
 }
 
 }  // namespace

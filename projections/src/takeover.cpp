@@ -115,7 +115,8 @@ int drop_retired(Store& store, Timestamp before) {
   };
   store.database().read([&](Connection& connection) {
     for (const Build& build : read_builds(connection)) {
-      if (is_due(build)) old.push_back(build);
+      // Whoever may is left to it.
+      if (is_due(build) && tables_of(connection).may_drop(connection, build)) old.push_back(build);
     }
   });
   int dropped = 0;

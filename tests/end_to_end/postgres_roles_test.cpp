@@ -1,19 +1,26 @@
 // The roles of a store on PostgreSQL: what each may do, and what it is refused.
 #include "nats/jetstream.hpp"
+#include "projections/alarms.hpp"
 #include "projections/models.hpp"
 #include "support/histories.hpp"
 #include "support/messages.hpp"
 #include "support/nats_server.hpp"
 #include "support/postgres_server.hpp"
+#include "support/process.hpp"
 
 #include <stela/eventstore.hpp>
 #include <stela/eventstore/postgres_status.hpp>
+#include <stela/eventstore/tags.hpp>
+#include <stela/framework/decision.hpp>
+#include <stela/nats/consumer.hpp>
+#include <stela/nats/inbox.hpp>
 #include <stela/nats/publisher.hpp>
 #include <stela/outbox.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,9 +28,13 @@
 namespace stela {
 namespace {
 
+using namespace std::chrono_literals;
 using test::message_of;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 void append(EventStore& store) {
   test::append(store, "order-1", {NewEvent{"order.placed", 1, true, "{}"}});
@@ -39,7 +50,8 @@ class RolesOnPostgres : public ::testing::Test {
       server.ask("ALTER ROLE " + std::string{role} + " LOGIN");
     }
     Store owned = open_as("shop_owner");
-    const Outbox outbox{owned};
+    migrate_outbox(owned);
+    nats::migrate_inbox(owned);
     const Projections projections{owned};
     grant();
   }
@@ -85,35 +97,272 @@ TEST_F(RolesOnPostgres, LetTheApplicationAppendTheRelayPublishAndTheReaderRead) 
 }
 
 TEST_F(RolesOnPostgres, LackNoRightThatTheDoctorAsksFor) {
-  Store store = open_as("shop");
-  EXPECT_THAT(postgres::server_status(store).missing_rights, IsEmpty());
+  const auto status_of = [&](const std::string& role) {
+    Store store = open_as(role, {.read_only = role == "shop_reader"});
+    postgres::ServerStatus status = postgres::server_status(store);
+    EXPECT_THAT(status.missing_rights, IsEmpty()) << role;
+    return status;
+  };
+  EXPECT_TRUE(status_of("shop_owner").may_append);
+  EXPECT_TRUE(status_of("shop").may_append);
+  EXPECT_TRUE(status_of("shop").may_consume);
+  EXPECT_TRUE(status_of("shop_projector").may_project);
+  EXPECT_TRUE(status_of("shop_relay").may_relay);
+  EXPECT_FALSE(status_of("shop_relay").may_append);
+  EXPECT_FALSE(status_of("shop_reader").may_append);
+  EXPECT_FALSE(status_of("shop_reader").may_relay);
 }
 
-TEST_F(RolesOnPostgres, LetTheProjectorMakeReadModelsAndTheReaderReadThem) {
+/// As Totals<1>, with another column.
+class Wide {
+ public:
+  static constexpr ProjectorType projector_type{"totals", 3};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {orders} (place BIGSERIAL, id TEXT PRIMARY KEY)");
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    model.execute("INSERT INTO {orders} (id) VALUES (?1)", e.stream().key());
+  }
+};
+
+class Ids {
+ public:
+  static constexpr ProjectorType projector_type{"ids", 1};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void create(ReadModel& model) { model.execute("CREATE TABLE {ids} (id TEXT)"); }
+  void project(ReadModel&, const Recorded<test::OrderPlaced>&) {}
+};
+
+TEST_F(RolesOnPostgres, LetTheProjectorMakeRebuildAndReplaceReadModels) {
+  Store store = open_as("shop_projector");
+  const Outbox outbox{store};
   {
-    Store store = open_as("shop_projector");
-    const Outbox outbox{store};
     Projections projections{store};
-    projections.add_inline(test::Totals<1>{});
+    projections.add(test::Totals<1>{});
     projections.add(test::Counts{});
     test::place(store, "1");
     Runner{projections}.catch_up();
-    // A read model of another shape takes its view.
-    ProjectionOperations{store}.remove("counts");
-    EXPECT_EQ(test::orders_in(store).size(), 1U);
+    Replayer{projections}.run();
+    Replayer{projections}.run({.filter = {.streams = {"order-1"}}});
+    ProjectionOperations{store}.drop_replay("totals");
+  }
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_EQ(test::orders_in(reader).size(), 1U) << "without the script in between";
+  {
+    Projections projections{store};
+    projections.add(test::Totals<2>{});
+    Runner{projections, {.drop_after = 0ms}}.catch_up();
+  }
+  EXPECT_EQ(test::orders_in(reader).size(), 1U);
+  {
+    // One of another shape takes its view.
+    Projections projections{store};
+    projections.add(Wide{});
+    Runner{projections, {.drop_after = 0ms}}.catch_up();
+  }
+  EXPECT_THAT(test::orders_in(reader), ElementsAre("1 1"));
+  ProjectionOperations{store}.remove("counts");
+  EXPECT_THAT(test::standing(reader), ElementsAre(HasSubstr(" v3 living 1")));
+}
+
+TEST_F(RolesOnPostgres, LetTheApplicationDriveWhatAProjectorHasMade) {
+  {
+    Store store = open_as("shop_projector");
+    Projections projections{store};
+    projections.add_inline(test::Counts{});
+    projections.add(Wide{});
+  }
+  Store store = open_as("shop");
+  const Outbox outbox{store};
+  Projections projections{store};
+  projections.add_inline(test::Counts{});
+  projections.add(Wide{});
+  test::place(store, "1");
+  EXPECT_EQ((Runner{projections, {.drop_after = 0ms}}.catch_up().failed), 0);
+  EXPECT_THAT(test::orders_in(store), ElementsAre("1 1"));
+  EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 1);
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_EQ(ModelReader{reader}.value<int>("SELECT n FROM counts"), 1);
+
+  EXPECT_THAT(message_of<StoreFailed>([&] { projections.add_inline(Ids{}); }),
+              HasSubstr("permission denied"));
+  EXPECT_THAT(refusal("shop_reader", "DELETE FROM \"stela/counts@1\".counts"),
+              HasSubstr("permission denied"));
+}
+
+TEST_F(RolesOnPostgres, LeaveRetiredTablesToTheProjector) {
+  {
+    Store store = open_as("shop_projector");
+    Projections projections{store};
+    projections.add(test::Totals<1>{});
+    projections.add(test::Counts{});
+    test::place(store, "1");
+    Replayer{projections}.run();
+  }
+  Store store = open_as("shop");
+  Projections projections{store};
+  projections.add(test::Totals<1>{});
+  test::place(store, "2");
+  Runner{projections, {.drop_after = 0ms}}.catch_up();
+  EXPECT_THAT(test::standing(store), SizeIs(4));
+  EXPECT_EQ(test::orders_in(store).size(), 2U);
+}
+
+TEST_F(RolesOnPostgres, MayBeGrantedToRolesThatLogIn) {
+  for (const std::string role : {"blue", "green"}) {
+    server.ask("CREATE ROLE " + role + " LOGIN IN ROLE shop_projector");
+  }
+  for (const std::string role : {"blue", "green", "blue"}) {
+    Store store = open_as(role);
+    Projections projections{store};
+    projections.add(test::Totals<1>{});
+    test::place(store, role + std::to_string(store.last_sequence().value()));
+    Replayer{projections}.run();
+    Runner{projections, {.drop_after = 0ms}}.catch_up();
+  }
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_EQ(test::orders_in(reader).size(), 3U);
+  EXPECT_EQ(server.ask("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'stela/%' "
+                       "AND nspowner = 'shop_projector'::regrole"),
+            "1");
+}
+
+TEST_F(RolesOnPostgres, TakeOverReadModelsThatAnotherRoleHasMade) {
+  {
+    Store store = postgres::open(server.url());
+    server.ask("REVOKE CREATE ON SCHEMA stela FROM shop_projector");
+    Projections projections{store};
+    projections.add(test::Totals<1>{});
+    test::place(store, "1");
+    Runner{projections}.catch_up();
   }
   grant();
+  Store store = open_as("shop_projector");
+  Projections projections{store};
+  projections.add(test::Totals<2>{});
+  Runner{projections, {.drop_after = 0ms}}.catch_up();
   Store reader = open_as("shop_reader", {.read_only = true});
   EXPECT_EQ(test::orders_in(reader).size(), 1U);
+  EXPECT_THAT(test::standing(reader), ElementsAre("totals@2 v2 living 1"));
+}
 
-  Store application = open_as("shop");
-  const Outbox outbox{application};
-  Projections refused{application};
-  EXPECT_THAT(message_of<StoreFailed>([&] {
-                refused.add_inline(test::Totals<2>{});
-                test::place(application, "2");
-              }),
-              HasSubstr("permission denied"));
+TEST_F(RolesOnPostgres, LetTheApplicationRunProcesses) {
+  Store store = open_as("shop");
+  Projections projections{store};
+  projections.add_process(test::Alarms{system_clock()}, {.start = ReactionStart::beginning});
+  const Timestamp now = system_clock().now();
+  test::append_alarm(store, 1, test::AlarmSet{test::micros(now)});
+  test::append_alarm(store, 2, test::AlarmSet{test::micros(now + 1h)});
+  EXPECT_TRUE(test::eventually([&] { return Runner{projections}.catch_up().timers_fired == 1; }));
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_EQ(test::AlarmHistory{reader}.rang(), 1);
+  const auto pending = TimerOperations{reader}.list();
+  ASSERT_THAT(pending, SizeIs(1));
+  TimerOperations{store}.hold("a test");
+  TimerOperations{store}.resume();
+  TimerOperations{store}.cancel(pending.front().name);
+  EXPECT_THAT(TimerOperations{reader}.list(), IsEmpty());
+}
+
+struct Course {
+  static constexpr std::string_view category = "course";
+};
+struct CourseOpened {
+  static constexpr EventType event_type{"course.opened", 1, local};
+  Id<Course> course;
+  static constexpr auto tags = stela::tags(&CourseOpened::course);
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(course));
+  }
+};
+struct Opened {
+  using Events = EventSet<CourseOpened>;
+  Id<Course> course;
+  static constexpr auto tags = stela::tags(&Opened::course);
+  int times = 0;
+  void apply(const CourseOpened&) { ++times; }
+};
+
+TEST_F(RolesOnPostgres, LetTheApplicationDecideAndNotTheReader) {
+  const auto open_course = [](Store& store, const std::string& name) {
+    const auto course = Id<Course>::from(name);
+    stela::decide(store, Opened{course}, [&](Decision& decision, const Opened& opened) {
+      if (opened.times < 2) decision.record(CourseOpened{course});
+    });
+  };
+  Store store = open_as("shop");
+  for (int i = 0; i < 3; ++i) open_course(store, "maths");
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+  add_tags<CourseOpened>(store);
+  Store reader = open_as("shop_reader");
+  EXPECT_THAT(message_of<StoreFailed>([&] { open_course(reader, "physics"); }), HasSubstr("GRANT"));
+}
+
+TEST_F(RolesOnPostgres, LetTheApplicationConsume) {
+  const test::NatsServer broker;
+  Store store = open_as("shop");
+  const Outbox outbox{store};
+  append(store);
+  {
+    Store relayed = open_as("shop_relay");
+    Outbox to_publish{relayed};
+    nats::Publisher publisher{
+        {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
+    Relay{to_publish, publisher}.tick();
+  }
+  nats::Consumer consumer{store, {.url = broker.url(), .name = "billing", .stream = "SHOP"}};
+  consumer.on<test::OrderPlaced>([](Transaction&, const auto&) { throw std::runtime_error{"no"}; });
+  EXPECT_TRUE(test::eventually([&] {
+    consumer.poll();
+    return nats::InboxOperations{store}.status().front().dead_letters +
+               nats::InboxOperations{store}.status().front().held_streams >
+           0;
+  }));
+  Store reader = open_as("shop_reader", {.read_only = true});
+  EXPECT_THAT(nats::InboxOperations{reader}.status(), SizeIs(1));
+}
+
+TEST_F(RolesOnPostgres, MakeNoTablesUnlessTheyOwnThem) {
+  server.ask("DROP SCHEMA stela CASCADE");
+  grant();
+  for (const std::string role : {"shop", "shop_projector", "shop_relay", "shop_reader"}) {
+    EXPECT_THAT(message_of<StoreFailed>([&] { open_as(role); }),
+                AllOf(HasSubstr("only 'shop_owner'"), HasSubstr("stela migrate"),
+                      HasSubstr("not '" + role + "'")));
+  }
+  // Whoever is a member of the owner makes them for it.
+  server.ask("CREATE ROLE deploy LOGIN IN ROLE shop_owner");
+  {
+    Store store = open_as("deploy");
+    migrate_outbox(store);
+  }
+  grant();
+  Store store = open_as("shop_projector");
+  EXPECT_THAT(message_of<StoreFailed>([&] { const Projections projections{store}; }),
+              AllOf(HasSubstr("the tables of 'projections'"), HasSubstr("only 'shop_owner'")));
+  EXPECT_EQ(server.ask("SELECT count(*) FROM pg_tables WHERE schemaname = 'stela' "
+                       "AND tableowner <> 'shop_owner'"),
+            "0");
+}
+
+TEST_F(RolesOnPostgres, SayThatTheRelayIsRefused) {
+  const test::NatsServer broker;
+  {
+    Store store = open_as("shop");
+    const Outbox outbox{store};
+    append(store);
+  }
+  Store store = open_as("shop_reader");
+  Outbox outbox{store};
+  nats::Publisher publisher{
+      {.url = broker.url(), .prefix = "shop", .stream = "SHOP", .ensure_stream = true}};
+  const RelayTick tick = Relay{outbox, publisher}.tick();
+  EXPECT_EQ(tick.published, 0);
+  EXPECT_THAT(tick.store_refusal, AllOf(HasSubstr("permission denied"), HasSubstr("GRANT")));
 }
 
 TEST_F(RolesOnPostgres, LetNobodyButTheOwnerChangeWhatIsStored) {
@@ -143,6 +392,10 @@ TEST_F(RolesOnPostgres, LetNobodyButTheOwnerChangeWhatIsStored) {
 }
 
 TEST_F(RolesOnPostgres, AreNamedByTheErrorOfWhatTheyMayNotDo) {
+  {
+    Store store = open_as("shop");
+    const Outbox outbox{store};
+  }
   Store relayed = open_as("shop_relay");
   const Outbox outbox{relayed};
   EXPECT_THAT(message_of<StoreFailed>([&] { append(relayed); }), HasSubstr("GRANT"));

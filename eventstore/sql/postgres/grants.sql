@@ -4,13 +4,15 @@
 --     psql -v owner=shop_owner -v application=shop -v relay=shop_relay -v reader=shop_reader \
 --          -f grants.sql shop
 --
---   owner        makes and migrates the tables: a store that is opened by it once after an upgrade
---   application  appends, reads, handles messages
+--   owner        makes and migrates the tables: 'stela migrate' as this role, once after an upgrade
+--   application  appends, reads, handles messages; drives projectors and processes, and writes the rows
+--                of read models
 --   relay        publishes: relays, and the operations of the outbox
---   reader       reads: dashboards, stores that are opened read-only
+--   reader       reads, also read models: dashboards, stores that are opened read-only
 --
--- With -v projector=shop_projector a fifth, for processes that register projectors: it is an application
--- that may also make the schemas and views of read models. That takes a superuser.
+-- With -v projector=shop_projector a fifth, for processes that register projectors, or rebuild them: it
+-- is an application that may also make the schemas and views of read models, which are its own from then
+-- on. That takes a superuser.
 --
 -- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
 -- Another schema than "stela": -v schema=NAME.
@@ -33,6 +35,8 @@ REVOKE ALL ON ALL TABLES IN SCHEMA :"schema"
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA :"schema" FROM PUBLIC;
 GRANT USAGE ON SCHEMA :"schema" TO :"application", :"relay", :"reader";
 GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
+-- An export has the numbers that were given out.
+GRANT SELECT ON ALL SEQUENCES IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
 
 -- Everything but the ledger of migrations and the facts of the store.
@@ -63,4 +67,12 @@ GRANT :"application" TO :"projector";
 GRANT :"projector" TO :"owner";
 GRANT CREATE ON SCHEMA :"schema" TO :"projector";
 SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), :'projector') \gexec
+\else
+\set projector ''
 \endif
+-- Read models are in schemas of their own. New ones are shared by themselves; those that were made before
+-- these roles are shared here, and given to the projector.
+SELECT format('SELECT %I.share_read_models(%L)', :'schema', nullif(:'projector', ''))
+FROM pg_proc
+WHERE proname = 'share_read_models'
+  AND pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = :'schema') \gexec

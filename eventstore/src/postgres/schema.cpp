@@ -128,6 +128,34 @@ void apply(Connection& connection, const Module& module, const database::Migrati
                    "shutting out older writers");
 }
 
+/// Whoever makes a table owns it: that is the owner of the others, or of the schema that was given.
+/// StoreFailed if this role isn't a member of that one.
+void act_as_owner(Connection& connection, const std::string& schema, const Module& module) {
+  Parameters parameters;
+  parameters.add(schema);
+  const Result found = connection.query(
+      "SELECT r.rolname::text, r.rolname = current_user, pg_has_role(r.oid, 'MEMBER'), "
+      "current_user::text FROM pg_catalog.pg_namespace AS n JOIN pg_catalog.pg_roles AS r "
+      "ON r.oid = coalesce((SELECT c.relowner FROM pg_catalog.pg_class AS c "
+      "WHERE c.relnamespace = n.oid AND c.relname = 'stela_migrations' AND c.relkind = 'r'), "
+      "CASE n.nspowner WHEN 'pg_database_owner'::regrole THEN (SELECT d.datdba "
+      "FROM pg_catalog.pg_database AS d WHERE d.datname = current_database()) "
+      "ELSE n.nspowner END) WHERE n.nspname = $1",
+      std::move(parameters), "looking for the owner of the tables");
+  if (found.rows() == 0 || found.integer(0, 1) != 0) return;
+  const std::string owner{found.bytes(0, 0)};
+  if (found.integer(0, 2) == 0) {
+    throw StoreFailed{"the tables of '" + std::string{module.name} +
+                      "' are missing or older, and only '" + owner + "', who owns the schema '" +
+                      schema + "', makes them, not '" + std::string{found.bytes(0, 3)} +
+                      "': run 'stela migrate' as '" + owner + "', and grants.sql after it"};
+  }
+  Parameters role;
+  role.add(owner);
+  connection.query("SELECT set_config('role', $1, true)", std::move(role),
+                   "acting as the owner of the tables");
+}
+
 /// False if another process has the lock of those who migrate.
 bool try_to_migrate(Connection& connection, const std::string& schema, const Module& module) {
   connection.query(begin_sql);
@@ -138,6 +166,7 @@ bool try_to_migrate(Connection& connection, const std::string& schema, const Mod
       connection.query("SELECT pg_try_advisory_xact_lock($1)", std::move(parameters));
   const bool is_mine = locked.integer(0, 0) != 0;
   if (is_mine) {
+    act_as_owner(connection, schema, module);
     if (!has_ledger(connection, schema)) make_ledger(connection, schema);
     const std::size_t applied = read_ledger(connection, module).count;
     for (std::size_t i = applied; i < module.migrations.size(); ++i) {

@@ -7,6 +7,8 @@
 #include "inbox_sql/handled.hpp"
 #include "inbox_sql/held.hpp"
 
+#include <stela/nats/inbox.hpp>
+
 #include <algorithm>
 
 namespace stela::nats {

@@ -21,9 +21,6 @@
 
 namespace stela::nats {
 
-/// Makes the inbox's tables if they aren't there.
-void migrate_inbox(Store& store);
-
 /// Everything with a connection belongs into the transaction that is open on it.
 /// Threads: one at a time.
 class InboxStore {

@@ -166,9 +166,13 @@ class Outbox::Participant final : public database::DataParticipant {
   Settings settings;
 };
 
+void migrate_outbox(Store& store) {
+  store.database().migrate("outbox", sql::migrations, sql::migrations_on_postgres);
+}
+
 Outbox::Outbox(Store& store, const OutboxOptions& options)
     : participant_{std::make_unique<Participant>(store, *options.partitioner)} {
-  store.database().migrate("outbox", sql::migrations, sql::migrations_on_postgres);
+  migrate_outbox(store);
   // The tables and the participant's registration commit together: no append can come between.
   store.database().attach(*participant_, [&](Connection& connection) {
     participant_->settings =

@@ -4,6 +4,7 @@
 #include "database/inspection.hpp"
 #include "outbox_sql.hpp"
 #include "outbox_sql/inspection.hpp"
+#include "outbox_sql/partitions.hpp"
 #include "tables/generations.hpp"
 #include "tables/placement.hpp"
 #include "tables/settings.hpp"
@@ -57,6 +58,7 @@ class OutboxCheck final : public IntegrityCheck {
     });
     if (!is_there) return;
     inspection.check_schema("outbox", sql::migrations, sql::migrations_on_postgres);
+    if (!is_made(inspection)) return;
     check_facts(inspection);
     check_partitions(inspection);
     check_messages(inspection);
@@ -66,6 +68,21 @@ class OutboxCheck final : public IntegrityCheck {
   }
 
  private:
+  /// Its tables may be there without it.
+  static bool is_made(Inspection& inspection) {
+    bool is_made = true;
+    inspection.read([&](Connection& connection) {
+      is_made = connection.rows(sql::partitioner_name{}).step();
+      if (is_made) return;
+      try {
+        is_made = outbox::find_settings(connection).has_value();
+      } catch (const Error&) {
+        is_made = true;
+      }
+    });
+    return is_made;
+  }
+
   void check_facts(Inspection& inspection) {
     inspection.read([&](Connection& connection) {
       try {

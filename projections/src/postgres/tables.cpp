@@ -95,6 +95,68 @@ std::int64_t definitions_in(Connection& connection, const std::string& schema) {
   return sum;
 }
 
+/// The role that is named by a query, if this one is a member of it and isn't it.
+constexpr std::string_view acting_sql =
+    "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r WHERE r.rolname <> current_user "
+    "AND pg_has_role(r.oid, 'MEMBER') AND r.oid = ";
+
+std::string role_of(Connection& connection, std::string_view oid_sql, Parameters parameters) {
+  const Result found = connection.query(std::string{acting_sql} + std::string{oid_sql},
+                                        std::move(parameters), "looking for the tables' owner");
+  return found.rows() == 0 ? std::string{} : std::string{found.bytes(0, 0)};
+}
+
+/// Whoever may make read models by its own rights: roles that log in may be members of it, and
+/// each of them has to replace and drop what the others made.
+std::string maker_of(Connection& connection) {
+  Parameters parameters;
+  parameters.add(connection.options().schema);
+  return role_of(connection,
+                 "(SELECT min(a.grantee) FROM pg_catalog.pg_namespace AS n "
+                 "CROSS JOIN aclexplode(n.nspacl) AS a WHERE n.nspname = $1 "
+                 "AND a.privilege_type = 'CREATE' AND a.grantee NOT IN (0, n.nspowner) "
+                 "AND pg_has_role(a.grantee, 'MEMBER') "
+                 "AND has_database_privilege(a.grantee, current_database(), 'CREATE'))",
+                 std::move(parameters));
+}
+
+std::string owner_of_schema(Connection& connection, const std::string& schema) {
+  Parameters parameters;
+  parameters.add(schema);
+  return role_of(connection,
+                 "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1)",
+                 std::move(parameters));
+}
+
+/// Of the view of this name, or of the build's schema if there is none.
+std::string owner_of_view(Connection& connection, const std::string& schema,
+                          const std::string& name) {
+  Parameters parameters;
+  parameters.add(connection.options().schema).add(name).add(schema);
+  return role_of(connection,
+                 "coalesce((SELECT c.relowner FROM pg_catalog.pg_class AS c "
+                 "WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relname = $2), "
+                 "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $3))",
+                 std::move(parameters));
+}
+
+void set_role(Connection& connection, const std::string& role) {
+  Parameters parameters;
+  parameters.add(role);
+  connection.query("SELECT set_config('role', $1, true)", std::move(parameters),
+                   "acting as the tables' owner");
+}
+
+/// As itself if `role` is empty. What fails rolls the transaction back, and the role with it.
+void act_as(Connection& connection, const std::string& role, FunctionRef<void()> work) {
+  if (role.empty()) return work();
+  const Result row = connection.query("SELECT current_setting('role')");
+  const std::string before{row.bytes(0, 0)};
+  set_role(connection, role);
+  work();
+  set_role(connection, before);
+}
+
 void refuse_reserved(const Build& build, const std::string& name) {
   if (!database::is_reserved_name(name)) return;
   throw UsageError{build.describe() + " has a table {" + name +
@@ -109,6 +171,31 @@ void show_as(Connection& connection, const std::string& schema, const std::strin
   connection.query("CREATE VIEW stela." + postgres::quoted(full_name) + " AS SELECT * FROM " +
                        postgres::quoted(schema) + '.' + postgres::quoted(name),
                    {}, "naming a build's table");
+  Parameters parameters;
+  parameters.add(full_name);
+  connection.query("SELECT stela.share_view($1)", std::move(parameters), "sharing a view");
+}
+
+void make_tables(Connection& connection, const Build& build, detail::AnyProjector& projector,
+                 BuildModel& model) {
+  const std::string schema = schema_of(connection, build);
+  connection.query("CREATE SCHEMA " + postgres::quoted(schema), {}, "making a build's schema");
+  model.allow_creation(true);
+  model.attempt(connection, [&] { projector.create(model); });
+  model.allow_creation(false);
+  if (auto failure = model.take_store_failure()) std::rethrow_exception(failure);
+  const auto call = [&](std::string_view sql, std::string_view doing) {
+    Parameters parameters;
+    parameters.add(schema);
+    connection.query(sql, std::move(parameters), doing);
+  };
+  call("SELECT stela.guard_read_model($1)", "guarding a build's tables");
+  call("SELECT stela.share_read_model($1)", "sharing a build's tables");
+  for (const std::string& name : tables_in(connection, schema)) {
+    refuse_reserved(build, name);
+    (void)is_shown(connection, build, name);
+    show_as(connection, schema, name, build.prefix() + name);
+  }
 }
 
 class PostgresTables final : public Tables {
@@ -116,24 +203,12 @@ class PostgresTables final : public Tables {
   void make(database::Connection& on, const Build& build, detail::AnyProjector& projector,
             BuildModel& model) const override {
     Connection& connection = postgres::connection_of(on);
-    const std::string schema = schema_of(connection, build);
-    connection.query("CREATE SCHEMA " + postgres::quoted(schema), {}, "making a build's schema");
-    model.allow_creation(true);
-    model.attempt(on, [&] { projector.create(model); });
-    model.allow_creation(false);
-    if (auto failure = model.take_store_failure()) std::rethrow_exception(failure);
-    Parameters parameters;
-    parameters.add(schema);
-    connection.query("SELECT stela.guard_read_model($1)", std::move(parameters),
-                     "guarding a build's tables");
-    for (const std::string& name : tables_in(connection, schema)) {
-      refuse_reserved(build, name);
-      (void)is_shown(connection, build, name);
-      show_as(connection, schema, name, build.prefix() + name);
-    }
-    on.run(sql::set_definitions{.name = build.name,
-                                .build = build.number,
-                                .definitions = definitions_in(connection, schema)});
+    act_as(connection, maker_of(connection),
+           [&] { make_tables(connection, build, projector, model); });
+    on.run(sql::set_definitions{
+        .name = build.name,
+        .build = build.number,
+        .definitions = definitions_in(connection, schema_of(connection, build))});
   }
 
   std::string find_alteration(database::Connection& on, const Build& build) const override {
@@ -162,10 +237,12 @@ class PostgresTables final : public Tables {
     connection.query("SELECT set_config('lock_timeout', '20ms', true)");
     for (const std::string& name : tables_in(connection, schema)) {
       (void)is_shown(connection, build, name);
-      Parameters parameters;
-      parameters.add(schema).add(name).add(note);
-      connection.query("SELECT stela.show_read_model($1, $2, $3)", std::move(parameters),
-                       "turning the view '" + name + '\'');
+      act_as(connection, owner_of_view(connection, schema, name), [&] {
+        Parameters parameters;
+        parameters.add(schema).add(name).add(note);
+        connection.query("SELECT stela.show_read_model($1, $2, $3)", std::move(parameters),
+                         "turning the view '" + name + '\'');
+      });
     }
   }
 
@@ -174,15 +251,31 @@ class PostgresTables final : public Tables {
     const std::string schema = schema_of(connection, build);
     for (const std::string& name : tables_in(connection, schema)) {
       if (!is_own_view(connection, schema, name)) continue;
-      connection.query("DROP VIEW stela." + postgres::quoted(name), {}, "dropping a view");
+      act_as(connection, owner_of_view(connection, schema, name), [&] {
+        connection.query("DROP VIEW stela." + postgres::quoted(name), {}, "dropping a view");
+      });
     }
   }
 
   void drop(database::Connection& on, const Build& build) const override {
     Connection& connection = postgres::connection_of(on);
-    connection.query(
-        "DROP SCHEMA IF EXISTS " + postgres::quoted(schema_of(connection, build)) + " CASCADE", {},
-        "dropping a build's tables");
+    const std::string schema = schema_of(connection, build);
+    act_as(connection, owner_of_schema(connection, schema), [&] {
+      connection.query("DROP SCHEMA IF EXISTS " + postgres::quoted(schema) + " CASCADE", {},
+                       "dropping a build's tables");
+    });
+  }
+
+  bool may_drop(database::Connection& on, const Build& build) const override {
+    Connection& connection = postgres::connection_of(on);
+    Parameters parameters;
+    const std::string schema = schema_of(connection, build);
+    parameters.add(schema);
+    const Result found = connection.query(
+        "SELECT FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1 "
+        "AND NOT pg_has_role(n.nspowner, 'MEMBER')",
+        std::move(parameters), "looking for the tables' owner");
+    return found.rows() == 0;
   }
 
   void query(database::Connection& on, std::string_view sql, std::span<const SqlValue> values,

@@ -9,7 +9,10 @@
 #include <stela/eventstore/checkpoint.hpp>
 #include <stela/eventstore/operations.hpp>
 #include <stela/framework/not_found.hpp>
+#include <stela/nats/inbox.hpp>
+#include <stela/outbox/outbox.hpp>
 #include <stela/outbox/verify.hpp>
+#include <stela/projections/projections.hpp>
 
 #include <array>
 #include <filesystem>
@@ -55,6 +58,13 @@ bool open_or_create(const DatabasePlace& place, DatabasePlace::Opening opening) 
   }
 }
 
+/// Those of every module, as the roles that use them make no tables.
+void make_tables(Store& store) {
+  migrate_outbox(store);
+  nats::migrate_inbox(store);
+  const Projections projections{store};
+}
+
 int migrate(Invocation& call) {
   const DatabasePlace place = call.place();
   const DatabasePlace::Opening opening{
@@ -65,8 +75,9 @@ int migrate(Invocation& call) {
       .share_file = call.arguments.has("--share-file")};
   const bool existed = open_or_create(place, opening);
   StoreSession session{call};
-  session.find_outbox();
   Store& store = session.store();
+  if (place.is_on_server()) make_tables(store);
+  session.find_outbox();
   const auto durability = durability_of(session);
   std::string text = place.shown() + (existed ? " is up to date" : " was made");
   text.append(": payloads as ").append(to_string(store.conventions().codec));
@@ -170,6 +181,8 @@ std::vector<Command> database_commands() {
   return {
       {.path = "migrate",
        .summary = "Create or migrate a database",
+       .about = "On a server, run it as the role that owns the tables, and grants.sql after it: it "
+                "makes the tables of the outbox, of consumers and of projections, too.",
        .options = {db_option,
                    {"--codec", "NAME", "for a new database: json (default) or portable_binary", "",
                     false, "json|portable_binary"},

@@ -35,6 +35,10 @@ struct OutboxOptions {
   std::optional<Enable> enable = {};
 };
 
+/// Creates or migrates the outbox's tables, and no outbox: for a role that owns the tables, where
+/// another one opens the outbox. `Outbox` does so by itself.
+STELA_OUTBOX_EXPORT void migrate_outbox(Store& store);
+
 /// Takes part in every append: for each event that must be published it stores a pointer, the
 /// event's global sequence, in the same transaction. The payload stays in the event store. Threads:
 /// any number at once.

@@ -47,6 +47,84 @@ CREATE TABLE stela.projection_parked (
   PRIMARY KEY (name, build, sequence)
 );
 
+-- Whoever may read the table of projections may read a read model, and whoever may write to it may
+-- write the model's rows: so do applications whose projectors another role has registered.
+CREATE FUNCTION stela.share_read_model(the_schema text) RETURNS void LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  who text;
+  writes boolean;
+BEGIN
+  FOR who, writes IN
+    SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END,
+           bool_or(a.privilege_type = 'INSERT')
+    FROM pg_class AS c CROSS JOIN aclexplode(c.relacl) AS a
+    WHERE c.oid = 'projections'::regclass AND a.privilege_type IN ('SELECT', 'INSERT')
+    GROUP BY a.grantee
+  LOOP
+    EXECUTE format('GRANT USAGE ON SCHEMA %I TO %s', the_schema, who);
+    EXECUTE format('GRANT SELECT%s ON ALL TABLES IN SCHEMA %I TO %s',
+                   CASE WHEN writes THEN ', INSERT, UPDATE, DELETE' ELSE '' END, the_schema, who);
+    CONTINUE WHEN NOT writes;
+    EXECUTE format('GRANT USAGE ON ALL SEQUENCES IN SCHEMA %I TO %s', the_schema, who);
+  END LOOP;
+END $$;
+
+-- The same of a view, which is only read.
+CREATE FUNCTION stela.share_view(the_name text) RETURNS void LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  who text;
+BEGIN
+  FOR who IN
+    SELECT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(a.grantee)) END
+    FROM pg_class AS c CROSS JOIN aclexplode(c.relacl) AS a
+    WHERE c.oid = 'projections'::regclass AND a.privilege_type = 'SELECT'
+  LOOP
+    EXECUTE format('GRANT SELECT ON %I.%I TO %s', current_schema(), the_name, who);
+  END LOOP;
+END $$;
+
+-- For grants.sql: the same of all of them, which belong to `the_owner` from then on unless that is
+-- NULL.
+CREATE FUNCTION stela.share_read_models(the_owner text) RETURNS void LANGUAGE plpgsql
+SET search_path = stela, pg_temp
+AS $$
+DECLARE
+  the_schema text;
+  the_table text;
+BEGIN
+  FOR the_schema IN
+    SELECT DISTINCT n.nspname FROM pg_trigger AS t
+    JOIN pg_class AS c ON c.oid = t.tgrelid JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    WHERE t.tgname = 'belongs_to_stela' AND t.tgfoid = 'refuse_users_change'::regproc
+      AND n.nspname <> current_schema()
+  LOOP
+    IF the_owner IS NOT NULL THEN
+      EXECUTE format('ALTER SCHEMA %I OWNER TO %I', the_schema, the_owner);
+      FOR the_table IN
+        SELECT c.oid::regclass FROM pg_class AS c
+        WHERE c.relnamespace = quote_ident(the_schema)::regnamespace
+          AND c.relkind IN ('r', 'p', 'v', 'm')
+      LOOP
+        EXECUTE format('ALTER TABLE %s OWNER TO %I', the_table, the_owner);
+      END LOOP;
+    END IF;
+    PERFORM share_read_model(the_schema);
+  END LOOP;
+  FOR the_table IN
+    SELECT c.relname FROM pg_class AS c
+    WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind = 'v'
+  LOOP
+    IF the_owner IS NOT NULL THEN
+      EXECUTE format('ALTER VIEW %I.%I OWNER TO %I', current_schema(), the_table, the_owner);
+    END IF;
+    PERFORM share_view(the_table);
+  END LOOP;
+END $$;
+
 -- Makes the view `the_name` show the table of that name in the schema of a build. Whoever could
 -- read it before still can.
 CREATE FUNCTION stela.show_read_model(the_schema text, the_name text, note text) RETURNS void
@@ -57,11 +135,13 @@ DECLARE
   the_view CONSTANT text := format('%I.%I', current_schema(), the_name);
   wanted CONSTANT text :=
     format('VIEW %s AS SELECT * FROM %I.%I', the_view, the_schema, the_name);
+  is_new CONSTANT boolean := to_regclass(the_view) IS NULL;
   grants text[];
   one text;
 BEGIN
   EXECUTE 'CREATE OR REPLACE ' || wanted;
   EXECUTE format('COMMENT ON VIEW %s IS %L', the_view, note);
+  IF is_new THEN PERFORM share_view(the_name); END IF;
 EXCEPTION WHEN invalid_table_definition THEN
   -- It has other columns.
   SELECT array_agg(format('GRANT %s ON %s TO %s', a.privilege_type, the_view,

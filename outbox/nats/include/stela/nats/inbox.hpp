@@ -95,6 +95,10 @@ struct InboxQuery {
   int limit = 100;
 };
 
+/// Creates or migrates the inbox's tables: for a role that owns them, where another one runs the
+/// consumers. `Consumer` does so by itself.
+STELA_NATS_EXPORT void migrate_inbox(Store& store);
+
 /// Inspects and changes the inboxes of all consumers of one database, which are beside the tables
 /// that they write. Operations throw NotFound if what they name doesn't exist. Threads: any number
 /// at once, beside consumers.
