@@ -17,6 +17,7 @@
 -- Roles that are missing are made, without a login: let them log in, or grant them to roles that do.
 -- Another schema than "stela": -v schema=NAME.
 \set ON_ERROR_STOP on
+SET client_min_messages = warning;
 \if :{?schema}
 \else
 \set schema stela
@@ -72,7 +73,8 @@ SELECT format('GRANT CREATE ON DATABASE %I TO %I', current_database(), :'project
 \endif
 -- Read models are in schemas of their own. New ones are shared by themselves; those that were made before
 -- these roles are shared here, and given to the projector.
-SELECT format('SELECT %I.share_read_models(%L)', :'schema', nullif(:'projector', ''))
+SELECT format('DO $do$ BEGIN PERFORM %I.share_read_models(%L); END $do$', :'schema',
+              nullif(:'projector', ''))
 FROM pg_proc
 WHERE proname = 'share_read_models'
   AND pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = :'schema') \gexec
