@@ -2,6 +2,7 @@
 #include "database/database.hpp"
 #include "support/histories.hpp"
 #include "support/messages.hpp"
+#include "support/pooler.hpp"
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
 
@@ -111,6 +112,26 @@ TEST_F(MissingStandby, IsNamedByWritesOfModules) {
       message_of<StoreBusy>([&] { store_.database().write(write, database::Sync::as_stored); }),
       names_standby());
   EXPECT_TRUE(has_no_session_that_waits());
+}
+
+TEST_F(MissingStandby, IsNoticedByRolesThatAskForNoWarnings) {
+  server_.ask("ALTER ROLE postgres SET client_min_messages = error");
+  const test::Pooler pooler{server_};
+  for (const std::string& url : {server_.url(), pooler.conninfo()}) {
+    Store quiet = open(url, {.commit_timeout = 300ms});
+    miss_standby();
+    EXPECT_THAT(message_of<CommitInDoubt>([&] { append(quiet, "order-1"); }), names_standby());
+    EXPECT_THROW(quiet.last_sequence(), StoreBusy);
+    // A function of the user's may ask for none, too.
+    const auto write = [](database::Connection& connection) {
+      connection.execute(
+          "UPDATE stela.stela_configuration SET epoch = gen_random_uuid(); "
+          "SELECT set_config('client_min_messages', 'error', true)");
+    };
+    EXPECT_THROW(quiet.database().write_along(write, database::Sync::as_stored), StoreBusy);
+    EXPECT_THROW(quiet.database().write(write, database::Sync::as_stored), StoreBusy);
+    name_standbys("");
+  }
 }
 
 TEST_F(MissingStandby, DoesNotHoldUpReports) {

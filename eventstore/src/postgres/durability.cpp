@@ -83,7 +83,7 @@ std::int64_t Durability::flush_on_session(Time deadline) {
     StandbyWait standby{connection, {sessions_, deadline}};
     Connection::Pipeline pipeline{connection};
     pipeline.add(begin_sql);
-    pipeline.add("SELECT set_config('synchronous_commit', 'on', true)");
+    pipeline.add(confirmed_sql);
     // What is visible now has its commit record before ours.
     pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
     pipeline.add("SELECT pg_logical_emit_message(true, 'stela', '')");

@@ -88,8 +88,12 @@ void commit_statements(Connection& connection, database::Sync sync,
     return;
   }
   StandbyWait standby{connection, patience};
+  Connection::Pipeline pipeline{connection};
+  // Last of all: what the statements call may have changed it.
+  pipeline.add(confirmed_sql);
+  pipeline.add("COMMIT");
   try {
-    check_committed(connection.query("COMMIT", {}, "the commit"));
+    check_committed(pipeline.run_all("the commit")[1]);
   } catch (const ConnectionLost& e) {
     throw CommitInDoubt{std::string{"whether it is committed isn't known, look before you try "
                                     "again: "} +

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 
 namespace stela::postgres {
 
@@ -43,6 +44,12 @@ class StandbyWait final : private Connection::Silence {
   /// What the commit waits for, when it was last looked at; empty if for no standby.
   std::string standby_;
 };
+
+/// Comes in a transaction before its COMMIT, if that waits for a standby: the server says then what
+/// isn't confirmed, whatever messages the role asks for.
+inline constexpr std::string_view confirmed_sql =
+    "SELECT set_config('synchronous_commit', 'on', true), "
+    "set_config('client_min_messages', 'warning', true)";
 
 /// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
 /// may be lost itself; StoreBusy, which names the standby, if that hasn't confirmed it at the
