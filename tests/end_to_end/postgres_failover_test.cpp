@@ -119,6 +119,26 @@ TEST_F(FailoverOfARelay, StopsThePartitionWhoseEventsAnAsynchronousStandbyLost) 
   EXPECT_THAT(published(), ElementsAre("1", "2", "3", "4", "5", "6", "7", "8", "60"));
 }
 
+TEST_F(FailoverOfARelay, StopsThePartitionOfADatabaseThatAnOlderDumpReplaced) {
+  test::PostgresServer server;
+  const std::string dump = server.folder() + "/shop.sql";
+  server.ask("CREATE DATABASE shop");
+  Store store = stela::open(server.url("shop"));
+  const Outbox outbox{store};
+  const std::jthread relay = start_relay(server.url("shop"));
+  append(store, 1);
+  ASSERT_TRUE(publishes(store, 1));
+  server.dump("shop", dump);
+  append(store, 2);
+  ASSERT_TRUE(publishes(store, 2));
+  server.replace_by_dump("shop", dump);
+  // The relay's process outlives it, and the lease in the dump is its own.
+  append(store, 20);
+  ASSERT_TRUE(eventually([&] { return partition(store).stopped.has_value(); }));
+  EXPECT_EQ(partition(store).stopped, StopReason::store_went_back);
+  EXPECT_THAT(published(), ElementsAre("1", "2"));
+}
+
 TEST_F(FailoverOfARelay, StopsThePartitionAtTheAcquisitionOfAnotherRelay) {
   test::PostgresPair pair;
   Store store = stela::open(pair.url());

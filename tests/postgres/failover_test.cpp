@@ -132,6 +132,26 @@ TEST(PostgresFailover, EndsTheWaitOfAnAppendWhenNoServerComesBack) {
   }));
 }
 
+TEST(PostgresBackup, ThatTakesTheDatabasesPlaceTakesNothingForDurable) {
+  test::PostgresServer server;
+  const std::string dump = server.folder() + "/shop.sql";
+  server.ask("CREATE DATABASE shop");
+  Store store = stela::open(server.url("shop"));
+  append(store, "order-1");
+  server.dump("shop", dump);
+  append(store, "order-1", 2);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{3});
+
+  // The store's process outlives it.
+  server.replace_by_dump("shop", dump);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+  server.stop_flushing_in_the_background();
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
 TEST(PostgresStandby, IsNoPrimary) {
   test::PostgresPair pair;
   stela::open(pair.primary().url());

@@ -232,23 +232,31 @@ std::string PostgresServer::tcp() const {
   return "host=127.0.0.1 port=" + std::to_string(port_);
 }
 
-std::string PostgresServer::psql(const std::vector<std::string>& words) const {
-  std::string command = find_programs() + "/psql -XqAt -v ON_ERROR_STOP=1 -h " +
-                        dir_.path().string() + " -p " + std::to_string(port_) + " -U postgres";
+std::string PostgresServer::run_program(const std::string& name,
+                                        const std::vector<std::string>& words) const {
+  std::string command = find_programs() + '/' + name + " -h " + dir_.path().string() + " -p " +
+                        std::to_string(port_) + " -U postgres";
   for (const std::string& word : words) {
     command += " '";
     for (const char c : word) command += c == '\'' ? std::string{"'\\''"} : std::string{c};
     command += '\'';
   }
-  FILE* const pipe = popen((command + " postgres 2>&1").c_str(), "r");
-  if (pipe == nullptr) throw std::runtime_error{"psql can't be started"};
+  FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error{name + " can't be started"};
   std::string answer;
   std::array<char, 4096> piece{};
   while (const std::size_t size = fread(piece.data(), 1, piece.size(), pipe)) {
     answer.append(piece.data(), size);
   }
-  if (pclose(pipe) != 0) throw std::runtime_error{"psql: " + answer};
+  if (pclose(pipe) != 0) throw std::runtime_error{name + ": " + answer};
   return answer;
+}
+
+std::string PostgresServer::psql(std::vector<std::string> words,
+                                 const std::string& database) const {
+  words.insert(words.begin(), {"-XqAt", "-v", "ON_ERROR_STOP=1"});
+  words.push_back(database);
+  return run_program("psql", words);
 }
 
 std::string PostgresServer::ask(const std::string& sql) const {
@@ -261,6 +269,24 @@ void PostgresServer::run_script(const std::string& file,
   std::vector<std::string> words{"-f", file};
   for (const std::string& variable : variables) words.insert(words.end(), {"-v", variable});
   psql(words);
+}
+
+void PostgresServer::dump(const std::string& database, const std::string& file) const {
+  run_program("pg_dump", {"-f", file, database});
+}
+
+void PostgresServer::replace_by_dump(const std::string& database, const std::string& file) const {
+  const std::string name = '"' + database + '"';
+  ask("CREATE DATABASE restored");
+  psql({"-f", file}, "restored");
+  ask("ALTER DATABASE " + name + " ALLOW_CONNECTIONS false");
+  const auto has_sessions = [&] {
+    return ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '" +
+               database + "'") != "0";
+  };
+  eventually([&] { return !has_sessions(); });
+  ask("ALTER DATABASE " + name + " RENAME TO replaced");
+  ask("ALTER DATABASE restored RENAME TO " + name);
 }
 
 void PostgresServer::crash() {

@@ -58,6 +58,12 @@ class PostgresServer {
   /// Runs a file by psql, with its variables as "name=value".
   void run_script(const std::string& file, const std::vector<std::string>& variables) const;
 
+  /// By pg_dump, into a file.
+  void dump(const std::string& database, const std::string& file) const;
+  /// The database gives way to what the file holds: restored under another name, which is changed
+  /// once the database's sessions are ended.
+  void replace_by_dump(const std::string& database, const std::string& file) const;
+
   /// What "pg_ctl stop -m immediate" does: as a crash, but for what it leaves of itself.
   void crash();
   /// With what its folder holds now.
@@ -73,7 +79,9 @@ class PostgresServer {
   void resume() const;
 
  private:
-  std::string psql(const std::vector<std::string>& words) const;
+  /// A program of PostgreSQL's on this server: what it says.
+  std::string run_program(const std::string& name, const std::vector<std::string>& words) const;
+  std::string psql(std::vector<std::string> words, const std::string& database = "postgres") const;
   void make_standby(const PostgresServer& primary) const;
   void configure(const Options& options) const;
   void move_log_to(const std::string& folder) const;

@@ -40,24 +40,22 @@ GRANT SELECT ON ALL TABLES IN SCHEMA :"schema" TO :"application", :"relay", :"re
 GRANT SELECT ON ALL SEQUENCES IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
 GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA :"schema" TO :"application", :"relay", :"reader";
 
--- Everything but the ledger of migrations and the facts of the store.
+-- Everything but the ledger of migrations, the facts of the store, and the run, which a function
+-- notes.
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'application')
 FROM pg_tables
 WHERE schemaname = :'schema'
-  AND tablename NOT IN ('stela_migrations', 'stela_facts') \gexec
+  AND tablename NOT IN ('stela_migrations', 'stela_facts', 'stela_runs') \gexec
 -- Append-only, and not by triggers alone.
 SELECT format('REVOKE UPDATE, DELETE ON %I.%I FROM %I', :'schema', tablename, :'application')
 FROM pg_tables
 WHERE schemaname = :'schema'
-  AND tablename IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', 'append_groups',
-                    'stela_runs') \gexec
+  AND tablename IN ('events', 'event_tags', 'tag_index', 'streams', 'event_kinds', 'append_groups') \gexec
 
--- The outbox's own tables, and no event. Which run the server is in, whoever comes first notes.
+-- The outbox's own tables, and no event.
 SELECT format('GRANT INSERT, UPDATE, DELETE ON %I.%I TO %I', :'schema', tablename, :'relay')
 FROM pg_tables
 WHERE schemaname = :'schema' AND tablename LIKE 'outbox\_%' \gexec
-SELECT format('GRANT INSERT ON %I.stela_runs TO %I, %I', :'schema', :'relay', :'reader')
-FROM pg_tables WHERE schemaname = :'schema' AND tablename = 'stela_runs' \gexec
 COMMIT;
 
 \if :{?projector}

@@ -23,8 +23,7 @@ namespace {
 void note_run(Connection& connection) {
   Connection::Pipeline pipeline{connection};
   pipeline.add(begin_sql);
-  pipeline.add(
-      "INSERT INTO stela.stela_runs (run) VALUES (gen_random_uuid()) ON CONFLICT DO NOTHING");
+  pipeline.add("SELECT stela.note_run()");
   pipeline.add("COMMIT");
   try {
     pipeline.run_all("noting the run");

@@ -105,7 +105,6 @@ constexpr std::string_view rights_sql =
     "SELECT u.use, r.name || ' on ' || c.relname, has_table_privilege(c.oid, r.name) "
     "FROM pg_catalog.pg_class AS c "
     "CROSS JOIN LATERAL (SELECT 'read' AS use, ARRAY['SELECT'] AS rights "
-    "UNION ALL SELECT 'read', ARRAY['INSERT'] WHERE c.relname = 'stela_runs' "
     "UNION ALL SELECT 'append', ARRAY['INSERT'] WHERE c.relname IN ('events', 'event_tags', "
     "'tag_index', 'streams', 'event_kinds', 'append_ids', 'append_groups', 'tag_types', "
     "'outbox_messages') "

@@ -31,11 +31,32 @@ CREATE TABLE stela.stela_configuration (
 INSERT INTO stela.stela_configuration (epoch) VALUES (gen_random_uuid());
 
 -- The server's run. It empties an unlogged table when it recovers from a crash, and on a standby
--- that is promoted: as long as the row stands, nothing that was committed has been lost.
+-- that is promoted: as long as the row stands, nothing that was committed has been lost. A dump
+-- holds the row too, and a copy of the database: there it says another place, or another
+-- transaction than the one that wrote it, and counts as none.
 CREATE UNLOGGED TABLE stela.stela_runs (
-  one boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
-  run uuid NOT NULL
+  one         boolean NOT NULL PRIMARY KEY DEFAULT true CHECK (one),
+  run         uuid NOT NULL,
+  place       text NOT NULL,
+  transaction xid NOT NULL
 );
+
+CREATE FUNCTION stela.place_of_run() RETURNS text LANGUAGE sql STABLE
+RETURN (SELECT concat_ws('/', c.system_identifier, d.oid)
+        FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
+        WHERE d.datname = current_database());
+
+-- For the first connection of a run; or another one is that, and faster. With the owner's rights:
+-- others may change no row.
+CREATE FUNCTION stela.note_run() RETURNS void LANGUAGE sql SECURITY DEFINER
+SET search_path = stela, pg_temp
+AS $$
+  INSERT INTO stela_runs AS r (run, place, transaction)
+  VALUES (gen_random_uuid(), place_of_run(), pg_current_xact_id()::xid)
+  ON CONFLICT (one) DO UPDATE
+  SET run = excluded.run, place = excluded.place, transaction = excluded.transaction
+  WHERE r.place <> excluded.place OR NOT (r.transaction = r.xmin)
+$$;
 
 -- A standby has no run, and shows what is on its disk only. Which one it is, the transaction says
 -- that asks: a pooler may give each to another connection of the server's.
@@ -45,7 +66,8 @@ AS $$
 BEGIN
   is_standby := pg_is_in_recovery();
   IF is_standby THEN RETURN; END IF;
-  SELECT r.run INTO run FROM stela_runs AS r WHERE r.one;
+  SELECT r.run INTO run FROM stela_runs AS r
+  WHERE r.one AND r.place = place_of_run() AND r.transaction = r.xmin;
 END $$;
 
 CREATE TABLE stela.streams (
