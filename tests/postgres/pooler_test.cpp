@@ -74,10 +74,14 @@ TEST_F(PostgresPooler, KeepsNothingOfAStoresSessionForOthers) {
   const test::Pooler one{server, "default_pool_size = 1"};
   Store other = stela::postgres::open(one.conninfo(), {.schema = "shop"});
   append(other, "order-1");
+  other.transact([](Transaction& transaction) {
+    Sql{transaction}.execute("SELECT set_config('statement_timeout', '1ms', false)");
+  });
   Connection connection{{.conninfo = one.conninfo()}};
   for (const auto& [name, value] :
        {std::pair{"search_path", "\"$user\", public"}, std::pair{"jit", "on"},
-        std::pair{"synchronous_commit", "on"}, std::pair{"lock_timeout", "0"}}) {
+        std::pair{"synchronous_commit", "on"}, std::pair{"lock_timeout", "0"},
+        std::pair{"statement_timeout", "0"}}) {
     const Result shown = connection.query_text("SHOW " + std::string{name}, {});
     EXPECT_EQ(shown.bytes(0, 0), value) << name;
   }

@@ -1,6 +1,7 @@
 // The user's SQL in a transaction of the events on PostgreSQL: what only this engine has.
 #include "database/database.hpp"
 #include "database/postgres/connection.hpp"
+#include "database/postgres/user_statement.hpp"
 #include "support/histories.hpp"
 #include "support/messages.hpp"
 #include "support/orders.hpp"
@@ -177,6 +178,88 @@ TEST_F(PostgresSql, FailsIfTheLentConnectionsTransactionIsEnded) {
         << end;
   }
   append(store, "order-1");
+}
+
+TEST_F(PostgresSql, SetsNothingForTheTransactionsAfterIt) {
+  server.ask("CREATE ROLE other");
+  const std::vector<std::string> names{"statement_timeout", "search_path", "DateStyle",
+                                       "TimeZone",          "jit",         "role",
+                                       "synchronous_commit"};
+  const auto settings = [&] {
+    std::string all;
+    store.transact([&](Transaction& transaction) {
+      for (const std::string& name : names) {
+        const Result shown{PQexec(handle(transaction), ("SHOW " + name).c_str())};
+        all.append(shown.bytes(0, 0)).append("; ");
+      }
+    });
+    return all;
+  };
+  const std::string before = settings();
+  run("SELECT set_config('statement_timeout', '1ms', false), "
+      "set_config('search_path', 'nowhere', false), set_config('DateStyle', 'German', false)");
+  run("SELECT set_config('TimeZone', 'Asia/Tokyo', false), set_config('jit', 'on', false)");
+  EXPECT_EQ(settings(), before);
+  store.transact([](Transaction& transaction) {
+    for (const char* const sql : {"SET statement_timeout = '1ms'", "SET ROLE other"}) {
+      const Result done{PQexec(handle(transaction), sql)};
+      EXPECT_EQ(done.command(), "SET");
+    }
+  });
+  EXPECT_EQ(settings(), before);
+  EXPECT_THROW(store.transact([](Transaction& transaction) {
+    const Result done{PQexec(handle(transaction), "COMMIT; SET statement_timeout = '1ms'; BEGIN")};
+  }),
+               UsageError);
+  EXPECT_EQ(settings(), before);
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{1});
+}
+
+TEST_F(PostgresSql, ChangesNoEncodingThatEventsAreStoredIn) {
+  EXPECT_THAT(refusal_of("SELECT set_config('client_encoding', 'LATIN1', false)"),
+              HasSubstr("client_encoding was changed to 'LATIN1'"));
+  EXPECT_THAT(message_of<UsageError>([&] {
+                store.transact([](Transaction& transaction) {
+                  const Result done{PQexec(handle(transaction), "SET client_encoding = LATIN1")};
+                  append(transaction, "order-1");
+                });
+              }),
+              HasSubstr("nothing was written"));
+  append(store, "order-\xc3\xa9");
+  EXPECT_EQ(server.ask("SELECT name FROM stela.streams"), "order-\xc3\xa9");
+}
+
+TEST_F(PostgresSql, OfAModuleSetsNothingForTheTransactionsAfterIt) {
+  const UserStatement statement{.sql = "a projector's",
+                                .text = "SELECT set_config('statement_timeout', '1ms', false)"};
+  const auto write = [&](database::Connection& connection) {
+    postgres::run(connection_of(connection), statement, nullptr);
+  };
+  const auto timeout = [](database::Connection& connection) {
+    EXPECT_EQ(connection_of(connection).query_text("SHOW statement_timeout", {}).bytes(0, 0), "0");
+  };
+  for (const database::Sync sync : {database::Sync::none, database::Sync::as_stored}) {
+    store.database().write_along(write, sync);
+    store.database().write_along(timeout, sync);
+    store.database().write(write, sync);
+    store.database().write(timeout, sync);
+  }
+  store.database().read(write);
+  store.database().read(timeout);
+}
+
+TEST_F(PostgresSql, WritesNothingOfStelasByATriggerAtTheCommit) {
+  outside.execute(
+      "CREATE FUNCTION forge() RETURNS trigger LANGUAGE plpgsql AS "
+      "$$ BEGIN DELETE FROM stela.append_groups; RETURN NULL; END $$; "
+      "CREATE CONSTRAINT TRIGGER forged AFTER INSERT ON limits DEFERRABLE INITIALLY DEFERRED "
+      "FOR EACH ROW EXECUTE FUNCTION forge()");
+  append(store, "order-1");
+
+  EXPECT_THAT(refusal_of("INSERT INTO limits VALUES ('ada', 1)"),
+              HasSubstr("it writes 'append_groups', and that table is Stela's"));
+  EXPECT_EQ(limits(), "");
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
 }
 
 TEST_F(PostgresSql, OfAnotherEngineIsNotLent) {

@@ -267,9 +267,18 @@ void Connection::fail(const PGresult* result, std::string_view doing) {
   }
 }
 
+void Connection::check_encoding() const {
+  static const int utf8 = pg_char_to_encoding("UTF8");
+  if (PQclientEncoding(handle()) == utf8 || PQstatus(handle()) != CONNECTION_OK) return;
+  throw UsageError{"client_encoding was changed to '" +
+                   std::string{parameter_of(handle(), "client_encoding")} +
+                   "' by SQL in the transaction, and Stela needs 'UTF8'; nothing was written"};
+}
+
 Connection::Time Connection::begin() {
   owner_.check();
   if (is_lost_) lose("it failed before");
+  check_encoding();
   warnings_.clear();
   return steady_clock::now() + options_.reply_timeout;
 }
@@ -395,6 +404,7 @@ std::size_t Connection::send_dropped() {
 Result Connection::query_users(const std::string& sql, std::string_view scope,
                                Parameters parameters) {
   const Time deadline = begin();
+  ran_users_sql_ = true;
   const bool may_prepare = !scope.empty() && !options_.is_pooled;
   PreparedTexts::Text unprepared;
   PreparedTexts::Text& text = may_prepare ? texts_.use(scope, sql, parameters.types()) : unprepared;
@@ -441,6 +451,7 @@ std::vector<Result> Connection::Pipeline::run() {
   if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
   for (Step& step : steps_) {
     if (step.is_users) {
+      connection_.ran_users_sql_ = true;
       connection_.send_user(std::string{step.sql}, step.parameters);
     } else {
       connection_.send(step.sql, step.parameters);
@@ -481,6 +492,7 @@ void Connection::roll_back() noexcept {
   if (!in_transaction()) return;
   try {
     execute("ROLLBACK");
+    ran_users_sql_ = false;
   } catch (...) {
     is_lost_ = true;
   }

@@ -136,6 +136,9 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   /// had at first, but for Stela's.
   const std::string& users_path() const noexcept { return users_path_; }
   void set_users_path(std::string path) { users_path_ = std::move(path); }
+  /// SQL of the user's has run in the transaction: what it set for the session may outlive it.
+  bool ran_users_sql() const noexcept { return ran_users_sql_; }
+  void note_users_sql(bool ran) noexcept { ran_users_sql_ = ran; }
   /// True of a server that replays another's log.
   bool is_standby() const noexcept;
   const ConnectionOptions& options() const noexcept { return options_; }
@@ -148,6 +151,8 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   };
 
   void check_server() const;
+  /// UsageError if somebody's SQL has changed the encoding, in which names would be stored wrongly.
+  void check_encoding() const;
   /// Before anything is sent: the deadline of the answer.
   Time begin();
   void send(std::string_view sql, Parameters& parameters);
@@ -180,6 +185,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   int names_ = 0;
   std::vector<std::string> warnings_;
   std::string users_path_;
+  bool ran_users_sql_ = false;
   std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;
   PreparedTexts texts_;
 };

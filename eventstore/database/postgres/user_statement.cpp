@@ -103,6 +103,18 @@ std::int64_t run_between_savepoints(Connection& connection, const UserStatement&
   return take(results[settings != nullptr ? 2 : 1], rows);
 }
 
+std::size_t add_deferred(Connection::Pipeline& pipeline, const UserSettings& settings) {
+  pipeline.add(set_sql, parameters_of(settings));
+  pipeline.add("SET CONSTRAINTS ALL IMMEDIATE");
+  return 2;
+}
+
+void fail_deferred(Connection& connection, const Result& result) {
+  if (state_of(result.get()) != "42501") connection.fail(result.get(), "the commit");
+  const char* const said = PQresultErrorField(result.get(), PG_DIAG_MESSAGE_PRIMARY);
+  throw UsageError{"a deferred trigger failed: " + std::string{said != nullptr ? said : ""}};
+}
+
 void check_deferred(Connection& connection) {
   // In a savepoint that is rolled back: what is deferred stays so.
   try {

@@ -6,6 +6,7 @@
 #include <stela/eventstore/export.hpp>
 #include <stela/eventstore/rows.hpp>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -55,6 +56,15 @@ STELA_EVENTSTORE_EXPORT std::int64_t run_between_savepoints(Connection& connecti
                                                             const UserStatement& statement,
                                                             const UserSettings* settings,
                                                             Rows* rows);
+
+/// Before a COMMIT: checks what is deferred until then, and runs its triggers, under `settings`,
+/// which must outlive the run. How many statements that takes.
+STELA_EVENTSTORE_EXPORT std::size_t add_deferred(Connection::Pipeline& pipeline,
+                                                 const UserSettings& settings);
+/// Throws what `result` means, an error of one of them: UsageError if a trigger writes what is
+/// Stela's.
+[[noreturn]] STELA_EVENTSTORE_EXPORT void fail_deferred(Connection& connection,
+                                                        const Result& result);
 
 /// ConstraintViolated if a constraint is broken that is checked at the end of the transaction.
 STELA_EVENTSTORE_EXPORT void check_deferred(Connection& connection);

@@ -47,8 +47,10 @@ void Core::read_inside(std::string_view begin_with, Work work) {
     Connection::Pipeline pipeline{connection};
     // Not before everything that was read.
     pipeline.add("SELECT coalesce(max(sequence), 0) FROM stela.events");
-    pipeline.add("COMMIT");
+    // What SQL of the user's set for the session goes with its transaction.
+    pipeline.add(connection.ran_users_sql() ? "ROLLBACK" : "COMMIT");
     reached = pipeline.run_all("reading")[0].integer(0, 0);
+    connection.note_users_sql(false);
   });
   if (reached == 0 || vouch(run, reached)) return;
   throw StoreBusy{"the server was restarted while it was read; try again"};

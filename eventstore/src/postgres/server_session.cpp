@@ -73,6 +73,19 @@ void set_up(Connection& connection) {
       "servers only"};
 }
 
+void add_restoring(Connection::Pipeline& pipeline, const Connection& connection) {
+  pipeline.add("RESET ALL");
+  // Which these are no part of.
+  pipeline.add("RESET SESSION AUTHORIZATION");
+  pipeline.add("RESET ROLE");
+  pipeline.add("SELECT set_config('client_encoding', 'UTF8', false)");
+  if (connection.options().is_pooled) return;
+  Parameters path;
+  path.add_untyped(own_path(connection.options().schema));
+  pipeline.add("SELECT set_config('jit', 'off', false), set_config('search_path', $1, false)",
+               std::move(path));
+}
+
 bool take_run(Connection& connection, const Result& row) {
   const bool is_standby = row.integer(0, 0) != 0;
   if (is_standby && !connection.options().is_read_only) {

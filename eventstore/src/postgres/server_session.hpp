@@ -22,6 +22,9 @@ Uuid to_uuid(std::string_view bytes) noexcept;
 /// Sets what a session has for its life; nothing behind a pooler. UsageError if it is behind one
 /// and its options don't say so.
 void set_up(Connection& connection);
+/// Before a COMMIT, if SQL of the user's ran in the transaction: what it set for the session, it
+/// set until then. The transaction's own settings are gone, too.
+void add_restoring(Connection::Pipeline& pipeline, const Connection& connection);
 /// Whether the server's process isn't the one that the connection was told of.
 bool is_behind_pooler(Connection& connection);
 

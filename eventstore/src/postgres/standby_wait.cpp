@@ -83,17 +83,22 @@ void StandbyWait::check_confirmed() {
 
 void commit_statements(Connection& connection, database::Sync sync,
                        const StandbyPatience& patience) {
-  if (sync == database::Sync::none) {
-    check_committed(connection.query("COMMIT", {}, "the commit"));
-    return;
-  }
-  StandbyWait standby{connection, patience};
   Connection::Pipeline pipeline{connection};
+  if (connection.ran_users_sql()) add_restoring(pipeline, connection);
+  const bool is_confirmed = sync != database::Sync::none;
   // Last of all: what the statements call may have changed it.
-  pipeline.add(confirmed_sql);
+  if (is_confirmed || connection.ran_users_sql()) {
+    pipeline.add(is_confirmed ? confirmed_sql : unconfirmed_sql);
+  }
   pipeline.add("COMMIT");
+  const auto commit = [&] {
+    check_committed(pipeline.run_all("the commit").back());
+    connection.note_users_sql(false);
+  };
+  if (!is_confirmed) return commit();
+  StandbyWait standby{connection, patience};
   try {
-    check_committed(pipeline.run_all("the commit")[1]);
+    commit();
   } catch (const ConnectionLost& e) {
     throw CommitInDoubt{std::string{"whether it is committed isn't known, look before you try "
                                     "again: "} +

@@ -50,6 +50,9 @@ class StandbyWait final : private Connection::Silence {
 inline constexpr std::string_view confirmed_sql =
     "SELECT set_config('synchronous_commit', 'on', true), "
     "set_config('client_min_messages', 'warning', true)";
+/// The same, if it doesn't wait.
+inline constexpr std::string_view unconfirmed_sql =
+    "SELECT set_config('synchronous_commit', 'off', true)";
 
 /// Ends a transaction of statements of Stela's own. CommitInDoubt if the answer is lost, unless it
 /// may be lost itself; StoreBusy, which names the standby, if that hasn't confirmed it at the

@@ -183,6 +183,7 @@ class Writer {
   void begin();
   void begin_on_session();
   void commit(WriteWork& work);
+  void commit_on_session();
   /// Whoever was lent the connection ended the transaction on it.
   bool is_ended_by_caller() noexcept;
   void roll_back() noexcept;
@@ -245,6 +246,8 @@ class Writer {
   bool is_locked_ = false;
   /// SQL of the user's has run in it.
   bool ran_sql_ = false;
+  /// And it may have left to the commit what isn't checked yet.
+  bool may_defer_ = false;
   /// The server's number of it, if its connection was lent.
   std::string lent_;
   std::optional<ConstraintViolated> blamed_;

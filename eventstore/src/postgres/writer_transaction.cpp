@@ -29,6 +29,8 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
     work.error = std::current_exception();
     const bool is_cut = is_ended_by_caller();
     roll_back();
+    // What it has set for the session by then, nobody knows.
+    if (is_cut) session_->connection.give_up();
     work.rest = {.is_cut = is_cut};
     // What it failed with may rest on what it saw: a conflict, or "that has been done".
     if (session_ == nullptr) return;
@@ -41,6 +43,7 @@ void Writer::run_transaction(WriteWork& work) {
   work.outcomes.begin(GlobalSequence::max());
   is_locked_ = false;
   ran_sql_ = false;
+  may_defer_ = false;
   lent_.clear();
   blamed_.reset();
   has_declared_ = false;
@@ -111,7 +114,8 @@ void Writer::lock(WriteWork& work) {
 PGconn* Writer::lend(WriteWork& work) {
   owner_.check();
   lock(work);
-  ran_sql_ = true;
+  ran_sql_ = may_defer_ = true;
+  connection().note_users_sql(true);
   if (lent_.empty()) {
     const Result number = connection().query("SELECT pg_current_xact_id()::text");
     lent_ = number.bytes(0, 0);
@@ -141,7 +145,7 @@ void Writer::commit(WriteWork& work) {
   work.rest.is_unnumbered = is_locked_;
   work.rest.sequence = std::max(last_sequence_, seen_);
   try {
-    check_committed(connection().query("COMMIT", {}, "the commit"));
+    commit_on_session();
   } catch (const ConstraintViolated&) {
     if (blamed_) throw ConstraintViolated{*blamed_};
     throw;
@@ -149,6 +153,26 @@ void Writer::commit(WriteWork& work) {
     work.rest.in_doubt = is_locked_;
     throw;
   }
+}
+
+void Writer::commit_on_session() {
+  Connection::Pipeline pipeline{connection()};
+  const UserSettings settings{users_path(connection()), "on"};
+  const std::size_t before = may_defer_ ? add_deferred(pipeline, settings) : 0;
+  if (connection().ran_users_sql()) {
+    add_restoring(pipeline, connection());
+    pipeline.add(unconfirmed_sql);
+  }
+  pipeline.add("COMMIT");
+  const std::vector<Result> results = pipeline.run();
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i].is_error()) {
+      if (i < before) fail_deferred(connection(), results[i]);
+      connection().fail(results[i].get(), "the commit");
+    }
+  }
+  check_committed(results.back());
+  connection().note_users_sql(false);
 }
 
 void Writer::roll_back() noexcept {
@@ -206,7 +230,7 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   owner_.check();
   // Before the rows of the user's tables, which others lock under it.
   lock(work);
-  ran_sql_ = true;
+  ran_sql_ = may_defer_ = true;
   return run_user_sql(connection(), sql, values, rows);
 }
 
