@@ -483,6 +483,40 @@ TEST_F(PostgresStore, VoidsACommitThatNeverCame) {
   EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
 }
 
+TEST_F(PostgresStore, LetsNobodyWaitForAClientThatStillSends) {
+  using namespace std::chrono_literals;
+  TcpProxy proxy{server.port()};
+  Store store = open_store({.busy_timeout = 1s});
+  append(store, "order-1");
+  Store slow = postgres::open("host=127.0.0.1 user=postgres dbname=postgres port=" +
+                              std::to_string(proxy.port()));
+  slow.last_sequence();
+  proxy.limit(TcpProxy::Direction::requests, 2'000'000);
+  std::string payload(8'000'000, 'a');
+  payload.front() = payload.back() = '"';
+  const NewEvent large{"a", 1, false, payload};
+  std::jthread appending{[&] {
+    const StreamId id = StreamId::parse("order-2");
+    const StreamAppend one{id, ExpectedVersion::any(), {&large, 1}};
+    slow.append({.streams = {&one, 1}});
+  }};
+  ASSERT_TRUE(eventually([&] {
+    return ask("SELECT count(*)::text FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
+               "AND xact_start < clock_timestamp() - interval '0.2 s'") == "1";
+  }));
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+  appending.join();
+  EXPECT_THAT(sequences(store), ElementsAre(1, 2, 3));
+  // A transaction of the user's, which has the lock, ends with its client's host.
+  proxy.limit(0);
+  slow.transact([](Transaction& transaction) {
+    EXPECT_EQ(
+        Sql{transaction}.value<int>("SELECT sum(current_setting('tcp_keepalives_' || t)::int) "
+                                    "FROM unnest(ARRAY['idle', 'interval', 'count']) AS t"),
+        18);
+  });
+}
+
 TEST_F(PostgresStore, LetsNoVoidGroupCommit) {
   open_store();
   const std::string group = "'00000000-0000-4000-8000-000000000001'";

@@ -194,7 +194,13 @@ std::vector<Uuid> Group::ids_of(std::size_t number) const {
   return ids;
 }
 
-Group::Call::Call(const Group& group, const Uuid& id, const Uuid& epoch) {
+Group::Call::Call(const Group& group, std::optional<std::int64_t> order_lock, const Uuid& id,
+                  const Uuid& epoch) {
+  if (order_lock) {
+    parameters.add(*order_lock);
+  } else {
+    parameters.add_null(type::int8);
+  }
   if (id.is_nil()) {
     parameters.add_null(type::uuid);
   } else {

@@ -62,10 +62,14 @@ void set_up(Connection& connection) {
   Parameters parameters;
   parameters.add(path).add(std::int64_t{PQbackendPID(connection.handle())});
   // What is set for a session behind a pooler would be set for others. Compiling a page's query
-  // takes longer than reading the page.
+  // takes longer than reading the page. A server that waits for the rest of what a client sends,
+  // under locks, finds out that its host is gone.
   const Result row = connection.query(
       "SELECT pg_backend_pid(), CASE WHEN pg_backend_pid() = $2 THEN "
-      "set_config('jit', 'off', false) || set_config('search_path', $1, false) END",
+      "set_config('jit', 'off', false) || set_config('search_path', $1, false) || "
+      "set_config('tcp_keepalives_idle', '10', false) || "
+      "set_config('tcp_keepalives_interval', '5', false) || "
+      "set_config('tcp_keepalives_count', '3', false) END",
       std::move(parameters), "setting up a session");
   if (row.integer(0, 0) == PQbackendPID(connection.handle())) return;
   throw UsageError{
@@ -82,8 +86,12 @@ void add_restoring(Connection::Pipeline& pipeline, const Connection& connection)
   if (connection.options().is_pooled) return;
   Parameters path;
   path.add_untyped(own_path(connection.options().schema));
-  pipeline.add("SELECT set_config('jit', 'off', false), set_config('search_path', $1, false)",
-               std::move(path));
+  pipeline.add(
+      "SELECT set_config('jit', 'off', false), set_config('search_path', $1, false), "
+      "set_config('tcp_keepalives_idle', '10', false), "
+      "set_config('tcp_keepalives_interval', '5', false), "
+      "set_config('tcp_keepalives_count', '3', false)",
+      std::move(path));
 }
 
 bool take_run(Connection& connection, const Result& row) {

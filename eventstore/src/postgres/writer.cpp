@@ -215,6 +215,7 @@ void Writer::declare_for(Members members) {
   Parameters lock;
   lock.add(order_lock_);
   pipeline.add(lock_sql, std::move(lock));
+  pipeline.add("SELECT set_config('idle_in_transaction_session_timeout', '60000', true)");
   try {
     pipeline.run_all("noting the tags of types");
     postgres::declare_tags(writing, all);
@@ -265,7 +266,7 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
     work.ids = group.ids_of(number);
     work.rest = {.run = writing.run(), .group = id};
   }
-  Group::Call call{group, id, epoch_};
+  Group::Call call{group, order_lock_, id, epoch_};
   Connection::Pipeline pipeline{writing.connection};
   pipeline.add(begin_sql);
   Parameters timeout;
@@ -273,10 +274,6 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   pipeline.add(
       "SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', $1, true)",
       std::move(timeout));
-  // In a statement of its own: that of the next one sees what was committed before it.
-  Parameters lock;
-  lock.add(order_lock_);
-  pipeline.add(lock_sql, std::move(lock));
   pipeline.add(Group::Call::sql, std::move(call.parameters));
   const bool is_pooled = writing.connection.options().is_pooled;
   if (is_pooled) pipeline.add(postgres::run_sql);
@@ -284,8 +281,8 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
   try {
     const auto results = pipeline.run_all("the append");
     check_committed(results.back());
-    if (is_pooled) learn_run(writing, members, results[4]);
-    return GroupAnswer{results[3]};
+    if (is_pooled) learn_run(writing, members, results[3]);
+    return GroupAnswer{results[2]};
   } catch (...) {
     writing.connection.roll_back();
     throw;

@@ -271,7 +271,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   }
   Group group{settings_.clock->now(), data_participant_};
   group.add(request, work.metadata, work.outcomes, ids_);
-  Group::Call call{group, Uuid{}, epoch_};
+  Group::Call call{group, std::nullopt, Uuid{}, epoch_};
   const GroupAnswer answer{
       connection().query(Group::Call::sql, std::move(call.parameters), "the append")};
   if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};

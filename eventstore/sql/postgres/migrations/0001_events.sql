@@ -352,14 +352,15 @@ CREATE FUNCTION stela.rotated(number bigint, bits integer) RETURNS bigint
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (number << bits) | (number >> (64 - bits));
 
--- Appends for all members of a group, under the order lock, which the caller takes in a statement
--- of its own before. A member has appends, an append has events of one stream; all are numbered
+-- Appends for all members of a group, under the order lock. It takes the lock itself unless that is
+-- NULL, as inside a transaction of the user's: when it is called the server has all of its data, and
+-- waits for no slow client under the lock. A member has appends, an append has events of one stream; all are numbered
 -- from 1.
 -- A member that conflicts, or whose append id is known, writes nothing; the others aren't touched.
 -- Streams and kinds occur once, append ids too. No group_id inside a transaction of the user's,
 -- which has entered its group before.
 CREATE FUNCTION stela.append_group(
-  the_group uuid, for_epoch uuid, now bigint,
+  order_lock bigint, the_group uuid, for_epoch uuid, now bigint,
   stream_names text[],
   kind_categories text[], kind_types text[], kind_versions integer[], kind_publishes boolean[],
   member_appends integer[], member_ids text[], member_id_checksums bigint[],
@@ -419,6 +420,8 @@ DECLARE
   row_streams bigint[];
   row_keys bigint[];
 BEGIN
+  -- Each statement after this one sees what was committed before the lock was given.
+  IF order_lock IS NOT NULL THEN PERFORM pg_advisory_xact_lock(order_lock); END IF;
   is_stale := for_epoch IS DISTINCT FROM (SELECT c.epoch FROM stela_configuration AS c WHERE c.one);
   SELECT coalesce(max(e.sequence), 0) INTO before FROM events AS e;
   after := before;
