@@ -81,6 +81,14 @@ TEST_F(PostgresSql, MakesAndDropsNothingOfStelas) {
         "DROP SCHEMA stela CASCADE"}) {
     EXPECT_THAT(refusal_of(sql), HasSubstr("in the schema of Stela's tables")) << sql;
   }
+  // Nor of another store's.
+  postgres::open(server.url(), {.schema = "alpha"});
+  for (const std::string_view sql :
+       {"DROP TABLE alpha.snapshots", "ALTER TABLE alpha.events DISABLE TRIGGER ALL",
+        "DROP SCHEMA \"alpha\" CASCADE"}) {
+    EXPECT_THAT(refusal_of(sql), HasSubstr("of another store")) << sql;
+  }
+  EXPECT_THAT(refusal_of("DELETE FROM alpha.events"), HasSubstr("that table is Stela's"));
   // By its plain name it isn't found.
   EXPECT_THAT(refusal_of("DROP TABLE events"), HasSubstr("\"events\" does not exist"));
 }

@@ -43,7 +43,9 @@ std::string users_path_of(Connection& connection) {
   parameters.add(std::string_view{connection.options().schema});
   const Result row = connection.query(
       "SELECT coalesce(string_agg(quote_ident(s.name), ', ' ORDER BY s.at), '') "
-      "FROM unnest(current_schemas(false)) WITH ORDINALITY AS s(name, at) WHERE s.name <> $1",
+      "FROM unnest(current_schemas(false)) WITH ORDINALITY AS s(name, at) WHERE s.name <> $1 "
+      // Nor are they another store's.
+      "AND to_regclass(quote_ident(s.name) || '.stela_migrations') IS NULL",
       std::move(parameters), "finding the user's schemas");
   return std::string{row.bytes(0, 0)};
 }

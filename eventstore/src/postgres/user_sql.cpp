@@ -23,8 +23,22 @@ bool is_temporary(std::string_view sql) {
   return first_word(sql) == "create" && (names(sql, "temp") || names(sql, "temporary"));
 }
 
+/// True if it names a schema that holds tables of Stela's: of this store, or of another one.
+bool names_schema_of_stela(Connection& connection, std::string_view sql) {
+  if (names(sql, connection.options().schema)) return true;
+  const Result schemas = connection.query(
+      "SELECT n.nspname::text FROM pg_catalog.pg_namespace AS n WHERE EXISTS (SELECT "
+      "FROM pg_catalog.pg_class AS c WHERE c.relnamespace = n.oid "
+      "AND c.relname = 'stela_migrations')",
+      {}, "looking for the schemas of stores");
+  for (int row = 0; row < schemas.rows(); ++row) {
+    if (names(sql, schemas.bytes(row, 0))) return true;
+  }
+  return false;
+}
+
 /// What the server can't be asked: whoever owns Stela's tables may do all of this.
-void check(const UserStatement& statement, std::string_view word, std::string_view schema) {
+void check(Connection& connection, const UserStatement& statement, std::string_view word) {
   constexpr std::array<std::string_view, 9> transactions{
       "abort", "begin", "commit", "end", "prepare", "release", "rollback", "savepoint", "start"};
   constexpr std::array<std::string_view, 12> others{"delete",   "explain", "insert", "lock",
@@ -45,9 +59,10 @@ void check(const UserStatement& statement, std::string_view word, std::string_vi
   if (is_temporary(sql)) {
     statement.refuse("isn't run: a table in temp goes with the connection; make it without");
   }
-  if (changes_schema(word) && names(sql, schema)) {
+  if (changes_schema(word) && names_schema_of_stela(connection, sql)) {
     statement.refuse(
-        "isn't run: it makes, alters or drops what is in the schema of Stela's tables");
+        "isn't run: it makes, alters or drops what is in the schema of Stela's tables, or of those "
+        "of another store");
   }
   check_parameters(sql, statement.values.size());
 }
@@ -58,7 +73,7 @@ std::int64_t run_user_sql(Connection& connection, std::string_view sql,
                           std::span<const SqlValue> values, Rows* rows) {
   const UserStatement statement{.sql = sql, .text = with_dollars(sql), .values = values};
   const std::string word = first_word(sql);
-  check(statement, word, connection.options().schema);
+  check(connection, statement, word);
   // What is made or dropped without a schema isn't Stela's.
   const UserSettings settings{
       changes_schema(word) ? connection.users_path() : users_path(connection), "on"};
