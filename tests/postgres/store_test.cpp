@@ -517,6 +517,22 @@ TEST_F(PostgresStore, LetsNobodyWaitForAClientThatStillSends) {
   });
 }
 
+TEST_F(PostgresStore, RefusesAnAppendThatTheServerTakesInNoPiece) {
+  Store store = open_store();
+  const std::string payload(codec::max_payload_size, 'a');
+  const std::vector<NewEvent> events(16, NewEvent{"a", 1, false, payload});
+  const StreamAppend all{StreamId::parse("order-1"), ExpectedVersion::any(), events};
+  EXPECT_THAT(message_of<UsageError>([&] {
+                store.append({.streams = {&all, 1}});
+              }),
+              HasSubstr("at most 1023 MiB"));
+  EXPECT_THROW(store.transact([&](Transaction& transaction) {
+    transaction.append({.streams = {&all, 1}});
+  }),
+               UsageError);
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{1});
+}
+
 TEST_F(PostgresStore, LetsNoVoidGroupCommit) {
   open_store();
   const std::string group = "'00000000-0000-4000-8000-000000000001'";

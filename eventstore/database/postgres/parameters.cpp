@@ -52,6 +52,15 @@ void Array::add_bytes(std::string_view bytes) {
   ++count_;
 }
 
+void check_size(std::size_t bytes) {
+  // What a message may have, less than what is around the values in it.
+  constexpr std::size_t most = std::size_t{1023} * 1024 * 1024;
+  if (bytes <= most) return;
+  throw UsageError{"it has " + std::to_string(bytes) +
+                   " bytes, and PostgreSQL takes at most 1023 MiB in one piece; append less at "
+                   "once"};
+}
+
 void Array::add_uuid(const Uuid& id) {
   add_bytes(bytes_of(id));
 }
@@ -107,6 +116,9 @@ Parameters& Parameters::add_untyped(std::string_view text) {
 }
 
 Parameters& Parameters::add(Oid of, std::string_view bytes, bool is_binary) {
+  std::size_t size = bytes.size();
+  for (const int length : lengths_) size += static_cast<std::size_t>(length);
+  check_size(size);
   types_.push_back(of);
   // An empty view may have no address, which would be NULL.
   values_.push_back(bytes.empty() ? "" : bytes.data());

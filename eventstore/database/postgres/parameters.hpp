@@ -6,6 +6,7 @@
 
 #include <libpq-fe.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,6 +31,9 @@ inline constexpr Oid float8 = 701;
 inline constexpr Oid numeric = 1700;
 inline constexpr Oid uuid = 2950;
 }  // namespace type
+
+/// UsageError unless the server takes so many bytes in one piece.
+STELA_EVENTSTORE_EXPORT void check_size(std::size_t bytes);
 
 /// One column of an array parameter, filled element by element.
 /// Threads: one at a time.

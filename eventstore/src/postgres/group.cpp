@@ -57,6 +57,12 @@ GroupAnswer::GroupAnswer(const Result& row)
 
 void Group::add(const AppendRequest& request, std::string_view metadata,
                 const OpenOutcomes& outcomes, UuidGenerator& ids) {
+  // Before all of it is in memory twice.
+  std::size_t bytes = 0;
+  for (const StreamAppend& append : request.streams) {
+    for (const NewEvent& event : append.events) bytes += event.payload.size();
+  }
+  check_size(bytes);
   const AppendCondition* const condition = request.condition;
   const bool has_read_position = condition == nullptr || outcomes.has(condition->outcome.get());
   members_.push_back({&request, metadata, appends_.size(), has_read_position});
