@@ -250,8 +250,34 @@ TEST_F(PostgresOperations, NameWhatOfTheSchemaWasChangedByHand) {
 
   EXPECT_THAT(problems(), ElementsAre("schema: function rotated: it isn't as Stela made it",
                                       "schema: table append_ids: it isn't as Stela made it",
-                                      "schema: trigger events_are_append_only: it's gone",
+                                      "schema: trigger events_are_append_only on events: it's gone",
                                       "schema: fact 'codec': it's gone"));
+}
+
+TEST_F(PostgresOperations, NameGuardsThatAreGoneOrSwitchedOff) {
+  run("DROP TRIGGER belongs_to_stela ON stela.events");
+  run("ALTER TABLE stela.append_groups DISABLE TRIGGER belongs_to_stela");
+
+  EXPECT_THAT(
+      problems(),
+      ElementsAre("schema: trigger belongs_to_stela on append_groups: it isn't as Stela made it",
+                  "schema: trigger belongs_to_stela on events: it's gone"));
+}
+
+TEST_F(PostgresOperations, NameWhatSomebodyElseHasPutOnTheTables) {
+  run("CREATE FUNCTION swallow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+      "CREATE TRIGGER swallows BEFORE INSERT ON stela.events FOR EACH ROW "
+      "EXECUTE FUNCTION swallow()");
+  run("CREATE RULE ignores AS ON INSERT TO stela.snapshots DO INSTEAD NOTHING");
+  run("ALTER TABLE stela.append_ids ENABLE ROW LEVEL SECURITY");
+  run("CREATE TABLE child () INHERITS (stela.streams)");
+
+  EXPECT_THAT(
+      problems(),
+      AllOf(SizeIs(4), Contains(HasSubstr("rule ignores on snapshots: it isn't Stela's")),
+            Contains(HasSubstr("row level security of append_ids: it isn't Stela's")),
+            Contains(HasSubstr("table public.child, which inherits streams: it isn't Stela's")),
+            Contains(HasSubstr("trigger swallows on events: it isn't Stela's"))));
 }
 
 TEST_F(PostgresOperations, VerifyAStoreInASchemaOfAnotherName) {

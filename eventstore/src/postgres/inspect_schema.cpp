@@ -42,7 +42,8 @@ constexpr std::string_view objects_sql =
     "THEN '' ELSE ' (invalid)' END FROM pg_catalog.pg_class AS c "
     "JOIN pg_catalog.pg_index AS i ON i.indexrelid = c.oid "
     "WHERE c.relnamespace = (SELECT oid FROM here) AND c.relkind = 'i' "
-    "UNION ALL SELECT 'trigger ' || t.tgname, pg_get_triggerdef(t.oid) || ' ' || t.tgenabled::text "
+    "UNION ALL SELECT 'trigger ' || t.tgname || ' on ' || c.relname, pg_get_triggerdef(t.oid) || ' "
+    "' || t.tgenabled::text "
     "FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid "
     "WHERE c.relnamespace = (SELECT oid FROM here) AND NOT t.tgisinternal "
     "UNION ALL SELECT 'function ' || p.proname, string_agg(pg_get_functiondef(p.oid), ' ' "
@@ -50,6 +51,23 @@ constexpr std::string_view objects_sql =
     "WHERE p.pronamespace = (SELECT oid FROM here) GROUP BY p.proname) "
     "SELECT name, replace(replace(definition, quote_ident($1) || '.', ''), quote_literal($1), "
     "'''the schema''') FROM found";
+
+/// What somebody else has put on the tables of the schema $1, that changes what is written to them
+/// or read from them.
+constexpr std::string_view foreign_sql =
+    "WITH own AS (SELECT oid, relname, relrowsecurity, relforcerowsecurity "
+    "FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p') AND relnamespace = "
+    "(SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1)) "
+    "SELECT 'trigger ' || t.tgname || ' on ' || c.relname AS name FROM pg_catalog.pg_trigger AS t "
+    "JOIN own AS c ON c.oid = t.tgrelid JOIN pg_catalog.pg_proc AS p ON p.oid = t.tgfoid "
+    "JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace "
+    "WHERE NOT t.tgisinternal AND n.nspname <> $1 "
+    "UNION ALL SELECT 'rule ' || r.rulename || ' on ' || c.relname "
+    "FROM pg_catalog.pg_rewrite AS r JOIN own AS c ON c.oid = r.ev_class "
+    "UNION ALL SELECT 'row level security of ' || relname FROM own "
+    "WHERE relrowsecurity OR relforcerowsecurity "
+    "UNION ALL SELECT 'table ' || i.inhrelid::regclass::text || ', which inherits ' || c.relname "
+    "FROM pg_catalog.pg_inherits AS i JOIN own AS c ON c.oid = i.inhparent ORDER BY name";
 
 /// A role that may not do it, or a server that only reads.
 bool lacks_rights(std::string_view error) {
@@ -76,6 +94,7 @@ void apply_all(Connection& connection, std::span<const database::Migration> migr
   for (const database::Migration& migration : migrations) {
     connection.execute(std::string{migration.text});
   }
+  connection.execute("SELECT stela.guard_tables()");
 }
 
 /// What the migrations of a module add to an event store. They are applied to a schema of another
@@ -146,6 +165,20 @@ void compare(ServerInspection& inspection, const Objects& expected) {
   });
 }
 
+void check_foreign(ServerInspection& inspection) {
+  inspection.read([&](Connection& connection) {
+    Parameters parameters;
+    parameters.add(inspection.server().schema);
+    const Result rows = connection.query(foreign_sql, std::move(parameters),
+                                         "looking for what isn't Stela's on its tables");
+    for (int row = 0; row < rows.rows(); ++row) {
+      inspection.report(std::string{rows.bytes(row, 0)},
+                        "it isn't Stela's, and may change what is written or read",
+                        "drop it, and verify again");
+    }
+  });
+}
+
 void check_facts(ServerInspection& inspection) {
   inspection.read([&](Connection& connection) {
     for (const char* const name : {"store_id", "codec"}) {
@@ -176,6 +209,7 @@ void ServerInspection::check_schema(std::string_view module, std::span<const dat
 
 void check_own_schema(ServerInspection& inspection) {
   inspection.check_schema("eventstore", {}, sql::migrations);
+  check_foreign(inspection);
   check_facts(inspection);
 }
 
