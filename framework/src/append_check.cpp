@@ -1,4 +1,5 @@
 #include <stela/framework/append_check.hpp>
+#include <stela/framework/codec/json_writer.hpp>
 #include <stela/framework/error.hpp>
 #include <stela/framework/metadata.hpp>
 
@@ -25,6 +26,9 @@ void check_append(const AppendRequest& request) {
   metadata::check(request.context);
   if (request.append_id.size() > max_append_id_size) {
     throw UsageError{"an append id is at most 128 bytes long"};
+  }
+  if (!json::is_utf8(request.append_id) || request.append_id.find('\0') != std::string_view::npos) {
+    throw UsageError{"an append id is text in UTF-8, without a zero byte"};
   }
   if (request.condition != nullptr) check_condition(*request.condition);
   for (const StreamAppend& append : request.streams) {

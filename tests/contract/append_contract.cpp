@@ -270,6 +270,17 @@ TEST_P(EventStoreContract, RepeatsAnAppendThatNamesAStreamTwice) {
   EXPECT_THROW(store->append({.streams = {appends.data(), 2}, .append_id = "cmd-1"}), UsageError);
 }
 
+TEST_P(EventStoreContract, RefusesAnIdThatIsNoText) {
+  const NewEvent event{"a", 1, false, "{}"};
+  for (const std::string_view id : {std::string_view{"a\0b", 3}, std::string_view{"\xc3\x28"}}) {
+    EXPECT_THROW(append("order-1", ExpectedVersion::any(), {event}, id), UsageError);
+    EXPECT_FALSE(store->find_append(id));
+    store->transact([&](Transaction& transaction) { EXPECT_FALSE(transaction.find_append(id)); });
+  }
+  EXPECT_EQ(append("order-1", ExpectedVersion::any(), {event}, "caf\xc3\xa9").first,
+            GlobalSequence{1});
+}
+
 TEST_P(EventStoreContract, ForgetsTheIdOfAnAppendThatFailed) {
   const NewEvent event{"a", 1, false, "{}"};
   EXPECT_THROW(append("order-1", ExpectedVersion::exactly(StreamVersion{5}), {event}, "cmd-1"),

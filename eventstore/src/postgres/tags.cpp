@@ -1,6 +1,7 @@
 #include "postgres/tags.hpp"
 
 #include "database/checksum.hpp"
+#include "database/storable_text.hpp"
 #include "postgres/checksums.hpp"
 #include "postgres/core.hpp"
 #include "postgres/transaction.hpp"
@@ -114,6 +115,8 @@ Standpoint read_standpoint(Connection& connection) {
 }
 
 std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id) {
+  // There is none, and the server fails if it is asked.
+  if (!database::is_storable(append_id)) return std::nullopt;
   Parameters parameters;
   parameters.add(append_id);
   const Result found = connection.query(

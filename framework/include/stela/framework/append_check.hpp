@@ -9,7 +9,7 @@ namespace stela {
 inline constexpr std::size_t max_append_id_size = 128;
 
 /// UsageError if the request can't be stored: during a replay, with an invalid event name, with a
-/// payload larger than 64 MiB, or with a context that can't be stored.
+/// payload larger than 64 MiB, or with a context or an append id that can't be stored.
 STELA_FRAMEWORK_EXPORT void check_append(const AppendRequest& request);
 
 /// UsageError: the append id was used for an append of other events.
