@@ -107,6 +107,11 @@ SELECT count(*) AS entries FROM tag_index WHERE sequence <= :to;
 SELECT tag, sequence FROM tag_index WHERE (tag, sequence) > (:tag, :sequence)
 ORDER BY tag, sequence LIMIT :limit;
 
+-- name: inspect_next_event
+-- takes: from int
+-- gives: sequence int
+SELECT sequence FROM events WHERE sequence >= :from ORDER BY sequence LIMIT 1;
+
 -- name: inspect_untagged
 -- Events without a tag that every event of their type has, beside those whose stream is it.
 -- takes: from int, to int

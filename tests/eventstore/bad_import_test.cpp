@@ -45,12 +45,13 @@ class BadImport : public test::TransferTest {
     changed.replace(at, from.size(), to);
     return problem_of(changed);
   }
-  std::string problem_of(const std::string& changed) {
+  std::string problem_of(const std::string& changed,
+                         const std::string& advice = "mend the line and import again") {
     auto copy = in_memory();
     const std::string problem = message_of<UsageError>([&] { import_text(copy, changed); });
-    EXPECT_THAT(problem, AllOf(HasSubstr("line 3: "),
-                               EndsWith("the store holds what comes before it, up to event 1; "
-                                        "mend the line and import again")));
+    EXPECT_THAT(problem,
+                AllOf(HasSubstr("line 3: "),
+                      EndsWith("the store holds what comes before it, up to event 1; " + advice)));
     EXPECT_EQ(copy.last_sequence(), GlobalSequence{1});
     EXPECT_THAT(problems_of(copy), IsEmpty());
     EXPECT_EQ(import_text(copy, text).last, GlobalSequence{3});
@@ -107,7 +108,9 @@ TEST_F(BadImport, NamesALineThatIsNone) {
   EXPECT_THAT(problem_of(before + "[]\n"), HasSubstr("line 3: it isn't an object"));
   EXPECT_THAT(problem_of(before + std::string(97 * 1024 * 1024, 'x')),
               HasSubstr("the line is longer than any event can be"));
-  EXPECT_THAT(problem_of(before + text.substr(before.size(), 40)), HasSubstr("line 3: "));
+  problem_of(before + text.substr(before.size(), 40),
+             "the input ends here: if it is cut off, export again and import that (existing events "
+             "are skipped); otherwise mend the line and import again");
 }
 
 TEST_F(BadImport, NamesAHeaderThatIsNone) {

@@ -177,29 +177,47 @@ class TagsCheck {
   }
 
   void walk_events() {
-    for (std::int64_t from = 1; from <= bound_; from += page_events) {
+    std::int64_t to = 0;
+    bool more = true;
+    while (more) {
+      more = false;
       const bool was_read = inspection_.read([&](Connection& connection) {
-        Parameters parameters;
-        parameters.add(from).add(std::min(bound_, from + page_events - 1));
-        const Result rows = connection.query(
-            "SELECT e.sequence, f.category FROM stela.events AS e "
-            "JOIN stela.event_kinds AS k ON k.kind = e.kind "
-            "JOIN stela.tag_types AS f ON f.type = k.type "
-            "WHERE e.sequence BETWEEN $1 AND $2 AND f.always AND e.sequence >= f.since "
-            "AND f.category <> k.category "
-            "AND NOT EXISTS (SELECT FROM stela.event_tags AS t WHERE t.sequence = e.sequence "
-            "AND strpos(' ' || t.tags, ' ' || f.category || '-') > 0) "
-            "ORDER BY e.sequence, f.category",
-            std::move(parameters), "looking for events without tags");
-        for (int row = 0; row < rows.rows(); ++row) {
-          const std::int64_t sequence = rows.integer(row, 0);
-          if (damaged_.contains(sequence)) continue;
-          inspection_.report(tags_of(sequence), "every event of its type has one of category '" +
-                                                    std::string{rows.bytes(row, 1)} +
-                                                    "', and it has none");
-        }
+        if (to >= bound_) return;
+        // A damaged store may have few events, far from each other.
+        Parameters behind;
+        behind.add(to);
+        const Result next = connection.query(
+            "SELECT sequence FROM stela.events WHERE sequence > $1 ORDER BY sequence LIMIT 1",
+            std::move(behind), "looking for events without tags");
+        if (next.rows() == 0) return;
+        const std::int64_t from = next.integer(0, 0);
+        to = bound_ - from < page_events ? bound_ : from + page_events - 1;
+        more = true;
+        check_events(connection, from, to);
       });
       if (!was_read) return;
+    }
+  }
+
+  void check_events(Connection& connection, std::int64_t from, std::int64_t to) {
+    Parameters parameters;
+    parameters.add(from).add(to);
+    const Result rows = connection.query(
+        "SELECT e.sequence, f.category FROM stela.events AS e "
+        "JOIN stela.event_kinds AS k ON k.kind = e.kind "
+        "JOIN stela.tag_types AS f ON f.type = k.type "
+        "WHERE e.sequence BETWEEN $1 AND $2 AND f.always AND e.sequence >= f.since "
+        "AND f.category <> k.category "
+        "AND NOT EXISTS (SELECT FROM stela.event_tags AS t WHERE t.sequence = e.sequence "
+        "AND strpos(' ' || t.tags, ' ' || f.category || '-') > 0) "
+        "ORDER BY e.sequence, f.category",
+        std::move(parameters), "looking for events without tags");
+    for (int row = 0; row < rows.rows(); ++row) {
+      const std::int64_t sequence = rows.integer(row, 0);
+      if (damaged_.contains(sequence)) continue;
+      inspection_.report(tags_of(sequence), "every event of its type has one of category '" +
+                                                std::string{rows.bytes(row, 1)} +
+                                                "', and it has none");
     }
   }
 

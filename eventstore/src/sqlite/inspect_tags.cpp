@@ -150,18 +150,31 @@ class TagsCheck {
   }
 
   void walk_events() {
-    for (std::int64_t from = 1; from <= bound_; from += page_events) {
-      const std::int64_t to = std::min(bound_, from + page_events - 1);
+    std::int64_t to = 0;
+    bool more = true;
+    while (more) {
+      more = false;
       const bool was_read = inspection_.read([&](Connection& connection) {
-        auto rows = connection.rows(sql::inspect_untagged{.from = from, .to = to});
-        while (rows.step()) {
-          if (damaged_.contains(rows.sequence())) continue;
-          inspection_.report(tags_of(rows.sequence()),
-                             "every event of its type has one of category '" +
-                                 std::string{rows.category()} + "', and it has none");
-        }
+        if (to >= bound_) return;
+        // A damaged store may have few events, far from each other.
+        auto next = connection.rows(sql::inspect_next_event{.from = to + 1});
+        if (!next.step()) return;
+        const std::int64_t from = next.sequence();
+        to = bound_ - from < page_events ? bound_ : from + page_events - 1;
+        more = true;
+        check_events(connection, from, to);
       });
       if (!was_read) return;
+    }
+  }
+
+  void check_events(Connection& connection, std::int64_t from, std::int64_t to) {
+    auto rows = connection.rows(sql::inspect_untagged{.from = from, .to = to});
+    while (rows.step()) {
+      if (damaged_.contains(rows.sequence())) continue;
+      inspection_.report(tags_of(rows.sequence()), "every event of its type has one of category '" +
+                                                       std::string{rows.category()} +
+                                                       "', and it has none");
     }
   }
 
