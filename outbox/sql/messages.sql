@@ -34,6 +34,15 @@ VALUES (:partition, :generation, :sequence, :stream, :kind, :now, :was_lost);
 -- gives: event_id blob
 SELECT event_id FROM events WHERE sequence = :sequence;
 
+-- name: event_ids
+-- Of those of the sequences, a JSON array, that are there.
+-- takes: sequences text
+-- gives: sequence int, event_id blob
+SELECT e.sequence, e.event_id FROM json_each(:sequences) JOIN events AS e ON e.sequence = value;
+-- engine: postgres
+SELECT e.sequence, e.event_id FROM jsonb_array_elements_text(:sequences::jsonb) AS j(value)
+JOIN events AS e ON e.sequence = j.value::bigint;
+
 -- name: stream_number
 -- takes: name text
 -- gives: stream int

@@ -147,8 +147,8 @@ FROM outbox_partitions AS p WHERE p.partition = :partition;
 -- name: batch_of
 -- The run of the partition that ends first behind the sequence: it holds it if it begins before.
 -- takes: partition int, sequence int
--- gives: first_sequence int, published_at time
-SELECT first_sequence, published_at FROM outbox_batches
+-- gives: first_sequence int, last_sequence int, published_at time
+SELECT first_sequence, last_sequence, published_at FROM outbox_batches
 WHERE partition = :partition AND last_sequence >= :sequence AND redelivery = 0
 ORDER BY last_sequence LIMIT 1;
 
@@ -160,6 +160,20 @@ ORDER BY last_sequence LIMIT 1;
 SELECT max(b.published_at) AS published_at FROM outbox_partitions AS p
 CROSS JOIN outbox_batches AS b
   ON b.partition = p.partition AND b.last_sequence = :sequence AND b.redelivery > 0;
+
+-- name: set_apart
+-- Of a range, what has a message, or was sent again: all others are published, or missing.
+-- takes: first int, last int
+-- gives: sequence int
+SELECT m.sequence FROM outbox_partitions AS p
+CROSS JOIN outbox_messages AS m
+  ON m.partition = p.partition AND m.sequence BETWEEN :first AND :last
+UNION ALL SELECT sequence FROM outbox_parked WHERE sequence BETWEEN :first AND :last
+UNION ALL SELECT sequence FROM outbox_discarded WHERE sequence BETWEEN :first AND :last
+UNION ALL SELECT sequence FROM outbox_redeliveries WHERE sequence BETWEEN :first AND :last
+UNION ALL SELECT b.last_sequence FROM outbox_partitions AS p
+CROSS JOIN outbox_batches AS b
+  ON b.partition = p.partition AND b.last_sequence BETWEEN :first AND :last AND b.redelivery > 0;
 
 -- name: oldest_batch
 -- takes: partition int

@@ -18,6 +18,23 @@ EventId id_of(std::string_view blob) noexcept {
   return EventId{bytes};
 }
 
+/// What the message's event says.
+void fill(OutboxMessage& message, const sql::find_event::Row& event) {
+  message.stream = event.name();
+  message.version = StreamVersion{event.version()};
+  message.event_id = id_of(event.event_id());
+  message.type = event.type();
+  message.recorded_at = event.recorded_at();
+}
+
+void copy_facts(const OutboxMessage& event, OutboxMessage& message) {
+  message.stream = event.stream;
+  message.version = event.version;
+  message.event_id = event.event_id;
+  message.type = event.type;
+  message.recorded_at = event.recorded_at;
+}
+
 }  // namespace
 
 OutboxMessage read_set_aside(const sql::set_aside_row& row, MessageState state) {
@@ -40,19 +57,37 @@ Locator::Locator(Connection& connection, Placement& placement, Timestamp now)
   is_fenced_ = settings.step() && settings.fence() != to_string(Fence::none);
 }
 
+void Locator::expect(std::int64_t first, std::int64_t last) {
+  set_apart_.clear();
+  auto rows = connection_.rows(sql::set_apart{.first = first, .last = last});
+  while (rows.step()) set_apart_.insert(rows.sequence());
+  expected_first_ = first;
+  expected_last_ = last;
+}
+
+bool Locator::may_be_set_apart(std::int64_t sequence) const noexcept {
+  const bool is_expected = expected_first_ <= sequence && sequence <= expected_last_;
+  return !is_expected || set_apart_.contains(sequence);
+}
+
 std::optional<Located> Locator::find(GlobalSequence sequence) {
   Located located;
+  OutboxMessage facts;
   bool publishes = false;
   {
     auto event = connection_.rows(sql::find_event{.sequence = sequence.value()});
     if (event.step()) {
       located.stream = event.stream();
       publishes = event.publishes();
+      fill(facts, event);
     }
   }
-  auto message = find_waiting(sequence);
-  if (!message) message = find_set_aside(sequence);
-  if (!message) message = find_redelivery(sequence, located.stream);
+  std::optional<OutboxMessage> message;
+  if (may_be_set_apart(sequence.value())) {
+    message = find_waiting(sequence);
+    if (!message) message = find_set_aside(sequence);
+    if (!message) message = find_redelivery(sequence, located.stream);
+  }
   if (message) {
     located.message = std::move(*message);
   } else {
@@ -62,7 +97,7 @@ std::optional<Located> Locator::find(GlobalSequence sequence) {
     located.message.sequence = sequence;
     find_published(located);
   }
-  complete(located.message);
+  copy_facts(facts, located.message);
   return located;
 }
 
@@ -108,18 +143,24 @@ void Locator::find_published(Located& located) {
   }
   message.partition = placement_.find(message.sequence, located.stream, generation.partition_count);
   const std::int64_t partition = message.partition.number;
-  located.is_missing = progress_of(message.partition).through < sequence;
-  {
+  Progress& progress = progress_of(message.partition);
+  located.is_missing = progress.through < sequence;
+  if (may_be_set_apart(sequence)) {
     auto again = connection_.rows(sql::redelivered_batch_of{.sequence = sequence});
     if (again.step() && again.published_at()) {
       message.since = again.published_at();
       located.is_missing = false;
     }
   }
-  auto batch = connection_.rows(sql::batch_of{.partition = partition, .sequence = sequence});
-  if (!batch.step()) return;
-  if (batch.first_sequence() <= sequence) {
-    message.since = batch.published_at();
+  if (sequence < progress.batch_first || sequence > progress.batch_last) {
+    auto batch = connection_.rows(sql::batch_of{.partition = partition, .sequence = sequence});
+    if (!batch.step()) return;
+    progress.batch_first = batch.first_sequence();
+    progress.batch_last = batch.last_sequence();
+    progress.batch_at = batch.published_at();
+  }
+  if (progress.batch_first <= sequence) {
+    message.since = progress.batch_at;
     located.is_missing = false;
     return;
   }
@@ -150,16 +191,11 @@ OutboxMessage Locator::read_waiting(const sql::waiting_row& row) {
 
 void Locator::complete(OutboxMessage& message) {
   auto event = connection_.rows(sql::find_event{.sequence = message.sequence.value()});
-  if (!event.step()) return;
-  message.stream = event.name();
-  message.version = StreamVersion{event.version()};
-  message.event_id = id_of(event.event_id());
-  message.type = event.type();
-  message.recorded_at = event.recorded_at();
+  if (event.step()) fill(message, event);
 }
 
-const Locator::Progress& Locator::progress_of(PartitionId partition) {
-  for (const auto& [id, progress] : progress_) {
+Locator::Progress& Locator::progress_of(PartitionId partition) {
+  for (auto& [id, progress] : progress_) {
     if (id == partition) return progress;
   }
   auto row = connection_.rows(sql::progress{.partition = partition.number, .now = now_});

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace stela::outbox {
@@ -34,6 +35,10 @@ class Locator {
  public:
   Locator(database::Connection& connection, Placement& placement, Timestamp now);
 
+  /// Before `find` is asked for many events of a range, one after the other: what was published
+  /// long ago is then found in fewer round trips to a server.
+  void expect(std::int64_t first, std::int64_t last);
+
   /// Nothing if the event isn't to be published and has no message either.
   std::optional<Located> find(GlobalSequence sequence);
 
@@ -48,13 +53,19 @@ class Locator {
     std::int64_t through = 0;
     /// What the owner has in flight: up to here.
     std::int64_t flight_through = 0;
+    /// The batch that was looked at last; none at first.
+    std::int64_t batch_first = 1;
+    std::int64_t batch_last = 0;
+    Timestamp batch_at = {};
   };
 
   std::optional<OutboxMessage> find_waiting(GlobalSequence sequence);
   std::optional<OutboxMessage> find_set_aside(GlobalSequence sequence);
   std::optional<OutboxMessage> find_redelivery(GlobalSequence sequence, std::int64_t stream);
   void find_published(Located& located);
-  const Progress& progress_of(PartitionId partition);
+  Progress& progress_of(PartitionId partition);
+  /// False if the event was expected, and has neither a message nor a batch of its own.
+  bool may_be_set_apart(std::int64_t sequence) const noexcept;
 
   database::Connection& connection_;
   Placement& placement_;
@@ -63,6 +74,10 @@ class Locator {
   const bool knows_partitioner_;
   bool is_fenced_ = false;
   std::vector<std::pair<PartitionId, Progress>> progress_;
+  /// What is expected, and in it what is set apart.
+  std::int64_t expected_first_ = 1;
+  std::int64_t expected_last_ = 0;
+  std::set<std::int64_t> set_apart_;
 };
 
 }  // namespace stela::outbox

@@ -226,6 +226,7 @@ bool look_for_missing(Store& store, const Partitioner& partitioner, Span& left,
           .first = left.first.value(), .last = left.last.value(), .most = step_rows});
       while (events.step()) page.push_back(events.sequence());
     }
+    if (!page.empty()) locator.expect(page.front(), page.back());
     for (const std::int64_t sequence : page) {
       const auto located = locator.find(GlobalSequence{sequence});
       if (located && located->is_missing) missing.emplace_back(sequence);
