@@ -30,17 +30,6 @@ constexpr const char* broken_key = "a deferred FOREIGN KEY constraint fails when
 /// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
 constexpr std::size_t reaction_batch = 64;
 
-/// The instance that the event belongs to; nothing if it doesn't say.
-std::optional<std::string> instance_of(Seat& seat, const StoredEvent& event) {
-  try {
-    std::string key = seat.process->key_of(event);
-    detail::ProcessAccess::check_key(key);
-    return key;
-  } catch (const std::exception&) {
-    return std::nullopt;
-  }
-}
-
 }  // namespace
 
 Seat::Seat(Store& store, const detail::Registration& the_registration, const Build& the_build)
@@ -201,6 +190,16 @@ Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
   } catch (const RollBack&) {
   }
   return outcome;
+}
+
+std::optional<std::string> Feed::instance_of(Seat& seat, const StoredEvent& event) {
+  try {
+    std::string key = seat.process->key_of(event);
+    detail::ProcessAccess::check_key(key);
+    return key;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,

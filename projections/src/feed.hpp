@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -82,6 +83,8 @@ class Feed {
   };
 
   static Failure shortage_at(const StoredEvent& event);
+  /// The instance that the event belongs to; nothing if it doesn't say.
+  static std::optional<std::string> instance_of(Seat& seat, const StoredEvent& event);
   void react(Seat& seat, const Batch& batch);
   std::vector<Outcome> run(std::span<Seat* const> seats, const Batch& batch);
   Outcome run_reaction(Seat& seat, const Batch& batch);
@@ -101,6 +104,11 @@ class Feed {
     std::int64_t position = 0;
     bool lost = false;
     bool is_more = false;
+    /// Instances of the process whose events the timers recorded: what these lead to comes before
+    /// their next timers.
+    std::set<std::string> touched = {};
+    /// Nothing more may fire before those events are handled, and what was set is read.
+    bool must_end = false;
     /// The timer whose handler ended the transaction.
     std::optional<Timer> broke_with = {};
   };
@@ -110,10 +118,13 @@ class Feed {
   void fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing);
   bool catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t head);
   void fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing);
-  Fired fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction);
+  Fired fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction, Firing& firing);
   Fired fire_despite_conflicts(Seat& seat, const Timer& timer, Timestamp now,
-                               Transaction& transaction);
-  Fired try_fire(Seat& seat, const Timer& timer, Timestamp now, Transaction& transaction);
+                               Transaction& transaction, Firing& firing);
+  Fired try_fire(Seat& seat, const Timer& timer, Timestamp now, Transaction& transaction,
+                 Firing& firing);
+  void note_recorded(Seat& seat, database::Connection& connection, const AppendResult& appended,
+                     Firing& firing);
   void note_timer(Seat& seat, Timer& timer, database::Connection& connection, Timestamp now);
   void settle_timers(Seat& seat, const Firing& firing);
   void log_timer(const Timer& timer, std::string_view name) const;

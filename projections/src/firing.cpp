@@ -122,10 +122,12 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
   const auto began = clock.steady_now();
   std::set<std::string_view> instances;
   for (Timer& timer : timers) {
-    // What the first timer of an instance led to is handled before the next one.
-    if (!instances.insert(timer.key).second) return;
+    // What the first timer of an instance led to is handled before the next one, and so is what
+    // others recorded for it.
+    if (firing.must_end || !instances.insert(timer.key).second) return;
+    if (firing.touched.contains(timer.key)) return;
     if (clock.steady_now() - began > longest_batch) return;
-    const Fired outcome = fire_one(seat, timer, now, transaction);
+    const Fired outcome = fire_one(seat, timer, now, transaction, firing);
     switch (outcome) {
       case Fired::fired:
         ++firing.fired;
@@ -145,10 +147,11 @@ void Feed::fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firi
         if (timer.state == TimerState::parked) ++firing.parked;
     }
   }
-  firing.is_more = std::ssize(timers) == most;
+  firing.is_more = firing.must_end || std::ssize(timers) == most;
 }
 
-Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction) {
+Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction& transaction,
+                           Firing& firing) {
   if (!seat.process->knows_timer(timer.kind, timer.version)) {
     timer.state = TimerState::unknown;
     timer.error = "this runner doesn't know " + timer.kind + " v" + std::to_string(timer.version) +
@@ -160,7 +163,7 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
   }
   const database::FailureWatch watch{database::open_transaction(transaction).connection()};
   try {
-    return fire_despite_conflicts(seat, timer, now, transaction);
+    return fire_despite_conflicts(seat, timer, now, transaction, firing);
   } catch (const std::bad_alloc&) {
     timer.error = "there isn't enough memory for it";
     return Fired::postponed;
@@ -175,18 +178,18 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
 }
 
 Feed::Fired Feed::fire_despite_conflicts(Seat& seat, const Timer& timer, Timestamp now,
-                                         Transaction& transaction) {
+                                         Transaction& transaction, Firing& firing) {
   for (int left = tries_of_conflicts;; --left) {
     try {
-      return try_fire(seat, timer, now, transaction);
+      return try_fire(seat, timer, now, transaction, firing);
     } catch (const ConcurrencyConflict&) {
       if (left == 1) throw;
     }
   }
 }
 
-Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now,
-                           Transaction& transaction) {
+Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now, Transaction& transaction,
+                           Firing& firing) {
   bool is_gone = false;
   transaction.transact([&](Transaction& savepoint) {
     database::OpenTransaction& open = database::open_transaction(savepoint);
@@ -200,11 +203,36 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now,
     seat.process->due(process,
                       {.kind = timer.kind, .version = timer.version, .payload = timer.payload});
     detail::UnitAccess::lend(unit, false);
-    unit.commit();
+    note_recorded(seat, open.connection(), unit.commit(), firing);
     apply_changes(open.connection(), seat, process, now);
+    const auto changes = detail::ProcessAccess::changes(process);
+    // One that is due already has its turn among the others.
+    firing.must_end |= std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
+      return change.due && *change.due <= now;
+    });
     open.check_deferred_keys();
   });
   return is_gone ? Fired::gone : Fired::fired;
+}
+
+void Feed::note_recorded(Seat& seat, Connection& connection, const AppendResult& appended,
+                         Firing& firing) {
+  if (!reader_) reader_ = store_.database().make_event_reader();
+  for (std::int64_t next = appended.first.value(); next > 0 && next <= appended.last.value();) {
+    page_.clear();
+    reader_->trim();
+    reader_->fill(connection, next, page_);
+    if (page_.empty()) return;
+    for (const StoredEvent& event : page_.events()) {
+      next = event.sequence.value() + 1;
+      if (seat.process->handling(event.kind) == detail::Handling::skip) continue;
+      if (auto instance = instance_of(seat, event)) {
+        firing.touched.insert(*std::move(instance));
+      } else {
+        firing.must_end = true;
+      }
+    }
+  }
 }
 
 void Feed::note_timer(Seat& seat, Timer& timer, Connection& connection, Timestamp now) {

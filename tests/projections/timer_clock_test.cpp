@@ -23,6 +23,37 @@ using test::Requested;
 using test::TempDir;
 using ::testing::ElementsAre;
 
+/// Moves on whenever somebody asks for the time.
+class RestlessClock final : public Clock {
+ public:
+  Timestamp now() const override {
+    clock_.advance(1ms);
+    return clock_.now();
+  }
+  std::chrono::steady_clock::time_point steady_now() const override { return clock_.steady_now(); }
+  void advance(std::chrono::microseconds by) const { clock_.advance(by); }
+
+ private:
+  mutable testing::ManualClock clock_;
+};
+
+TEST(Timer, RecordsNothingBeforeItsTime) {
+  const RestlessClock clock;
+  Store store = test::open_empty({.clock = &clock});
+  Projections projections{store};
+  projections.add_process(PaymentDeadline{});
+  Runner runner{projections};
+  request(store, "1");
+  runner.catch_up();
+  clock.advance(15min - 200ms);
+  for (int i = 0; i < 200 && history(store).size() < 2; ++i) runner.catch_up();
+
+  std::vector<Timestamp> times;
+  for (const StoredEvent& event : store.read_all()) times.push_back(event.recorded_at);
+  ASSERT_EQ(times.size(), 2);
+  EXPECT_GE(times[1], times[0] + 15min);
+}
+
 // --- replays, backups, clocks
 
 TEST(Timer, IsNeitherSetNorFiredByAReplay) {

@@ -117,6 +117,60 @@ TEST(Timer, ThatIsTriedAgainHoldsLaterOnesOfItsInstanceOnly) {
   EXPECT_THAT(fired, ElementsAre("booking-2 not_paid", "booking-1 not_paid"));
 }
 
+TEST(Timer, IsClearedByAnEventThatAnEarlierOneRecords) {
+  std::vector<std::string> fired;
+  Inn inn{[&](Process& process, const std::string&) {
+    fired.push_back(process.key());
+    if (process.key() == "booking-1") process.unit().load(Id<Booking>::from("2")).pay();
+  }};
+  for (const char* const key : {"1", "2", "3"}) request(inn.store, key);
+  inn.run();
+
+  inn.run_after(15min);
+
+  EXPECT_THAT(fired, ElementsAre("booking-1", "booking-3"));
+}
+
+/// Reminds of the first booking when that should have been paid.
+class Reminding {
+ public:
+  static constexpr ProcessType process_type{"reminding"};
+  using Events = EventSet<Requested>;
+  using Timers = TimerSet<test::NotPaid, test::Remind>;
+  Reminding(std::function<void(Process&)> on_not_paid, std::vector<std::string>& fired)
+      : on_not_paid_{std::move(on_not_paid)}, fired_{&fired} {}
+
+  void react(Process& process, const Recorded<Requested>& e) {
+    process.set(test::NotPaid{Id<Booking>::of(e.stream())},
+                e.recorded_at() + std::chrono::minutes{e->minutes});
+  }
+  void due(Process& process, const test::NotPaid&) {
+    fired_->push_back(process.key() + " not_paid");
+    on_not_paid_(process);
+  }
+  void due(Process& process, const test::Remind&) { fired_->push_back(process.key() + " remind"); }
+
+ private:
+  std::function<void(Process&)> on_not_paid_;
+  std::vector<std::string>* fired_;
+};
+
+TEST(Timer, FiresInTheOrderOfDueTimesWithOneThatAnEarlierOneSets) {
+  std::vector<std::string> fired;
+  const Timestamp began = testing::ManualClock::start;
+  Inn inn{Reminding{[&](Process& process) {
+                      if (process.key() == "booking-1") process.set(test::Remind{}, began + 12min);
+                    },
+                    fired}};
+  request(inn.store, "1", 10);
+  request(inn.store, "2", 14);
+  inn.run();
+
+  inn.run_after(20min);
+
+  EXPECT_THAT(fired, ElementsAre("booking-1 not_paid", "booking-1 remind", "booking-2 not_paid"));
+}
+
 /// Two timers for each booking: what the first one does is the test's.
 class TwoTimers {
  public:

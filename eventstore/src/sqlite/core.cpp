@@ -307,6 +307,12 @@ void Core::migrate(std::string_view module, std::span<const database::Migration>
   writer_->know_schema(module, migrations.size());
 }
 
+Timestamp Core::now(database::Connection& connection) const {
+  const bool is_written =
+      writer_ != nullptr && &connection == &writer_->connection() && connection.in_transaction();
+  return is_written ? writer_->now() : Database::now(connection);
+}
+
 void Core::sync() {
   if (!readers_) return;
   readers_->read([&](Connection& connection) {

@@ -72,6 +72,8 @@ class STELA_EVENTSTORE_EXPORT Core final : public Store::Core, public Driver {
   KindTable& kinds() noexcept { return kinds_; }
 
   const Clock& clock() const noexcept override { return *options_.clock; }
+  using Database::now;
+  Timestamp now(database::Connection& connection) const override;
   using EventStore::read;
   void read(Work work) override { reading().read(work); }
   void read_snapshot(Work work) override;

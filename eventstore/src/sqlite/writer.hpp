@@ -146,6 +146,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   /// Inside a transaction.
   TagGuard& tags() noexcept { return tags_; }
   std::int64_t next_sequence() const noexcept { return last_sequence_ + 1; }
+  /// When the transaction began, which is when its events are recorded.
+  Timestamp now() const noexcept { return now_; }
   const Conventions& conventions() const noexcept { return *settings_.conventions; }
 
   /// Runs `part` of the caller's work inside its transaction, all or nothing: whoever catches what

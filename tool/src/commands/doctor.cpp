@@ -252,7 +252,7 @@ void look_at_projectors(Examination& examination, Store& store) {
     }
     if (one.parked > 0) {
       examination.warn("projections", who + "parked " + counted(one.parked, "event"),
-                       "'projections parked " + one.name + "' says why");
+                       "'projections halted' says why");
     }
   }
 }
