@@ -89,6 +89,7 @@ TEST_P(QueryContract, ReadsAPartInEitherDirection) {
   EXPECT_THAT(read({{item({"subscribed"}, {})}}, {.direction = Direction::backward, .limit = 1}),
               ElementsAre("5 course-c1@3 subscribed"));
   EXPECT_THAT(read(both, {.after = GlobalSequence{6}}), IsEmpty());
+  EXPECT_THAT(read(both, {.after = GlobalSequence::max()}), IsEmpty());
   EXPECT_THAT(read(both, {.limit = 0}), IsEmpty());
   EXPECT_THAT(read(Query::all(), {.direction = Direction::backward, .limit = 1}),
               ElementsAre("6 student-s1@1 renamed"));

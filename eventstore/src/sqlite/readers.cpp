@@ -272,11 +272,13 @@ class QueryCursor final : public Cursor {
       : Cursor{reading, kinds},
         query_{query},
         places_{places_of(query_, kinds, range.direction)},
-        low_{std::max<std::int64_t>(range.after.value() + 1, 1)},
+        low_{std::max<std::int64_t>(range.after.value(), 0)},
         high_{range.up_to.value()},
         limit_{range.limit},
         forward_{range.direction == Direction::forward} {
-    done_ = low_ > high_ || limit_ <= 0;
+    // After the last sequence of all there is none.
+    done_ = low_ >= high_ || limit_ <= 0;
+    if (!done_) ++low_;
   }
 
  private:
