@@ -233,7 +233,7 @@ RETURNS SETOF bigint
 LANGUAGE plpgsql STABLE
 SET search_path = stela, pg_temp
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET jit = off
+SET enable_seqscan = off SET enable_sort = off SET jit = off
 AS $$
 DECLARE
   types CONSTANT text[] := string_to_array(item_types, ' ');
@@ -282,7 +282,7 @@ RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET search_path = stela, pg_temp
 SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off SET jit = off
+SET enable_seqscan = off SET enable_sort = off SET jit = off
 AS $$
 DECLARE
   types CONSTANT text[] := string_to_array(item_types, ' ');
