@@ -206,6 +206,21 @@ TEST_F(ToolDecisions, OfOneEventLeaveConflictsOutOfTheirBatch) {
   EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":4}\n");
 }
 
+TEST_F(ToolDecisions, RefuseAnEmptyIdAndAConditionWithoutAQuery) {
+  const std::string events = R"({"events":[{"stream":"a-1","type":"a","data":{}}],)";
+  const std::vector<std::pair<std::string, std::string>> lines{
+      {R"("id":""})", "id is empty"},
+      {R"("condition":{"query":[]}})", "a query with one item at least"},
+      {R"("condition":{"after":0}})", "a query with one item at least"}};
+
+  for (const auto& [line, problem] : lines) {
+    const Ran ran = append(events + line);
+    EXPECT_EQ(ran.code, 1) << line;
+    EXPECT_THAT(ran.err, HasSubstr(problem));
+  }
+  EXPECT_EQ(run_well({"events", "head", "--db", db_, "--json"}), "{\"head\":0}\n");
+}
+
 TEST_F(ToolDecisions, RefuseFieldsThatAppearTwice) {
   const std::string event = R"({"stream":"a-1","type":"a","data":{}})";
   const std::string query = R"("query":[{"tags":["a-1"]}])";

@@ -1,68 +1,22 @@
 // events append.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
+#include "commands/append_lines.hpp"
 #include "commands/event_selection.hpp"
 #include "description/description.hpp"
 #include "event_text.hpp"
 #include "store_session.hpp"
 
 #include <stela/framework/codec/codec_error.hpp>
-#include <stela/framework/codec/json_reader.hpp>
 #include <stela/framework/codec/json_writer.hpp>
-#include <stela/framework/query.hpp>
 
 #include <algorithm>
-#include <array>
 #include <deque>
 #include <iostream>
-#include <map>
-#include <optional>
 #include <set>
 
 namespace stela::tool {
 namespace {
-
-constexpr int largest_version = std::numeric_limits<std::int32_t>::max();
-
-/// Walks through the members of an object, each of which may be there once.
-class Members {
- public:
-  explicit Members(json::Reader& reader) : reader_{reader} { reader_.open_object(); }
-  /// Makes the next one current and sets its name; false at the end.
-  bool next(std::string& name) {
-    if (!reader_.next_member(name)) {
-      reader_.close();
-      return false;
-    }
-    if (!seen_.insert(name).second) reader_.fail("appears twice");
-    return true;
-  }
-
- private:
-  json::Reader& reader_;
-  std::set<std::string> seen_;
-};
-
-/// One event as it was typed.
-struct Draft {
-  std::string stream = {};
-  std::string type = {};
-  int version = 1;
-  bool publish = false;
-  ExpectedVersion expected = ExpectedVersion::any();
-  std::string data = {};
-  Context context = {};
-  EventId id = {};
-  std::vector<Tag> tags = {};
-};
-
-/// A line with several events.
-struct DraftedAppend {
-  std::vector<Draft> events = {};
-  std::optional<AppendCondition> condition = {};
-  std::string id = {};
-  std::map<std::string, ExpectedVersion> expected = {};
-};
 
 /// An append, after its commit.
 struct Committed {
@@ -70,197 +24,6 @@ struct Committed {
   EventId id;
   StreamVersion version;
 };
-
-EventId parse_id(std::string_view text, std::string_view what) {
-  const auto id = Uuid::parse(text);
-  if (!id) throw Misuse{std::string{what} + " is an event's id, a UUID"};
-  return *id;
-}
-
-std::vector<Tag> parse_tags(json::Reader& reader) {
-  std::vector<Tag> tags;
-  reader.open_array();
-  while (reader.next_element()) tags.push_back(Tag::parse(reader.get_string()));
-  reader.close();
-  return tags;
-}
-
-std::vector<std::string> parse_names(json::Reader& reader) {
-  std::vector<std::string> names;
-  reader.open_array();
-  while (reader.next_element()) names.emplace_back(reader.get_string());
-  reader.close();
-  return names;
-}
-
-ExpectedVersion parse_expected(json::Reader& reader) {
-  return ExpectedVersion::exactly(StreamVersion{reader.get_int64()});
-}
-
-void parse_headers(json::Reader& reader, Context& context) {
-  Members members{reader};
-  std::string name;
-  while (members.next(name)) context.headers[name] = reader.get_string();
-}
-
-template <std::size_t N>
-[[noreturn]] void refuse_field(std::string_view name,
-                               const std::array<std::string_view, N>& known) {
-  throw Misuse{"there is no field '" + in_one_line(name) + "'" + did_you_mean(name, known)};
-}
-
-/// A field that an event has in every kind of line. False if it is none.
-bool parse_event_field(std::string_view name, json::Reader& reader, Draft& draft) {
-  if (name == "stream") {
-    draft.stream = reader.get_string();
-  } else if (name == "type") {
-    draft.type = reader.get_string();
-  } else if (name == "version") {
-    const std::int64_t version = reader.get_int64();
-    if (version < 1 || version > largest_version) reader.fail("isn't a version");
-    draft.version = static_cast<int>(version);
-  } else if (name == "publish") {
-    draft.publish = reader.get_bool();
-  } else if (name == "data") {
-    draft.data = reader.get_raw();
-  } else if (name == "correlation") {
-    draft.context.correlation_id = reader.get_string();
-  } else if (name == "causation") {
-    draft.context.causation_id = parse_id(reader.get_string(), "causation");
-  } else if (name == "actor") {
-    draft.context.actor = reader.get_string();
-  } else if (name == "tags") {
-    draft.tags = parse_tags(reader);
-  } else {
-    return false;
-  }
-  return true;
-}
-
-void check_draft(const Draft& draft) {
-  if (draft.data.empty()) throw Misuse{"the field data is missing"};
-  if (draft.stream.empty()) throw Misuse{"the field stream is missing, and there is no --stream"};
-  if (draft.type.empty()) throw Misuse{"the field type is missing, and there is no --type"};
-}
-
-/// The fields of a line of --stdin that is one event, beside those that flags set for all.
-Draft parse_line(const std::string& line, const Draft& defaults) {
-  Draft draft = defaults;
-  json::Reader reader{line};
-  Members members{reader};
-  std::string name;
-  while (members.next(name)) {
-    if (parse_event_field(name, reader, draft)) continue;
-    if (name == "expected") {
-      draft.expected = parse_expected(reader);
-      continue;
-    }
-    constexpr std::array<std::string_view, 10> known{
-        "stream", "type", "version", "publish",   "expected",
-        "data",   "tags", "actor",   "causation", "correlation"};
-    refuse_field(name, known);
-  }
-  reader.finish();
-  check_draft(draft);
-  return draft;
-}
-
-Draft parse_event(json::Reader& reader, const Draft& defaults) {
-  Draft draft = defaults;
-  Members members{reader};
-  std::string name;
-  while (members.next(name)) {
-    if (parse_event_field(name, reader, draft)) continue;
-    if (name == "id") {
-      draft.id = parse_id(reader.get_string(), "id");
-    } else if (name == "headers") {
-      parse_headers(reader, draft.context);
-    } else {
-      constexpr std::array<std::string_view, 11> known{
-          "stream", "type",  "version",   "publish",     "data",   "tags",
-          "id",     "actor", "causation", "correlation", "headers"};
-      refuse_field(name, known);
-    }
-  }
-  check_draft(draft);
-  return draft;
-}
-
-Query parse_query(json::Reader& reader) {
-  Query query;
-  reader.open_array();
-  while (reader.next_element()) {
-    QueryItem& item = query.items.emplace_back();
-    Members members{reader};
-    std::string name;
-    while (members.next(name)) {
-      if (name == "types") {
-        item.types = parse_names(reader);
-      } else if (name == "tags") {
-        item.tags = parse_tags(reader);
-      } else {
-        constexpr std::array<std::string_view, 2> known{"types", "tags"};
-        refuse_field(name, known);
-      }
-    }
-  }
-  reader.close();
-  return query;
-}
-
-AppendCondition parse_condition(json::Reader& reader) {
-  AppendCondition condition;
-  Members members{reader};
-  std::string name;
-  while (members.next(name)) {
-    if (name == "query") {
-      condition.query = parse_query(reader);
-    } else if (name == "after") {
-      const std::int64_t after = reader.get_int64();
-      if (after < 0) reader.fail("is a position, and not negative");
-      condition.after = GlobalSequence{after};
-    } else {
-      constexpr std::array<std::string_view, 2> known{"query", "after"};
-      refuse_field(name, known);
-    }
-  }
-  return condition;
-}
-
-/// A line of --stdin that has several events.
-DraftedAppend parse_append(const std::string& line, const Draft& defaults) {
-  DraftedAppend append;
-  json::Reader reader{line};
-  Members members{reader};
-  std::string name;
-  while (members.next(name)) {
-    if (name == "events") {
-      reader.open_array();
-      while (reader.next_element()) append.events.push_back(parse_event(reader, defaults));
-      reader.close();
-    } else if (name == "condition") {
-      append.condition = parse_condition(reader);
-    } else if (name == "id") {
-      append.id = reader.get_string();
-    } else if (name == "expected") {
-      Members streams{reader};
-      std::string stream;
-      while (streams.next(stream)) append.expected.emplace(stream, parse_expected(reader));
-    } else {
-      constexpr std::array<std::string_view, 4> known{"events", "condition", "id", "expected"};
-      refuse_field(name, known);
-    }
-  }
-  reader.finish();
-  return append;
-}
-
-/// Whether the line is of several events.
-bool has_events(const std::string& line) {
-  json::Reader reader{line};
-  reader.open_object();
-  return reader.select("events");
-}
 
 std::string payload_of(const Draft& draft) {
   std::string payload = minified(draft.data);
@@ -514,10 +277,10 @@ class LineAppender {
   /// False if it ends here.
   bool take(const std::string& line) {
     if (!has_events(line)) {
-      drafts_.push_back(parse_line(line, defaults_));
+      drafts_.push_back(parse_event_line(line, defaults_));
       return static_cast<std::int64_t>(drafts_.size()) < options_.batch || commit(number_);
     }
-    const DraftedAppend drafted = parse_append(line, defaults_);
+    const DraftedAppend drafted = parse_append_line(line, defaults_);
     // The lines before it first, though more could have joined them.
     if (!commit(number_ - 1)) return false;
     const bool holds = appender_.append(drafted);
@@ -560,16 +323,16 @@ ExpectedVersion expected_of(const Arguments& arguments) {
 int append(Invocation& call) {
   const Arguments& given = call.arguments;
   const bool from_stdin = given.has("--stdin");
-  Draft draft{
-      .version = static_cast<int>(given.integer("--version", {1, largest_version}).value_or(1)),
-      .publish = given.has("--publish"),
-      .expected = expected_of(given)};
+  Draft draft{.version = static_cast<int>(
+                  given.integer("--version", {1, largest_schema_version}).value_or(1)),
+              .publish = given.has("--publish"),
+              .expected = expected_of(given)};
   draft.stream = from_stdin ? given.text("--stream").value_or("") : given.required("--stream");
   draft.type = from_stdin ? given.text("--type").value_or("") : given.required("--type");
   draft.context.correlation_id = given.text("--correlation").value_or("");
   draft.context.actor = given.text("--actor").value_or("");
   if (const auto cause = given.text("--causation")) {
-    draft.context.causation_id = parse_id(*cause, "--causation");
+    draft.context.causation_id = parse_event_id(*cause, "--causation");
   }
   const std::int64_t batch = given.integer("--batch", {1, 100'000}).value_or(1);
   if (from_stdin == given.has("--data")) {
