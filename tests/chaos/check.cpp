@@ -239,8 +239,8 @@ class Check {
     for (const auto& [serial, left] : reminded) {
       if (left != 0) violate("reminders of a ticket", serial + ": " + std::to_string(1 - left));
     }
-    test::RawSqlite shop{settings_.database()};
-    for (const std::string& row : shop.rows("SELECT key, error FROM projection_timers LIMIT 5")) {
+    for (const std::string& row :
+         shop_rows(settings_, "SELECT key, error FROM projection_timers LIMIT 5")) {
       violate("a timer is left", row);
     }
   }

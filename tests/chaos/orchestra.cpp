@@ -52,10 +52,12 @@ std::string_view favourite_of(mutants::Mutant mutant) {
 }
 
 /// Each as often as it has weight.
-std::vector<Fault> weighed(const Settings& settings) {
+std::vector<Fault> weighed(const Settings& settings, const std::optional<Phase>& phase) {
+  const bool needs_standby = phase && phase->play == fail_over;
   std::vector<Fault> weighed;
   for (const Fault& fault : all_faults()) {
     if (!settings.has(fault.kind) || (fault.is_in && !fault.is_in(settings))) continue;
+    if (needs_standby && fault.kind == "promote") continue;
     weighed.insert(weighed.end(), static_cast<std::size_t>(fault.weight), fault);
   }
   return weighed;
@@ -70,9 +72,7 @@ std::int64_t pace_of(const Settings& settings) {
 std::optional<Phase> phase_of(const Settings& settings) {
   std::vector<Phase> phases = all_phases();
   std::erase_if(phases, [&](const Phase& phase) {
-    return !settings.has(phase.kind) || (phase.is_of_copies && settings.fence == Fence::none) ||
-           (phase.play == fill_broker_disk && settings.servers > 1) ||
-           (phase.is_of_copies && settings.is_on_postgres());
+    return !settings.has(phase.kind) || !phase.is_in(settings);
   });
   // After a phase everything must be at the broker.
   if (settings.deletes) return std::nullopt;
@@ -93,17 +93,26 @@ std::vector<Fault> all_faults() {
 }
 
 std::vector<Phase> all_phases() {
-  return {{"cloned-database", true, clone_database},
-          {"restored-database", true, restore_database},
-          {"emptied-broker", false, empty_broker},
-          {"full-broker-disk", false, fill_broker_disk}};
+  // Without a fence nothing stops a database that is behind its broker.
+  const auto has_copies = [](const Settings& settings) {
+    return !settings.is_on_postgres() && settings.fence != Fence::none;
+  };
+  const auto has_standby = [](const Settings& settings) {
+    return settings.is_on_postgres() && settings.fence != Fence::none;
+  };
+  return {{"cloned-database", true, has_copies, clone_database},
+          {"restored-database", true, has_copies, restore_database},
+          {"emptied-broker", false, [](const Settings&) { return true; }, empty_broker},
+          {"full-broker-disk", false,
+           [](const Settings& settings) { return settings.servers == 1; }, fill_broker_disk},
+          {"asynchronous-failover", false, has_standby, fail_over}};
 }
 
 Orchestra::Orchestra(const Settings& settings)
     : settings_{settings},
       phase_{phase_of(settings)},
       world_{settings, phase_ && phase_->play == fill_broker_disk},
-      faults_{weighed(settings)} {}
+      faults_{weighed(settings, phase_)} {}
 
 bool Orchestra::play() {
   const auto time = std::chrono::seconds{settings_.seconds} - (phase_ ? phase_time : 0s);

@@ -11,8 +11,10 @@ namespace stela::chaos {
 
 struct Phase {
   std::string_view kind;
-  /// It needs the backup that is made in the middle of the run, and a fence to stop it.
+  /// It needs the backup that is made in the middle of the run.
   bool is_of_copies;
+  /// Whether the world of these settings has it.
+  bool (*is_in)(const Settings& settings);
   /// Nobody but the phase works on the databases meanwhile. What doesn't hold becomes a problem of
   /// the world's.
   void (*play)(World& world);
@@ -22,6 +24,8 @@ struct Phase {
 void clone_database(World& world);
 /// The database is replaced by an older copy of itself.
 void restore_database(World& world);
+/// The standby takes the server's place, and lacks commits that were answered.
+void fail_over(World& world);
 /// The broker loses its streams.
 void empty_broker(World& world);
 

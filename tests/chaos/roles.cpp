@@ -146,7 +146,7 @@ void relay(const Settings& settings, const Part& part) {
 
 void remind(const Settings& settings, const Part& part) {
   const JumpingClock clock{settings.clock_of(part.number)};
-  auto store = open_shop(settings, {.clock = &clock});
+  auto store = open_shop(settings, {.number = part.number, .clock = &clock});
   Outbox outbox{store, outbox_options(settings)};
   Projections projections{store};
   projections.add_process(

@@ -45,6 +45,12 @@ void Server::promote() {
   pooler_.lead_to(pair_.standby());
 }
 
+void Server::cut_replication() {
+  primary().ask("ALTER SYSTEM RESET synchronous_standby_names");
+  primary().ask("SELECT pg_reload_conf()");
+  pair_.cut_replication();
+}
+
 void Server::heal() {
   for (test::TcpProxy* const line : {&first_line_, &second_line_}) line->heal();
   if (is_down_) start_again();

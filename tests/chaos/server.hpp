@@ -24,6 +24,8 @@ class Server {
   void start_again();
   /// The primary dies for good, and the standby takes its place.
   void promote();
+  /// From now on commits wait for nobody, and the standby gets none of them.
+  void cut_replication();
   bool is_promoted() const noexcept { return is_promoted_; }
   bool is_down() const noexcept { return is_down_; }
 

@@ -56,9 +56,7 @@ struct Settings {
   std::chrono::milliseconds gap_patience() const;
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
   /// Whether there is a process with deadlines.
-  bool has_deadlines() const {
-    return mutant == mutants::Mutant::none && !is_on_postgres() && has("kill-reminder");
-  }
+  bool has_deadlines() const { return mutant == mutants::Mutant::none && has("kill-reminder"); }
   bool has_by_name(std::string_view kind) const { return kinds.contains(kind); }
   /// A folder of its own, which may be on a small disk.
   std::string disk() const { return folder + "/disk"; }

@@ -1,5 +1,5 @@
-// Copies of a database: one that is at work beside it, and an older one that
-// takes its place.
+// Copies of a database: one that is at work beside it, and an older one that takes its place, by a
+// restore or by a failover.
 #include "chaos/phases.hpp"
 #include "chaos/phases/scene.hpp"
 #include "chaos/roles.hpp"
@@ -53,6 +53,27 @@ bool are_same(const Contents& one, const Contents& other) {
   return goes_on_from(one, other) && goes_on_from(other, one);
 }
 
+/// The database lacks events that the broker had before it came: its partitions stop, and continue
+/// when the broker is adopted. `what` is its name in a problem.
+void come_back(Scene& scene, World& world, const Contents& before, const std::string& what) {
+  scene.append(some);
+  const std::set<std::string> places = overtaken(scene, before);
+  world.note(what, std::to_string(places.size()) + " partitions behind");
+  scene.start_relays();
+  if (!stops(scene, places, what + " isn't stopped")) return;
+  if (!are_same(only(before, places), only(scene.contents(), places))) {
+    world.problems.push_back(what + " was published from before it was adopted");
+  }
+
+  scene.adopt(scene.stopped());
+  scene.drains(what + " doesn't go on when it is adopted");
+  scene.stop_relays();
+  if (!goes_on_from(before, scene.contents())) {
+    world.problems.push_back(what + " changed what stood in the streams");
+  }
+  scene.require_all(what);
+}
+
 }  // namespace
 
 void clone_database(World& world) {
@@ -92,23 +113,18 @@ void restore_database(World& world) {
   }
   fs::copy_file(world.settings.backup(), world.settings.database());
   Scene scene{world, world.settings};
-  scene.append(some);
-  const Contents before = scene.contents();
-  const std::set<std::string> places = overtaken(scene, before);
-  world.note("restored database", std::to_string(places.size()) + " partitions behind");
-  scene.start_relays();
-  if (!stops(scene, places, "a restored database isn't stopped")) return;
-  if (!are_same(only(before, places), only(scene.contents(), places))) {
-    world.problems.emplace_back("a restored database was published from before it was adopted");
-  }
+  come_back(scene, world, scene.contents(), "a restored database");
+}
 
-  scene.adopt(scene.stopped());
-  scene.drains("a restored database doesn't go on when it is adopted");
-  scene.stop_relays();
-  if (!goes_on_from(before, scene.contents())) {
-    world.problems.emplace_back("a restored database changed what stood in the streams");
-  }
-  scene.require_all("the restored database");
+void fail_over(World& world) {
+  world.server->cut_replication();
+  Scene scene{world, world.settings};
+  scene.append(some);
+  scene.start_relays();
+  if (!scene.drains("a server without a standby doesn't drain")) return;
+  const Contents before = scene.contents();
+  world.server->promote();
+  come_back(scene, world, before, "a standby that lacks commits");
 }
 
 }  // namespace stela::chaos

@@ -1,5 +1,6 @@
 #include "commands/append_lines.hpp"
 
+#include "cli/arguments.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 
