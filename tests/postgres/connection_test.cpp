@@ -75,6 +75,78 @@ TEST_F(PostgresConnection, TakesAndGivesValuesAsTheyAre) {
   }
 }
 
+TEST_F(PostgresConnection, PreparesWhatComesAgainButBehindAPooler) {
+  constexpr std::string_view text = "SELECT $1::bigint + 1";
+  for (const bool is_pooled : {false, true}) {
+    Connection connection{options(is_pooled)};
+    const auto next = [&](std::int64_t number) {
+      Parameters parameters;
+      parameters.add(number);
+      return parameters;
+    };
+    for (std::int64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(connection.query(text, next(i)).integer(0, 0), i + 1);
+    }
+    Connection::Pipeline pipeline{connection};
+    for (std::int64_t i = 0; i < 3; ++i) {
+      pipeline.add(text, next(i));
+      pipeline.add("SELECT $1::bigint + 2", next(i));
+    }
+    const auto results = pipeline.run_all("adding");
+    ASSERT_THAT(results, SizeIs(6));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(results[2 * static_cast<std::size_t>(i)].integer(0, 0), i + 1);
+      EXPECT_EQ(results[2 * static_cast<std::size_t>(i) + 1].integer(0, 0), i + 2);
+    }
+    const Result prepared = connection.query("SELECT count(*) FROM pg_prepared_statements");
+    EXPECT_EQ(prepared.integer(0, 0), is_pooled ? 0 : 2);
+  }
+}
+
+TEST_F(PostgresConnection, AStatementThatCannotBePreparedFailsInItsPlace) {
+  Connection connection{options()};
+  connection.execute("CREATE TABLE numbers (n bigint)");
+  const auto run = [&] {
+    Connection::Pipeline pipeline{connection};
+    pipeline.add("SELECT 1");
+    pipeline.add("SELECT count(*) FROM numbers");
+    pipeline.add("SELECT 3");
+    return pipeline.run();
+  };
+  EXPECT_FALSE(run().at(1).is_error());
+  connection.execute("DROP TABLE numbers");
+  for (int i = 0; i < 3; ++i) {
+    const auto results = run();
+    ASSERT_THAT(results, SizeIs(3));
+    EXPECT_FALSE(results[0].is_error());
+    EXPECT_EQ(state_of(results[1].get()), "42P01");
+    EXPECT_EQ(results[2].status(), PGRES_PIPELINE_ABORTED);
+  }
+  connection.execute("CREATE TABLE numbers (n bigint)");
+  EXPECT_EQ(run().at(2).integer(0, 0), 3);
+}
+
+TEST_F(PostgresConnection, IsGivenUpWhenSqlHasDroppedWhatWasPrepared) {
+  Connection connection{options()};
+  for (int i = 0; i < 2; ++i) connection.query("SELECT 1");
+  connection.execute("DEALLOCATE ALL");
+  EXPECT_THAT(message_of<StoreBusy>([&] { connection.query("SELECT 1"); }),
+              HasSubstr("has dropped what was prepared"));
+  EXPECT_FALSE(connection.is_usable());
+}
+
+TEST_F(PostgresConnection, PreparesAnewWhatHasAnotherResult) {
+  Connection connection{options()};
+  connection.execute("CREATE TABLE numbers (n bigint); INSERT INTO numbers VALUES (1)");
+  for (int i = 0; i < 3; ++i) connection.query("SELECT * FROM numbers");
+  connection.execute("ALTER TABLE numbers ADD COLUMN m bigint DEFAULT 2");
+  EXPECT_THROW(connection.query("SELECT * FROM numbers"), StoreFailed);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(connection.query("SELECT * FROM numbers").integer(0, 1), 2);
+  }
+  EXPECT_EQ(connection.query("SELECT count(*) FROM pg_prepared_statements").integer(0, 0), 1);
+}
+
 TEST_F(PostgresConnection, CountsTheRowsThatAStatementChanges) {
   Connection own{options()};
   database::Connection& connection = own;

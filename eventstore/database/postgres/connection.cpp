@@ -376,7 +376,7 @@ void Connection::prepare(const std::string& name, std::string_view sql,
   finish("preparing a statement");
 }
 
-Result Connection::finish(std::string_view doing) {
+Result Connection::finish(std::string_view doing, const PreparedTexts::Text* text) {
   const Time deadline = steady_clock::now() + options_.reply_timeout;
   flush(deadline);
   Result last;
@@ -385,20 +385,49 @@ Result Connection::finish(std::string_view doing) {
     if (last.get() == nullptr || !last.is_error()) last = std::move(each);
   }
   if (PQstatus(handle()) != CONNECTION_OK) is_lost_ = true;
-  if (last.get() == nullptr || last.is_error()) fail(last.get(), doing);
+  if (last.get() == nullptr || last.is_error()) {
+    note_failure(last, text);
+    fail(last.get(), doing);
+  }
   return last;
+}
+
+PreparedTexts::Text* Connection::own_text(std::string_view sql, const Parameters& parameters) {
+  if (options_.is_pooled) return nullptr;
+  PreparedTexts::Text& text = own_texts_.use({}, sql, parameters.types());
+  return text.name.empty() ? nullptr : &text;
 }
 
 Result Connection::query(std::string_view sql, Parameters parameters, std::string_view doing) {
   begin();
-  send(sql, parameters);
-  return finish(doing);
+  PreparedTexts::Text* const text = own_text(sql, parameters);
+  if (text == nullptr) {
+    send(sql, parameters);
+    return finish(doing);
+  }
+  if (!text->is_prepared) {
+    send_prepare(text->name, in_schema(sql, options_.schema), parameters.types());
+    finish(doing);
+    text->is_prepared = true;
+    for (const std::string& name : own_texts_.dropped()) execute("DEALLOCATE " + name);
+    own_texts_.clear_dropped();
+  }
+  send_prepared(text->name, parameters);
+  return finish(doing, text);
+}
+
+void Connection::note_failure(const Result& failed, const PreparedTexts::Text* text) {
+  constexpr std::string_view has_no_such_statement = "26000";
+  constexpr std::string_view has_changed_its_result = "0A000";
+  const std::string_view state = state_of(failed.get());
+  if (state == has_no_such_statement) give_up();
+  if (text != nullptr && state == has_changed_its_result) own_texts_.forget(*text);
 }
 
 std::size_t Connection::send_dropped() {
   Parameters none;
-  for (const std::string& name : texts_.dropped()) send_user("DEALLOCATE " + name, none);
-  return texts_.dropped().size();
+  for (const std::string& name : users_texts_.dropped()) send_user("DEALLOCATE " + name, none);
+  return users_texts_.dropped().size();
 }
 
 Result Connection::query_users(const std::string& sql, std::string_view scope,
@@ -407,7 +436,8 @@ Result Connection::query_users(const std::string& sql, std::string_view scope,
   ran_users_sql_ = true;
   const bool may_prepare = !scope.empty() && !options_.is_pooled;
   PreparedTexts::Text unprepared;
-  PreparedTexts::Text& text = may_prepare ? texts_.use(scope, sql, parameters.types()) : unprepared;
+  PreparedTexts::Text& text =
+      may_prepare ? users_texts_.use(scope, sql, parameters.types()) : unprepared;
   const bool is_new = !text.name.empty() && !text.is_prepared;
   if (PQenterPipelineMode(handle()) == 0) lose(PQerrorMessage(handle()));
   const std::size_t before = send_dropped();
@@ -423,11 +453,12 @@ Result Connection::query_users(const std::string& sql, std::string_view scope,
   const auto failed = std::find_if(results.begin(), results.end(),
                                    [](const Result& each) { return each.is_error(); });
   const auto done = static_cast<std::size_t>(failed - results.begin());
-  if (done >= before) texts_.clear_dropped();
+  if (done >= before) users_texts_.clear_dropped();
   if (is_new) text.is_prepared = done > before;
   if (failed == results.end()) return std::move(results.back());
+  note_failure(*failed);
   // A row that a constraint refuses says nothing about the statement.
-  if (may_prepare && !state_of(failed->get()).starts_with("23")) texts_.forget(text);
+  if (may_prepare && !state_of(failed->get()).starts_with("23")) users_texts_.forget(text);
   return std::move(*failed);
 }
 
@@ -445,21 +476,47 @@ void Connection::execute(const std::string& sql) {
   finish("a statement");
 }
 
+void Connection::Pipeline::send(Step& step) {
+  if (step.is_users) return connection_.send_user(std::string{step.sql}, step.parameters);
+  if (step.text == nullptr) return connection_.send(step.sql, step.parameters);
+  step.is_new = !step.text->is_prepared;
+  if (step.is_new) {
+    connection_.send_prepare(step.text->name, in_schema(step.sql, connection_.options_.schema),
+                             step.parameters.types());
+    step.text->is_prepared = true;
+  }
+  connection_.send_prepared(step.text->name, step.parameters);
+}
+
 std::vector<Result> Connection::Pipeline::run() {
   const Time deadline = connection_.begin();
   PGconn* const handle = connection_.handle();
-  if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
   for (Step& step : steps_) {
-    if (step.is_users) {
-      connection_.ran_users_sql_ = true;
-      connection_.send_user(std::string{step.sql}, step.parameters);
-    } else {
-      connection_.send(step.sql, step.parameters);
-    }
+    if (step.is_users) connection_.ran_users_sql_ = true;
+    if (!step.is_users) step.text = connection_.own_text(step.sql, step.parameters);
   }
+  if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
+  for (Step& step : steps_) send(step);
   if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
   connection_.flush(deadline);
-  return connection_.finish_pipeline(steps_.size());
+  const auto preparations =
+      std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.is_new; });
+  return results_of_steps(
+      connection_.finish_pipeline(steps_.size() + static_cast<std::size_t>(preparations)));
+}
+
+std::vector<Result> Connection::Pipeline::results_of_steps(std::vector<Result> results) {
+  std::vector<Result> of_steps;
+  auto result = results.begin();
+  for (const Step& step : steps_) {
+    const bool is_unprepared = step.is_new && result->is_error();
+    if (is_unprepared) step.text->is_prepared = false;
+    if (step.is_new && !is_unprepared) ++result;
+    of_steps.push_back(std::move(*result));
+    result += is_unprepared ? 2 : 1;
+    if (of_steps.back().is_error()) connection_.note_failure(of_steps.back(), step.text);
+  }
+  return of_steps;
 }
 
 std::vector<Result> Connection::finish_pipeline(std::size_t count) {

@@ -59,6 +59,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Connection& operator=(const Connection&) = delete;
 
   /// Runs one statement, whose parameters are written $1, $2 … Its tables are named by "stela.".
+  /// Prepared if it comes again.
   Result query(std::string_view sql, Parameters parameters = {},
                std::string_view doing = "a statement");
 
@@ -85,7 +86,15 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
       std::string_view sql;
       Parameters parameters;
       bool is_users;
+      /// Null if it isn't to be prepared.
+      PreparedTexts::Text* text = nullptr;
+      bool is_new = false;
     };
+    /// Sends it; its preparation before it, if it has one.
+    void send(Step& step);
+    /// One result for each step, of `results` with those of preparations.
+    std::vector<Result> results_of_steps(std::vector<Result> results);
+
     Connection& connection_;
     std::vector<Step> steps_;
   };
@@ -162,13 +171,17 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   void send_prepare(const std::string& name, const std::string& sql, const std::vector<Oid>& types);
   /// How many statements it sends that make the server forget others.
   std::size_t send_dropped();
+  /// What is prepared of one of Stela's own statements, or is to be; null: nothing yet.
+  PreparedTexts::Text* own_text(std::string_view sql, const Parameters& parameters);
+  /// Forgets what is no longer prepared as it was.
+  void note_failure(const Result& failed, const PreparedTexts::Text* text = nullptr);
   /// Sends what libpq still holds back, and reads meanwhile.
   void flush(Time deadline);
   void wait(short events, Time deadline);
   /// The next result; none at the end of a statement.
   Result next(Time deadline);
   /// The only result of what was sent.
-  Result finish(std::string_view doing);
+  Result finish(std::string_view doing, const PreparedTexts::Text* text = nullptr);
   std::vector<Result> finish_pipeline(std::size_t count);
   void prepare(const std::string& name, std::string_view sql, const std::vector<Oid>& types);
   [[noreturn]] void lose(std::string why);
@@ -187,7 +200,8 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   std::string users_path_;
   bool ran_users_sql_ = false;
   std::unordered_map<const char*, std::unique_ptr<Statement>> statements_;
-  PreparedTexts texts_;
+  PreparedTexts own_texts_{"stela_own_"};
+  PreparedTexts users_texts_{"stela_user_"};
 };
 
 /// Where Stela's own statements find its tables.

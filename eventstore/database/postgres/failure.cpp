@@ -22,6 +22,10 @@ constexpr std::array meanings{
     Meaning{"25006", Kind::failed,
             "the server only reads: it is a standby, or its transactions are read-only; name the "
             "primary (several hosts with target_session_attrs=read-write find it)"},
+    Meaning{
+        "26000", Kind::busy,
+        "SQL on the connection has dropped what was prepared (DEALLOCATE, DISCARD); nothing was "
+        "written; try again"},
     Meaning{"25P02", Kind::failed,
             "a statement before it failed and was caught; nothing is written"},
     Meaning{"2BP01", Kind::usage, "other objects of the database depend on it; drop them first"},

@@ -18,7 +18,7 @@ PreparedTexts::Text& PreparedTexts::use(std::string_view scope, std::string_view
   }
   entries_.splice(entries_.begin(), entries_, known->second);
   Text& text = entries_.front().text;
-  if (text.name.empty()) text.name = "stela_user_" + std::to_string(++names_);
+  if (text.name.empty()) text.name = prefix_ + std::to_string(++names_);
   return text;
 }
 

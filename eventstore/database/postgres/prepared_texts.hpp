@@ -1,4 +1,4 @@
-// Which of the user's statements are prepared on a connection.
+// Which statements are prepared on a connection, of those that it gets as text.
 #pragma once
 
 #include "database/postgres/parameters.hpp"
@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace stela::postgres {
@@ -18,6 +19,9 @@ class PreparedTexts {
  public:
   static constexpr std::size_t max_texts = 256;
 
+  /// `prefix`: of the names on the server.
+  explicit PreparedTexts(std::string prefix) : prefix_{std::move(prefix)} {}
+
   struct Text {
     /// On the server; empty at its first run.
     std::string name;
@@ -25,7 +29,7 @@ class PreparedTexts {
   };
 
   /// `scope`: by what the names in the text are found. The same text means another statement in
-  /// another one, and with parameters of other types. Lasts until the next call.
+  /// another one, and with parameters of other types. Lasts for `max_texts` calls at least.
   Text& use(std::string_view scope, std::string_view sql, const std::vector<Oid>& types);
   /// One that failed: it may no longer be what it was prepared for.
   void forget(const Text& text);
@@ -43,6 +47,7 @@ class PreparedTexts {
 
   void drop(Entries::iterator entry);
 
+  const std::string prefix_;
   /// The most recently used ones first.
   Entries entries_;
   std::unordered_map<std::string_view, Entries::iterator> by_key_;
