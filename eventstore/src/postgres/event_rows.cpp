@@ -6,14 +6,18 @@
 #include <stela/framework/error.hpp>
 
 #include <chrono>
+#include <set>
 
 namespace stela::postgres {
 namespace {
 
-/// Columns of `page_sql`, in their order.
+constexpr std::string_view event_columns =
+    "SELECT p.sequence, p.version, p.kind, k.type, k.version, k.publishes, p.recorded_at, "
+    "p.event_id, p.correlation_id, p.causation_id, p.published_before, p.metadata, p.checksum";
+
+/// These, and what follows them.
 enum Column : int {
   sequence,
-  stream_name,
   version,
   kind,
   event_type,
@@ -28,24 +32,83 @@ enum Column : int {
   checksum,
   payload,
   stream_number,
+  stream_name,
 };
+
+/// Of so many a quick page may have, and no more.
+constexpr std::size_t large_payload = 8'192;
+
+enum class StreamColumns : std::uint8_t { name_and_number, number };
+
+std::string bounded_sql(std::string_view where, std::string_view order, std::string_view limit,
+                        StreamColumns columns) {
+  const bool has_names = columns == StreamColumns::name_and_number;
+  std::string sql{event_columns};
+  sql.append(", p.payload, p.stream").append(has_names ? ", s.name" : "");
+  sql.append(" FROM (SELECT e.*, sum(octet_length(e.payload)) OVER (ORDER BY e.").append(order);
+  sql.append(" ROWS UNBOUNDED PRECEDING) - octet_length(e.payload) AS before ");
+  sql.append("FROM stela.events AS e WHERE ").append(where);
+  sql.append(" ORDER BY e.").append(order).append(" LIMIT ").append(limit).append(") AS p ");
+  if (has_names) sql.append("LEFT JOIN stela.streams AS s ON s.stream = p.stream ");
+  sql.append("LEFT JOIN stela.event_kinds AS k ON k.kind = p.kind WHERE p.before < ");
+  sql.append(std::to_string(page_bytes)).append(" ORDER BY p.").append(order);
+  return sql;
+}
+
+std::string quick_sql(std::string_view where, std::string_view order, std::string_view limit) {
+  std::string sql{event_columns};
+  sql.append(", CASE WHEN octet_length(p.payload) <= ").append(std::to_string(large_payload));
+  sql.append(" THEN p.payload END, p.stream FROM (SELECT e.* FROM stela.events AS e WHERE ");
+  sql.append(where).append(" ORDER BY e.").append(order).append(" LIMIT ").append(limit);
+  sql.append(") AS p LEFT JOIN stela.event_kinds AS k ON k.kind = p.kind ORDER BY p.");
+  return sql.append(order);
+}
 
 }  // namespace
 
 std::string page_sql(std::string_view where, std::string_view order, std::string_view limit) {
-  std::string sql =
-      "SELECT p.sequence, s.name, p.version, p.kind, k.type, k.version, k.publishes, "
-      "p.recorded_at, p.event_id, p.correlation_id, p.causation_id, p.published_before, "
-      "p.metadata, p.checksum, p.payload, p.stream FROM (SELECT e.*, sum(octet_length(e.payload)) "
-      "OVER "
-      "(ORDER BY e.";
-  sql.append(order).append(" ROWS UNBOUNDED PRECEDING) - octet_length(e.payload) AS before ");
-  sql.append("FROM stela.events AS e WHERE ").append(where);
-  sql.append(" ORDER BY e.").append(order).append(" LIMIT ").append(limit);
-  sql.append(") AS p LEFT JOIN stela.streams AS s ON s.stream = p.stream ");
-  sql.append("LEFT JOIN stela.event_kinds AS k ON k.kind = p.kind WHERE p.before < ");
-  sql.append(std::to_string(page_bytes)).append(" ORDER BY p.").append(order);
-  return sql;
+  return bounded_sql(where, order, limit, StreamColumns::name_and_number);
+}
+
+PageSql::PageSql(std::string_view where, std::string_view order, std::string_view limit)
+    : quick{quick_sql(where, order, limit)},
+      bounded{bounded_sql(where, order, limit, StreamColumns::number)} {}
+
+void StreamNumbers::learn(Connection& connection, const Result& rows) {
+  // Some 18 MB.
+  constexpr std::size_t max_size = 131'072;
+  if (connection.run() != run_ || names_.size() > max_size) names_.clear();
+  run_ = connection.run();
+  std::set<std::int64_t> unknown;
+  for (int row = 0; row < rows.rows(); ++row) {
+    const std::int64_t number = rows.integer(row, stream_number);
+    if (names_.find(number) == names_.end()) unknown.insert(number);
+  }
+  if (unknown.empty()) return;
+  Array numbers = Array::of_int8();
+  for (const std::int64_t number : unknown) numbers.add(number);
+  Parameters parameters;
+  parameters.add(numbers);
+  const Result found =
+      connection.query("SELECT stream, name FROM stela.streams WHERE stream = ANY ($1)",
+                       std::move(parameters), "reading the names of streams");
+  invalid_.clear();
+  for (int row = 0; row < found.rows(); ++row) {
+    try {
+      names_.emplace(found.integer(row, 0), StreamId::parse(found.bytes(row, 1)));
+    } catch (const UsageError& e) {
+      invalid_.emplace(found.integer(row, 0), e.what());
+    }
+  }
+}
+
+const StreamId* StreamNumbers::find(std::int64_t number) const {
+  const auto known = names_.find(number);
+  if (known != names_.end()) return &known->second;
+  if (const auto found = invalid_.find(number); found != invalid_.end()) {
+    throw UsageError{found->second};
+  }
+  return nullptr;
 }
 
 const StreamId& StreamNames::find(std::string_view name) {
@@ -58,6 +121,7 @@ bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
   std::int64_t bytes = 0;
   try {
     for (int row = 0; row < rows.rows(); ++row) {
+      if (rows.is_null(row, payload)) return false;
       const StoredEvent event = read(rows, row);
       if (succession != nullptr) succession->check(event);
       if (!page.add(event)) return false;
@@ -72,12 +136,27 @@ bool EventRows::fill(EventPage& page, const Result& rows, std::int64_t wanted) {
   return rows.rows() < wanted && bytes < page_bytes;
 }
 
+bool EventRows::begins_with_large(const Result& rows) noexcept {
+  return rows.rows() > 0 && rows.is_null(0, payload);
+}
+
+bool EventRows::has_large(const Result& rows) noexcept {
+  for (int row = 0; row < rows.rows(); ++row) {
+    if (rows.bytes(row, payload).size() > large_payload) return true;
+  }
+  return false;
+}
+
 bool EventRows::ends_early(const Result& rows) noexcept {
+  return bytes_of(rows) >= page_bytes;
+}
+
+std::int64_t EventRows::bytes_of(const Result& rows) noexcept {
   std::int64_t bytes = 0;
   for (int row = 0; row < rows.rows(); ++row) {
     bytes += static_cast<std::int64_t>(rows.bytes(row, payload).size());
   }
-  return bytes >= page_bytes;
+  return bytes;
 }
 
 std::int64_t EventRows::sequence_of(const Result& rows, int row) noexcept {
@@ -97,12 +176,17 @@ std::int64_t EventRows::stream_number_of(const Result& rows, int row) noexcept {
 const StreamId& EventRows::stream_of(const Result& rows, int row) {
   if (stream != nullptr) return *stream;
   const std::int64_t number = rows.integer(row, sequence);
-  if (rows.is_null(row, stream_name)) throw CorruptRow{number, "its stream has no name"};
   try {
-    return names.find(rows.bytes(row, stream_name));
+    if (numbers != nullptr) {
+      const StreamId* const known = numbers->find(stream_number_of(rows, row));
+      if (known != nullptr) return *known;
+    } else if (!rows.is_null(row, stream_name)) {
+      return names.find(rows.bytes(row, stream_name));
+    }
   } catch (const UsageError& e) {
     throw CorruptRow{number, e.what()};
   }
+  throw CorruptRow{number, "its stream has no name"};
 }
 
 const EventKind& EventRows::kind_of(const Result& rows, int row) {

@@ -61,7 +61,21 @@ class Cursor : public EventCursor {
     return reader;
   }
   std::int64_t rows_wanted(std::int64_t limit) const noexcept {
-    return std::min(limit, pages_ <= 1 ? first_page_rows : page_rows);
+    return std::min(limit, pages_ <= 1 ? first_page_rows : rows_of_page_);
+  }
+  /// A page of events.
+  Result find(Connection& connection, const PageSql& sql, const Parameters& parameters,
+              std::string_view doing) {
+    if (!is_large_) {
+      Result found = connection.query(sql.quick, parameters, doing);
+      if (!EventRows::begins_with_large(found)) {
+        rows_of_page_ = rows_like(found);
+        return found;
+      }
+    }
+    Result found = connection.query(sql.bounded, parameters, doing);
+    is_large_ = EventRows::has_large(found);
+    return found;
   }
 
   EventPage page_;
@@ -72,9 +86,19 @@ class Cursor : public EventCursor {
     return std::max(events.front().sequence, events.back().sequence).value();
   }
 
+  /// So many rows like these fill a page.
+  static std::int64_t rows_like(const Result& found) noexcept {
+    if (found.rows() == 0) return page_rows;
+    const std::int64_t each = std::max<std::int64_t>(EventRows::bytes_of(found) / found.rows(), 1);
+    return std::clamp<std::int64_t>(page_bytes / each, 1, page_rows);
+  }
+
   Reading& reading_;
   KindTable& kinds_;
   StreamNames names_;
+  std::int64_t rows_of_page_ = page_rows;
+  /// The last page had large payloads.
+  bool is_large_ = false;
   std::map<std::int64_t, std::string> tags_;
   int pages_ = 0;
 };
@@ -105,8 +129,8 @@ class StreamCursor final : public Cursor {
         is_forward() && query_.to.value() - from >= wanted ? from + wanted - 1 : query_.to.value();
     parameters.add(stream_.name()).add(from).add(to);
     parameters.add(query_.up_to.value()).add(wanted);
-    const Result found = connection.query(is_forward() ? forward_sql() : backward_sql(),
-                                          std::move(parameters), "reading a stream");
+    const Result found = find(connection, is_forward() ? forward_sql() : backward_sql(), parameters,
+                              "reading a stream");
     passed_ = succession_;
     EventRows reader = query_.with_tags ? tagged_rows(connection, found) : rows();
     reader.stream = &stream_;
@@ -127,18 +151,18 @@ class StreamCursor final : public Cursor {
     done_ = done_ || query_.from > query_.to;
   }
 
-  static std::string sql(std::string_view order) {
-    return page_sql(
+  static PageSql sql(std::string_view order) {
+    return PageSql(
         "e.stream = (SELECT t.stream FROM stela.streams AS t WHERE t.name = $1) "
         "AND e.version BETWEEN $2 AND $3 AND e.sequence <= $4",
         order, "$5");
   }
-  static const std::string& forward_sql() {
-    static const std::string text = sql("version");
+  static const PageSql& forward_sql() {
+    static const PageSql text = sql("version");
     return text;
   }
-  static const std::string& backward_sql() {
-    static const std::string text = sql("version DESC");
+  static const PageSql& backward_sql() {
+    static const PageSql text = sql("version DESC");
     return text;
   }
 
@@ -204,12 +228,14 @@ class AllCursor final : public Cursor {
 
   void read_range(Connection& connection, const Range& range) {
     const std::int64_t wanted = rows_wanted(limit_);
-    const Result found =
-        is_filtered_ ? find_filtered(connection, range, wanted) : find(connection, range, wanted);
+    const Result found = is_filtered_ ? find_filtered(connection, range, wanted)
+                                      : find_all(connection, range, wanted);
     Succession succession{.of = Succession::Of::sequences,
                           .next = is_forward_ ? range.begin : range.end,
                           .step = is_forward_ ? 1 : -1};
+    streams_.learn(connection, found);
     EventRows reader = query_.with_tags ? tagged_rows(connection, found) : rows();
+    reader.numbers = &streams_;
     if (!is_filtered_) reader.succession = &succession;
     const bool is_complete = reader.fill(page_, found, wanted);
     const bool is_missing =
@@ -224,17 +250,16 @@ class AllCursor final : public Cursor {
     }
   }
 
-  Result find(Connection& connection, const Range& range, std::int64_t wanted) const {
-    static const std::string forward = page_sql("e.sequence BETWEEN $1 AND $2", "sequence", "$3");
-    static const std::string backward =
-        page_sql("e.sequence BETWEEN $1 AND $2", "sequence DESC", "$3");
+  Result find_all(Connection& connection, const Range& range, std::int64_t wanted) {
+    static const std::string where = "e.sequence BETWEEN $1 AND $2";
+    static const PageSql forward{where, "sequence", "$3"};
+    static const PageSql backward{where, "sequence DESC", "$3"};
     Parameters parameters;
     parameters.add(range.begin).add(range.end).add(wanted);
-    return connection.query(is_forward_ ? forward : backward, std::move(parameters),
-                            "reading events");
+    return find(connection, is_forward_ ? forward : backward, parameters, "reading events");
   }
 
-  Result find_filtered(Connection& connection, const Range& range, std::int64_t wanted) const {
+  Result find_filtered(Connection& connection, const Range& range, std::int64_t wanted) {
     static const std::string where =
         "e.sequence BETWEEN $1 AND $2 AND e.recorded_at BETWEEN $4 AND $5 "
         "AND ($6::text[] IS NULL OR e.stream IN "
@@ -242,8 +267,8 @@ class AllCursor final : public Cursor {
         "AND (($7::text[] IS NULL AND $8::text[] IS NULL) OR e.kind IN "
         "(SELECT n.kind FROM stela.event_kinds AS n "
         "WHERE ($7 IS NULL OR n.category = ANY ($7)) AND ($8 IS NULL OR n.type = ANY ($8))))";
-    static const std::string forward = page_sql(where, "sequence", "$3");
-    static const std::string backward = page_sql(where, "sequence DESC", "$3");
+    static const PageSql forward{where, "sequence", "$3"};
+    static const PageSql backward{where, "sequence DESC", "$3"};
     Parameters parameters;
     parameters.add(range.begin).add(range.end).add(wanted);
     parameters.add(micros(query_.since, std::numeric_limits<std::int64_t>::min()));
@@ -254,8 +279,8 @@ class AllCursor final : public Cursor {
     add_texts(parameters, query_.streams, streams);
     add_texts(parameters, query_.categories, categories);
     add_texts(parameters, query_.event_types, types);
-    return connection.query(is_forward_ ? forward : backward, std::move(parameters),
-                            "reading events by a filter");
+    return find(connection, is_forward_ ? forward : backward, parameters,
+                "reading events by a filter");
   }
 
   void pass() override {
@@ -272,6 +297,7 @@ class AllCursor final : public Cursor {
   const bool is_filtered_;
   bool is_bounded_ = false;
   std::int64_t window_ = first_window;
+  StreamNumbers streams_;
   /// The last sequence that was looked at.
   std::int64_t reached_ = 0;
 };
