@@ -96,6 +96,41 @@ TEST_P(EventStoreContract, ReadsManyPagesInOrder) {
   EXPECT_EQ(version, 1);
 }
 
+TEST_P(EventStoreContract, ReadsLargePayloadsAmongSmallOnes) {
+  // Alone, in a row, first and last, and as large as more than a page.
+  const std::vector<std::size_t> sizes{9'000, 20,    8'190, 8'200, 20,     20,      300'000, 20,
+                                       9'000, 9'000, 20,    20,    50'000, 300'000, 20,      9'000};
+  constexpr int times = 30;
+  std::vector<std::size_t> expected;
+  std::vector<std::string> payloads;
+  for (const std::size_t size : sizes) {
+    payloads.push_back("{\"a\":\"" + std::string(size, 'x') + "\"}");
+  }
+  for (int i = 0; i < times; ++i) {
+    std::vector<NewEvent> events;
+    for (const std::string& payload : payloads) {
+      events.push_back({"a", 1, false, payload});
+      expected.push_back(payload.size());
+    }
+    append("order-" + std::to_string(i % 2), ExpectedVersion::any(), events);
+  }
+  const auto read = [](EventRange range) {
+    std::vector<std::size_t> found;
+    for (const StoredEvent& event : range) found.push_back(event.payload.size());
+    return found;
+  };
+
+  EXPECT_EQ(read(store->read_all()), expected);
+  const std::vector<std::size_t> half{expected.begin(), expected.begin() + 16 * times / 2};
+  EXPECT_EQ(read(store->read_stream(StreamId::parse("order-0"))), half);
+  EXPECT_EQ(read(store->read_all({.categories = {"order"}, .limit = 16 * times / 2})), half);
+  const std::vector<std::size_t> turned{expected.rbegin(), expected.rend()};
+  EXPECT_EQ(read(store->read_all({.direction = Direction::backward})), turned);
+  EXPECT_EQ(
+      read(store->read_stream(StreamId::parse("order-1"), {.direction = Direction::backward})),
+      (std::vector<std::size_t>{half.rbegin(), half.rend()}));
+}
+
 TEST_P(EventStoreContract, ReadsUpToTheLastEventAtItsStart) {
   append("order-1", {"a", "b"});
   EventRange range = store->read_all();
