@@ -92,6 +92,8 @@ void Feed::fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, F
   firing.lost = !advance(connection, seat.build, head, lease_until());
   if (firing.lost) throw RollBack{};
   firing.position = head;
+  // What was recorded in response to these events is handled before timers, too.
+  if (head_of(connection) > head) return;
   fire_timers(seat, *now, transaction, firing);
   if (firing.broke_with) throw RollBack{};
   connection.run(

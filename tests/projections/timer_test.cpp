@@ -1,5 +1,6 @@
 // Timers in trouble: failures, events that wait, kinds that nobody knows.
 #include "projections/inn.hpp"
+#include "support/histories.hpp"
 #include "support/messages.hpp"
 
 #include <gmock/gmock.h>
@@ -129,6 +130,69 @@ TEST(Timer, IsClearedByAnEventThatAnEarlierOneRecords) {
   inn.run_after(15min);
 
   EXPECT_THAT(fired, ElementsAre("booking-1", "booking-3"));
+}
+
+struct Opened {
+  static constexpr EventType event_type{"question.opened", 1, local};
+};
+struct Asked {
+  static constexpr EventType event_type{"question.asked", 1, local};
+};
+struct Answered {
+  static constexpr EventType event_type{"question.answered", 1, local};
+};
+struct GivenUp {
+  static constexpr EventType event_type{"question.given_up", 1, local};
+};
+struct Ask {
+  static constexpr TimerType timer_type{"ask", 1};
+};
+struct GiveUp {
+  static constexpr TimerType timer_type{"give_up", 1};
+};
+
+class Asker {
+ public:
+  static constexpr ProcessType process_type{"questions"};
+  using Events = EventSet<Opened>;
+  using Timers = TimerSet<Ask>;
+  void react(Process& process, const Recorded<Opened>&) { process.set(Ask{}, 15min); }
+  void due(Process& process, const Ask&) {
+    process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(), Asked{});
+  }
+};
+
+class Answerer {
+ public:
+  static constexpr ProcessType process_type{"replies"};
+  using Events = EventSet<Opened, Asked, Answered>;
+  using Timers = TimerSet<GiveUp>;
+  void react(Process& process, const Recorded<Opened>&) { process.set(GiveUp{}, 15min); }
+  void react(Process& process, const Recorded<Asked>&) {
+    process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(), Answered{});
+  }
+  void react(Process& process, const Recorded<Answered>&) { process.clear<GiveUp>(); }
+  void due(Process& process, const GiveUp&) {
+    process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(), GivenUp{});
+  }
+};
+
+TEST(Timer, IsClearedByTheAnswerToAnEventThatComesBeforeIt) {
+  Inn inn{Asker{}};
+  inn.projections.add_process(Answerer{});
+  Runner runner{inn.projections};
+  UnitOfWork unit{inn.store};
+  unit.append(StreamId::parse("question-1"), ExpectedVersion::any(), Opened{});
+  runner.catch_up();
+  unit.commit();
+  runner.catch_up();
+  inn.clock.advance(15min);
+
+  runner.catch_up();
+
+  EXPECT_THAT(test::lines(inn.store.read_all()),
+              ElementsAre("1 question-1@1 question.opened {}", "2 question-1@2 question.asked {}",
+                          "3 question-1@3 question.answered {}"));
 }
 
 /// Reminds of the first booking when that should have been paid.
