@@ -41,10 +41,13 @@ CREATE UNLOGGED TABLE stela.stela_runs (
   transaction xid NOT NULL
 );
 
-CREATE FUNCTION stela.place_of_run() RETURNS text LANGUAGE sql STABLE
-RETURN (SELECT concat_ws('/', c.system_identifier, d.oid)
-        FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
-        WHERE d.datname = current_database());
+CREATE FUNCTION stela.place_of_run() RETURNS text LANGUAGE plpgsql STABLE
+AS $$
+BEGIN
+  RETURN (SELECT concat_ws('/', c.system_identifier, d.oid)
+          FROM pg_catalog.pg_control_system() AS c, pg_catalog.pg_database AS d
+          WHERE d.datname = pg_catalog.current_database());
+END $$;
 
 -- For the first connection of a run; or another one is that, and faster. With the owner's rights:
 -- others may change no row.
@@ -606,17 +609,20 @@ BEGIN
   END IF;
 END $$;
 
+-- In PL/pgSQL, which plans it once in a session.
 CREATE FUNCTION stela.numbers_of_kinds(categories text[], types text[], versions integer[],
                                        publishes boolean[]) RETURNS integer[]
-LANGUAGE sql STABLE
+LANGUAGE plpgsql STABLE
 SET search_path = stela, pg_temp
 AS $$
-  SELECT array_agg(k.kind ORDER BY n.at)
-  FROM unnest(categories, types, versions, publishes) WITH ORDINALITY
-         AS n(category, type, version, publishes, at)
-       LEFT JOIN event_kinds AS k ON k.category = n.category AND k.type = n.type
-                                 AND k.version = n.version AND k.publishes = n.publishes
-$$;
+BEGIN
+  RETURN (SELECT array_agg(k.kind ORDER BY n.at)
+          FROM unnest(categories, types, versions, publishes) WITH ORDINALITY
+                 AS n(category, type, version, publishes, at)
+               LEFT JOIN event_kinds AS k
+                 ON k.category = n.category AND k.type = n.type
+                    AND k.version = n.version AND k.publishes = n.publishes);
+END $$;
 
 -- For a transaction of the user's, once it has the order lock.
 CREATE FUNCTION stela.enter_group(the_group uuid, OUT before bigint, OUT epoch uuid)
