@@ -2,6 +2,7 @@
 #include "database/postgres/connection.hpp"
 #include "support/histories.hpp"
 #include "support/postgres_server.hpp"
+#include "support/process.hpp"
 #include "support/random_history.hpp"
 #include "support/soundness.hpp"
 
@@ -122,6 +123,29 @@ TEST_F(PostgresOperations, LeaveTheGroupsOfOldCommitsToTheAppendsAfterThem) {
                 "WHERE written_at < now() - interval '2 days'"),
             0);
   EXPECT_EQ(ask("SELECT count(*) FROM stela.append_groups WHERE is_void"), 1);
+}
+
+TEST_F(PostgresOperations, ReadEventsAFewTimesHoweverManyHaveTags) {
+  constexpr int events = 4'000;
+  const std::vector<Tag> tags{Tag::of("course", "c1")};
+  const std::vector<NewEvent> some(500, {"noted", 1, false, "{}", tags});
+  for (int i = 0; i < events / 500; ++i) append(store, "order-a", some);
+  // The server is to join wherever it can.
+  run("ANALYZE; ALTER DATABASE postgres SET enable_nestloop = off");
+  const auto reads = [&] {
+    return ask(
+        "SELECT (coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint "
+        "FROM pg_stat_user_tables WHERE relid = 'stela.events'::regclass");
+  };
+  {
+    Store other = postgres::open(server.url());
+    const std::int64_t before = reads();
+    EXPECT_EQ(StoreOperations{other}.verify([](const Problem&) {}).events, events);
+    // Sessions tell what they did at their end.
+    other = postgres::open(server.url());
+    EXPECT_TRUE(test::eventually([&] { return reads() > before; }));
+    EXPECT_LT(reads() - before, 6 * events);
+  }
 }
 
 TEST_F(PostgresOperations, FindASoundStoreSound) {
