@@ -84,6 +84,8 @@ TEST_F(ToolTimers, AreMovedCancelledAndFired) {
   EXPECT_EQ(on_timer("move", "2", {"+2"}).code, 2);
   EXPECT_EQ(on_timer("move", "2", {"tomorrow"}).code, 2);
   EXPECT_THAT(on_timer("move", "2", {"15m"}).err, HasSubstr("or +15m for in 15m; not '15m'"));
+  EXPECT_THAT(on_timer("move", "2", {"2026-13-01"}).err,
+              HasSubstr("or +15m for in 15m; not '2026-13-01'"));
   EXPECT_THAT(on_timer("move", "2", {"+9999999999h"}).err,
               HasSubstr("TIME after + is at most a century, not '9999999999h'"));
   EXPECT_THAT(tool({"timers", "list", "--due"}).out, IsEmpty());

@@ -79,7 +79,8 @@ std::optional<std::chrono::minutes> parse_offset(std::string_view text) {
   return text.front() == '-' ? -offset : offset;
 }
 
-/// A date, or a time in UTC or with an offset; seconds may be left out.
+}  // namespace
+
 std::optional<Timestamp> parse_date_or_time(std::string_view text) {
   constexpr std::size_t date_size = std::string_view{"2026-11-23"}.size();
   if (text.size() < date_size) return std::nullopt;
@@ -101,8 +102,6 @@ std::optional<Timestamp> parse_date_or_time(std::string_view text) {
   if (!time) return std::nullopt;
   return *time - offset;
 }
-
-}  // namespace
 
 Timestamp to_time(std::string_view text, std::string_view what) {
   if (const auto time = parse_date_or_time(text)) return *time;

@@ -7,6 +7,7 @@
 #include <stela/framework/repository.hpp>
 #include <stela/framework/stored_event.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,8 +21,11 @@ bool is_json(std::string_view text);
 /// `text` without blanks between its tokens. codec::DecodeError unless it is one JSON value.
 std::string minified(std::string_view text);
 
-/// A time ("2026-11-23T10:00:00Z", "2026-11-23T10:00+02:00"), a date, or how long ago: "15m"; in
-/// UTC where there is no offset. Misuse, naming `what`, if it is none of these.
+/// A time ("2026-11-23T10:00:00Z", "2026-11-23T10:00+02:00") or a date, in UTC where there is no
+/// offset. None if it is neither.
+std::optional<Timestamp> parse_date_or_time(std::string_view text);
+
+/// The same, or how long ago: "15m". Misuse, naming `what`, if it is none of these.
 Timestamp to_time(std::string_view text, std::string_view what);
 
 /// A version, or a time. Misuse if it is neither.

@@ -101,11 +101,12 @@ int show(Invocation& call) {
 
 /// "+15m" from now, or a time.
 Timestamp new_time(const std::string& text, Timestamp now) {
-  if (parse_duration(text)) {
-    throw Misuse{"TIME is a time such as 2026-11-23T10:00+02:00, or +" + text + " for in " + text +
-                 "; not '" + text + "'"};
+  if (!text.starts_with('+')) {
+    if (const auto time = parse_date_or_time(text)) return *time;
+    const std::string later = parse_duration(text) ? text : "15m";
+    throw Misuse{"TIME is a time such as 2026-11-23T10:00+02:00, or +" + later + " for in " +
+                 later + "; not '" + in_one_line(text) + "'"};
   }
-  if (!text.starts_with('+')) return to_time(text, "TIME");
   const auto later = parse_duration(std::string_view{text}.substr(1));
   if (!later) throw Misuse{not_a_duration("TIME after +", text.substr(1))};
   return now + *later;
