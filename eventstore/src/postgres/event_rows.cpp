@@ -15,7 +15,7 @@ constexpr std::string_view event_columns =
     "SELECT p.sequence, p.version, p.kind, k.type, k.version, k.publishes, p.recorded_at, "
     "p.event_id, p.correlation_id, p.causation_id, p.published_before, p.metadata, p.checksum";
 
-/// These, and what follows them.
+/// These columns, and those that follow them.
 enum Column : int {
   sequence,
   version,
@@ -35,7 +35,7 @@ enum Column : int {
   stream_name,
 };
 
-/// Of so many a quick page may have, and no more.
+/// In bytes. What is larger is left out of a quick page.
 constexpr std::size_t large_payload = 8'192;
 
 enum class StreamColumns : std::uint8_t { name_and_number, number };
