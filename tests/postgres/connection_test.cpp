@@ -135,6 +135,43 @@ TEST_F(PostgresConnection, IsGivenUpWhenSqlHasDroppedWhatWasPrepared) {
   EXPECT_FALSE(connection.is_usable());
 }
 
+TEST_F(PostgresConnection, IsGivenUpWhenSqlHasPreparedWhatItWouldPrepare) {
+  Connection connection{options()};
+  connection.execute("PREPARE stela_own_1 AS SELECT 2; PREPARE stela_own_2 AS SELECT 2");
+  connection.query("SELECT 1");
+  EXPECT_THAT(message_of<StoreBusy>([&] { connection.query("SELECT 1"); }),
+              HasSubstr("has prepared a statement of that name"));
+  EXPECT_FALSE(connection.is_usable());
+}
+
+TEST_F(PostgresConnection, PlansAnewWhatItPreparedWhileATableWasSmall) {
+  Connection connection{options()};
+  connection.execute(
+      "CREATE TABLE numbers (n bigint PRIMARY KEY) WITH (autovacuum_enabled = off); "
+      "INSERT INTO numbers VALUES (1); ANALYZE numbers");
+  const auto find = [&] {
+    Parameters number;
+    number.add(std::int64_t{1});
+    connection.query("SELECT n FROM numbers WHERE n = $1", std::move(number));
+  };
+  const auto scans = [&] {
+    connection.execute("SELECT pg_stat_force_next_flush()");
+    return connection.query("SELECT seq_scan FROM pg_stat_user_tables WHERE relname = 'numbers'")
+        .integer(0, 0);
+  };
+  for (int i = 0; i < 10; ++i) find();
+  EXPECT_GE(scans(), 10);
+  connection.execute("INSERT INTO numbers SELECT generate_series(2, 50000)");
+  EXPECT_TRUE(test::eventually([&] {
+    const std::int64_t before = scans();
+    for (int i = 0; i < 10; ++i) find();
+    return scans() == before;
+  }));
+  const Result prepared = connection.query(
+      "SELECT count(*) FROM pg_prepared_statements WHERE statement LIKE 'SELECT n FROM%'");
+  EXPECT_EQ(prepared.integer(0, 0), 1);
+}
+
 TEST_F(PostgresConnection, PreparesAnewWhatHasAnotherResult) {
   Connection connection{options()};
   connection.execute("CREATE TABLE numbers (n bigint); INSERT INTO numbers VALUES (1)");

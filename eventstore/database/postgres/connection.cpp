@@ -392,25 +392,29 @@ Result Connection::finish(std::string_view doing, const PreparedTexts::Text* tex
   return last;
 }
 
-PreparedTexts::Text* Connection::own_text(std::string_view sql, const Parameters& parameters) {
+PreparedTexts::Text* Connection::own_text(std::string_view sql, const Parameters& parameters,
+                                          Time now) {
   if (options_.is_pooled) return nullptr;
-  PreparedTexts::Text& text = own_texts_.use({}, sql, parameters.types());
-  return text.name.empty() ? nullptr : &text;
+  constexpr std::chrono::seconds longest{1};
+  PreparedTexts::Text* text = &own_texts_.use({}, sql, parameters.types());
+  if (text->is_prepared && now - text->prepared_at > longest) {
+    own_texts_.forget(*text);
+    text = &own_texts_.use({}, sql, parameters.types());
+  }
+  return text->name.empty() ? nullptr : text;
 }
 
 Result Connection::query(std::string_view sql, Parameters parameters, std::string_view doing) {
   begin();
-  PreparedTexts::Text* const text = own_text(sql, parameters);
+  PreparedTexts::Text* const text = own_text(sql, parameters, steady_clock::now());
   if (text == nullptr) {
     send(sql, parameters);
     return finish(doing);
   }
-  if (!text->is_prepared) {
-    send_prepare(text->name, in_schema(sql, options_.schema), parameters.types());
-    finish(doing);
-    text->is_prepared = true;
-    for (const std::string& name : own_texts_.dropped()) execute("DEALLOCATE " + name);
-    own_texts_.clear_dropped();
+  if (!text->is_prepared || !own_texts_.dropped().empty()) {
+    Pipeline one{*this};
+    one.add(sql, std::move(parameters));
+    return std::move(one.run_all(doing).front());
   }
   send_prepared(text->name, parameters);
   return finish(doing, text);
@@ -418,16 +422,17 @@ Result Connection::query(std::string_view sql, Parameters parameters, std::strin
 
 void Connection::note_failure(const Result& failed, const PreparedTexts::Text* text) {
   constexpr std::string_view has_no_such_statement = "26000";
+  constexpr std::string_view has_another_one = "42P05";
   constexpr std::string_view has_changed_its_result = "0A000";
   const std::string_view state = state_of(failed.get());
-  if (state == has_no_such_statement) give_up();
+  if (state == has_no_such_statement || state == has_another_one) give_up();
   if (text != nullptr && state == has_changed_its_result) own_texts_.forget(*text);
 }
 
-std::size_t Connection::send_dropped() {
+std::size_t Connection::send_dropped(const PreparedTexts& texts) {
   Parameters none;
-  for (const std::string& name : users_texts_.dropped()) send_user("DEALLOCATE " + name, none);
-  return users_texts_.dropped().size();
+  for (const std::string& name : texts.dropped()) send_user("DEALLOCATE " + name, none);
+  return texts.dropped().size();
 }
 
 Result Connection::query_users(const std::string& sql, std::string_view scope,
@@ -440,7 +445,7 @@ Result Connection::query_users(const std::string& sql, std::string_view scope,
       may_prepare ? users_texts_.use(scope, sql, parameters.types()) : unprepared;
   const bool is_new = !text.name.empty() && !text.is_prepared;
   if (PQenterPipelineMode(handle()) == 0) lose(PQerrorMessage(handle()));
-  const std::size_t before = send_dropped();
+  const std::size_t before = send_dropped(users_texts_);
   if (is_new) send_prepare(text.name, sql, parameters.types());
   if (text.name.empty()) {
     send_user(sql, parameters);
@@ -484,6 +489,7 @@ void Connection::Pipeline::send(Step& step) {
     connection_.send_prepare(step.text->name, in_schema(step.sql, connection_.options_.schema),
                              step.parameters.types());
     step.text->is_prepared = true;
+    step.text->prepared_at = steady_clock::now();
   }
   connection_.send_prepared(step.text->name, step.parameters);
 }
@@ -491,18 +497,29 @@ void Connection::Pipeline::send(Step& step) {
 std::vector<Result> Connection::Pipeline::run() {
   const Time deadline = connection_.begin();
   PGconn* const handle = connection_.handle();
+  // The same for all: nothing that a step needs is forgotten by another one.
+  const Time now = steady_clock::now();
   for (Step& step : steps_) {
     if (step.is_users) connection_.ran_users_sql_ = true;
-    if (!step.is_users) step.text = connection_.own_text(step.sql, step.parameters);
+    if (!step.is_users) step.text = connection_.own_text(step.sql, step.parameters, now);
   }
   if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
+  // A transaction that has failed takes nothing but its end.
+  const bool has_failed = PQtransactionStatus(handle) == PQTRANS_INERROR;
+  const std::size_t dropped = has_failed ? 0 : connection_.send_dropped(connection_.own_texts_);
   for (Step& step : steps_) send(step);
   if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
   connection_.flush(deadline);
   const auto preparations =
       std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.is_new; });
-  return results_of_steps(
-      connection_.finish_pipeline(steps_.size() + static_cast<std::size_t>(preparations)));
+  std::vector<Result> results =
+      connection_.finish_pipeline(dropped + steps_.size() + static_cast<std::size_t>(preparations));
+  if (dropped > 0) {
+    if (results[dropped - 1].is_error()) connection_.give_up();
+    connection_.own_texts_.clear_dropped();
+    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(dropped));
+  }
+  return results_of_steps(std::move(results));
 }
 
 std::vector<Result> Connection::Pipeline::results_of_steps(std::vector<Result> results) {

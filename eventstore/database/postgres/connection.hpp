@@ -170,9 +170,10 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   void send_prepared(const std::string& name, Parameters& parameters, bool as_text = false);
   void send_prepare(const std::string& name, const std::string& sql, const std::vector<Oid>& types);
   /// How many statements it sends that make the server forget others.
-  std::size_t send_dropped();
-  /// What is prepared of one of Stela's own statements, or is to be; null: nothing yet.
-  PreparedTexts::Text* own_text(std::string_view sql, const Parameters& parameters);
+  std::size_t send_dropped(const PreparedTexts& texts);
+  /// What is prepared of one of Stela's own statements, or is to be; null: nothing yet. It is
+  /// prepared anew from time to time: a plan that was made while a table was small reads all of it.
+  PreparedTexts::Text* own_text(std::string_view sql, const Parameters& parameters, Time now);
   /// Forgets what is no longer prepared as it was.
   void note_failure(const Result& failed, const PreparedTexts::Text* text = nullptr);
   /// Sends what libpq still holds back, and reads meanwhile.

@@ -26,6 +26,9 @@ constexpr std::array meanings{
         "26000", Kind::busy,
         "SQL on the connection has dropped what was prepared (DEALLOCATE, DISCARD); nothing was "
         "written; try again"},
+    Meaning{"42P05", Kind::busy,
+            "SQL on the connection has prepared a statement of that name; nothing was written; try "
+            "again"},
     Meaning{"25P02", Kind::failed,
             "a statement before it failed and was caught; nothing is written"},
     Meaning{"2BP01", Kind::usage, "other objects of the database depend on it; drop them first"},

@@ -3,6 +3,7 @@
 
 #include "database/postgres/parameters.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <list>
 #include <string>
@@ -26,6 +27,7 @@ class PreparedTexts {
     /// On the server; empty at its first run.
     std::string name;
     bool is_prepared = false;
+    std::chrono::steady_clock::time_point prepared_at = {};
   };
 
   /// `scope`: by what the names in the text are found. The same text means another statement in
