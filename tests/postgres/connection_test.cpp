@@ -172,6 +172,33 @@ TEST_F(PostgresConnection, PlansAnewWhatItPreparedWhileATableWasSmall) {
   EXPECT_EQ(prepared.integer(0, 0), 1);
 }
 
+TEST_F(PostgresConnection, BeginsATransactionInAPipelineThatPlansAnew) {
+  Connection connection{options()};
+  const auto run = [&] {
+    Connection::Pipeline pipeline{connection};
+    pipeline.add("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE NOT DEFERRABLE");
+    pipeline.add("SELECT 1");
+    pipeline.add("COMMIT");
+    EXPECT_EQ(pipeline.run_all("a transaction").at(1).integer(0, 0), 1);
+  };
+  const auto newest = [&] {
+    Connection::Pipeline pipeline{connection};
+    pipeline.add(
+        "SELECT count(*), max(substr(name, 11)::bigint) FROM pg_prepared_statements "
+        "WHERE statement IN ('SELECT 1', 'COMMIT')");
+    const auto results = pipeline.run_all("looking at what is prepared");
+    // Old ones are dropped.
+    EXPECT_LE(results[0].integer(0, 0), 2);
+    return results[0].integer(0, 1);
+  };
+  for (int i = 0; i < 3; ++i) run();
+  const std::int64_t first = newest();
+  EXPECT_TRUE(test::eventually([&] {
+    run();
+    return newest() > first + 4;
+  }));
+}
+
 TEST_F(PostgresConnection, PreparesAnewWhatHasAnotherResult) {
   Connection connection{options()};
   connection.execute("CREATE TABLE numbers (n bigint); INSERT INTO numbers VALUES (1)");

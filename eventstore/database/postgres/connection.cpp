@@ -504,20 +504,20 @@ std::vector<Result> Connection::Pipeline::run() {
     if (!step.is_users) step.text = connection_.own_text(step.sql, step.parameters, now);
   }
   if (PQenterPipelineMode(handle) == 0) connection_.lose(PQerrorMessage(handle));
-  // A transaction that has failed takes nothing but its end.
+  for (Step& step : steps_) send(step);
+  // Behind the steps, which may begin a transaction. One that has failed takes nothing but its end.
   const bool has_failed = PQtransactionStatus(handle) == PQTRANS_INERROR;
   const std::size_t dropped = has_failed ? 0 : connection_.send_dropped(connection_.own_texts_);
-  for (Step& step : steps_) send(step);
   if (PQpipelineSync(handle) == 0) connection_.lose(PQerrorMessage(handle));
   connection_.flush(deadline);
   const auto preparations =
       std::count_if(steps_.begin(), steps_.end(), [](const Step& step) { return step.is_new; });
   std::vector<Result> results =
-      connection_.finish_pipeline(dropped + steps_.size() + static_cast<std::size_t>(preparations));
-  if (dropped > 0) {
-    if (results[dropped - 1].is_error()) connection_.give_up();
-    connection_.own_texts_.clear_dropped();
-    results.erase(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(dropped));
+      connection_.finish_pipeline(steps_.size() + static_cast<std::size_t>(preparations) + dropped);
+  for (std::size_t i = 0; i < dropped; ++i) {
+    if (results.back().status() == PGRES_FATAL_ERROR) connection_.give_up();
+    if (i == 0 && !results.back().is_error()) connection_.own_texts_.clear_dropped();
+    results.pop_back();
   }
   return results_of_steps(std::move(results));
 }
