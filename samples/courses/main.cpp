@@ -24,7 +24,7 @@ class Occupancy {
   void create(stela::ReadModel& model) {
     model.execute(
         "CREATE TABLE {occupancy} (course TEXT PRIMARY KEY, capacity INTEGER NOT NULL, "
-        "taken INTEGER NOT NULL DEFAULT 0) STRICT");
+        "taken INTEGER NOT NULL DEFAULT 0)");
   }
   void project(stela::ReadModel& model, const stela::Recorded<CourseDefined>& event) {
     model.execute("INSERT INTO {occupancy} (course, capacity) VALUES (?1, ?2)", event->course.key(),

@@ -8,6 +8,8 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <memory>
+#include <thread>
 
 namespace stela::chaos {
 
@@ -22,6 +24,20 @@ class Stderr final : public LogSink {
                  entry.name.data(), static_cast<int>(entry.message.size()), entry.message.data());
   }
 };
+
+/// The machine may be so busy that no server answers in time.
+template <class Action>
+auto patiently(Action&& action) {
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (true) {
+    try {
+      return action();
+    } catch (const Error& e) {
+      if (!e.is_retryable() || std::chrono::steady_clock::now() > end) throw;
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+}
 
 std::string url_of(const Settings& settings, int number) {
   std::ifstream file{settings.urls()};
@@ -40,7 +56,11 @@ Store open_on_postgres(const Settings& settings, const ShopOptions& options) {
 }
 
 std::vector<std::string> rows_on_postgres(const Settings& settings, const std::string& sql) {
-  postgres::Connection connection{{.conninfo = url_of(settings, 0)}};
+  const auto connected = patiently([&] {
+    return std::make_unique<postgres::Connection>(
+        postgres::ConnectionOptions{.conninfo = url_of(settings, 0)});
+  });
+  postgres::Connection& connection = *connected;
   connection.execute("SET search_path = stela; SET statement_timeout = 0");
   const postgres::Result found = connection.query_text(sql, {});
   std::vector<std::string> rows;
@@ -62,7 +82,10 @@ LogSink& log_to_stderr() {
 }
 
 Store open_shop(const Settings& settings, const ShopOptions& options) {
-  if (settings.is_on_postgres()) return open_on_postgres(settings, options);
+  const auto on_postgres = [&] { return open_on_postgres(settings, options); };
+  // Those that have a clock of their own are told when to stop, and open it anew.
+  const bool may_wait = options.clock == &system_clock();
+  if (settings.is_on_postgres()) return may_wait ? patiently(on_postgres) : on_postgres();
   return sqlite::open(
       settings.database(),
       {.durability = settings.relaxed ? sqlite::Durability::relaxed : sqlite::Durability::full,

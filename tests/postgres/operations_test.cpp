@@ -295,10 +295,12 @@ TEST_F(PostgresOperations, NameWhatSomebodyElseHasPutOnTheTables) {
   run("CREATE RULE ignores AS ON INSERT TO stela.snapshots DO INSTEAD NOTHING");
   run("ALTER TABLE stela.append_ids ENABLE ROW LEVEL SECURITY");
   run("CREATE TABLE child () INHERITS (stela.streams)");
+  run("ALTER TABLE stela.events ADD CONSTRAINT mine CHECK (version < 2) NOT VALID");
 
   EXPECT_THAT(
       problems(),
-      AllOf(SizeIs(4), Contains(HasSubstr("rule ignores on snapshots: it isn't Stela's")),
+      AllOf(SizeIs(5), Contains(HasSubstr("constraint mine: it isn't Stela's")),
+            Contains(HasSubstr("rule ignores on snapshots: it isn't Stela's")),
             Contains(HasSubstr("row level security of append_ids: it isn't Stela's")),
             Contains(HasSubstr("table public.child, which inherits streams: it isn't Stela's")),
             Contains(HasSubstr("trigger swallows on events: it isn't Stela's"))));

@@ -151,6 +151,13 @@ void check_ledger(ServerInspection& inspection, std::string_view module,
   });
 }
 
+/// A constraint on one of the expected tables that isn't expected.
+bool is_foreign_constraint(const std::string& name, const std::string& definition,
+                           const Objects& expected) {
+  if (!name.starts_with("constraint ") || expected.contains(name)) return false;
+  return expected.contains("table " + definition.substr(0, definition.find(':')));
+}
+
 void compare(ServerInspection& inspection, const Objects& expected) {
   inspection.read([&](Connection& connection) {
     const Objects actual = objects_of(connection, inspection.server().schema);
@@ -161,6 +168,11 @@ void compare(ServerInspection& inspection, const Objects& expected) {
       } else if (found->second != definition) {
         inspection.report(name, "it isn't as Stela made it", std::string{hand_advice});
       }
+    }
+    for (const auto& [name, definition] : actual) {
+      if (!is_foreign_constraint(name, definition, expected)) continue;
+      inspection.report(name, "it isn't Stela's, and may refuse what is written",
+                        "drop it, and verify again");
     }
   });
 }
