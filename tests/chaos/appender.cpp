@@ -62,7 +62,7 @@ ShopOptions Appender::store_options() const {
 
 void Appender::run(const std::stop_token& stop) {
   if (!before_.empty() && before_.back().state == Attempt::State::unanswered && once_in(2)) {
-    settle(before_.back(), stop);
+    settle(before_.back(), stop, true);
   }
   while (!stop.stop_requested()) {
     settle(begin_next(), stop);
@@ -83,13 +83,14 @@ Attempt Appender::begin_next() {
   return {.id = "append-" + std::to_string(first), .first = first, .count = count};
 }
 
-void Appender::settle(Attempt attempt, const std::stop_token& stop) {
+void Appender::settle(Attempt attempt, const std::stop_token& stop, bool may_stand) {
   do {
     try {
       return try_once(attempt);
     } catch (const Error& e) {
       if (!may_pass(e)) throw;
-      attempt.state = Attempt::State::refused;
+      // A refusal says nothing of what an earlier process didn't hear of.
+      attempt.state = may_stand ? Attempt::State::unanswered : Attempt::State::refused;
       ledger_.note(attempt);
     }
     test::is_stopped_within(std::chrono::milliseconds{20}, stop);

@@ -39,7 +39,8 @@ class Appender {
   ShopOptions store_options() const;
   Attempt begin_next();
   /// Until it is stored, or given up.
-  void settle(Attempt attempt, const std::stop_token& stop);
+  /// `may_stand`: an earlier process may have stored it.
+  void settle(Attempt attempt, const std::stop_token& stop, bool may_stand = false);
   void try_once(Attempt& attempt);
   bool once_in(unsigned times) { return random_() % times == 0; }
 
