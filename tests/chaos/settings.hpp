@@ -55,14 +55,8 @@ struct Settings {
   /// How long consumers wait for what is missing.
   std::chrono::milliseconds gap_patience() const;
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
-  /// Whether there is a process with deadlines. On PostgreSQL it fires some fifty timers a second
-  /// over the bad lines, and appenders are faster: of a long run it would be left behind. So it is
-  /// there in runs of a minute, and in those that name its faults.
-  bool has_deadlines() const {
-    if (mutant != mutants::Mutant::none) return false;
-    if (is_on_postgres() && seconds > 60) return has_by_name("kill-reminder");
-    return has("kill-reminder");
-  }
+  /// Whether there is a process with deadlines.
+  bool has_deadlines() const { return mutant == mutants::Mutant::none && has("kill-reminder"); }
   bool has_by_name(std::string_view kind) const { return kinds.contains(kind); }
   /// A folder of its own, which may be on a small disk.
   std::string disk() const { return folder + "/disk"; }
