@@ -57,8 +57,9 @@ class Feed {
   /// Projects a parked event by itself, and takes it out of what is parked if that works.
   void project_parked(Seat& seat, std::int64_t sequence, int attempts);
 
-  /// Fires a batch of the timers of a process that are due, if it has handled every event. True if
-  /// there is more to do at once: timers, or events that were committed meanwhile.
+  /// Fires timers of a process that are due, batch after batch for a short time, if it has handled
+  /// every event. True if there is more to do at once: timers, or events that were committed
+  /// meanwhile.
   bool fire(Seat& seat, TimerClock& clock);
 
   /// Halts a seat with an error that no event is to blame for.
@@ -115,6 +116,8 @@ class Feed {
   /// A timer is postponed if memory was short: the attempt isn't counted.
   enum class Fired : std::uint8_t { fired, gone, failed, postponed };
 
+  /// One batch.
+  Firing fire_once(Seat& seat, TimerClock& clock);
   void fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing);
   bool catch_up_inside(Seat& seat, Transaction& transaction, std::int64_t head);
   void fire_timers(Seat& seat, Timestamp now, Transaction& transaction, Firing& firing);
@@ -123,6 +126,8 @@ class Feed {
                                Transaction& transaction, Firing& firing);
   Fired try_fire(Seat& seat, const Timer& timer, Timestamp now, Transaction& transaction,
                  Firing& firing);
+  /// Whether the process handles any of the events that the unit would append.
+  static bool records_for(Seat& seat, UnitOfWork& unit);
   void note_recorded(Seat& seat, database::Connection& connection, const AppendResult& appended,
                      Firing& firing);
   void note_timer(Seat& seat, Timer& timer, database::Connection& connection, Timestamp now);

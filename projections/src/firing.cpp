@@ -25,6 +25,8 @@ namespace {
 constexpr int least_timers_a_batch = 16;
 constexpr int most_timers_a_batch = 256;
 constexpr std::chrono::milliseconds longest_batch{25};
+/// So long a process fires batch after batch before the others have their turn.
+constexpr std::chrono::milliseconds longest_turn{200};
 /// How many events a transaction of timers handles before them; more are left to the next pass.
 constexpr std::int64_t events_before_timers = 64;
 /// How often a timer is tried at once whose aggregate somebody else changed. After that the attempt
@@ -60,6 +62,16 @@ ContextScope scope_of(const Timer& timer) {
 }  // namespace
 
 bool Feed::fire(Seat& seat, TimerClock& clock) {
+  const Clock& time = store_.database().clock();
+  const auto began = time.steady_now();
+  while (true) {
+    const Firing firing = fire_once(seat, clock);
+    const bool goes_on = firing.is_more && firing.fired > 0 && firing.position > 0;
+    if (!goes_on || time.steady_now() - began > longest_turn) return firing.is_more;
+  }
+}
+
+Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   Firing firing;
   try {
     store_.transact(
@@ -75,7 +87,7 @@ bool Feed::fire(Seat& seat, TimerClock& clock) {
     firing.is_more = true;
   }
   settle_timers(seat, firing);
-  return firing.is_more;
+  return firing;
 }
 
 void Feed::fire_batch(Seat& seat, TimerClock& clock, Transaction& transaction, Firing& firing) {
@@ -205,7 +217,9 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now, Transa
     seat.process->due(process,
                       {.kind = timer.kind, .version = timer.version, .payload = timer.payload});
     detail::UnitAccess::lend(unit, false);
-    note_recorded(seat, open.connection(), unit.commit(), firing);
+    const bool leads_on = records_for(seat, unit);
+    const AppendResult appended = unit.commit();
+    if (leads_on) note_recorded(seat, open.connection(), appended, firing);
     apply_changes(open.connection(), seat, process, now);
     const auto changes = detail::ProcessAccess::changes(process);
     // One that is due already has its turn among the others.
@@ -215,6 +229,14 @@ Feed::Fired Feed::try_fire(Seat& seat, const Timer& timer, Timestamp now, Transa
     open.check_deferred_keys();
   });
   return is_gone ? Fired::gone : Fired::fired;
+}
+
+bool Feed::records_for(Seat& seat, UnitOfWork& unit) {
+  bool handles_some = false;
+  detail::UnitAccess::for_each_pending(unit, [&](const StoredEvent& event) {
+    handles_some |= seat.process->handling(event.kind) != detail::Handling::skip;
+  });
+  return handles_some;
 }
 
 void Feed::note_recorded(Seat& seat, Connection& connection, const AppendResult& appended,

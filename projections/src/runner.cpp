@@ -271,8 +271,7 @@ class Runner::Driver {
            after.timers_failed != before.timers_failed || taken_over_ != taken_before;
   }
 
-  /// A batch of each process that has handled every event, and whose timers are due. True if there
-  /// is more.
+  /// Timers of each process that has handled every event. True if there are more.
   bool fire_timers(std::int64_t last, const std::stop_token& stop) {
     bool has_more = false;
     for (const auto& [key, seat] : seats_) {
