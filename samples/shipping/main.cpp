@@ -1,7 +1,7 @@
 // The shipping service: a program of its own, with a database of its own. It knows nothing of the
 // shop but the messages that the shop publishes.
 //
-// shipping DATABASE NATS-URL [--again]
+// shipping FILE NATS-URL [--again]
 #include <stela/eventstore.hpp>
 #include <stela/framework.hpp>
 #include <stela/nats/consumer.hpp>
@@ -130,7 +130,7 @@ void run(const std::string& file, const std::string& url) {
 int main(int argc, char** argv) {
   const bool again = argc == 4 && std::string{argv[3]} == "--again";
   if (argc != 3 && !again) {
-    std::cerr << "usage: shipping DATABASE NATS-URL [--again]\n";
+    std::cerr << "usage: shipping FILE NATS-URL [--again]\n";
     return 2;
   }
   try {

@@ -17,7 +17,9 @@ namespace stela {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 template <class E, class Call>
 std::string message_of(Call&& call) {
@@ -59,6 +61,8 @@ TEST(SqliteOpen, ExplainsABadPath) {
     return [=] { (void)sqlite::open(path, options); };
   };
   EXPECT_THAT(message_of<UsageError>(opening("")), HasSubstr("empty"));
+  EXPECT_THAT(message_of<UsageError>(opening("postgresql://me:secret@host/shop")),
+              AllOf(HasSubstr("URL of a server"), Not(HasSubstr("secret"))));
   EXPECT_THAT(message_of<StoreFailed>(opening(dir.path().string())), HasSubstr("is a folder"));
   EXPECT_THAT(message_of<StoreFailed>(opening("/dev/null")), HasSubstr("'/dev/null' is a device"));
   EXPECT_THAT(message_of<StoreFailed>(opening(dir.file("no/such/shop.db"))),

@@ -185,6 +185,12 @@ void check_name(const std::string& path) {
   if (path == ":memory:") {
     throw UsageError{"for a database in memory use open_in_memory; a file is './:memory:'"};
   }
+  // It may hold a password, which isn't shown.
+  if (path.starts_with("postgresql://") || path.starts_with("postgres://")) {
+    throw UsageError{
+        "this is the URL of a server, and no file of SQLite's; stela::open and postgres::open take "
+        "it"};
+  }
   if (path.starts_with("file:")) {
     throw UsageError{"'" + path + "' is a URI; name the file by its path, and choose by the " +
                      "options what a URI would (a file of this name is './" + path + "')"};
