@@ -128,6 +128,18 @@ TEST_F(ToolTimers, ThatAreTriedAgainCountAsLate) {
   EXPECT_EQ(member(tool({"processes", "show", "payment_deadline", "--json"}).out, "overdue"), "1");
 }
 
+TEST(ToolTimerHolds, AreNoProblemWhereThereIsNoProcess) {
+  const TempDir dir;
+  const std::string db = dir.file("plain.db");
+  Store store = sqlite::open(db);
+  const Projections projections{store};
+  TimerOperations{store, "test"}.hold("moving house");
+
+  const Ran doctor = run({"doctor", "--db", db});
+  EXPECT_EQ(doctor.code, 0);
+  EXPECT_THAT(doctor.out, HasSubstr("none would fire: moving house"));
+}
+
 TEST_F(ToolTimers, AreHeldAndResumed) {
   EXPECT_EQ(tool({"timers", "hold", "--why", "moving house"}).code, 0);
   run_process();
