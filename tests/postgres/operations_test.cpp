@@ -1,4 +1,5 @@
 // Operations on a store on PostgreSQL: what is looked up, verified and purged.
+#include "database/inspection.hpp"
 #include "database/postgres/connection.hpp"
 #include "support/histories.hpp"
 #include "support/postgres_server.hpp"
@@ -29,6 +30,18 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using ::testing::UnorderedElementsAre;
+
+/// A check that the server has no room for.
+class LargeCheck final : public IntegrityCheck {
+ public:
+  std::string_view name() const noexcept override { return "large"; }
+  void run(database::Inspection& inspection) override {
+    inspection.read([&](database::Connection& connection) {
+      connection_of(connection)
+          .execute("DO $$ BEGIN RAISE EXCEPTION 'too large' USING ERRCODE = '53400'; END $$");
+    });
+  }
+};
 
 class PostgresOperations : public ::testing::Test {
  protected:
@@ -67,6 +80,12 @@ TEST_F(PostgresOperations, ListStreamsAndSnapshotsByName) {
   EXPECT_EQ(snapshots[0].stream.name(), "order-b");
   EXPECT_EQ(snapshots[0].state_version, 7);
   EXPECT_EQ(snapshots[0].bytes, 4);
+}
+
+TEST_F(PostgresOperations, TakeALimitOfTheServersForNoDamage) {
+  LargeCheck check;
+  IntegrityCheck* const checks[] = {&check};
+  EXPECT_THROW(problems_of(store, {.checks = checks}), StoreFull);
 }
 
 TEST_F(PostgresOperations, CountEventsOfEachKind) {

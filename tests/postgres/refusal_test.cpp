@@ -154,6 +154,8 @@ TEST(PostgresRefusal, FollowsTheStateOfTheError) {
   const PostgresServer server;
   Connection connection{{.conninfo = server.url()}};
   EXPECT_THAT(raised<StoreFull>(connection, "53100"), HasSubstr("make room"));
+  EXPECT_THAT(raised<StoreFull>(connection, "53400"), HasSubstr("raise the limit"));
+  EXPECT_THAT(raised<StoreBusy>(connection, "53200"), HasSubstr("short of memory"));
   EXPECT_THAT(raised<StoreBusy>(connection, "55P03"), HasSubstr("another session holds a lock"));
   EXPECT_THAT(raised<StoreBusy>(connection, "40P01"), HasSubstr("try again"));
   EXPECT_THAT(raised<StoreBusy>(connection, "57014"), HasSubstr("statement_timeout"));

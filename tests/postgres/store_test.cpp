@@ -114,6 +114,8 @@ TEST_F(PostgresStore, KeepsItsFactsAndItsMigrations) {
   EXPECT_EQ(open_store().conventions().codec, Codec::portable_binary);
   ask("INSERT INTO stela.stela_migrations VALUES ('eventstore', 99, 'newer', '', now(), 99, 99)");
   EXPECT_THAT(message_of<SchemaMismatch>([&] { open_store(); }), HasSubstr("newer Stela"));
+  ask("UPDATE stela.stela_migrations SET checksum = 'another' WHERE number = 1");
+  EXPECT_THAT(message_of<SchemaMismatch>([&] { open_store(); }), HasSubstr("export the events"));
 }
 
 TEST_F(PostgresStore, LetsOlderProcessesGoOnUntilAMigrationShutsThemOut) {

@@ -45,6 +45,12 @@ constexpr std::array meanings{
     Meaning{"53300", Kind::busy,
             "the server has no connection left; try again, use a pooler, or raise "
             "max_connections"},
+    Meaning{
+        "53400", Kind::full,
+        "it reaches a limit of the server's configuration, such as temp_file_limit; nothing was "
+        "written; raise the limit"},
+    Meaning{"53", Kind::busy,
+            "the server is short of memory or other means; nothing was written; try again"},
     Meaning{"54", Kind::usage, "it is larger than PostgreSQL takes in one piece; append less"},
     Meaning{"55P03", Kind::busy, "another session holds a lock; nothing was written; try again"},
     Meaning{"57014", Kind::busy,

@@ -39,7 +39,7 @@ class TagsCheck {
     int rows = begun ? page_rows : 0;
     while (rows == page_rows) {
       if (!inspection_.read([&](Connection& connection) { rows = read_page(connection); })) return;
-      inspection_.progress(found_, found_);
+      inspection_.progress(rows == page_rows ? sequence_ : bound_, bound_);
     }
     bool has_extra = false;
     inspection_.read([&](Connection& connection) { has_extra = has_extra_entries(connection); });
@@ -90,7 +90,6 @@ class TagsCheck {
     const std::int64_t expected = is_next ? 0 : part_ + 1;
     sequence_ = sequence;
     part_ = rows.integer(row, 1);
-    ++found_;
     if (part_ != expected) {
       inspection_.report(tags_of(sequence), "part " + std::to_string(expected) + " is missing");
     }
@@ -226,7 +225,6 @@ class TagsCheck {
   std::int64_t bound_ = 0;
   std::int64_t sequence_ = std::numeric_limits<std::int64_t>::min();
   std::int64_t part_ = std::numeric_limits<std::int32_t>::min();
-  std::int64_t found_ = 0;
   std::int64_t entries_ = 0;
   /// Events that are missing, or whose tags don't match their checksum.
   std::set<std::int64_t> damaged_;

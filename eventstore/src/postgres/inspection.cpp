@@ -53,7 +53,8 @@ std::optional<std::string> ServerInspection::try_read(FunctionRef<void(Connectio
   try {
     database().read([&](database::Connection& connection) { work(connection_of(connection)); });
   } catch (const Error& e) {
-    if (e.is_retryable()) throw;
+    // What the server has no room for says nothing about the store.
+    if (e.is_retryable() || e.code() == ErrorCode::store_full) throw;
     return e.what();
   }
   hand_out();

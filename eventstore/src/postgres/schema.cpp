@@ -60,8 +60,11 @@ Applied read_ledger(Connection& connection, const Module& module) {
     if (applied.count == module.migrations.size()) continue;
     const database::Migration& known = module.migrations[applied.count++];
     if (rows.integer(row, 0) == known.number && rows.bytes(row, 1) == checksum_of(known)) continue;
-    throw SchemaMismatch{"migration " + std::to_string(known.number) +
-                         " of the tables isn't this Stela's; they were made by another version"};
+    throw SchemaMismatch{
+        "migration " + std::to_string(known.number) +
+        " of the tables isn't this Stela's; they were made by a version that wasn't "
+        "released, or the ledger was changed; export the events with the program "
+        "that made them, and import them into another schema"};
   }
   return applied;
 }
