@@ -99,6 +99,27 @@ TEST_F(PostgresProjections, LetAnInlineHandlerCatchWhatARowIsRefusedWith) {
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 -", "2 jane 100 0 -", "a  0 0 -"));
 }
 
+TEST_F(PostgresProjections, GoOnThoughTheirSqlDropsWhatWasPrepared) {
+  run_sql(
+      "CREATE FUNCTION forget() RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
+      "EXECUTE 'DEALLOCATE ALL'; RETURN ''; END $$");
+  constexpr int orders = 20;
+  for (int i = 0; i < orders; ++i) place(store, std::to_string(i));
+  Projections projections{store};
+  projections.add(Totals<1>{
+      [](ReadModel& model, const StoredEvent&) { model.value<std::string>("SELECT forget()"); }});
+  Runner runner{projections};
+  EXPECT_TRUE(test::eventually([&] {
+    try {
+      runner.catch_up();
+    } catch (const StoreBusy&) {
+      return false;
+    }
+    return true;
+  }));
+  EXPECT_EQ(orders_in(store).size(), std::size_t{orders});
+}
+
 TEST_F(PostgresProjections, WriteTablesOfTheirOwnOnly) {
   run_sql("CREATE TABLE mine (a integer)");
   const auto running = [&](const char* sql) {

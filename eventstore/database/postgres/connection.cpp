@@ -257,7 +257,7 @@ Result Connection::finish(std::string_view doing, const PreparedTexts::Text* tex
 
 PreparedTexts::Text* Connection::own_text(std::string_view sql, const Parameters& parameters,
                                           Time now) {
-  if (options_.is_pooled) return nullptr;
+  if (!may_prepare()) return nullptr;
   constexpr std::chrono::seconds longest{1};
   PreparedTexts::Text* text = &own_texts_.use({}, sql, parameters.types());
   if (text->is_prepared && now - text->prepared_at > longest) {
@@ -288,7 +288,10 @@ void Connection::note_failure(const Result& failed, const PreparedTexts::Text* t
   constexpr std::string_view has_another_one = "42P05";
   constexpr std::string_view has_changed_its_result = "0A000";
   const std::string_view state = state_of(failed.get());
-  if (state == has_no_such_statement || state == has_another_one) give_up();
+  if (state == has_no_such_statement || state == has_another_one) {
+    *options_.prepares_nothing = true;
+    give_up();
+  }
   if (text != nullptr && state == has_changed_its_result) own_texts_.forget(*text);
 }
 
@@ -302,10 +305,10 @@ Result Connection::query_users(const std::string& sql, std::string_view scope,
                                Parameters parameters) {
   const Time deadline = begin();
   ran_users_sql_ = true;
-  const bool may_prepare = !scope.empty() && !options_.is_pooled;
+  const bool is_kept = !scope.empty() && may_prepare();
   PreparedTexts::Text unprepared;
   PreparedTexts::Text& text =
-      may_prepare ? users_texts_.use(scope, sql, parameters.types()) : unprepared;
+      is_kept ? users_texts_.use(scope, sql, parameters.types()) : unprepared;
   const bool is_new = !text.name.empty() && !text.is_prepared;
   if (PQenterPipelineMode(handle()) == 0) lose(PQerrorMessage(handle()));
   const std::size_t before = send_dropped(users_texts_);
@@ -326,7 +329,7 @@ Result Connection::query_users(const std::string& sql, std::string_view scope,
   if (failed == results.end()) return std::move(results.back());
   note_failure(*failed);
   // A row that a constraint refuses says nothing about the statement.
-  if (may_prepare && !state_of(failed->get()).starts_with("23")) users_texts_.forget(text);
+  if (is_kept && !state_of(failed->get()).starts_with("23")) users_texts_.forget(text);
   return std::move(*failed);
 }
 

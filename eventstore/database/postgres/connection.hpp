@@ -13,6 +13,7 @@
 
 #include <libpq-fe.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <span>
@@ -42,6 +43,9 @@ struct ConnectionOptions {
   /// Behind a pooler that gives a session away after each transaction: nothing is prepared, and
   /// nothing is set for a session.
   bool is_pooled = false;
+  /// Set once SQL of somebody else's was seen to drop what was prepared, or to prepare something of
+  /// the same name: whoever has a copy of these options prepares nothing any more.
+  std::shared_ptr<std::atomic<bool>> prepares_nothing = std::make_shared<std::atomic<bool>>(false);
 };
 
 class Statement;
@@ -169,6 +173,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   void send_user(const std::string& sql, Parameters& parameters);
   void send_prepared(const std::string& name, Parameters& parameters, bool as_text = false);
   void send_prepare(const std::string& name, const std::string& sql, const std::vector<Oid>& types);
+  bool may_prepare() const noexcept { return !options_.is_pooled && !*options_.prepares_nothing; }
   /// How many statements it sends that make the server forget others.
   std::size_t send_dropped(const PreparedTexts& texts);
   /// What is prepared of one of Stela's own statements, or is to be; null: nothing yet. It is

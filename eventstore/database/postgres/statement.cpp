@@ -73,7 +73,7 @@ void Statement::run() {
     }
     fits = fits && (value.is_null || types_[i] == value.type);
   }
-  if (connection_.options().is_pooled) {
+  if (!connection_.may_prepare()) {
     result_ = connection_.query(sql_, std::move(parameters));
   } else {
     if (!fits) {

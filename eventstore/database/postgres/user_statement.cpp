@@ -97,7 +97,9 @@ std::int64_t run_between_savepoints(Connection& connection, const UserStatement&
   const std::vector<Result> results = pipeline.run();
   for (const Result& each : results) {
     if (!each.is_error()) continue;
-    connection.execute("ROLLBACK TO SAVEPOINT stela_sql; RELEASE SAVEPOINT stela_sql");
+    if (connection.is_usable()) {
+      connection.execute("ROLLBACK TO SAVEPOINT stela_sql; RELEASE SAVEPOINT stela_sql");
+    }
     fail(connection, each, statement);
   }
   return take(results[settings != nullptr ? 2 : 1], rows);
