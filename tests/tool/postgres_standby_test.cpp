@@ -15,6 +15,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Words = std::vector<std::string>;
 
 Ran run_on(const std::string& url, Words words, const RunOptions& options = {}) {
@@ -30,6 +31,28 @@ void make_shop(const std::string& url) {
                   .code,
               0);
   }
+}
+
+TEST(ToolWithStandbys, NoticesThatTheSynchronousOneIsMissing) {
+  PostgresPair pair;
+  PostgresServer& primary = pair.primary();
+  make_shop(primary.url());
+  // Outside of pg_monitor.
+  primary.ask(
+      "CREATE ROLE app LOGIN; GRANT USAGE ON SCHEMA stela TO app; "
+      "GRANT SELECT ON ALL TABLES IN SCHEMA stela TO app");
+  const std::string url = primary.url("postgres", "app");
+  pair.make_synchronous();
+  const auto says = [&] { return run_on(url, {"outbox", "check"}).out; };
+  EXPECT_THAT(says(), Not(HasSubstr("commits wait")));
+
+  // Another one stays connected.
+  primary.ask("ALTER SYSTEM SET synchronous_standby_names = 'ANY 1 (elsewhere)'");
+  primary.ask("SELECT pg_reload_conf()");
+  const std::string problem =
+      "CRITICAL: commits wait for 'ANY 1 (elsewhere)', and no synchronous standby is connected";
+  EXPECT_TRUE(eventually([&] { return says().starts_with(problem); })) << says();
+  EXPECT_THAT(run_on(url, {"doctor"}).out, HasSubstr("bad      standbys: commits wait for"));
 }
 
 /// Commands that only read, with outputs that stay the same.

@@ -1,5 +1,7 @@
 #include "commands/server_measures.hpp"
 
+#include "commands/standby_names.hpp"
+
 #include <algorithm>
 
 namespace stela::tool {
@@ -13,13 +15,19 @@ double in_seconds(std::chrono::microseconds time) {
 
 std::string problem_of_commits(const postgres::ServerStatus& status) {
   if (status.is_standby || status.synchronous_standby_names.empty()) return {};
-  // One whose state can't be seen may be synchronous.
-  const bool has_synchronous =
-      std::any_of(status.standbys.begin(), status.standbys.end(),
-                  [](const auto& standby) { return standby.is_synchronous.value_or(true); });
-  if (has_synchronous) return {};
-  return "commits wait for '" + status.synchronous_standby_names +
-         "', and no synchronous standby is connected";
+  // By their names, as roles outside of pg_monitor see no more of them.
+  const StandbyNames names = parse_standby_names(status.synchronous_standby_names);
+  const auto confirming = std::count_if(
+      status.standbys.begin(), status.standbys.end(), [&](const postgres::StandbyStatus& standby) {
+        return names.has(standby.name) && (standby.state.empty() || standby.state == "streaming");
+      });
+  if (confirming >= names.wanted) return {};
+  const std::string connected = confirming == 0
+                                    ? "no synchronous standby is connected"
+                                    : "only " + std::to_string(confirming) + " of " +
+                                          std::to_string(names.wanted) + " synchronous standbys " +
+                                          (confirming == 1 ? "is" : "are") + " connected";
+  return "commits wait for '" + status.synchronous_standby_names + "', and " + connected;
 }
 
 std::vector<Measure> measure_server(Store& store) {
