@@ -8,6 +8,7 @@
 #include <stela/framework/error.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <utility>
 
@@ -49,12 +50,23 @@ bool is_keywords_and_values(std::string_view location) {
                                            "connect_timeout",
                                            "target_session_attrs"};
   location.remove_prefix(std::min(location.find_first_not_of(' '), location.size()));
-  const std::string_view word = location.substr(0, location.find_first_of("= "));
+  std::string word{location.substr(0, location.find_first_of("= "))};
   const std::string_view after = location.substr(word.size());
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   const bool has_value =
       after.substr(std::min(after.find_first_not_of(' '), after.size())).starts_with('=');
   return has_value &&
          std::find(std::begin(keywords), std::end(keywords), word) != std::end(keywords);
+}
+
+/// "app:secret@db/shop": a URL whose beginning is wrong or missing.
+bool is_rest_of_url(std::string_view location) {
+  if (location.starts_with(sqlite_prefix) || location.starts_with("file:")) return false;
+  if (location.starts_with('.')) return false;
+  if (location.starts_with('/') && !location.starts_with("//")) return false;
+  const std::size_t colon = location.find(':');
+  return colon != std::string_view::npos && location.find('@', colon) != std::string_view::npos;
 }
 
 }  // namespace
@@ -151,6 +163,10 @@ bool is_on_server(const std::string& location) {
   }
   if (location.starts_with("postgresql:") || location.starts_with("postgres:")) {
     throw UsageError{std::string{right_url} + ", with two slashes after the colon"};
+  }
+  if (is_rest_of_url(location)) {
+    throw UsageError{"this looks like a URL that begins wrongly; " + std::string{right_url} +
+                     "; before the name of a file write './'"};
   }
   return false;
 }

@@ -59,10 +59,21 @@ TEST(Open, RefusesKeywordsAndValues) {
     EXPECT_THAT(refusal_of(location),
                 AllOf(HasSubstr("postgresql://user@host/database"), Not(HasSubstr("secret"))));
   }
+  EXPECT_FALSE(is_on_server("./app:me@db"));
+  EXPECT_FALSE(is_on_server("/data/app:me@db"));
+  EXPECT_FALSE(is_on_server("me@db:1"));
   EXPECT_FALSE(is_on_server("./host=db"));
   EXPECT_FALSE(is_on_server("hosts=db"));
   EXPECT_FALSE(is_on_server("shop.db"));
   EXPECT_TRUE(is_on_server("postgresql://app@db/shop"));
+}
+
+TEST(Open, RefusesTheRestOfAUrlWithoutShowingIt) {
+  for (const char* const location : {"postgresql//app:secret@db/shop", "//app:secret@db/shop",
+                                     "app:secret@db/shop", "PASSWORD=secret"}) {
+    EXPECT_THAT(refusal_of(location),
+                AllOf(HasSubstr("postgresql://user@host/database"), Not(HasSubstr("secret"))));
+  }
 }
 
 TEST(Store, ClosesItsDatabaseWhenAnotherIsAssigned) {
