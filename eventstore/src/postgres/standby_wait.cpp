@@ -104,7 +104,13 @@ void commit_statements(Connection& connection, database::Sync sync,
                                     "again: "} +
                         e.what()};
   }
-  standby.check_confirmed();
+  try {
+    standby.check_confirmed();
+  } catch (const StoreBusy& e) {
+    throw StoreBusy{std::string{e.what()} +
+                    "; what was written stands on this server, unconfirmed: look before you try "
+                    "again"};
+  }
 }
 
 }  // namespace stela::postgres
