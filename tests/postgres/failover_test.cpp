@@ -152,6 +152,72 @@ TEST(PostgresBackup, ThatTakesTheDatabasesPlaceTakesNothingForDurable) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
 }
 
+TEST(PostgresBackup, ThatIsRestoredUnderAProcessTakesNothingForDurable) {
+  test::PostgresServer server;
+  const std::string dump = server.folder() + "/shop.sql";
+  Store store = stela::open(server.url());
+  append(store, "order-1");
+  server.dump("postgres", dump);
+  append(store, "order-1", 3);
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{4});
+
+  // All connections stay.
+  server.restore("postgres", dump);
+  server.stop_flushing_in_the_background();
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST(PostgresBackup, ThatIsRestoredUnderAProcessEndsOneTransaction) {
+  test::PostgresServer server;
+  const std::string dump = server.folder() + "/shop.sql";
+  Store store = stela::open(server.url());
+  append(store, "order-1");
+  server.dump("postgres", dump);
+  append(store, "order-1", 3);
+  server.restore("postgres", dump);
+
+  const auto work = [&] {
+    store.transact([](Transaction& transaction) { append(transaction, "order-1"); });
+  };
+  EXPECT_THAT(message_of<StoreBusy>(work), HasSubstr("a backup has taken the place"));
+  server.stop_flushing_in_the_background();
+  work();
+  server.crash();
+  server.start_again();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST(PostgresBackup, ThatIsRestoredUnderAReaderShowsOnlyWhatIsDurable) {
+  test::PostgresServer server;
+  const std::string dump = server.folder() + "/shop.sql";
+  Store store = postgres::open(server.url(), {.commit_timeout = 300ms});
+  append(store, "order-1");
+  server.dump("postgres", dump);
+  append(store, "order-1", 3);
+  Store reader = postgres::open(server.url(), {.commit_timeout = 300ms});
+  EXPECT_EQ(reader.last_sequence(), GlobalSequence{4});
+  server.restore("postgres", dump);
+
+  // What is appended now is committed, but no standby has it.
+  server.ask("ALTER SYSTEM SET synchronous_standby_names = 'missing'");
+  server.ask("SELECT pg_reload_conf()");
+  EXPECT_TRUE(eventually([&] {
+    try {
+      append(store, "order-1");
+    } catch (const CommitInDoubt&) {
+      return true;
+    }
+    return false;
+  }));
+  // A session asks for its run each second.
+  std::this_thread::sleep_for(1100ms);
+  EXPECT_THROW((void)reader.last_sequence(), StoreBusy);
+}
+
 TEST(PostgresStandby, IsNoPrimary) {
   test::PostgresPair pair;
   stela::open(pair.primary().url());

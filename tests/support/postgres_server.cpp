@@ -275,6 +275,10 @@ void PostgresServer::dump(const std::string& database, const std::string& file) 
   run_program("pg_dump", {"-f", file, database});
 }
 
+void PostgresServer::restore(const std::string& database, const std::string& file) const {
+  psql({"-c", "DROP SCHEMA stela CASCADE", "-f", file}, database);
+}
+
 void PostgresServer::replace_by_dump(const std::string& database, const std::string& file) const {
   const std::string name = '"' + database + '"';
   ask("CREATE DATABASE restored");

@@ -100,7 +100,9 @@ class Core final : public Store::Core, private Reading {
   bool vouch(const Uuid& run, std::int64_t sequence) override {
     // A standby shows what is on its disk.
     if (run.is_nil() || !options_.durable_reads) return true;
-    return durability_.flush(run, sequence, commit_deadline());
+    if (durability_.flush(run, sequence, commit_deadline())) return true;
+    sessions_.distrust();
+    return false;
   }
   std::chrono::steady_clock::time_point commit_deadline() const {
     return std::chrono::steady_clock::now() + options_.commit_timeout;

@@ -201,7 +201,7 @@ std::vector<Uuid> Group::ids_of(std::size_t number) const {
 }
 
 Group::Call::Call(const Group& group, std::optional<std::int64_t> order_lock, const Uuid& id,
-                  const Uuid& epoch) {
+                  const Uuid& epoch, const Uuid& run) {
   if (order_lock) {
     parameters.add(*order_lock);
   } else {
@@ -213,6 +213,7 @@ Group::Call::Call(const Group& group, std::optional<std::int64_t> order_lock, co
     parameters.add_uuid(id);
   }
   parameters.add_uuid(epoch);
+  parameters.add_uuid(run);
   parameters.add(std::int64_t{group.now_.time_since_epoch().count()});
   add_names(group);
   add_members(group);

@@ -125,11 +125,12 @@ struct Group::Call {
   static constexpr std::string_view sql =
       "SELECT * FROM stela.append_group($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, "
       "$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, "
-      "$32, $33, $34, $35, $36, $37, $38, $39, $40, $41)";
+      "$32, $33, $34, $35, $36, $37, $38, $39, $40, $41, $42)";
 
-  /// Without a lock, and with a nil `id`, inside a transaction of the user's, which has both.
+  /// For the participants of `epoch` and the run that the connection is in. Without a lock, and
+  /// with a nil `id`, inside a transaction of the user's, which has both.
   Call(const Group& group, std::optional<std::int64_t> order_lock, const Uuid& id,
-       const Uuid& epoch);
+       const Uuid& epoch, const Uuid& run);
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 

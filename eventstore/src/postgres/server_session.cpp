@@ -134,6 +134,11 @@ void begin_transaction(Connection& connection, std::string_view begin, std::stri
 
 ServerSession::ServerSession(const ConnectionOptions& options) : connection{options} {
   set_up(connection);
+  find_run();
+}
+
+void ServerSession::find_run() {
+  run_found_at = std::chrono::steady_clock::now();
   if (take_run(connection, connection.query(run_sql, {}, "finding the run"))) return;
   note_run(connection);
   if (!take_run(connection, connection.query(run_sql, {}, "finding the run"))) fail_without_run();
@@ -159,6 +164,23 @@ std::unique_ptr<ServerSession> Sessions::take_idle() {
   return session;
 }
 
+void Sessions::check_run(ServerSession& session) {
+  // Its transactions ask for themselves.
+  if (options_.is_pooled) return;
+  constexpr std::chrono::seconds longest{1};
+  const auto found = session.run_found_at;
+  const bool is_distrusted = [&] {
+    const std::lock_guard lock{mutex_};
+    return found <= distrusted_at_;
+  }();
+  if (is_distrusted || std::chrono::steady_clock::now() - found > longest) session.find_run();
+}
+
+void Sessions::distrust() noexcept {
+  const std::lock_guard lock{mutex_};
+  distrusted_at_ = std::chrono::steady_clock::now();
+}
+
 void Sessions::drop_idle() {
   const std::lock_guard lock{mutex_};
   idle_.clear();
@@ -167,6 +189,7 @@ void Sessions::drop_idle() {
 Uuid Sessions::lend_one(std::unique_ptr<ServerSession> session,
                         FunctionRef<void(Connection&)> work) {
   // A session on which it failed isn't kept.
+  check_run(*session);
   work(session->connection);
   session->check_is_standby();
   const Uuid run = session->run();
@@ -183,6 +206,7 @@ void Sessions::keep(std::unique_ptr<ServerSession> session) {
 std::unique_ptr<ServerSession> Sessions::begun(FunctionRef<void(Connection&)> begin) {
   if (auto session = take_idle()) {
     try {
+      check_run(*session);
       begin(session->connection);
       return session;
     } catch (const ConnectionLost&) {

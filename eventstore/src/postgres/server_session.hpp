@@ -9,6 +9,7 @@
 #include <stela/framework/function_ref.hpp>
 #include <stela/framework/uuid.hpp>
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -41,12 +42,14 @@ void begin_transaction(Connection& connection, std::string_view begin, std::stri
 /// What `run_sql` gave: the connection is told. False if the run isn't noted yet.
 bool take_run(Connection& connection, const Result& row);
 
-/// A connection ends with the server's run, so that it is in one run as long as it lives; behind a
-/// pooler each transaction is in a run of its own. A standby has none. The tables must be there.
-/// Threads: one at a time.
+/// A connection ends with the server's run, so that it is in one run as long as it lives, unless a
+/// dump takes the place of the tables meanwhile; behind a pooler each transaction is in a run of
+/// its own. A standby has none. The tables must be there. Threads: one at a time.
 struct ServerSession {
   explicit ServerSession(const ConnectionOptions& options);
 
+  /// Asks in which run it is.
+  void find_run();
   /// ConnectionLost if the standby that it was made to has been promoted since: it shows now what
   /// may be lost.
   void check_is_standby() const;
@@ -55,6 +58,8 @@ struct ServerSession {
   Uuid run() const noexcept { return connection.run(); }
 
   Connection connection;
+  /// When it was asked last.
+  std::chrono::steady_clock::time_point run_found_at = {};
 };
 
 /// Sessions, opened as they are needed and kept.
@@ -76,10 +81,14 @@ class Sessions {
   /// Runs `begin`, and again on a new connection if one that was kept is lost; then `work`, once,
   /// and rolls back what it leaves open. The run that it was in.
   Uuid run(FunctionRef<void(Connection&)> begin, FunctionRef<void(Connection&)> work);
+  /// Asks all of them for their run, before they are used next. Else they are asked from time to
+  /// time.
+  void distrust() noexcept;
   const ConnectionOptions& options() const noexcept { return options_; }
 
  private:
   std::unique_ptr<ServerSession> take_idle();
+  void check_run(ServerSession& session);
   Uuid lend_one(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
   void drop_idle();
   void keep(std::unique_ptr<ServerSession> session);
@@ -89,8 +98,9 @@ class Sessions {
   const ConnectionOptions options_;
   Outage outage_;
   std::mutex mutex_;
-  /// Guarded by mutex_.
+  // Guarded by mutex_.
   std::vector<std::unique_ptr<ServerSession>> idle_;
+  std::chrono::steady_clock::time_point distrusted_at_ = {};
 };
 
 inline constexpr std::string_view lock_sql = "SELECT pg_advisory_xact_lock($1)";

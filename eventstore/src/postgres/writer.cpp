@@ -164,6 +164,9 @@ void Writer::run_group(Members members) {
     const GroupAnswer answer = commit_group(writing, members, group);
     if (answer.is_stale) {
       epoch_ = {};
+      // A dump may have taken the place of the tables.
+      sessions_.distrust();
+      writing.find_run();
       continue;
     }
     std::int64_t written = 0;
@@ -266,7 +269,7 @@ GroupAnswer Writer::commit_group(ServerSession& writing, Members members, const 
     work.ids = group.ids_of(number);
     work.rest = {.run = writing.run(), .group = id};
   }
-  Group::Call call{group, order_lock_, id, epoch_};
+  Group::Call call{group, order_lock_, id, epoch_, writing.run()};
   Connection::Pipeline pipeline{writing.connection};
   pipeline.add(begin_sql);
   Parameters timeout;

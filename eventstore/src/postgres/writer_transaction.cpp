@@ -98,12 +98,20 @@ void Writer::lock(WriteWork& work) {
   pipeline.add(lock_sql, std::move(lock));
   Parameters group;
   group.add_uuid(work.rest.group);
-  pipeline.add("SELECT before, epoch FROM stela.enter_group($1)", std::move(group));
+  pipeline.add("SELECT before, epoch, run FROM stela.enter_group($1)", std::move(group));
   // Whoever waits for a lock now lets everybody wait.
   Parameters timeout;
   timeout.add(locked_timeout_);
   pipeline.add("SELECT set_config('lock_timeout', $1, true)", std::move(timeout));
   const auto results = pipeline.run_all("taking the order lock");
+  if (to_uuid(results[1].bytes(0, 2)) != session_->run()) {
+    sessions_.distrust();
+    connection().roll_back();
+    connection().give_up();
+    throw StoreBusy{
+        "a backup has taken the place of the store's tables meanwhile; nothing was written; try "
+        "again"};
+  }
   is_locked_ = true;
   begin_sequence_ = last_sequence_ = results[1].integer(0, 0);
   if (to_uuid(results[1].bytes(0, 1)) != epoch_) load_participants(connection());
@@ -271,7 +279,7 @@ AppendResult Writer::append_now(const AppendRequest& request, WriteWork& work) {
   }
   Group group{settings_.clock->now(), data_participant_};
   group.add(request, work.metadata, work.outcomes, ids_);
-  Group::Call call{group, std::nullopt, Uuid{}, epoch_};
+  Group::Call call{group, std::nullopt, Uuid{}, epoch_, session_->run()};
   const GroupAnswer answer{
       connection().query(Group::Call::sql, std::move(call.parameters), "the append")};
   if (answer.is_stale) throw StoreFailed{"the participants changed under the order lock"};

@@ -363,7 +363,7 @@ RETURN (number << bits) | (number >> (64 - bits));
 -- Streams and kinds occur once, append ids too. No group_id inside a transaction of the user's,
 -- which has entered its group before.
 CREATE FUNCTION stela.append_group(
-  order_lock bigint, the_group uuid, for_epoch uuid, now bigint,
+  order_lock bigint, the_group uuid, for_epoch uuid, for_run uuid, now bigint,
   stream_names text[],
   kind_categories text[], kind_types text[], kind_versions integer[], kind_publishes boolean[],
   member_appends integer[], member_ids text[], member_id_checksums bigint[],
@@ -383,7 +383,7 @@ CREATE FUNCTION stela.append_group(
   -- What the first member requires; NULL: nothing. An epoch of 0 is any.
   condition_after bigint, condition_epoch bigint,
   item_types text[], item_tags text[], item_hashes bigint[],
-  -- The epoch is another one: nothing was written.
+  -- The epoch or the run is another one: nothing was written.
   OUT is_stale boolean,
   -- The last sequence before and after.
   OUT before bigint, OUT after bigint,
@@ -425,7 +425,9 @@ DECLARE
 BEGIN
   -- Each statement after this one sees what was committed before the lock was given.
   IF order_lock IS NOT NULL THEN PERFORM pg_advisory_xact_lock(order_lock); END IF;
-  is_stale := for_epoch IS DISTINCT FROM (SELECT c.epoch FROM stela_configuration AS c WHERE c.one);
+  is_stale := NOT EXISTS (SELECT FROM stela_configuration AS c, stela_runs AS r
+                          WHERE c.one AND c.epoch = for_epoch
+                            AND r.one AND r.run = for_run AND r.transaction = r.xmin);
   SELECT coalesce(max(e.sequence), 0) INTO before FROM events AS e;
   after := before;
   IF is_stale THEN RETURN; END IF;
@@ -625,7 +627,7 @@ BEGIN
 END $$;
 
 -- For a transaction of the user's, once it has the order lock.
-CREATE FUNCTION stela.enter_group(the_group uuid, OUT before bigint, OUT epoch uuid)
+CREATE FUNCTION stela.enter_group(the_group uuid, OUT before bigint, OUT epoch uuid, OUT run uuid)
 LANGUAGE plpgsql
 SET search_path = stela, pg_temp
 AS $$
@@ -633,6 +635,7 @@ BEGIN
   INSERT INTO append_groups (group_id, is_void) VALUES (the_group, false);
   SELECT coalesce(max(e.sequence), 0) INTO before FROM events AS e;
   SELECT c.epoch INTO epoch FROM stela_configuration AS c WHERE c.one;
+  SELECT r.run INTO run FROM stela_runs AS r WHERE r.one AND r.transaction = r.xmin;
 END $$;
 
 -- Removes the oldest groups, which nobody asks for any more: nobody waits for a lock, or for the
