@@ -269,7 +269,8 @@ void Importer::compare(const ParsedEvent& line) {
   const std::string problem = difference(**next_there_, line);
   if (problem.empty()) return;
   throw BadLine{"the store has another event " + std::to_string(line.sequence.value()) + ": " +
-                problem};
+                problem +
+                " (if something was appended since an import began, import into a new database)"};
 }
 
 /// The tables have no index of ids: the first line of a new event reads those that are there.

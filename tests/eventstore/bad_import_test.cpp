@@ -174,7 +174,8 @@ TEST_F(BadImport, RefusesEventsThatContradictTheStore) {
     std::string changed = text;
     changed.replace(changed.find(from, first_lines(text, 2).size()), from.size(), to);
     EXPECT_THAT(message_of<UsageError>([&] { import_text(original, changed); }),
-                AllOf(HasSubstr("line 3: the store has another event 2: "), HasSubstr(expected)));
+                AllOf(HasSubstr("line 3: the store has another event 2: "), HasSubstr(expected),
+                      HasSubstr("import into a new database")));
   }
   EXPECT_EQ(export_of(original), text);
 }
