@@ -43,6 +43,7 @@ void DieBehindNth::after(const test::FileCall& call, int /*code*/) noexcept {
 Appender::Appender(const Settings& settings, const Part& part)
     : part_{part},
       large_size_{settings.large_size},
+      longest_pause_{static_cast<std::uint64_t>(settings.append_pause().count())},
       clock_{settings.clock_of(part.number)},
       death_in_log_{part.death.nth},
       vfs_{part.death.at == Death::At::log ? std::make_unique<test::FaultVfs>(death_in_log_)
@@ -66,7 +67,7 @@ void Appender::run(const std::stop_token& stop) {
   }
   while (!stop.stop_requested()) {
     settle(begin_next(), stop);
-    test::is_stopped_within(std::chrono::microseconds{random_() % 12'000}, stop);
+    test::is_stopped_within(std::chrono::microseconds{random_() % longest_pause_}, stop);
   }
 }
 

@@ -46,6 +46,8 @@ class Appender {
 
   const Part part_;
   const int large_size_;
+  /// In microseconds.
+  const std::uint64_t longest_pause_;
   const JumpingClock clock_;
   DieBehindNth death_in_log_;
   std::unique_ptr<test::FaultVfs> vfs_;

@@ -6,8 +6,10 @@
 namespace stela::chaos {
 namespace {
 
-/// What isn't flushed by those who wait for it is lost when the server dies.
-const test::PostgresServer::Options options{.tcp = true, .settings = "wal_writer_delay = 10s"};
+/// What isn't flushed by those who wait for it is lost when the server dies. In a long run dead
+/// rows must go, as anywhere.
+const test::PostgresServer::Options options{
+    .tcp = true, .settings = "wal_writer_delay = 10s\nautovacuum = on\nautovacuum_naptime = 5s"};
 
 }  // namespace
 

@@ -52,6 +52,12 @@ struct Settings {
 
   /// The kinds, as the option --kinds has them.
   std::string kinds_option() const;
+  /// The longest pause of an appender. In a long run those behind it must keep up, over the bad lines
+  /// too: what is left when the faults end has to drain.
+  std::chrono::microseconds append_pause() const {
+    constexpr int long_run = 300;
+    return std::chrono::milliseconds{seconds > long_run ? 250 : 12};
+  }
   /// How long consumers wait for what is missing.
   std::chrono::milliseconds gap_patience() const;
   bool has(std::string_view kind) const { return kinds.empty() || kinds.contains(kind); }
