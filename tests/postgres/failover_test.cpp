@@ -200,6 +200,13 @@ TEST(PostgresBackup, ThatIsRestoredUnderAReaderShowsOnlyWhatIsDurable) {
   append(store, "order-1", 3);
   Store reader = postgres::open(server.url(), {.commit_timeout = 300ms});
   EXPECT_EQ(reader.last_sequence(), GlobalSequence{4});
+  const auto only_read = [&] {
+    reader.transact([](Transaction& transaction) {
+      EventRange events = transaction.read_stream(StreamId::parse("order-1"));
+      EXPECT_NE(events.begin(), events.end());
+    });
+  };
+  only_read();
   server.restore("postgres", dump);
 
   // What is appended now is committed, but no standby has it.
@@ -216,6 +223,7 @@ TEST(PostgresBackup, ThatIsRestoredUnderAReaderShowsOnlyWhatIsDurable) {
   // A session asks for its run each second.
   std::this_thread::sleep_for(1100ms);
   EXPECT_THROW((void)reader.last_sequence(), StoreBusy);
+  EXPECT_THROW(only_read(), StoreBusy);
 }
 
 TEST(PostgresStandby, IsNoPrimary) {

@@ -120,6 +120,29 @@ TEST_F(PostgresProjections, GoOnThoughTheirSqlDropsWhatWasPrepared) {
   EXPECT_EQ(orders_in(store).size(), std::size_t{orders});
 }
 
+TEST_F(PostgresProjections, FailWithTheirOwnMistakesAboutWhatIsPrepared) {
+  run_sql(
+      "CREATE FUNCTION forget() RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
+      "EXECUTE 'DEALLOCATE nothing'; RETURN ''; END $$");
+  place(store, "1");
+  Projections projections{store};
+  projections.add(Totals<1>{[](ReadModel& model, const StoredEvent&) {
+                    model.value<std::string>("SELECT forget()");
+                  }},
+                  {.max_attempts = 1});
+  Runner runner{projections};
+  ProjectionOperations operations{store};
+  EXPECT_TRUE(test::eventually([&] {
+    try {
+      runner.catch_up();
+    } catch (const StoreBusy&) {
+      return false;
+    }
+    return operations.status().at(0).halted;
+  }));
+  EXPECT_THAT(operations.status().at(0).error, HasSubstr("\"nothing\" does not exist"));
+}
+
 TEST_F(PostgresProjections, WriteTablesOfTheirOwnOnly) {
   run_sql("CREATE TABLE mine (a integer)");
   const auto running = [&](const char* sql) {

@@ -226,6 +226,7 @@ void Connection::send_prepared(const std::string& name, Parameters& parameters, 
 
 void Connection::send_prepare(const std::string& name, const std::string& sql,
                               const std::vector<Oid>& types) {
+  has_prepared_ = true;
   if (PQsendPrepare(handle(), name.c_str(), sql.c_str(), static_cast<int>(types.size()),
                     types.data()) == 0) {
     lose(PQerrorMessage(handle()));
@@ -288,7 +289,8 @@ void Connection::note_failure(const Result& failed, const PreparedTexts::Text* t
   constexpr std::string_view has_another_one = "42P05";
   constexpr std::string_view has_changed_its_result = "0A000";
   const std::string_view state = state_of(failed.get());
-  if (state == has_no_such_statement || state == has_another_one) {
+  // Where nothing was prepared, it is the mistake of whoever wrote the statement.
+  if (has_prepared_ && (state == has_no_such_statement || state == has_another_one)) {
     *options_.prepares_nothing = true;
     give_up();
   }

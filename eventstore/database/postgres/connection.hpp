@@ -202,6 +202,7 @@ class STELA_EVENTSTORE_EXPORT Connection final : public database::Connection {
   Silence* silence_ = nullptr;
   Uuid run_ = {};
   int names_ = 0;
+  bool has_prepared_ = false;
   std::vector<std::string> warnings_;
   std::string users_path_;
   bool ran_users_sql_ = false;

@@ -84,11 +84,12 @@ class Sessions {
   /// Asks all of them for their run, before they are used next. Else they are asked from time to
   /// time.
   void distrust() noexcept;
+  /// Asks `session` for its run if that is due. It needn't be one of those that are kept.
+  void check_run(ServerSession& session);
   const ConnectionOptions& options() const noexcept { return options_; }
 
  private:
   std::unique_ptr<ServerSession> take_idle();
-  void check_run(ServerSession& session);
   Uuid lend_one(std::unique_ptr<ServerSession> session, FunctionRef<void(Connection&)> work);
   void drop_idle();
   void keep(std::unique_ptr<ServerSession> session);

@@ -86,6 +86,8 @@ void Writer::begin_on_session() {
         "set_config('idle_in_transaction_session_timeout', '60000', true)",
         std::move(timeout));
   };
+  // What it only reads must be durable, too.
+  sessions_.check_run(session());
   begin_transaction(session().connection, begin_sql, "beginning a transaction", set);
 }
 
