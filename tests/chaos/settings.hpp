@@ -52,8 +52,8 @@ struct Settings {
 
   /// The kinds, as the option --kinds has them.
   std::string kinds_option() const;
-  /// The longest pause of an appender. In a long run those behind it must keep up, over the bad lines
-  /// too: what is left when the faults end has to drain.
+  /// The longest pause of an appender. In a long run those behind it must keep up, over the bad
+  /// lines too: what is left when the faults end has to drain.
   std::chrono::microseconds append_pause() const {
     constexpr int long_run = 300;
     return std::chrono::milliseconds{seconds > long_run ? 250 : 12};
