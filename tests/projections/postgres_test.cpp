@@ -48,6 +48,27 @@ class PostgresProjections : public ::testing::Test {
     return error;
   }
 
+  /// Where a projector stands at last whose handler calls a function that runs `sql`.
+  ProjectorStatus after_calls_of(const std::string& sql) {
+    run_sql("CREATE FUNCTION forget() RETURNS text LANGUAGE plpgsql AS $$ BEGIN EXECUTE '" + sql +
+            "'; RETURN ''; END $$");
+    Projections projections{store};
+    projections.add(Totals<1>{[](ReadModel& model, const StoredEvent&) {
+                      model.value<std::string>("SELECT forget()");
+                    }},
+                    {.max_attempts = 1});
+    Runner runner{projections};
+    EXPECT_TRUE(test::eventually([&] {
+      try {
+        runner.catch_up();
+      } catch (const StoreBusy&) {
+        return false;
+      }
+      return true;
+    }));
+    return ProjectionOperations{store}.status().at(0);
+  }
+
   test::PostgresServer server;
   Store store = postgres::open(server.url());
 
@@ -100,47 +121,18 @@ TEST_F(PostgresProjections, LetAnInlineHandlerCatchWhatARowIsRefusedWith) {
 }
 
 TEST_F(PostgresProjections, GoOnThoughTheirSqlDropsWhatWasPrepared) {
-  run_sql(
-      "CREATE FUNCTION forget() RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
-      "EXECUTE 'DEALLOCATE ALL'; RETURN ''; END $$");
   constexpr int orders = 20;
   for (int i = 0; i < orders; ++i) place(store, std::to_string(i));
-  Projections projections{store};
-  projections.add(Totals<1>{
-      [](ReadModel& model, const StoredEvent&) { model.value<std::string>("SELECT forget()"); }});
-  Runner runner{projections};
-  EXPECT_TRUE(test::eventually([&] {
-    try {
-      runner.catch_up();
-    } catch (const StoreBusy&) {
-      return false;
-    }
-    return true;
-  }));
+  const auto status = after_calls_of("DEALLOCATE ALL");
+  EXPECT_FALSE(status.halted) << status.error;
   EXPECT_EQ(orders_in(store).size(), std::size_t{orders});
 }
 
 TEST_F(PostgresProjections, FailWithTheirOwnMistakesAboutWhatIsPrepared) {
-  run_sql(
-      "CREATE FUNCTION forget() RETURNS text LANGUAGE plpgsql AS $$ BEGIN "
-      "EXECUTE 'DEALLOCATE nothing'; RETURN ''; END $$");
   place(store, "1");
-  Projections projections{store};
-  projections.add(Totals<1>{[](ReadModel& model, const StoredEvent&) {
-                    model.value<std::string>("SELECT forget()");
-                  }},
-                  {.max_attempts = 1});
-  Runner runner{projections};
-  ProjectionOperations operations{store};
-  EXPECT_TRUE(test::eventually([&] {
-    try {
-      runner.catch_up();
-    } catch (const StoreBusy&) {
-      return false;
-    }
-    return operations.status().at(0).halted;
-  }));
-  EXPECT_THAT(operations.status().at(0).error, HasSubstr("\"nothing\" does not exist"));
+  const auto status = after_calls_of("DEALLOCATE nothing");
+  EXPECT_TRUE(status.halted);
+  EXPECT_THAT(status.error, HasSubstr("\"nothing\" does not exist"));
 }
 
 TEST_F(PostgresProjections, WriteTablesOfTheirOwnOnly) {

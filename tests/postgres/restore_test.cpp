@@ -1,0 +1,104 @@
+// A dump that takes the place of a store's tables while a process has it open.
+#include "support/histories.hpp"
+#include "support/messages.hpp"
+#include "support/postgres_server.hpp"
+#include "support/process.hpp"
+
+#include <stela/eventstore.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+
+namespace stela::postgres {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::append;
+using test::eventually;
+using test::message_of;
+using ::testing::HasSubstr;
+
+/// A store of four events, and a dump of the first. All connections outlive what is restored.
+class PostgresRestore : public ::testing::Test {
+ protected:
+  PostgresRestore() {
+    append(store, "order-1");
+    server.dump("postgres", dump_);
+    append(store, "order-1", 3);
+  }
+
+  void restore() { server.restore("postgres", dump_); }
+  void restart_after_a_crash() {
+    server.crash();
+    server.start_again();
+  }
+  template <class Error, class Work>
+  static bool fails(Work&& work) {
+    try {
+      work();
+    } catch (const Error&) {
+      return true;
+    }
+    return false;
+  }
+
+  test::PostgresServer server;
+  Store store = postgres::open(server.url());
+
+ private:
+  const std::string dump_ = server.folder() + "/shop.sql";
+};
+
+TEST_F(PostgresRestore, LeavesNothingThatAnAppendTakesForDurable) {
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{4});
+  restore();
+  server.stop_flushing_in_the_background();
+  EXPECT_EQ(append(store, "order-1").first, GlobalSequence{2});
+  restart_after_a_crash();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST_F(PostgresRestore, EndsOneTransactionThatWrites) {
+  const auto work = [&] {
+    store.transact([](Transaction& transaction) { append(transaction, "order-1"); });
+  };
+  work();
+  restore();
+  EXPECT_THAT(message_of<StoreBusy>(work), HasSubstr("a backup has taken the place"));
+  server.stop_flushing_in_the_background();
+  work();
+  restart_after_a_crash();
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{2});
+}
+
+TEST_F(PostgresRestore, LeavesNothingThatAReaderTakesForDurable) {
+  // Neither waits for long for what can't come.
+  Store appender = postgres::open(server.url(), {.commit_timeout = 1s});
+  Store reader = postgres::open(server.url(), {.commit_timeout = 1s});
+  const auto read = [&] { EXPECT_GE(reader.last_sequence(), GlobalSequence{2}); };
+  const auto read_in_a_transaction = [&] {
+    reader.transact([](Transaction& transaction) {
+      EventRange events = transaction.read_stream(StreamId::parse("order-1"));
+      EXPECT_NE(events.begin(), events.end());
+    });
+  };
+  read();
+  read_in_a_transaction();
+  restore();
+
+  // What is appended now is committed, but no standby has it.
+  server.ask("ALTER SYSTEM SET synchronous_standby_names = 'missing'");
+  server.ask("SELECT pg_reload_conf()");
+  EXPECT_TRUE(
+      eventually([&] { return fails<CommitInDoubt>([&] { append(appender, "order-1"); }); }));
+  // Sessions ask for their run each second.
+  EXPECT_TRUE(eventually([&] { return fails<StoreBusy>(read); }));
+  EXPECT_TRUE(eventually([&] { return fails<StoreBusy>(read_in_a_transaction); }));
+}
+
+}  // namespace
+}  // namespace stela::postgres
