@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 
 namespace stela::postgres {
@@ -98,6 +99,38 @@ TEST_F(PostgresRestore, LeavesNothingThatAReaderTakesForDurable) {
   // Sessions ask for their run each second.
   EXPECT_TRUE(eventually([&] { return fails<StoreBusy>(read); }));
   EXPECT_TRUE(eventually([&] { return fails<StoreBusy>(read_in_a_transaction); }));
+}
+
+TEST_F(PostgresRestore, LeavesNothingThatAFailureRestsOn) {
+  Store appender = postgres::open(server.url(), {.commit_timeout = 1s});
+  Store reader = postgres::open(server.url(), {.commit_timeout = 1s});
+  EXPECT_GE(reader.last_sequence(), GlobalSequence{2});
+  const auto work = [&] {
+    reader.transact([&](Transaction& transaction) {
+      restore();
+      server.ask("ALTER SYSTEM SET synchronous_standby_names = 'missing'");
+      server.ask("SELECT pg_reload_conf()");
+      EXPECT_TRUE(
+          eventually([&] { return fails<CommitInDoubt>([&] { append(appender, "order-1"); }); }));
+      EventRange events = transaction.read_stream(StreamId::parse("order-1"));
+      EXPECT_NE(events.begin(), events.end());
+      throw std::runtime_error{"that has been done"};
+    });
+  };
+  EXPECT_THROW(work(), StoreBusy);
+}
+
+TEST_F(PostgresRestore, EndsATransactionThatOnlyReads) {
+  int times = 0;
+  const auto work = [&] {
+    store.transact([&](Transaction& transaction) {
+      if (++times == 1) restore();
+      EventRange events = transaction.read_stream(StreamId::parse("order-1"));
+      EXPECT_NE(events.begin(), events.end());
+    });
+  };
+  EXPECT_THAT(message_of<StoreBusy>(work), HasSubstr("a backup has taken the place"));
+  EXPECT_NO_THROW(work());
 }
 
 }  // namespace

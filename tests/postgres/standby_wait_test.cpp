@@ -85,6 +85,25 @@ TEST_F(MissingStandby, IsNamedByReadsThatWouldPromiseTooMuch) {
   EXPECT_LT(Steady::now() - begun, 15s);
 }
 
+TEST_F(MissingStandby, IsNamedByALookForAnAppendThatIsInDoubt) {
+  Store reader = open(server_.url(), {.commit_timeout = 300ms});
+  miss_standby();
+  const auto append_as = [&](const char* id, std::vector<NewEvent> events) {
+    EXPECT_THROW(append(store_, "order-1", events, id), CommitInDoubt);
+  };
+  append_as("some", {{"noted", 1, false, "{}"}});
+  append_as("none", {});
+  for (const char* const id : {"some", "none"}) {
+    EXPECT_THAT(message_of<StoreBusy>([&] { (void)reader.find_append(id); }), names_standby());
+    EXPECT_THAT(message_of<StoreBusy>([&] {
+                  reader.transact([&](Transaction& transaction) {
+                    EXPECT_TRUE(transaction.find_append(id)) << id;
+                  });
+                }),
+                names_standby());
+  }
+}
+
 TEST_F(MissingStandby, HoldsUpManyReadersNoLongerThanOne) {
   Store reader = open(server_.url(), {.commit_timeout = 500ms});
   miss_standby();

@@ -114,6 +114,8 @@ Standpoint read_standpoint(Connection& connection) {
   return {GlobalSequence{row.integer(0, 0)}, row.integer(0, 1)};
 }
 
+namespace {
+
 std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id) {
   // There is none, and the server fails if it is asked.
   if (!database::is_storable(append_id)) return std::nullopt;
@@ -130,6 +132,19 @@ std::optional<AppendResult> find_append_id(Connection& connection, std::string_v
   return AppendResult{.first = GlobalSequence{found.integer(0, 0)},
                       .last = GlobalSequence{found.integer(0, 1)},
                       .repeated = true};
+}
+
+}  // namespace
+
+std::optional<AppendResult> find_append(Reading& reading, std::string_view append_id) {
+  std::optional<AppendResult> found;
+  read_durably(reading, [&](Connection& connection) -> std::int64_t {
+    found = find_append_id(connection, append_id);
+    if (!found) return 0;
+    // One without events comes after an event that nobody knows: only another flush covers it.
+    return found->last.value() > 0 ? found->last.value() : GlobalSequence::max().value();
+  });
+  return found;
 }
 
 // --- the store
@@ -161,14 +176,7 @@ Standpoint Core::standpoint(std::span<const TagNeed> needs) {
 }
 
 std::optional<AppendResult> Core::find_append(std::string_view append_id) {
-  std::optional<AppendResult> found;
-  read_durably(*this, [&](Connection& connection) {
-    found = find_append_id(connection, append_id);
-    // One without events is as durable as all that was there.
-    return found ? std::max(found->last.value(), postgres::last_sequence(connection))
-                 : std::int64_t{0};
-  });
-  return found;
+  return postgres::find_append(*this, append_id);
 }
 
 TagCatalogue Core::tag_catalogue() {
@@ -317,7 +325,7 @@ Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
 }
 
 std::optional<AppendResult> OpenTransaction::find_append(std::string_view append_id) {
-  return find_append_id(connection(), append_id);
+  return postgres::find_append(*this, append_id);
 }
 
 }  // namespace stela::postgres

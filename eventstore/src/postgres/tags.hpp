@@ -3,6 +3,7 @@
 
 #include "database/postgres/connection.hpp"
 #include "database/postgres/parameters.hpp"
+#include "postgres/readers.hpp"
 
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/tag_facts.hpp>
@@ -32,6 +33,7 @@ void declare_tags(Connection& connection, std::span<const TagFact> additions);
 /// TagsMissing if events in history lack what is needed.
 void check_needs(Connection& connection, std::span<const TagNeed> needs);
 Standpoint read_standpoint(Connection& connection);
-std::optional<AppendResult> find_append_id(Connection& connection, std::string_view append_id);
+/// The append under this id, durable before it is answered.
+std::optional<AppendResult> find_append(Reading& reading, std::string_view append_id);
 
 }  // namespace stela::postgres

@@ -180,10 +180,14 @@ class Writer {
   void execute_transaction(WriteWork& work) noexcept;
   void run_transaction(WriteWork& work);
   void carry_out(WriteWork& work);
+  /// As what a transaction read is durable in that run only.
+  void find_run_again() noexcept;
   void begin();
   void begin_on_session();
   void commit(WriteWork& work);
   void commit_on_session();
+  /// Other tables than those that the transaction began with: what it read may be lost.
+  [[noreturn]] void fail_replaced();
   /// Whoever was lent the connection ended the transaction on it.
   bool is_ended_by_caller() noexcept;
   void roll_back() noexcept;

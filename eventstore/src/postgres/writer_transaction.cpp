@@ -34,9 +34,16 @@ void Writer::execute_transaction(WriteWork& work) noexcept {
     work.rest = {.is_cut = is_cut};
     // What it failed with may rest on what it saw: a conflict, or "that has been done".
     if (session_ == nullptr) return;
+    if (!is_locked_ && seen_ > 0) find_run_again();
     work.rest.run = session_->run();
     work.rest.sequence = std::max(begin_sequence_, seen_);
   }
+}
+
+void Writer::find_run_again() noexcept try {
+  if (session_->connection.is_usable()) session_->find_run();
+} catch (const std::exception&) {
+  session_->connection.give_up();
 }
 
 void Writer::run_transaction(WriteWork& work) {
@@ -106,19 +113,26 @@ void Writer::lock(WriteWork& work) {
   timeout.add(locked_timeout_);
   pipeline.add("SELECT set_config('lock_timeout', $1, true)", std::move(timeout));
   const auto results = pipeline.run_all("taking the order lock");
-  if (to_uuid(results[1].bytes(0, 2)) != session_->run()) {
-    sessions_.distrust();
+  const Uuid run = to_uuid(results[1].bytes(0, 2));
+  if (run.is_nil() || run != session_->run()) {
     connection().roll_back();
-    connection().give_up();
-    throw StoreBusy{
-        "a backup has taken the place of the store's tables meanwhile; nothing was written; try "
-        "again"};
+    fail_replaced();
   }
   is_locked_ = true;
   begin_sequence_ = last_sequence_ = results[1].integer(0, 0);
   if (to_uuid(results[1].bytes(0, 1)) != epoch_) load_participants(connection());
   // What others appended since the transaction began doesn't depend on it.
   work.outcomes.begin(GlobalSequence{begin_sequence_});
+}
+
+void Writer::fail_replaced() {
+  sessions_.distrust();
+  connection().give_up();
+  // What was seen is gone: nothing rests on it.
+  begin_sequence_ = seen_ = 0;
+  throw StoreBusy{
+      "a backup has taken the place of the store's tables meanwhile; nothing was written; try "
+      "again"};
 }
 
 PGconn* Writer::lend(WriteWork& work) {
@@ -173,6 +187,9 @@ void Writer::commit_on_session() {
     add_restoring(pipeline, connection());
     pipeline.add(unconfirmed_sql);
   }
+  // Under the lock it was compared already.
+  const bool has_only_read = !is_locked_;
+  if (has_only_read) pipeline.add(postgres::run_sql);
   pipeline.add("COMMIT");
   const std::vector<Result> results = pipeline.run();
   for (std::size_t i = 0; i < results.size(); ++i) {
@@ -183,6 +200,11 @@ void Writer::commit_on_session() {
   }
   check_committed(results.back());
   connection().note_users_sql(false);
+  const Uuid run = session_->run();
+  if (has_only_read &&
+      (!take_run(connection(), results[results.size() - 2]) || session_->run() != run)) {
+    fail_replaced();
+  }
 }
 
 void Writer::roll_back() noexcept {
