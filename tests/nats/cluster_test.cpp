@@ -54,10 +54,13 @@ class OnACluster : public ::testing::Test {
     unit.commit();
     ++appended;
   }
-  /// One more event for each parcel, again and again.
+  /// One more event for each parcel, again and again, unless thousands wait for their effect.
   std::jthread appender() {
     return std::jthread{[this](const std::stop_token& stop) {
-      for (int i = 0; !test::is_stopped_within(1ms, stop); ++i) append(i % parcels);
+      while (!test::is_stopped_within(1ms * parcels, stop)) {
+        if (appended - handled() > 2'000) continue;
+        for (int parcel = 0; parcel < parcels; ++parcel) append(parcel);
+      }
     }};
   }
   std::jthread relay() {
@@ -144,9 +147,13 @@ struct ReplicatedStreams : OnACluster {
     JetStream broker{cluster.url()};
     const int busy =
         PartitionId::of("parcel-" + std::to_string(busy_parcel), partitions).number - 1;
-    const std::string leader = broker.leader_of(stream_of(busy));
-    broker.step_down(stream_of(busy), "effects");
-    for (const int index : {3, 7, 11}) broker.step_down(stream_of(index));
+    std::string leader;
+    EXPECT_TRUE(
+        test::eventually([&] { return !(leader = broker.leader_of(stream_of(busy))).empty(); }));
+    EXPECT_TRUE(test::eventually([&] { return broker.step_down(stream_of(busy), "effects"); }));
+    for (const int index : {3, 7, 11}) {
+      EXPECT_TRUE(test::eventually([&] { return broker.step_down(stream_of(index)); }));
+    }
     return leader;
   }
   bool is_in_trouble() {

@@ -15,6 +15,11 @@ void require(natsStatus status, const std::string& doing, jsErrCode code = {}) {
                            std::to_string(static_cast<int>(code))};
 }
 
+/// Only a leader answers, and there is none during an election.
+bool means_no_leader(natsStatus status) {
+  return status == NATS_TIMEOUT || status == NATS_NO_RESPONDERS;
+}
+
 RawMessage copy_of(natsMsg* message) {
   RawMessage copy{.sequence = natsMsg_GetSequence(message),
                   .subject = natsMsg_GetSubject(message),
@@ -76,29 +81,32 @@ std::uint64_t JetStream::last_sequence(const std::string& stream) {
 
 std::string JetStream::leader_of(const std::string& stream) {
   jsStreamInfo* info = nullptr;
-  require(js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr), "reading a stream");
+  const natsStatus status = js_GetStreamInfo(&info, context_, stream.c_str(), nullptr, nullptr);
+  if (means_no_leader(status)) return "";
+  require(status, "reading a stream");
   const std::unique_ptr<jsStreamInfo, void (*)(jsStreamInfo*)> owned{info, jsStreamInfo_Destroy};
   const bool has_leader = info->Cluster != nullptr && info->Cluster->Leader != nullptr;
   return has_leader ? info->Cluster->Leader : "";
 }
 
-void JetStream::step_down(const std::string& stream) {
-  let_step_down("STREAM.LEADER.STEPDOWN." + stream);
+bool JetStream::step_down(const std::string& stream) {
+  return let_step_down("STREAM.LEADER.STEPDOWN." + stream);
 }
 
-void JetStream::step_down(const std::string& stream, const std::string& consumer) {
-  let_step_down("CONSUMER.LEADER.STEPDOWN." + stream + '.' + consumer);
+bool JetStream::step_down(const std::string& stream, const std::string& consumer) {
+  return let_step_down("CONSUMER.LEADER.STEPDOWN." + stream + '.' + consumer);
 }
 
-void JetStream::let_step_down(const std::string& what) {
+bool JetStream::let_step_down(const std::string& what) {
   natsMsg* raw = nullptr;
-  require(natsConnection_RequestString(&raw, connection_, ("$JS.API." + what).c_str(), "", 5'000),
-          "asking for another leader");
+  const natsStatus status =
+      natsConnection_RequestString(&raw, connection_, ("$JS.API." + what).c_str(), "", 5'000);
+  if (means_no_leader(status)) return false;
+  require(status, "asking for another leader");
   const std::unique_ptr<natsMsg, void (*)(natsMsg*)> reply{raw, natsMsg_Destroy};
   const std::string answer{natsMsg_GetData(raw),
                            static_cast<std::size_t>(natsMsg_GetDataLength(raw))};
-  if (answer.find("\"success\":true") != std::string::npos) return;
-  throw std::runtime_error{"asking for another leader: " + answer};
+  return answer.find("\"success\":true") != std::string::npos;
 }
 
 std::vector<RawMessage> JetStream::drain(const std::string& stream) {

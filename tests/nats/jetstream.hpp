@@ -46,9 +46,10 @@ class JetStream {
                        const std::function<void(jsConsumerConfig&)>& change);
   /// The server of a cluster that leads the stream; empty while there is none.
   std::string leader_of(const std::string& stream);
-  /// Another server must lead the stream, or its consumer, from now on.
-  void step_down(const std::string& stream);
-  void step_down(const std::string& stream, const std::string& consumer);
+  /// Another server must lead the stream, or its consumer, from now on; false while none leads, or
+  /// the servers don't know of it yet.
+  [[nodiscard]] bool step_down(const std::string& stream);
+  [[nodiscard]] bool step_down(const std::string& stream, const std::string& consumer);
   void delete_stream(const std::string& stream);
   void purge(const std::string& stream);
   void erase(const std::string& stream, std::uint64_t sequence);
@@ -70,7 +71,7 @@ class JetStream {
   jsCtx* context() noexcept { return context_; }
 
  private:
-  void let_step_down(const std::string& what);
+  bool let_step_down(const std::string& what);
 
   natsConnection* connection_ = nullptr;
   jsCtx* context_ = nullptr;

@@ -92,7 +92,7 @@ void step_down(World& world) {
     const std::string stream = any_stream(world, broker);
     if (stream.empty()) return;
     const bool is_of_consumer = world.once_in(2);
-    is_of_consumer ? broker.step_down(stream, "effects") : broker.step_down(stream);
+    if (!(is_of_consumer ? broker.step_down(stream, "effects") : broker.step_down(stream))) return;
     world.note("step down", (is_of_consumer ? "the consumer of " : "") + stream);
   } catch (const std::runtime_error&) {
     // It can't be asked now.
