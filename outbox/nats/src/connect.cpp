@@ -220,7 +220,7 @@ void check(const std::string& url, const Credentials& credentials, const Tls& tl
   require_readable("tls.key_file", tls.key_file);
 }
 
-ConnectionHandle connect(const Target& target) {
+Connection connect(const Target& target) {
   const std::vector<Server> servers = parse_servers(target.url);
   std::string problems;
   bool is_refused = false;
@@ -231,7 +231,7 @@ ConnectionHandle connect(const Target& target) {
       throw BrokerFailed{"the connection is no longer needed"};
     const Server& server = servers[(first + i) % servers.size()];
     Attempted attempted = attempt(target, servers, server);
-    if (attempted.status == NATS_OK) return std::move(attempted.connection);
+    if (attempted.status == NATS_OK) return Connection{std::move(attempted.connection)};
     is_refused = is_refused || is_refusal(attempted.status);
     problems.append(problems.empty() ? "" : "; ").append("connecting to ").append(server.url);
     problems.append(": ").append(natsStatus_GetText(attempted.status));

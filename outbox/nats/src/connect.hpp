@@ -2,7 +2,7 @@
 #pragma once
 
 #include "connecting.hpp"
-#include "handles.hpp"
+#include "connection.hpp"
 
 #include <stela/nats/connection.hpp>
 
@@ -46,7 +46,7 @@ struct Target {
 /// A connection to the first of the servers that takes us; it isn't mended when it breaks.
 /// BrokerFailed if none does, Misconfigured if one says no; UsageError as `check`: the secrets are
 /// read now.
-ConnectionHandle connect(const Target& target);
+Connection connect(const Target& target);
 
 /// A subject for answers that no other connection has: "_INBOX.{uuid}". Those of nats.c are
 /// numbered by a process, and its forked children continue with the same numbers.

@@ -22,19 +22,14 @@ std::uint64_t number_in(std::string_view text) noexcept {
 
 }  // namespace
 
-LeaderReads::LeaderReads(natsConnection* connection, const std::string& api, std::string stream,
+LeaderReads::LeaderReads(Connection connection, const std::string& api, std::string stream,
                          std::chrono::milliseconds timeout, std::uint64_t typical_bytes)
-    : connection_{connection},
+    : connection_{std::move(connection)},
       stream_{std::move(stream)},
       subject_{api + "STREAM.MSG.GET." + stream_},
       timeout_{timeout},
       inbox_{make_inbox() + '.'},
-      message_bytes_{in_reply(typical_bytes)} {
-  natsSubscription* subscription = nullptr;
-  check(natsConnection_SubscribeSync(&subscription, connection_, (inbox_ + '>').c_str()),
-        "subscribing");
-  subscription_.reset(subscription);
-}
+      message_bytes_{in_reply(typical_bytes)} {}
 
 void LeaderReads::read(std::uint64_t first, std::uint64_t last, Take take) {
   for (std::uint64_t next = first; next <= last;) {
@@ -67,7 +62,7 @@ LeaderReads::Replies LeaderReads::ask(std::uint64_t first, std::size_t count) {
 
 void LeaderReads::ask(std::uint64_t sequence) {
   const std::string number = std::to_string(sequence);
-  check(natsConnection_PublishRequestString(connection_, subject_.c_str(),
+  check(natsConnection_PublishRequestString(connection_.get(), subject_.c_str(),
                                             (reply_to_ + number).c_str(),
                                             ("{\"seq\":" + number + '}').c_str()),
         doing_);

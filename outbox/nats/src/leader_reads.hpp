@@ -1,6 +1,7 @@
 // A stream with several replicas, read from the server that leads it.
 #pragma once
 
+#include "connection.hpp"
 #include "handles.hpp"
 #include "replies.hpp"
 
@@ -51,7 +52,7 @@ class LeaderReads {
   using Take = FunctionRef<void(const StoredMessage&)>;
 
   /// `api` with the dot behind it. `typical_bytes` is what a message weighs before any was read.
-  LeaderReads(natsConnection* connection, const std::string& api, std::string stream,
+  LeaderReads(Connection connection, const std::string& api, std::string stream,
               std::chrono::milliseconds timeout, std::uint64_t typical_bytes);
 
   /// Calls `take` for each message from `first` to `last`, in order. BrokerFailed if the leader
@@ -70,7 +71,7 @@ class LeaderReads {
   MessageHandle next_reply();
   Reply parse(natsMsg* reply);
 
-  natsConnection* const connection_;
+  const Connection connection_;
   const std::string stream_;
   const std::string subject_;
   const std::chrono::milliseconds timeout_;
@@ -79,7 +80,7 @@ class LeaderReads {
   /// Of the requests of one try: the sequence comes after it.
   std::string reply_to_;
   std::uint64_t tries_ = 0;
-  SubscriptionHandle subscription_;
+  const Subscription subscription_{connection_.subscribe(inbox_ + '>')};
   std::size_t message_bytes_;
   std::size_t most_ = most_messages_asked;
 };

@@ -54,13 +54,11 @@ Pull::Pull(const ConsumerOptions& options, Recall recall)
 
 Pull::~Pull() = default;
 
-SubscriptionHandle Pull::subscribe(const std::string& inbox) const {
-  natsSubscription* raw = nullptr;
-  check(natsConnection_SubscribeSync(&raw, connection_.get(), (inbox + '*').c_str()),
-        "subscribing as '" + options_.name + "'");
-  SubscriptionHandle subscription{raw};
+Subscription Pull::subscribe(const std::string& inbox) const {
+  Subscription subscription = connection_.subscribe(inbox + '*');
   // No limit of the client's: what is asked for is one, and nothing of it is dropped.
-  check(natsSubscription_SetPendingLimits(raw, -1, -1), "taking messages without a limit");
+  check(natsSubscription_SetPendingLimits(subscription.get(), -1, -1),
+        "taking messages without a limit");
   return subscription;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "byte_window.hpp"
+#include "connection.hpp"
 #include "delivery.hpp"
 #include "denials.hpp"
 #include "durable.hpp"
@@ -117,7 +118,7 @@ class Pull {
   std::chrono::milliseconds patience() const noexcept;
 
   // Requests for messages, and what comes of them.
-  SubscriptionHandle subscribe(const std::string& inbox) const;
+  Subscription subscribe(const std::string& inbox) const;
   void ask(int limit, std::chrono::milliseconds wait);
   bool is_request_over();
   std::vector<Delivery> gather(int limit, Steady until);
@@ -144,10 +145,10 @@ class Pull {
   const Recall recall_;
   const std::string api_{api_prefix(options_.api)};
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
-  ConnectionHandle connection_;
+  Connection connection_;
   ContextHandle context_;
   /// To what is asked for; null until then.
-  SubscriptionHandle subscription_;
+  Subscription subscription_;
   /// Where messages are sent; requests are numbered behind it, and statuses are sent to those.
   std::string inbox_;
   /// The last request: how many messages the broker still owes to it, whether none has come, when

@@ -51,7 +51,7 @@ std::size_t number_behind(const std::string& inbox, natsMsg* answer) noexcept {
 std::vector<std::optional<Delivery>> Pull::read(const std::vector<std::uint64_t>& sequences,
                                                 std::int64_t bytes) {
   const std::string inbox = make_inbox() + '.';
-  const SubscriptionHandle answers = subscribe(inbox);
+  const Subscription answers = subscribe(inbox);
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     ask_to_read(sequences[i], inbox + std::to_string(i));
   }

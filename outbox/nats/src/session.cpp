@@ -96,13 +96,9 @@ void Session::connect() {
 void Session::listen() {
   inbox_ = make_inbox() + '.';
   auto hold = std::make_unique<Hold>(shared_from_this());
-  natsSubscription* subscription = nullptr;
-  check(natsConnection_Subscribe(&subscription, connection_.get(), (inbox_ + '*').c_str(), on_reply,
-                                 hold.get()),
-        "subscribing to the answers");
-  replies_.reset(subscription);
-  natsSubscription_SetPendingLimits(subscription, -1, -1);
-  check(natsSubscription_SetOnCompleteCB(subscription, on_listening_over, hold.get()),
+  replies_ = connection_.subscribe(inbox_ + '*', on_reply, hold.get());
+  natsSubscription_SetPendingLimits(replies_.get(), -1, -1);
+  check(natsSubscription_SetOnCompleteCB(replies_.get(), on_listening_over, hold.get()),
         "listening for the end");
   hold.release();
 }

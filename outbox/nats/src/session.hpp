@@ -1,6 +1,7 @@
 // One connection of the publisher, from its making to its end.
 #pragma once
 
+#include "connection.hpp"
 #include "envelope.hpp"
 #include "handles.hpp"
 #include "read_backs.hpp"
@@ -73,8 +74,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Null once nothing is answered any more. Guarded by sink_mutex_, also while it is called:
   /// whoever ends the session may destroy it.
   AnswerSink* sink_;
-  ConnectionHandle connection_;
-  SubscriptionHandle replies_;
+  Connection connection_;
+  Subscription replies_;
   std::string inbox_;
   Unanswered unanswered_{options_.publish_timeout};
   std::mutex read_backs_mutex_;

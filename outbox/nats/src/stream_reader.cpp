@@ -127,7 +127,7 @@ class StreamReader::Impl {
     const jsStreamState& state = before.State;
     const std::string subject = filter_of(partition);
     std::uint64_t found = 0;
-    LeaderReads reads{connection_.get(), api_, stream_, options_.publish_timeout,
+    LeaderReads reads{connection_, api_, stream_, options_.publish_timeout,
                       state.Bytes / state.Msgs};
     reads.read(state.FirstSeq, state.LastSeq, [&](const StoredMessage& message) {
       ++found;
@@ -195,10 +195,7 @@ class StreamReader::Impl {
 
   void subscribe() {
     inbox_ = make_inbox();
-    natsSubscription* subscription = nullptr;
-    nats::check(natsConnection_SubscribeSync(&subscription, connection_.get(), inbox_.c_str()),
-                "subscribing");
-    subscription_.reset(subscription);
+    subscription_ = connection_.subscribe(inbox_);
   }
 
   void ask(const std::string& subject) {
@@ -229,9 +226,9 @@ class StreamReader::Impl {
   const SubjectLayout layout_;
   const std::string api_{api_prefix(options_.api)};
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
-  ConnectionHandle connection_;
+  Connection connection_;
   ContextHandle context_;
-  SubscriptionHandle subscription_;
+  Subscription subscription_;
   std::string inbox_;
   std::string stream_;
   bool found_ = false;
