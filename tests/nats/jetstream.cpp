@@ -196,12 +196,17 @@ void JetStream::make_stream(const std::string& stream, const std::string& subjec
   config.Storage = js_FileStorage;
   config.Discard = js_DiscardNew;
   if (change) change(config);
-  // A cluster on a loaded machine takes its time.
+  // A cluster on a loaded machine takes its time, and loses what it is asked while its servers
+  // elect a leader.
   jsOptions patient;
   jsOptions_Init(&patient);
-  patient.Wait = 30'000;
+  patient.Wait = 10'000;
   jsErrCode code{};
-  require(js_AddStream(nullptr, context_, &config, &patient, &code), "making a stream", code);
+  natsStatus status = NATS_TIMEOUT;
+  for (int tries = 0; status == NATS_TIMEOUT && tries < 3; ++tries) {
+    status = js_AddStream(nullptr, context_, &config, &patient, &code);
+  }
+  require(status, "making a stream", code);
 }
 
 void JetStream::update_stream(const std::string& stream,
