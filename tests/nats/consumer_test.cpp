@@ -300,6 +300,23 @@ TEST_F(Consuming, WaitsForAMissingMessageThenReportsTheGapAndContinues) {
   EXPECT_EQ(gaps[0].source, shop.store.id().to_string());
 }
 
+TEST_F(Consuming, NotesAGapAtTheBeginningOfAStream) {
+  shop.send_parcel("parcel-1");
+  for (int i = 0; i < 2; ++i) shop.send_parcel("parcel-2");
+  shop.publish();
+  test::JetStream{server.url()}.erase("SHOP", 2);
+  const auto consumer = make_consumer(options());
+
+  EXPECT_TRUE(reaches(*consumer, 2));
+
+  EXPECT_EQ(total.gaps, 1);
+  const auto gaps = nats::InboxOperations{ledger.store}.gaps();
+  ASSERT_THAT(gaps, SizeIs(1));
+  EXPECT_EQ(gaps[0].stream, "parcel-2");
+  EXPECT_EQ(gaps[0].after.value(), 0);
+  EXPECT_EQ(gaps[0].missing.value(), 1);
+}
+
 TEST_F(Consuming, HandlesAMissedMessageThatArrivesLate) {
   for (int i = 0; i < 3; ++i) shop.send_parcel();
   shop.publish();

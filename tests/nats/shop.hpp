@@ -45,9 +45,9 @@ class Shop {
     orders.save(order);
   }
   /// One more event of the stream parcel-1, which no aggregate is kept of.
-  void send_parcel() {
+  void send_parcel(const std::string& stream = "parcel-1") {
     UnitOfWork unit{store};
-    unit.append(StreamId::parse("parcel-1"), ExpectedVersion::any(), OrderShipped{"dhl"});
+    unit.append(StreamId::parse(stream), ExpectedVersion::any(), OrderShipped{"dhl"});
     unit.commit();
   }
   RelayTick publish() { return relay.tick(); }

@@ -48,7 +48,7 @@ void Consumer::Worker::count_beforehand(Delivery& delivery) {
   store_.database().write(
       [&](database::Connection& connection) {
         inbox_.begin(connection);
-        const auto standing = inbox_.look(connection, delivery, is_whole_);
+        const auto standing = look(connection, delivery);
         delivery.is_settled = true;
         if (is_held(connection, delivery, standing, tick)) return;
         if (standing == InboxStore::Arrival::duplicate) {
@@ -76,7 +76,7 @@ Failure Consumer::Worker::note_failure(database::Connection& connection, Deliver
   delivery.is_settled = true;
   const ReceivedEvent& event = *delivery.event;
   const auto bury = [&](int attempts, const std::string& error) {
-    inbox_.bury(connection, delivery, attempts, error, is_whole_);
+    inbox_.bury(connection, delivery, look(connection, delivery), attempts, error, is_whole_);
     return Failure{&delivery, Fate::dead, error};
   };
   if (inbox_.is_handled(connection, event)) {
@@ -132,7 +132,7 @@ void Consumer::Worker::take_back_failure(const Delivery& delivery) noexcept try 
 void Consumer::Worker::bury(Delivery& delivery, int attempts, const std::string& error) {
   store_.database().write([&](database::Connection& connection) {
     inbox_.begin(connection);
-    inbox_.bury(connection, delivery, attempts, error, is_whole_);
+    inbox_.bury(connection, delivery, look(connection, delivery), attempts, error, is_whole_);
   });
   delivery.is_settled = true;
   ++tick_.dead;

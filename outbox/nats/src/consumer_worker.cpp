@@ -348,7 +348,7 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   delivery.problem.clear();
   ReceivedEvent& event = *delivery.event;
   database::Connection& connection = database::open_transaction(transaction).connection();
-  const InboxStore::Arrival standing = inbox_.look(connection, delivery, is_whole_);
+  const InboxStore::Arrival standing = look(connection, delivery);
   if (!delivery.is_counted && is_held(connection, delivery, standing, tick)) return;
   if (standing == InboxStore::Arrival::duplicate) {
     inbox_.settle(connection, event);
@@ -380,13 +380,22 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   }
 }
 
+/// Where every message of a stream should have come, nothing before the first that comes is a gap,
+/// too.
+InboxStore::Arrival Consumer::Worker::look(database::Connection& connection,
+                                           const Delivery& delivery) const {
+  using Arrival = InboxStore::Arrival;
+  if (!delivery.event) return Arrival::next;
+  const Arrival standing = inbox_.look(connection, delivery, is_whole_);
+  const bool misses_beginning = standing == Arrival::first_of_many && pull_->has_whole_history();
+  return misses_beginning ? Arrival::behind_gap : standing;
+}
+
 /// True if it isn't the message's turn: then the inbox keeps it in mind, and the broker forgets it.
 bool Consumer::Worker::is_held(database::Connection& connection, const Delivery& delivery,
                                InboxStore::Arrival standing, ConsumerTick& tick) {
   using Arrival = InboxStore::Arrival;
-  const bool is_first_of_many = standing == Arrival::first_of_many;
-  const bool is_behind_gap =
-      standing == Arrival::behind_gap || (is_first_of_many && pull_->has_whole_history());
+  const bool is_behind_gap = standing == Arrival::behind_gap;
   if (is_behind_gap && delivery.is_released) {
     ++tick.gaps;
     log(LogLevel::error, "consumer.gap", delivery,
@@ -394,14 +403,14 @@ bool Consumer::Worker::is_held(database::Connection& connection, const Delivery&
             std::to_string(delivery.event->published_before.value()) + " of its stream");
     return false;
   }
-  const bool may_be_early = is_first_of_many && !delivery.is_released && !delivery.is_first_to_come;
+  const bool may_be_early =
+      standing == Arrival::first_of_many && !delivery.is_released && !delivery.is_first_to_come;
   const bool waits = is_behind_gap || may_be_early || standing == Arrival::behind_failure ||
                      standing == Arrival::held_already;
   if (!waits) return false;
   if (is_behind_gap || may_be_early) inbox_.watch(*delivery.event);
-  const auto wait = may_be_early && !is_behind_gap
-                        ? 0ms
-                        : std::min<milliseconds>(pull_->gap_patience(), look_meanwhile);
+  const auto wait =
+      may_be_early ? 0ms : std::min<milliseconds>(pull_->gap_patience(), look_meanwhile);
   inbox_.hold(connection, delivery, inbox_.now() + wait);
   if (!delivery.held) ++tick.held;
   return true;

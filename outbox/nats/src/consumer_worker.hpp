@@ -80,6 +80,8 @@ class Consumer::Worker {
   void transact(FunctionRef<void(Transaction&)> work);
   void handle_alone(Delivery& delivery);
   void handle_one(Transaction& transaction, Delivery& delivery, Together& together);
+  /// How it stands in the inbox.
+  InboxStore::Arrival look(database::Connection& connection, const Delivery& delivery) const;
   bool is_held(database::Connection& connection, const Delivery& delivery,
                InboxStore::Arrival standing, ConsumerTick& tick);
   static void attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work);

@@ -47,12 +47,9 @@ void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& 
   connection.run(of_version<sql::delete_untried>(key));
 }
 
-void InboxStore::bury(Connection& connection, const Delivery& delivery, int attempts,
-                      const std::string& error, bool whole) {
-  if (delivery.event) {
-    const Arrival standing = look(connection, delivery, whole);
-    if (!take(connection, *delivery.event, standing, whole)) return;
-  }
+void InboxStore::bury(Connection& connection, const Delivery& delivery, Arrival standing,
+                      int attempts, const std::string& error, bool whole) {
+  if (delivery.event && !take(connection, *delivery.event, standing, whole)) return;
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
   connection.run(
       sql::insert_dead_letter{.consumer = consumer_,

@@ -84,8 +84,8 @@ class InboxStore {
   /// Takes back what was counted beforehand: it wasn't the message's fault.
   void take_back_failure(database::Connection& connection, const ReceivedEvent& event);
   /// Keeps the message, and counts it as handled.
-  void bury(database::Connection& connection, const Delivery& delivery, int attempts,
-            const std::string& error, bool whole);
+  void bury(database::Connection& connection, const Delivery& delivery, Arrival standing,
+            int attempts, const std::string& error, bool whole);
 
   struct Letter {
     std::int64_t number = 0;
