@@ -10,9 +10,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
+
 #include <atomic>
 #include <chrono>
 #include <set>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -34,6 +37,15 @@ std::int64_t count_dense(EventStore& store) {
     if (event.sequence.value() != next++) return 0;
   }
   return next - 1;
+}
+
+bool lets_nobody_in(const test::PostgresServer& server) {
+  try {
+    server.ask("SELECT 1");
+    return false;
+  } catch (const std::runtime_error&) {
+    return true;
+  }
 }
 
 /// Appends events under append ids, each once, and notes those that it was answered.
@@ -210,6 +222,21 @@ TEST(PostgresStandby, IsReadAsAPrimaryOnceItIsPromoted) {
   pair.standby().crash();
   pair.standby().start_again();
   EXPECT_EQ(pair.standby().ask("SELECT max(sequence) FROM stela.events"), "2");
+}
+
+TEST(PostgresStandby, ThatIsReachedInPlaceOfThePrimaryPromisesNothingOfIt) {
+  test::PostgresPair pair;
+  Store store = stela::open(pair.primary().url());
+  Store reader = postgres::open(pair.conninfo(), {.read_only = true});
+  EXPECT_EQ(reader.last_sequence(), GlobalSequence{});
+  append(store, "order-1");
+  pair.catch_up();
+  // It lets nobody in any more, and serves those that are in.
+  ASSERT_EQ(kill(pair.primary().id(), SIGTERM), 0);
+  ASSERT_TRUE(eventually([&] { return lets_nobody_in(pair.primary()); }));
+  EXPECT_THROW(reader.last_sequence(), StoreBusy);
+  pair.primary().crash();
+  EXPECT_EQ(reader.last_sequence(), GlobalSequence{1});
 }
 
 TEST(PostgresStandby, IsRefusedIfItsTablesAreMissing) {

@@ -55,17 +55,18 @@ bool Durability::flush(const Uuid& run, std::optional<std::int64_t> sequence, Ti
     }
     const std::uint64_t mine = ++begun_;
     const Turn turn{lock, is_busy_, ended_};
-    const std::int64_t covered = flush_now(deadline);
+    const std::optional<std::int64_t> covered = flush_now(deadline);
+    if (!covered) return false;
     lock.lock();
     if (run_ != session_->run()) sequence_ = 0;
     run_ = session_->run();
-    sequence_ = std::max(sequence_, covered);
+    sequence_ = std::max(sequence_, *covered);
     done_ = mine;
     return run_ == run;
   }
 }
 
-std::int64_t Durability::flush_now(Time deadline) {
+std::optional<std::int64_t> Durability::flush_now(Time deadline) {
   if (session_ != nullptr) {
     try {
       return flush_on_session(deadline);
@@ -74,6 +75,10 @@ std::int64_t Durability::flush_now(Time deadline) {
     }
   }
   session_ = sessions_.open();
+  if (session_->run().is_nil()) {
+    session_.reset();
+    return {};
+  }
   return flush_on_session(deadline);
 }
 
