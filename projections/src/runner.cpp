@@ -1,4 +1,5 @@
 #include <stela/framework/error.hpp>
+#include <stela/framework/function_ref.hpp>
 #include <stela/framework/not_found.hpp>
 #include <stela/projections/runner.hpp>
 #include <stela/projections/settings.hpp>
@@ -95,17 +96,25 @@ class Runner::Driver {
     const std::stop_callback wake{stop, [this] { watch_->wake(); }};
     auto reported = steady_clock::now();
     while (!stop.stop_requested()) {
-      const bool moved = try_pass(stop);
+      bool moved = false;
+      const bool went_well = try_to([&] {
+        refresh();
+        moved = pass(stop);
+      });
       const auto now = steady_clock::now();
       if (moved || now >= reported + options_.idle_backoff) {
         const RunnerTick tick = report();
         if (listener_) listener_(tick);
         reported = now;
       }
-      if (!moved && !stop.stop_requested()) watch_->wait_until(now + nap());
+      if (moved || stop.stop_requested()) continue;
+      std::chrono::microseconds rest = longest_nap();
+      if (went_well) try_to([&] { rest = nap(); });
+      watch_->wait_until(now + rest);
     }
     const RunnerTick tick = report();
-    give_back();
+    // Otherwise the leases run out.
+    try_to([this] { give_back(); });
     if (listener_) listener_(tick);
   }
 
@@ -118,18 +127,32 @@ class Runner::Driver {
   Timestamp now() const { return store_.database().now(); }
   LeaseTerm lease() const { return {worker_, options_.lease_ttl, now()}; }
 
-  bool try_pass(const std::stop_token& stop) {
+  /// False if the store is in trouble that ends by itself: a lock that is held for long, a full
+  /// disk, short memory, a server that is away. Of one that ended in a commit, the next look says
+  /// what it has.
+  bool try_to(FunctionRef<void()> work) const {
     try {
-      refresh();
-      return pass(stop);
+      work();
+      return true;
     } catch (const std::bad_alloc&) {
       report_trouble("there isn't enough memory for the next events");
     } catch (const Error& e) {
-      // A lock that is held for long and a full disk end by themselves, as does short memory.
-      if (e.code() != ErrorCode::store_busy && e.code() != ErrorCode::store_full) throw;
+      if (!is_trouble_of_store(e)) throw;
       report_trouble(e.what());
     }
     return false;
+  }
+
+  bool is_trouble_of_store(const Error& error) const noexcept {
+    switch (error.code()) {
+      case ErrorCode::store_busy:
+      case ErrorCode::store_full:
+        return true;
+      case ErrorCode::commit_in_doubt:
+        return store_.database().is_shared();
+      default:
+        return false;
+    }
   }
 
   void report_trouble(std::string_view trouble) const {
@@ -315,10 +338,14 @@ class Runner::Driver {
     }
   }
 
-  /// How long to sleep if nobody wakes us: not beyond a retry or a lease that must be renewed.
+  /// Until a lease must be renewed.
+  std::chrono::microseconds longest_nap() const {
+    return std::min<std::chrono::microseconds>(options_.idle_backoff, options_.lease_ttl / 3);
+  }
+
+  /// How long to sleep if nobody wakes us: not beyond a retry or a timer.
   std::chrono::microseconds nap() const {
-    std::chrono::microseconds nap =
-        std::min<std::chrono::microseconds>(options_.idle_backoff, options_.lease_ttl / 3);
+    std::chrono::microseconds nap = longest_nap();
     for (const auto& [key, seat] : seats_) {
       if (!seat->held || seat->build.halted || seat->build.failing == 0) continue;
       const auto due = seat->build.next_attempt_at - now();

@@ -32,6 +32,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
+struct TroubleLog final : LogSink {
+  void write(const LogEntry& entry) noexcept override {
+    if (entry.name == "projection.store_trouble") ++troubles;
+  }
+  std::atomic<int> troubles = 0;
+};
+
 class PostgresProjections : public ::testing::Test {
  protected:
   void run_sql(const std::string& sql) { test::run_on(server, sql); }
@@ -325,6 +332,29 @@ TEST_F(PostgresProjections, ProjectEachEventOnceThoughTheServerCrashes) {
   ASSERT_TRUE(projections.wait_for("counts", GlobalSequence{200}, 30s));
   running = {};
   EXPECT_EQ(ModelReader{store}.value<int>("SELECT n FROM counts"), 200);
+}
+
+TEST_F(PostgresProjections, GoOnAfterAnOutageAndStopInOne) {
+  TroubleLog log;
+  Store patient = postgres::open(server.url(), {.busy_timeout = 200ms, .log = &log});
+  Projections projections{patient};
+  projections.add(test::Counts{});
+  std::jthread running{[&](std::stop_token stop) {
+    Runner{projections, {.idle_backoff = 10ms}}.run(stop);
+  }};
+  place(store, "1");
+  ASSERT_TRUE(projections.wait_for("counts", GlobalSequence{1}, 30s));
+  server.crash();
+  // Longer than the store waits for a server.
+  ASSERT_TRUE(test::eventually([&] { return log.troubles >= 5; }));
+  server.start_again();
+  place_after_all("2");
+  EXPECT_TRUE(test::eventually(
+      [this] { return ModelReader{store}.value<int>("SELECT n FROM counts") == 2; }));
+  server.crash();
+  const int seen = log.troubles;
+  ASSERT_TRUE(test::eventually([&] { return log.troubles > seen; }));
+  running = {};
 }
 
 TEST_F(PostgresProjections, FollowAppendsOfSeveralProcessesInline) {
