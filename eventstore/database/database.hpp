@@ -11,6 +11,7 @@
 
 #include <stela/eventstore/export.hpp>
 #include <stela/framework/clock.hpp>
+#include <stela/framework/error.hpp>
 #include <stela/framework/event_store.hpp>
 #include <stela/framework/function_ref.hpp>
 
@@ -81,6 +82,19 @@ class STELA_EVENTSTORE_EXPORT Database {
   /// Whether programs on other machines use it too: then it may end without them, and they continue
   /// when it is back.
   virtual bool is_shared() const noexcept { return false; }
+  /// Whether it is trouble that passes, for whoever reads anew what is written: a lock that is held
+  /// for long, a full disk, a server that is away. What one committed that ended is seen then.
+  bool recovers_from(const Error& error) const noexcept {
+    switch (error.code()) {
+      case ErrorCode::store_busy:
+      case ErrorCode::store_full:
+        return true;
+      case ErrorCode::commit_in_doubt:
+        return is_shared();
+      default:
+        return false;
+    }
+  }
   /// Everything that is committed is on the disk when it returns; others commit meanwhile.
   /// StoreFailed if the disk fails: then this store writes nothing more.
   virtual void sync() = 0;

@@ -127,9 +127,7 @@ class Runner::Driver {
   Timestamp now() const { return store_.database().now(); }
   LeaseTerm lease() const { return {worker_, options_.lease_ttl, now()}; }
 
-  /// False if the store is in trouble that ends by itself: a lock that is held for long, a full
-  /// disk, short memory, a server that is away. Of one that ended in a commit, the next look says
-  /// what it has.
+  /// False if the store, or the memory, is in trouble that ends by itself.
   bool try_to(FunctionRef<void()> work) const {
     try {
       work();
@@ -137,22 +135,10 @@ class Runner::Driver {
     } catch (const std::bad_alloc&) {
       report_trouble("there isn't enough memory for the next events");
     } catch (const Error& e) {
-      if (!is_trouble_of_store(e)) throw;
+      if (!store_.database().recovers_from(e)) throw;
       report_trouble(e.what());
     }
     return false;
-  }
-
-  bool is_trouble_of_store(const Error& error) const noexcept {
-    switch (error.code()) {
-      case ErrorCode::store_busy:
-      case ErrorCode::store_full:
-        return true;
-      case ErrorCode::commit_in_doubt:
-        return store_.database().is_shared();
-      default:
-        return false;
-    }
   }
 
   void report_trouble(std::string_view trouble) const {

@@ -111,24 +111,10 @@ bool Consumer::Worker::try_turn() try {
   trouble_.clear();
   return true;
 } catch (const Error& e) {
-  if (e.code() != ErrorCode::broker_failed && !is_trouble_of_store(e)) throw;
+  if (e.code() != ErrorCode::broker_failed && !store_.database().recovers_from(e)) throw;
   ++troubles_;
   note_trouble(e);
   return false;
-}
-
-/// True if it isn't the handler's fault and passes: the database is busy or full. Of a server that
-/// ended meanwhile, the inbox says what it has committed: what isn't acknowledged comes again.
-bool Consumer::Worker::is_trouble_of_store(const Error& error) const noexcept {
-  switch (error.code()) {
-    case ErrorCode::store_busy:
-    case ErrorCode::store_full:
-      return true;
-    case ErrorCode::commit_in_doubt:
-      return store_.database().is_shared();
-    default:
-      return false;
-  }
 }
 
 void Consumer::Worker::hand_back() {
@@ -227,7 +213,7 @@ void Consumer::Worker::measure_held(MetricSink& metrics) try {
                 {{"consumer", options_.name}});
 } catch (const Error& e) {
   // The next turn meets the trouble, too, and goes on after it.
-  if (!is_trouble_of_store(e)) throw;
+  if (!store_.database().recovers_from(e)) throw;
 }
 
 void Consumer::Worker::purge_if_due() {

@@ -62,7 +62,6 @@ class Consumer::Worker {
   void hand_back();
   /// False if there was trouble that passes.
   bool try_turn();
-  bool is_trouble_of_store(const Error& error) const noexcept;
   void note_broker_works();
   void note_trouble(const Error& trouble);
   void pause(std::stop_token& stop);
