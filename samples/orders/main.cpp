@@ -104,7 +104,9 @@ stela::Store open_store(const std::string& database) {
 
 int run(const Invocation& call, const orders::Command& command) {
   const auto arguments = std::span{call.arguments}.subspan(1);
-  if (arguments.size() < command.least || arguments.size() > command.most) {
+  // Every command's first argument is a name or a place.
+  const bool is_option = !arguments.empty() && arguments[0].starts_with("--");
+  if (is_option || arguments.size() < command.least || arguments.size() > command.most) {
     std::cerr << "usage: orders " << command.name << ' ' << command.arguments << '\n';
     return wrong_usage;
   }
