@@ -65,6 +65,14 @@ function(stela_module name)
       <filesystem> <functional> <map> <memory> <mutex> <optional> <span> <stop_token> <string>
       <string_view> <thread> <unordered_map> <variant> <vector>)
   endif()
+  if(STELA_UNITY)
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${STELA_UNITY_FILES})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # GCC takes what is in an included file for a header, where a class shouldn't hold local types.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
+  endif()
   set_target_properties(${target} PROPERTIES
     STELA_HEADERS "${CMAKE_CURRENT_SOURCE_DIR}/include/;${generated}/")
   set_property(GLOBAL APPEND PROPERTY STELA_MODULES ${name})

@@ -1,7 +1,7 @@
-#include "core_of.hpp"
 #include "event_lines.hpp"
 #include "operations_sql/catalogue.hpp"
 #include "operations_sql/transfer.hpp"
+#include "store_core.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/codec/json_writer.hpp>

@@ -18,9 +18,9 @@ using projections::Seat;
 
 namespace {
 
-constexpr std::chrono::seconds lease_ttl{15};
+constexpr std::chrono::seconds inline_lease{15};
 /// A process that renews its lease no more is gone when that has run out.
-constexpr std::chrono::seconds patience = 2 * lease_ttl;
+constexpr std::chrono::seconds patience = 2 * inline_lease;
 constexpr std::chrono::milliseconds longest_nap{20};
 
 std::string detail_of(const detail::Registration& registration) {
@@ -43,7 +43,7 @@ Projections::InlineProjector::InlineProjector(Store& store,
       name_{"projector:" + registration.name},
       detail_{detail_of(registration)},
       detail_before_{registration.before ? detail_of(*registration.before) : std::string{}},
-      feed_{store, lease_ttl} {
+      feed_{store, inline_lease} {
   store_.database().write([&](Connection& connection) {
     store_.database().refuse_second(name_);
     choose_build(connection, options.rebuild);
@@ -97,7 +97,7 @@ bool Projections::InlineProjector::catch_up() {
   if (projections::is_near_the_end(store_, seat_->build)) return true;
   const std::string worker = host::make_worker_name();
   store_.database().write([&](Connection& connection) {
-    const projections::LeaseTerm lease{worker, lease_ttl, store_.database().now()};
+    const projections::LeaseTerm lease{worker, inline_lease, store_.database().now()};
     seat_->held = projections::acquire(connection, seat_->build, lease);
   });
   if (!seat_->held) return false;
@@ -157,7 +157,7 @@ void Projections::InlineProjector::wait_for_other() {
   auto deadline = clock.steady_now() + patience;
   for (;;) {
     const std::optional<Build> build = read_build();
-    const projections::LeaseTerm lease{name_, lease_ttl, store_.database().now()};
+    const projections::LeaseTerm lease{name_, inline_lease, store_.database().now()};
     if (!build || build->state != seat_->build.state || projections::is_free(*build, lease) ||
         projections::is_near_the_end(store_, *build)) {
       return;
@@ -182,7 +182,7 @@ void Projections::InlineProjector::choose_again(Connection& connection, bool reb
 
 void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
-  const projections::LeaseTerm lease{name_, lease_ttl, store_.database().now()};
+  const projections::LeaseTerm lease{name_, inline_lease, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
   projections::release(connection, seat_->build);

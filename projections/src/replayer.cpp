@@ -27,12 +27,12 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds lease_ttl{15};
+constexpr std::chrono::seconds replay_lease{15};
 /// A dry run reads so many events with each statement, so that no read transaction lasts.
 constexpr std::int64_t count_window = 65'536;
 
-std::vector<const detail::Registration*> choose(const Projections& projections,
-                                                const std::vector<std::string>& names) {
+std::vector<const detail::Registration*> projectors_to_replay(
+    const Projections& projections, const std::vector<std::string>& names) {
   std::vector<const detail::Registration*> chosen;
   const auto& all = projections.registrations();
   for (const detail::Registration& one : all) {
@@ -74,14 +74,15 @@ class Replay {
         is_rebuild_{options.filter.is_empty()},
         store_{projections.store()},
         worker_{host::make_worker_name()},
-        feed_{store_, lease_ttl},
+        feed_{store_, replay_lease},
         filter_{projections::describe(options.filter)} {
     if (is_rebuild_ && options.into == ReplayInto::living) {
       throw UsageError{
           "a replay without a filter is a rebuild: it fills new tables, which take the place of "
           "the living ones"};
     }
-    for (const detail::Registration* const chosen : choose(projections, options.projectors)) {
+    for (const detail::Registration* const chosen :
+         projectors_to_replay(projections, options.projectors)) {
       const detail::Registration* const one = version_to_rebuild(store_, *chosen);
       if (options.into == ReplayInto::living && !one->is_idempotent) {
         throw UsageError{"projector '" + one->name +
@@ -124,7 +125,7 @@ class Replay {
   }
 
  private:
-  LeaseTerm lease() const { return {worker_, lease_ttl, store_.database().now()}; }
+  LeaseTerm lease() const { return {worker_, replay_lease, store_.database().now()}; }
 
   /// Finds or makes the build that is to be filled, and takes it.
   void begin(Connection& connection, const detail::Registration& registration) {
@@ -253,7 +254,7 @@ class Replay {
 
   void renew_shut_out() {
     const LeaseTerm mine = lease();
-    if (shut_out_.empty() || mine.now < renewed_at_ + lease_ttl / 3) return;
+    if (shut_out_.empty() || mine.now < renewed_at_ + replay_lease / 3) return;
     store_.database().write(
         [&](Connection& connection) {
           for (const Build& build : shut_out_) projections::renew(connection, build, mine);

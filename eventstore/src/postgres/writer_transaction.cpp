@@ -13,8 +13,6 @@
 
 namespace stela::postgres {
 
-using State = TransactionOutcome::State;
-
 void Writer::execute_transaction(WriteWork& work) noexcept {
   const auto began = settings_.clock->steady_now();
   begin_sequence_ = last_sequence_ = seen_ = 0;
@@ -66,7 +64,7 @@ void Writer::carry_out(WriteWork& work) {
     work.result = append_inside(*work.request, work);
     return;
   }
-  OpenTransaction transaction{*this, work};
+  UserTransaction transaction{*this, work};
   (*work.user)(transaction);
 }
 
@@ -321,7 +319,7 @@ void Writer::tell_participants(const Group& group, const GroupAnswer& answer, Wr
   if (answer.after == answer.before || (user_participants_.empty() && !work.wants_events)) return;
   std::vector<StoredEvent> appended;
   group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
-  OpenTransaction transaction{*this, work};
+  UserTransaction transaction{*this, work};
   ran_sql_ = ran_sql_ || !user_participants_.empty();
   for (TransactionParticipant* const participant : user_participants_) {
     participant->on_append(transaction, appended);

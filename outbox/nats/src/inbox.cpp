@@ -11,11 +11,9 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using database::Connection;
-
 namespace {
 
-bool has_inbox(Connection& connection) {
+bool has_inbox(database::Connection& connection) {
   auto inbox = connection.rows(sql::has_inbox{});
   inbox.step();
   return inbox.present();
@@ -24,7 +22,7 @@ bool has_inbox(Connection& connection) {
 /// Where there is no inbox, there is nothing to read.
 template <class Work>
 void read(Store& store, Work&& work) {
-  store.database().read([&](Connection& connection) {
+  store.database().read([&](database::Connection& connection) {
     if (has_inbox(connection)) work(connection);
   });
 }
@@ -33,7 +31,7 @@ void read(Store& store, Work&& work) {
 template <class Statement>
 void change(Store& store, const Statement& statement, std::string_view item, std::int64_t number) {
   bool found = false;
-  store.database().write([&](Connection& connection) {
+  store.database().write([&](database::Connection& connection) {
     found = has_inbox(connection) && connection.run(statement) == 1;
   });
   if (found) return;
@@ -44,13 +42,13 @@ void change(Store& store, const Statement& statement, std::string_view item, std
 
 InboxOperations::InboxOperations(Store& store) : store_{store.anchor()} {
   bool is_there = false;
-  read(store, [&](Connection&) { is_there = true; });
+  read(store, [&](database::Connection&) { is_there = true; });
   if (is_there) migrate_inbox(store);
 }
 
 std::vector<DeadLetter> InboxOperations::dead_letters(const InboxQuery& query) {
   std::vector<DeadLetter> letters;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(sql::list_dead_letters{
         .consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
@@ -80,7 +78,7 @@ void InboxOperations::discard(std::int64_t letter) {
 
 std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
   std::vector<Gap> gaps;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(
         sql::list_gaps{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
@@ -98,7 +96,7 @@ std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
 
 std::vector<HeldStream> InboxOperations::held(const InboxQuery& query) {
   std::vector<HeldStream> streams;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(
         sql::list_held{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
@@ -128,7 +126,7 @@ void InboxOperations::release(std::int64_t held, HeldRelease how) {
 
 std::vector<ConsumerStatus> InboxOperations::status() {
   std::vector<ConsumerStatus> all;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(sql::count_inbox{});
     while (rows.step()) {
       all.push_back({.consumer = std::string{rows.consumer()},

@@ -24,7 +24,7 @@ using outbox::Placement;
 
 namespace {
 
-constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t verify_page_rows = 512;
 
 constexpr std::string_view remove_advice =
     "the event store is the truth: remove the row, and let outbox reconcile enqueue missing "
@@ -175,7 +175,7 @@ class OutboxCheck final : public IntegrityCheck {
         Placement placement{connection, inspection.database(), partitioner_};
         const bool compares = placement.knows_partitioner();
         auto row = connection.rows(sql::inspect_messages{
-            .after_partition = partition, .after_sequence = sequence, .most = page_rows});
+            .after_partition = partition, .after_sequence = sequence, .most = verify_page_rows});
         std::int64_t rows = 0;
         while (row.step()) {
           ++rows;
@@ -185,7 +185,7 @@ class OutboxCheck final : public IntegrityCheck {
           if (is_sound && compares) check_place(inspection, connection, placement, row);
         }
         seen += rows;
-        more = rows == page_rows;
+        more = rows == verify_page_rows;
       });
       inspection.progress(seen, 0);
     }

@@ -1,4 +1,4 @@
-// projections list, halted, retry, skip, run, cancel, remove.
+// projections list_projectors, halted, retry_projector, skip, run, cancel_rebuild, remove.
 #include "description/projections.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -36,7 +36,7 @@ int print(Invocation& call, bool only_halted) {
   return done;
 }
 
-int list(Invocation& call) {
+int list_projectors(Invocation& call) {
   return print(call, false);
 }
 
@@ -49,7 +49,7 @@ std::optional<GlobalSequence> sequence_of(const Arguments& arguments) {
   return GlobalSequence{to_integer(arguments.operands()[1], "a sequence", {1, largest})};
 }
 
-int retry(Invocation& call) {
+int retry_projector(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   const auto sequence = sequence_of(call.arguments);
   StoreSession session{call};
@@ -84,7 +84,7 @@ int remove(Invocation& call) {
   return done;
 }
 
-int cancel(Invocation& call) {
+int cancel_rebuild(Invocation& call) {
   StoreSession session{call};
   ProjectionOperations{session.store()}.cancel_rebuild(call.arguments.operands().front());
   call.out.note("Rebuild cancelled.");
@@ -92,8 +92,8 @@ int cancel(Invocation& call) {
 }
 
 /// What is asked of a runner over HTTP.
-HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
-                    const PrometheusMetrics& reported) {
+HttpResponse answer_while_rebuilding(std::string_view path, Store& store, const Signals& signals,
+                                     const PrometheusMetrics& reported) {
   if (path != "/metrics" && path != "/readyz") return other_page(path);
   std::vector<ProjectorStatus> projectors;
   std::vector<ProcessStatus> processes;
@@ -120,7 +120,7 @@ int run(Invocation& call) {
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
     metrics.emplace(parse_address(*address), [&](std::string_view path) {
-      return answer(path, session.store(), signals, reported);
+      return answer_while_rebuilding(path, session.store(), signals, reported);
     });
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
@@ -151,7 +151,7 @@ std::vector<Command> projection_commands() {
        .summary = "List projectors and reactions with lag and errors",
        .options = {db_option},
        .examples = {{"show the lag of each", "projections list"}},
-       .run = list},
+       .run = list_projectors},
       {.path = "projections halted",
        .summary = "List projectors that are halted or have parked events",
        .options = {db_option},
@@ -161,8 +161,8 @@ std::vector<Command> projection_commands() {
        .summary = "Retry a halted projector, or a parked event",
        .operands = {projector_operand, {"SEQUENCE", "a parked event", false}},
        .options = {db_option},
-       .examples = {{"after fixing the cause", "projections retry order_summary"}},
-       .run = retry},
+       .examples = {{"after fixing the cause", "projections retry_projector order_summary"}},
+       .run = retry_projector},
       {.path = "projections skip",
        .summary = "Skip a failing event, or discard a parked one",
        .operands = {projector_operand, {"SEQUENCE", "the event"}},
@@ -185,8 +185,8 @@ std::vector<Command> projection_commands() {
        .summary = "Cancel a rebuild",
        .operands = {projector_operand},
        .options = {db_option},
-       .examples = {{"one", "projections cancel order_summary"}},
-       .run = cancel},
+       .examples = {{"one", "projections cancel_rebuild order_summary"}},
+       .run = cancel_rebuild},
       {.path = "projections remove",
        .summary = "Remove a projector or reaction with its tables",
        .operands = {projector_operand},
