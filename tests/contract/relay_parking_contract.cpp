@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::relay_parking_contract {
 namespace {
 
 using test::RelayStoreContract;
@@ -140,4 +140,4 @@ TEST_P(RelayStoreContract, HasNothingToRetryOrRepublish) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_parking_contract

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_move_test {
 namespace {
 
 using testing::HasSubstr;
@@ -213,4 +213,4 @@ TEST_F(Move, RefusesToExportWhileAWorkerOwnsAPartition) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_move_test

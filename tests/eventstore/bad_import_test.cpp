@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::bad_import_test {
 namespace {
 
 using test::append;
@@ -242,4 +242,4 @@ TEST_F(BadImport, SurvivesAnyText) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::bad_import_test

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::commit_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -225,4 +225,4 @@ TEST(CommitQueue, LeadsOnTheThreadThatCarriesOut) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::commit_queue_test

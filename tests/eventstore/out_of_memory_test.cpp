@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::out_of_memory_test {
 namespace {
 
 using test::FailNthAllocation;
@@ -394,4 +394,4 @@ TEST(OutOfMemory, InAUnitOfWorkStoresAllOfItOrNothing) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::out_of_memory_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::transfer_test {
 namespace {
 
 using test::append;
@@ -384,4 +384,4 @@ TEST_F(Transfer, WritesAnEmptyHistory) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::transfer_test

@@ -19,7 +19,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace stela {
+namespace stela::access_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -358,4 +358,4 @@ TEST_F(Access, RefusesOptionsThatContradictEachOther) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::access_test

@@ -16,7 +16,7 @@
 #include <string>
 #include <utility>
 
-namespace stela {
+namespace stela::api_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -176,4 +176,4 @@ TEST_F(Elsewhere, IsSaidInOneWay) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::api_test

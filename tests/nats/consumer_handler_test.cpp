@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::consumer_handler_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -236,4 +236,4 @@ TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_handler_test

@@ -13,7 +13,7 @@
 #include <ostream>
 #include <random>
 
-namespace stela {
+namespace stela::consumer_kill_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -259,4 +259,4 @@ TEST_F(KillingAtAnyTime, LeavesEachEffectOnce) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_kill_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::consumer_patience_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -174,4 +174,4 @@ TEST_F(PatienceAmongOthers, AsksTheBrokerOnceForAllThatWait) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_patience_test

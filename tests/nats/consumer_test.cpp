@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace stela {
+namespace stela::consumer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -492,4 +492,4 @@ TEST(ConsumerOptions, AreRefusedWithTheRuleTheyBreak) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_test

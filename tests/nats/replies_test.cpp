@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-namespace stela::nats {
+namespace stela::nats::replies_test {
 namespace {
 
 using ::testing::Contains;
@@ -150,4 +150,4 @@ TEST(Replies, OfAMessageThatCannotBeReadAreToldApart) {
 }
 
 }  // namespace
-}  // namespace stela::nats
+}  // namespace stela::nats::replies_test

@@ -18,7 +18,7 @@
 #include <mutex>
 #include <stdexcept>
 
-namespace stela {
+namespace stela::session_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -300,4 +300,4 @@ TEST(PublishersSession, AnswersForEachMessageOfADeniedSubject) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::session_test

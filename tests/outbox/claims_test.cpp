@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::claims_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -323,4 +323,4 @@ TEST(RelayWithoutLeasing, IsRefusedWithAFenceOrPartitions) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::claims_test

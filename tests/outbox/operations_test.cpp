@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::operations_test {
 namespace {
 
 using test::message_of;
@@ -436,4 +436,4 @@ TEST(OutboxPurge, KeepsParkedMessages) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::operations_test

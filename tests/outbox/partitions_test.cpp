@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::partitions_test {
 namespace {
 
 using test::message_of;
@@ -172,4 +172,4 @@ TEST(OutboxAdopt, RefusesAPartitionThatIsNotStopped) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::partitions_test

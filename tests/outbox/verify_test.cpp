@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::verify_test {
 namespace {
 
 using test::Shop;
@@ -203,4 +203,4 @@ TEST_F(Verify, SeesATriggerThatIsGone) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::verify_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::postgres_timer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -87,4 +87,4 @@ TEST(PostgresTimer, FiresAfterEveryEventThatHasALowerSequence) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_timer_test

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::testing {
+namespace stela::testing::process_scenario_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -105,4 +105,4 @@ TEST(ProjectorScenario, RecordsEventsAfterTimeHasPassed) {
 }
 
 }  // namespace
-}  // namespace stela::testing
+}  // namespace stela::testing::process_scenario_test

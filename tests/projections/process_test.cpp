@@ -12,7 +12,7 @@
 #include <new>
 #include <optional>
 
-namespace stela {
+namespace stela::process_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -207,4 +207,4 @@ TEST(Process, RetriesAFailingTimerAndThenParksIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::process_test

@@ -10,7 +10,7 @@
 
 #include <new>
 
-namespace stela {
+namespace stela::reaction_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -266,4 +266,4 @@ TEST(Reaction, IsNotChargedWithAFullDiskOfItsOwnStore) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::reaction_test

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace stela {
+namespace stela::recurrence_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -166,4 +166,4 @@ TEST(RecurringTimer, FiresOnceForAllTimesThatWereMissed) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::recurrence_test

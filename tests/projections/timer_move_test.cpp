@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela {
+namespace stela::timer_move_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -224,4 +224,4 @@ TEST_F(MovedTimers, DoNotReplaceThoseOfAStoreThatHasProcesses) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_move_test

@@ -15,7 +15,7 @@
 
 #include <optional>
 
-namespace stela {
+namespace stela::timer_operations_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -291,4 +291,4 @@ TEST(TimerOperations, SayThatADatabaseHasNoProcesses) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_operations_test

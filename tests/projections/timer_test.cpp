@@ -9,7 +9,7 @@
 #include <functional>
 #include <new>
 
-namespace stela {
+namespace stela::timer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -637,4 +637,4 @@ TEST(Timer, IsRefusedIfItsProcessDoesNotNameIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_test

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::adopt_test {
 namespace {
 
 using testing::AllOf;
@@ -164,4 +164,4 @@ TEST_F(AdoptingAt, KnowsOfNoLossAfterARestoreBeforeAWorkerHasLooked) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::adopt_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::append_ids_test {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST_F(ToolAppendIds, SaysSoInJson) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::append_ids_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::tool {
+namespace stela::tool::arguments_test {
 namespace {
 
 using testing::ElementsAre;
@@ -77,4 +77,4 @@ TEST(ToolArguments, EveryCommandHasHelpAndAnExample) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::arguments_test

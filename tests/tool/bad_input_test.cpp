@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::bad_input_test {
 namespace {
 
 using testing::HasSubstr;
@@ -261,4 +261,4 @@ TEST_F(ToolBadInput, AFileThatMayOnlyBeReadIsSaidSo) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::bad_input_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -100,4 +100,4 @@ TEST_F(ToolCheckpoint, TellsOfAWriter) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::checkpoint_test

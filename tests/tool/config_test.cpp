@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::config_test {
 namespace {
 
 using testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST_F(ToolConfig, SaysThatAFolderIsNoFile) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::config_test

@@ -19,7 +19,7 @@
 #include <memory>
 #include <sstream>
 
-namespace stela::test {
+namespace stela::test::dashboard_test {
 namespace {
 
 using testing::HasSubstr;
@@ -341,4 +341,4 @@ TEST_F(ToolDashboard, NoEscapeOfDataReachesTheTerminal) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::dashboard_test

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::decisions_test {
 namespace {
 
 using testing::ElementsAre;
@@ -304,4 +304,4 @@ TEST_F(ToolDecisions, ListAndShowTags) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::decisions_test

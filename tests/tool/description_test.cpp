@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::tool {
+namespace stela::tool::description_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -114,4 +114,4 @@ TEST(Descriptions, DeriveTheKindOfAFieldFromItsType) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::description_test

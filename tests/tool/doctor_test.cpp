@@ -8,7 +8,7 @@
 
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::doctor_test {
 namespace {
 
 using testing::AllOf;
@@ -98,4 +98,4 @@ TEST_F(ToolOutbox, DoctorAdvisesToChangeAStreamThatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::doctor_test

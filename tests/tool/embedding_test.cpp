@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::embedding_test {
 namespace {
 
 using testing::HasSubstr;
@@ -93,4 +93,4 @@ TEST_F(ToolEmbedded, GoesByItsOwnName) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::embedding_test

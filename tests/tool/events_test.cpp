@@ -11,7 +11,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace stela::test {
+namespace stela::test::events_test {
 namespace {
 
 using testing::ElementsAre;
@@ -291,4 +291,4 @@ TEST_F(ToolEvents, ExportSkipsDamagedEventsOnRequest) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::events_test

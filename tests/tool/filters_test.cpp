@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::filters_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -84,4 +84,4 @@ TEST_F(ToolFilters, EventsSinceADateAndWithAZone) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::filters_test

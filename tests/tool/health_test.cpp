@@ -14,7 +14,7 @@
 
 #include <csignal>
 
-namespace stela::tool {
+namespace stela::tool::health_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -144,4 +144,4 @@ TEST_F(ToolReadiness, IsLostWhileDraining) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::health_test

@@ -11,7 +11,7 @@
 
 #include <chrono>
 
-namespace stela::test {
+namespace stela::test::inbox_test {
 namespace {
 
 using testing::HasSubstr;
@@ -150,4 +150,4 @@ TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::inbox_test

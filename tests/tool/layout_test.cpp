@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-namespace stela::tool {
+namespace stela::tool::layout_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -430,4 +430,4 @@ TEST_F(DashboardLayout, NamesTheState) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::layout_test

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace stela::test {
+namespace stela::test::manual_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST(ToolManual, HelpIsWhereItIsLookedFor) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::manual_test

@@ -26,7 +26,7 @@
 #include <iterator>
 #include <regex>
 
-namespace stela::tool {
+namespace stela::tool::metrics_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -279,4 +279,4 @@ TEST_F(ToolMetricsPages, OfARunnerSayHowFarItIs) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::metrics_test

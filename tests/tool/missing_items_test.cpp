@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::missing_items_test {
 namespace {
 
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST_F(ToolMissingItems, AFullDiskForStdoutIsAFailure) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::missing_items_test

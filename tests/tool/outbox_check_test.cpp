@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::outbox_check_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -134,4 +134,4 @@ TEST_F(ToolOutbox, ChecksThatCantBePrintedAreUnknown) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::outbox_check_test

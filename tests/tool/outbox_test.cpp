@@ -12,7 +12,7 @@
 #include <fstream>
 #include <optional>
 
-namespace stela::test {
+namespace stela::test::outbox_test {
 namespace {
 
 using testing::AllOf;
@@ -500,4 +500,4 @@ TEST(ToolOutboxEnable, HistoryMustBeDecidedAbout) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::outbox_test

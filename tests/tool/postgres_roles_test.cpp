@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_roles_test {
 namespace {
 
 using testing::AllOf;
@@ -177,4 +177,4 @@ TEST_F(ToolInRoles, NamesTheRightsThatAScriptOfOldLeavesOut) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_roles_test

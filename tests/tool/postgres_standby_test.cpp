@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_standby_test {
 namespace {
 
 using testing::AllOf;
@@ -239,4 +239,4 @@ TEST_F(ToolThatOnlyReads, ReadsADatabaseWhoseTransactionsOnlyReadAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_standby_test

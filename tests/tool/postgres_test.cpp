@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_test {
 namespace {
 
 using testing::AllOf;
@@ -283,4 +283,4 @@ TEST_F(ToolOnPostgres, ShowsNoPasswordInErrorsAsJson) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_test

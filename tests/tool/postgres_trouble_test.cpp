@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_trouble_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -272,4 +272,4 @@ TEST(ToolWithSecrets, SaysWhatNamesADatabase) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_trouble_test

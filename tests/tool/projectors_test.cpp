@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela::test {
+namespace stela::test::projectors_test {
 namespace {
 
 using testing::AllOf;
@@ -85,4 +85,4 @@ TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::projectors_test

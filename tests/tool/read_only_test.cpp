@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::read_only_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -217,4 +217,4 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::read_only_test

@@ -13,7 +13,7 @@
 
 #include <string>
 
-namespace stela::tool {
+namespace stela::tool::settings_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -124,4 +124,4 @@ TEST(ToolSettings, HaveDefaultsThatTheyAllow) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::settings_test

@@ -16,7 +16,7 @@
 #include <regex>
 #include <set>
 
-namespace stela::test {
+namespace stela::test::shipped_files_test {
 namespace {
 
 using testing::Contains;
@@ -109,4 +109,4 @@ TEST(ShippedFiles, SystemdTakesTheUnitAndFindsItConfined) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::shipped_files_test

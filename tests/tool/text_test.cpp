@@ -6,7 +6,7 @@
 
 #include <clocale>
 
-namespace stela::tool {
+namespace stela::tool::text_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -107,4 +107,4 @@ TEST(ToolText, CutsAtColumnsNotBytes) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::text_test

@@ -7,7 +7,7 @@
 
 #include <csignal>
 
-namespace stela::test {
+namespace stela::test::watch_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST_F(ToolWatch, TopPrintsLinesWithoutATerminal) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::watch_test

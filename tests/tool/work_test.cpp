@@ -17,7 +17,7 @@
 #include <fstream>
 #include <iterator>
 
-namespace stela::test {
+namespace stela::test::work_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -374,4 +374,4 @@ TEST_F(ToolWork, TellsSystemdThatItIsReadyAndAlive) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::work_test
