@@ -24,10 +24,10 @@
 namespace stela::test::postgres_move_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class Move : public testing::Test {
+class Move : public ::testing::Test {
  protected:
   Store on_sqlite(const std::string& name) { return sqlite::open(dir_.file(name)); }
   Store on_postgres(const std::string& schema) {

@@ -354,7 +354,7 @@ TEST_F(Access, RefusesOptionsThatContradictEachOther) {
   EXPECT_THAT(problem({.token_file = "/nowhere"}), HasSubstr("/nowhere can't be read"));
   EXPECT_THAT(problem({}, {.certificate_file = secret}), HasSubstr("belong together"));
   EXPECT_THAT(problem({}, {}, "nats://shop:" + std::string{canary} + "@h:1"),
-              testing::AllOf(HasSubstr("name files"), Not(HasSubstr(canary))));
+              ::testing::AllOf(HasSubstr("name files"), Not(HasSubstr(canary))));
 }
 
 }  // namespace

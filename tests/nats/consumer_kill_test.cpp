@@ -173,7 +173,7 @@ class KilledConsumer : public ::testing::Test {
     EXPECT_EQ(count("SELECT count(*) FROM events"), orders);
     EXPECT_EQ(count("SELECT count(*) FROM inbox_dead_letters"), 0);
     EXPECT_THAT(test::RawSqlite{database}.rows("PRAGMA integrity_check"),
-                testing::ElementsAre("ok"));
+                ::testing::ElementsAre("ok"));
   }
 
   test::TempDir dir;

@@ -446,7 +446,7 @@ TEST_F(Consuming, RefusesADurableConsumerThatIsAnother) {
   const auto unfiltered = make_consumer(options());
 
   EXPECT_THAT([&] { unfiltered->poll(); },
-              testing::ThrowsMessage<UsageError>(
+              ::testing::ThrowsMessage<UsageError>(
                   HasSubstr("filter_subject is 'shop.order.placed' and should be ''")));
 }
 

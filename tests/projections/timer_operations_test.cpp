@@ -180,7 +180,7 @@ TEST(TimerOperations, RetryParkedTimers) {
 }
 
 TEST(TimerOperations, CountTheTimersOfAProcess) {
-  Desk desk{[](Process& process, const std::string&) {
+  Desk desk{[](stela::Process& process, const std::string&) {
     if (process.key() == "booking-1") throw std::runtime_error{"no"};
   }};
   for (const auto& [key, minutes] : {std::pair{"1", 10}, {"2", 10}, {"3", 30}, {"4", 31}}) {

@@ -9,9 +9,9 @@
 namespace stela::test::adopt_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Adopting : public ToolOutbox {
  protected:

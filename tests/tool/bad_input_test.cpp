@@ -16,9 +16,9 @@
 namespace stela::test::bad_input_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolBadInput : public testing::Test {
+class ToolBadInput : public ::testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_});

@@ -15,10 +15,10 @@ namespace stela::test::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::MatchesRegex;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
-class ToolCheckpoint : public testing::Test {
+class ToolCheckpoint : public ::testing::Test {
  protected:
   ToolCheckpoint() {
     run_well({"migrate", "--db", db_});

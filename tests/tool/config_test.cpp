@@ -9,9 +9,9 @@
 namespace stela::test::config_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolConfig : public testing::Test {
+class ToolConfig : public ::testing::Test {
  protected:
   void write(const std::string& text) { std::ofstream{dir_.file("stela.toml")} << text; }
   RunOptions here() const { return {.folder = dir_.path().string()}; }

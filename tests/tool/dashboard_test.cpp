@@ -22,8 +22,8 @@
 namespace stela::test::dashboard_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A terminal with a program in it; gone when this goes.
 class Terminal {

@@ -13,8 +13,8 @@ namespace stela::tool::description_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 enum class Colour : std::uint8_t { red, green };
 std::string_view to_string(Colour colour) {

@@ -11,9 +11,9 @@
 namespace stela::test::doctor_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(ToolOutbox, DoctorMakesNoStream) {
   const NatsServer nats;

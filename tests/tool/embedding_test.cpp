@@ -8,9 +8,9 @@
 namespace stela::test::embedding_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolEmbedded : public testing::Test {
+class ToolEmbedded : public ::testing::Test {
  protected:
   void SetUp() override {
     shop({"migrate"});

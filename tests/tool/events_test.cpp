@@ -14,12 +14,12 @@
 namespace stela::test::events_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
-class ToolEvents : public testing::Test {
+class ToolEvents : public ::testing::Test {
  protected:
   void SetUp() override { run_well({"migrate", "--db", db_}); }
   std::string append(const std::string& stream, const std::string& data,

@@ -22,9 +22,9 @@ using test::ask;
 using test::eventually;
 using test::get;
 using test::port_in;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
   Figures done;
@@ -63,7 +63,7 @@ TEST(WorkerHttp, AnswersAndRefuses) {
   EXPECT_THAT(ask(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
               HasSubstr("405"));
   EXPECT_THAT(ask(port, "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n"),
-              testing::Not(HasSubstr("you asked")));
+              ::testing::Not(HasSubstr("you asked")));
   EXPECT_EQ(ask(port, std::string(20'000, 'x') + "\r\n\r\n"), "");
   EXPECT_THROW((HttpServer{{.port = port}, nullptr}), Exit);
   EXPECT_EQ(parse_address("9464").host, "127.0.0.1");
@@ -71,7 +71,7 @@ TEST(WorkerHttp, AnswersAndRefuses) {
   EXPECT_THROW(parse_address("host:99999"), Misuse);
 }
 
-class ToolReadiness : public testing::Test {
+class ToolReadiness : public ::testing::Test {
  protected:
   void SetUp() override {
     test::run_well({"migrate", "--db", db_, "--durability", "relaxed"});

@@ -14,9 +14,9 @@
 namespace stela::test::inbox_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolInbox : public testing::Test {
+class ToolInbox : public ::testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});

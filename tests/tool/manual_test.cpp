@@ -12,7 +12,7 @@
 namespace stela::test::manual_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string content(const std::string& path) {
   std::ifstream file{path};

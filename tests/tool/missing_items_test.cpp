@@ -10,7 +10,7 @@
 namespace stela::test::missing_items_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class ToolMissingItems : public ToolOutbox {
  protected:

@@ -7,11 +7,11 @@
 namespace stela::test::outbox_check_test {
 namespace {
 
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   const auto check = [&](std::vector<std::string> words) {

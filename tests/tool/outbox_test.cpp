@@ -15,11 +15,11 @@
 namespace stela::test::outbox_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST_F(ToolOutbox, StatusCountsAndAdvises) {
   park(2);

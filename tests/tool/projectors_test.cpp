@@ -16,9 +16,9 @@
 namespace stela::test::projectors_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Version 2 has one more table; version 3 has a handler that fails.
 template <int version>

@@ -17,7 +17,7 @@ namespace stela::tool::settings_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Settings with(std::initializer_list<std::pair<const char*, const char*>> values) {
   Settings settings;

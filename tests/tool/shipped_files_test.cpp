@@ -19,8 +19,8 @@
 namespace stela::test::shipped_files_test {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 std::string text_of(const std::string& file) {
   std::ifstream stream{STELA_SOURCE "/tool/" + file};

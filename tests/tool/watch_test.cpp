@@ -10,9 +10,9 @@
 namespace stela::test::watch_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::MatchesRegex;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class ToolWatch : public OutboxOfOrders {
  protected:

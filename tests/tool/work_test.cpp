@@ -21,8 +21,8 @@ namespace stela::test::work_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 class ToolWork : public OutboxOfOrders {
  protected:
@@ -93,27 +93,27 @@ TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
     const std::size_t begin = lines[0].rfind('"', at - 1) + 1;
     keys.push_back(lines[0].substr(begin, at - begin));
   }
-  EXPECT_THAT(keys, testing::IsSupersetOf({"claimed",
-                                           "published",
-                                           "failed",
-                                           "duration_ms",
-                                           "backoff_ms",
-                                           "renewed_heartbeat",
-                                           "purged_stale",
-                                           "active_workers",
-                                           "desired_count",
-                                           "owned_count",
-                                           "leased_count",
-                                           "released_count",
-                                           "ts",
-                                           "retried",
-                                           "parked",
-                                           "fenced",
-                                           "read_backs",
-                                           "pending",
-                                           "oldest_pending_s",
-                                           "broker",
-                                           "state"}));
+  EXPECT_THAT(keys, ::testing::IsSupersetOf({"claimed",
+                                             "published",
+                                             "failed",
+                                             "duration_ms",
+                                             "backoff_ms",
+                                             "renewed_heartbeat",
+                                             "purged_stale",
+                                             "active_workers",
+                                             "desired_count",
+                                             "owned_count",
+                                             "leased_count",
+                                             "released_count",
+                                             "ts",
+                                             "retried",
+                                             "parked",
+                                             "fenced",
+                                             "read_backs",
+                                             "pending",
+                                             "oldest_pending_s",
+                                             "broker",
+                                             "state"}));
   EXPECT_EQ(member(lines[0], "claimed"), "3");
   EXPECT_EQ(member(lines[0], "published"), "3");
   EXPECT_EQ(member(lines[0], "owned_count"), "4");
@@ -124,7 +124,7 @@ TEST_F(ToolWork, PrintsAPlainLineATickWithoutATerminal) {
   append(3);
   const auto lines = lines_of(run_well(work({"--once"})));
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_THAT(lines[0], testing::MatchesRegex(
+  EXPECT_THAT(lines[0], ::testing::MatchesRegex(
                             "[0-9T:-]+Z relaying: claimed 3, published 3, retried 0, parked 0 in "
                             ".*; pending 0; owns 4 of 4; broker connected"));
 }
@@ -137,7 +137,7 @@ TEST_F(ToolWork, WritesItsMetricsToAFile) {
   const std::string text{std::istreambuf_iterator<char>{stream}, {}};
   EXPECT_THAT(text, HasSubstr("\nstela_outbox_published_total 2\n"));
   EXPECT_THAT(text, HasSubstr("\nstela_worker_published_total 2\n"));
-  EXPECT_THAT(problems_in_metrics(text), testing::IsEmpty());
+  EXPECT_THAT(problems_in_metrics(text), ::testing::IsEmpty());
 }
 
 TEST_F(ToolWork, WritesItsMetricsOverNoOtherFile) {
@@ -178,7 +178,7 @@ TEST_F(ToolWork, HandsOverWhenAskedToStop) {
   EXPECT_THAT(status(), HasSubstr(R"("owner":"w1")"));
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.wait(), 0) << worker.err();
-  EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
+  EXPECT_THAT(status(), ::testing::Not(HasSubstr(R"("owner":"w1")")));
   EXPECT_THAT(worker.err(), HasSubstr("Finishing messages in flight"));
 }
 
@@ -191,7 +191,7 @@ TEST_F(ToolWork, HandsOverWhenItsTerminalHangsUp) {
   worker.signal(SIGCONT);
   worker.signal(SIGHUP);
   EXPECT_EQ(worker.wait(), 0) << worker.err();
-  EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
+  EXPECT_THAT(status(), ::testing::Not(HasSubstr(R"("owner":"w1")")));
 }
 
 TEST_F(ToolWork, WorksOnWhenItsTerminalHangsUpAndSomebodySaidNoHup) {
@@ -217,7 +217,7 @@ TEST_F(ToolWork, HandsOverWhenItsOutputCantBeWritten) {
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("stdout can't be written"));
     const std::string seen = status();
-    EXPECT_THAT(seen, testing::Not(HasSubstr(R"("owner":"w1")"))) << how;
+    EXPECT_THAT(seen, ::testing::Not(HasSubstr(R"("owner":"w1")"))) << how;
     EXPECT_THAT(seen, HasSubstr(R"("workers":[])")) << how;
   }
 }
