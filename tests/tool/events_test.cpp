@@ -184,7 +184,11 @@ TEST_F(ToolEvents, StreamsAreListedAndShownAsATimeline) {
               SizeIs(1));
   EXPECT_THAT(lines_of(run_well({"streams", "list", "--db", db_, "--json", "--after", "bill-1"})),
               SizeIs(1));
-  EXPECT_THAT(run_well({"streams", "show", "order-1", "--db", db_}), HasSubstr("ada"));
+  append("order-1", "{}", {"--tag", "customer-" + std::string(150, 'c')});
+  const std::string timeline = run_well({"streams", "show", "order-1", "--db", db_});
+  EXPECT_THAT(timeline, HasSubstr("ada"));
+  EXPECT_THAT(timeline, HasSubstr("customer-" + std::string(150, 'c'))) << "beneath its row";
+  EXPECT_THAT(timeline, Not(HasSubstr(std::string(60, ' ')))) << "no other row is that wide";
   EXPECT_EQ(run({"streams", "show", "order-9", "--db", db_}).code, 3);
 }
 
