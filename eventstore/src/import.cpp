@@ -64,6 +64,12 @@ class Lines {
   std::array<char, std::size_t{64} * 1024> chunk_;
 };
 
+/// Lines of states that the end of the export counts, and that aren't there.
+class RowsMissing : public BadLine {
+ public:
+  using BadLine::BadLine;
+};
+
 /// The first difference of an event that is there and a line that claims to be the same.
 std::string difference(const StoredEvent& stored, const ParsedEvent& line) {
   if (stored.id != line.id) {
@@ -331,6 +337,8 @@ void Importer::read_states() try {
   load_append_ids();
   load_states();
   check_end();
+} catch (const RowsMissing& e) {
+  stop_at(lines_.number(), e.what(), "export again and import that; existing events are skipped");
 } catch (const BadLine& e) {
   stop_at(lines_.number(), e.what());
 } catch (const codec::DecodeError& e) {
@@ -407,8 +415,16 @@ void Importer::load_rows(Connection& connection) {
 void Importer::check_end() const {
   json::Reader row{state_.row};
   row.open_object();
-  if (row.select("last_sequence") && row.get_int64() == last_.value()) return;
-  throw BadLine{"the export ends at another event than " + std::to_string(last_.value())};
+  if (!row.select("last_sequence") || row.get_int64() != last_.value()) {
+    throw BadLine{"the export ends at another event than " + std::to_string(last_.value())};
+  }
+  // Older exports don't count them.
+  if (!row.select("rows")) return;
+  const std::int64_t wanted = row.get_int64();
+  const std::int64_t found = result_.append_ids + result_.rows;
+  if (found == wanted) return;
+  throw RowsMissing{"the export has " + std::to_string(wanted) + " lines of states, and " +
+                    std::to_string(found) + " are here"};
 }
 
 void Importer::tell_progress() const {

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -203,6 +204,29 @@ TEST_F(BadImport, RefusesAStoreWhoseParticipantsWouldMissTheEvents) {
   copy.forget_participant("bystander");
   copy.detach(bystander);
   EXPECT_EQ(import_text(copy, text).imported, 3);
+}
+
+TEST_F(BadImport, RefusesAWholeStoreOfWhichLinesAreMissing) {
+  append(original, "order-1", {{"noted", 1, false, "{}"}}, "first");
+  append(original, "order-1", {{"noted", 1, false, "{}"}}, "second");
+  std::ostringstream out;
+  export_store(original, out);
+  const std::string whole = out.str();
+  const auto problem = [&](const std::string& changed) {
+    auto copy = in_memory();
+    std::istringstream in{changed};
+    return message_of<UsageError>([&] { import_store(copy, in); });
+  };
+
+  std::string partial = whole;
+  const std::size_t at = partial.find("{\"state\":\"append_ids\"");
+  partial.erase(at, partial.find('\n', at) + 1 - at);
+  EXPECT_THAT(problem(partial), AllOf(HasSubstr("the export has 2 lines of states, and 1 are here"),
+                                      HasSubstr("export again and import that")));
+
+  auto copy = in_memory();
+  std::istringstream in{whole};
+  EXPECT_EQ(import_store(copy, in).append_ids, 2);
 }
 
 TEST_F(BadImport, SurvivesAnyText) {

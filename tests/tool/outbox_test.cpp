@@ -499,5 +499,36 @@ TEST(ToolOutboxEnable, HistoryMustBeDecidedAbout) {
   EXPECT_EQ(member(seen, "pending"), "1");
 }
 
+TEST_F(ToolOutbox, IsImportedWithAllOfItsLinesOrNotAtAll) {
+  const std::string whole = run_well({"export", "--whole", "--db", db_});
+  std::string partial = whole;
+  const std::size_t at = partial.find("{\"state\":\"outbox_messages\"");
+  partial.erase(at, partial.find('\n', at) + 1 - at);
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+
+  const Ran refused = run({"import", "--db", copy}, {.input = partial});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(" lines of states, and "));
+  EXPECT_THAT(refused.err, HasSubstr("export again and import that"));
+  EXPECT_EQ(run({"outbox", "status", "--db", copy}).code, 3);
+
+  run_well({"import", "--db", copy}, {.input = whole});
+  EXPECT_EQ(member(run_well({"outbox", "status", "--db", copy, "--json"}), "pending"), "3");
+}
+
+TEST_F(ToolOutbox, IsImportedFromAnExportThatDoesNotCountItsLines) {
+  std::string whole = run_well({"export", "--whole", "--db", db_});
+  const std::size_t at = whole.rfind(",\"rows\":");
+  ASSERT_NE(at, std::string::npos);
+  whole.erase(at, whole.find('}', at) - at);
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+
+  run_well({"import", "--db", copy}, {.input = whole});
+
+  EXPECT_EQ(member(run_well({"outbox", "status", "--db", copy, "--json"}), "pending"), "3");
+}
+
 }  // namespace
 }  // namespace stela::test::outbox_test

@@ -1,5 +1,6 @@
 #include <stela/nats/inbox.hpp>
 
+#include "envelope.hpp"
 #include "inbox_sql/consumers.hpp"
 #include "inbox_sql/gaps.hpp"
 #include "inbox_sql/held.hpp"
@@ -38,6 +39,21 @@ void change(Store& store, const Statement& statement, std::string_view item, std
   throw NotFound{"there is no " + std::string{item} + ' ' + std::to_string(number)};
 }
 
+/// The header's value as it stands there if it can't be decoded: nobody checked it.
+std::string text_of_header(const KeptHeaders::Map& headers, const char* name) try {
+  const auto at = headers.find(name);
+  return at == headers.end() ? std::string{} : percent_decoded(at->second);
+} catch (const CorruptEvent&) {
+  return headers.at(name);
+}
+
+/// With what its headers say of the event.
+DeadLetter with_event(DeadLetter letter) {
+  letter.stream = text_of_header(letter.headers, "ce-subject");
+  letter.event_id = text_of_header(letter.headers, "ce-id");
+  return letter;
+}
+
 }  // namespace
 
 InboxOperations::InboxOperations(Store& store) : store_{store.anchor()} {
@@ -52,17 +68,18 @@ std::vector<DeadLetter> InboxOperations::dead_letters(const InboxQuery& query) {
     auto rows = connection.rows(sql::list_dead_letters{
         .consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
-      letters.push_back({.number = rows.letter(),
-                         .consumer = std::string{rows.consumer()},
-                         .broker_stream = std::string{rows.broker_stream()},
-                         .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
-                         .subject = std::string{rows.subject()},
-                         .headers = KeptHeaders::from_json(rows.headers()),
-                         .payload = std::string{rows.payload()},
-                         .dead_at = rows.dead_at(),
-                         .attempts = static_cast<int>(rows.attempts()),
-                         .error = std::string{rows.error()},
-                         .is_to_retry = rows.retry()});
+      letters.push_back(
+          with_event({.number = rows.letter(),
+                      .consumer = std::string{rows.consumer()},
+                      .broker_stream = std::string{rows.broker_stream()},
+                      .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
+                      .subject = std::string{rows.subject()},
+                      .headers = KeptHeaders::from_json(rows.headers()),
+                      .payload = std::string{rows.payload()},
+                      .dead_at = rows.dead_at(),
+                      .attempts = static_cast<int>(rows.attempts()),
+                      .error = std::string{rows.error()},
+                      .is_to_retry = rows.retry()}));
     }
   });
   return letters;

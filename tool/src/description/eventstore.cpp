@@ -78,7 +78,7 @@ constexpr Field<ShownEvent> event_fields[] = {
     field<bytes_of>("payload_base64"),
     field<later_by>("later_by", {.is_text_only = true}),
     field<[](const ShownEvent& shown) { return std::string{shown.event.tags}; }>(
-        "tag_line", {.title = "tags", .is_text_only = true}),
+        "tag_line", {.title = "tags", .most = 40, .is_text_only = true}),
     field<actor_of>("actor", {.is_text_only = true}),
     field<[](const ShownEvent& shown) { return payload_in_line(shown.event, shown.codec); }>(
         "line", {.title = "payload", .is_text_only = true}),
