@@ -94,7 +94,6 @@ int cancel(Invocation& call) {
 /// What is asked of a runner over HTTP.
 HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
                     const PrometheusMetrics& reported) {
-  if (path != "/metrics" && path != "/readyz") return other_page(path);
   std::vector<ProjectorStatus> projectors;
   std::vector<ProcessStatus> processes;
   std::vector<std::string> reasons;
@@ -119,9 +118,10 @@ int run(Invocation& call) {
   StoreSession session{call, {.metrics = &reported}};
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
-    metrics.emplace(parse_address(*address), [&](std::string_view path) {
-      return answer(path, session.store(), signals, reported);
-    });
+    metrics.emplace(parse_address(*address),
+                    HttpPages{.at_once = other_page, .in_time = [&](std::string_view path) {
+                                return answer(path, session.store(), signals, reported);
+                              }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
   Runner runner{session.projections(), {.worker = call.arguments.text("--id").value_or("")}};
