@@ -94,22 +94,16 @@ int cancel(Invocation& call) {
 /// What is asked of a runner over HTTP.
 HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
                     const PrometheusMetrics& reported) {
-  std::vector<ProjectorStatus> projectors;
+  ReadinessFacts facts{.is_draining = signals.stopped()};
   std::vector<ProcessStatus> processes;
-  std::vector<std::string> reasons;
   try {
-    projectors = ProjectionOperations{store}.status();
+    facts.projectors = ProjectionOperations{store}.status();
     processes = TimerOperations{store}.processes();
   } catch (const Error& e) {
-    reasons.push_back("database: " + in_one_line(e.what()));
+    facts.store_problem = e.what();
   }
-  if (path == "/metrics")
-    return metrics_page(metrics_text(projectors, processes) + reported.text());
-  if (signals.stopped()) reasons.emplace_back("draining");
-  for (const ProjectorStatus& one : projectors) {
-    if (one.halted) reasons.push_back("projector " + one.name + " is halted: " + problem_of(one));
-  }
-  return readiness(reasons);
+  if (path == "/readyz") return readiness(reasons_not_ready(facts));
+  return metrics_page(metrics_text(facts.projectors, processes) + reported.text());
 }
 
 int run(Invocation& call) {
