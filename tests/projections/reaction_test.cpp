@@ -129,6 +129,32 @@ TEST(Reaction, RollsItsEventsBackWhenItThrows) {
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
 }
 
+/// Commits what its runner commits, and gets over the error.
+struct Committing {
+  static constexpr ReactionType reaction_type{"committing"};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
+    unit.load(Id<test::Order>::from(placed.stream().key())).note("seen");
+    try {
+      unit.commit();
+    } catch (const UsageError&) {
+    }
+  }
+};
+
+TEST(Reaction, FailsIfItCommitsAndGetsOverTheError) {
+  auto store = test::open_empty();
+  Projections projections{store};
+  projections.add_reaction(Committing{}, {.handling = {.max_attempts = 1}});
+  place(store, "1");
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 halted at 1"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error, HasSubstr("leave the commit out"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
 /// Notes each order that is placed, if there is memory.
 class Noting {
  public:
