@@ -1,4 +1,5 @@
 // How the writer carries out work that has a transaction of its own.
+#include "database/failure_watch.hpp"
 #include "database/postgres/user_statement.hpp"
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
@@ -263,7 +264,15 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   // Before the rows of the user's tables, which others lock under it.
   lock(work);
   ran_sql_ = may_defer_ = true;
-  return run_user_sql(connection(), sql, values, rows);
+  try {
+    return run_user_sql(connection(), sql, values, rows);
+  } catch (const UsageError&) {
+    database::FailureWatch::note_refusal(connection().database());
+    throw;
+  } catch (const ConstraintViolated&) {
+    database::FailureWatch::note_refusal(connection().database());
+    throw;
+  }
 }
 
 void Writer::check_deferred_keys() {

@@ -1,6 +1,7 @@
 #include "postgres/read_model.hpp"
 
 #include "database/checksum.hpp"
+#include "database/failure_watch.hpp"
 #include "database/postgres/sql_text.hpp"
 #include "database/postgres/user_values.hpp"
 
@@ -140,7 +141,18 @@ bool PostgresReadModel::breaks_deferred_key(const database::Connection&) {
 }
 
 std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlValue> values,
-                                    Rows* rows) {
+                                    Rows* rows) try {
+  return run_checked(sql, values, rows);
+} catch (const UsageError&) {
+  note_refusal();
+  throw;
+} catch (const ConstraintViolated&) {
+  note_refusal();
+  throw;
+}
+
+std::int64_t PostgresReadModel::run_checked(std::string_view sql, std::span<const SqlValue> values,
+                                            Rows* rows) {
   postgres::UserStatement statement{.sql = sql, .text = {}, .values = values, .who = who_};
   if (connection_ == nullptr) statement.refuse("failed: it is run outside of a handler");
   if (is_spoilt_) statement.refuse("isn't run: a statement before it failed");
@@ -159,6 +171,10 @@ std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlVal
     store_failure_ = std::current_exception();
     throw;
   }
+}
+
+void PostgresReadModel::note_refusal() const noexcept {
+  if (connection_ != nullptr) database::FailureWatch::note_refusal(connection_->database());
 }
 
 /// What the server gets. A text is checked once for as many values.
