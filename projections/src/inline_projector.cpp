@@ -87,8 +87,10 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
     if (!problem.empty()) {
       throw SchemaMismatch{problem + ": register it with the option rebuild"};
     }
+    projections::require_same_statements(*living, *known);
     chosen = *living;
-  } else if (building != nullptr && building->version == registration_.version) {
+  } else if (building != nullptr && building->version == registration_.version &&
+             projections::has_same_statements(*building, registration_)) {
     chosen = *building;
   } else {
     if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());

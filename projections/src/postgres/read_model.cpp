@@ -109,6 +109,7 @@ void PostgresReadModel::attempt_once(FunctionRef<void()> work) {
   const std::string schema = schema_of(*connection_, build_);
   path_ = postgres::quoted(schema) + ", " + users_path(*connection_);
   set(*connection_, {path_, schema});
+  created_ = {};
   work();
 }
 
@@ -142,7 +143,9 @@ bool PostgresReadModel::breaks_deferred_key(const database::Connection&) {
 
 std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlValue> values,
                                     Rows* rows) try {
-  return run_checked(sql, values, rows);
+  const std::int64_t changed = run_checked(sql, values, rows);
+  if (creating_) created_.add(sql, build_.prefix());
+  return changed;
 } catch (const UsageError&) {
   note_refusal();
   throw;
