@@ -2,6 +2,7 @@
 
 #include "database/database.hpp"
 #include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "handler_failure.hpp"
 #include "projections_sql/builds.hpp"
@@ -34,7 +35,7 @@ constexpr std::size_t reaction_batch = 64;
 }  // namespace
 
 Seat::Seat(Store& store, const detail::Registration& the_registration, const Build& the_build)
-    : registration{the_registration}, build{the_build} {
+    : registration{the_registration}, build{the_build}, who{the_build.describe()} {
   if (registration.make_process) {
     process = registration.make_process();
     return;
@@ -121,6 +122,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
 }
 
 Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batch) {
+  const database::Occupation occupation{seat.who};
   if (auto failure = project_events(connection, seat, batch.events)) return {std::move(failure)};
   return {.lost = !advance(connection, seat.build, batch.end, lease_until())};
 }
@@ -229,6 +231,7 @@ std::optional<std::string> Feed::instance_of(Seat& seat, const StoredEvent& even
 std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,
                                             std::span<const StoredEvent> events) {
   database::OpenTransaction& open = database::open_transaction(transaction);
+  const database::Occupation occupation{seat.who};
   for (const StoredEvent& event : events) {
     database::FailureWatch watch{open.connection()};
     try {
@@ -412,6 +415,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
     if (seat.projector) {
       store_.database().write(
           [&](Connection& connection) {
+            const database::Occupation occupation{seat.who};
             failure = project_events(connection, seat, events);
             if (failure) throw RollBack{};
             settle_row(connection);

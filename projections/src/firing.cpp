@@ -1,6 +1,7 @@
 // How a feed fires the timers of a process.
 #include "database/database.hpp"
 #include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "feed.hpp"
 #include "handler_failure.hpp"
@@ -178,6 +179,7 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     return Fired::gone;
   }
   database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  const database::Occupation occupation{seat.who};
   try {
     const Fired fired = fire_despite_conflicts(seat, timer, now, transaction, firing);
     if (std::string refusal = watch.take_refusal(); !refusal.empty()) {

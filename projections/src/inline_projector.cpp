@@ -4,6 +4,7 @@
 #include "database/database.hpp"
 #include "database/failure_watch.hpp"
 #include "database/host.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
 #include "takeover.hpp"
@@ -239,6 +240,7 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
     switch_build(connection, before);
     advance(connection, before, last);
   }
+  const database::Occupation occupation{seat_->who};
   seat_->model->attempt(connection, [&] { project(open, events); });
   projections::report_caught(store_, *seat_);
 }

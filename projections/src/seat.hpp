@@ -48,6 +48,8 @@ struct Seat {
   std::unique_ptr<BuildModel> model;
   /// Of what is in the open transaction; said once that is committed.
   std::vector<CaughtStatement> caught;
+  /// For messages to those who wait while a handler works.
+  const std::string who;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
   detail::AnyDecoded* decoded = nullptr;
 };

@@ -10,10 +10,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <future>
 
 namespace stela {
 namespace {
 
+using namespace std::chrono_literals;
 using test::lines;
 using test::message_of;
 using test::OrderPlaced;
@@ -107,6 +109,20 @@ TEST(FailedStatementOnSqlite, IsCounted) {
   for (const char* const key : {"1", "2", "3"}) place(store, key);
   Runner{projections}.catch_up();
   EXPECT_EQ(metrics.counts().at("stela_handler_failed_statements_total{handler=told}"), 2);
+}
+
+TEST(WaitingWriter, IsToldWhichProjectorHoldsTheStore) {
+  auto store = test::open_empty({.busy_timeout = 1ms});
+  std::string refusal;
+  Projections projections{store};
+  projections.add(Told{[&](ReadModel&, const std::string&) {
+    std::async(std::launch::async, [&] {
+      refusal = message_of<StoreBusy>([&] { place(store, "2"); });
+    }).wait();
+  }});
+  place(store, "1");
+  Runner{projections}.catch_up();
+  EXPECT_THAT(refusal, HasSubstr("projector 'told' v1 of this process has held this store's line"));
 }
 
 // --- create

@@ -358,7 +358,11 @@ void Writer::execute_statements(WriteWork& work) noexcept {
         "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true)",
         std::move(sync));
     pipeline.run_all("taking the order lock");
-    (*work.statements)(writing);
+    {
+      // Handlers of projectors run in it.
+      const CommitQueue::Hold hold{queue_};
+      (*work.statements)(writing);
+    }
     commit_statements(writing, work.sync,
                       {sessions_, std::chrono::steady_clock::now() + settings_.commit_timeout});
   } catch (...) {

@@ -2,6 +2,7 @@
 
 #include "connect.hpp"
 #include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 
 #include <stela/framework/backoff.hpp>
@@ -423,6 +424,7 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
     return;
   }
   database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  const database::Occupation occupation{who_};
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);

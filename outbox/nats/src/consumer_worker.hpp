@@ -129,6 +129,8 @@ class Consumer::Worker {
 
   Store& store_;
   const ConsumerOptions options_;
+  /// For messages to those who wait while a handler works.
+  const std::string who_ = "consumer '" + options_.name + '\'';
   InboxStore inbox_;
   /// Every message of each stream comes here: what is missing can be seen.
   const bool is_whole_;
