@@ -2,12 +2,17 @@
 
 #include "build_tables.hpp"
 #include "database/database.hpp"
+#include "database/failure_watch.hpp"
 #include "database/host.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
 #include "takeover.hpp"
 
 #include <stela/framework/error.hpp>
+
+#include <string>
+#include <utility>
 
 namespace stela {
 
@@ -83,8 +88,10 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
     if (!problem.empty()) {
       throw SchemaMismatch{problem + ": register it with the option rebuild"};
     }
+    projections::require_same_statements(*living, *known);
     chosen = *living;
-  } else if (building != nullptr && building->version == registration_.version) {
+  } else if (building != nullptr && building->version == registration_.version &&
+             projections::has_same_statements(*building, registration_)) {
     chosen = *building;
   } else {
     if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
@@ -233,13 +240,17 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
     switch_build(connection, before);
     advance(connection, before, last);
   }
+  const database::Occupation occupation{seat_->who};
   seat_->model->attempt(connection, [&] { project(open, events); });
+  projections::report_caught(store_, *seat_);
 }
 
 void Projections::InlineProjector::project(database::OpenTransaction& open,
                                            std::span<const StoredEvent> events) {
   Connection& connection = open.connection();
   bool was_broken = seat_->model->breaks_deferred_key(connection);
+  seat_->caught.clear();
+  database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
     const detail::Handling handling = seat_->projector->handling(event.kind);
     if (handling == detail::Handling::skip) continue;
@@ -249,6 +260,9 @@ void Projections::InlineProjector::project(database::OpenTransaction& open,
     if (!connection.in_transaction()) {
       throw UsageError{registration_.name +
                        ": a handler ended the transaction of the append that called it"};
+    }
+    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+      seat_->caught.push_back({event.describe(), std::move(refusal)});
     }
     const bool is_broken = seat_->model->breaks_deferred_key(connection);
     if (is_broken && !was_broken) open.blame(broken_key(registration_.name, event));

@@ -354,6 +354,25 @@ TEST_F(ToolOutbox, SendsMessagesParkedBehindADiscardedOne) {
   EXPECT_EQ(member(status, "redeliveries"), "1");
 }
 
+TEST_F(ToolOutbox, RetriesMessagesThatAreParkedBehindNothingAsVerifySays) {
+  for (const std::string stream : {"order-2", "order-1"}) {
+    run_well({"events", "append", "--db", db_, "--stream", stream, "--type", "order.shipped",
+              "--publish", "--data", "{}"});
+  }
+  park(2);
+  park(4);
+  RawSqlite{db_}.run("UPDATE outbox_parked SET reason = 'behind'");
+  const Ran verified = run({"verify", "--db", db_});
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.out, HasSubstr("run outbox retry 2,"));
+  EXPECT_THAT(outbox({"show", "2"}).out,
+              HasSubstr("outbox retry 2' retries it, with the messages parked behind it; '"));
+
+  EXPECT_EQ(outbox({"retry", "2"}).out, "2 messages of 1 stream will be retried.\n");
+
+  EXPECT_EQ(run({"verify", "--db", db_}).code, 0);
+}
+
 TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
   RawSqlite{db_}.run(
       "UPDATE outbox_partitions SET stopped = 'foreign_writer', stopped_detail = ''");

@@ -162,6 +162,15 @@ TEST_F(ToolWork, WritesItsMetricsOverNoOtherFile) {
   EXPECT_EQ(run({"verify", "--db", db_}).code, 0);
 }
 
+TEST_F(ToolWork, WritesItsMetricsThroughNoLink) {
+  const std::string other = dir_.file("other");
+  std::ofstream{other} << "";
+  std::filesystem::create_symlink(other, dir_.file("stela.prom.new"));
+  run_well(work({"--once", "--silent", "--metrics-file", dir_.file("stela.prom")}));
+  EXPECT_EQ(std::filesystem::file_size(other), 0U);
+  EXPECT_GT(std::filesystem::file_size(dir_.file("stela.prom")), 0U);
+}
+
 TEST_F(ToolWork, WritesItsMetricsOverOlderOnesAndOverNothing) {
   const std::string file = dir_.file("stela.prom");
   std::ofstream{file} << "";

@@ -1,4 +1,5 @@
 // How the writer carries out work that has a transaction of its own.
+#include "database/failure_watch.hpp"
 #include "database/postgres/user_statement.hpp"
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
@@ -261,7 +262,15 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   // Before the rows of the user's tables, which others lock under it.
   lock(work);
   ran_sql_ = may_defer_ = true;
-  return run_user_sql(connection(), sql, values, rows);
+  try {
+    return run_user_sql(connection(), sql, values, rows);
+  } catch (const UsageError&) {
+    database::FailureWatch::note_refusal(connection().database());
+    throw;
+  } catch (const ConstraintViolated&) {
+    database::FailureWatch::note_refusal(connection().database());
+    throw;
+  }
 }
 
 void Writer::check_deferred_keys() {
@@ -347,7 +356,11 @@ void Writer::execute_statements(WriteWork& work) noexcept {
         "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true)",
         std::move(sync));
     pipeline.run_all("taking the order lock");
-    (*work.statements)(writing);
+    {
+      // Handlers of projectors run in it.
+      const CommitQueue::Hold hold{queue_};
+      (*work.statements)(writing);
+    }
     commit_statements(writing, work.sync,
                       {sessions_, std::chrono::steady_clock::now() + settings_.commit_timeout});
   } catch (...) {

@@ -64,6 +64,7 @@ class OutboxCheck final : public IntegrityCheck {
     check_messages(inspection);
     check_unseen(inspection);
     check_set_aside(inspection);
+    check_orphans(inspection);
     check_sums(inspection);
   }
 
@@ -255,6 +256,20 @@ class OutboxCheck final : public IntegrityCheck {
               std::string{row.state() == "to be sent again" ? move_advice : remove_advice});
         }
         if (row.is_discarded_too()) report("discarded too");
+      }
+    });
+  }
+
+  /// No retry and no discard of a message before them would ever take them along.
+  static void check_orphans(Inspection& inspection) {
+    inspection.read([&](Connection& connection) {
+      auto row = connection.rows(sql::inspect_orphans{});
+      while (row.step()) {
+        inspection.report(
+            message_at(row.sequence()),
+            "it is parked behind a message of its stream, and none is parked before it",
+            "run outbox retry " + std::to_string(row.sequence()) +
+                ", which sends it again, and what is parked behind it");
       }
     });
   }

@@ -62,23 +62,26 @@ int list_messages(Invocation& call) {
   return done;
 }
 
-/// A message can't be sent before what is parked before it in its stream.
-bool can_be_retried(OutboxOperations& operations, GlobalSequence sequence) try {
-  operations.retry({.sequences = {sequence}}, Mode::dry_run);
-  return true;
+/// How many messages a retry of this one sends. 0: it can't be sent before what is parked before it
+/// in its stream.
+std::int64_t count_retried(OutboxOperations& operations, GlobalSequence sequence) try {
+  return operations.retry({.sequences = {sequence}}, Mode::dry_run).messages;
 } catch (const UsageError&) {
-  return false;
+  return 0;
 }
 
-void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_retried_alone) {
+void print_sheet(Invocation& call, const OutboxMessage& message, std::int64_t retried) {
   sheet_of(description::message, message).print(call.out);
   if (message.state != MessageState::parked) return;
   const std::string tool = call.app.name + " outbox ";
   const std::string one = std::to_string(message.sequence.value());
-  const std::string which = can_be_retried_alone ? one : "--stream " + message.stream;
-  call.out.line("→ '" + tool + "retry " + which + "' retries it" +
-                (can_be_retried_alone ? "" : ", with the messages parked before it in its stream") +
-                "; '" + tool + "discard " + one + "' discards it");
+  const std::string which = retried > 0 ? one : "--stream " + message.stream;
+  const std::string_view others = retried == 0
+                                      ? ", with the messages parked before it in its stream"
+                                  : retried > 1 ? ", with the messages parked behind it"
+                                                : "";
+  call.out.line("→ '" + tool + "retry " + which + "' retries it" + std::string{others} + "; '" +
+                tool + "discard " + one + "' discards it");
 }
 
 int show_message(Invocation& call) {
@@ -93,7 +96,7 @@ int show_message(Invocation& call) {
   if (call.out.is_json()) {
     print_json(call.out, description::message, *message);
   } else {
-    print_sheet(call, *message, can_be_retried(session.operations(), sequence));
+    print_sheet(call, *message, count_retried(session.operations(), sequence));
   }
   return done;
 }
@@ -261,6 +264,7 @@ Command list_command() {
 Command retry_command() {
   return {.path = "outbox retry",
           .summary = "Retry parked messages, in order",
+          .about = "Messages parked behind them in their stream are retried, too.",
           .operands = selected_messages,
           .options = {db_option,
                       sequence_stream_option,

@@ -92,25 +92,18 @@ int cancel_rebuild(Invocation& call) {
 }
 
 /// What is asked of a runner over HTTP.
-HttpResponse answer_while_rebuilding(std::string_view path, Store& store, const Signals& signals,
-                                     const PrometheusMetrics& reported) {
-  if (path != "/metrics" && path != "/readyz") return other_page(path);
-  std::vector<ProjectorStatus> projectors;
+HttpResponse projection_page(std::string_view path, Store& store, const Signals& signals,
+                             const PrometheusMetrics& reported) {
+  ReadinessFacts facts{.is_draining = signals.stopped()};
   std::vector<ProcessStatus> processes;
-  std::vector<std::string> reasons;
   try {
-    projectors = ProjectionOperations{store}.status();
+    facts.projectors = ProjectionOperations{store}.status();
     processes = TimerOperations{store}.processes();
   } catch (const Error& e) {
-    reasons.push_back("database: " + in_one_line(e.what()));
+    facts.store_problem = e.what();
   }
-  if (path == "/metrics")
-    return metrics_page(metrics_text(projectors, processes) + reported.text());
-  if (signals.stopped()) reasons.emplace_back("draining");
-  for (const ProjectorStatus& one : projectors) {
-    if (one.halted) reasons.push_back("projector " + one.name + " is halted: " + problem_of(one));
-  }
-  return readiness(reasons);
+  if (path == "/readyz") return readiness(reasons_not_ready(facts));
+  return metrics_page(metrics_text(facts.projectors, processes) + reported.text());
 }
 
 int run(Invocation& call) {
@@ -119,9 +112,10 @@ int run(Invocation& call) {
   StoreSession session{call, {.metrics = &reported}};
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
-    metrics.emplace(parse_address(*address), [&](std::string_view path) {
-      return answer_while_rebuilding(path, session.store(), signals, reported);
-    });
+    metrics.emplace(parse_address(*address),
+                    HttpPages{.at_once = other_page, .in_time = [&](std::string_view path) {
+                                return projection_page(path, session.store(), signals, reported);
+                              }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
   Runner runner{session.projections(), {.worker = call.arguments.text("--id").value_or("")}};
