@@ -41,6 +41,10 @@ void InboxStore::explain_failure(Connection& connection, const ReceivedEvent& ev
                                       .error = error});
 }
 
+void InboxStore::discount_failure(Connection& connection, const ReceivedEvent& event) {
+  connection.run(of_version<sql::take_back_failure>(key_of(event)));
+}
+
 void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& event) {
   const InboxKey key = key_of(event);
   connection.run(of_version<sql::take_back_failure>(key));
