@@ -40,6 +40,15 @@ void throw_not_encodable(std::string_view type, std::string_view problem) {
   throw UsageError{std::string{type} + " can't be stored: " + std::string{problem}};
 }
 
+void throw_loses(const EventType& type, int recorded) {
+  const std::string before = 'v' + std::to_string(recorded);
+  throw UsageError{std::string{type.name} + " v" + std::to_string(type.version) +
+                   " can't be stored: it is still recorded as " + before +
+                   " (`record_as`), and that would lose something: `upcast` makes another event of "
+                   "it; record such events when no program that knows only " +
+                   before + " runs any more, and remove `record_as`"};
+}
+
 void throw_foreign_tag(std::string_view type, const StreamId& stream, const Tag& tag) {
   throw UsageError{std::string{type} + ": recorded by '" + stream.name() + "' with the tag '" +
                    tag.name() + "', which is of the same category and another one"};

@@ -29,8 +29,21 @@ constexpr std::string_view release_savepoint = "RELEASE projector";
 
 constexpr const char* broken_key = "a deferred FOREIGN KEY constraint fails when its handler ends";
 
+constexpr const char* unknown_here = ": the program that met it doesn't know its version";
+constexpr const char* waits_for_newer = "; it waits for a runner that knows it";
+constexpr const char* no_newer_came =
+    "; no runner that knows it came in time; one that comes goes on by itself";
+
 /// A reaction's transaction syncs, and holds the lock while aggregates are loaded.
 constexpr std::size_t reaction_batch = 64;
+
+/// The build is free, and this runner isn't to take it for the event that it is at.
+void give_up(Seat& seat) noexcept {
+  seat.held = false;
+  seat.build.owner.clear();
+  seat.looked_at = seat.build.failing;
+  seat.refuses = true;
+}
 
 }  // namespace
 
@@ -132,6 +145,24 @@ Feed::Failure Feed::shortage_at(const StoredEvent& event) {
   return {event.sequence.value(), event.describe() + ": there isn't enough memory for it", true};
 }
 
+Feed::Failure Feed::unknown_at(const StoredEvent& event) {
+  Failure failure{event.sequence.value(), event.describe() + unknown_here};
+  failure.is_unknown = true;
+  return failure;
+}
+
+Feed::Failure Feed::failure_at(const StoredEvent& event) {
+  const std::exception_ptr error = std::current_exception();
+  Failure failure{event.sequence.value(), event.describe() + ": " + text_of(error)};
+  try {
+    throw;
+  } catch (const UnknownEvent&) {
+    failure.is_unknown = true;
+  } catch (...) {
+  }
+  return failure;
+}
+
 std::optional<Feed::Failure> Feed::project_events(Connection& connection, Seat& seat,
                                                   std::span<const StoredEvent> events) {
   std::optional<Failure> failure;
@@ -151,7 +182,7 @@ std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, 
     try {
       const detail::Handling handling = seat.projector->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
-      if (handling == detail::Handling::refuse) detail::throw_unknown(event);
+      if (handling == detail::Handling::refuse) return unknown_at(event);
       if (seat.decoded) {
         seat.projector->project(*seat.model, event, *seat.decoded);
       } else {
@@ -164,8 +195,7 @@ std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, 
       if (auto store_failure = seat.model->take_store_failure()) {
         std::rethrow_exception(store_failure);
       }
-      return Failure{event.sequence.value(),
-                     event.describe() + ": " + text_of(std::current_exception())};
+      return failure_at(event);
     }
     if (auto store_failure = seat.model->take_store_failure()) {
       std::rethrow_exception(store_failure);
@@ -237,7 +267,7 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
     try {
       const detail::Handling handling = seat.process->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
-      if (handling == detail::Handling::refuse) detail::throw_unknown(event);
+      if (handling == detail::Handling::refuse) return unknown_at(event);
       const ContextScope scope = ContextScope::handling(event);
       UnitOfWork unit{transaction};
       Process process =
@@ -258,8 +288,7 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       throw;
     } catch (...) {
       watch.rethrow_failure();
-      Failure failure{event.sequence.value(),
-                      event.describe() + ": " + text_of(std::current_exception())};
+      Failure failure = failure_at(event);
       failure.instance = instance_of(seat, event);
       return failure;
     }
@@ -295,6 +324,8 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     settle(seat, again, prefix);
     if (!again.is_good()) return;
   }
+  if (outcome.failure->is_unknown && unknown_version_wait_)
+    return note_unknown(seat, *outcome.failure);
   note(seat, *outcome.failure);
 }
 
@@ -313,11 +344,12 @@ void Feed::note(Seat& seat, const Failure& failure) {
   const ProjectorOptions& options = seat.registration.options;
   Build& build = seat.build;
   const int before = build.failing == failure.sequence ? build.attempts : 0;
-  const int attempts = before + (failure.is_shortage ? 0 : 1);
+  const int attempts = before + (failure.is_shortage || failure.is_unknown ? 0 : 1);
   seat.shortages = failure.is_shortage ? seat.shortages + 1 : 0;
   // A rebuild or a replay stops at once: the living model serves on.
-  const bool is_last = !failure.is_shortage &&
-                       (attempts >= options.max_attempts || build.state != BuildState::living);
+  const bool is_last =
+      !failure.is_shortage &&
+      (failure.is_unknown || attempts >= options.max_attempts || build.state != BuildState::living);
   const bool parks =
       is_last && options.on_error == OnError::park && build.state == BuildState::living;
   const Timestamp next = next_attempt(seat, failure, attempts);
@@ -369,6 +401,55 @@ void Feed::note(Seat& seat, const Failure& failure) {
   log_failure(seat, failure, is_last ? "projection.halted" : "projection.failed");
 }
 
+void Feed::note_unknown(Seat& seat, Failure failure) {
+  const Build& build = seat.build;
+  const Timestamp now = store_.database().now();
+  const std::string waiting = failure.error + waits_for_newer;
+  // Who met it first has set the end of the time, unless an operator said to try again.
+  const bool was_left = build.failing == failure.sequence && build.error == waiting &&
+                        build.next_attempt_at != Timestamp{};
+  const Timestamp until = was_left ? build.next_attempt_at : now + *unknown_version_wait_;
+  if (now < until) {
+    failure.error = waiting;
+    return leave_to_newer(seat, failure, until);
+  }
+  failure.error += no_newer_came;
+  note(seat, failure);
+  // Not kept from a runner that knows it.
+  if (!seat.held || !seat.build.halted) return;
+  store_.database().write([&](Connection& connection) { release(connection, seat.build); },
+                          database::Sync::none);
+  give_up(seat);
+}
+
+void Feed::leave_to_newer(Seat& seat, const Failure& failure, Timestamp until) {
+  Build& build = seat.build;
+  bool lost = false;
+  store_.database().write(
+      [&](Connection& connection) {
+        lost = connection.run(sql::note_failure{.name = build.name,
+                                                .build = build.number,
+                                                .position = build.position,
+                                                .epoch = build.epoch,
+                                                .attempts = 0,
+                                                .next_attempt_at = until,
+                                                .failing = failure.sequence,
+                                                .error = failure.error,
+                                                .halted = false}) != 1;
+        release(connection, build);
+      },
+      database::Sync::none);
+  seat.held = false;
+  if (lost) return;
+  build.attempts = 0;
+  build.failing = failure.sequence;
+  build.error = failure.error;
+  build.next_attempt_at = until;
+  give_up(seat);
+  ++counts_.left_to_newer;
+  log_failure(seat, failure, "projection.left_to_newer", LogLevel::warning);
+}
+
 void Feed::halt(Seat& seat, const std::string& error) {
   store_.database().write(
       [&](Connection& connection) {
@@ -395,6 +476,9 @@ void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch
     throw LeaseLost{seat.build.describe() + " was taken over by another process meanwhile"};
   }
   if (outcome.failure && outcome.failure->is_shortage) throw std::bad_alloc{};
+  if (outcome.failure && outcome.failure->is_unknown) {
+    throw VersionUnknown{seat.build.describe() + " stopped at " + outcome.failure->error};
+  }
   if (outcome.failure)
     throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
   report_caught(store_, seat);
@@ -442,7 +526,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
                                  .sequence = sequence,
                                  .state = to_string(ParkedEventState::parked),
                                  .parked_at = store_.database().now(),
-                                 .attempts = attempts + 1,
+                                 .attempts = attempts + (failure->is_unknown ? 0 : 1),
                                  .error = failure->error,
                                  .instance = failure->instance});
       },
@@ -450,13 +534,14 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   log_failure(seat, *failure, "projection.parked");
 }
 
-void Feed::log_failure(const Seat& seat, const Failure& failure, std::string_view name) const {
+void Feed::log_failure(const Seat& seat, const Failure& failure, std::string_view name,
+                       LogLevel level) const {
   const std::array fields{LogEntry::Field{"projector", seat.build.name},
                           LogEntry::Field{"version", std::to_string(seat.build.version)},
                           LogEntry::Field{"sequence", std::to_string(failure.sequence)},
                           LogEntry::Field{"attempts", std::to_string(seat.build.attempts)}};
   store_.conventions().log->write(
-      {.level = LogLevel::error, .name = name, .message = failure.error, .fields = fields});
+      {.level = level, .name = name, .message = failure.error, .fields = fields});
 }
 
 }  // namespace stela::projections

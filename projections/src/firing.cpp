@@ -192,6 +192,15 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     return Fired::postponed;
   } catch (const ParticipantMissing&) {
     throw;
+  } catch (const UnknownEvent& e) {
+    watch.rethrow_failure();
+    // Another release wrote an event that the handler needs, and may fire it in time.
+    timer.error = e.what();
+    if (now < timer.due_at + unknown_version_wait_.value_or(std::chrono::milliseconds{0})) {
+      return Fired::postponed;
+    }
+    ++timer.attempts;
+    return Fired::failed;
   } catch (...) {
     watch.rethrow_failure();
     timer.error = text_of(std::current_exception());

@@ -10,6 +10,7 @@
 #include "database/host.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
+#include "projections_sql/builds.hpp"
 #include "projections_sql/parked.hpp"
 #include "takeover.hpp"
 #include "timer_clock.hpp"
@@ -65,7 +66,7 @@ class Runner::Driver {
       : options_{options},
         worker_{options.worker.empty() ? host::make_worker_name() : options.worker},
         store_{projections.store()},
-        feed_{store_, options.lease_ttl},
+        feed_{store_, options.lease_ttl, options.unknown_version_wait},
         timer_clock_{store_, options.clock_jump_limit},
         watch_{store_.database().watch_commits()} {
     check_ranges(runner_settings(), options);
@@ -213,6 +214,8 @@ class Runner::Driver {
     const bool is_late = mine.now >= renewed_at_ + options_.lease_ttl / 3 || mine.now < renewed_at_;
     bool any_free = false;
     for (const auto& [key, seat] : seats_) {
+      seat->is_left = !seat->held && is_for_newer(*seat);
+      if (seat->is_left) continue;
       any_free = any_free || seat->knows_unknown ||
                  (!seat->held && projections::is_free(seat->build, mine));
     }
@@ -222,10 +225,12 @@ class Runner::Driver {
     store_.database().write(
         [&](Connection& connection) {
           for (const auto& [key, seat] : seats_) {
+            if (seat->is_left) continue;
             if (seat->held) {
               projections::renew(connection, seat->build, mine);
             } else if (acquire(connection, *seat, mine)) {
               fresh.push_back(seat.get());
+              if (waits_without_attempts(*seat)) resume(connection, *seat);
               auto problem =
                   projections::tables_of(connection).find_alteration(connection, seat->build);
               if (!problem.empty()) altered.emplace_back(seat.get(), std::move(problem));
@@ -239,6 +244,34 @@ class Runner::Driver {
     for (const auto& [seat, problem] : altered) {
       if (!seat->build.halted) feed_.halt(*seat, problem);
     }
+  }
+
+  /// No handler failed: a version that wasn't known, or memory, is what it waits for.
+  static bool waits_without_attempts(const Seat& seat) {
+    return seat.build.failing > 0 && seat.build.attempts == 0;
+  }
+
+  /// Whether it waits for a runner of the release that knows the version of an event.
+  bool is_for_newer(Seat& seat) {
+    const Build& build = seat.build;
+    if (!waits_without_attempts(seat)) return false;
+    if (seat.looked_at != build.failing) {
+      seat.looked_at = build.failing;
+      const GlobalSequence failing{build.failing};
+      EventRange event = store_.read_at({&failing, 1});
+      const auto found = event.next_page();
+      seat.refuses =
+          !found.empty() && seat.handling(found.front().kind) == detail::Handling::refuse;
+    }
+    return seat.refuses && (build.halted || build.next_attempt_at > now());
+  }
+
+  /// It halted because no runner knew the version of an event.
+  static void resume(Connection& connection, Seat& seat) {
+    if (!seat.build.halted) return;
+    connection.run(
+        projections::sql::resume_halted{.name = seat.build.name, .build = seat.build.number});
+    seat.build.halted = false;
   }
 
   /// A process whose timers only this runner knows is taken from whoever has it.
@@ -256,7 +289,13 @@ class Runner::Driver {
   }
 
   bool can_run(const Seat& seat) const {
-    return seat.held && !seat.build.halted && seat.build.next_attempt_at <= now();
+    return seat.held && !seat.build.halted && !is_pausing(seat);
+  }
+
+  /// What another runner lacked, this one may have.
+  bool is_pausing(const Seat& seat) const {
+    const bool is_own = !waits_without_attempts(seat) || seat.shortages > 0;
+    return is_own && seat.build.next_attempt_at > now();
   }
 
   /// A turn for everybody. True if something moved, or may be able to.
@@ -299,6 +338,8 @@ class Runner::Driver {
         if (projections::take_over(store_, feed_, *seat)) ++taken_over_;
       } catch (const projections::LeaseLost&) {
         seat->held = false;
+      } catch (const projections::VersionUnknown&) {
+        // The next pass meets it, and leaves the build to others.
       } catch (const UsageError& e) {
         feed_.halt(*seat, e.what());
       }
@@ -382,6 +423,7 @@ class Runner::Driver {
                           .failed = c.failed - r.failed,
                           .halted = c.halted - r.halted,
                           .parked = c.parked - r.parked,
+                          .left_to_newer = c.left_to_newer - r.left_to_newer,
                           .taken_over = std::exchange(taken_over_, 0),
                           .timers_fired = c.timers_fired - r.timers_fired,
                           .timers_failed = c.timers_failed - r.timers_failed,
@@ -401,6 +443,7 @@ class Runner::Driver {
     metrics.count("stela_runner_failures_total", tick.failed, {});
     metrics.count("stela_runner_halts_total", tick.halted, {});
     metrics.count("stela_runner_parked_total", tick.parked, {});
+    metrics.count("stela_runner_left_to_newer_total", tick.left_to_newer, {});
     metrics.count("stela_runner_takeovers_total", tick.taken_over, {});
     metrics.count("stela_runner_timers_fired_total", tick.timers_fired, {});
     metrics.count("stela_runner_timer_failures_total", tick.timers_failed, {});

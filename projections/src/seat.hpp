@@ -42,6 +42,12 @@ struct Seat {
   Timestamp next_wake = Timestamp::max();
   /// Timers that other runners didn't know wait for this one.
   bool knows_unknown = false;
+  /// An event that a build waits at without an attempt, and whether this runner can't take it: its
+  /// version is one of another release.
+  std::int64_t looked_at = 0;
+  bool refuses = false;
+  /// So the build isn't taken for now.
+  bool is_left = false;
   /// One of the two, and the tables of the first.
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyProcess> process;

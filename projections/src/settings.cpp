@@ -25,6 +25,9 @@ constexpr Setting<R> for_runners[] = {
     setting<&R::clock_jump_limit>(
         "clock_jump_limit", "the longest jump forward of the clock that timers follow at once",
         {.range = some_time}),
+    setting<&R::unknown_version_wait>(
+        "unknown_version_wait",
+        "how long a projector waits for a runner that knows the version of an event"),
 };
 
 }  // namespace

@@ -82,6 +82,51 @@ class Person : public AggregateRoot<PersonState, EventSet<Named, Moved>> {
   using AggregateRoot::AggregateRoot;
 };
 
+struct Firm {
+  static constexpr std::string_view category = "firm";
+};
+/// A program that knows a second version, and records the first, which had no tags.
+struct HiredV1 {
+  static constexpr EventType event_type{"person.engaged", 1, should_publish};
+  Id<Firm> by;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(by));
+  }
+};
+struct Hired {
+  static constexpr EventType event_type{"person.hired", 2};
+  static constexpr auto former_names = names("person.engaged");
+  using Supersedes = HiredV1;
+  static Hired upcast(HiredV1 old) { return {old.by, 40}; }
+  static HiredV1 record_as(const Hired& hired) { return {hired.by}; }
+  Id<Firm> by;
+  int hours = 0;
+  static constexpr auto tags = stela::tags(&Hired::by);
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(by), CEREAL_NVP(hours));
+  }
+};
+struct EmployeeState {
+  int hours = 0;
+  void apply(const Hired& hired) { hours += hired.hours; }
+};
+class Employee : public AggregateRoot<EmployeeState, EventSet<Hired>> {
+ public:
+  static constexpr std::string_view category = "person";
+  using AggregateRoot::AggregateRoot;
+  void hire(const std::string& by, int hours) { record(Hired{Id<Firm>::from(by), hours}); }
+};
+
+struct Staff {
+  using Events = EventSet<Hired>;
+  Id<Firm> firm;
+  static constexpr auto tags = stela::tags(&Staff::firm);
+  int hours = 0;
+  void apply(const Hired& hired) { hours += hired.hours; }
+};
+
 class Evolution : public ::testing::Test {
  protected:
   void stored(std::string_view type, int version, std::string_view payload) {
@@ -140,6 +185,34 @@ TEST_F(Evolution, RecordsOnlyTheNewest) {
 
   EXPECT_THAT(test::lines(store.read_all()),
               ElementsAre(R"(1 person-1@1 person.named {"words":["Ada"]})"));
+}
+
+TEST_F(Evolution, RecordsTheVersionBeforeWhileANewOneIsRolledOut) {
+  Repository<Employee> employees{store};
+  Employee ada{Id<Employee>::from("1")};
+  ada.hire("acme", 40);
+  employees.save(ada);
+
+  std::vector<bool> published;
+  for (const StoredEvent& event : store.read_all()) published.push_back(event.publishes());
+  EXPECT_THAT(test::lines(store.read_all()),
+              ElementsAre(R"(1 person-1@1 person.engaged {"by":"acme"})"));
+  EXPECT_THAT(published, ElementsAre(true)) << "as the older program publishes it";
+  EXPECT_EQ(ada.state().hours, 40);
+  EXPECT_EQ(employees.load(Id<Employee>::from("1")).state().hours, 40);
+  decide(store, Staff{Id<Firm>::from("acme")},
+         [](Decision&, const Staff& staff) { EXPECT_EQ(staff.hours, 40); });
+}
+
+TEST_F(Evolution, RecordsNothingThatTheVersionBeforeCannotHold) {
+  Repository<Employee> employees{store};
+  Employee ada{Id<Employee>::from("1")};
+  ada.hire("acme", 20);
+
+  EXPECT_THAT(message_of<UsageError>([&] { employees.save(ada); }),
+              AllOf(HasSubstr("person.hired v2 can't be stored: it is still recorded as v1"),
+                    HasSubstr("remove `record_as`")));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{0});
 }
 
 TEST_F(Evolution, NamesAnOldPayloadThatCannotBeConverted) {

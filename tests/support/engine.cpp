@@ -70,6 +70,11 @@ Store open_at(const std::string& path, const EngineOptions& options) {
   return sqlite::open(path, for_sqlite(options));
 }
 
+std::vector<std::string> location_of(const std::string& path) {
+  if (is_on_postgres()) return {server.value().url(), schema_of(path)};
+  return {path};
+}
+
 #ifdef STELA_TEST_LIBPQ
 
 std::vector<std::string> run_on(const PostgresServer& on, const std::string& sql) {

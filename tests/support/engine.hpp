@@ -26,6 +26,9 @@ Store open_empty(const EngineOptions& options = {});
 /// The same store for the same path, also in a child process: a file, or on a server a schema.
 Store open_at(const std::string& path, const EngineOptions& options = {});
 
+/// The store of that path for another program: the path, or on a server a URL and a schema.
+std::vector<std::string> location_of(const std::string& path);
+
 /// SQL behind Stela's back, on the store of that path, by its own names; the first column of its
 /// rows. Only on PostgreSQL.
 std::vector<std::string> run_on_postgres(const std::string& path, const std::string& sql);

@@ -1,4 +1,5 @@
 // What the tool says of projectors that are halted.
+#include "support/histories.hpp"
 #include "support/orders.hpp"
 #include "support/raw_sqlite.hpp"
 #include "support/temp_dir.hpp"
@@ -82,6 +83,29 @@ TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
 
   EXPECT_THAT(tool({"doctor"}).out, AllOf(HasSubstr("tally v3 (building) is halted at event 1: "),
                                           HasSubstr("'projections skip tally 1' skips the event")));
+}
+
+TEST_F(HaltedProjector, ThatOnlyWaitsForANewerReleaseIsToldFromOneThatFails) {
+  append(store_, "order-2", {NewEvent{"order.placed", 9, false, "{}"}});
+  Projections projections{store_};
+  projections.add(Tally<1>{});
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(tool({"projections", "list"}).out,
+              HasSubstr("waiting at 2: event 2 (order.placed v9"));
+  const Ran doctor = tool({"doctor"});
+  EXPECT_THAT(doctor.out, AllOf(HasSubstr("tally v1 (living) waits at event 2: "),
+                                HasSubstr("run a release that knows the version")));
+  EXPECT_THAT(tool({"projections", "halted"}).out, Not(HasSubstr("tally")));
+
+  EXPECT_EQ(tool({"projections", "retry", "tally"}).code, 0);
+  EXPECT_EQ((Runner{projections, {.unknown_version_wait = std::chrono::milliseconds{0}}}
+                 .catch_up()
+                 .halted),
+            1);
+  EXPECT_THAT(tool({"doctor"}).out,
+              AllOf(HasSubstr("tally v1 (living) is halted at event 2: "),
+                    HasSubstr("run a release that knows the version, which goes on by itself")));
 }
 
 }  // namespace

@@ -86,6 +86,11 @@ Failure Consumer::Worker::note_failure(database::Connection& connection, Deliver
   }
   if (inbox_.is_held_otherwise(connection, event)) return bury(1, another_history);
   if (failed.is_permanent) return bury(1, failed.what);
+  if (failed.is_unknown) {
+    const bool is_over = inbox_.held_for(connection, event) >= options_.unknown_version_wait;
+    if (is_over) return bury(1, failed.what);
+    return leave_to_newer(connection, delivery, failed);
+  }
   if (delivery.is_counted) {
     inbox_.explain_failure(connection, event, failed.what);
   } else {
@@ -94,6 +99,18 @@ Failure Consumer::Worker::note_failure(database::Connection& connection, Deliver
   if (delivery.attempts >= options_.max_attempts) return bury(delivery.attempts, failed.what);
   inbox_.hold(connection, delivery, inbox_.now() + backoff_after(delivery.attempts));
   return {&delivery, Fate::held, failed.what};
+}
+
+/// Whoever claims it when it is due tries it: a process that knows the version does so soon.
+Failure Consumer::Worker::leave_to_newer(database::Connection& connection, Delivery& delivery,
+                                         const HandlerFailed& failed) {
+  const ReceivedEvent& event = *delivery.event;
+  const std::string error = failed.what + "; it waits for a process that knows it";
+  if (!delivery.is_counted) inbox_.note_failure(connection, event, error);
+  inbox_.explain_failure(connection, event, error);
+  inbox_.discount_failure(connection, event);
+  inbox_.hold(connection, delivery, inbox_.now() + backoff_after(1));
+  return {&delivery, Failure::Fate::left_to_newer, error};
 }
 
 void Consumer::Worker::note_failure(Delivery& delivery, const HandlerFailed& failed) {
@@ -110,6 +127,11 @@ void Consumer::Worker::report_failure(const Failure& failure) {
     case Failure::Fate::held:
       ++tick_.failed;
       return log(LogLevel::warning, "consumer.handler_failed", *failure.delivery, failure.error);
+    case Failure::Fate::left_to_newer:
+      // Said when it begins to wait.
+      if (failure.delivery->held) return;
+      ++tick_.held;
+      return log(LogLevel::warning, "consumer.left_to_newer", *failure.delivery, failure.error);
     case Failure::Fate::dead:
       ++tick_.dead;
       return log(LogLevel::error, "consumer.dead_letter", *failure.delivery, failure.error);

@@ -33,8 +33,9 @@ constexpr milliseconds longest_batch = 1s;
   } catch (const Error& e) {
     switch (e.code()) {
       case ErrorCode::corrupt_event:
-      case ErrorCode::unknown_event:
         throw HandlerFailed{e.what(), true};
+      case ErrorCode::unknown_event:
+        throw HandlerFailed{e.what(), false, true};
       default:
         throw HandlerFailed{e.what()};
     }

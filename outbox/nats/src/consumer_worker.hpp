@@ -27,11 +27,13 @@ inline constexpr const char* another_history =
 struct HandlerFailed {
   std::string what;
   bool is_permanent = false;
+  /// Another release knows the version of the event, or of one that the handler needs.
+  bool is_unknown = false;
 };
 
 /// A message whose handler failed, and what became of it.
 struct Failure {
-  enum class Fate : std::uint8_t { held, dead, duplicate };
+  enum class Fate : std::uint8_t { held, dead, duplicate, left_to_newer };
 
   Delivery* delivery;
   Fate fate;
@@ -113,6 +115,8 @@ class Consumer::Worker {
   Failure note_failure(database::Connection& connection, Delivery& delivery,
                        const HandlerFailed& failed);
   void note_failure(Delivery& delivery, const HandlerFailed& failed);
+  Failure leave_to_newer(database::Connection& connection, Delivery& delivery,
+                         const HandlerFailed& failed);
   void report_failure(const Failure& failure);
   void take_back_failure(const Delivery& delivery) noexcept;
   void bury(Delivery& delivery, int attempts, const std::string& error);

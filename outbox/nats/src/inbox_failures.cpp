@@ -39,6 +39,10 @@ void InboxStore::explain_failure(database::Connection& connection, const Receive
                                       .error = error});
 }
 
+void InboxStore::discount_failure(database::Connection& connection, const ReceivedEvent& event) {
+  connection.run(of_version<sql::take_back_failure>(key_of(event)));
+}
+
 void InboxStore::take_back_failure(database::Connection& connection, const ReceivedEvent& event) {
   const InboxKey key = key_of(event);
   connection.run(of_version<sql::take_back_failure>(key));

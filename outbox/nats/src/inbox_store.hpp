@@ -68,6 +68,9 @@ class InboxStore {
   /// The broker has the message no longer: notes that it is missing, and goes on after it. False if
   /// somebody handled it meanwhile, or it came again.
   bool lose(database::Connection& connection, const HeldMessage& message, bool whole);
+  /// How long it has been held; nothing if it isn't.
+  std::chrono::microseconds held_for(database::Connection& connection,
+                                     const ReceivedEvent& event) const;
   /// From now on this process sees that the event waits for what is missing before it.
   void watch(const ReceivedEvent& event);
   /// How often a held message was tried, and its last error.
@@ -81,6 +84,8 @@ class InboxStore {
   /// Says what became of a failure that was counted beforehand.
   void explain_failure(database::Connection& connection, const ReceivedEvent& event,
                        const std::string& error);
+  /// Takes an attempt off the count, and keeps what it failed with.
+  void discount_failure(database::Connection& connection, const ReceivedEvent& event);
   /// Takes back what was counted beforehand: it wasn't the message's fault.
   void take_back_failure(database::Connection& connection, const ReceivedEvent& event);
   /// Keeps the message, and counts it as handled.

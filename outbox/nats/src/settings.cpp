@@ -62,6 +62,9 @@ constexpr Setting<C> for_consumers[] = {
     setting<&C::retry_backoff_max>("retry_backoff_max", "the longest wait", a_time),
     setting<&C::max_attempts>("max_attempts", "tries before a message becomes a dead letter",
                               one_or_more),
+    setting<&C::unknown_version_wait>(
+        "unknown_version_wait",
+        "how long a message waits for a process that knows the version of its event"),
 };
 
 }  // namespace

@@ -245,10 +245,19 @@ void look_at_projectors(Examination& examination, Store& store) {
       // No event is to blame, and none can be skipped.
       examination.bad("projections", who + "is halted: " + one.error,
                       "do what it says, or rename the table that it names; then " + retry);
+    } else if (one.halted && one.attempts == 0) {
+      examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
+                      "run a release that knows the version, which goes on by itself; 'projections "
+                      "skip " +
+                          one.name + " " + at + "' skips the event");
     } else if (one.halted) {
       examination.bad("projections", who + "is halted at event " + at + ": " + one.error,
                       "fix its handler, then " + retry + "; 'projections skip " + one.name + " " +
                           at + "' skips the event");
+    }
+    if (!one.halted && one.failing.value() > 0 && one.attempts == 0 && one.owner.empty()) {
+      examination.warn("projections", who + "waits at event " + at + ": " + one.error,
+                       "run a release that knows the version");
     }
     if (one.parked > 0) {
       examination.warn("projections", who + "parked " + counted(one.parked, "event"),

@@ -49,7 +49,8 @@ constexpr Field<Gap> gap_fields[] = {
 /// What a held stream waits for.
 std::string_view reason_of(const HeldStream& held) {
   if (held.is_released) return "released";
-  return held.attempts > 0 ? "failing" : "waiting for an earlier message";
+  if (held.attempts > 0) return "failing";
+  return held.error.empty() ? "waiting for an earlier message" : "waiting for a newer process";
 }
 
 constexpr Field<HeldStream> held_fields[] = {

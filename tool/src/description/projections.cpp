@@ -39,6 +39,7 @@ constexpr Field<RunnerTick> projection_tick_fields[] = {
     field<&RunnerTick::failed>("failed"),
     field<&RunnerTick::halted>("halted"),
     field<&RunnerTick::parked>("parked"),
+    field<&RunnerTick::left_to_newer>("left_to_newer"),
     field<&RunnerTick::timers_fired>("timers_fired"),
     field<&RunnerTick::timers_failed>("timers_failed"),
     field<&RunnerTick::timers_parked>("timers_parked"),
@@ -53,8 +54,11 @@ constexpr Field<EventTypeCount> type_fields[] = {
 
 std::string problem_of(const ProjectorStatus& status) {
   if (status.failing.value() == 0) return status.halted ? "halted: " + status.error : "-";
-  return (status.halted ? "halted at " : "failing at ") + std::to_string(status.failing.value()) +
-         ": " + status.error;
+  // Without an attempt it waits for a runner that knows a version, or for memory.
+  const char* const how = status.halted         ? "halted at "
+                          : status.attempts > 0 ? "failing at "
+                                                : "waiting at ";
+  return how + std::to_string(status.failing.value()) + ": " + status.error;
 }
 
 namespace description {

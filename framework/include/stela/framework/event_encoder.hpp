@@ -21,6 +21,7 @@ namespace detail {
                                                              std::string_view problem);
 [[noreturn]] STELA_FRAMEWORK_EXPORT void throw_foreign_tag(std::string_view type,
                                                            const StreamId& stream, const Tag& tag);
+[[noreturn]] STELA_FRAMEWORK_EXPORT void throw_loses(const EventType& type, int recorded);
 
 /// Events of one stream. Threads: one at a time.
 class EventEncoder {
@@ -34,7 +35,8 @@ class EventEncoder {
     bytes_.reserve(events * 256);
   }
 
-  /// UsageError if a value in the event can't be written.
+  /// UsageError if a value in the event can't be written, or if the event is still recorded as the
+  /// version before and that can't hold all of it.
   template <class E>
   void add(const E& event);
 
@@ -59,6 +61,16 @@ class EventEncoder {
     std::size_t tags;
   };
 
+  /// `event` is what `original` is recorded as. Tags aren't part of a version: they are those of
+  /// the original.
+  template <class E, class Original>
+  void write(const E& event, const Original& original);
+  template <class E, class Original>
+  void write_down(const E& event, const Original& original);
+  template <class E>
+  void check_nothing_is_lost(const E& event) const;
+  template <class E>
+  void encode(const E& event, std::string& to) const;
   void add_tag(std::string_view type, Tag tag);
 
   const Conventions& conventions_;
@@ -72,23 +84,54 @@ class EventEncoder {
 
 template <class E>
 void EventEncoder::add(const E& event) {
-  const std::size_t begin = bytes_.size();
+  write(event, event);
+}
+
+template <class E, class Original>
+void EventEncoder::write(const E& event, const Original& original) {
+  if constexpr (RecordedAsBefore<E>) {
+    static_assert(check_event<E>());
+    check_nothing_is_lost(event);
+    write(E::record_as(event), original);
+  } else {
+    write_down(event, original);
+  }
+}
+
+/// What readers make of the older version must be the event itself.
+template <class E>
+void EventEncoder::check_nothing_is_lost(const E& event) const {
+  std::string written;
+  std::string read_back;
+  encode(event, written);
+  encode(E::upcast(E::record_as(event)), read_back);
+  if (written != read_back) throw_loses(E::event_type, E::Supersedes::event_type.version);
+}
+
+template <class E>
+void EventEncoder::encode(const E& event, std::string& to) const {
   try {
-    codec::encode(conventions_.codec, event, bytes_);
+    codec::encode(conventions_.codec, event, to);
   } catch (const codec::EncodeError& e) {
     throw_not_encodable(E::event_type.name, e.what());
   }
+}
+
+template <class E, class Original>
+void EventEncoder::write_down(const E& event, const Original& original) {
+  const std::size_t begin = bytes_.size();
+  encode(event, bytes_);
   const bool publishes =
       conventions_.publishes ? conventions_.publishes(E::event_type, stream_) : ShouldPublish<E>;
   const std::size_t size = bytes_.size() - begin;
   // Last, so that the bytes of a refused event belong to no event.
   const std::size_t first_tag = tags_.size();
-  if constexpr (Tagged<E>) {
-    for_each_tag(event, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
+  if constexpr (Tagged<Original>) {
+    for_each_tag(original, [&](Tag tag) { add_tag(E::event_type.name, std::move(tag)); });
   }
   parts_.resize(events_.size());
   parts_.push_back({begin, size, first_tag, tags_.size() - first_tag});
-  constexpr auto& declared = declared_tags<E>;
+  constexpr auto& declared = declared_tags<Original>;
   events_.push_back({.type = E::event_type.name,
                      .schema_version = E::event_type.version,
                      .publishes = publishes,

@@ -65,6 +65,18 @@ consteval bool check_event() {
                   "stela: an event of version 2 or more names the struct of the version before as "
                   "`using Supersedes = …;`, so that what is stored stays readable");
   }
+  if constexpr (RecordedAsBefore<E> && !Supersedes<E>) {
+    static_assert(!RecordedAsBefore<E>,
+                  "stela: `record_as` makes the version before of an event; one of version 1 has "
+                  "none");
+  } else if constexpr (RecordedAsBefore<E>) {
+    static_assert(
+        requires(const E& event) {
+          { E::record_as(event) } -> std::same_as<typename E::Supersedes>;
+        },
+        "stela: an event that is still recorded as the version before says how by `static Old "
+        "record_as(const E& event)`, with the struct that it supersedes");
+  }
   return true;
 }
 

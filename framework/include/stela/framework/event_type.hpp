@@ -63,6 +63,16 @@ concept Supersedes = requires {
   typename E::Supersedes;
 };
 
+/// While a version is rolled out, events are still recorded as the version before: see `record_as`
+/// in "Roll out a new version of an event".
+template <class E>
+concept RecordedAsBefore = requires {
+  &E::record_as;
+}
+|| requires(const E& event) {
+  E::record_as(event);
+};
+
 template <class E>
 concept Renamed = requires {
   E::former_names.size();

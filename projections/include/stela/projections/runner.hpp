@@ -26,6 +26,11 @@ struct RunnerOptions {
   std::chrono::milliseconds drop_after{600'000};
   /// A jump forward of the clock by more than this holds timers until it has lasted this long.
   std::chrono::milliseconds clock_jump_limit{600'000};
+  /// An event of a version that this runner doesn't know isn't a failure: its projector is left to
+  /// a runner that knows it. If none has come after this long, the projector halts, or parks the
+  /// event, as after the last attempt. A runner that comes later goes on with what halted for this
+  /// reason.
+  std::chrono::milliseconds unknown_version_wait{3'600'000};
 };
 
 /// A projector that another runner drives.
@@ -45,6 +50,8 @@ struct RunnerTick {
   std::int64_t failed = 0;
   std::int64_t halted = 0;
   std::int64_t parked = 0;
+  /// Projectors that were left to runners that know the version of an event.
+  std::int64_t left_to_newer = 0;
   /// New versions that took over.
   std::int64_t taken_over = 0;
   /// Timers that fired, that failed once more, and that were parked after the last attempt.

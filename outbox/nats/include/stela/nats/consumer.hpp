@@ -68,6 +68,10 @@ struct ConsumerOptions {
   std::chrono::milliseconds retry_backoff_max{60'000};
   /// How often a message is tried before it becomes a dead letter.
   int max_attempts = 5;
+  /// A message with an event of a version that this program doesn't know isn't a failure: it is
+  /// held, without an attempt, until a process that knows it takes it up. After this long it
+  /// becomes a dead letter.
+  std::chrono::milliseconds unknown_version_wait{3'600'000};
   /// How long a message waits for its predecessor in its stream before that one counts as missing.
   /// Must be longer than the consumer's ack_wait at the broker. Unset: twice that ack_wait, because
   /// messages of a dead process come again after it. Only time in which a process saw the message

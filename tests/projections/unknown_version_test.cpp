@@ -1,0 +1,436 @@
+// Events of a version that only another release knows: a projector waits for a runner of that
+// release.
+#include "projections/models.hpp"
+#include "support/messages.hpp"
+#include "support/recording_sinks.hpp"
+
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace stela::unknown_version_test {
+namespace {
+
+using namespace std::chrono_literals;
+using test::standing;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+struct PaidV1 {
+  static constexpr EventType event_type{"bill.paid", 1, local};
+  std::int64_t cents = 0;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(cents));
+  }
+};
+
+struct Paid {
+  static constexpr EventType event_type{"bill.paid", 2, local};
+  using Supersedes = PaidV1;
+  static Paid upcast(PaidV1 old) { return {old.cents, "EUR"}; }
+  std::int64_t cents = 0;
+  std::string currency;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(cents), CEREAL_NVP(currency));
+  }
+};
+
+struct Refunded {
+  static constexpr EventType event_type{"bill.refunded", 1, local};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+/// What the two releases have in common; `P` is the newest `Paid` that the release knows.
+template <class P>
+struct Bill {
+  struct State {
+    std::int64_t cents = 0;
+    void apply(const P& paid) { cents += paid.cents; }
+    void apply(const Refunded&) { cents = 0; }
+  };
+  class Root : public AggregateRoot<State, EventSet<P, Refunded>> {
+   public:
+    static constexpr std::string_view category = "bill";
+    using AggregateRoot<State, EventSet<P, Refunded>>::AggregateRoot;
+    void refund() { this->record(Refunded{}); }
+  };
+};
+
+template <class P>
+class Payments {
+ public:
+  static constexpr ProjectorType projector_type{"payments", 1};
+  using Events = EventSet<P>;
+
+  explicit Payments(bool* fails = nullptr) : fails_{fails} {}
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {payments} (bill TEXT NOT NULL, cents INTEGER NOT NULL)");
+  }
+  void project(ReadModel& model, const Recorded<P>& paid) {
+    if (fails_ != nullptr && *fails_) throw std::runtime_error{"no"};
+    model.execute("INSERT INTO {payments} VALUES (?1, ?2)", paid.stream().key(), paid->cents);
+  }
+
+ private:
+  bool* fails_;
+};
+
+/// Needs no other version than it has.
+class Refunds {
+ public:
+  static constexpr ProjectorType projector_type{"refunds", 1};
+  using Events = EventSet<Refunded>;
+
+  void create(ReadModel& model) { model.execute("CREATE TABLE {refunds} (bill TEXT NOT NULL)"); }
+  void project(ReadModel& model, const Recorded<Refunded>& refunded) {
+    model.execute("INSERT INTO {refunds} VALUES (?1)", refunded.stream().key());
+  }
+};
+
+/// Refunds at once what is paid.
+template <class P>
+struct Generous {
+  static constexpr ReactionType reaction_type{"generous"};
+  using Events = EventSet<P>;
+  void react(UnitOfWork& unit, const Recorded<P>& paid) {
+    using Root = typename Bill<P>::Root;
+    unit.load(Id<Root>::of(paid.stream())).refund();
+  }
+};
+
+struct Asked {
+  static constexpr EventType event_type{"bill.asked", 1, local};
+  std::string bill;
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(CEREAL_NVP(bill));
+  }
+};
+
+/// Refunds the bill that is asked for: events that it doesn't handle are in its stream.
+template <class P>
+struct Obliging {
+  static constexpr ReactionType reaction_type{"obliging"};
+  using Events = EventSet<Asked>;
+  void react(UnitOfWork& unit, const Recorded<Asked>& asked) {
+    using Root = typename Bill<P>::Root;
+    unit.load(Id<Root>::from(asked->bill)).refund();
+  }
+};
+
+struct Soon {
+  static constexpr TimerType timer_type{"soon", 1};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+/// The same, an hour later.
+template <class P>
+struct Dilatory {
+  static constexpr ProcessType process_type{"dilatory"};
+  using Events = EventSet<Asked>;
+  using Timers = TimerSet<Soon>;
+  std::string key(const Recorded<Asked>& asked) { return asked->bill; }
+  void react(Process& process, const Recorded<Asked>&) { process.set(Soon{}, 1h); }
+  void due(Process& process, const Soon&) {
+    using Root = typename Bill<P>::Root;
+    process.unit().load(Id<Root>::from(process.key())).refund();
+  }
+};
+
+template <class E>
+void append(EventStore& store, const std::string& bill, E event) {
+  UnitOfWork unit{store};
+  unit.append(StreamId::of("bill", bill), ExpectedVersion::any(), std::move(event));
+  unit.commit();
+}
+
+std::vector<std::string> payments_in(Store& store) {
+  return test::lines(ModelReader{store}.query("SELECT * FROM payments ORDER BY bill"));
+}
+
+class UnknownVersion : public ::testing::Test {
+ protected:
+  void pay() {
+    append(store_, "1", PaidV1{100});
+    append(store_, "2", Paid{200, "USD"});
+    append(store_, "3", PaidV1{300});
+  }
+  ProjectorStatus status() { return ProjectionOperations{store_}.status().at(0); }
+
+  testing::ManualClock clock_;
+  test::RecordingLog log_;
+  Store store_ = test::open_empty({.log = &log_, .clock = &clock_});
+  Projections older_{store_};
+  Projections newer_{store_};
+};
+
+class UnknownVersionOfAProjector : public UnknownVersion {
+ protected:
+  explicit UnknownVersionOfAProjector(const ProjectorOptions& options = {}) {
+    older_.add(Payments<PaidV1>{}, options);
+    newer_.add(Payments<Paid>{&fails_}, options);
+    pay();
+  }
+  bool fails_ = false;
+};
+
+TEST_F(UnknownVersionOfAProjector, IsLeftToARunnerThatKnowsIt) {
+  Runner old_runner{older_};
+  const RunnerTick tick = old_runner.catch_up();
+
+  EXPECT_EQ(tick.left_to_newer, 1);
+  EXPECT_EQ(tick.failed, 0);
+  EXPECT_EQ(tick.halted, 0);
+  EXPECT_THAT(payments_in(store_), ElementsAre("1 100"));
+  const ProjectorStatus left = status();
+  EXPECT_EQ(left.position, GlobalSequence{1});
+  EXPECT_EQ(left.owner, "");
+  EXPECT_EQ(left.attempts, 0);
+  EXPECT_FALSE(left.halted);
+  EXPECT_EQ(left.failing, GlobalSequence{2});
+  EXPECT_EQ(
+      left.error,
+      "event 2 (bill.paid v2, version 1 of 'bill-2'): the program that met it doesn't know its "
+      "version; it waits for a runner that knows it");
+  EXPECT_EQ(left.next_attempt_at, clock_.now() + 1h);
+
+  const RunnerTick newer = Runner{newer_}.catch_up();
+
+  EXPECT_EQ(newer.commits, 1);
+  EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "2 200", "3 300"));
+  EXPECT_EQ(status().error, "");
+}
+
+TEST_F(UnknownVersionOfAProjector, IsSaidOnceByEachRunner) {
+  Runner old_runner{older_};
+  for (int i = 0; i < 5; ++i) {
+    old_runner.catch_up();
+    clock_.advance(1min);
+  }
+  EXPECT_THAT(log_.entries(),
+              ElementsAre("warning projection.left_to_newer projector=payments version=1 "
+                          "sequence=2 attempts=0"));
+}
+
+TEST_F(UnknownVersionOfAProjector, TakesNothingFromARunnerThatKnowsIt) {
+  Runner old_runner{older_};
+  old_runner.catch_up();
+  std::stop_source stop;
+  std::vector<std::string> owners;
+  Runner new_runner{newer_};
+  new_runner.on_tick([&](const RunnerTick&) {
+    old_runner.catch_up();
+    owners.push_back(status().owner);
+    stop.request_stop();
+  });
+  new_runner.run(stop.get_token());
+
+  EXPECT_THAT(owners, Contains(new_runner.worker()));
+  EXPECT_THAT(payments_in(store_), SizeIs(3));
+}
+
+TEST_F(UnknownVersionOfAProjector, GivesWayToEventsThatBothKnow) {
+  Runner old_runner{older_};
+  old_runner.catch_up();
+  Runner{newer_}.catch_up();
+  append(store_, "4", PaidV1{400});
+
+  old_runner.catch_up();
+
+  EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "2 200", "3 300", "4 400"));
+}
+
+TEST_F(UnknownVersionOfAProjector, HaltsItWhenNobodyKnewItForSoLong) {
+  Runner{older_}.catch_up();
+  clock_.advance(1h - 1s);
+  EXPECT_EQ(Runner{older_}.catch_up().halted, 0) << "the time is that of the database";
+  clock_.advance(1s);
+  Runner last{older_};
+  const RunnerTick tick = last.catch_up();
+
+  EXPECT_EQ(tick.halted, 1);
+  EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 1 halted at 2"));
+  EXPECT_EQ(status().attempts, 0);
+  EXPECT_THAT(status().error,
+              HasSubstr("no runner that knows it came in time; one that comes goes on by itself"));
+  EXPECT_EQ(status().owner, "");
+  EXPECT_EQ(last.catch_up().halted, 0);
+}
+
+TEST_F(UnknownVersionOfAProjector, ResumesWhatHaltedWhenARunnerKnowsIt) {
+  const RunnerOptions hasty{.unknown_version_wait = 0ms};
+  EXPECT_EQ((Runner{older_, hasty}.catch_up().halted), 1);
+  append(store_, "4", PaidV1{400});
+  EXPECT_EQ((Runner{older_, hasty}.catch_up().halted), 0);
+
+  Runner{newer_}.catch_up();
+
+  EXPECT_THAT(standing(store_), ElementsAre("payments@1 v1 living 4"));
+  EXPECT_THAT(payments_in(store_), SizeIs(4));
+}
+
+TEST_F(UnknownVersionOfAProjector, ChargesARunnerThatKnowsItForItsOwnFailures) {
+  Runner{older_}.catch_up();
+  fails_ = true;
+  Runner new_runner{newer_};
+  EXPECT_EQ(new_runner.catch_up().failed, 1);
+  EXPECT_EQ(status().attempts, 1);
+  EXPECT_EQ(new_runner.catch_up().failed, 0) << "its back-off isn't over";
+  clock_.advance(1s);
+  EXPECT_EQ(Runner{newer_}.catch_up().failed, 1);
+  EXPECT_EQ(status().attempts, 2);
+  // It isn't there any more: the time begins anew.
+  clock_.advance(1h);
+  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_EQ(status().next_attempt_at, clock_.now() + 1h);
+  fails_ = false;
+  Runner{newer_}.catch_up();
+
+  EXPECT_THAT(payments_in(store_), SizeIs(3));
+}
+
+TEST_F(UnknownVersionOfAProjector, CanBeSkippedOrTriedAgain) {
+  Runner old_runner{older_};
+  old_runner.catch_up();
+  ProjectionOperations{store_}.retry("payments");
+  clock_.advance(1min);
+  EXPECT_EQ(old_runner.catch_up().left_to_newer, 1);
+  EXPECT_EQ(status().next_attempt_at, clock_.now() + 1h);
+
+  ProjectionOperations{store_}.skip("payments", GlobalSequence{2});
+  old_runner.catch_up();
+
+  EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "3 300"));
+}
+
+TEST_F(UnknownVersionOfAProjector, StopsAReplayAtOnce) {
+  EXPECT_THAT(test::message_of<UsageError>([&] { (void)Replayer{older_}.run(); }),
+              HasSubstr("event 2 (bill.paid v2"));
+  EXPECT_TRUE(Replayer{newer_}.run().is_complete);
+  EXPECT_THAT(payments_in(store_), SizeIs(3));
+}
+
+struct UnknownVersionOfAParkingProjector : UnknownVersionOfAProjector {
+  UnknownVersionOfAParkingProjector()
+      : UnknownVersionOfAProjector{{.on_error = OnError::park, .max_attempts = 1}} {}
+};
+
+TEST_F(UnknownVersionOfAParkingProjector, IsParkedWhenNobodyKnewItForSoLong) {
+  Runner old_runner{older_};
+  EXPECT_EQ(old_runner.catch_up().parked, 0);
+  clock_.advance(1h);
+  EXPECT_EQ(old_runner.catch_up().parked, 1);
+  EXPECT_THAT(payments_in(store_), ElementsAre("1 100", "3 300"));
+
+  ProjectionOperations operations{store_};
+  operations.retry("payments", GlobalSequence{2});
+  old_runner.catch_up();
+  EXPECT_EQ(operations.parked("payments").at(0).attempts, 0) << "no handler has had it";
+  operations.retry("payments", GlobalSequence{2});
+  Runner{newer_}.catch_up();
+
+  EXPECT_THAT(operations.parked("payments"), IsEmpty());
+  EXPECT_THAT(payments_in(store_), SizeIs(3));
+}
+
+TEST_F(UnknownVersion, HoldsUpNoOtherProjector) {
+  older_.add(Payments<PaidV1>{});
+  older_.add(Refunds{});
+  pay();
+  append(store_, "3", Refunded{});
+
+  Runner{older_}.catch_up();
+
+  EXPECT_THAT(standing(store_),
+              ElementsAre("payments@1 v1 living 1 retries 2", "refunds@1 v1 living 4"));
+}
+
+TEST_F(UnknownVersion, LeavesARebuildToANewerRunner) {
+  older_.add(Payments<PaidV1>{});
+  Runner{older_}.catch_up();
+  pay();
+  Replayer replayer{older_};
+  EXPECT_THROW((void)replayer.run(), UsageError);
+  ProjectionOperations{store_}.retry("payments");
+
+  EXPECT_EQ(Runner{older_}.catch_up().halted, 0);
+  newer_.add(Payments<Paid>{});
+  Runner{newer_}.catch_up();
+
+  EXPECT_THAT(standing(store_), Contains("payments@2 v1 living 3"));
+  EXPECT_THAT(payments_in(store_), SizeIs(3));
+}
+
+TEST_F(UnknownVersion, LeavesAReactionToANewerRunner) {
+  older_.add_reaction(Generous<PaidV1>{}, {.start = ReactionStart::beginning});
+  newer_.add_reaction(Generous<Paid>{}, {.start = ReactionStart::beginning});
+  pay();
+
+  EXPECT_EQ(Runner{older_}.catch_up().left_to_newer, 1);
+  EXPECT_EQ(store_.last_sequence(), GlobalSequence{4}) << "the first was refunded";
+  Runner{newer_}.catch_up();
+
+  EXPECT_EQ(store_.last_sequence(), GlobalSequence{6});
+}
+
+/// The event that it reacts to is one that it knows, and the aggregate has others.
+TEST_F(UnknownVersion, InAnAggregateLeavesAReactionToANewerRunner) {
+  older_.add_reaction(Obliging<PaidV1>{}, {.start = ReactionStart::beginning});
+  newer_.add_reaction(Obliging<Paid>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  Runner old_runner{older_};
+
+  EXPECT_EQ(old_runner.catch_up().left_to_newer, 1);
+  EXPECT_EQ(old_runner.catch_up().left_to_newer, 0);
+  EXPECT_EQ(status().attempts, 0);
+  EXPECT_THAT(status().error, HasSubstr("event 2 (bill.asked v1, version 1 of 'bill-9'): event 1 "
+                                        "(bill.paid v2"));
+  Runner{newer_}.catch_up();
+
+  EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
+}
+
+TEST_F(UnknownVersion, InAnAggregatePutsATimerOff) {
+  older_.add_process(Dilatory<PaidV1>{}, {.start = ReactionStart::beginning});
+  newer_.add_process(Dilatory<Paid>{}, {.start = ReactionStart::beginning});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  Runner old_runner{older_};
+  old_runner.catch_up();
+  clock_.advance(1h);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(old_runner.catch_up().timers_failed, 0);
+    clock_.advance(6min - 1s);
+  }
+  EXPECT_EQ(TimerOperations{store_}.list().at(0).attempts, 0);
+
+  EXPECT_EQ(Runner{newer_}.catch_up().timers_fired, 1);
+  EXPECT_EQ(store_.last_sequence(), GlobalSequence{3});
+}
+
+TEST_F(UnknownVersion, InAnAggregateFailsATimerAfterSoLong) {
+  older_.add_process(Dilatory<PaidV1>{},
+                     {.start = ReactionStart::beginning, .handling = {.max_attempts = 1}});
+  append(store_, "2", Paid{200, "USD"});
+  append(store_, "9", Asked{"2"});
+  Runner old_runner{older_};
+  old_runner.catch_up();
+  clock_.advance(2h);
+
+  EXPECT_EQ(old_runner.catch_up().timers_parked, 1);
+}
+
+}  // namespace
+}  // namespace stela::unknown_version_test
