@@ -227,7 +227,7 @@ void InboxStore::hold(database::Connection& connection, const Delivery& delivery
   note_trouble(key);
 }
 
-std::chrono::microseconds InboxStore::held_for(Connection& connection,
+std::chrono::microseconds InboxStore::held_for(database::Connection& connection,
                                                const ReceivedEvent& event) const {
   auto held = connection.rows(of_version<sql::held_since>(key_of(event)));
   if (!held.step()) return {};
