@@ -14,7 +14,7 @@ Build begin_build(database::Connection& connection, Store& store,
                   const detail::Registration& registration);
 
 /// A build of another version that nobody drives any more makes room. UsageError if somebody does.
-void clear_way(database::Connection& connection, const Build& building, Timestamp now);
+void clear_way(database::Connection& connection, Store& store, const Build& building);
 
 /// Inside a transaction: projects what is missing, under the lock that keeps appends out.
 void finish(database::Connection& connection, Store& store, Feed& feed, Seat& seat);
