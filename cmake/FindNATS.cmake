@@ -21,5 +21,11 @@ if(NATS_FOUND AND NOT TARGET NATS::nats)
   set_target_properties(NATS::nats PROPERTIES
     IMPORTED_LOCATION "${NATS_LIBRARY}"
     INTERFACE_INCLUDE_DIRECTORIES "${NATS_INCLUDE_DIR}")
+  if(NATS_LIBRARY MATCHES "nats_static")
+    # Here its config is right, and knows what else is linked.
+    find_package(cnats CONFIG QUIET)
+    set_property(TARGET NATS::nats PROPERTY
+      INTERFACE_LINK_LIBRARIES $<TARGET_NAME_IF_EXISTS:cnats::nats_static>)
+  endif()
 endif()
 mark_as_advanced(NATS_INCLUDE_DIR NATS_LIBRARY)

@@ -2,14 +2,24 @@
 # What a module needs is read from what it links; the table below says how its users find it.
 include(CMakePackageConfigHelpers)
 
-# linked target | how CMake finds it | the pkg-config module, or its compile flags if it has none
+# Where libpq isn't with the system's libraries, its folder comes along.
+set(stela_libpq_flags "-lpq")
+foreach(folder IN LISTS PostgreSQL_LIBRARY_DIRS)
+  if(NOT folder IN_LIST CMAKE_C_IMPLICIT_LINK_DIRECTORIES AND
+     NOT folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+    string(PREPEND stela_libpq_flags "-L${folder} ")
+  endif()
+endforeach()
+
+# linked target | how CMake finds it | the pkg-config module, or its compile flags if it has none.
+# Of libpq Debian's module names for static linking what Debian doesn't have.
 set(stela_packages
   "cereal::cereal|cereal 1.3 CONFIG|"
   "Threads::Threads|Threads|-pthread"
   "simdjson::simdjson|simdjson 3.0 CONFIG|simdjson"
   "date::date-tz|date 3.0 CONFIG|-ldate-tz"
   "SQLite::SQLite3|SQLite3 3.38|sqlite3"
-  "PostgreSQL::PostgreSQL|PostgreSQL 15|libpq"
+  "PostgreSQL::PostgreSQL|PostgreSQL 15|${stela_libpq_flags}"
   "NATS::nats|NATS 3.4|libnats"
   "tomlplusplus::tomlplusplus|tomlplusplus 3.3 CONFIG|tomlplusplus"
   "ncursesw||ncursesw"

@@ -23,6 +23,18 @@ function(stela_compile_options target)
   endif()
 endfunction()
 
+# stela_compile_as_one(target): with STELA_UNITY, several of its files are compiled as one.
+function(stela_compile_as_one target)
+  if(STELA_UNITY)
+    set_target_properties(${target} PROPERTIES
+      UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${STELA_UNITY_FILES})
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # GCC takes what is in an included file for a header, where a class shouldn't hold local types.
+      target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    endif()
+  endif()
+endfunction()
+
 function(stela_module name)
   cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
   set(target stela_${name})
@@ -65,6 +77,7 @@ function(stela_module name)
       <filesystem> <functional> <map> <memory> <mutex> <optional> <span> <stop_token> <string>
       <string_view> <thread> <unordered_map> <variant> <vector>)
   endif()
+  stela_compile_as_one(${target})
   set_target_properties(${target} PROPERTIES
     STELA_HEADERS "${CMAKE_CURRENT_SOURCE_DIR}/include/;${generated}/")
   set_property(GLOBAL APPEND PROPERTY STELA_MODULES ${name})

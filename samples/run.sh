@@ -7,6 +7,7 @@
 #   --load N    place N orders instead, and say how fast that was
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tool/progress.sh
 
 case " $* " in
   *" --postgres "*) tool/install-packages.sh postgres ;;
@@ -15,10 +16,11 @@ esac
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-[ -x build/release/bin/orders ] || echo "Building the order application, some minutes the first time…"
-if ! { cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF &&
-       cmake --build --preset release --target orders shipping; } >"$log" 2>&1; then
+[ -x build/release/bin/orders ] || stage "Building the order application, some minutes the first time…"
+if ! cmake --preset release -DSTELA_BUILD_TESTS=OFF -DSTELA_BUILD_BENCHMARKS=OFF >"$log" 2>&1; then
   tail -n 40 "$log" >&2
   exit 1
 fi
+cmake --build --preset release --target orders shipping 2>&1 |
+  show_progress "building the order application"
 samples/story.sh "$PWD/build/release/bin" "$@"

@@ -15,7 +15,7 @@ need() {
 
 formatting() {
   need clang-format || return
-  find framework eventstore outbox projections tool samples tests -name '*.[hc]pp' | xargs -P "$(nproc)" -n 50 clang-format --dry-run -Werror
+  find framework eventstore outbox projections tool samples tests packaging -name '*.[hc]pp' | xargs -P "$(nproc)" -n 50 clang-format --dry-run -Werror
 }
 
 includes() { tests/lint/includes.sh; }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, and runs every test; codec and store under sanitizers as well.
-# Works from any folder; leaves nothing running. Each stage is named with the minutes gone by; ctest's
+# Works from any folder; leaves nothing running. Says how far it is, with the minutes gone by; ctest's
 # own closing lines come last.
 #   tests/run.sh [--no-sanitizers]
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. tool/progress.sh
 
 sanitizers=yes
 case ${1:-} in
@@ -18,21 +19,28 @@ esac
 
 tool/install-packages.sh tests
 
+# Many tests wait for a disk, a broker or a process more than they compute.
+jobs=$((2 * $(nproc)))
+# The packages' consumers are projects of their own; they compile through the cache, too.
+if command -v ccache >/dev/null; then
+  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
+
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-quietly() {
-  if ! "$@" >"$log" 2>&1; then
+
+# build PRESET [TARGET…]
+build() {
+  local preset=$1
+  shift
+  if ! cmake --preset "$preset" >"$log" 2>&1; then
     cat "$log"
     exit 1
   fi
+  cmake --build --preset "$preset" ${1:+--target "$@"} 2>&1 | show_progress "building, preset $preset"
 }
 
-# stage TEXT: what follows takes so long.
-stage() {
-  echo "$(printf '%3d:%02d' $((SECONDS / 60)) $((SECONDS % 60)))  $1"
-}
-
-# sanitized preset label…: the tests with these labels, and nothing else, in this preset.
+# sanitized PRESET LABEL…: the tests with these labels, and nothing else, in this preset.
 sanitized() {
   local preset=$1
   shift
@@ -41,25 +49,17 @@ sanitized() {
     [[ $label == fuzz ]] && targets+=(fuzzers) || targets+=("stela_${label}_tests")
   done
   labels=$(IFS='|' && echo "^($*)\$")
-  stage "Building and running with sanitizers (preset $preset): $*"
-  quietly cmake --preset "$preset"
-  quietly cmake --build --preset "$preset" --target "${targets[@]}"
-  quietly ctest --preset "$preset" -L "$labels" --no-tests=error --output-on-failure -j "$jobs"
+  stage "Sanitizers (preset $preset): $*"
+  build "$preset" "${targets[@]}"
+  ctest --preset "$preset" -L "$labels" --no-tests=error --output-on-failure -j "$jobs" >"$log" 2>&1 ||
+    { cat "$log"; exit 1; }
 }
 
-# Many tests wait for a disk, a broker or a process more than they compute.
-jobs=$((2 * $(nproc)))
-# The packages' consumers are projects of their own; they compile through the cache, too.
-if command -v ccache >/dev/null; then
-  export CMAKE_CXX_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-fi
-
-stage "Building (preset dev)"
-quietly cmake --preset dev -DSTELA_CHECK_EXPORTS=ON
-quietly cmake --build --preset dev
+stage "Building (preset ci)"
+build ci
 if [[ $sanitizers == yes ]]; then
   sanitized asan codec framework contract eventstore threads fuzz
   sanitized tsan contract threads
 fi
 stage "Running the tests"
-ctest --preset dev --output-on-failure -j "$jobs" --progress
+ctest --preset ci --output-on-failure -j "$jobs" | show_progress "running the tests"

@@ -1,5 +1,6 @@
 #include "database/failure_watch.hpp"
 
+#include <new>
 #include <utility>
 
 namespace stela::database {
@@ -29,6 +30,18 @@ void FailureWatch::note(const DatabaseName& database) noexcept {
     if (!watch->failure_ && watch->database_.is(database)) {
       watch->failure_ = std::current_exception();
     }
+  }
+}
+
+void FailureWatch::note_refusal(const DatabaseName& database) noexcept try {
+  // Only whoever called the handler knows it by name.
+  if (innermost == nullptr || !innermost->refusal_.empty()) return;
+  if (innermost->database_.is(database)) throw;
+} catch (const std::exception& e) {
+  try {
+    innermost->refusal_ = e.what();
+  } catch (const std::bad_alloc&) {
+    // There is no memory to remember it.
   }
 }
 

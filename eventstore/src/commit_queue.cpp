@@ -61,6 +61,7 @@ bool CommitQueue::wait_for_turn(Ticket& ticket, milliseconds patience) {
 
 CommitQueue::Time CommitQueue::check_patience(const Ticket& ticket, milliseconds patience) {
   int holder = 0;
+  std::string occupation;
   {
     const std::lock_guard lock{mutex_};
     const Time now = steady_clock::now();
@@ -72,8 +73,11 @@ CommitQueue::Time CommitQueue::check_patience(const Ticket& ticket, milliseconds
     if (found == queue_.end()) return now + patience;
     queue_.erase(found);
     holder = holder_;
+    occupation = occupation_->read();
   }
-  throw StoreBusy{name_of_thread(holder) + " has held this store's line of writers for " +
+  const std::string who =
+      occupation.empty() ? name_of_thread(holder) : occupation + " of this process";
+  throw StoreBusy{who + " has held this store's line of writers for " +
                   std::to_string(patience.count()) +
                   " ms with work of its own; nothing was written; try again, and let no "
                   "transaction wait for another thread that uses its store"};
@@ -83,6 +87,7 @@ CommitQueue::Hold::Hold(CommitQueue& queue) noexcept : queue_{queue} {
   const std::lock_guard lock{queue_.mutex_};
   queue_.held_since_ = steady_clock::now();
   queue_.holder_ = gettid();
+  queue_.occupation_ = &database::Occupation::of_this_thread();
 }
 
 CommitQueue::Hold::~Hold() {

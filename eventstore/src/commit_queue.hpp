@@ -1,6 +1,8 @@
 // Group commit: whoever finds nobody committing commits for all who wait.
 #pragma once
 
+#include "database/occupation.hpp"
+
 #include <stela/eventstore/export.hpp>
 
 #include <array>
@@ -49,8 +51,8 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   /// groups of others': it can carry out anybody's work, and doesn't throw. Called from within
   /// `execute`, it is the caller's bug: see `is_leading`.
   ///
-  /// StoreBusy, which names the thread that holds the line, if a caller's own code has held it for
-  /// `patience` and this ticket has waited as long; it was not carried out then.
+  /// StoreBusy, which names the projector or the thread that holds the line, if a caller's own code
+  /// has held it for `patience` and this ticket has waited as long; it was not carried out then.
   template <class Execute>
   void submit(Ticket& ticket, Execute&& execute,
               std::chrono::milliseconds patience = most_patience) {
@@ -117,9 +119,11 @@ class STELA_EVENTSTORE_EXPORT CommitQueue {
   std::size_t begin_ = 0;
   /// So many at the front are being carried out, or will be next, and can't leave the line.
   std::size_t taken_ = 0;
-  /// Since when a caller's own code holds the line, and the system's number of its thread.
+  /// Since when a caller's own code holds the line, the system's number of its thread, and what
+  /// that is busy with.
   std::optional<Time> held_since_;
   int holder_ = 0;
+  database::Occupation::Slot* occupation_ = nullptr;
   std::atomic<std::thread::id> leader_{};
 };
 

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <limits>
+#include <new>
 #include <optional>
 #include <ostream>
 
@@ -211,6 +212,12 @@ auto parsing(Parse&& parse) {
 }  // namespace
 
 struct Embedding::Parser {
+  /// One level less than a reader takes: the line is around what is embedded.
+  Parser() {
+    if (parser.allocate(0, simdjson::DEFAULT_MAX_DEPTH - 1) != simdjson::SUCCESS) {
+      throw std::bad_alloc{};
+    }
+  }
   simdjson::dom::parser parser;
 };
 
@@ -222,7 +229,9 @@ bool Embedding::allows(std::string_view bytes) {
   if (bytes.find_first_of("\r\n") != std::string_view::npos) return false;
   // Some versions of the parser pass over a byte order mark.
   if (bytes.front() == '\xef') return false;
-  return parser_->parser.parse(bytes.data(), bytes.size()).error() == simdjson::SUCCESS;
+  const auto error = parser_->parser.parse(bytes.data(), bytes.size()).error();
+  if (error == simdjson::MEMALLOC) throw std::bad_alloc{};
+  return error == simdjson::SUCCESS;
 }
 
 ExportHeader header_of(Codec codec, TagCatalogue tags) {

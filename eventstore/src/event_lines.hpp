@@ -35,7 +35,7 @@ class Embedding {
   Embedding& operator=(const Embedding&) = delete;
 
   /// True if `bytes` are one JSON value without line breaks, and without blanks around it: what a
-  /// reader of the line gets back is the same bytes.
+  /// reader of the line gets back is the same bytes. std::bad_alloc if that can't be known.
   bool allows(std::string_view bytes);
 
  private:

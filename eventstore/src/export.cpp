@@ -1,7 +1,7 @@
-#include "core_of.hpp"
 #include "event_lines.hpp"
 #include "operations_sql/catalogue.hpp"
 #include "operations_sql/transfer.hpp"
+#include "store_core.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/codec/json_writer.hpp>
@@ -98,8 +98,10 @@ ExportResult write_events(EventStore& store, std::ostream& out, std::string& tex
 /// Behind the events: everything as it was at one moment.
 void write_states(Store& store, std::ostream& out, std::string& text, GlobalSequence last,
                   const TransferOptions& options) {
+  std::int64_t rows = 0;
   const auto write = [&](std::string_view table, std::string_view row) {
     append_state(text, table, row);
+    ++rows;
     if (text.size() > write_bytes) write_lines(out, text);
   };
   store.database().read_snapshot([&](database::Connection& connection) {
@@ -111,7 +113,7 @@ void write_states(Store& store, std::ostream& out, std::string& text, GlobalSequ
     for (StateTransfer* const state : options.states) state->save(connection, write);
   });
   std::string end;
-  json::ObjectWriter{end}.add("last_sequence", last.value()).close();
+  json::ObjectWriter{end}.add("last_sequence", last.value()).add("rows", rows).close();
   append_state(text, end_of_states, end);
 }
 

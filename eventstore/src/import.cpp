@@ -1,10 +1,10 @@
-#include "core_of.hpp"
 #include "event_ids.hpp"
 #include "event_lines.hpp"
 #include "import_port.hpp"
 #include "operations_sql/catalogue.hpp"
 #include "operations_sql/transfer.hpp"
 #include "schema_requirement.hpp"
+#include "store_core.hpp"
 
 #include <stela/eventstore/transfer.hpp>
 #include <stela/framework/codec/codec_error.hpp>
@@ -25,7 +25,7 @@ namespace {
 using database::Connection;
 namespace sql = operations::sql;
 
-constexpr std::size_t batch_events = 1000;
+constexpr std::size_t import_batch_events = 1000;
 constexpr std::size_t batch_bytes = std::size_t{4} * 1024 * 1024;
 
 /// Lines of text with their numbers, none longer than a line can be.
@@ -64,6 +64,12 @@ class Lines {
   std::array<char, std::size_t{64} * 1024> chunk_;
 };
 
+/// Lines of states that the end of the export counts, and that aren't there.
+class RowsMissing : public BadLine {
+ public:
+  using BadLine::BadLine;
+};
+
 /// The first difference of an event that is there and a line that claims to be the same.
 std::string difference(const StoredEvent& stored, const ParsedEvent& line) {
   if (stored.id != line.id) {
@@ -92,7 +98,7 @@ class Importer {
       : store_{store},
         lines_{in},
         options_{options},
-        rows_{core_of(store).make_import()},
+        rows_{store_core(store).make_import()},
         last_{store.last_sequence()},
         known_until_{last_} {}
 
@@ -219,7 +225,7 @@ void Importer::take_id(const Uuid& id) {
 /// Fills the batch; false at the end of the input, and at a line that can't be imported.
 bool Importer::gather() {
   std::string line;
-  while (batch_.size() < batch_events && bytes_ < batch_bytes) {
+  while (batch_.size() < import_batch_events && bytes_ < batch_bytes) {
     try {
       if (!lines_.next(line)) return false;
       if (line.empty()) throw BadLine{"it's empty"};
@@ -331,6 +337,8 @@ void Importer::read_states() try {
   load_append_ids();
   load_states();
   check_end();
+} catch (const RowsMissing& e) {
+  stop_at(lines_.number(), e.what(), "export again and import that; existing events are skipped");
 } catch (const BadLine& e) {
   stop_at(lines_.number(), e.what());
 } catch (const codec::DecodeError& e) {
@@ -347,7 +355,8 @@ ParsedState Importer::next_state() {
 void Importer::load_append_ids() {
   while (state_.table == "append_ids") {
     std::vector<std::string> rows;
-    for (; state_.table == "append_ids" && rows.size() < batch_events; state_ = next_state()) {
+    for (; state_.table == "append_ids" && rows.size() < import_batch_events;
+         state_ = next_state()) {
       rows.push_back(std::move(state_.row));
     }
     const auto load = [&](Connection& connection) {
@@ -394,7 +403,7 @@ void Importer::load_rows(Connection& connection) {
     if (found == options_.states.end()) throw BadLine{"'" + table + "' can't be imported here"};
     std::string rows;
     std::size_t count = 0;
-    for (; state_.table == table && count < batch_events; state_ = next_state(), ++count) {
+    for (; state_.table == table && count < import_batch_events; state_ = next_state(), ++count) {
       rows.append(count == 0 ? "[" : ",").append(state_.row);
     }
     (*found)->load(connection, table, rows + "]");
@@ -406,8 +415,16 @@ void Importer::load_rows(Connection& connection) {
 void Importer::check_end() const {
   json::Reader row{state_.row};
   row.open_object();
-  if (row.select("last_sequence") && row.get_int64() == last_.value()) return;
-  throw BadLine{"the export ends at another event than " + std::to_string(last_.value())};
+  if (!row.select("last_sequence") || row.get_int64() != last_.value()) {
+    throw BadLine{"the export ends at another event than " + std::to_string(last_.value())};
+  }
+  // Older exports don't count them.
+  if (!row.select("rows")) return;
+  const std::int64_t wanted = row.get_int64();
+  const std::int64_t found = result_.append_ids + result_.rows;
+  if (found == wanted) return;
+  throw RowsMissing{"the export has " + std::to_string(wanted) + " lines of states, and " +
+                    std::to_string(found) + " are here"};
 }
 
 void Importer::tell_progress() const {

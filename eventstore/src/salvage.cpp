@@ -1,6 +1,6 @@
-#include "core_of.hpp"
 #include "event_lines.hpp"
 #include "operations_sql/catalogue.hpp"
+#include "store_core.hpp"
 #include "succession.hpp"
 
 #include <stela/eventstore/transfer.hpp>
@@ -57,7 +57,7 @@ class Salvage {
   static std::int64_t last_of(Store& store, const SalvageOptions& options) {
     // The largest sequence can't be one: nothing could be after it.
     const std::int64_t known =
-        std::min(core_of(store).last_known_sequence(), GlobalSequence::max().value() - 1);
+        std::min(store_core(store).last_known_sequence(), GlobalSequence::max().value() - 1);
     return std::min(options.to.value(), known);
   }
 

@@ -1,6 +1,6 @@
 #include <stela/eventstore/tags.hpp>
 
-#include "database/core.hpp"
+#include "store_core.hpp"
 
 #include <stela/framework/error.hpp>
 
@@ -9,11 +9,7 @@
 namespace stela {
 namespace {
 
-constexpr std::size_t batch_events = 1000;
-
-Store::Core& core_of(Store& store) {
-  return static_cast<Store::Core&>(store.database());
-}
+constexpr std::size_t tag_batch_events = 1000;
 
 /// The tags that the event should have and doesn't.
 std::vector<Tag> missing_of(std::vector<Tag> wanted, const StoredEvent& event) {
@@ -24,13 +20,13 @@ std::vector<Tag> missing_of(std::vector<Tag> wanted, const StoredEvent& event) {
 }  // namespace
 
 bool forget_tags(Store& store, std::string_view type, std::string_view category) {
-  return core_of(store).forget_tags(type, category);
+  return store_core(store).forget_tags(type, category);
 }
 
 std::vector<TagEntry> list_tags(Store& store, const TagListing& which) {
   std::vector<TagEntry> found;
   const auto is_before = [](const TagEntry& a, const TagEntry& b) { return a.tag < b.tag; };
-  core_of(store).for_each_tag([&](std::string_view text, GlobalSequence first) {
+  store_core(store).for_each_tag([&](std::string_view text, GlobalSequence first) {
     if (text <= which.after) return;
     TagEntry entry{Tag::parse(text), first};
     if (!which.category.empty() && entry.tag.category() != which.category) return;
@@ -45,7 +41,7 @@ std::vector<TagEntry> list_tags(Store& store, const TagListing& which) {
 }
 
 AddedTags detail::add_tags(Store& store, const TagsOfType& type, const AddTagsOptions& options) {
-  Store::Core& core = core_of(store);
+  Store::Core& core = store_core(store);
   std::vector<TagNeed> needs;
   for (const std::string& name : type.names) {
     for (const TagDeclaration& tag : type.declared) {
@@ -72,7 +68,7 @@ AddedTags detail::add_tags(Store& store, const TagsOfType& type, const AddTagsOp
     std::vector<Tag> missing = missing_of(type.tags_of(event), event);
     if (missing.empty()) continue;
     batch.push_back({event.sequence, event.kind.number, event.stream, std::move(missing)});
-    if (batch.size() == batch_events) write(event.sequence);
+    if (batch.size() == tag_batch_events) write(event.sequence);
   }
   write(head);
   if (added.finished) core.complete_tags(needs);

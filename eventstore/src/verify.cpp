@@ -1,6 +1,6 @@
 #include <stela/eventstore/verify.hpp>
 
-#include "core_of.hpp"
+#include "store_core.hpp"
 
 #include <stela/eventstore/operations.hpp>
 
@@ -12,7 +12,7 @@ std::string to_string(const Problem& problem) {
 
 VerifyResult StoreOperations::verify(FunctionRef<void(const Problem&)> report,
                                      const VerifyOptions& options) {
-  return core_of(store_).verify(report, options);
+  return store_core(store_).verify(report, options);
 }
 
 }  // namespace stela

@@ -8,8 +8,6 @@
 
 namespace stela::detail {
 
-using State = TransactionOutcome::State;
-
 namespace {
 
 [[noreturn]] void refuse_using(const StreamId& stream, std::string_view problem) {

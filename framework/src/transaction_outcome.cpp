@@ -2,8 +2,6 @@
 
 namespace stela {
 
-using State = TransactionOutcome::State;
-
 TransactionOutcome::State TransactionOutcome::state() const noexcept {
   const State own = own_.load(std::memory_order_acquire);
   if (own == State::rolled_back || own == State::in_doubt || !enclosing_) return own;

@@ -151,13 +151,16 @@ void UnitOfWork::check_is_not_committing() const {
 
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
   if (is_lent_) {
+    // The handler may get over this error.
+    is_given_up_ = true;
     throw UsageError{
         "a handler commits its unit of work, which is committed with the checkpoint when the "
         "handler returns; leave the commit out"};
   }
   if (is_given_up_) {
     throw UsageError{
-        "a decision in this unit of work threw after it had recorded an event; make a new unit"};
+        "a decision in this unit of work threw after it had recorded an event, or the handler that "
+        "it was lent to committed it; make a new unit, or leave the commit out"};
   }
   const Committing committing{*this};
   Batch batch;

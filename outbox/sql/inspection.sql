@@ -76,6 +76,15 @@ LEFT JOIN events AS e ON e.sequence = s.sequence
 LEFT JOIN event_kinds AS k ON k.kind = e.kind
 LEFT JOIN outbox_partitions AS p ON p.partition = s.partition;
 
+-- name: inspect_orphans
+-- The first parked message of each stream whose first one is parked behind another.
+-- gives: sequence int
+SELECT p.sequence FROM outbox_parked AS p
+WHERE p.reason = 'behind'
+  AND NOT EXISTS (SELECT 1 FROM outbox_parked AS e
+                  WHERE e.stream = p.stream AND e.sequence < p.sequence)
+ORDER BY p.sequence;
+
 -- name: inspect_sums
 -- How many events are to be published, and how many are in any state.
 -- gives: publishable int, in_a_state int

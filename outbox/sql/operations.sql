@@ -32,6 +32,12 @@ WHERE stream = :stream AND sequence <= :through ORDER BY sequence;
 -- gives: sequence int, reason text
 SELECT sequence, reason FROM outbox_parked WHERE stream = :stream ORDER BY sequence;
 
+-- name: parked_after
+-- takes: stream int, after int
+-- gives: sequence int, partition int, reason text, was_lost bool
+SELECT sequence, partition, reason, was_lost FROM outbox_parked
+WHERE stream = :stream AND sequence > :after ORDER BY sequence;
+
 -- name: later_redeliveries
 -- What of the stream was to be sent again already, and comes later in it.
 -- takes: stream int, first int

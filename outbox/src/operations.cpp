@@ -124,9 +124,21 @@ class OutboxOperations::Impl {
         if (!row.step()) throw NotFound{in_words(sequence) + " isn't parked"};
         found[row.stream()].push_back(sequence);
       }
-      for (const auto& [stream, meant] : found) require_prefix(connection, stream, meant);
+      for (auto& [stream, meant] : found) {
+        require_prefix(connection, stream, meant);
+        add_followers(connection, stream, meant);
+      }
     });
     return found;
+  }
+
+  /// What is parked only because `meant` are.
+  static void add_followers(Connection& connection, std::int64_t stream,
+                            std::vector<GlobalSequence>& meant) {
+    auto rows = connection.rows(sql::parked_after{.stream = stream, .after = meant.back().value()});
+    while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
+      meant.emplace_back(rows.sequence());
+    }
   }
 
   /// Nothing that is parked before the last of `meant` may stay behind.

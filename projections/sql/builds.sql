@@ -115,6 +115,12 @@ WHERE name = :name AND build = :build AND (halted = 1 OR failing > 0);
 -- takes: name text, build int, definitions int
 UPDATE projections SET definitions = :definitions WHERE name = :name AND build = :build;
 
+-- name: set_statements
+-- The column says of a replay where it ends, and of other builds what made their tables.
+-- takes: name text, build int, statements int
+UPDATE projections SET upto = :statements
+WHERE name = :name AND build = :build AND state <> 'scratch';
+
 -- name: delete_build
 -- takes: name text, build int
 DELETE FROM projections WHERE name = :name AND build = :build;

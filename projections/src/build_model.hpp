@@ -2,6 +2,7 @@
 #pragma once
 
 #include "builds.hpp"
+#include "create_statements.hpp"
 #include "database/connection.hpp"
 
 #include <stela/eventstore/store.hpp>
@@ -19,6 +20,9 @@ class BuildModel : public ReadModel {
   /// While true, tables may be made.
   virtual void allow_creation(bool allowed) noexcept = 0;
 
+  /// What `create` has run.
+  const CreateStatements& created() const noexcept { return created_; }
+
   /// What made the database fail, not the projector: set aside when a statement throws it, since
   /// the projector's own code may have wrapped or swallowed it.
   virtual std::exception_ptr take_store_failure() noexcept = 0;
@@ -31,6 +35,9 @@ class BuildModel : public ReadModel {
   /// Whether a foreign key is broken that is checked at the end of the transaction. Inside an
   /// attempt.
   virtual bool breaks_deferred_key(const database::Connection& connection) = 0;
+
+ protected:
+  CreateStatements created_;
 };
 
 /// UsageError if projections don't work on the store's engine.

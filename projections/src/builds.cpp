@@ -125,6 +125,12 @@ void set_upto(Connection& connection, const Build& build) {
   connection.run(sql::set_upto{.name = build.name, .build = build.number, .upto = build.upto});
 }
 
+void note_statements(Connection& connection, Build& build, std::int64_t checksum) {
+  build.upto = checksum;
+  connection.run(
+      sql::set_statements{.name = build.name, .build = build.number, .statements = checksum});
+}
+
 void set_state(Connection& connection, const Build& build, BuildState state, Timestamp now) {
   connection.run(sql::set_state{
       .name = build.name, .build = build.number, .state = to_string(state), .now = now});

@@ -33,7 +33,9 @@ struct Build {
   std::int64_t failing = 0;
   std::string error = {};
   bool halted = false;
-  /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own.
+  /// Of a replay: what it is for, where it ends, and whose tables it writes if not its own. Of
+  /// other builds `upto` is the checksum of the statements that made their tables; 0 if it isn't
+  /// known.
   std::string filter = {};
   std::int64_t upto = 0;
   std::int64_t target = 0;
@@ -59,6 +61,8 @@ std::vector<Build> read_builds(database::Connection& connection, std::string_vie
 const Build* find(const std::vector<Build>& builds, std::string_view name,
                   BuildState state) noexcept;
 
+/// Notes the statements that made its tables.
+void note_statements(database::Connection& connection, Build& build, std::int64_t checksum);
 /// A new row; `build` gets its number.
 void insert(database::Connection& connection, Build& build, Timestamp now);
 /// A replay ends later.

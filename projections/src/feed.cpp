@@ -2,6 +2,7 @@
 
 #include "database/database.hpp"
 #include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "handler_failure.hpp"
 #include "projections_sql/builds.hpp"
@@ -14,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <new>
+#include <utility>
 
 namespace stela::projections {
 
@@ -33,13 +35,30 @@ constexpr std::size_t reaction_batch = 64;
 }  // namespace
 
 Seat::Seat(Store& store, const detail::Registration& the_registration, const Build& the_build)
-    : registration{the_registration}, build{the_build} {
+    : registration{the_registration}, build{the_build}, who{the_build.describe()} {
   if (registration.make_process) {
     process = registration.make_process();
     return;
   }
   projector = registration.make_projector();
   model = make_model(store, build);
+}
+
+void report_caught(Store& store, Seat& seat) {
+  for (const CaughtStatement& each : seat.caught) {
+    const std::array fields{LogEntry::Field{"projector", seat.build.name},
+                            LogEntry::Field{"version", std::to_string(seat.build.version)},
+                            LogEntry::Field{"problem", each.error}};
+    const std::string message =
+        each.where + ": its handler went on after a statement had failed: " + each.error;
+    store.conventions().log->write({.level = LogLevel::warning,
+                                    .name = "projection.statement_failed",
+                                    .message = message,
+                                    .fields = fields});
+    store.conventions().metrics->count("stela_handler_failed_statements_total", 1,
+                                       {{"handler", seat.build.name}});
+  }
+  seat.caught.clear();
 }
 
 Timestamp Feed::lease_until() const {
@@ -103,6 +122,7 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
 }
 
 Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batch) {
+  const database::Occupation occupation{seat.who};
   if (auto failure = project_events(connection, seat, batch.events)) return {std::move(failure)};
   return {.lost = !move(connection, seat, batch.end)};
 }
@@ -131,6 +151,8 @@ std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, 
   std::optional<ContextScope> replaying;
   if (seat.build.state != BuildState::living) replaying.emplace(Context{.is_replaying = true});
   const StoredEvent* suspect = nullptr;
+  seat.caught.clear();
+  database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
     try {
       const detail::Handling handling = seat.projector->handling(event.kind);
@@ -159,6 +181,9 @@ std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, 
           event.sequence.value(),
           event.describe() + ": its handler ended the transaction that it was called in"};
     }
+    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+      seat.caught.push_back({event.describe(), std::move(refusal)});
+    }
     if (!seat.model->breaks_deferred_key(connection)) {
       suspect = nullptr;
     } else if (suspect == nullptr) {
@@ -173,6 +198,7 @@ std::optional<Feed::Failure> Feed::attempt_events(const Connection& connection, 
 
 Feed::Outcome Feed::run_reaction(Seat& seat, const Batch& batch) {
   Outcome outcome;
+  seat.caught.clear();
   const bool is_wanted =
       std::any_of(batch.events.begin(), batch.events.end(), [&](const StoredEvent& event) {
         return seat.handling(event.kind) != detail::Handling::skip;
@@ -211,8 +237,9 @@ std::optional<std::string> Feed::instance_of(Seat& seat, const StoredEvent& even
 std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction,
                                             std::span<const StoredEvent> events) {
   database::OpenTransaction& open = database::open_transaction(transaction);
+  const database::Occupation occupation{seat.who};
   for (const StoredEvent& event : events) {
-    const database::FailureWatch watch{open.connection()};
+    database::FailureWatch watch{open.connection()};
     try {
       const detail::Handling handling = seat.process->handling(event.kind);
       if (handling == detail::Handling::skip) continue;
@@ -228,6 +255,9 @@ std::optional<Feed::Failure> Feed::react_to(Seat& seat, Transaction& transaction
       unit.commit();
       apply_changes(open.connection(), seat, process, store_.database().now());
       open.check_deferred_keys();
+      if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+        seat.caught.push_back({event.describe(), std::move(refusal)});
+      }
     } catch (const std::bad_alloc&) {
       return shortage_at(event);
     } catch (const ParticipantMissing&) {
@@ -254,6 +284,7 @@ void Feed::settle(Seat& seat, const Outcome& outcome, const Batch& batch) {
     seat.build.failing = 0;
     seat.shortages = 0;
     ++counts_.commits;
+    report_caught(store_, seat);
     return;
   }
   // What came before it is good: it is committed, and the event stands first from now on.
@@ -372,6 +403,7 @@ void Feed::project_inside(Connection& connection, Seat& seat, const Batch& batch
   if (outcome.failure && outcome.failure->is_shortage) throw std::bad_alloc{};
   if (outcome.failure)
     throw UsageError{seat.build.describe() + " failed at " + outcome.failure->error};
+  report_caught(store_, seat);
 }
 
 void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
@@ -379,6 +411,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
   EventRange range = store_.read_at({&wanted, 1});
   const auto events = range.next_page();
   std::optional<Failure> failure;
+  seat.caught.clear();
   const auto settle_row = [&](Connection& connection) {
     if (!advance(connection, seat.build, seat.build.position, lease_until())) throw RollBack{};
     connection.run(
@@ -388,6 +421,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
     if (seat.projector) {
       store_.database().write(
           [&](Connection& connection) {
+            const database::Occupation occupation{seat.who};
             failure = project_events(connection, seat, events);
             if (failure) throw RollBack{};
             settle_row(connection);
@@ -401,6 +435,7 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
       });
     }
     ++counts_.commits;
+    report_caught(store_, seat);
   } catch (const RollBack&) {
     if (!failure) seat.held = false;
   }

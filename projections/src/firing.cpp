@@ -1,6 +1,7 @@
 // How a feed fires the timers of a process.
 #include "database/database.hpp"
 #include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "feed.hpp"
 #include "handler_failure.hpp"
@@ -14,6 +15,7 @@
 #include <array>
 #include <new>
 #include <set>
+#include <utility>
 
 namespace stela::projections {
 
@@ -73,6 +75,7 @@ bool Feed::fire(Seat& seat, TimerClock& clock) {
 
 Feed::Firing Feed::fire_once(Seat& seat, TimerClock& clock) {
   Firing firing;
+  seat.caught.clear();
   try {
     store_.transact(
         [&](Transaction& transaction) { fire_batch(seat, clock, transaction, firing); });
@@ -175,9 +178,15 @@ Feed::Fired Feed::fire_one(Seat& seat, Timer& timer, Timestamp now, Transaction&
     log_timer(timer, "timer.unknown");
     return Fired::gone;
   }
-  const database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  const database::Occupation occupation{seat.who};
   try {
-    return fire_despite_conflicts(seat, timer, now, transaction, firing);
+    const Fired fired = fire_despite_conflicts(seat, timer, now, transaction, firing);
+    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+      seat.caught.push_back(
+          {"timer " + timer.kind + " of '" + timer.key + "'", std::move(refusal)});
+    }
+    return fired;
   } catch (const std::bad_alloc&) {
     timer.error = "there isn't enough memory for it";
     return Fired::postponed;
@@ -273,6 +282,7 @@ void Feed::settle_timers(Seat& seat, const Firing& firing) {
   if (firing.lost) seat.held = false;
   if (firing.position == 0) return;
   seat.build.position = firing.position;
+  report_caught(store_, seat);
   counts_.timers_fired += firing.fired;
   counts_.timers_failed += firing.failed;
   counts_.timers_parked += firing.parked;

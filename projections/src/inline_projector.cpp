@@ -2,12 +2,17 @@
 
 #include "build_tables.hpp"
 #include "database/database.hpp"
+#include "database/failure_watch.hpp"
 #include "database/host.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 #include "projections_sql/builds.hpp"
 #include "takeover.hpp"
 
 #include <stela/framework/error.hpp>
+
+#include <string>
+#include <utility>
 
 namespace stela {
 
@@ -18,9 +23,9 @@ using projections::Seat;
 
 namespace {
 
-constexpr std::chrono::seconds lease_ttl{15};
+constexpr std::chrono::seconds inline_lease{15};
 /// A process that renews its lease no more is gone when that has run out.
-constexpr std::chrono::seconds patience = 2 * lease_ttl;
+constexpr std::chrono::seconds patience = 2 * inline_lease;
 constexpr std::chrono::milliseconds longest_nap{20};
 
 std::string detail_of(const detail::Registration& registration) {
@@ -43,7 +48,7 @@ Projections::InlineProjector::InlineProjector(Store& store,
       name_{"projector:" + registration.name},
       detail_{detail_of(registration)},
       detail_before_{registration.before ? detail_of(*registration.before) : std::string{}},
-      feed_{store, lease_ttl} {
+      feed_{store, inline_lease} {
   store_.database().write([&](Connection& connection) {
     store_.database().refuse_second(name_);
     choose_build(connection, options.rebuild);
@@ -83,8 +88,10 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
     if (!problem.empty()) {
       throw SchemaMismatch{problem + ": register it with the option rebuild"};
     }
+    projections::require_same_statements(*living, *known);
     chosen = *living;
-  } else if (building != nullptr && building->version == registration_.version) {
+  } else if (building != nullptr && building->version == registration_.version &&
+             projections::has_same_statements(*building, registration_)) {
     chosen = *building;
   } else {
     if (building != nullptr) projections::clear_way(connection, store_, *building);
@@ -101,7 +108,7 @@ bool Projections::InlineProjector::catch_up() {
   if (projections::is_near_the_end(store_, seat_->build)) return true;
   const std::string worker = host::make_worker_name();
   store_.database().write([&](Connection& connection) {
-    const projections::LeaseTerm lease{worker, lease_ttl, store_.database().now()};
+    const projections::LeaseTerm lease{worker, inline_lease, store_.database().now()};
     seat_->held = is_free(seat_->build) && projections::acquire(connection, seat_->build, lease);
   });
   if (!seat_->held) return false;
@@ -185,7 +192,7 @@ void Projections::InlineProjector::choose_again(Connection& connection, bool reb
 
 void Projections::InlineProjector::prepare(Connection& connection) {
   // Nobody appends now: what is missing is projected, and nothing can come between.
-  const projections::LeaseTerm lease{name_, lease_ttl, store_.database().now()};
+  const projections::LeaseTerm lease{name_, inline_lease, store_.database().now()};
   projections::seize(connection, seat_->build, lease);
   projections::finish(connection, store_, feed_, *seat_);
   projections::release(connection, seat_->build);
@@ -236,13 +243,17 @@ void Projections::InlineProjector::on_append(Transaction& transaction,
     switch_build(connection, before);
     advance(connection, before, last);
   }
+  const database::Occupation occupation{seat_->who};
   seat_->model->attempt(connection, [&] { project(open, events); });
+  projections::report_caught(store_, *seat_);
 }
 
 void Projections::InlineProjector::project(database::OpenTransaction& open,
                                            std::span<const StoredEvent> events) {
   Connection& connection = open.connection();
   bool was_broken = seat_->model->breaks_deferred_key(connection);
+  seat_->caught.clear();
+  database::FailureWatch watch{connection};
   for (const StoredEvent& event : events) {
     const detail::Handling handling = seat_->projector->handling(event.kind);
     if (handling == detail::Handling::skip) continue;
@@ -252,6 +263,9 @@ void Projections::InlineProjector::project(database::OpenTransaction& open,
     if (!connection.in_transaction()) {
       throw UsageError{registration_.name +
                        ": a handler ended the transaction of the append that called it"};
+    }
+    if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+      seat_->caught.push_back({event.describe(), std::move(refusal)});
     }
     const bool is_broken = seat_->model->breaks_deferred_key(connection);
     if (is_broken && !was_broken) open.blame(broken_key(registration_.name, event));

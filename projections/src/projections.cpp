@@ -50,6 +50,13 @@ void check_known(const std::vector<Build>& builds, const detail::Registration& w
   }
 }
 
+/// Null if it isn't one of the two that this process brings.
+const detail::Registration* version_of(const detail::Registration& registration, int version) {
+  if (version == registration.version) return &registration;
+  const detail::Registration* const before = registration.before.get();
+  return before != nullptr && version == before->version ? before : nullptr;
+}
+
 [[noreturn]] void refuse_reaction(const std::string& name) {
   throw UsageError{"'" + name +
                    "' is in this database as a process, and this process registers it as a "
@@ -95,8 +102,14 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
     if (living == nullptr) return begin_living(connection, store_, registration);
     const Build* const building =
         projections::find(builds, registration.name, BuildState::building);
+    if (const detail::Registration* const known = version_of(registration, living->version)) {
+      projections::require_same_statements(*living, *known);
+    }
     if (living->version == registration.version) return;
-    if (building != nullptr && building->version == registration.version) return;
+    if (building != nullptr && building->version == registration.version &&
+        projections::has_same_statements(*building, registration)) {
+      return;
+    }
     if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
     projections::begin_build(connection, store_, registration);
   });

@@ -28,14 +28,14 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::chrono::seconds lease_ttl{15};
+constexpr std::chrono::seconds replay_lease{15};
 /// What may be left of a replay for a transaction that keeps appends out.
 constexpr std::int64_t last_stretch_of_replay = 1000;
 /// A dry run reads so many events with each statement, so that no read transaction lasts.
 constexpr std::int64_t count_window = 65'536;
 
-std::vector<const detail::Registration*> choose(const Projections& projections,
-                                                const std::vector<std::string>& names) {
+std::vector<const detail::Registration*> projectors_to_replay(
+    const Projections& projections, const std::vector<std::string>& names) {
   std::vector<const detail::Registration*> chosen;
   const auto& all = projections.registrations();
   for (const detail::Registration& one : all) {
@@ -78,14 +78,15 @@ class Replay {
         store_{projections.store()},
         worker_{host::make_worker_name()},
         presence_{store_.database().appear()},
-        feed_{store_, lease_ttl},
+        feed_{store_, replay_lease},
         filter_{projections::describe(options.filter)} {
     if (is_rebuild_ && options.into == ReplayInto::living) {
       throw UsageError{
           "a replay without a filter is a rebuild: it fills new tables, which take the place of "
           "the living ones"};
     }
-    for (const detail::Registration* const chosen : choose(projections, options.projectors)) {
+    for (const detail::Registration* const chosen :
+         projectors_to_replay(projections, options.projectors)) {
       const detail::Registration* const one = version_to_rebuild(store_, *chosen);
       if (options.into == ReplayInto::living && !one->is_idempotent) {
         throw UsageError{"projector '" + one->name +
@@ -130,7 +131,7 @@ class Replay {
 
  private:
   LeaseTerm lease() const {
-    return {worker_, lease_ttl, store_.database().now(), presence_->number()};
+    return {worker_, replay_lease, store_.database().now(), presence_->number()};
   }
 
   /// Finds or makes the build that is to be filled, and takes it.
@@ -283,7 +284,7 @@ class Replay {
   /// Those of seats that don't move for long, too.
   void renew_leases() {
     const LeaseTerm mine = lease();
-    if (mine.now < renewed_at_ + lease_ttl / 3) return;
+    if (mine.now < renewed_at_ + replay_lease / 3) return;
     presence_->renew();
     store_.database().write(
         [&](Connection& connection) {

@@ -39,8 +39,8 @@ namespace {
 constexpr int pages_a_turn = 16;
 
 /// The registrations that a runner drives: those named, or all that aren't inline.
-std::vector<const detail::Registration*> choose(const Projections& projections,
-                                                const std::vector<std::string>& names) {
+std::vector<const detail::Registration*> projectors_to_run(const Projections& projections,
+                                                           const std::vector<std::string>& names) {
   std::vector<const detail::Registration*> chosen;
   for (const detail::Registration& one : projections.registrations()) {
     const bool is_named = std::find(names.begin(), names.end(), one.name) != names.end();
@@ -70,7 +70,7 @@ class Runner::Driver {
         timer_clock_{store_, options.clock_jump_limit},
         watch_{store_.database().watch_commits()} {
     check_ranges(runner_settings(), options);
-    for (const detail::Registration* one : choose(projections, options.projectors)) {
+    for (const detail::Registration* one : projectors_to_run(projections, options.projectors)) {
       registrations_.push_back(*one);
       if (one->before) registrations_.push_back(*one->before);
     }

@@ -8,8 +8,17 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace stela::projections {
+
+/// A statement that failed in a handler that went on all the same.
+struct CaughtStatement {
+  /// "event 7 …".
+  std::string where;
+  std::string error;
+};
 
 /// Threads: one at a time.
 struct Seat {
@@ -41,8 +50,15 @@ struct Seat {
   std::unique_ptr<detail::AnyProjector> projector;
   std::unique_ptr<detail::AnyProcess> process;
   std::unique_ptr<BuildModel> model;
+  /// Of what is in the open transaction; said once that is committed.
+  std::vector<CaughtStatement> caught;
+  /// For messages to those who wait while a handler works.
+  const std::string who;
   /// The events of the batch that it is being taken through, if they were decoded ahead.
   detail::AnyDecoded* decoded = nullptr;
 };
+
+/// Logs and counts what its handlers went on after.
+void report_caught(Store& store, Seat& seat);
 
 }  // namespace stela::projections

@@ -31,7 +31,25 @@ Build begin_build(Connection& connection, Store& store, const detail::Registrati
   insert(connection, build, store.database().now());
   Seat seat{store, registration, build};
   tables_of(connection).make(connection, build, *seat.projector, *seat.model);
+  note_statements(connection, build, seat.model->created().checksum());
   return build;
+}
+
+bool has_same_statements(const Build& build, const detail::Registration& registration) {
+  if (build.upto == 0) return true;
+  const auto checksum = checksum_of_create(*registration.make_projector());
+  return !checksum || *checksum == build.upto;
+}
+
+void require_same_statements(const Build& build, const detail::Registration& registration) {
+  if (has_same_statements(build, registration)) return;
+  throw UsageError{
+      build.describe() +
+      " makes its tables by other statements than those that made "
+      "its tables in this database: `create` was changed, and the version wasn't; give "
+      "it version " +
+      std::to_string(build.version + 1) +
+      ", and new tables are filled beside these and take their place"};
 }
 
 void put_in_place(Connection& connection, const Build& build, Timestamp now) {

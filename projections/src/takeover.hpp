@@ -13,6 +13,12 @@ namespace stela::projections {
 Build begin_build(database::Connection& connection, Store& store,
                   const detail::Registration& registration);
 
+/// False if the projector's `create` would make other tables than those of the build. True if that
+/// can't be told.
+bool has_same_statements(const Build& build, const detail::Registration& registration);
+/// UsageError, which says what to do, if they differ.
+void require_same_statements(const Build& build, const detail::Registration& registration);
+
 /// A build of another version that nobody drives any more makes room. UsageError if somebody does.
 void clear_way(database::Connection& connection, Store& store, const Build& building);
 

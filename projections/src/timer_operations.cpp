@@ -112,8 +112,8 @@ void count_timers(Connection& connection, ProcessStatus& status, Timestamp now) 
   if (first.step()) status.next_due_at = first.wake_at();
 }
 
-ProcessStatus status_of(Connection& connection, const Build& build, std::int64_t last,
-                        Timestamp now) {
+ProcessStatus process_status(Connection& connection, const Build& build, std::int64_t last,
+                             Timestamp now) {
   ProcessStatus status{.name = build.name,
                        .position = GlobalSequence{build.position},
                        .lag_events = std::max<std::int64_t>(last - build.position, 0),
@@ -178,7 +178,7 @@ std::vector<ProcessStatus> TimerOperations::processes() {
     const auto add = [&](std::string_view name, std::int64_t fired, std::int64_t failed) {
       const Build* const build = projections::find(builds, name, BuildState::living);
       if (build == nullptr) return;
-      all.push_back(status_of(connection, *build, last, now));
+      all.push_back(process_status(connection, *build, last, now));
       all.back().fired = fired;
       all.back().failed = failed;
     };

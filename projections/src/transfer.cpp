@@ -224,7 +224,7 @@ void save_actions(Connection& connection, StateTransfer::Row row) {
   }
 }
 
-bool has_projections(Connection& connection) {
+bool has_projection_tables(Connection& connection) {
   auto row = connection.rows(sql::has_projections{});
   return row.step() && row.present();
 }
@@ -338,7 +338,7 @@ class ProjectionState final : public StateTransfer {
   std::string_view prefix() const noexcept override { return "projection"; }
 
   void save(Connection& connection, Row row) override {
-    if (!has_projections(connection)) return;
+    if (!has_projection_tables(connection)) return;
     refuse_runners(connection);
     const bool has_timers = projections::has_timer_tables(connection);
     for (const Reaction& reaction : save_reactions(connection, row)) {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::chaos {
+namespace stela::chaos::deletions_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -58,4 +58,4 @@ TEST(Deletions, NameAGapThatCoversMore) {
 }
 
 }  // namespace
-}  // namespace stela::chaos
+}  // namespace stela::chaos::deletions_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::chaos {
+namespace stela::chaos::ledger_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -88,4 +88,4 @@ TEST(Contradictions, NameATicketWithoutAnAttempt) {
 }
 
 }  // namespace
-}  // namespace stela::chaos
+}  // namespace stela::chaos::ledger_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace stela::test {
+namespace stela::test::proxy_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -187,4 +187,4 @@ TEST(ProxyOfACluster, GoesToTheNextServerThatTakesAConnection) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::proxy_test

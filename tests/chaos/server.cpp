@@ -8,13 +8,13 @@ namespace {
 
 /// What isn't flushed by those who wait for it is lost when the server dies. In a long run dead
 /// rows must go, as anywhere.
-const test::PostgresServer::Options options{
+const test::PostgresServer::Options server_options{
     .tcp = true, .settings = "wal_writer_delay = 10s\nautovacuum = on\nautovacuum_naptime = 5s"};
 
 }  // namespace
 
 Server::Server(const Settings& settings)
-    : pair_{options},
+    : pair_{server_options},
       first_line_{pair_.primary().port()},
       second_line_{pair_.standby().port()},
       pooler_{pair_.primary()} {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::append_contract {
 namespace {
 
 using test::EventStoreContract;
@@ -289,4 +289,4 @@ TEST_P(EventStoreContract, ForgetsTheIdOfAnAppendThatFailed) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::append_contract

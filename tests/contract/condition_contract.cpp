@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::condition_contract {
 namespace {
 
 using test::ConditionContract;
@@ -701,4 +701,4 @@ TEST_P(DeclaredTagsContract, EveryVersionOfATypeIsHeldToWhatOneDeclares) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::condition_contract

@@ -7,7 +7,7 @@
 
 #include <memory>
 
-namespace stela::test {
+namespace stela::test::event_stores {
 namespace {
 
 std::unique_ptr<EventStore> in_memory(const TempDir&, const stela::testing::ManualClock& clock,
@@ -42,4 +42,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, SqlContract, ::testing::Values(Subject{"SqliteF
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::event_stores

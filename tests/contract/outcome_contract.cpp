@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::outcome_contract {
 namespace {
 
 using test::EventStoreContract;
@@ -489,4 +489,4 @@ TEST_P(EventStoreContract, RefusesAUnitThatRecordsInsideItsTransaction) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::outcome_contract

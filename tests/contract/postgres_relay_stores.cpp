@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace stela::test {
+namespace stela::test::postgres_relay_stores {
 namespace {
 
 /// One server for all tests of a process, and a schema for each.
@@ -24,4 +24,4 @@ INSTANTIATE_TEST_SUITE_P(Postgres, RelayStoreContract,
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_relay_stores

@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace stela::test {
+namespace stela::test::postgres_stores {
 namespace {
 
 /// One server for all tests of a process, and a schema for each.
@@ -48,4 +48,4 @@ INSTANTIATE_TEST_SUITE_P(Postgres, DeclaredTagsContract,
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_stores

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::query_contract {
 namespace {
 
 using test::item;
@@ -204,4 +204,4 @@ TEST_P(QueryContract, FindsAnAppendByItsId) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::query_contract

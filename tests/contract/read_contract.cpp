@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::read_contract {
 namespace {
 
 using test::EventStoreContract;
@@ -188,4 +188,4 @@ TEST_P(EventStoreContract, KeepsTheNewestSnapshot) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::read_contract

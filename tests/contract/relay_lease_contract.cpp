@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::relay_lease_contract {
 namespace {
 
 using namespace std::chrono_literals;
@@ -118,4 +118,4 @@ TEST_P(RelayStoreContract, ShowsPartitionsAndWorkers) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_lease_contract

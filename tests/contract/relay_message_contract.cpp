@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace stela {
+namespace stela::relay_message_contract {
 namespace {
 
 using namespace std::chrono_literals;
@@ -109,4 +109,4 @@ TEST_P(RelayStoreContract, KnowsTheIdsOfEvents) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_message_contract

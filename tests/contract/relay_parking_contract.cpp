@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::relay_parking_contract {
 namespace {
 
 using test::RelayStoreContract;
@@ -38,17 +38,60 @@ TEST_P(RelayStoreContract, TakesAParkedMessageThatArrivedAllTheSame) {
   EXPECT_FALSE(discard(1));
 }
 
+TEST_P(RelayStoreContract, SendsWhatIsParkedBehindAMessageThatArrivedAllTheSame) {
+  using enum relay::ParkedMessage::Reason;
+  append({1, 1, 1, 1, 1, 1});
+  acquire();
+  park(1);
+  park(2, 0, behind);
+  park(3, 0, behind);
+  park(4);
+  park(5, 0, behind);
+  EXPECT_TRUE(publish(1));
+  EXPECT_EQ(next(), "2r1 3r2 6 behind") << "4 is parked itself";
+}
+
 TEST_P(RelayStoreContract, RetriesThePrefixThatIsMeant) {
   append({1, 1, 1});
   acquire();
   park(1);
-  park(2, 0, relay::ParkedMessage::Reason::behind);
-  park(3, 0, relay::ParkedMessage::Reason::behind);
+  park(2);
+  park(3);
 
   EXPECT_EQ(retry(1, 2), 2);
   EXPECT_EQ(next(), "1r1 2r2");
   EXPECT_EQ(retry(1, 2), 0);
   EXPECT_EQ(retry(1, 3), 1);
+  EXPECT_EQ(next(), "1r1 2r2 3r3");
+}
+
+/// A relay may have parked them there since somebody looked.
+TEST_P(RelayStoreContract, RetriesWhatIsParkedBehindTheLastThatIsMeant) {
+  using enum relay::ParkedMessage::Reason;
+  append({1, 1, 1, 1, 1, 1});
+  acquire();
+  park(1);
+  park(2, 0, behind);
+  park(3, 0, behind);
+  park(4);
+  park(5, 0, behind);
+
+  EXPECT_EQ(retry(1, 1), 3);
+  EXPECT_EQ(next(), "1r1 2r2 3r3 6 behind");
+  EXPECT_EQ(retry(1, 4), 2);
+  EXPECT_EQ(next(), "1r1 2r2 3r3 4r4 5r5 6");
+}
+
+TEST_P(RelayStoreContract, RetriesAgainWhatNothingIsParkedBefore) {
+  using enum relay::ParkedMessage::Reason;
+  append({1, 1, 1});
+  acquire();
+  park(2);
+  park(3, 0, behind);
+  park(1);
+  EXPECT_EQ(retry(1, 1), 1);
+  EXPECT_EQ(next(), "1r1");
+  EXPECT_EQ(retry(1, 2), 2);
   EXPECT_EQ(next(), "1r1 2r2 3r3");
 }
 
@@ -140,4 +183,4 @@ TEST_P(RelayStoreContract, HasNothingToRetryOrRepublish) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_parking_contract

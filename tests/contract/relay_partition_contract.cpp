@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::relay_partition_contract {
 namespace {
 
 using test::RelayStoreContract;
@@ -98,4 +98,4 @@ TEST_P(RelayStoreContract, ContinuesNoPartitionThatWasAdoptedMeanwhile) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_partition_contract

@@ -3,7 +3,7 @@
 #include "contract/relay_tables.hpp"
 #include "simulation/model_store.hpp"
 
-namespace stela::test {
+namespace stela::test::relay_stores {
 namespace {
 
 struct Model final : RelaySubject {
@@ -47,4 +47,4 @@ INSTANTIATE_TEST_SUITE_P(Stores, RelayStoreContract,
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::relay_stores

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stela {
+namespace stela::sql_contract {
 namespace {
 
 using test::message_of;
@@ -215,4 +215,4 @@ TEST_P(SqlContract, RunsAThousandStatementsInOneTransaction) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::sql_contract

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::transaction_contract {
 namespace {
 
 using test::EventStoreContract;
@@ -290,4 +290,4 @@ TEST_P(EventStoreContract, CountsCommitsAndFailures) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::transaction_contract

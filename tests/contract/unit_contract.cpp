@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::unit_contract {
 namespace {
 
 using test::EventStoreContract;
@@ -218,4 +218,4 @@ TEST_P(EventStoreContract, CommitsAUnitAgainAfterItsTransactionWasRolledBack) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::unit_contract

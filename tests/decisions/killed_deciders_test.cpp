@@ -22,7 +22,7 @@
 #include "support/postgres_server.hpp"
 #endif
 
-namespace stela::test {
+namespace stela::test::killed_deciders_test {
 namespace {
 
 constexpr int processes = 3;
@@ -152,4 +152,4 @@ TEST(SerialisabilityChecker, FindsADecisionThatSawAnotherState) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::killed_deciders_test

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::order_to_stream_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST(EndToEnd, ASavedOrderReachesTheStreamAndAReadModel) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::order_to_stream_test

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_consumer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -336,4 +336,4 @@ TEST_F(PostgresConsumer, LosesAndRepeatsNothingWhenTheServerCrashes) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_consumer_test

@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_failover_test {
 namespace {
 
 using test::eventually;
@@ -204,4 +204,4 @@ TEST(PooledRelay, PublishesEachEventOnceAndInOrder) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_failover_test

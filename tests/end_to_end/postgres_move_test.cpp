@@ -21,13 +21,13 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_move_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-class Move : public testing::Test {
+class Move : public ::testing::Test {
  protected:
   Store on_sqlite(const std::string& name) { return sqlite::open(dir_.file(name)); }
   Store on_postgres(const std::string& schema) {
@@ -213,4 +213,4 @@ TEST_F(Move, RefusesToExportWhileAWorkerOwnsAPartition) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_move_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_outbox_test {
 namespace {
 
 using test::message_of;
@@ -170,4 +170,4 @@ TEST_F(PostgresOutbox, VerifiesThatRelaysSeeEachMessage) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_outbox_test

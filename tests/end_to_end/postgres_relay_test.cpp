@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_relay_test {
 namespace {
 
 using test::eventually;
@@ -139,4 +139,4 @@ TEST(PostgresRelay, SharesPartitionsWithAnother) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_relay_test

@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_roles_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -405,4 +405,4 @@ TEST_F(RolesOnPostgres, AreNamedByTheErrorOfWhatTheyMayNotDo) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_roles_test

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <string>
 
-namespace stela::test {
+namespace stela::test::postgres_timer_move_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -81,4 +81,4 @@ TEST_F(TimerMove, LetsEachTimerFireOnceOnPostgresAndBackOnSqlite) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_timer_move_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::append_ids_test {
 namespace {
 
 using std::chrono::days;
@@ -138,4 +138,4 @@ TEST_F(AppendIds, ThatStayAreNotCountedAsRemoved) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::append_ids_test

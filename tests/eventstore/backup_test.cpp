@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::backup_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -270,4 +270,4 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::backup_test

@@ -10,10 +10,11 @@
 
 #include <array>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::bad_import_test {
 namespace {
 
 using test::append;
@@ -205,6 +206,29 @@ TEST_F(BadImport, RefusesAStoreWhoseParticipantsWouldMissTheEvents) {
   EXPECT_EQ(import_text(copy, text).imported, 3);
 }
 
+TEST_F(BadImport, RefusesAWholeStoreOfWhichLinesAreMissing) {
+  append(original, "order-1", {{"noted", 1, false, "{}"}}, "first");
+  append(original, "order-1", {{"noted", 1, false, "{}"}}, "second");
+  std::ostringstream out;
+  export_store(original, out);
+  const std::string whole = out.str();
+  const auto problem = [&](const std::string& changed) {
+    auto copy = in_memory();
+    std::istringstream in{changed};
+    return message_of<UsageError>([&] { import_store(copy, in); });
+  };
+
+  std::string partial = whole;
+  const std::size_t at = partial.find("{\"state\":\"append_ids\"");
+  partial.erase(at, partial.find('\n', at) + 1 - at);
+  EXPECT_THAT(problem(partial), AllOf(HasSubstr("the export has 2 lines of states, and 1 are here"),
+                                      HasSubstr("export again and import that")));
+
+  auto copy = in_memory();
+  std::istringstream in{whole};
+  EXPECT_EQ(import_store(copy, in).append_ids, 2);
+}
+
 TEST_F(BadImport, SurvivesAnyText) {
   auto source = in_memory();
   test::RandomHistory{6, clock}.append_to(source, 8);
@@ -242,4 +266,4 @@ TEST_F(BadImport, SurvivesAnyText) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::bad_import_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::caller_transaction_test {
 namespace {
 
 using test::append;
@@ -557,4 +557,4 @@ TEST_F(CallerTransaction, LendsNoConnectionOfAnotherStore) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::caller_transaction_test

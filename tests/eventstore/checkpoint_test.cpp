@@ -12,7 +12,7 @@
 #include <filesystem>
 #include <string>
 
-namespace stela::test {
+namespace stela::test::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -61,4 +61,4 @@ TEST_F(Checkpoint, IsRefusedInsideATransaction) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::checkpoint_test

@@ -10,7 +10,7 @@
 
 #include <stdexcept>
 
-namespace stela {
+namespace stela::clock_test {
 namespace {
 
 /// The host's, until it is told to fail.
@@ -57,4 +57,4 @@ TEST_F(ClockOfAStore, UndoesNoCommitWhenItThrowsAfterIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::clock_test

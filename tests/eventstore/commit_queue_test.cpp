@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::commit_queue_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -160,6 +160,20 @@ TEST(CommitQueue, GivesUpALineThatIsHeld) {
   EXPECT_THAT(refusal, HasSubstr("thread " + std::to_string(gettid()) + " ("));
   EXPECT_THAT(refusal, HasSubstr("of this process has held this store's line of writers"));
   EXPECT_EQ(queue.size(), 0U);
+
+  const database::Occupation outer{"consumer 'shipping'"};
+  queue.submit(own, [&](auto) {
+    const CommitQueue::Hold hold{queue};
+    const database::Occupation occupation{"projector 'totals' v1"};
+    std::jthread{[&] {
+      refusal = test::message_of<StoreBusy>([&] {
+        queue.submit(
+            other, [](auto) {}, 10ms);
+      });
+    }}.join();
+  });
+  EXPECT_THAT(refusal, HasSubstr("projector 'totals' v1 of this process has held this store's "));
+  EXPECT_EQ(database::Occupation::of_this_thread().read(), "consumer 'shipping'");
   int carried_out = 0;
   queue.submit(other, [&](auto) { ++carried_out; });
   EXPECT_EQ(carried_out, 1);
@@ -225,4 +239,4 @@ TEST(CommitQueue, LeadsOnTheThreadThatCarriesOut) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::commit_queue_test

@@ -18,7 +18,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::commit_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -187,4 +187,4 @@ TEST_F(CommitWatchTest, SeesAForeignCommitAfterOneOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::commit_watch_test

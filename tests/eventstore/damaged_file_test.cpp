@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::damaged_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -204,4 +204,4 @@ TEST_F(DamagedFile, IsNoticedWhereItsEndIsCutOff) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::damaged_file_test

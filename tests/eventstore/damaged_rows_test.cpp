@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::damaged_rows_test {
 namespace {
 
 using test::append;
@@ -253,4 +253,4 @@ TEST_F(DamagedRows, OfAppendIdsAreNotRepeated) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::damaged_rows_test

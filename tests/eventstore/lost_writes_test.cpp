@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stela {
+namespace stela::lost_writes_test {
 namespace {
 
 using test::append;
@@ -206,4 +206,4 @@ TEST_F(LostWrites, OfAPageOfEventsAdviseNoRebuildOfTheIndex) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::lost_writes_test

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace stela::test {
+namespace stela::test::open_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ TEST(Store, KeepsItsDatabaseOpenWhenItIsMoved) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::open_test

@@ -1,6 +1,7 @@
 // Memory that runs out at any allocation of a write: others go on writing, and nothing in memory
 // says what isn't so. At any of a read: what is stored isn't blamed for it.
 #include "commit_queue.hpp"
+#include "eventstore/transfer.hpp"
 #include "support/counters.hpp"
 #include "support/failing_memory.hpp"
 #include "support/histories.hpp"
@@ -13,14 +14,18 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <chrono>
 #include <new>
 #include <optional>
+#include <ostream>
+#include <sstream>
 #include <stdexcept>
+#include <streambuf>
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::out_of_memory_test {
 namespace {
 
 using test::FailNthAllocation;
@@ -374,6 +379,53 @@ INSTANTIATE_TEST_SUITE_P(OutOfMemory, StoredHistory,
                            return memory.param == Memory::ours ? "Ours" : "Sqlites";
                          });
 
+std::string exported_order() {
+  auto store = sqlite::open_in_memory();
+  const Context context{.actor = "ada"};
+  const ContextScope scope{context};
+  test::append(store, "order-1", {NewEvent{"order.placed", 1, true, R"({"lines":[1,2,3]})"}});
+  return test::export_of(store);
+}
+
+TEST(OutOfMemory, InAnImportIsNoBadLine) {
+  const std::string text = exported_order();
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    auto store = sqlite::open_in_memory();
+    std::istringstream in{text};
+    struck = strikes(nth, [&] { import_events(store, in); });
+  }
+}
+
+/// Takes what is written without asking for memory.
+class FixedBuffer : public std::streambuf {
+ public:
+  FixedBuffer() { setp(text_.data(), text_.data() + text_.size()); }
+  std::string text() const { return {pbase(), pptr()}; }
+
+ private:
+  std::array<char, 4096> text_{};
+};
+
+TEST(OutOfMemory, InAnExportMakesNoOtherLine) {
+  const std::string text = exported_order();
+  auto store = sqlite::open_in_memory();
+  test::import_text(store, text);
+  bool struck = true;
+  for (int nth = 1; struck; ++nth) {
+    SCOPED_TRACE(nth);
+    FixedBuffer buffer;
+    std::ostream out{&buffer};
+    bool returned = false;
+    struck = strikes(nth, [&] {
+      export_events(store, out);
+      returned = true;
+    });
+    EXPECT_EQ(returned ? buffer.text() : text, text);
+  }
+}
+
 TEST(OutOfMemory, InAUnitOfWorkStoresAllOfItOrNothing) {
   bool struck = true;
   for (int nth = 1; struck; ++nth) {
@@ -394,4 +446,4 @@ TEST(OutOfMemory, InAUnitOfWorkStoresAllOfItOrNothing) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::out_of_memory_test

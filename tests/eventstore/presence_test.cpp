@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace stela::sqlite {
+namespace stela::sqlite::presence_test {
 namespace {
 
 class Presences : public ::testing::Test {
@@ -47,4 +47,4 @@ TEST_F(Presences, AreUnknownWhereTheyCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace stela::sqlite
+}  // namespace stela::sqlite::presence_test

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <random>
 
-namespace stela {
+namespace stela::read_cost_test {
 namespace {
 
 using test::lines;
@@ -186,4 +186,4 @@ TEST(FilteredRead, EqualsAScanOfEveryEvent) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::read_cost_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::salvage_test {
 namespace {
 
 using test::append;
@@ -201,4 +201,4 @@ TEST_F(Salvage, EndsWhenItIsToldTo) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::salvage_test

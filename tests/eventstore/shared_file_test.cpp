@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::shared_file_test {
 namespace {
 
 using test::append;
@@ -217,4 +217,4 @@ TEST_F(SharedFile, VerifyNamesAForeignKeyThatOnlyTheApplicationCanCheck) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::shared_file_test

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stela {
+namespace stela::sql_test {
 namespace {
 
 using test::append;
@@ -198,4 +198,4 @@ TEST_F(SqlInATransaction, IsRefusedOutsideAStore) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::sql_test

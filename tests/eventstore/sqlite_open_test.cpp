@@ -13,7 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace stela {
+namespace stela::sqlite_open_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -167,4 +167,4 @@ TEST(SqliteOpen, RefusesAnotherFact) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::sqlite_open_test

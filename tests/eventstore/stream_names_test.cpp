@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::stream_names_test {
 namespace {
 
 class StreamNamesTest : public ::testing::Test {
@@ -40,4 +40,4 @@ TEST_F(StreamNamesTest, AreForgottenWhereThereAreTooMany) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::stream_names_test

@@ -10,7 +10,7 @@
 #include <optional>
 #include <thread>
 
-namespace stela::test {
+namespace stela::test::subscription_test {
 namespace {
 
 /// A listener that is called on another thread, and returns when it is told to.
@@ -73,4 +73,4 @@ TEST_F(SubscriptionEnd, CanComeInsideACallOfItsListener) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::subscription_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::tags_test {
 namespace {
 
 using test::export_of;
@@ -246,4 +246,4 @@ TEST_F(StoredTags, CostAnEventWithoutThemNoRow) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::tags_test

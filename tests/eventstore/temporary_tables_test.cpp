@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-namespace stela {
+namespace stela::temporary_tables_test {
 namespace {
 
 using test::append;
@@ -168,4 +168,4 @@ TEST_F(TemporaryTables, OfAParticipantAreRefused) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::temporary_tables_test

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::threads_test {
 namespace {
 
 class Threads : public ::testing::Test {
@@ -180,4 +180,4 @@ TEST_F(Threads, MixAppendsTransactionsSnapshotsAndReads) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::threads_test

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::transfer_test {
 namespace {
 
 using test::append;
@@ -165,6 +165,9 @@ TEST_F(Transfer, KeepsPayloadsThatAreNearlyJson) {
                                           "{\"a\":1}{\"b\":2}",
                                           "\"\\ud800\"",
                                           std::string(1023, '[') + std::string(1023, ']'),
+                                          std::string(1022, '[') + '1' + std::string(1022, ']'),
+                                          std::string(1023, '[') + '1' + std::string(1023, ']'),
+                                          std::string(1024, '[') + '1' + std::string(1024, ']'),
                                           std::string(5000, '['),
                                           std::string(1100, '[') + std::string(1100, ']'),
                                           std::string("{\"a\":\"\0\"}", 9)};
@@ -384,4 +387,4 @@ TEST_F(Transfer, WritesAnEmptyHistory) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::transfer_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::two_stores_test {
 namespace {
 
 using test::append;
@@ -113,4 +113,4 @@ TEST_F(TwoStores, ForgetMoreStreamsThanTheyCanRemember) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::two_stores_test

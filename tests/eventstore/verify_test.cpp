@@ -24,7 +24,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::verify_test {
 namespace {
 
 using test::append;
@@ -497,4 +497,4 @@ TEST_F(Verify, MakesTheChecksOfOtherModules) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::verify_test

@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela {
+namespace stela::write_cost_test {
 namespace {
 
 using test::OrderNoted;
@@ -135,4 +135,4 @@ TEST(WriteCost, OfAUnitOfWorkGrowsWithItsStreams) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::write_cost_test

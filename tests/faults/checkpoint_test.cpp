@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -165,4 +165,4 @@ TEST(Checkpoints, OfAnOutsiderDontEscapeTheWitness) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::checkpoint_test

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::commit_in_doubt_test {
 namespace {
 
 using test::append;
@@ -197,4 +197,4 @@ TEST(CommitInDoubt, MakesAggregatesOfItsUnitUnusable) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::commit_in_doubt_test

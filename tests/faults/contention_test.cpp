@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::contention_test {
 namespace {
 
 using test::append;
@@ -153,4 +153,4 @@ TEST(Contention, HasOneWinnerPerVersionAndAConflictForTheOthers) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::contention_test

@@ -26,7 +26,7 @@
 #include <string_view>
 #include <thread>
 
-namespace stela {
+namespace stela::fork_test {
 namespace {
 
 using test::append;
@@ -343,4 +343,4 @@ TEST(ForkOfAWriter, HasNoCopyOfALockFileThatIsJustBeingOpened) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::fork_test

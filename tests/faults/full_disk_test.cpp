@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::full_disk_test {
 namespace {
 
 using test::append;
@@ -234,4 +234,4 @@ TEST(FileSizeLimit, IsAFullDisk) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::full_disk_test

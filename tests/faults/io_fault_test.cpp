@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::io_fault_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -294,4 +294,4 @@ INSTANTIATE_TEST_SUITE_P(Faults, IoFault, ::testing::ValuesIn(all_cases()),
                          [](const auto& test) { return test.param.name(); });
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::io_fault_test

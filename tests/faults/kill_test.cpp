@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::kill_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -250,4 +250,4 @@ TEST(KilledWriter, LosesNothingAcknowledgedUnderRelaxed) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::kill_test

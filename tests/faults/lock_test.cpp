@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::lock_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -333,4 +333,4 @@ TEST(LongReader, IsNotASumOfShortOnes) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::lock_test

@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::migration_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -267,4 +267,4 @@ INSTANTIATE_TEST_SUITE_P(Processes, ManyAtOnce, ::testing::Values(2, 8),
                          ::testing::PrintToStringParamName());
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::migration_test

@@ -25,7 +25,7 @@
 #include <set>
 #include <string>
 
-namespace stela {
+namespace stela::opening_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -526,4 +526,4 @@ TEST_F(Opening, StoresKeepEachOtherOutWhenTheLockFileIsTidiedAway) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::opening_test

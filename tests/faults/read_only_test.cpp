@@ -22,7 +22,7 @@
 #include <set>
 #include <string>
 
-namespace stela {
+namespace stela::read_only_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -164,4 +164,4 @@ TEST_F(ReadOnly, ReadsADatabaseThatAnotherUserWrites) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::read_only_test

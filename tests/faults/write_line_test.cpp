@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::write_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -255,4 +255,4 @@ TEST(WriteLineOfABusyProcess, AdmitsAnotherProcessWithinTenGroups) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::write_line_test

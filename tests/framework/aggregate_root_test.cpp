@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::aggregate_root_test {
 namespace {
 
 using test::message_of;
@@ -111,4 +111,4 @@ TEST(AggregateRoot, RecordsNothingInsideAReplay) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::aggregate_root_test

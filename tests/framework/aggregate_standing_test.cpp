@@ -10,7 +10,7 @@
 #include <memory>
 #include <utility>
 
-namespace stela::detail {
+namespace stela::detail::aggregate_standing_test {
 namespace {
 
 using test::message_of;
@@ -105,4 +105,4 @@ TEST(AggregateStanding, LosesTheSaveInASavepointThatIsRolledBackAlone) {
 }
 
 }  // namespace
-}  // namespace stela::detail
+}  // namespace stela::detail::aggregate_standing_test

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::context_test {
 namespace {
 
 using test::message_of;
@@ -141,4 +141,4 @@ TEST(ContextScope, OfAReplayRefusesAppends) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::context_test

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::decision_test {
 namespace {
 
 using courses::Course;
@@ -635,4 +635,4 @@ TEST_F(Decisions, OfManyThreadsFillACourseExactly) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::decision_test

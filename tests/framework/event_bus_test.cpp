@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::event_bus_test {
 namespace {
 
 using test::Order;
@@ -215,4 +215,4 @@ TEST_F(EventBusTest, HearsOldVersionsAsTheNewest) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::event_bus_test

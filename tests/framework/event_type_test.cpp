@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::event_type_test {
 namespace {
 
 using test::OrderEvents;
@@ -84,4 +84,4 @@ TEST(Catalogue, DescribesTheEventsOfAllItsSets) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::event_type_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::evolution_test {
 namespace {
 
 using test::append;
@@ -168,4 +168,4 @@ TEST(EventDecoder, TellsKindsOfTwoStoresApart) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::evolution_test

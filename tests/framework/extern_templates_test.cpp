@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::extern_templates_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -62,4 +62,4 @@ INSTANTIATE_TEST_SUITE_P(Codecs, ExternTemplates,
                          [](const auto& codec) { return std::string{to_string(codec.param)}; });
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::extern_templates_test

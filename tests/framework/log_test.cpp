@@ -10,7 +10,7 @@
 #include <functional>
 #include <string>
 
-namespace stela {
+namespace stela::log_test {
 namespace {
 
 using ::testing::MatchesRegex;
@@ -63,4 +63,4 @@ TEST(LogToStderr, OmitsDebugEntries) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::log_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace stela {
+namespace stela::replaced_aggregate_test {
 namespace {
 
 using Counter = test::SnapshotCounter<3>;
@@ -139,4 +139,4 @@ TEST_F(ReplacedAggregate, OfAUnitIsTheOneTheListenerLoaded) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::replaced_aggregate_test

@@ -10,7 +10,7 @@
 #include <limits>
 #include <string>
 
-namespace stela {
+namespace stela::repository_test {
 namespace {
 
 using test::lines;
@@ -203,4 +203,4 @@ TEST_F(RepositoryTest, PublishesAsThePolicySays) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::repository_test

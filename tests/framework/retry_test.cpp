@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-namespace stela {
+namespace stela::retry_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -165,4 +165,4 @@ TEST(ConcurrencyConflict, CarriesBothVersions) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::retry_test

@@ -11,7 +11,7 @@
 
 #include <stdexcept>
 
-namespace stela::testing {
+namespace stela::testing::scenario_test {
 namespace {
 
 using test::message_of;
@@ -138,4 +138,4 @@ TEST(ManualClock, StandsStillUntilItIsAdvanced) {
 }
 
 }  // namespace
-}  // namespace stela::testing
+}  // namespace stela::testing::scenario_test

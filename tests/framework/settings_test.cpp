@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-namespace stela {
+namespace stela::settings_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -93,4 +93,4 @@ TEST(Settings, KnowTheirKindByTheirMember) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::settings_test

@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-namespace stela {
+namespace stela::snapshot_test {
 namespace {
 
 using test::DemandCounter;
@@ -213,4 +213,4 @@ TEST_F(Snapshot, InATransactionIsWrittenAfterIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::snapshot_test

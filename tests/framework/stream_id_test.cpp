@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::stream_id_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -109,4 +109,4 @@ TEST(Id, GeneratesIncreasingIds) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::stream_id_test

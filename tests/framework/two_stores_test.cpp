@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::two_stores_test {
 namespace {
 
 using test::DemandCounter;
@@ -45,4 +45,4 @@ TEST(TwoStores, AreRefusedAnAggregateThatATransactionOfTheOtherIsNotFinishedWith
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::two_stores_test

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::unit_commit_test {
 namespace {
 
 using test::Added;
@@ -173,4 +173,4 @@ TEST_F(UnitCommit, MayBeTriedAgainAfterItFailed) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::unit_commit_test

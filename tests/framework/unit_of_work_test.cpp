@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::unit_of_work_test {
 namespace {
 
 using test::Added;
@@ -354,4 +354,4 @@ TEST_F(UnitOfWorkTest, DropsUncommittedEvents) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::unit_of_work_test

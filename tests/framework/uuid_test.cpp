@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-namespace stela {
+namespace stela::uuid_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,4 +94,4 @@ TEST(UuidGenerator, GivesAForkedChildBytesOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::uuid_test

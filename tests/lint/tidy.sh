@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs clang-tidy on the product's sources, with the compile commands of a build. A file that passed
 # is remembered by its content, that of the headers of ours that it includes, and the configuration,
-# so that it isn't checked again, in this clone or in another.
+# so that it isn't checked again, in this clone or in another. A build with STELA_UNITY is checked in
+# a fraction of the time; the checks that look at a file by itself need one without.
 # Usage: tidy.sh BUILD
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -21,15 +22,23 @@ sed -E 's# (--param [^ ]*|-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch
   "$build/compile_commands.json" >"$work/compile_commands.json"
 
 { clang-tidy --version; cat .clang-tidy; } >"$work/configuration"
-# A line for each object: its source, and what it includes of ours.
-ninja -C "$build" -t deps | awk -v root="$PWD/" '
-  /^[^ ]/ { if (line != "") print line; line = ""; next }
+# A line for each object of the product: its source, which may be several files compiled as one, and
+# what it includes of ours.
+ninja -C "$build" -t deps | awk -v root="$PWD/" -v build="$build/" '
+  function done() { if (line != "") print line; line = ""; source = "" }
+  /^[^ ]/ { done(); next }
   NF == 1 {
     path = $1
-    ours = sub("^" root, "", path) || sub(/^\.\.\/\.\.\//, "", path)
-    if (ours && path ~ /^(framework|eventstore|outbox|projections|tool|samples)\//) line = line path " "
+    if (index(path, root) == 1) path = substr(path, length(root) + 1)
+    else if (!sub(/^\.\.\/\.\.\//, "", path) && path !~ /^\//) path = build path
+    if (source == "") {
+      source = plain = path
+      if (index(plain, build) == 1) plain = substr(plain, length(build) + 1)
+      is_ours = plain ~ /^(framework|eventstore|outbox|projections|tool|samples)\// && path !~ /cmake_pch/
+    }
+    if (is_ours && (path == source || path ~ /^(framework|eventstore|outbox|projections|tool|samples)\//)) line = line path " "
   }
-  END { if (line != "") print line }' | sort -u >"$work/includes"
+  END { done() }' | sort -u >"$work/includes"
 
 check() {
   local file=$1 includes key
@@ -50,5 +59,4 @@ check() {
 }
 export -f check
 
-find framework eventstore outbox projections tool samples -name '*.cpp' | sort |
-  xargs -P "$(nproc)" -I{} bash -c 'check {}'
+cut -d' ' -f1 "$work/includes" | xargs -P "$(nproc)" -I{} bash -c 'check {}'

@@ -5,6 +5,7 @@
 #include "nats/shop.hpp"
 #include "support/messages.hpp"
 #include "support/nats_server.hpp"
+#include "support/secret_file.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/sqlite.hpp>
@@ -16,10 +17,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <unistd.h>
 
-namespace stela {
+#include <cstdlib>
+#include <filesystem>
+
+namespace stela::access_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,8 +36,7 @@ constexpr const char* canary = "c4n4ry-in-the-mine";
 class Access : public ::testing::Test {
  protected:
   std::string file(const std::string& name, const std::string& text) {
-    std::ofstream{dir.file(name)} << text << '\n';
-    return dir.file(name);
+    return test::write_secret(dir.file(name), text + '\n');
   }
   /// A certificate authority, and certificates of its for "localhost", and for 127.0.0.1.
   void make_certificates() {
@@ -337,6 +339,51 @@ TEST_F(Access, TriesSeveralServers) {
   EXPECT_EQ(connect(with).kind, Kind::connected);
 }
 
+TEST_F(Access, RefusesSecretsThatOthersMayRead) {
+  const std::string path = file("secret", canary);
+  const auto problem = [&](unsigned mode, const nats::Credentials& credentials,
+                           const nats::Tls& tls = {}) {
+    std::filesystem::permissions(path, std::filesystem::perms{mode});
+    try {
+      nats::check(nats::PublisherOptions{.credentials = credentials, .tls = tls});
+    } catch (const UsageError& e) {
+      return std::string{e.what()};
+    }
+    return std::string{"none"};
+  };
+  const nats::Credentials ways[] = {{.user = "shop", .password_file = path},
+                                    {.token_file = path},
+                                    {.creds_file = path},
+                                    {.nkey = "UABC", .nkey_seed_file = path}};
+
+  for (const nats::Credentials& way : ways) {
+    EXPECT_EQ(problem(0600, way), "none");
+    EXPECT_THAT(problem(0644, way), HasSubstr("others can read the file " + path + " (mode 0644)"));
+  }
+  EXPECT_THAT(problem(0604, {.token_file = path}),
+              HasSubstr("or 0640 if root owns it: chmod 600 "));
+  EXPECT_EQ(problem(0640, {.token_file = path}) == "none", geteuid() == 0);
+  EXPECT_THAT(problem(0660, {.token_file = path}), HasSubstr("others can read"));
+  EXPECT_THAT(problem(0644, {}, {.certificate_file = path, .key_file = path}),
+              HasSubstr("tls.key_file: others can read"));
+  EXPECT_EQ(problem(0600, {}, {.ca_file = "/etc/passwd"}), "none") << "it is no secret";
+}
+
+/// Only root can give a file away.
+TEST_F(Access, TakesASecretOfAGroupFromRootAlone) {
+  if (geteuid() != 0) return;
+  const std::string path = file("secret", canary);
+  ASSERT_EQ(chown(path.c_str(), 65'534, 65'534), 0);
+  std::filesystem::permissions(path, std::filesystem::perms{0640});
+
+  try {
+    nats::check(nats::PublisherOptions{.credentials = {.token_file = path}});
+    FAIL() << "it was taken";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("(mode 0640)"));
+  }
+}
+
 TEST_F(Access, RefusesOptionsThatContradictEachOther) {
   const auto problem = [](const nats::Credentials& credentials, const nats::Tls& tls = {},
                           const std::string& url = "nats://127.0.0.1:4222") {
@@ -354,8 +401,8 @@ TEST_F(Access, RefusesOptionsThatContradictEachOther) {
   EXPECT_THAT(problem({.token_file = "/nowhere"}), HasSubstr("/nowhere can't be read"));
   EXPECT_THAT(problem({}, {.certificate_file = secret}), HasSubstr("belong together"));
   EXPECT_THAT(problem({}, {}, "nats://shop:" + std::string{canary} + "@h:1"),
-              testing::AllOf(HasSubstr("name files"), Not(HasSubstr(canary))));
+              ::testing::AllOf(HasSubstr("name files"), Not(HasSubstr(canary))));
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::access_test

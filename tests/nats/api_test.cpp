@@ -3,6 +3,7 @@
 #include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
 #include "support/messages.hpp"
+#include "support/secret_file.hpp"
 
 #include <stela/framework/error.hpp>
 #include <stela/nats/stream_reader.hpp>
@@ -10,13 +11,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
-namespace stela {
+namespace stela::api_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -33,7 +33,7 @@ const std::vector<std::string> all_orders{"order-1@1 order.placed", "order-2@1 o
 class Elsewhere : public ::testing::Test {
  protected:
   nats::PublisherOptions options_at(const std::string& url, const nats::JetStreamApi& api) {
-    std::ofstream{dir_.file("password")} << "p";
+    test::write_secret(dir_.file("password"), "p");
     return {.url = url,
             .prefix = "shop",
             .stream = "SHOP",
@@ -176,4 +176,4 @@ TEST_F(Elsewhere, IsSaidInOneWay) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::api_test

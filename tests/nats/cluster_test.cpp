@@ -15,7 +15,7 @@
 #include <set>
 #include <thread>
 
-namespace stela {
+namespace stela::cluster_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -258,4 +258,4 @@ TEST_F(SingleStreams, OfADeadServerBlockNoOthers) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::cluster_test

@@ -11,7 +11,7 @@
 #include <latch>
 #include <string>
 
-namespace stela::nats {
+namespace stela::nats::connection_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -68,4 +68,4 @@ TEST_F(EndedSubscription, IsFreedBehindAMessageThatIsOnItsWayToIt) {
 }
 
 }  // namespace
-}  // namespace stela::nats
+}  // namespace stela::nats::connection_test

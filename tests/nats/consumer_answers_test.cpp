@@ -13,7 +13,7 @@
 #include <thread>
 #include <utility>
 
-namespace stela {
+namespace stela::consumer_answers_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -191,4 +191,4 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair{"503", ""}));
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_answers_test

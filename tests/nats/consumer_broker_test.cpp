@@ -12,7 +12,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::consumer_broker_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -114,4 +114,4 @@ TEST_F(ConsumersBroker, IsToldByAPollToo) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_broker_test

@@ -11,7 +11,7 @@
 #include <functional>
 #include <thread>
 
-namespace stela {
+namespace stela::consumer_durable_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -308,4 +308,4 @@ TEST_F(RemadeDurable, FindsMessagesHandledBeforeALongRestInTheInbox) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_durable_test

@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-namespace stela {
+namespace stela::consumer_flow_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -131,4 +131,4 @@ TEST_F(Polling, LeavesNothingThatKeepsAMessageFromComingAgain) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_flow_test

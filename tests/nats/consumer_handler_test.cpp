@@ -1,5 +1,6 @@
 // Handlers that fail, or misuse the connection that they are lent.
 #include "nats/shop.hpp"
+#include "support/recording_sinks.hpp"
 
 #include <stela/testing/manual_clock.hpp>
 
@@ -12,12 +13,14 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::consumer_handler_test {
 namespace {
 
 using namespace std::chrono_literals;
 using test::Ledger;
 using test::OrderPlaced;
+using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -76,6 +79,29 @@ TEST_F(FailingHandler, IsUndoneAloneAndCallsNoOtherAgain) {
   EXPECT_EQ(others, 2);
   EXPECT_EQ(error(), "no");
   EXPECT_THAT(ledger.lines(), ElementsAre("order-1@1 order.placed", "order-3@1 order.placed"));
+}
+
+TEST_F(FailingHandler, ThatGoesOnAfterAFailedStatementIsLoggedAndCounted) {
+  test::RecordingLog log;
+  test::RecordingMetrics metrics;
+  Ledger watched{dir.file("watched.db"), {.log = &log, .metrics = &metrics}};
+  nats::Consumer careless{watched.store,
+                          {.url = server.url(), .name = "careless", .stream = "SHOP"}};
+  careless.on<OrderPlaced>([&](Transaction& transaction, const auto& placed) {
+    Ledger::note(transaction, placed);
+    if (placed.stream().key() != "2") return;
+    try {
+      Sql{transaction}.execute("INSERT INTO nowhere VALUES (1)");
+    } catch (const UsageError&) {
+    }
+  });
+  EXPECT_TRUE(test::eventually([&] {
+    total += careless.poll();
+    return total.handled == 3;
+  }));
+  EXPECT_THAT(log.entries(), Contains(AllOf(HasSubstr("warning consumer.statement_failed"),
+                                            HasSubstr("order-2"), HasSubstr("nowhere"))));
+  EXPECT_EQ(metrics.counts().at("stela_handler_failed_statements_total{handler=careless}"), 1);
 }
 
 /// Others get to write in between.
@@ -236,4 +262,4 @@ TEST_F(MisusingHandler, IsExplainedWhenAnOperatorTriesItsLetterAgain) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_handler_test

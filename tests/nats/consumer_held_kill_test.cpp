@@ -11,7 +11,7 @@
 #include <random>
 #include <stdexcept>
 
-namespace stela {
+namespace stela::consumer_held_kill_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -106,4 +106,4 @@ TEST_F(KillingWhileHeld, LeavesEachEffectOnceAndInOrder) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_held_kill_test

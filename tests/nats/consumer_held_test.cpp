@@ -16,7 +16,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace stela {
+namespace stela::consumer_held_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -532,4 +532,4 @@ TEST_F(Holding, KeepsTheOrderOfEachStreamAmongSeveralConsumers) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_held_test

@@ -12,7 +12,7 @@
 #include <memory>
 #include <stdexcept>
 
-namespace stela {
+namespace stela::consumer_history_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -259,4 +259,4 @@ TEST_F(AnotherHistory, IsToldFromForgottenMessages) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_history_test

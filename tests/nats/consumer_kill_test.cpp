@@ -13,7 +13,7 @@
 #include <ostream>
 #include <random>
 
-namespace stela {
+namespace stela::consumer_kill_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -173,7 +173,7 @@ class KilledConsumer : public ::testing::Test {
     EXPECT_EQ(count("SELECT count(*) FROM events"), orders);
     EXPECT_EQ(count("SELECT count(*) FROM inbox_dead_letters"), 0);
     EXPECT_THAT(test::RawSqlite{database}.rows("PRAGMA integrity_check"),
-                testing::ElementsAre("ok"));
+                ::testing::ElementsAre("ok"));
   }
 
   test::TempDir dir;
@@ -259,4 +259,4 @@ TEST_F(KillingAtAnyTime, LeavesEachEffectOnce) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_kill_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::consumer_order_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -485,4 +485,4 @@ TEST_F(ConsumingInOrder, RefusesLessPatienceThanTheBrokerHas) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_order_test

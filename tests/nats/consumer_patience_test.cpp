@@ -1,17 +1,17 @@
 // How long a message waits for what the broker says is on its way, while others are due.
 #include "nats/shop_at_broker.hpp"
+#include "support/secret_file.hpp"
 
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::consumer_patience_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -100,7 +100,7 @@ TEST_F(PatienceAmongOthers, WaitsForAnAnswerOfAnotherStreamNoLongerThanForAConne
   sender.publish();
   auto with = defaults();
   with.url = strict.url();
-  std::ofstream{dir.file("password")} << "p";
+  test::write_secret(dir.file("password"), "p");
   with.credentials = {.user = "reader", .password_file = dir.file("password")};
   with.connect_timeout = 200ms;
   with.start = nats::ConsumerStart::now;
@@ -174,4 +174,4 @@ TEST_F(PatienceAmongOthers, AsksTheBrokerOnceForAllThatWait) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_patience_test

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::consumer_power_cut_test {
 namespace {
 
 using test::Ledger;
@@ -42,4 +42,4 @@ TEST_P(AcknowledgedEffects, OutliveAPowerCut) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_power_cut_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::consumer_slow_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -76,4 +76,4 @@ TEST_F(FarConsumer, LeavesALineThatNothingPassesAnyMore) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_slow_line_test

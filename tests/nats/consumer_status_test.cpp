@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::consumer_status_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -80,4 +80,4 @@ TEST_F(EndedEarly, WithNothingToComeIsTrouble) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_status_test

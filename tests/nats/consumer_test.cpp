@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace stela {
+namespace stela::consumer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -446,7 +446,7 @@ TEST_F(Consuming, RefusesADurableConsumerThatIsAnother) {
   const auto unfiltered = make_consumer(options());
 
   EXPECT_THAT([&] { unfiltered->poll(); },
-              testing::ThrowsMessage<UsageError>(
+              ::testing::ThrowsMessage<UsageError>(
                   HasSubstr("filter_subject is 'shop.order.placed' and should be ''")));
 }
 
@@ -492,4 +492,4 @@ TEST(ConsumerOptions, AreRefusedWithTheRuleTheyBreak) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::consumer_test

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::fork_test {
 namespace {
 
 using test::message_of;
@@ -141,4 +141,4 @@ TEST(ForkOfANatsClient, HasInboxesOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::fork_test

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::inbox_held_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -196,4 +196,4 @@ TEST_F(WaitingForAGap, ContinuesForMessagesThatMayBeInFlight) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::inbox_held_test

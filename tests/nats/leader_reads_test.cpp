@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::leader_reads_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -244,4 +244,4 @@ TEST_F(ReplicatedStream, MayBeEmpty) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::leader_reads_test

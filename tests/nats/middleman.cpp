@@ -6,17 +6,17 @@
 namespace stela::test {
 namespace {
 
-void require(natsStatus status) {
+void require_ok(natsStatus status) {
   if (status != NATS_OK) throw std::runtime_error{natsStatus_GetText(status)};
 }
 
 }  // namespace
 
 Middleman::Middleman(const std::string& url) {
-  require(natsConnection_ConnectTo(&connection_, url.c_str()));
+  require_ok(natsConnection_ConnectTo(&connection_, url.c_str()));
   const std::string all = std::string{prefix} + ".>";
-  require(natsConnection_Subscribe(&subscription_, connection_, all.c_str(), take, this));
-  require(natsConnection_Flush(connection_));
+  require_ok(natsConnection_Subscribe(&subscription_, connection_, all.c_str(), take, this));
+  require_ok(natsConnection_Flush(connection_));
 }
 
 Middleman::~Middleman() {
@@ -48,7 +48,7 @@ void Middleman::say_status(natsConnection* connection, const std::string& reply)
   if (times_ == 0) return;
   --times_;
   natsMsg* message = nullptr;
-  require(natsMsg_Create(&message, reply.c_str(), nullptr, "", 0));
+  require_ok(natsMsg_Create(&message, reply.c_str(), nullptr, "", 0));
   natsMsgHeader_Set(message, "Status", status_.c_str());
   natsMsgHeader_Set(message, "Description", description_.c_str());
   natsMsgHeader_Set(message, "Nats-Pending-Messages", std::to_string(unsent_).c_str());

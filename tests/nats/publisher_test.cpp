@@ -13,7 +13,7 @@
 #include <initializer_list>
 #include <memory>
 
-namespace stela {
+namespace stela::publisher_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -477,4 +477,4 @@ TEST_F(Publishing, ReadsALongStreamBackInParts) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::publisher_test

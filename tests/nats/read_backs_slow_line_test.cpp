@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace stela::nats {
+namespace stela::nats::read_backs_slow_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +162,4 @@ INSTANTIATE_TEST_SUITE_P(BytesASecond, ReadingSmallMessagesOverASlowLine,
                          ::testing::Values(100'000, 20'000));
 
 }  // namespace
-}  // namespace stela::nats
+}  // namespace stela::nats::read_backs_slow_line_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::nats {
+namespace stela::nats::read_backs_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -395,4 +395,4 @@ TEST_F(OpeningASession, ConnectsOnceTheStreamIsThere) {
 }
 
 }  // namespace
-}  // namespace stela::nats
+}  // namespace stela::nats::read_backs_test

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <memory>
 
-namespace stela {
+namespace stela::relay_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -367,4 +367,4 @@ TEST(RelayingBySubject, ReadsNothingBackAfterMessagesOfOtherPartitions) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_test

@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-namespace stela::nats {
+namespace stela::nats::replies_test {
 namespace {
 
 using ::testing::Contains;
@@ -71,7 +71,7 @@ TEST(BrokersErrors, MeanWhatTheTableSays) {
   ASSERT_THAT(errors, SizeIs(226)) << "from 10002 to 10227 without a gap";
   for (const KnownError& error : errors) {
     const Answer answer = reply(error.code, error.status);
-    EXPECT_EQ(test::to_string(answer.kind), error.kind) << error.code << ' ' << error.name;
+    EXPECT_EQ(stela::test::to_string(answer.kind), error.kind) << error.code << ' ' << error.name;
     EXPECT_THAT(answer.detail, HasSubstr("why (JetStream error " + std::to_string(error.code)));
   }
 }
@@ -150,4 +150,4 @@ TEST(Replies, OfAMessageThatCannotBeReadAreToldApart) {
 }
 
 }  // namespace
-}  // namespace stela::nats
+}  // namespace stela::nats::replies_test

@@ -11,7 +11,7 @@
 #include <set>
 #include <thread>
 
-namespace stela {
+namespace stela::resize_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -103,4 +103,4 @@ TEST_F(Resizing, FromOneToSixteenToFourLosesAndRepeatsNothing) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::resize_test

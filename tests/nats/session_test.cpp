@@ -3,6 +3,7 @@
 #include "nats/jetstream.hpp"
 #include "nats/shop.hpp"
 #include "support/recording_sinks.hpp"
+#include "support/secret_file.hpp"
 #include "support/tcp_proxy.hpp"
 
 #include <stela/outbox/operations.hpp>
@@ -18,7 +19,7 @@
 #include <mutex>
 #include <stdexcept>
 
-namespace stela {
+namespace stela::session_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -46,7 +47,7 @@ std::string config_of_user(const std::string& permissions) {
 }
 
 nats::Credentials credentials_in(const test::TempDir& dir) {
-  std::ofstream{dir.file("password")} << "p";
+  test::write_secret(dir.file("password"), "p");
   return {.user = "shop", .password_file = dir.file("password")};
 }
 
@@ -300,4 +301,4 @@ TEST(PublishersSession, AnswersForEachMessageOfADeniedSubject) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::session_test

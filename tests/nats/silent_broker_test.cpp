@@ -25,7 +25,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::silent_broker_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -291,4 +291,4 @@ TEST(BrokerUrl, OfAnUnknownHostNamesIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::silent_broker_test

@@ -15,7 +15,7 @@
 #include <memory>
 #include <thread>
 
-namespace stela {
+namespace stela::slow_line_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -188,4 +188,4 @@ TEST_F(CutOffWorker, OnASlowLineLosesItsPartitionsAndRejoins) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::slow_line_test

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::stream_reader_test {
 namespace {
 
 using test::JetStream;
@@ -118,4 +118,4 @@ TEST(StreamReader, ReportsAnAddressWithoutAListener) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::stream_reader_test

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::two_databases_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -147,4 +147,4 @@ TEST_F(TwoDatabases, OfOnePrefixGetNoSecondStream) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::two_databases_test

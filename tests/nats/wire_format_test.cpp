@@ -12,7 +12,7 @@
 #include <random>
 #include <sstream>
 
-namespace stela {
+namespace stela::wire_format_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(WireFormat, IsReadByTheJavaScriptClient) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::wire_format_test

@@ -9,7 +9,7 @@
 #include <set>
 #include <string>
 
-namespace stela::test::old {
+namespace stela::test::old::coverage_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -147,4 +147,4 @@ TEST_P(OldVersion, HasDatabasesThatAProcessLeftWhenItWasKilled) {
 }
 
 }  // namespace
-}  // namespace stela::test::old
+}  // namespace stela::test::old::coverage_test

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test::old {
+namespace stela::test::old::inbox_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,4 +50,4 @@ TEST(OldInbox, DropsHandledMessagesAndHandlesTheRestOnce) {
 }
 
 }  // namespace
-}  // namespace stela::test::old
+}  // namespace stela::test::old::inbox_test

@@ -18,7 +18,7 @@
 #include <set>
 #include <sstream>
 
-namespace stela::test::old {
+namespace stela::test::old::opening_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -169,4 +169,4 @@ TEST(OldEvents, AreFoundByTheirAppendId) {
 }
 
 }  // namespace
-}  // namespace stela::test::old
+}  // namespace stela::test::old::opening_test

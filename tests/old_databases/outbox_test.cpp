@@ -10,7 +10,7 @@
 
 #include <map>
 
-namespace stela::test::old {
+namespace stela::test::old::outbox_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -217,4 +217,4 @@ TEST_F(OldHalt, ContinuesWithoutDiscardedMessages) {
 }
 
 }  // namespace
-}  // namespace stela::test::old
+}  // namespace stela::test::old::outbox_test

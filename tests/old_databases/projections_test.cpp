@@ -10,7 +10,7 @@
 
 #include <fstream>
 
-namespace stela::test::old {
+namespace stela::test::old::projections_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -167,4 +167,4 @@ TEST_F(OldProjections, ReplayIntoTheirScratchTablesAgain) {
 }
 
 }  // namespace
-}  // namespace stela::test::old
+}  // namespace stela::test::old::projections_test

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace stela {
+namespace stela::broker_trouble_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -243,4 +243,4 @@ TEST_P(UnansweredWorker, TakesNoPartBeforeItIsAnsweredForAPartition) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::broker_trouble_test

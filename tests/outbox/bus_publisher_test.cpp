@@ -7,7 +7,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace stela {
+namespace stela::bus_publisher_test {
 namespace {
 
 using test::Order;
@@ -140,4 +140,4 @@ TEST(BusPublisher, CantKeepAFence) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::bus_publisher_test

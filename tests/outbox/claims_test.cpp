@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::claims_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -348,4 +348,4 @@ TEST(RelayWithoutLeasing, IsRefusedWithAFenceOrPartitions) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::claims_test

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::comparison_test {
 namespace {
 
 using test::Shop;
@@ -597,4 +597,4 @@ TEST(OutboxStatus, ShowsHowLongMessagesAreInFlight) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::comparison_test

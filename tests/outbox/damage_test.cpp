@@ -14,7 +14,7 @@
 #include <stop_token>
 #include <thread>
 
-namespace stela {
+namespace stela::damage_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -309,4 +309,4 @@ TEST_P(SetClock, ToAndFro) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::damage_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::newer_states_test {
 namespace {
 
 using test::Shop;
@@ -60,4 +60,4 @@ TEST(States, OfABrokerAreReadFromTheirWords) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::newer_states_test

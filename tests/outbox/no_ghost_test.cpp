@@ -12,7 +12,7 @@
 
 #include <functional>
 
-namespace stela {
+namespace stela::no_ghost_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -138,4 +138,4 @@ TEST(FailedSync, StopsSending) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::no_ghost_test

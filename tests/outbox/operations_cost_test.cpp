@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::operations_cost_test {
 namespace {
 
 using test::Shop;
@@ -155,4 +155,4 @@ TEST_P(OperationsCost, IsShownWhileItGrows) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::operations_cost_test

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::operations_test {
 namespace {
 
 using test::message_of;
@@ -38,7 +38,7 @@ TEST(OutboxRetry, SendsParkedMessagesAgainInOrder) {
   EXPECT_THAT(shop.actions(), ElementsAre("ann retry order-2: 2 messages, 2 to 3"));
 }
 
-TEST(OutboxRetry, TakesOnlyThePrefixOfAStream) {
+TEST(OutboxRetry, TakesNoMessageWithoutThoseBeforeIt) {
   Shop shop;
   shop.too_large = {1};
   shop.append_all({"order-1", "order-1", "order-1"});
@@ -48,12 +48,55 @@ TEST(OutboxRetry, TakesOnlyThePrefixOfAStream) {
                 shop.operations.retry({.sequences = {GlobalSequence{1}, GlobalSequence{3}}});
               }),
               HasSubstr("event 3 comes after event 2 of its stream, which is parked too"));
+  EXPECT_EQ(shop.totals(), "3 parked");
+}
+
+TEST(OutboxRetry, TakesWhatIsParkedBehindTheMessage) {
+  Shop shop;
+  shop.too_large = {1};
+  shop.append_all({"order-1", "order-1", "order-2", "order-1"});
+  shop.relay();
   shop.too_large.clear();
-  shop.operations.retry({.sequences = {GlobalSequence{2}, GlobalSequence{1}}});
+
+  for (const Mode mode : {Mode::dry_run, Mode::carry_out}) {
+    const Affected affected = shop.operations.retry({.sequences = {GlobalSequence{1}}}, mode);
+    EXPECT_EQ(affected.messages, 3);
+    EXPECT_EQ(affected.streams, 1);
+  }
+  shop.append("order-1");
   shop.relay();
 
-  EXPECT_EQ(shop.broker.log(all), "1r1 2r2");
-  EXPECT_THAT(shop.list(), ElementsAre("3 order-1 parked behind"));
+  EXPECT_EQ(shop.broker.log(all), "3 1r1 2r2 4r3 5");
+  EXPECT_EQ(shop.totals(), "5 published");
+  EXPECT_THAT(shop.actions(), ElementsAre("ann retry order-1: 3 messages, 1 to 4"));
+}
+
+TEST(OutboxRetry, LeavesAMessageParkedThatWasRefusedItself) {
+  Shop shop;
+  shop.too_large = {1};
+  shop.append_all({"order-1", "order-1", "order-1", "order-1"});
+  shop.relay();
+  shop.raw().run("UPDATE outbox_parked SET reason = 'refused' WHERE sequence = 3");
+
+  EXPECT_EQ(shop.operations.retry({.sequences = {GlobalSequence{1}}}).messages, 2);
+
+  EXPECT_THAT(shop.list({.state = MessageState::parked}),
+              ElementsAre("3 order-1 parked refused", "4 order-1 parked behind"));
+}
+
+TEST(OutboxRetry, TakesManyMessagesParkedBehindInBoundedSteps) {
+  Shop shop;
+  shop.too_large = {1};
+  for (int i = 0; i < 1'203; ++i) shop.append("order-1");
+  for (int i = 0; i < 5; ++i) shop.relay();
+
+  for (const Mode mode : {Mode::dry_run, Mode::carry_out}) {
+    EXPECT_EQ(shop.operations.retry({.sequences = {GlobalSequence{1}}}, mode).messages, 1'203);
+  }
+  EXPECT_EQ(shop.totals(), "1203 to be sent again");
+  EXPECT_THAT(shop.actions(), ElementsAre("ann retry order-1: 500 messages, 1 to 500",
+                                          "ann retry order-1: 500 messages, 501 to 1000",
+                                          "ann retry order-1: 203 messages, 1001 to 1203"));
 }
 
 TEST(OutboxRetry, ChoosesStreamsByTheirFirstParkedMessage) {
@@ -436,4 +479,4 @@ TEST(OutboxPurge, KeepsParkedMessages) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::operations_test

@@ -13,7 +13,7 @@
 
 #include <string>
 
-namespace stela::test {
+namespace stela::test::own_rows_test {
 namespace {
 
 class OwnRows : public ::testing::Test {
@@ -74,4 +74,4 @@ TEST_F(OwnRows, RollBackTheirMessagesWhenTheyAreRefused) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::own_rows_test

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::partitions_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -238,4 +238,4 @@ TEST(OutboxAdopt, RefusesAPartitionThatIsNotStopped) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::partitions_test

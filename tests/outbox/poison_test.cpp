@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::poison_test {
 namespace {
 
 using test::Shop;
@@ -163,4 +163,4 @@ TEST_P(Poison, LeavesTheOtherPartitionsAlone) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::poison_test

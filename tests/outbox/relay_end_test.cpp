@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <stop_token>
 
-namespace stela {
+namespace stela::relay_end_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -99,4 +99,4 @@ TEST_P(RelayEnd, IsWhenAnotherRelayMayUseItsPublisher) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_end_test

@@ -23,7 +23,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::relay_process_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -332,4 +332,4 @@ TEST(RelayResize, GoesUpAndDownUnderLoad) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::relay_process_test

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
-namespace stela {
+namespace stela::settings_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -250,4 +250,4 @@ TEST(OutboxFacts, CantBeChangedByAskingForOthers) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::settings_test

@@ -6,7 +6,7 @@
 
 #include <functional>
 
-namespace stela {
+namespace stela::status_cost_test {
 namespace {
 
 using test::Shop;
@@ -59,4 +59,4 @@ TEST(OutboxCost, OfAFirstPageDoesNotGrowWithTheBacklog) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::status_cost_test

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::status_test {
 namespace {
 
 using test::message_of;
@@ -197,4 +197,4 @@ TEST(OutboxShow, KnowsNothingOfLocalEvents) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::status_test

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace stela {
+namespace stela::store_trouble_test {
 namespace {
 
 using test::RawSqlite;
@@ -39,4 +39,4 @@ TEST(StoreTrouble, IsLoggedEverMoreRarelyWhileItLasts) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::store_trouble_test

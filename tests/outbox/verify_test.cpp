@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::verify_test {
 namespace {
 
 using test::Shop;
@@ -197,10 +197,36 @@ TEST_F(Verify, NamesParkedMessagesWithoutAnEvent) {
               Contains("outbox: message 99: it is parked, and its event doesn't exist"));
 }
 
+/// An older Stela retried a stream's first message alone.
+TEST_F(Verify, NamesMessagesThatAreParkedBehindNothing) {
+  Shop other;
+  other.too_large = {1};
+  other.append_all({"order-1", "order-1", "order-1"});
+  other.relay();
+  EXPECT_THAT(problems_of(other.store), IsEmpty());
+  other.raw().run(
+      "INSERT INTO outbox_redeliveries (partition, generation, sequence, stream, kind, "
+      "requested_at) "
+      "SELECT partition, 1, sequence, stream, 'retry', 0 FROM outbox_parked WHERE sequence = 1;"
+      "DELETE FROM outbox_parked WHERE sequence = 1");
+  EXPECT_THAT(
+      problems_of(other.store),
+      ElementsAre("outbox: message 2: it is parked behind a message of its stream, and none "
+                  "is parked before it"));
+
+  EXPECT_EQ(other.operations.retry({.sequences = {GlobalSequence{2}}}).messages, 2);
+  other.too_large.clear();
+  other.relay();
+
+  EXPECT_EQ(other.broker.log({0}), "1r1 2r2 3r3");
+  EXPECT_EQ(other.totals(), "3 published");
+  EXPECT_THAT(problems_of(other.store), IsEmpty());
+}
+
 TEST_F(Verify, SeesATriggerThatIsGone) {
   EXPECT_THAT(problems_after("DROP TRIGGER outbox_parked_counts"),
               Contains(HasSubstr("outbox_parked_counts")));
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::verify_test

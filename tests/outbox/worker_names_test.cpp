@@ -22,7 +22,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela {
+namespace stela::worker_names_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -209,4 +209,4 @@ TEST(WorkerNamesOfContainers, AreRefusedOnlyWhileTheirWorkerLives) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::worker_names_test

@@ -11,7 +11,7 @@
 #include <chrono>
 #include <string>
 
-namespace stela::postgres {
+namespace stela::postgres::clock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -42,4 +42,4 @@ TEST(PostgresClock, IsNeverAheadOfTheServerInATransaction) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::clock_test

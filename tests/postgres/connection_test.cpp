@@ -12,7 +12,7 @@
 #include <optional>
 #include <string>
 
-namespace stela::postgres {
+namespace stela::postgres::connection_test {
 namespace {
 
 using test::message_of;
@@ -351,4 +351,4 @@ TEST_F(PostgresConnection, IsLeftAloneByAForkedChild) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::connection_test

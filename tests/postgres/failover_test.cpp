@@ -20,7 +20,7 @@
 #include <string>
 #include <thread>
 
-namespace stela::postgres {
+namespace stela::postgres::failover_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -248,4 +248,4 @@ TEST(PostgresStandby, IsRefusedIfItsTablesAreMissing) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::failover_test

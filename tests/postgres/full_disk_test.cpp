@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-namespace stela::postgres {
+namespace stela::postgres::full_disk_test {
 namespace {
 
 using test::append;
@@ -97,4 +97,4 @@ TEST(PostgresFullDisk, OfTheLogEndsTheServerAndLosesNothing) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::full_disk_test

@@ -40,7 +40,7 @@
 #include <string>
 #include <string_view>
 
-namespace stela::postgres {
+namespace stela::postgres::module_statements_test {
 namespace {
 
 using Files = std::span<const std::span<const std::string_view>>;
@@ -114,4 +114,4 @@ TEST(PostgresInboxTables, KnowUpToWhenTheyForgot) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::module_statements_test

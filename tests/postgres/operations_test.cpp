@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::operations_test {
 namespace {
 
 using std::chrono::days;
@@ -361,4 +361,4 @@ TEST_F(PostgresOperations, ExportWhatADamagedStoreStillHas) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::operations_test

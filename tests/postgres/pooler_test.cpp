@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::pooler_test {
 namespace {
 
 using test::append;
@@ -141,4 +141,4 @@ TEST_F(PostgresPooler, IsNoPlaceForAReadOnlyStore) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::pooler_test

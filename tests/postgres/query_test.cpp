@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace stela::postgres {
+namespace stela::postgres::query_test {
 namespace {
 
 TEST(PostgresQuery, LooksAtNoMoreOfALongStreamThanItReturns) {
@@ -34,4 +34,4 @@ TEST(PostgresQuery, LooksAtNoMoreOfALongStreamThanItReturns) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::query_test

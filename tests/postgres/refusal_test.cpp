@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::refusal_test {
 namespace {
 
 using test::message_of;
@@ -288,4 +288,4 @@ TEST(PostgresRefusal, GivesUpAStatementThatIsCancelledOrWaitsForALockTooLong) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::refusal_test

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela::postgres {
+namespace stela::postgres::restore_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -134,4 +134,4 @@ TEST_F(PostgresRestore, EndsATransactionThatOnlyReads) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::restore_test

@@ -16,7 +16,7 @@
 #include <set>
 #include <string>
 
-namespace stela::postgres {
+namespace stela::postgres::schema_page_test {
 namespace {
 
 /// "events.sequence bigint key".
@@ -65,4 +65,4 @@ TEST(PostgresSchemaPage, DescribesExactlyTheExistingTablesAndColumns) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::schema_page_test

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace stela::test {
+namespace stela::test::server_test {
 namespace {
 
 /// What a query answers, or why it can't.
@@ -59,4 +59,4 @@ TEST(PostgresServer, EndsWithTheTestHoweverThatEnds) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::server_test

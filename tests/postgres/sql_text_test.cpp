@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <set>
 
-namespace stela::postgres {
+namespace stela::postgres::sql_text_test {
 namespace {
 
 TEST(PostgresSqlText, WritesParametersWithDollars) {
@@ -55,4 +55,4 @@ TEST(PostgresSqlText, FindsTheFirstWord) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::sql_text_test

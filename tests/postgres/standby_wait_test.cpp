@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::standby_wait_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -193,4 +193,4 @@ TEST_F(MissingStandby, IsNoLostConnection) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::standby_wait_test

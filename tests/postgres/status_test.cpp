@@ -11,7 +11,7 @@
 
 #include <algorithm>
 
-namespace stela::postgres {
+namespace stela::postgres::status_test {
 namespace {
 
 using test::eventually;
@@ -119,4 +119,4 @@ TEST(PostgresStatus, IsRefusedForAFile) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::status_test

@@ -28,7 +28,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::store_test {
 namespace {
 
 using test::eventually;
@@ -574,4 +574,4 @@ TEST_F(PostgresStore, TakesNoCancelledWaitForAStandbyForDurable) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::store_test

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::transfer_test {
 namespace {
 
 using test::append;
@@ -170,4 +170,4 @@ TEST_F(PostgresTransfer, RefusesAStoreThatOthersTakePartIn) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::transfer_test

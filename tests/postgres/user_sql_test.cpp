@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela::postgres {
+namespace stela::postgres::user_sql_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -276,4 +276,4 @@ TEST_F(PostgresSql, OfAnotherEngineIsNotLent) {
 }
 
 }  // namespace
-}  // namespace stela::postgres
+}  // namespace stela::postgres::user_sql_test

@@ -58,11 +58,11 @@ class Alarms {
   explicit Alarms(const Clock& clock, std::function<void()> on_ring = {})
       : clock_{&clock}, on_ring_{std::move(on_ring)} {}
 
-  void react(Process& process, const Recorded<AlarmSet>& e) {
+  void react(stela::Process& process, const Recorded<AlarmSet>& e) {
     process.set(Ring{e->due}, Timestamp{std::chrono::microseconds{e->due}});
   }
-  void react(Process& process, const Recorded<AlarmCleared>&) { process.clear<Ring>(); }
-  void due(Process& process, const Ring& timer) {
+  void react(stela::Process& process, const Recorded<AlarmCleared>&) { process.clear<Ring>(); }
+  void due(stela::Process& process, const Ring& timer) {
     process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(),
                           AlarmRang{timer.due, micros(clock_->now())});
     if (on_ring_) on_ring_();

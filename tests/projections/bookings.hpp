@@ -62,7 +62,7 @@ struct Remind {
 };
 
 /// What a test may let happen when a timer is due.
-using DueHook = std::function<void(Process&, const std::string& kind)>;
+using DueHook = std::function<void(stela::Process&, const std::string& kind)>;
 
 class PaymentDeadline {
  public:
@@ -72,22 +72,22 @@ class PaymentDeadline {
 
   explicit PaymentDeadline(DueHook on_due = {}) : on_due_{std::move(on_due)} {}
 
-  void react(Process& process, const Recorded<Requested>& e) {
+  void react(stela::Process& process, const Recorded<Requested>& e) {
     process.set(NotPaid{Id<Booking>::of(e.stream())},
                 e.recorded_at() + std::chrono::minutes{e->minutes});
   }
-  void react(Process& process, const Recorded<Paid>&) {
+  void react(stela::Process& process, const Recorded<Paid>&) {
     process.clear<NotPaid>();
     process.clear<Remind>();
   }
-  void react(Process& process, const Recorded<Cancelled>&) { process.clear<Remind>(); }
+  void react(stela::Process& process, const Recorded<Cancelled>&) { process.clear<Remind>(); }
 
-  void due(Process& process, const NotPaid& timer) {
+  void due(stela::Process& process, const NotPaid& timer) {
     if (on_due_) on_due_(process, "not_paid");
     auto& booking = process.unit().load(timer.booking);
     if (booking.state().is_open) booking.cancel("not paid in time");
   }
-  void due(Process& process, const Remind&) {
+  void due(stela::Process& process, const Remind&) {
     if (on_due_) on_due_(process, "remind");
   }
 

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::catching_up_test {
 namespace {
 
 using test::place;
@@ -152,4 +152,4 @@ TEST_F(CatchingUp, GivesARebuildThatWasWaitedForToEveryProcess) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::catching_up_test

@@ -15,7 +15,7 @@
 #include <random>
 #include <thread>
 
-namespace stela {
+namespace stela::chaos_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -342,4 +342,4 @@ TEST(Chaos, AFullDiskAtEachWriteLosesNothing) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::chaos_test

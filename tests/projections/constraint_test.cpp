@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::constraint_test {
 namespace {
 
 using test::place;
@@ -101,4 +101,4 @@ TEST(ViolatedConstraint, OfATriggerCarriesItsText) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::constraint_test

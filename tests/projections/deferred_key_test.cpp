@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::deferred_key_test {
 namespace {
 
 using test::place;
@@ -160,4 +160,4 @@ TEST_F(DeferredKeyOfAnInlineProjector, StopsItFromBeingAddedAndNamesTheEvent) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::deferred_key_test

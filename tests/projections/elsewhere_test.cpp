@@ -7,7 +7,7 @@
 
 #include <fstream>
 
-namespace stela {
+namespace stela::elsewhere_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST(ModelElsewhere, SeesAnEventAgainAndKnowsItByItsId) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::elsewhere_test

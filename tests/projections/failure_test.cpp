@@ -7,7 +7,7 @@
 
 #include <new>
 
-namespace stela {
+namespace stela::failure_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -332,4 +332,4 @@ TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowHalts) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::failure_test

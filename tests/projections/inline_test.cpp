@@ -13,7 +13,7 @@
 #include <memory>
 #include <utility>
 
-namespace stela {
+namespace stela::inline_test {
 namespace {
 
 using test::orders_in;
@@ -301,4 +301,4 @@ TEST(InlineProjector, CanBeDestroyedInAForkedChildThatBringsItsOwn) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::inline_test

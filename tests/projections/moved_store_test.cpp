@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::moved_store_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -126,4 +126,4 @@ TEST_F(MovedStore, KeepsAUnitOfWorkAndARange) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::moved_store_test

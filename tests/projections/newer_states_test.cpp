@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::newer_states_test {
 namespace {
 
 using test::place;
@@ -61,4 +61,4 @@ TEST_F(NewerStates, StopWhoActsOnThem) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::newer_states_test

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::outcome_property_test {
 namespace {
 
 using test::Author;
@@ -289,4 +289,4 @@ TEST(Outcome, MatchesEveryObjectInMemoryAfterEachStep) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::outcome_property_test

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_statements_test {
 namespace {
 
 using test::orders_in;
@@ -145,4 +145,4 @@ TEST_F(PostgresProjectorStatements, AreNotPreparedBehindAPooler) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_statements_test

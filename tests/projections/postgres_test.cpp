@@ -18,7 +18,7 @@
 #include <thread>
 #include <vector>
 
-namespace stela {
+namespace stela::postgres_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -379,4 +379,4 @@ TEST_F(PostgresProjections, FollowAppendsOfSeveralProcessesInline) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_test

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace stela {
+namespace stela::postgres_timer_copies_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -109,4 +109,4 @@ TEST_F(PostgresTimers, GoOnAfterTheirDatabaseWasRenamed) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_timer_copies_test

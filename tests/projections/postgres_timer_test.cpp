@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-namespace stela {
+namespace stela::postgres_timer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -37,12 +37,12 @@ class WatchedAlarms {
   explicit WatchedAlarms(std::function<void(const std::string& key)> on_set)
       : on_set_{std::move(on_set)} {}
 
-  void react(Process& process, const Recorded<AlarmSet>& e) {
+  void react(stela::Process& process, const Recorded<AlarmSet>& e) {
     on_set_(process.key());
     process.set(Ring{e->due}, Timestamp{std::chrono::microseconds{e->due}});
   }
-  void react(Process& process, const Recorded<AlarmCleared>&) { process.clear<Ring>(); }
-  void due(Process& process, const Ring& timer) {
+  void react(stela::Process& process, const Recorded<AlarmCleared>&) { process.clear<Ring>(); }
+  void due(stela::Process& process, const Ring& timer) {
     process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(),
                           AlarmRang{timer.due, micros(system_clock().now())});
   }
@@ -87,4 +87,4 @@ TEST(PostgresTimer, FiresAfterEveryEventThatHasALowerSequence) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::postgres_timer_test

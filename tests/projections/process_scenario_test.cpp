@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::testing {
+namespace stela::testing::process_scenario_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -51,7 +51,7 @@ TEST(ProcessScenario, FiresNoTimerThatAnEventCleared) {
 TEST(ProcessScenario, FiresEachTimerAtItsOwnTime) {
   std::vector<std::string> times;
   ManualClock* clock = nullptr;
-  ProcessScenario scenario{PaymentDeadline{[&](Process& process, const std::string&) {
+  ProcessScenario scenario{PaymentDeadline{[&](stela::Process& process, const std::string&) {
     times.push_back(process.key() + ' ' + to_string(clock->now()).substr(11, 5));
   }}};
   clock = &scenario.clock();
@@ -105,4 +105,4 @@ TEST(ProjectorScenario, RecordsEventsAfterTimeHasPassed) {
 }
 
 }  // namespace
-}  // namespace stela::testing
+}  // namespace stela::testing::process_scenario_test

@@ -12,7 +12,7 @@
 #include <new>
 #include <optional>
 
-namespace stela {
+namespace stela::process_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -94,7 +94,7 @@ TEST(Process, MovesATimerThatIsSetAgain) {
 
 TEST(Process, FiresInOrderOfDueTime) {
   std::vector<std::string> fired;
-  Hotel hotel{[&](Process& process, const std::string&) { fired.push_back(process.key()); }};
+  Hotel hotel{[&](stela::Process& process, const std::string&) { fired.push_back(process.key()); }};
   for (const auto& [key, minutes] :
        {std::pair{"a", 30}, {"b", 10}, {"c", 20}, {"e", 20}, {"d", 20}}) {
     request(hotel.store, key, minutes);
@@ -125,7 +125,7 @@ TEST(Process, KeepsCorrelationActorAndCause) {
 
 TEST(Process, SetsATimerAgainWhileItIsDue) {
   int times = 0;
-  Hotel hotel{[&](Process& process, const std::string& kind) {
+  Hotel hotel{[&](stela::Process& process, const std::string& kind) {
     if (kind == "not_paid") process.set(test::Remind{}, 1h);
     if (kind == "remind" && ++times < 3) process.set(test::Remind{}, 1h);
   }};
@@ -168,7 +168,7 @@ TEST(Process, RefusesATimerAfterTheYear9999) {
 
 TEST(Process, FiresTenThousandTimersOfTheSameInstant) {
   std::vector<std::string> fired;
-  Hotel hotel{[&](Process& process, const std::string&) { fired.push_back(process.key()); }};
+  Hotel hotel{[&](stela::Process& process, const std::string&) { fired.push_back(process.key()); }};
   UnitOfWork unit{hotel.store};
   for (int i = 0; i < 10'000; ++i) {
     unit.append(StreamId::parse("booking-" + std::to_string(100'000 + i)), ExpectedVersion::none(),
@@ -184,7 +184,7 @@ TEST(Process, FiresTenThousandTimersOfTheSameInstant) {
 
 TEST(Process, RetriesAFailingTimerAndThenParksIt) {
   int failures = 0;
-  Hotel hotel{[&](Process& process, const std::string&) {
+  Hotel hotel{[&](stela::Process& process, const std::string&) {
                 if (process.key() == "booking-1") {
                   ++failures;
                   throw std::runtime_error{"no"};
@@ -207,4 +207,4 @@ TEST(Process, RetriesAFailingTimerAndThenParksIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::process_test

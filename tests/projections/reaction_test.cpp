@@ -1,4 +1,5 @@
 #include "projections/models.hpp"
+#include "support/recording_sinks.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore/sqlite_handle.hpp>
@@ -10,7 +11,7 @@
 
 #include <new>
 
-namespace stela {
+namespace stela::reaction_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -127,6 +128,60 @@ TEST(Reaction, RollsItsEventsBackWhenItThrows) {
   ProjectionOperations{store}.skip("reserve", GlobalSequence{2});
   Runner{projections}.catch_up();
   EXPECT_EQ(store.last_sequence(), GlobalSequence{5});
+}
+
+/// Commits what its runner commits, and gets over the error.
+struct Committing {
+  static constexpr ReactionType reaction_type{"committing"};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>& placed) {
+    unit.load(Id<test::Order>::from(placed.stream().key())).note("seen");
+    try {
+      unit.commit();
+    } catch (const UsageError&) {
+    }
+  }
+};
+
+TEST(Reaction, FailsIfItCommitsAndGetsOverTheError) {
+  auto store = test::open_empty();
+  Projections projections{store};
+  projections.add_reaction(Committing{}, {.handling = {.max_attempts = 1}});
+  place(store, "1");
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(standing(store), ElementsAre("committing@1 v1 living 0 halted at 1"));
+  EXPECT_THAT(ProjectionOperations{store}.status().at(0).error, HasSubstr("leave the commit out"));
+  EXPECT_EQ(store.last_sequence(), GlobalSequence{1});
+}
+
+/// Counts orders in a table that isn't there, and doesn't mind.
+struct Careless {
+  static constexpr ReactionType reaction_type{"careless"};
+  using Events = EventSet<test::OrderPlaced>;
+
+  void react(UnitOfWork& unit, const Recorded<test::OrderPlaced>&) {
+    unit.in_transaction([](Transaction& transaction) {
+      try {
+        Sql{transaction}.execute("UPDATE nowhere SET n = n + 1");
+      } catch (const UsageError&) {
+      }
+    });
+  }
+};
+
+TEST(Reaction, SaysThatAStatementFailedThatItGotOver) {
+  test::RecordingLog log;
+  auto store = test::open_empty({.log = &log});
+  Projections projections{store};
+  projections.add_reaction(Careless{});
+  place(store, "1");
+  Runner{projections}.catch_up();
+
+  EXPECT_THAT(standing(store), ElementsAre("careless@1 v1 living 1"));
+  EXPECT_THAT(log.entries(),
+              ElementsAre(HasSubstr("warning projection.statement_failed projector=careless")));
 }
 
 /// Notes each order that is placed, if there is memory.
@@ -266,4 +321,4 @@ TEST(Reaction, IsNotChargedWithAFullDiskOfItsOwnStore) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::reaction_test

@@ -9,7 +9,7 @@
 
 #include <limits>
 
-namespace stela {
+namespace stela::read_model_test {
 namespace {
 
 using test::place;
@@ -241,4 +241,4 @@ TEST(ReadModel, IsReadAndNotWrittenBySqlOfATransaction) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::read_model_test

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::rebuild_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -356,4 +356,4 @@ TEST(Rebuild, TakesViewsAndTablesAwayThatTheNewVersionHasNot) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::rebuild_test

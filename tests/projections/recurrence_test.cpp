@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace stela {
+namespace stela::recurrence_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -115,11 +115,13 @@ class Daily {
   Daily(const Recurrence& recurrence, std::vector<std::string>& fired)
       : recurrence_{recurrence}, fired_{&fired} {}
 
-  void react(Process& process, const Recorded<test::Requested>&) {
+  void react(stela::Process& process, const Recorded<test::Requested>&) {
     std::visit([&](const auto& one) { process.set(test::Remind{}, one); }, recurrence_);
   }
-  void react(Process& process, const Recorded<test::Paid>&) { process.clear<test::Remind>(); }
-  void due(Process& process, const test::Remind&) {
+  void react(stela::Process& process, const Recorded<test::Paid>&) {
+    process.clear<test::Remind>();
+  }
+  void due(stela::Process& process, const test::Remind&) {
     fired_->push_back(to_string(process.time()).substr(0, 16));
   }
 
@@ -166,4 +168,4 @@ TEST(RecurringTimer, FiresOnceForAllTimesThatWereMissed) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::recurrence_test

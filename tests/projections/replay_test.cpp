@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::replay_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -381,4 +381,4 @@ TEST_F(Replay, DecodedAheadNamesTheEventThatDoesNotDecode) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::replay_test

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::rolling_test {
 namespace {
 
 using test::orders_in;
@@ -142,4 +142,4 @@ TEST_F(RollingProjector, IsRebuiltInTheVersionOfTheDatabase) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::rolling_test

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-namespace stela {
+namespace stela::runner_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -589,4 +589,4 @@ TEST(Projections, RefuseATableWhoseNameIsTaken) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::runner_test

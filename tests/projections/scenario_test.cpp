@@ -9,7 +9,7 @@
 
 #include <stdexcept>
 
-namespace stela::testing {
+namespace stela::testing::scenario_test {
 namespace {
 
 using test::message_of;
@@ -139,4 +139,4 @@ TEST(ReactionScenario, ShowsBothListsWhenTheyDiffer) {
 }
 
 }  // namespace
-}  // namespace stela::testing
+}  // namespace stela::testing::scenario_test

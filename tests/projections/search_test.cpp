@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::search_test {
 namespace {
 
 using test::lines;
@@ -93,4 +93,4 @@ TEST(FullTextIndex, KeepsTheViewThatAnEarlierVersionMade) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::search_test

@@ -11,7 +11,7 @@
 
 #include <stop_token>
 
-namespace stela {
+namespace stela::timer_clock_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -212,4 +212,4 @@ TEST(Timer, WakesARunnerThatSleeps) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_clock_test

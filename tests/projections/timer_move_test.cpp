@@ -15,7 +15,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela {
+namespace stela::timer_move_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -98,7 +98,7 @@ TEST_F(MovedTimers, AreTheSameInTheOtherStore) {
     for (const char* const key : {"1", "2", "3"}) request(first, key);
   }
   request(first, "4", 60);
-  const auto fail = [](Process& process, const std::string&) {
+  const auto fail = [](stela::Process& process, const std::string&) {
     if (process.key() != "booking-3") throw std::runtime_error{"no \xff"};
   };
   run(first, fail);
@@ -224,4 +224,4 @@ TEST_F(MovedTimers, DoNotReplaceThoseOfAStoreThatHasProcesses) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_move_test

@@ -15,7 +15,7 @@
 
 #include <optional>
 
-namespace stela {
+namespace stela::timer_operations_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -180,7 +180,7 @@ TEST(TimerOperations, RetryParkedTimers) {
 }
 
 TEST(TimerOperations, CountTheTimersOfAProcess) {
-  Desk desk{[](Process& process, const std::string&) {
+  Desk desk{[](stela::Process& process, const std::string&) {
     if (process.key() == "booking-1") throw std::runtime_error{"no"};
   }};
   for (const auto& [key, minutes] : {std::pair{"1", 10}, {"2", 10}, {"3", 30}, {"4", 31}}) {
@@ -291,4 +291,4 @@ TEST(TimerOperations, SayThatADatabaseHasNoProcesses) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_operations_test

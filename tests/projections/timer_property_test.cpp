@@ -18,7 +18,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela {
+namespace stela::timer_property_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -161,4 +161,4 @@ TEST(TimerHistories, RingEachAlarmOnceInOrderAndNeverEarly) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_property_test

@@ -13,7 +13,7 @@
 #include <random>
 #include <vector>
 
-namespace stela {
+namespace stela::timer_runners_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -92,4 +92,4 @@ TEST(TimerRunners, RingEachAlarmOnceWhenTheyAreKilledAndPaused) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_runners_test

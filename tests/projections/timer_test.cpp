@@ -9,7 +9,7 @@
 #include <functional>
 #include <new>
 
-namespace stela {
+namespace stela::timer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -58,7 +58,7 @@ TEST(Timer, IsTriedAtOnceAfterAConflict) {
 
 TEST(Timer, IsParkedWhenItsConflictNeverEnds) {
   int tries = 0;
-  Inn inn{[&](Process& process, const std::string&) {
+  Inn inn{[&](stela::Process& process, const std::string&) {
             ++tries;
             process.unit().append(StreamId::parse("booking-2"), ExpectedVersion::none(),
                                   test::Paid{});
@@ -85,7 +85,7 @@ TEST(Timer, IsParkedWhenItsConflictNeverEnds) {
 }
 
 TEST(Timer, RollsBackWhatItsHandlerRecordedWhenItThrows) {
-  Inn inn{[&](Process& process, const std::string&) {
+  Inn inn{[&](stela::Process& process, const std::string&) {
             process.unit().load(Id<Booking>::from("1")).cancel("too soon");
             process.set(test::Remind{}, 1h);
             throw std::runtime_error{"no"};
@@ -102,7 +102,7 @@ TEST(Timer, RollsBackWhatItsHandlerRecordedWhenItThrows) {
 TEST(Timer, ThatIsTriedAgainHoldsLaterOnesOfItsInstanceOnly) {
   std::vector<std::string> fired;
   bool fails = true;
-  Inn inn{[&](Process& process, const std::string& kind) {
+  Inn inn{[&](stela::Process& process, const std::string& kind) {
     if (fails && kind == "not_paid" && process.key() == "booking-1") throw std::runtime_error{"no"};
     fired.push_back(process.key() + ' ' + kind);
   }};
@@ -120,7 +120,7 @@ TEST(Timer, ThatIsTriedAgainHoldsLaterOnesOfItsInstanceOnly) {
 
 TEST(Timer, IsClearedByAnEventThatAnEarlierOneRecords) {
   std::vector<std::string> fired;
-  Inn inn{[&](Process& process, const std::string&) {
+  Inn inn{[&](stela::Process& process, const std::string&) {
     fired.push_back(process.key());
     if (process.key() == "booking-1") process.unit().load(Id<Booking>::from("2")).pay();
   }};
@@ -156,8 +156,8 @@ class Asker {
   static constexpr ProcessType process_type{"questions"};
   using Events = EventSet<Opened>;
   using Timers = TimerSet<Ask>;
-  void react(Process& process, const Recorded<Opened>&) { process.set(Ask{}, 15min); }
-  void due(Process& process, const Ask&) {
+  void react(stela::Process& process, const Recorded<Opened>&) { process.set(Ask{}, 15min); }
+  void due(stela::Process& process, const Ask&) {
     process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(), Asked{});
   }
 };
@@ -167,12 +167,12 @@ class Answerer {
   static constexpr ProcessType process_type{"replies"};
   using Events = EventSet<Opened, Asked, Answered>;
   using Timers = TimerSet<GiveUp>;
-  void react(Process& process, const Recorded<Opened>&) { process.set(GiveUp{}, 15min); }
-  void react(Process& process, const Recorded<Asked>&) {
+  void react(stela::Process& process, const Recorded<Opened>&) { process.set(GiveUp{}, 15min); }
+  void react(stela::Process& process, const Recorded<Asked>&) {
     process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(), Answered{});
   }
-  void react(Process& process, const Recorded<Answered>&) { process.clear<GiveUp>(); }
-  void due(Process& process, const GiveUp&) {
+  void react(stela::Process& process, const Recorded<Answered>&) { process.clear<GiveUp>(); }
+  void due(stela::Process& process, const GiveUp&) {
     process.unit().append(StreamId::parse(process.key()), ExpectedVersion::any(), GivenUp{});
   }
 };
@@ -204,15 +204,17 @@ class Reminding {
   Reminding(std::function<void(Process&)> on_not_paid, std::vector<std::string>& fired)
       : on_not_paid_{std::move(on_not_paid)}, fired_{&fired} {}
 
-  void react(Process& process, const Recorded<Requested>& e) {
+  void react(stela::Process& process, const Recorded<Requested>& e) {
     process.set(test::NotPaid{Id<Booking>::of(e.stream())},
                 e.recorded_at() + std::chrono::minutes{e->minutes});
   }
-  void due(Process& process, const test::NotPaid&) {
+  void due(stela::Process& process, const test::NotPaid&) {
     fired_->push_back(process.key() + " not_paid");
     on_not_paid_(process);
   }
-  void due(Process& process, const test::Remind&) { fired_->push_back(process.key() + " remind"); }
+  void due(stela::Process& process, const test::Remind&) {
+    fired_->push_back(process.key() + " remind");
+  }
 
  private:
   std::function<void(Process&)> on_not_paid_;
@@ -222,7 +224,7 @@ class Reminding {
 TEST(Timer, FiresInTheOrderOfDueTimesWithOneThatAnEarlierOneSets) {
   std::vector<std::string> fired;
   const Timestamp began = testing::ManualClock::start;
-  Inn inn{Reminding{[&](Process& process) {
+  Inn inn{Reminding{[&](stela::Process& process) {
                       if (process.key() == "booking-1") process.set(test::Remind{}, began + 12min);
                     },
                     fired}};
@@ -244,15 +246,17 @@ class TwoTimers {
   TwoTimers(std::function<void()> on_not_paid, std::vector<std::string>& fired)
       : on_not_paid_{std::move(on_not_paid)}, fired_{&fired} {}
 
-  void react(Process& process, const Recorded<Requested>& e) {
+  void react(stela::Process& process, const Recorded<Requested>& e) {
     process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 10min);
     process.set(test::Remind{}, 11min);
   }
-  void due(Process& process, const test::NotPaid&) {
+  void due(stela::Process& process, const test::NotPaid&) {
     on_not_paid_();
     fired_->push_back(process.key() + " not_paid");
   }
-  void due(Process& process, const test::Remind&) { fired_->push_back(process.key() + " remind"); }
+  void due(stela::Process& process, const test::Remind&) {
+    fired_->push_back(process.key() + " remind");
+  }
 
  private:
   std::function<void()> on_not_paid_;
@@ -297,7 +301,7 @@ struct Picky {
   static constexpr ProcessType process_type{"picky"};
   using Events = EventSet<Requested, test::Paid>;
   using Timers = TimerSet<test::NotPaid>;
-  void react(Process& process, const Recorded<Requested>& e) {
+  void react(stela::Process& process, const Recorded<Requested>& e) {
     process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 15min);
   }
   void react(Process&, const Recorded<test::Paid>&) { throw std::runtime_error{"not now"}; }
@@ -322,14 +326,14 @@ class ParksPayments {
 
   std::string key(const Recorded<Requested>& e) { return e.stream().name(); }
   std::string key(const Recorded<test::Paid>& e) { return e.stream().name(); }
-  void react(Process& process, const Recorded<Requested>& e) {
+  void react(stela::Process& process, const Recorded<Requested>& e) {
     process.set(test::NotPaid{Id<Booking>::of(e.stream())}, 15min);
   }
-  void react(Process& process, const Recorded<test::Paid>&) {
+  void react(stela::Process& process, const Recorded<test::Paid>&) {
     if (*fails_) throw std::runtime_error{"can't take it"};
     process.clear<test::NotPaid>();
   }
-  void due(Process& process, const test::NotPaid& timer) {
+  void due(stela::Process& process, const test::NotPaid& timer) {
     process.unit().load(timer.booking).cancel("not paid");
   }
 
@@ -374,7 +378,9 @@ class KeysOfNobody {
   explicit KeysOfNobody(std::string key) : key_{std::move(key)} {}
 
   std::string key(const Recorded<test::Paid>&) { return key_; }
-  void react(Process& process, const Recorded<Requested>&) { process.set(test::Remind{}, 15min); }
+  void react(stela::Process& process, const Recorded<Requested>&) {
+    process.set(test::Remind{}, 15min);
+  }
   void react(Process&, const Recorded<test::Paid>&) {}
   void due(Process&, const test::Remind&) {}
 
@@ -414,7 +420,9 @@ struct Halting {
   static constexpr ProcessType process_type{"halting"};
   using Events = EventSet<Requested, test::Paid>;
   using Timers = TimerSet<test::Remind>;
-  void react(Process& process, const Recorded<Requested>&) { process.set(test::Remind{}, 15min); }
+  void react(stela::Process& process, const Recorded<Requested>&) {
+    process.set(test::Remind{}, 15min);
+  }
   void react(Process&, const Recorded<test::Paid>&) { throw std::runtime_error{"no"}; }
   void due(Process&, const test::Remind&) {}
 };
@@ -500,7 +508,9 @@ struct New {
   using Events = EventSet<Requested, test::Paid>;
   using Timers = TimerSet<RemindV2>;
   std::vector<int>* fired;
-  void react(Process& process, const Recorded<Requested>&) { process.set(RemindV2{1}, 15min); }
+  void react(stela::Process& process, const Recorded<Requested>&) {
+    process.set(RemindV2{1}, 15min);
+  }
   void react(Process&, const Recorded<test::Paid>&) {}
   void due(Process&, const RemindV2& timer) { fired->push_back(timer.times); }
 };
@@ -557,7 +567,9 @@ struct First {
   static constexpr ProcessType process_type{"release"};
   using Events = EventSet<Requested>;
   using Timers = TimerSet<test::Remind>;
-  void react(Process& process, const Recorded<Requested>&) { process.set(test::Remind{}, 15min); }
+  void react(stela::Process& process, const Recorded<Requested>&) {
+    process.set(test::Remind{}, 15min);
+  }
   void due(Process&, const test::Remind&) {}
 };
 
@@ -582,12 +594,14 @@ struct Forgets {
   static constexpr ProcessType process_type{"forgets"};
   using Events = EventSet<Requested>;
   using Timers = TimerSet<test::Remind>;
-  void react(Process& process, const Recorded<Requested>&) { process.set(test::NotPaid{}, 1h); }
+  void react(stela::Process& process, const Recorded<Requested>&) {
+    process.set(test::NotPaid{}, 1h);
+  }
   void due(Process&, const test::Remind&) {}
 };
 
 TEST(Timer, FailsIfItsHandlerCommitsTheUnitOfWork) {
-  Inn inn{[](Process& process, const std::string&) {
+  Inn inn{[](stela::Process& process, const std::string&) {
             process.unit().load(Id<Booking>::from("1")).cancel("too soon");
             process.unit().commit();
           },
@@ -605,7 +619,7 @@ struct BeforeTime {
   static constexpr ProcessType process_type{"before_time"};
   using Events = EventSet<Requested>;
   using Timers = TimerSet<test::NotPaid, test::Remind>;
-  void react(Process& process, const Recorded<Requested>&) {
+  void react(stela::Process& process, const Recorded<Requested>&) {
     process.set(test::NotPaid{}, Timestamp::min());
     process.set(test::Remind{}, Every{1h, Timestamp::min()});
   }
@@ -637,4 +651,4 @@ TEST(Timer, IsRefusedIfItsProcessDoesNotNameIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::timer_test

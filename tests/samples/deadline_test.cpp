@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orders {
+namespace orders::deadline_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,4 +40,4 @@ TEST(PaymentDeadline, LeavesOrdersWithoutStockAlone) {
 }
 
 }  // namespace
-}  // namespace orders
+}  // namespace orders::deadline_test

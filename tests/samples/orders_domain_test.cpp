@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace orders {
+namespace orders::orders_domain_test {
 namespace {
 
 using stela::testing::given;
@@ -87,4 +87,4 @@ TEST(Stock, LeavesWithTheOrder) {
 }
 
 }  // namespace
-}  // namespace orders
+}  // namespace orders::orders_domain_test

@@ -12,7 +12,7 @@
 
 #include <string>
 
-namespace stela::test {
+namespace stela::test::ledger_test {
 namespace {
 
 using ::testing::AllOf;
@@ -89,4 +89,4 @@ TEST_F(Ledger, OfAModuleThatThisProcessLacksIsNoObstacle) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::ledger_test

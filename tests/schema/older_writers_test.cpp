@@ -23,7 +23,7 @@
 #include <sstream>
 #include <stop_token>
 
-namespace stela {
+namespace stela::older_writers_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -249,4 +249,4 @@ TEST(NewerRelay, PassesTheTriggerWithItsOwnStatements) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::older_writers_test

@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-namespace stela::test {
+namespace stela::test::query_plan_test {
 namespace {
 
 /// As many rows as there are kinds of events, partitions, workers, projectors.
@@ -125,4 +125,4 @@ TEST(QueryPlans, OfAStreamAndOfTheStoreFollowAnIndex) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::query_plan_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::schema_page_test {
 namespace {
 
 using ::testing::SizeIs;
@@ -88,4 +88,4 @@ TEST(SchemaPage, HasTestVectorsOfThePartitioner) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::schema_page_test

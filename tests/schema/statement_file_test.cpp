@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace stela::compiler {
+namespace stela::compiler::statement_file_test {
 namespace {
 
 using ::testing::AllOf;
@@ -148,4 +148,4 @@ TEST(StatementFile, RefusesSeveralStatementsUnderOneName) {
 }
 
 }  // namespace
-}  // namespace stela::compiler
+}  // namespace stela::compiler::statement_file_test

@@ -24,11 +24,11 @@ using mutants::Mutant;
 
 constexpr std::int64_t jobs_of_a_process = 12;
 
-enum class Kind : std::uint8_t { enrol, enrol_in_unit, look, resize, drop, note };
+enum class DecisionKind : std::uint8_t { enrol, enrol_in_unit, look, resize, drop, note };
 
 struct Job {
   std::int64_t number = 0;
-  Kind kind = Kind::enrol;
+  DecisionKind kind = DecisionKind::enrol;
   Id<Course> course;
   Id<Student> student;
   std::int64_t seats = 0;
@@ -69,11 +69,12 @@ class Decider final : public TransactionParticipant {
  private:
   Job draw(std::int64_t i) {
     Chance& chance = campus_.chance;
-    constexpr Kind kinds[] = {Kind::enrol, Kind::enrol,  Kind::enrol, Kind::enrol_in_unit,
-                              Kind::look,  Kind::resize, Kind::drop,  Kind::note};
+    constexpr DecisionKind kinds[] = {
+        DecisionKind::enrol, DecisionKind::enrol,  DecisionKind::enrol, DecisionKind::enrol_in_unit,
+        DecisionKind::look,  DecisionKind::resize, DecisionKind::drop,  DecisionKind::note};
     const std::int64_t number = 1000 * number_ + i;
     return {.number = number,
-            .kind = i == 0 ? Kind::resize : kinds[chance.below(std::ssize(kinds))],
+            .kind = i == 0 ? DecisionKind::resize : kinds[chance.below(std::ssize(kinds))],
             .course = Id<Course>::from(std::to_string(chance.below(campus_.courses))),
             .student = Id<Student>::from(std::to_string(chance.below(campus_.students))),
             .seats = chance.between(1, 4),
@@ -121,8 +122,8 @@ class Decider final : public TransactionParticipant {
 
   void note(const Job& job, std::int64_t sequence) {
     trace(job, sequence == 0 ? "is refused" : "is at " + std::to_string(sequence));
-    const bool decides = job.kind == Kind::enrol || job.kind == Kind::enrol_in_unit;
-    const bool looks = job.kind == Kind::look;
+    const bool decides = job.kind == DecisionKind::enrol || job.kind == DecisionKind::enrol_in_unit;
+    const bool looks = job.kind == DecisionKind::look;
     if (looks) meet("looks");
     if (!decides && !looks) meet("plain appends");
     if (decides) meet(sequence == 0 ? "refusals" : "enrolments");
@@ -140,14 +141,14 @@ class Decider final : public TransactionParticipant {
   /// Where its event is, or 0.
   std::int64_t start(const Job& job) {
     switch (job.kind) {
-      case Kind::enrol:
-      case Kind::look:
+      case DecisionKind::enrol:
+      case DecisionKind::look:
         return enrol(job);
-      case Kind::enrol_in_unit:
+      case DecisionKind::enrol_in_unit:
         return enrol_in_unit(job);
-      case Kind::resize:
+      case DecisionKind::resize:
         return append(job, job.course.stream(), Resized{job.course, job.seats, job.number});
-      case Kind::drop:
+      case DecisionKind::drop:
         return append(job, job.student.stream(), Dropped{job.student, job.course, job.number});
       default:
         return append(job, job.course.stream(), Noted{job.course, job.student, job.number});
@@ -172,7 +173,7 @@ class Decider final : public TransactionParticipant {
     interrupt();
     seen_ = {seats.seats, seats.taken, load.courses};
     position_ = decision.position().value();
-    if (job.kind != Kind::look && may_enrol(seen_))
+    if (job.kind != DecisionKind::look && may_enrol(seen_))
       decision.record(Enrolled{job.course, job.student, job.number, seen_});
   }
 
@@ -211,7 +212,7 @@ class Decider final : public TransactionParticipant {
   std::int64_t position_ = 0;
 };
 
-std::uint64_t hash_of(EventStore& store) {
+std::uint64_t decided_hash(EventStore& store) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const StoredEvent& event : store.read_all()) {
     for (const char c : event.payload) {
@@ -233,20 +234,20 @@ Story decide_for_a_while(const StoryPlan& plan) {
   campus.turns.run(lives);
   Store store = sqlite::open(campus.folder.file("campus.db"));
   campus.story.contradiction = find_contradiction(store, campus.answers);
-  campus.story.hash = hash_of(store);
+  campus.story.hash = decided_hash(store);
   return campus.story;
 }
 
-constexpr std::string_view demands[] = {"kills inside a transaction",
-                                        "kills between calls",
-                                        "decisions that ran again",
-                                        "looks",
-                                        "plain appends",
-                                        "refusals",
-                                        "enrolments",
-                                        "answers to a repeated id"};
+constexpr std::string_view decider_demands[] = {"kills inside a transaction",
+                                                "kills between calls",
+                                                "decisions that ran again",
+                                                "looks",
+                                                "plain appends",
+                                                "refusals",
+                                                "enrolments",
+                                                "answers to a repeated id"};
 
-constexpr StoryMutant story_mutants[] = {
+constexpr StoryMutant decider_mutants[] = {
     {Mutant::no_condition, "its decision saw"},
     {Mutant::condition_at_commit, "its decision saw"},
     {Mutant::half_a_condition, "its decision saw"},
@@ -256,6 +257,6 @@ constexpr StoryMutant story_mutants[] = {
 
 }  // namespace
 
-const StoryKind decisions{decide_for_a_while, demands, story_mutants};
+const StoryKind decisions{decide_for_a_while, decider_demands, decider_mutants};
 
 }  // namespace stela::sim

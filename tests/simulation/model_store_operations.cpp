@@ -38,7 +38,8 @@ std::int64_t ModelStore::retry(std::int64_t stream, GlobalSequence through, std:
       PartitionId::of(streams_[static_cast<std::size_t>(stream)].name(),
                       generations_[static_cast<std::size_t>(generation) - 1].partition_count);
   std::set<std::int64_t> again;
-  while (!parked->second.empty() && parked->second.begin()->first <= through.value()) {
+  while (!parked->second.empty() && (parked->second.begin()->first <= through.value() ||
+                                     parked->second.begin()->second.is_behind)) {
     again.insert(parked->second.begin()->first);
     parked->second.erase(parked->second.begin());
   }

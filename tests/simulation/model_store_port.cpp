@@ -26,12 +26,24 @@ void ModelStore::publish(PartitionId, Partition& partition, const relay::Publish
     for (auto& [stream, messages] : parked_) {
       if (messages.erase(run.first.value()) == 0) continue;
       truth_.on_published(run.first.value(), 0);
-      if (messages.empty()) parked_.erase(stream);
+      send_followers(stream, run.first.value());
       break;
     }
   }
   partition.waiting.erase(begin, end);
   partition.published_through = std::max(partition.published_through, run.last.value());
+}
+
+/// What is parked only behind one that isn't any more.
+void ModelStore::send_followers(std::int64_t stream, std::int64_t gone) {
+  auto& messages = parked_.at(stream);
+  while (!messages.empty() && messages.begin()->first > gone &&
+         messages.begin()->second.is_behind) {
+    const auto [sequence, how] = *messages.begin();
+    messages.erase(messages.begin());
+    enqueue_again(how.partition, generation_of(sequence), sequence, stream, false);
+  }
+  if (messages.empty()) parked_.erase(stream);
 }
 
 std::optional<std::int64_t> ModelStore::take(Partition& partition,

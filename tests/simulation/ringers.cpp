@@ -281,7 +281,7 @@ void found(Tower& tower) {
   if (!fault.empty()) test::RawSqlite{tower.file()}.run(std::string{fault});
 }
 
-std::uint64_t hash_of(EventStore& store) {
+std::uint64_t rung_hash(EventStore& store) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const StoredEvent& event : store.read_all()) {
     for (const char c : event.payload) {
@@ -317,16 +317,16 @@ Story ring_for_a_while(const StoryPlan& plan) {
   last.end();
   Store store = sqlite::open(tower.file());
   tower.story.contradiction = find_contradiction(AlarmHistory{store, !tower.fails && !tower.jumps});
-  tower.story.hash = hash_of(store);
+  tower.story.hash = rung_hash(store);
   return tower.story;
 }
 
-constexpr std::string_view demands[] = {
+constexpr std::string_view ringer_demands[] = {
     "kills inside a transaction",   "kills between calls",     "turns of others inside a call",
     "alarms that are set or moved", "alarms that are cleared", "alarms left to another process",
     "rounds in which alarms ring",  "handlers that fail",      "jumps of the clock"};
 
-constexpr StoryMutant story_mutants[] = {
+constexpr StoryMutant ringer_mutants[] = {
     {Mutant::alarm_is_kept, "rang though it wasn't set"},
     {Mutant::alarm_is_early, "rang too early"},
     {Mutant::move_is_lost, "rang though it wasn't set"},
@@ -336,6 +336,6 @@ constexpr StoryMutant story_mutants[] = {
 
 }  // namespace
 
-const StoryKind timers{ring_for_a_while, demands, story_mutants};
+const StoryKind timers{ring_for_a_while, ringer_demands, ringer_mutants};
 
 }  // namespace stela::sim

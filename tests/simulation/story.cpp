@@ -14,7 +14,7 @@ void tell(std::uint64_t seed, const char* what) {
   std::printf("seed %llu: %s\n", static_cast<unsigned long long>(seed), what);
 }
 
-bool find(const StoryKind& kind, const StoryMutant& wanted, double seconds) {
+bool find_story_mutant(const StoryKind& kind, const StoryMutant& wanted, double seconds) {
   const std::string name{to_string(wanted.mutant)};
   const std::clock_t begun = std::clock();
   for (std::uint64_t seed = 1; seconds_since(begun) < seconds; ++seed) {
@@ -60,7 +60,8 @@ bool tell_stories(const StoryKind& kind, StoryPlan plan, std::uint64_t seeds) {
 
 bool find_mutants(const StoryKind& kind, double seconds) {
   bool all = true;
-  for (const StoryMutant& wanted : kind.mutants) all = find(kind, wanted, seconds) && all;
+  for (const StoryMutant& wanted : kind.mutants)
+    all = find_story_mutant(kind, wanted, seconds) && all;
   return all;
 }
 

@@ -6,12 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::adopt_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class Adopting : public ToolOutbox {
  protected:
@@ -164,4 +164,4 @@ TEST_F(AdoptingAt, KnowsOfNoLossAfterARestoreBeforeAWorkerHasLooked) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::adopt_test

@@ -11,15 +11,15 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::append_ids_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr std::int64_t all = 10'000;
 
 /// A database with many old append ids, which go slowly: whoever purges them can be interrupted.
-class ToolAppendIds : public testing::Test {
+class ToolAppendIds : public ::testing::Test {
  protected:
   ToolAppendIds() {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});
@@ -71,4 +71,4 @@ TEST_F(ToolAppendIds, SaysSoInJson) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::append_ids_test

@@ -4,11 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::tool {
+namespace stela::tool::arguments_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 Parsed parsed(std::vector<const char*> words) {
   static const std::vector<Command> commands = all_commands();
@@ -46,7 +46,7 @@ TEST(ToolArguments, GetASuggestionForATypo) {
   EXPECT_THAT(refusal({"evnets", "list"}), HasSubstr("Did you mean 'events'?"));
   EXPECT_THAT(refusal({"events", "lsit"}), HasSubstr("'events lsit'. Did you mean 'list'?"));
   EXPECT_THAT(refusal({"events", "list", "--limti", "3"}), HasSubstr("Did you mean '--limit'?"));
-  EXPECT_THAT(refusal({"xyzzy"}), testing::Not(HasSubstr("Did you mean")));
+  EXPECT_THAT(refusal({"xyzzy"}), ::testing::Not(HasSubstr("Did you mean")));
 }
 
 TEST(ToolArguments, AreRefusedWithAReason) {
@@ -77,4 +77,4 @@ TEST(ToolArguments, EveryCommandHasHelpAndAnExample) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::arguments_test

@@ -13,12 +13,12 @@
 #include <filesystem>
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::bad_input_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolBadInput : public testing::Test {
+class ToolBadInput : public ::testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_});
@@ -261,4 +261,4 @@ TEST_F(ToolBadInput, AFileThatMayOnlyBeReadIsSaidSo) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::bad_input_test

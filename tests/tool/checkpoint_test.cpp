@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::checkpoint_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::MatchesRegex;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
 
-class ToolCheckpoint : public testing::Test {
+class ToolCheckpoint : public ::testing::Test {
  protected:
   ToolCheckpoint() {
     run_well({"migrate", "--db", db_});
@@ -100,4 +100,4 @@ TEST_F(ToolCheckpoint, TellsOfAWriter) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::checkpoint_test

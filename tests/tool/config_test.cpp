@@ -4,16 +4,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::config_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolConfig : public testing::Test {
+class ToolConfig : public ::testing::Test {
  protected:
   void write(const std::string& text) { std::ofstream{dir_.file("stela.toml")} << text; }
+  /// Written, with this mode; as root also given to this user.
+  void write(const std::string& text, mode_t mode, uid_t owner) {
+    write(text);
+    ASSERT_EQ(chmod(dir_.file("stela.toml").c_str(), mode), 0);
+    if (geteuid() != 0) return;
+    ASSERT_EQ(chown(dir_.file("stela.toml").c_str(), owner, owner), 0);
+  }
   RunOptions here() const { return {.folder = dir_.path().string()}; }
 
   TempDir dir_;
@@ -82,6 +92,89 @@ TEST_F(ToolConfig, RefusesVariablesThatLookMistyped) {
   EXPECT_EQ(run({"config", "show"}, options).code, 0);
 }
 
+constexpr uid_t another = 65'533;
+/// Who `run_unprivileged` is.
+constexpr uid_t nobody = 65'534;
+constexpr const char* shop_toml = "[nats]\nuser = \"shop\"\npassword_file = \"/etc/shadow\"\n";
+
+TEST_F(ToolConfig, RefusesAFileThatOthersMayWrite) {
+  for (const mode_t mode : {0646, 0664, 0622}) {
+    write(shop_toml, mode, geteuid());
+    const Ran ran = run({"config", "show"}, here());
+    EXPECT_EQ(ran.code, 2);
+    EXPECT_EQ(ran.out, "");
+    EXPECT_THAT(ran.err, HasSubstr("stela.toml can be written by others (mode 0"));
+    EXPECT_THAT(ran.err, HasSubstr("'chmod go-w' makes it safe"));
+  }
+
+  ASSERT_EQ(system(("chmod go-w " + dir_.file("stela.toml")).c_str()), 0);
+
+  EXPECT_EQ(run({"config", "show"}, here()).code, 0);
+}
+
+TEST_F(ToolConfig, RefusesAFileOfAnotherUserThoughALinkOfOnesOwnLeadsThere) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  write(shop_toml, 0644, another);
+  // A folder as /tmp is.
+  ASSERT_EQ(chmod(dir_.path().c_str(), 01777), 0);
+  std::filesystem::create_symlink("stela.toml", dir_.file("link.toml"));
+
+  for (const char* const name : {"stela.toml", "link.toml"}) {
+    for (const Ran& ran : {run({"config", "show", "--config", name}, here()),
+                           run_unprivileged({"config", "show", "--config", name}, here())}) {
+      EXPECT_EQ(ran.code, 2) << name;
+      EXPECT_THAT(ran.err, HasSubstr("belongs to another user (uid 65533)"));
+    }
+  }
+  const Ran found = run({"config", "show"}, here());
+  EXPECT_EQ(found.code, 2);
+  EXPECT_THAT(found.err, HasSubstr("name a copy of your own with --config; '--config /dev/null' "));
+
+  std::filesystem::copy_file(dir_.file("stela.toml"), dir_.file("copy.toml"));
+  EXPECT_EQ(run({"config", "show", "--config", "copy.toml"}, here()).code, 0);
+  EXPECT_EQ(run({"config", "show", "--config", "/dev/null"}, here()).code, 0);
+}
+
+TEST_F(ToolConfig, TrustsFilesOfTheUserAndOfRoot) {
+  ASSERT_EQ(chmod(dir_.path().c_str(), 0755), 0);
+  for (const uid_t owner : {uid_t{0}, nobody}) {
+    write(shop_toml, 0644, owner);
+    const Ran ran = run_unprivileged({"config", "show"}, here());
+    EXPECT_EQ(ran.code, 0) << owner << ": " << ran.err;
+  }
+  if (geteuid() != 0) return;
+  write(shop_toml, 0646, 0);
+  const Ran writable = run_unprivileged({"config", "show"}, here());
+  EXPECT_EQ(writable.code, 2);
+  EXPECT_THAT(writable.err, HasSubstr("name a copy of your own with --config"));
+  write(shop_toml, 0644, nobody);
+  EXPECT_EQ(run({"config", "show"}, here()).code, 2) << "root follows nobody else";
+}
+
+TEST_F(ToolConfig, SaysWhatToDoAboutASecretThatOthersMayRead) {
+  std::ofstream{dir_.file("token")} << "t";
+  ASSERT_EQ(chmod(dir_.file("token").c_str(), 0644), 0);
+  ASSERT_EQ(run({"migrate", "--db", "shop.db"}, here()).code, 0);
+  ASSERT_EQ(run({"outbox", "enable", "--db", "shop.db"}, here()).code, 0);
+  const std::vector<std::string> work{"outbox",
+                                      "work",
+                                      "--db",
+                                      "shop.db",
+                                      "--once",
+                                      "--set",
+                                      "nats.token_file=token",
+                                      "--nats",
+                                      "nats://127.0.0.1:1"};
+
+  const Ran refused = run(work, here());
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("token_file: others can read the file token (mode 0644)"));
+  EXPECT_THAT(refused.err, HasSubstr("chmod 600 token"));
+
+  ASSERT_EQ(system(("chmod 600 " + dir_.file("token")).c_str()), 0);
+  EXPECT_EQ(run(work, here()).code, 4) << "nobody listens there";
+}
+
 TEST_F(ToolConfig, NamedFileMustBeThere) {
   const Ran ran = run({"config", "show", "--config", "nowhere.toml"}, here());
   EXPECT_EQ(ran.code, 3);
@@ -96,4 +189,4 @@ TEST_F(ToolConfig, SaysThatAFolderIsNoFile) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::config_test

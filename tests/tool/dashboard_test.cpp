@@ -19,11 +19,11 @@
 #include <memory>
 #include <sstream>
 
-namespace stela::test {
+namespace stela::test::dashboard_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// A terminal with a program in it; gone when this goes.
 class Terminal {
@@ -341,4 +341,4 @@ TEST_F(ToolDashboard, NoEscapeOfDataReachesTheTerminal) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::dashboard_test

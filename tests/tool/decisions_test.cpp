@@ -9,20 +9,20 @@
 #include <utility>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::decisions_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr const char* subscribe =
     R"({"events":[{"stream":"course-c1","type":"course.subscribed","data":{"n":1},"tags":["student-s1"],"publish":true}],)"
     R"("condition":{"query":[{"types":["course.subscribed"],"tags":["course-c1"]}],"after":0}})";
 
-class ToolDecisions : public testing::Test {
+class ToolDecisions : public ::testing::Test {
  protected:
   void SetUp() override { run_well({"migrate", "--db", db_}); }
   Ran append(const std::string& lines, std::vector<std::string> more = {}) {
@@ -304,4 +304,4 @@ TEST_F(ToolDecisions, ListAndShowTags) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::decisions_test

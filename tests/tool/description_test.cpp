@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-namespace stela::tool {
+namespace stela::tool::description_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 enum class Colour : std::uint8_t { red, green };
 std::string_view to_string(Colour colour) {
@@ -114,4 +114,4 @@ TEST(Descriptions, DeriveTheKindOfAFieldFromItsType) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::description_test

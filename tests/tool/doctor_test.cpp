@@ -1,19 +1,18 @@
 // What doctor says of the broker.
 #include "nats/jetstream.hpp"
 #include "support/nats_server.hpp"
+#include "support/secret_file.hpp"
 #include "tool/tool_outbox.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-
-namespace stela::test {
+namespace stela::test::doctor_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(ToolOutbox, DoctorMakesNoStream) {
   const NatsServer nats;
@@ -70,8 +69,7 @@ TEST_F(ToolOutbox, DoctorAdvisesOnMissingAndSealedStreams) {
 
 TEST_F(ToolOutbox, DoctorAdvisesOnTheBroker) {
   const NatsServer nats{"authorization { user: shop, password: right }"};
-  const std::string file = dir_.file("password");
-  std::ofstream{file} << "wrong";
+  const std::string file = write_secret(dir_.file("password"), "wrong");
   EXPECT_THAT(run({"doctor", "--db", db_, "--nats", nats.url(), "--stream", "SHOP", "--set",
                    "nats.user=shop", "--set", "nats.password_file=" + file})
                   .out,
@@ -98,4 +96,4 @@ TEST_F(ToolOutbox, DoctorAdvisesToChangeAStreamThatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::doctor_test

@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::embedding_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolEmbedded : public testing::Test {
+class ToolEmbedded : public ::testing::Test {
  protected:
   void SetUp() override {
     shop({"migrate"});
@@ -93,4 +93,4 @@ TEST_F(ToolEmbedded, GoesByItsOwnName) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::embedding_test

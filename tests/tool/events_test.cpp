@@ -6,20 +6,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
-namespace stela::test {
+namespace stela::test::events_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
-class ToolEvents : public testing::Test {
+class ToolEvents : public ::testing::Test {
  protected:
   void SetUp() override { run_well({"migrate", "--db", db_}); }
   std::string append(const std::string& stream, const std::string& data,
@@ -182,7 +184,11 @@ TEST_F(ToolEvents, StreamsAreListedAndShownAsATimeline) {
               SizeIs(1));
   EXPECT_THAT(lines_of(run_well({"streams", "list", "--db", db_, "--json", "--after", "bill-1"})),
               SizeIs(1));
-  EXPECT_THAT(run_well({"streams", "show", "order-1", "--db", db_}), HasSubstr("ada"));
+  append("order-1", "{}", {"--tag", "customer-" + std::string(150, 'c')});
+  const std::string timeline = run_well({"streams", "show", "order-1", "--db", db_});
+  EXPECT_THAT(timeline, HasSubstr("ada"));
+  EXPECT_THAT(timeline, HasSubstr("customer-" + std::string(150, 'c'))) << "beneath its row";
+  EXPECT_THAT(timeline, Not(HasSubstr(std::string(60, ' ')))) << "no other row is that wide";
   EXPECT_EQ(run({"streams", "show", "order-9", "--db", db_}).code, 3);
 }
 
@@ -202,6 +208,57 @@ TEST_F(ToolEvents, ExportsImportsAndBacksUp) {
   run_well({"backup", "--db", db_, dir_.file("backup.db")});
   EXPECT_EQ(run_well({"export", "--db", dir_.file("backup.db")}),
             run_well({"export", "--db", db_}));
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat file {};
+  EXPECT_EQ(stat(path.c_str(), &file), 0) << path;
+  return file.st_mode & 07777;
+}
+
+TEST_F(ToolEvents, ExportsAndBackupsHaveTheModeOfTheStore) {
+  append("order-1", "{}");
+  for (const mode_t mode : {0600, 0660, 0644}) {
+    const std::string name = dir_.file("mode-" + std::to_string(mode));
+    ASSERT_EQ(chmod(db_.c_str(), mode), 0);
+    // Of an export that was killed, when the store was readable by all.
+    std::ofstream{name + ".partial"} << "{}";
+    ASSERT_EQ(chmod((name + ".partial").c_str(), 0666), 0);
+
+    run_well({"export", "--db", db_, name});
+    run_well({"backup", "--db", db_, name + ".db"});
+
+    EXPECT_EQ(mode_of(name), mode);
+    EXPECT_EQ(mode_of(name + ".db"), mode);
+    EXPECT_FALSE(std::filesystem::exists(name + ".partial"));
+  }
+}
+
+TEST_F(ToolEvents, TellATerminalNothingThatItWouldObey) {
+  // A control sequence of one byte, its two bytes, and the marks that turn the direction.
+  const std::string harm =
+      "\xc2\x9b"
+      "31m \xe2\x80\xae \xe2\x81\xa6 \x7f";
+  append("order-1", "{\"note\":\"" + harm + "\"}", {"--actor", "ada \xe2\x80\xae"});
+
+  const std::vector<std::vector<std::string>> commands = {
+      {"export"},
+      {"export", "--whole"},
+      {"events", "list"},
+      {"events", "show", "1"},
+      {"streams", "show", "order-1"},
+      {"events", "list", "--json"},
+      {"events", "query", "--type", "order.placed"},
+      {"events", "show", "1", "--json"}};
+  for (std::vector<std::string> words : commands) {
+    words.insert(words.end(), {"--db", db_, "--no-color"});
+    const std::string shown = run(words, {.in_terminal = true}).out;
+    EXPECT_THAT(shown, HasSubstr("\\u")) << words[0] << ' ' << words[1];
+    for (const char* const each : {"\xc2\x9b", "\xe2\x80\xae", "\xe2\x81\xa6", "\x7f", "\x1b"}) {
+      EXPECT_THAT(shown, Not(HasSubstr(each))) << words[0] << ' ' << words[1];
+    }
+  }
+  EXPECT_THAT(run_well({"export", "--db", db_}), HasSubstr(harm)) << "byte for byte elsewhere";
 }
 
 TEST_F(ToolEvents, ABadLineOfAnImportKeepsEarlierLines) {
@@ -291,4 +348,4 @@ TEST_F(ToolEvents, ExportSkipsDamagedEventsOnRequest) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::events_test

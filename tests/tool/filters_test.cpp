@@ -6,14 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::filters_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 class ToolFilters : public ToolOutbox {
  protected:
@@ -60,9 +60,9 @@ TEST(ToolTimes, AreDatesTimesAndOffsets) {
   for (const char* text : {"2026-11-23T08:00:00Z", "2026-11-23T08:00Z", "2026-11-23T08:00",
                            "2026-11-23 08:00", "2026-11-23T10:00+02:00", "2026-11-23T10:00:00+0200",
                            "2026-11-23T02:30-05:30", "2026-11-23T10:00+02"}) {
-    EXPECT_THAT(as_text(text), testing::StartsWith(morning)) << text;
+    EXPECT_THAT(as_text(text), ::testing::StartsWith(morning)) << text;
   }
-  EXPECT_THAT(as_text("2026-11-23"), testing::StartsWith("2026-11-23T00:00:00"));
+  EXPECT_THAT(as_text("2026-11-23"), ::testing::StartsWith("2026-11-23T00:00:00"));
   const auto ago = system_clock().now() - tool::to_time("2h", "--since");
   EXPECT_GE(ago, 2h - 1s);
   EXPECT_LE(ago, 2h + 1min);
@@ -78,10 +78,10 @@ TEST(ToolTimes, AreRefusedIfTheyAreNone) {
 
 TEST_F(ToolFilters, EventsSinceADateAndWithAZone) {
   EXPECT_THAT(run_well({"events", "list", "--db", db_, "--since", "2020-01-01"}),
-              testing::ContainsRegex("....-..-.. ..:..:..Z"));
+              ::testing::ContainsRegex("....-..-.. ..:..:..Z"));
   EXPECT_THAT(run_well({"events", "list", "--db", db_, "--until", "2020-01-01T10:00+02:00"}),
               Not(HasSubstr("order-1")));
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::filters_test

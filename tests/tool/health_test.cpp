@@ -2,6 +2,7 @@
 #include "worker/http_server.hpp"
 
 #include "cli/exit.hpp"
+#include "support/loopback.hpp"
 #include "support/nats_server.hpp"
 #include "support/process.hpp"
 #include "support/raw_sqlite.hpp"
@@ -12,9 +13,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <csignal>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-namespace stela::tool {
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <ctime>
+#include <future>
+
+namespace stela::tool::health_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -22,9 +32,9 @@ using test::ask;
 using test::eventually;
 using test::get;
 using test::port_in;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
   Figures done;
@@ -52,26 +62,114 @@ TEST(WorkerHealth, NamesEachReasonNotToBeReady) {
               ElementsAre("broker: down: refused"));
 }
 
+HttpPages test_pages(std::function<HttpResponse(std::string_view)> in_time) {
+  return {.at_once = [](std::string_view path) -> std::optional<HttpResponse> {
+            if (path == "/crash") throw std::runtime_error{"it crashed"};
+            if (path == "/healthz") return HttpResponse{.body = "ok\n"};
+            return std::nullopt;
+          },
+          .in_time = std::move(in_time)};
+}
+
 TEST(WorkerHttp, AnswersAndRefuses) {
-  const HttpServer server{{}, [](std::string_view path) -> HttpResponse {
+  const HttpServer server{{}, test_pages([](std::string_view path) -> HttpResponse {
                             if (path == "/fail") throw std::runtime_error{"it broke"};
                             return {.body = "you asked for " + std::string{path}};
-                          }};
+                          })};
   const std::uint16_t port = port_in(server.url());
   EXPECT_THAT(get(port, "/a?b=c"), HasSubstr("you asked for /a"));
   EXPECT_THAT(get(port, "/fail"), HasSubstr("500 Internal Server Error"));
+  EXPECT_THAT(get(port, "/crash"), HasSubstr("500 Internal Server Error"));
   EXPECT_THAT(ask(port, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
               HasSubstr("405"));
   EXPECT_THAT(ask(port, "HEAD /a HTTP/1.1\r\nHost: x\r\n\r\n"),
-              testing::Not(HasSubstr("you asked")));
+              ::testing::Not(HasSubstr("you asked")));
   EXPECT_EQ(ask(port, std::string(20'000, 'x') + "\r\n\r\n"), "");
-  EXPECT_THROW((HttpServer{{.port = port}, nullptr}), Exit);
+  EXPECT_THROW((HttpServer{{.port = port}, {}}), Exit);
   EXPECT_EQ(parse_address("9464").host, "127.0.0.1");
   EXPECT_EQ(parse_address("[::1]:80").host, "::1");
   EXPECT_THROW(parse_address("host:99999"), Misuse);
 }
 
-class ToolReadiness : public testing::Test {
+TEST(WorkerHttp, IsWellWhileAPageTakesItsTime) {
+  std::promise<void> answers;
+  const HttpServer server{{}, test_pages([&](std::string_view) -> HttpResponse {
+                            answers.get_future().wait();
+                            return {.body = "at last"};
+                          })};
+  const std::uint16_t port = port_in(server.url());
+  std::future<std::string> page =
+      std::async(std::launch::async, [&] { return get(port, "/metrics"); });
+  EXPECT_THAT(get(port, "/healthz"), HasSubstr("200 OK"));
+  answers.set_value();
+  EXPECT_THAT(page.get(), HasSubstr("at last"));
+}
+
+TEST(WorkerHttp, RefusesRequestsWhenTooManyWait) {
+  std::promise<void> answers;
+  const std::shared_future<void> answered = answers.get_future().share();
+  const HttpServer server{{}, test_pages([&](std::string_view) -> HttpResponse {
+                            answered.wait();
+                            return {.body = "at last"};
+                          })};
+  const std::uint16_t port = port_in(server.url());
+  std::vector<std::future<std::string>> pages;
+  for (int i = 0; i < 17; ++i) {
+    pages.push_back(std::async(std::launch::async, [&] { return get(port, "/metrics"); }));
+  }
+  // One of them is refused while all others wait.
+  EXPECT_TRUE(eventually([&] {
+    return std::any_of(pages.begin(), pages.end(), [](auto& page) {
+      return page.wait_for(std::chrono::seconds{0}) == std::future_status::ready;
+    });
+  }));
+  EXPECT_THAT(get(port, "/healthz"), HasSubstr("200 OK"));
+  answers.set_value();
+  std::size_t refused = 0;
+  for (auto& page : pages) refused += page.get().find("503") != std::string::npos ? 1 : 0;
+  EXPECT_EQ(refused, 1U);
+}
+
+/// As many file descriptors as are open, and not one more, while it lives.
+class NoDescriptorLeft {
+ public:
+  NoDescriptorLeft() {
+    getrlimit(RLIMIT_NOFILE, &before_);
+    const int next = dup(0);
+    close(next);
+    const rlimit full{static_cast<rlim_t>(next), before_.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &full);
+  }
+  ~NoDescriptorLeft() { setrlimit(RLIMIT_NOFILE, &before_); }
+  NoDescriptorLeft(const NoDescriptorLeft&) = delete;
+  NoDescriptorLeft& operator=(const NoDescriptorLeft&) = delete;
+
+ private:
+  rlimit before_{};
+};
+
+TEST(WorkerHttp, RestsWhileNoFileDescriptorIsLeft) {
+  const HttpServer server{{}, test_pages(nullptr)};
+  const int client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const sockaddr_in address = test::loopback(port_in(server.url()));
+  const std::string_view request = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+  pollfd answer{.fd = client, .events = POLLIN, .revents = 0};
+  {
+    const NoDescriptorLeft full;
+    ASSERT_EQ(connect(client, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+    ASSERT_GT(send(client, request.data(), request.size(), MSG_NOSIGNAL), 0);
+    const std::clock_t before = std::clock();
+    EXPECT_EQ(poll(&answer, 1, 500), 0) << "nobody can accept it";
+    EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10) << "it tries without a pause";
+  }
+  EXPECT_EQ(poll(&answer, 1, 10'000), 1);
+  std::array<char, 512> text{};
+  EXPECT_GT(recv(client, text.data(), text.size() - 1, 0), 0);
+  EXPECT_THAT(text.data(), HasSubstr("200 OK"));
+  close(client);
+}
+
+class ToolReadiness : public ::testing::Test {
  protected:
   void SetUp() override {
     test::run_well({"migrate", "--db", db_, "--durability", "relaxed"});
@@ -144,4 +242,4 @@ TEST_F(ToolReadiness, IsLostWhileDraining) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::health_test

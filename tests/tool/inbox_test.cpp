@@ -11,12 +11,12 @@
 
 #include <chrono>
 
-namespace stela::test {
+namespace stela::test::inbox_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
-class ToolInbox : public testing::Test {
+class ToolInbox : public ::testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});
@@ -65,6 +65,31 @@ TEST_F(ToolInbox, ShowsHeldStreams) {
   const std::string status = inbox({"status", "--json"}).out;
   EXPECT_EQ(member(status, "held_streams"), "1");
   EXPECT_EQ(member(status, "held_messages"), "3");
+}
+
+TEST_F(ToolInbox, ListsDeadLettersWithTheirStreamsAndEvents) {
+  constexpr const char* id = "019b76da-a800-7000-970e-1303597c5ff3";
+  const auto bury = [&](int sequence, const std::string& headers) {
+    RawSqlite{db_}.run(
+        "INSERT INTO inbox_dead_letters (consumer, broker_stream, broker_sequence, broker_time, "
+        "subject, headers, payload, dead_at, attempts, error) VALUES (1, 'SHOP', " +
+        std::to_string(sequence) + ", 0, 'stela.order.placed', '" + headers +
+        "', x'', 0, 5, 'no such customer')");
+  };
+  bury(7, R"({"ce-subject":"order-%e6%97%a5","ce-id":")" + std::string{id} + "\"}");
+  bury(8, R"({"ce-subject":"order-%zz"})");
+  bury(9, "{}");
+
+  const std::string table = inbox({"list"}).out;
+  EXPECT_THAT(table, HasSubstr("order-日"));
+  EXPECT_THAT(table, HasSubstr(id));
+  EXPECT_THAT(table, HasSubstr("no such customer"));
+  const auto letters = lines_of(inbox({"list", "--json"}).out);
+  ASSERT_EQ(letters.size(), 3U);
+  EXPECT_EQ(member(letters[0], "stream"), "order-日");
+  EXPECT_EQ(member(letters[0], "event_id"), id);
+  EXPECT_EQ(member(letters[1], "stream"), "order-%zz") << "as it stands there";
+  EXPECT_EQ(member(letters[2], "stream"), "");
 }
 
 TEST_F(ToolInbox, ReleasesAHeldStream) {
@@ -150,4 +175,4 @@ TEST_F(ToolInbox, RaisesAnAlarmForGapsIfAsked) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::inbox_test

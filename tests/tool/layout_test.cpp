@@ -10,12 +10,12 @@
 #include <set>
 #include <sstream>
 
-namespace stela::tool {
+namespace stela::tool::layout_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* hostile = "evil\x1b[2J\x07\nname";
 constexpr Timestamp now{std::chrono::microseconds{1'700'000'000'000'000}};
@@ -78,7 +78,7 @@ std::size_t line_of(const std::string& screen, const std::string& what) {
       '\n'));
 }
 
-class DashboardLayout : public testing::Test {
+class DashboardLayout : public ::testing::Test {
  protected:
   void SetUp() override { std::setlocale(LC_CTYPE, "C.UTF-8"); }
 };
@@ -430,4 +430,4 @@ TEST_F(DashboardLayout, NamesTheState) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::layout_test

@@ -9,10 +9,10 @@
 #include <fstream>
 #include <iterator>
 
-namespace stela::test {
+namespace stela::test::manual_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string content(const std::string& path) {
   std::ifstream file{path};
@@ -88,4 +88,4 @@ TEST(ToolManual, HelpIsWhereItIsLookedFor) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::manual_test

@@ -26,17 +26,17 @@
 #include <iterator>
 #include <regex>
 
-namespace stela::tool {
+namespace stela::tool::metrics_test {
 namespace {
 
 using namespace std::chrono_literals;
 using test::eventually;
 using test::metric_types_in;
 using test::problems_in_metrics;
-using testing::Contains;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(PrometheusText, IsCheckedStrictly) {
   const std::string good =
@@ -219,7 +219,7 @@ TEST(ToolMetrics, AStoreThatDoesNotAnswerLeavesTheOthersServed) {
   EXPECT_THAT(text, HasSubstr("\nstela_store_up{store=\"stock\"} 1\n"));
 }
 
-class ToolMetricsPages : public testing::Test {
+class ToolMetricsPages : public ::testing::Test {
  protected:
   /// Waits until all of this stands on it.
   void wait_for_page(test::Running& running, const std::vector<std::string>& wanted) {
@@ -279,4 +279,4 @@ TEST_F(ToolMetricsPages, OfARunnerSayHowFarItIs) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::metrics_test

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <fstream>
 
-namespace stela::test {
+namespace stela::test::missing_items_test {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class ToolMissingItems : public ToolOutbox {
  protected:
@@ -98,4 +98,4 @@ TEST_F(ToolMissingItems, AFullDiskForStdoutIsAFailure) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::missing_items_test

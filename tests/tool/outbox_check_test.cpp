@@ -4,14 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::test {
+namespace stela::test::outbox_check_test {
 namespace {
 
-using testing::ContainsRegex;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST_F(ToolOutbox, ChecksForMonitoringSystems) {
   const auto check = [&](std::vector<std::string> words) {
@@ -134,4 +134,4 @@ TEST_F(ToolOutbox, ChecksThatCantBePrintedAreUnknown) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::outbox_check_test

@@ -10,7 +10,7 @@
 
 namespace stela::test {
 
-class OutboxOfOrders : public testing::Test {
+class OutboxOfOrders : public ::testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});

@@ -12,14 +12,14 @@
 #include <fstream>
 #include <optional>
 
-namespace stela::test {
+namespace stela::test::outbox_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 TEST_F(ToolOutbox, StatusCountsAndAdvises) {
   park(2);
@@ -354,6 +354,25 @@ TEST_F(ToolOutbox, SendsMessagesParkedBehindADiscardedOne) {
   EXPECT_EQ(member(status, "redeliveries"), "1");
 }
 
+TEST_F(ToolOutbox, RetriesMessagesThatAreParkedBehindNothingAsVerifySays) {
+  for (const std::string stream : {"order-2", "order-1"}) {
+    run_well({"events", "append", "--db", db_, "--stream", stream, "--type", "order.shipped",
+              "--publish", "--data", "{}"});
+  }
+  park(2);
+  park(4);
+  RawSqlite{db_}.run("UPDATE outbox_parked SET reason = 'behind'");
+  const Ran verified = run({"verify", "--db", db_});
+  EXPECT_EQ(verified.code, 1);
+  EXPECT_THAT(verified.out, HasSubstr("run outbox retry 2,"));
+  EXPECT_THAT(outbox({"show", "2"}).out,
+              HasSubstr("outbox retry 2' retries it, with the messages parked behind it; '"));
+
+  EXPECT_EQ(outbox({"retry", "2"}).out, "2 messages of 1 stream will be retried.\n");
+
+  EXPECT_EQ(run({"verify", "--db", db_}).code, 0);
+}
+
 TEST_F(ToolOutbox, AdvisesToStopAForeignWriterFirst) {
   RawSqlite{db_}.run(
       "UPDATE outbox_partitions SET stopped = 'foreign_writer', stopped_detail = ''");
@@ -499,5 +518,36 @@ TEST(ToolOutboxEnable, HistoryMustBeDecidedAbout) {
   EXPECT_EQ(member(seen, "pending"), "1");
 }
 
+TEST_F(ToolOutbox, IsImportedWithAllOfItsLinesOrNotAtAll) {
+  const std::string whole = run_well({"export", "--whole", "--db", db_});
+  std::string partial = whole;
+  const std::size_t at = partial.find("{\"state\":\"outbox_messages\"");
+  partial.erase(at, partial.find('\n', at) + 1 - at);
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+
+  const Ran refused = run({"import", "--db", copy}, {.input = partial});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, HasSubstr(" lines of states, and "));
+  EXPECT_THAT(refused.err, HasSubstr("export again and import that"));
+  EXPECT_EQ(run({"outbox", "status", "--db", copy}).code, 3);
+
+  run_well({"import", "--db", copy}, {.input = whole});
+  EXPECT_EQ(member(run_well({"outbox", "status", "--db", copy, "--json"}), "pending"), "3");
+}
+
+TEST_F(ToolOutbox, IsImportedFromAnExportThatDoesNotCountItsLines) {
+  std::string whole = run_well({"export", "--whole", "--db", db_});
+  const std::size_t at = whole.rfind(",\"rows\":");
+  ASSERT_NE(at, std::string::npos);
+  whole.erase(at, whole.find('}', at) - at);
+  const std::string copy = dir_.file("copy.db");
+  run_well({"migrate", "--db", copy});
+
+  run_well({"import", "--db", copy}, {.input = whole});
+
+  EXPECT_EQ(member(run_well({"outbox", "status", "--db", copy, "--json"}), "pending"), "3");
+}
+
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::outbox_test

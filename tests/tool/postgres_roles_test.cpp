@@ -11,15 +11,15 @@
 #include <utility>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_roles_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using Words = std::vector<std::string>;
 
-class ToolInRoles : public testing::Test {
+class ToolInRoles : public ::testing::Test {
  protected:
   ToolInRoles() {
     grant();
@@ -49,7 +49,7 @@ class ToolInRoles : public testing::Test {
   std::string well(const std::string& role, const Words& words,
                    const RunOptions& options = {}) const {
     const Ran ran = run_as(role, words, options);
-    EXPECT_EQ(ran.code, 0) << role << testing::PrintToString(words) << ran.err << ran.out;
+    EXPECT_EQ(ran.code, 0) << role << ::testing::PrintToString(words) << ran.err << ran.out;
     return ran.out;
   }
   Words work() const {
@@ -141,7 +141,7 @@ TEST_F(ToolInRoles, RefusesWhatTheyMayNot) {
       {"shop_reader", {"outbox", "work", "--until-empty", "--nats", nats_.url(), "--stream", "S"}}};
   for (const auto& [role, words] : table) {
     const Ran ran = run_as(role, words);
-    EXPECT_EQ(ran.code, 1) << role << testing::PrintToString(words) << ran.out;
+    EXPECT_EQ(ran.code, 1) << role << ::testing::PrintToString(words) << ran.out;
     EXPECT_THAT(ran.err, AllOf(HasSubstr("permission denied"), HasSubstr("GRANT"))) << role;
   }
   for (const char* const role : {"shop", "shop_relay", "shop_reader"}) {
@@ -177,4 +177,4 @@ TEST_F(ToolInRoles, NamesTheRightsThatAScriptOfOldLeavesOut) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_roles_test

@@ -10,12 +10,12 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_standby_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using Words = std::vector<std::string>;
 
 Ran run_on(const std::string& url, Words words, const RunOptions& options = {}) {
@@ -98,7 +98,7 @@ const std::vector<Words> reading{
 /// What they print for one who may write, and for one who only reads.
 void expect_the_same(const std::string& writable, const std::string& only_read) {
   for (const Words& words : reading) {
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     const Ran expected = run_on(writable, words);
     const Ran ran = run_on(only_read, words);
     EXPECT_EQ(ran.err, expected.err);
@@ -128,7 +128,7 @@ const std::vector<Words> writing{
 
 void expect_refusals(const std::string& only_read) {
   for (const Words& words : writing) {
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     const Ran ran = run_on(only_read, words);
     EXPECT_EQ(ran.code, 1);
     EXPECT_EQ(ran.out, "");
@@ -137,7 +137,7 @@ void expect_refusals(const std::string& only_read) {
   }
 }
 
-class ToolOnAStandby : public testing::Test {
+class ToolOnAStandby : public ::testing::Test {
  protected:
   ToolOnAStandby() {
     make_shop(primary_);
@@ -195,7 +195,7 @@ TEST_F(ToolOnAStandby, ReadsFromThePrimaryIfOneIsNamed) {
   EXPECT_EQ(lines_of(run_on(both, {"events", "list", "--json"}).out).size(), 2U);
 }
 
-class ToolThatOnlyReads : public testing::Test {
+class ToolThatOnlyReads : public ::testing::Test {
  protected:
   ToolThatOnlyReads() { make_shop(server_.url()); }
 
@@ -225,7 +225,7 @@ TEST_F(ToolThatOnlyReads, ReadsADatabaseWhoseTransactionsOnlyReadAndSaysSo) {
   const std::string url = server_.url();
   for (const Words& words : reading) {
     if (words.back() == "check") continue;
-    EXPECT_EQ(run_on(url, words).code, 0) << testing::PrintToString(words);
+    EXPECT_EQ(run_on(url, words).code, 0) << ::testing::PrintToString(words);
   }
   expect_refusals(url);
   const Ran checked = run_on(url, {"outbox", "check", "--min-workers", "0"});
@@ -239,4 +239,4 @@ TEST_F(ToolThatOnlyReads, ReadsADatabaseWhoseTransactionsOnlyReadAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_standby_test

@@ -15,17 +15,17 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 constexpr const char* canary = "c4n4ry";
 
-class ToolOnPostgres : public testing::Test {
+class ToolOnPostgres : public ::testing::Test {
  protected:
   /// As the server's own program does it.
   std::string sql(const std::string& text, const std::string& database = "shop") {
@@ -51,7 +51,7 @@ class ToolOnPostgres : public testing::Test {
   }
   std::string well(const std::vector<std::string>& words, const RunOptions& options = {}) const {
     const Ran ran = stela(words, options);
-    EXPECT_EQ(ran.code, 0) << testing::PrintToString(words) << ran.err;
+    EXPECT_EQ(ran.code, 0) << ::testing::PrintToString(words) << ran.err;
     return ran.out;
   }
   /// Events to be published, of three streams.
@@ -283,4 +283,4 @@ TEST_F(ToolOnPostgres, ShowsNoPasswordInErrorsAsJson) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_test

@@ -12,18 +12,18 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::postgres_trouble_test {
 namespace {
 
 using namespace std::chrono_literals;
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using Steady = std::chrono::steady_clock;
 
-class ToolInTrouble : public testing::Test {
+class ToolInTrouble : public ::testing::Test {
  protected:
   Ran stela(std::vector<std::string> words, RunOptions options = {}) const {
     options.environment.emplace("STELA_DB", server_.url());
@@ -31,7 +31,7 @@ class ToolInTrouble : public testing::Test {
   }
   std::string well(const std::vector<std::string>& words) const {
     const Ran ran = stela(words);
-    EXPECT_EQ(ran.code, 0) << testing::PrintToString(words) << ran.err;
+    EXPECT_EQ(ran.code, 0) << ::testing::PrintToString(words) << ran.err;
     return ran.out;
   }
   std::vector<std::string> appending(const std::string& stream) const {
@@ -85,8 +85,8 @@ TEST_F(ToolInTrouble, ReportsThoughTheSynchronousStandbyIsMissing) {
   for (const auto& report : reports) {
     const auto begun = Steady::now();
     const Ran ran = stela(report);
-    EXPECT_LT(Steady::now() - begun, 8s) << testing::PrintToString(report);
-    EXPECT_TRUE(ran.code == 0 || ran.code == 3) << testing::PrintToString(report) << ran.err;
+    EXPECT_LT(Steady::now() - begun, 8s) << ::testing::PrintToString(report);
+    EXPECT_TRUE(ran.code == 0 || ran.code == 3) << ::testing::PrintToString(report) << ran.err;
   }
   EXPECT_THAT(well({"events", "list"}), HasSubstr("order-1"));
   EXPECT_THAT(well({"outbox", "status"}), HasSubstr("pending    1"));
@@ -109,8 +109,8 @@ TEST_F(ToolInTrouble, NamesTheMissingStandbyWhereItMustWaitForIt) {
                             {"timers", "hold", "--why", "a test"}}) {
     const auto begun = Steady::now();
     const Ran ran = stela(with(words, "store.commit_timeout=500ms"));
-    EXPECT_LT(Steady::now() - begun, 10s) << testing::PrintToString(words);
-    EXPECT_EQ(ran.code, 1) << testing::PrintToString(words);
+    EXPECT_LT(Steady::now() - begun, 10s) << ::testing::PrintToString(words);
+    EXPECT_EQ(ran.code, 1) << ::testing::PrintToString(words);
     EXPECT_THAT(ran.err, HasSubstr("synchronous_standby_names = 'db2'"));
   }
 }
@@ -272,4 +272,4 @@ TEST(ToolWithSecrets, SaysWhatNamesADatabase) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::postgres_trouble_test

@@ -186,14 +186,15 @@ std::string run_well(const std::vector<std::string>& arguments, const RunOptions
   return ran.out;
 }
 
-Ran run_unprivileged(std::vector<std::string> arguments) {
-  if (geteuid() != 0) return run(arguments);
+Ran run_unprivileged(std::vector<std::string> arguments, RunOptions options) {
+  if (geteuid() != 0) return run(arguments, options);
   static const PublicCopy copy;
   arguments.insert(arguments.begin(),
                    {"--reuid=65534", "--regid=65534", "--clear-groups", copy.path()});
-  return run(arguments,
-             {.environment = {{"LD_LIBRARY_PATH", copy.folder()}, {"GCOV_PREFIX", copy.folder()}},
-              .program = "/usr/bin/setpriv"});
+  options.environment["LD_LIBRARY_PATH"] = copy.folder();
+  options.environment["GCOV_PREFIX"] = copy.folder();
+  options.program = "/usr/bin/setpriv";
+  return run(arguments, options);
 }
 
 std::string member(const std::string& json, const std::string& name) {

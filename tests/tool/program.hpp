@@ -37,7 +37,7 @@ Ran run(const std::vector<std::string>& arguments, const RunOptions& options = {
 std::string run_well(const std::vector<std::string>& arguments, const RunOptions& options = {});
 
 /// As run, by somebody who isn't root: root may read everything.
-Ran run_unprivileged(std::vector<std::string> arguments);
+Ran run_unprivileged(std::vector<std::string> arguments, RunOptions options = {});
 
 /// One that goes on: killed when this goes. What it prints can be read meanwhile.
 class Running {

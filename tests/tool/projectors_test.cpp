@@ -13,12 +13,12 @@
 #include <stdexcept>
 #include <string>
 
-namespace stela::test {
+namespace stela::test::projectors_test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 /// Version 2 has one more table; version 3 has a handler that fails.
 template <int version>
@@ -85,4 +85,4 @@ TEST_F(HaltedProjector, IsNamedByDoctorWithItsEvent) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::projectors_test

@@ -15,14 +15,14 @@
 #include <string>
 #include <vector>
 
-namespace stela::test {
+namespace stela::test::read_only_test {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
-class ToolReadOnly : public testing::Test {
+class ToolReadOnly : public ::testing::Test {
  protected:
   ToolReadOnly() {
     run_well({"migrate", "--db", original_});
@@ -62,7 +62,7 @@ TEST_F(ToolReadOnly, PrintsTheSameAsElsewhere) {
       {"projections", "halted"},
   };
   for (const auto& words : table) {
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     const Ran expected = run_on(original_, words);
     const Ran ran = run_on(copy_, words);
     EXPECT_EQ(ran.err, expected.err);
@@ -122,7 +122,7 @@ TEST_F(ToolReadOnly, RefusesToWriteInOneSentence) {
       {"append-ids", "purge", "--older-than", "1d", "--yes"},
   };
   for (const auto& words : table) {
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     const Ran ran = run_on(copy_, words);
     EXPECT_EQ(ran.code, 1);
     EXPECT_EQ(ran.out, "");
@@ -156,7 +156,7 @@ TEST(ToolOnAFullDisk, SaysSo) {
 
 /// Another program's write transaction, and a writer of ours that waits for it with Stela's own
 /// lock.
-class ToolWhileAnotherProgramWrites : public testing::Test {
+class ToolWhileAnotherProgramWrites : public ::testing::Test {
  protected:
   ToolWhileAnotherProgramWrites() {
     run_well({"migrate", "--db", db_});
@@ -202,7 +202,7 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
       {"backup", dir_.file("backup.db")},
   };
   for (auto words : table) {
-    SCOPED_TRACE(testing::PrintToString(words));
+    SCOPED_TRACE(::testing::PrintToString(words));
     words.insert(words.end(), {"--db", db_, "--set", "store.busy_timeout=1ms"});
     const Ran ran = run(words);
     EXPECT_EQ(ran.code, 0) << ran.out << ran.err;
@@ -217,4 +217,4 @@ TEST_F(ToolWhileAnotherProgramWrites, ShowsTheDatabase) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::read_only_test

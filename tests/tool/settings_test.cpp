@@ -13,11 +13,11 @@
 
 #include <string>
 
-namespace stela::tool {
+namespace stela::tool::settings_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Settings with(std::initializer_list<std::pair<const char*, const char*>> values) {
   Settings settings;
@@ -124,4 +124,4 @@ TEST(ToolSettings, HaveDefaultsThatTheyAllow) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::settings_test

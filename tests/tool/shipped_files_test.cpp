@@ -16,11 +16,11 @@
 #include <regex>
 #include <set>
 
-namespace stela::test {
+namespace stela::test::shipped_files_test {
 namespace {
 
-using testing::Contains;
-using testing::HasSubstr;
+using ::testing::Contains;
+using ::testing::HasSubstr;
 
 std::string text_of(const std::string& file) {
   std::ifstream stream{STELA_SOURCE "/tool/" + file};
@@ -109,4 +109,4 @@ TEST(ShippedFiles, SystemdTakesTheUnitAndFindsItConfined) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::shipped_files_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela::tool {
+namespace stela::tool::standby_names_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -30,4 +30,4 @@ TEST(StandbyNames, HaveNamesInAnyCase) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::standby_names_test

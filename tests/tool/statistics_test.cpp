@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace stela::tool {
+namespace stela::tool::statistics_test {
 namespace {
 
 TEST(WorkerStatistics, AddUpOverTheWindow) {
@@ -61,4 +61,4 @@ TEST(WorkerStatistics, KeepTroublesAndPercentiles) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::statistics_test

@@ -6,7 +6,7 @@
 
 #include <clocale>
 
-namespace stela::tool {
+namespace stela::tool::text_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -89,11 +89,11 @@ TEST(ToolTable, PutsLongValuesBeneathTheirRow) {
   table.add({"p00", "ok", "somebody", ""});
   table.add({"p01", "backing off", "somebody", "no room"});
   EXPECT_THAT(table.lines(std::string::npos),
-              testing::ElementsAre(
+              ::testing::ElementsAre(
                   "NAME  STATE       OWNER     ERROR", "p00   ok          somebody",
                   "p01   " + cut_to("backing off", 10) + "  somebody  no room", "    backing off"));
-  EXPECT_THAT(table.lines(20), testing::Contains("    no room"));
-  EXPECT_THAT(table.lines(20), testing::Contains("    backing off"));
+  EXPECT_THAT(table.lines(20), ::testing::Contains("    no room"));
+  EXPECT_THAT(table.lines(20), ::testing::Contains("    backing off"));
 }
 
 TEST(ToolText, CutsAtColumnsNotBytes) {
@@ -107,4 +107,4 @@ TEST(ToolText, CutsAtColumnsNotBytes) {
 }
 
 }  // namespace
-}  // namespace stela::tool
+}  // namespace stela::tool::text_test

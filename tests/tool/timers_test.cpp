@@ -12,7 +12,7 @@
 
 #include <string>
 
-namespace stela::test {
+namespace stela::test::timers_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -190,4 +190,4 @@ TEST_F(ToolTimers, ThatAnExportOfEventsLeavesOutAreCounted) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::timers_test

@@ -13,7 +13,7 @@
 
 namespace stela::test {
 
-class ToolOutbox : public testing::Test {
+class ToolOutbox : public ::testing::Test {
  protected:
   void SetUp() override {
     run_well({"migrate", "--db", db_, "--durability", "relaxed"});

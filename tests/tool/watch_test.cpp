@@ -7,12 +7,12 @@
 
 #include <csignal>
 
-namespace stela::test {
+namespace stela::test::watch_test {
 namespace {
 
-using testing::HasSubstr;
-using testing::MatchesRegex;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
 
 class ToolWatch : public OutboxOfOrders {
  protected:
@@ -72,4 +72,4 @@ TEST_F(ToolWatch, TopPrintsLinesWithoutATerminal) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::watch_test

@@ -17,12 +17,12 @@
 #include <fstream>
 #include <iterator>
 
-namespace stela::test {
+namespace stela::test::work_test {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
-using testing::SizeIs;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 class ToolWork : public OutboxOfOrders {
  protected:
@@ -93,27 +93,27 @@ TEST_F(ToolWork, ATickIsAnObjectWithTheKeysOfTheSeedsAndOurs) {
     const std::size_t begin = lines[0].rfind('"', at - 1) + 1;
     keys.push_back(lines[0].substr(begin, at - begin));
   }
-  EXPECT_THAT(keys, testing::IsSupersetOf({"claimed",
-                                           "published",
-                                           "failed",
-                                           "duration_ms",
-                                           "backoff_ms",
-                                           "renewed_heartbeat",
-                                           "purged_stale",
-                                           "active_workers",
-                                           "desired_count",
-                                           "owned_count",
-                                           "leased_count",
-                                           "released_count",
-                                           "ts",
-                                           "retried",
-                                           "parked",
-                                           "fenced",
-                                           "read_backs",
-                                           "pending",
-                                           "oldest_pending_s",
-                                           "broker",
-                                           "state"}));
+  EXPECT_THAT(keys, ::testing::IsSupersetOf({"claimed",
+                                             "published",
+                                             "failed",
+                                             "duration_ms",
+                                             "backoff_ms",
+                                             "renewed_heartbeat",
+                                             "purged_stale",
+                                             "active_workers",
+                                             "desired_count",
+                                             "owned_count",
+                                             "leased_count",
+                                             "released_count",
+                                             "ts",
+                                             "retried",
+                                             "parked",
+                                             "fenced",
+                                             "read_backs",
+                                             "pending",
+                                             "oldest_pending_s",
+                                             "broker",
+                                             "state"}));
   EXPECT_EQ(member(lines[0], "claimed"), "3");
   EXPECT_EQ(member(lines[0], "published"), "3");
   EXPECT_EQ(member(lines[0], "owned_count"), "4");
@@ -124,7 +124,7 @@ TEST_F(ToolWork, PrintsAPlainLineATickWithoutATerminal) {
   append(3);
   const auto lines = lines_of(run_well(work({"--once"})));
   ASSERT_THAT(lines, SizeIs(1));
-  EXPECT_THAT(lines[0], testing::MatchesRegex(
+  EXPECT_THAT(lines[0], ::testing::MatchesRegex(
                             "[0-9T:-]+Z relaying: claimed 3, published 3, retried 0, parked 0 in "
                             ".*; pending 0; owns 4 of 4; broker connected"));
 }
@@ -137,7 +137,7 @@ TEST_F(ToolWork, WritesItsMetricsToAFile) {
   const std::string text{std::istreambuf_iterator<char>{stream}, {}};
   EXPECT_THAT(text, HasSubstr("\nstela_outbox_published_total 2\n"));
   EXPECT_THAT(text, HasSubstr("\nstela_worker_published_total 2\n"));
-  EXPECT_THAT(problems_in_metrics(text), testing::IsEmpty());
+  EXPECT_THAT(problems_in_metrics(text), ::testing::IsEmpty());
 }
 
 TEST_F(ToolWork, WritesItsMetricsOverNoOtherFile) {
@@ -162,6 +162,15 @@ TEST_F(ToolWork, WritesItsMetricsOverNoOtherFile) {
   EXPECT_EQ(run({"verify", "--db", db_}).code, 0);
 }
 
+TEST_F(ToolWork, WritesItsMetricsThroughNoLink) {
+  const std::string other = dir_.file("other");
+  std::ofstream{other} << "";
+  std::filesystem::create_symlink(other, dir_.file("stela.prom.new"));
+  run_well(work({"--once", "--silent", "--metrics-file", dir_.file("stela.prom")}));
+  EXPECT_EQ(std::filesystem::file_size(other), 0U);
+  EXPECT_GT(std::filesystem::file_size(dir_.file("stela.prom")), 0U);
+}
+
 TEST_F(ToolWork, WritesItsMetricsOverOlderOnesAndOverNothing) {
   const std::string file = dir_.file("stela.prom");
   std::ofstream{file} << "";
@@ -178,7 +187,7 @@ TEST_F(ToolWork, HandsOverWhenAskedToStop) {
   EXPECT_THAT(status(), HasSubstr(R"("owner":"w1")"));
   worker.signal(SIGTERM);
   EXPECT_EQ(worker.wait(), 0) << worker.err();
-  EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
+  EXPECT_THAT(status(), ::testing::Not(HasSubstr(R"("owner":"w1")")));
   EXPECT_THAT(worker.err(), HasSubstr("Finishing messages in flight"));
 }
 
@@ -191,7 +200,7 @@ TEST_F(ToolWork, HandsOverWhenItsTerminalHangsUp) {
   worker.signal(SIGCONT);
   worker.signal(SIGHUP);
   EXPECT_EQ(worker.wait(), 0) << worker.err();
-  EXPECT_THAT(status(), testing::Not(HasSubstr(R"("owner":"w1")")));
+  EXPECT_THAT(status(), ::testing::Not(HasSubstr(R"("owner":"w1")")));
 }
 
 TEST_F(ToolWork, WorksOnWhenItsTerminalHangsUpAndSomebodySaidNoHup) {
@@ -217,7 +226,7 @@ TEST_F(ToolWork, HandsOverWhenItsOutputCantBeWritten) {
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("stdout can't be written"));
     const std::string seen = status();
-    EXPECT_THAT(seen, testing::Not(HasSubstr(R"("owner":"w1")"))) << how;
+    EXPECT_THAT(seen, ::testing::Not(HasSubstr(R"("owner":"w1")"))) << how;
     EXPECT_THAT(seen, HasSubstr(R"("workers":[])")) << how;
   }
 }
@@ -374,4 +383,4 @@ TEST_F(ToolWork, TellsSystemdThatItIsReadyAndAlive) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::work_test

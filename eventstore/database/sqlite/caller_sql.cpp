@@ -1,5 +1,6 @@
 #include "database/sqlite/caller_sql.hpp"
 
+#include "database/failure_watch.hpp"
 #include "database/sqlite/failure.hpp"
 #include "database/sqlite/sql_text.hpp"
 #include "database/sqlite/violation.hpp"
@@ -126,7 +127,18 @@ void CallerSql::abandon() noexcept {
 }
 
 std::int64_t CallerSql::run_on(Connection& connection, std::string_view sql,
-                               std::span<const SqlValue> values, Rows* rows) {
+                               std::span<const SqlValue> values, Rows* rows) try {
+  return run_checked(connection, sql, values, rows);
+} catch (const UsageError&) {
+  database::FailureWatch::note_refusal(connection.database());
+  throw;
+} catch (const ConstraintViolated&) {
+  database::FailureWatch::note_refusal(connection.database());
+  throw;
+}
+
+std::int64_t CallerSql::run_checked(Connection& connection, std::string_view sql,
+                                    std::span<const SqlValue> values, Rows* rows) {
   refusal_.clear();
   if (!connection.in_transaction()) {
     throw UsageError{(who_.empty() ? "" : who_ + ": ") +

@@ -73,6 +73,8 @@ class STELA_EVENTSTORE_EXPORT CallerSql {
   static int authorize(void* self, int action, const char* first, const char* second,
                        const char* database, const char* trigger) noexcept;
 
+  std::int64_t run_checked(Connection& connection, std::string_view sql,
+                           std::span<const SqlValue> values, Rows* rows);
   std::int64_t run(Connection& connection, sqlite3_stmt* statement, std::string_view sql,
                    std::span<const SqlValue> values, Rows* rows);
   Statement prepare(Connection& connection, std::string_view sql);

@@ -13,8 +13,8 @@ namespace {
 using std::chrono::steady_clock;
 
 /// While events come, and in a store where nothing happens.
-constexpr std::chrono::milliseconds shortest_pause{1};
-constexpr std::chrono::milliseconds longest_pause{20};
+constexpr std::chrono::milliseconds shortest_look_pause{1};
+constexpr std::chrono::milliseconds longest_look_pause{20};
 /// How much longer than a pause nothing has come before it.
 constexpr int share_of_silence = 4;
 /// While the server can't be reached.
@@ -56,7 +56,7 @@ bool CommitWatch::sees_events() {
     const bool has_come = std::exchange(seen_, last) != last;
     if (has_come) last_came_ = now;
     next_look_ = now + std::clamp<Time::duration>((now - last_came_) / share_of_silence,
-                                                  shortest_pause, longest_pause);
+                                                  shortest_look_pause, longest_look_pause);
     return has_come;
   } catch (const Error&) {
     // Whoever sleeps here finds out by himself.

@@ -14,11 +14,10 @@
 namespace stela::postgres {
 namespace {
 
-using State = TransactionOutcome::State;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds first_pause{50};
-constexpr std::chrono::milliseconds longest_pause{1000};
+constexpr std::chrono::milliseconds first_confirmation_pause{50};
+constexpr std::chrono::milliseconds longest_confirmation_pause{1000};
 
 struct Appended {
   std::int64_t events = 0;
@@ -66,7 +65,7 @@ void complete_repeated(Connection& connection, const AppendRequest& request, App
 void Writer::confirm(WriteWork& work) noexcept {
   const StandbyPatience patience{sessions_, steady_clock::now() + settings_.commit_timeout};
   std::string why;
-  std::chrono::milliseconds pause = first_pause;
+  std::chrono::milliseconds pause = first_confirmation_pause;
   try {
     while (true) {
       try {
@@ -81,7 +80,8 @@ void Writer::confirm(WriteWork& work) noexcept {
         end_unconfirmed(work, why);
         return;
       }
-      std::this_thread::sleep_for(std::exchange(pause, std::min(2 * pause, longest_pause)));
+      std::this_thread::sleep_for(
+          std::exchange(pause, std::min(2 * pause, longest_confirmation_pause)));
     }
     const State failed = work.rest.is_cut ? State::in_doubt : State::rolled_back;
     work.outcomes.settle(work.error ? failed : State::committed);

@@ -141,7 +141,7 @@ void add_text(Array& array, std::string_view text) {
 }
 
 /// The rows of one statement, a column in an array.
-class Rows {
+class EventTable {
  public:
   void add(std::int64_t stream, std::int64_t kind, const StoredEvent& event) {
     sequences_.add(event.sequence.value());
@@ -188,7 +188,7 @@ class Rows {
 };
 
 /// The tags of the events that have any, and the entries of their index.
-class TagRows {
+class TagTable {
  public:
   void add(const ParsedEvent& event, std::int64_t kind) {
     const std::int64_t sequence = event.sequence.value();
@@ -286,8 +286,8 @@ EventImport::Outcome EventImport::store(database::Connection& any,
   if (fitting.empty()) return outcome;
   insert_streams(connection, fitting, heads);
   const Kinds kinds = settle_kinds(connection, fitting);
-  Rows rows;
-  TagRows tags;
+  EventTable rows;
+  TagTable tags;
   for (const ParsedEvent& event : fitting) {
     Head& head = heads.at(event.stream.name());
     const std::int64_t kind = kinds.at(kind_of(event));

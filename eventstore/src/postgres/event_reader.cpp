@@ -9,7 +9,7 @@
 namespace stela::postgres {
 namespace {
 
-constexpr std::size_t page_rows = 1024;
+constexpr std::size_t most_sequences = 1024;
 
 Result find(Connection& connection, std::span<const std::int64_t> sequences) {
   static const std::string sql = page_sql("e.sequence = ANY ($1)", "sequence", "$2");
@@ -26,7 +26,7 @@ void EventReader::read(database::Connection& connection, std::span<const std::in
                        FunctionRef<bool(const database::EventRow&)> use) {
   EventRows reader{kinds_, names_};
   while (!sequences.empty()) {
-    const auto wanted = sequences.first(std::min(sequences.size(), page_rows));
+    const auto wanted = sequences.first(std::min(sequences.size(), most_sequences));
     const Result rows = find(connection_of(connection), wanted);
     for (int row = 0; row < rows.rows(); ++row) {
       database::EventRow found{
@@ -51,7 +51,7 @@ void EventReader::read(database::Connection& connection, std::span<const std::in
 
 bool EventReader::fill(database::Connection& connection, std::int64_t first, EventPage& page) {
   static const std::string sql = page_sql("e.sequence >= $1", "sequence", "$2");
-  constexpr std::int64_t wanted = page_rows;
+  constexpr std::int64_t wanted = most_sequences;
   Parameters parameters;
   parameters.add(first).add(wanted);
   const Result rows = connection_of(connection).query(sql, std::move(parameters), "reading events");

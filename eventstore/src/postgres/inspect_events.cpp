@@ -13,9 +13,9 @@
 namespace stela::postgres {
 namespace {
 
-constexpr std::int64_t page_rows = 1024;
+constexpr std::int64_t event_page_rows = 1024;
 
-constexpr std::string_view index_advice =
+constexpr std::string_view event_index_advice =
     "one of the indexes of events differs from the table: REINDEX TABLE events, verify again, and "
     "keep a backup";
 
@@ -25,9 +25,9 @@ class EventsCheck {
 
   void run() {
     if (!begin()) return;
-    for (std::int64_t from = 1; from <= bound_; from += page_rows) {
-      check_range(from, std::min(bound_, from + page_rows - 1));
-      inspection_.progress(std::min(from + page_rows - 1, bound_) / 2, bound_);
+    for (std::int64_t from = 1; from <= bound_; from += event_page_rows) {
+      check_range(from, std::min(bound_, from + event_page_rows - 1));
+      inspection_.progress(std::min(from + event_page_rows - 1, bound_) / 2, bound_);
     }
     tell_of_missing();
     inspection_.result().events = found_;
@@ -94,7 +94,7 @@ void EventsCheck::read_range(Connection& connection, std::int64_t from, std::int
   bool more = true;
   while (more && from <= to) {
     Parameters parameters;
-    parameters.add(from).add(to).add(page_rows);
+    parameters.add(from).add(to).add(event_page_rows);
     const Result rows = connection.query(sql, std::move(parameters), "reading events");
     for (int row = 0; row < rows.rows(); ++row) look_at(reader, rows, row);
     more = EventRows::ends_early(rows);
@@ -136,8 +136,8 @@ void EventsCheck::tell_of_missing() {
 
 /// By the other index: what it lacks shows in the number of its entries.
 void EventsCheck::walk_versions() {
-  int rows = page_rows;
-  while (rows == page_rows) {
+  int rows = event_page_rows;
+  while (rows == event_page_rows) {
     rows = 0;
     if (!inspection_.read([&](Connection& connection) { rows = read_versions(connection); })) {
       return;
@@ -148,12 +148,12 @@ void EventsCheck::walk_versions() {
   inspection_.report("table events",
                      "its streams have " + std::to_string(entries_) + " versions, and it has " +
                          std::to_string(found_) + " events",
-                     std::string{index_advice});
+                     std::string{event_index_advice});
 }
 
 int EventsCheck::read_versions(Connection& connection) {
   Parameters parameters;
-  parameters.add(stream_).add(version_).add(page_rows);
+  parameters.add(stream_).add(version_).add(event_page_rows);
   const Result rows = connection.query(
       "SELECT e.stream, e.version, e.sequence, e.published_before, k.publishes, k.category, s.name "
       "FROM (SELECT x.stream, x.version, x.sequence, x.published_before, x.kind "

@@ -13,9 +13,9 @@
 namespace stela::postgres {
 namespace {
 
-constexpr std::int64_t page_rows = 1024;
+constexpr std::int64_t table_page_rows = 1024;
 
-std::string stream_number(std::int64_t number) {
+std::string number_as_text(std::int64_t number) {
   return "stream number " + std::to_string(number);
 }
 
@@ -30,11 +30,11 @@ void walk(ServerInspection& inspection, std::string_view sql, Key last, Look loo
     inspection.read([&](Connection& connection) {
       Parameters parameters;
       const Key from = last;
-      parameters.add(from).add(page_rows);
+      parameters.add(from).add(table_page_rows);
       const Result rows = connection.query(sql, std::move(parameters), "reading a table");
       for (int row = 0; row < rows.rows(); ++row) last = look(rows, row);
       found += rows.rows();
-      more = rows.rows() == page_rows;
+      more = rows.rows() == table_page_rows;
     });
     inspection.progress(found, found);
   }
@@ -73,7 +73,7 @@ void check_snapshot(ServerInspection& inspection, const Result& rows, int row) {
   const std::string name{rows.bytes(row, 1)};
   const bool has_name = !rows.is_null(row, 1);
   const std::string where =
-      "the snapshot of " + (has_name ? "'" + name + "'" : stream_number(stream));
+      "the snapshot of " + (has_name ? "'" + name + "'" : number_as_text(stream));
   if (!has_name) {
     inspection.report(where, "there is no such stream",
                       "nothing is lost: remove it by DELETE FROM snapshots WHERE stream = " +
@@ -99,7 +99,7 @@ void check_streams(ServerInspection& inspection) {
          try {
            (void)StreamId::parse(rows.bytes(row, 1));
          } catch (const UsageError& e) {
-           inspection.report(stream_number(rows.integer(row, 0)), e.what());
+           inspection.report(number_as_text(rows.integer(row, 0)), e.what());
          }
          return rows.integer(row, 0);
        });

@@ -16,10 +16,10 @@
 namespace stela::postgres {
 namespace {
 
-constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t tag_page_rows = 512;
 constexpr std::int64_t page_events = 8192;
 
-constexpr std::string_view index_advice =
+constexpr std::string_view tag_index_advice =
     "the tags are there, but queries may miss them: export the events, and import them into a new "
     "database";
 
@@ -36,10 +36,10 @@ class TagsCheck {
       bound_ = last_sequence(connection);
       check_facts(connection);
     });
-    int rows = begun ? page_rows : 0;
-    while (rows == page_rows) {
+    int rows = begun ? tag_page_rows : 0;
+    while (rows == tag_page_rows) {
       if (!inspection_.read([&](Connection& connection) { rows = read_page(connection); })) return;
-      inspection_.progress(rows == page_rows ? sequence_ : bound_, bound_);
+      inspection_.progress(rows == tag_page_rows ? sequence_ : bound_, bound_);
     }
     bool has_extra = false;
     inspection_.read([&](Connection& connection) { has_extra = has_extra_entries(connection); });
@@ -61,7 +61,7 @@ class TagsCheck {
 
   int read_page(Connection& connection) {
     Parameters parameters;
-    parameters.add(sequence_).add(part_).add(bound_).add(page_rows);
+    parameters.add(sequence_).add(part_).add(bound_).add(tag_page_rows);
     const Result rows = connection.query(
         // Not by a join, which may read all events before the page.
         "SELECT t.sequence, t.part, t.tags, t.checksum, "
@@ -127,7 +127,7 @@ class TagsCheck {
       inspection_.report(tags_of(rows.integer(row, 0)),
                          rows.is_null(row, 2) ? "the index doesn't lead to" + tag
                                               : "the index has another kind for" + tag,
-                         std::string{index_advice});
+                         std::string{tag_index_advice});
     }
   }
 
@@ -148,7 +148,7 @@ class TagsCheck {
     while (more) {
       const bool was_read = inspection_.read([&](Connection& connection) {
         Parameters parameters;
-        parameters.add(tag).add(sequence).add(page_rows);
+        parameters.add(tag).add(sequence).add(tag_page_rows);
         const Result rows = connection.query(
             "SELECT i.tag, i.sequence, "
             "(SELECT string_agg(t.tags, ' ') FROM stela.event_tags AS t "
@@ -162,7 +162,7 @@ class TagsCheck {
           check_entry(tag, sequence,
                       rows.is_null(row, 2) ? std::string_view{} : rows.bytes(row, 2));
         }
-        more = rows.rows() == page_rows;
+        more = rows.rows() == tag_page_rows;
       });
       if (!was_read) return;
     }

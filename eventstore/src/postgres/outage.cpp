@@ -10,8 +10,8 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto first_pause = 50ms;
-constexpr auto longest_pause = 1000ms;
+constexpr auto first_outage_pause = 50ms;
+constexpr auto longest_outage_pause = 1000ms;
 
 }  // namespace
 
@@ -33,7 +33,8 @@ bool Outage::may_try_again(std::string why) {
   why_ = std::move(why);
   // Of several threads that tried at once, the first one counts.
   if (now >= next_) {
-    pause_ = std::clamp<std::chrono::milliseconds>(pause_ * 2, first_pause, longest_pause);
+    pause_ =
+        std::clamp<std::chrono::milliseconds>(pause_ * 2, first_outage_pause, longest_outage_pause);
     next_ = now + pause_;
   }
   return next_ <= *since_ + patience_;

@@ -308,12 +308,12 @@ bool Core::forget_tags(std::string_view type, std::string_view category) {
 
 // --- its transactions
 
-EventRange OpenTransaction::read(const stela::Query& query, const QueryRange& range) {
+EventRange UserTransaction::read(const stela::Query& query, const QueryRange& range) {
   check_query(query);
   return EventRange{postgres::read_query(*this, writer_.kinds(), query, range)};
 }
 
-Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
+Standpoint UserTransaction::standpoint(std::span<const TagNeed> needs) {
   Standpoint now;
   writer_.run_inside(work_, [&] {
     if (writer_.settle_tags(connection(), needs)) work_.outcomes.note_tags();
@@ -324,7 +324,7 @@ Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
   return now;
 }
 
-std::optional<AppendResult> OpenTransaction::find_append(std::string_view append_id) {
+std::optional<AppendResult> UserTransaction::find_append(std::string_view append_id) {
   return postgres::find_append(*this, append_id);
 }
 

@@ -9,46 +9,46 @@
 
 namespace stela::postgres {
 
-AppendResult OpenTransaction::append(const AppendRequest& request) {
+AppendResult UserTransaction::append(const AppendRequest& request) {
   check_append(request);
   work_.metadata = metadata::encode(request.context);
   return writer_.append_inside(request, work_);
 }
 
-EventRange OpenTransaction::read_stream(const StreamId& stream, const StreamQuery& query) {
+EventRange UserTransaction::read_stream(const StreamId& stream, const StreamQuery& query) {
   return EventRange{postgres::read_stream(*this, writer_.kinds(), stream, query)};
 }
 
-std::optional<StoredSnapshot> OpenTransaction::find_snapshot(const StreamId& stream,
+std::optional<StoredSnapshot> UserTransaction::find_snapshot(const StreamId& stream,
                                                              StreamVersion to,
                                                              GlobalSequence up_to) {
   return postgres::find_snapshot(*this, conventions(), stream, to, up_to);
 }
 
-void OpenTransaction::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
+void UserTransaction::save_snapshot(const StreamId& stream, const StoredSnapshot& snapshot) {
   work_.snapshots.emplace_back(stream, snapshot);
 }
 
-void OpenTransaction::drop_snapshot(const StreamId& stream) {
+void UserTransaction::drop_snapshot(const StreamId& stream) {
   work_.snapshots.emplace_back(stream, std::nullopt);
 }
 
-std::int64_t OpenTransaction::run_sql(std::string_view sql, std::span<const SqlValue> values,
+std::int64_t UserTransaction::run_sql(std::string_view sql, std::span<const SqlValue> values,
                                       Rows* rows) {
   return writer_.run_sql(work_, sql, values, rows);
 }
 
 PGconn* handle(Transaction& transaction) {
-  if (auto* const open = dynamic_cast<OpenTransaction*>(&transaction)) return open->lend();
+  if (auto* const open = dynamic_cast<UserTransaction*>(&transaction)) return open->lend();
   throw UsageError{"this transaction isn't one of a PostgreSQL store"};
 }
 
-Uuid OpenTransaction::read(FunctionRef<void(Connection&)> work) {
+Uuid UserTransaction::read(FunctionRef<void(Connection&)> work) {
   work(connection());
   return writer_.session_run();
 }
 
-bool OpenTransaction::vouch(const Uuid&, std::int64_t sequence) {
+bool UserTransaction::vouch(const Uuid&, std::int64_t sequence) {
   // The transaction ends with the run, and is confirmed before its caller is answered.
   writer_.note_read(sequence);
   return true;

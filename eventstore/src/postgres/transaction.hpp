@@ -10,11 +10,11 @@
 namespace stela::postgres {
 
 /// Threads: the one that leads.
-class OpenTransaction final : public Transaction,
+class UserTransaction final : public Transaction,
                               public database::OpenTransaction,
                               private Reading {
  public:
-  OpenTransaction(Writer& writer, WriteWork& work) noexcept : writer_{writer}, work_{work} {}
+  UserTransaction(Writer& writer, WriteWork& work) noexcept : writer_{writer}, work_{work} {}
 
   const Conventions& conventions() const noexcept override { return writer_.conventions(); }
   AppendResult append(const AppendRequest& request) override;

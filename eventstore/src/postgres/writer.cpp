@@ -9,8 +9,6 @@
 
 namespace stela::postgres {
 
-using State = TransactionOutcome::State;
-
 namespace {
 
 /// A transaction of another thread's own may take so long, however short the time-out is.

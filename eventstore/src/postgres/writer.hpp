@@ -152,6 +152,8 @@ class Writer {
   void note_read(std::int64_t sequence) noexcept { seen_ = std::max(seen_, sequence); }
 
  private:
+  using State = TransactionOutcome::State;
+
   struct RequiredParticipant {
     std::string name;
     std::string detail;

@@ -1,4 +1,5 @@
 // How the writer carries out work that has a transaction of its own.
+#include "database/failure_watch.hpp"
 #include "database/postgres/user_statement.hpp"
 #include "postgres/transaction.hpp"
 #include "postgres/user_sql.hpp"
@@ -12,8 +13,6 @@
 #include <utility>
 
 namespace stela::postgres {
-
-using State = TransactionOutcome::State;
 
 void Writer::execute_transaction(WriteWork& work) noexcept {
   const auto began = settings_.clock->steady_now();
@@ -66,7 +65,7 @@ void Writer::carry_out(WriteWork& work) {
     work.result = append_inside(*work.request, work);
     return;
   }
-  OpenTransaction transaction{*this, work};
+  UserTransaction transaction{*this, work};
   (*work.user)(transaction);
 }
 
@@ -263,7 +262,15 @@ std::int64_t Writer::run_sql(WriteWork& work, std::string_view sql,
   // Before the rows of the user's tables, which others lock under it.
   lock(work);
   ran_sql_ = may_defer_ = true;
-  return run_user_sql(connection(), sql, values, rows);
+  try {
+    return run_user_sql(connection(), sql, values, rows);
+  } catch (const UsageError&) {
+    database::FailureWatch::note_refusal(connection().database());
+    throw;
+  } catch (const ConstraintViolated&) {
+    database::FailureWatch::note_refusal(connection().database());
+    throw;
+  }
 }
 
 void Writer::check_deferred_keys() {
@@ -321,7 +328,7 @@ void Writer::tell_participants(const Group& group, const GroupAnswer& answer, Wr
   if (answer.after == answer.before || (user_participants_.empty() && !work.wants_events)) return;
   std::vector<StoredEvent> appended;
   group.events_of(0, answer, kinds_, [&](const StoredEvent& event) { appended.push_back(event); });
-  OpenTransaction transaction{*this, work};
+  UserTransaction transaction{*this, work};
   ran_sql_ = ran_sql_ || !user_participants_.empty();
   for (TransactionParticipant* const participant : user_participants_) {
     participant->on_append(transaction, appended);
@@ -349,7 +356,11 @@ void Writer::execute_statements(WriteWork& work) noexcept {
         "SELECT set_config('synchronous_commit', $1, true), set_config('lock_timeout', $2, true)",
         std::move(sync));
     pipeline.run_all("taking the order lock");
-    (*work.statements)(writing);
+    {
+      // Handlers of projectors run in it.
+      const CommitQueue::Hold hold{queue_};
+      (*work.statements)(writing);
+    }
     commit_statements(writing, work.sync,
                       {sessions_, std::chrono::steady_clock::now() + settings_.commit_timeout});
   } catch (...) {

@@ -19,11 +19,11 @@
 namespace stela::sqlite {
 namespace {
 
-constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t event_page_rows = 512;
 /// A page with large payloads ends earlier, so that its read transaction stays short.
 constexpr std::size_t page_bytes = std::size_t{4} * 1024 * 1024;
 
-constexpr std::string_view reindex_advice =
+constexpr std::string_view event_index_advice =
     "the events are the truth: rebuild their index with REINDEX, verify again, and keep a backup";
 
 /// The index is all that is left of such an event: it must not be rebuilt.
@@ -131,7 +131,7 @@ void EventsCheck::walk_sequence() {
 void EventsCheck::read_page(Connection& connection) {
   names_.trim();
   EventRows rows{connection, kinds_, names_};
-  auto row = connection.rows(sql::read_all{.from = next_, .to = bound_, .limit = page_rows});
+  auto row = connection.rows(sql::read_all{.from = next_, .to = bound_, .limit = event_page_rows});
   std::int64_t seen = 0;
   std::size_t bytes = 0;
   while (row.step()) {
@@ -149,7 +149,7 @@ void EventsCheck::read_page(Connection& connection) {
     bytes += row.payload().size();
     if (bytes > page_bytes) return;
   }
-  if (seen == page_rows) return;
+  if (seen == event_page_rows) return;
   if (next_ <= bound_) report_missing(next_, bound_);
   next_ = bound_ + 1;
 }
@@ -240,7 +240,7 @@ void EventsCheck::report_index() {
   if (index_problems_.empty()) return;
   const std::string_view advice = !is_index_read_      ? lost_advice
                                   : repeats_versions() ? repeated_advice
-                                                       : reindex_advice;
+                                                       : event_index_advice;
   for (auto& [where, what] : index_problems_) {
     inspection_.report(std::move(where), std::move(what), std::string{advice});
   }
@@ -267,7 +267,7 @@ bool EventsCheck::repeats_versions() {
 /// False at the end of the index, or when it makes no sense to go on.
 bool EventsCheck::read_index_page(Connection& connection) {
   auto entry = connection.rows(
-      sql::inspect_versions{.stream = stream_, .version = version_, .limit = page_rows});
+      sql::inspect_versions{.stream = stream_, .version = version_, .limit = event_page_rows});
   std::int64_t rows = 0;
   while (entry.step()) {
     if (std::pair{entry.stream(), entry.version()} <= std::pair{stream_, version_}) {
@@ -278,7 +278,7 @@ bool EventsCheck::read_index_page(Connection& connection) {
     look_at_entry(entry, connection);
     ++rows;
   }
-  return rows == page_rows;
+  return rows == event_page_rows;
 }
 
 void EventsCheck::look_at_entry(const sql::inspect_versions::Row& row, Connection& connection) {

@@ -39,7 +39,7 @@ std::string in_one_line(std::string_view text) {
 
 /// What the file says: a connection that reads it without a log says that there is none. Through
 /// SQLite's own descriptor: to close another one would end the locks of the whole process.
-bool has_log(Connection& connection) {
+bool says_log(Connection& connection) {
   constexpr sqlite3_int64 write_version = 18;
   constexpr char of_log = 2;
   sqlite3_file* file = nullptr;
@@ -273,7 +273,7 @@ void check_header(FileInspection& inspection) {
       inspection.report("the file's header", "the application id was changed",
                         application_id_advice());
     }
-    if (!sqlite::path(inspection.store()).empty() && !has_log(connection)) {
+    if (!sqlite::path(inspection.store()).empty() && !says_log(connection)) {
       inspection.report("the file's header", "it has no write-ahead log any more",
                         "close every program that uses it, and open it with Stela again");
     }

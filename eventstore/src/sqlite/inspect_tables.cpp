@@ -14,14 +14,14 @@
 namespace stela::sqlite {
 namespace {
 
-constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t table_page_rows = 512;
 constexpr std::int64_t smallest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
-constexpr std::string_view reindex_advice =
+constexpr std::string_view table_index_advice =
     "the table is the truth: rebuild its index with REINDEX, verify again, and keep a backup";
 
-std::string stream_number(std::int64_t number) {
+std::string number_as_text(std::int64_t number) {
   return "stream number " + std::to_string(number);
 }
 
@@ -34,7 +34,7 @@ void walk(FileInspection& inspection, Look look, FunctionRef<void()> turn) {
   while (more) {
     more = false;
     inspection.read([&](Connection& connection) {
-      auto row = connection.rows(Statement{.after = last, .limit = page_rows});
+      auto row = connection.rows(Statement{.after = last, .limit = table_page_rows});
       std::int64_t rows = 0;
       while (row.step()) {
         if (row.stream() <= last) {
@@ -45,7 +45,7 @@ void walk(FileInspection& inspection, Look look, FunctionRef<void()> turn) {
         look(row);
         ++rows;
       }
-      more = rows == page_rows && last < largest;
+      more = rows == table_page_rows && last < largest;
     });
     turn();
   }
@@ -56,13 +56,13 @@ void check_stream(FileInspection& inspection, const sql::inspect_streams::Row& r
   try {
     (void)StreamId::parse(row.name());
   } catch (const UsageError& e) {
-    inspection.report(stream_number(number), e.what());
+    inspection.report(number_as_text(number), e.what());
   }
   if (row.in_index() != number) {
     inspection.report(
-        stream_number(number),
+        number_as_text(number),
         "the index of names doesn't lead from '" + std::string{row.name()} + "' to it",
-        std::string{reindex_advice});
+        std::string{table_index_advice});
   }
 }
 
@@ -78,7 +78,8 @@ void check_kind(FileInspection& inspection, const sql::inspect_event_kinds::Row&
                         (row.publishes() == 0 || row.publishes() == 1);
   if (!is_valid) inspection.report(where, "its category, type, version or flag can't be");
   if (row.in_index() != row.kind()) {
-    inspection.report(where, "the index of kinds doesn't lead to it", std::string{reindex_advice});
+    inspection.report(where, "the index of kinds doesn't lead to it",
+                      std::string{table_index_advice});
   }
 }
 
@@ -103,7 +104,7 @@ void check_snapshot(FileInspection& inspection, const sql::inspect_snapshots::Ro
       "nothing is lost: drop the snapshot, and it is taken again from the events";
   const std::optional<std::string_view> name = row.name();
   const std::string where =
-      "the snapshot of " + (name ? "'" + std::string{*name} + "'" : stream_number(row.stream()));
+      "the snapshot of " + (name ? "'" + std::string{*name} + "'" : number_as_text(row.stream()));
   const std::int64_t taken_at = row.taken_at().time_since_epoch().count();
   if (!name) {
     inspection.report(where, "there is no such stream",
@@ -143,7 +144,7 @@ void check_streams(FileInspection& inspection) {
       inspection.report("table streams",
                         "its index of names has " + std::to_string(index.entries()) +
                             " entries for " + std::to_string(found) + " streams",
-                        std::string{reindex_advice});
+                        std::string{table_index_advice});
     }
   });
 }
@@ -164,7 +165,7 @@ void check_kinds(FileInspection& inspection) {
       inspection.report("table event_kinds",
                         "its index has " + std::to_string(index.entries()) + " entries for " +
                             std::to_string(found) + " kinds",
-                        std::string{reindex_advice});
+                        std::string{table_index_advice});
     }
   });
   inspection.progress(found, found);
@@ -180,7 +181,8 @@ void check_append_ids(FileInspection& inspection) {
     inspection.read([&](Connection& connection) {
       const std::int64_t last_event = last_sequence(connection);
       const std::string begin = last;
-      auto ids = connection.rows(sql::inspect_append_ids{.from = begin, .limit = page_rows + 1});
+      auto ids =
+          connection.rows(sql::inspect_append_ids{.from = begin, .limit = table_page_rows + 1});
       std::int64_t rows = 0;
       while (ids.step()) {
         ++rows;
@@ -195,7 +197,7 @@ void check_append_ids(FileInspection& inspection) {
         check_append_id(inspection, ids, last_event);
         ++found;
       }
-      more = rows > page_rows;
+      more = rows > table_page_rows;
     });
     inspection.progress(found, found);
   }

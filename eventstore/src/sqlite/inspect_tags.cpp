@@ -19,10 +19,10 @@
 namespace stela::sqlite {
 namespace {
 
-constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t tag_page_rows = 512;
 constexpr std::int64_t page_events = 8192;
 
-constexpr std::string_view index_advice =
+constexpr std::string_view tag_index_advice =
     "the tags are there, but queries may miss them: export the events, and import them into a new "
     "database";
 
@@ -65,7 +65,7 @@ class TagsCheck {
 
   bool read_page(Connection& connection) {
     auto rows = connection.rows(
-        sql::inspect_tags{.sequence = sequence_, .part = part_, .limit = page_rows});
+        sql::inspect_tags{.sequence = sequence_, .part = part_, .limit = tag_page_rows});
     std::int64_t seen = 0;
     while (rows.step()) {
       if (std::pair{rows.sequence(), rows.part()} <= std::pair{sequence_, part_}) {
@@ -83,7 +83,7 @@ class TagsCheck {
       if (sequence_ <= bound_) look_at(rows, connection);
       ++seen;
     }
-    return seen == page_rows;
+    return seen == tag_page_rows;
   }
 
   void look_at(const sql::inspect_tags::Row& row, Connection& connection) {
@@ -100,10 +100,10 @@ class TagsCheck {
       auto place = connection.rows(sql::inspect_tag_place{.tag = hash, .sequence = sequence_});
       if (!place.step()) {
         inspection_.report(where, "the index doesn't lead to '" + std::string{tag} + "'",
-                           std::string{index_advice});
+                           std::string{tag_index_advice});
       } else if (place.kind() != *row.kind()) {
         inspection_.report(where, "the index has another kind for '" + std::string{tag} + "'",
-                           std::string{index_advice});
+                           std::string{tag_index_advice});
       }
     });
   }
@@ -122,7 +122,7 @@ class TagsCheck {
     while (more) {
       const bool was_read = inspection_.read([&](Connection& connection) {
         auto rows = connection.rows(
-            sql::inspect_tag_entries{.tag = tag, .sequence = sequence, .limit = page_rows});
+            sql::inspect_tag_entries{.tag = tag, .sequence = sequence, .limit = tag_page_rows});
         more = false;
         while (rows.step()) {
           if (std::pair{rows.tag(), rows.sequence()} <= std::pair{tag, sequence}) {

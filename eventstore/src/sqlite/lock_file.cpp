@@ -128,9 +128,9 @@ int LockFile::open_or_make() const {
   int descriptor = -1;
   // Again only if somebody else makes or removes it between the two.
   for (int attempt = 0; descriptor < 0 && attempt < 100; ++attempt) {
-    descriptor = open(path_.c_str(), flags);
+    descriptor = ::open(path_.c_str(), flags);
     if (descriptor >= 0 || errno != ENOENT) break;
-    descriptor = open(path_.c_str(), flags | O_CREAT | O_EXCL, database.st_mode & 0666);
+    descriptor = ::open(path_.c_str(), flags | O_CREAT | O_EXCL, database.st_mode & 0666);
     if (descriptor >= 0 && database.st_ino != 0) adopt(descriptor, database);
     if (descriptor < 0 && errno != EEXIST) break;
   }

@@ -41,7 +41,7 @@ void Presence::lock() {
 
 std::optional<bool> Presence::lives(const std::string& database, std::int64_t number) noexcept {
   if (database.empty() || number < first_presence) return {};
-  const int file = open(LockFile::path_of(database).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = ::open(LockFile::path_of(database).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return errno == ENOENT ? std::optional{false} : std::nullopt;
   struct flock byte = byte_range(F_WRLCK, number, 1);
   const bool is_known = fcntl(file, F_OFD_GETLK, &byte) == 0;

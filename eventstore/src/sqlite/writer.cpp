@@ -16,8 +16,6 @@
 
 namespace stela::sqlite {
 
-using State = TransactionOutcome::State;
-
 namespace {
 
 /// A transaction of another thread's own may take so long, however short the busy time-out is.
@@ -183,7 +181,7 @@ void Writer::execute(std::span<CommitQueue::Ticket* const> group) noexcept {
   }
 }
 
-void Writer::end(std::span<CommitQueue::Ticket* const> group, TransactionOutcome::State state,
+void Writer::end(std::span<CommitQueue::Ticket* const> group, State state,
                  const std::exception_ptr& error) noexcept {
   running_ = nullptr;
   for (CommitQueue::Ticket* const member : group) {

@@ -169,6 +169,8 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   std::int64_t run_sql(std::string_view sql, std::span<const SqlValue> values, Rows* rows);
 
  private:
+  using State = TransactionOutcome::State;
+
   struct RequiredParticipant {
     std::string name;
     std::string detail;
@@ -210,7 +212,7 @@ class STELA_EVENTSTORE_EXPORT Writer final : public Reading {
   void note_failure() noexcept;
   TransactionOutcome::State outcome_of_failure() const noexcept;
   /// The transaction of the group has ended: with its error, if there is one.
-  void end(std::span<CommitQueue::Ticket* const> group, TransactionOutcome::State state,
+  void end(std::span<CommitQueue::Ticket* const> group, State state,
            const std::exception_ptr& error = {}) noexcept;
   void set_synchronous(bool full);
   void run_member(WriteWork& work, bool in_group);

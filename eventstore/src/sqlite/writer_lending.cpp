@@ -30,7 +30,6 @@ bool Writer::is_transaction_over() const noexcept {
 }
 
 TransactionOutcome::State Writer::outcome_of_failure() const noexcept {
-  using State = TransactionOutcome::State;
   // Who was lent the connection may have taken away the hooks that keep it from committing.
   const bool may_stand = distrusted_ && !lent_.is_over() && is_transaction_over();
   return may_stand ? State::in_doubt : State::rolled_back;

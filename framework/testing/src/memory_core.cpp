@@ -236,7 +236,7 @@ void MemoryStore::Core::run(OpenTransaction& transaction, FunctionRef<void(Trans
     transaction.settle(TransactionOutcome::State::rolled_back);
   };
   try {
-    const detail::TransactionScope scope;
+    const stela::detail::TransactionScope scope;
     work(transaction);
   } catch (const Error& e) {
     give_up();

@@ -1,5 +1,7 @@
 #include "connect.hpp"
 
+#include "secret_file.hpp"
+
 #include <stela/framework/error.hpp>
 #include <stela/framework/uuid.hpp>
 
@@ -12,7 +14,6 @@
 namespace stela::nats {
 namespace {
 
-constexpr std::size_t largest_secret = 64 * 1024;
 /// Before 3.8 nats.c sends no signature if its first byte is 0, as one of 256 is. Each attempt has
 /// another nonce to sign.
 constexpr int most_signatures = 4;
@@ -34,17 +35,12 @@ void require_both(std::string_view one, const std::string& first, std::string_vi
                    " belong together: give both or none"};
 }
 
-/// The whole file without the line break at its end.
 std::string read_secret(std::string_view option, const std::string& path) {
-  std::ifstream file{path, std::ios::binary};
-  std::string secret(largest_secret, '\0');
-  file.read(secret.data(), static_cast<std::streamsize>(secret.size()));
-  secret.resize(static_cast<std::size_t>(file.gcount()));
-  while (!secret.empty() && (secret.back() == '\n' || secret.back() == '\r')) secret.pop_back();
-  if (secret.empty() || secret.find('\0') != std::string::npos) {
-    throw UsageError{std::string{option} + ": the file " + path + " holds no secret"};
-  }
-  return secret;
+  return SecretFile{option, path}.read();
+}
+
+void require_secret(std::string_view option, const std::string& path) {
+  if (!path.empty()) SecretFile{option, path};
 }
 
 [[noreturn]] void refuse_url(const std::string& url, const std::string& why) {
@@ -211,13 +207,13 @@ void check(const std::string& url, const Credentials& credentials, const Tls& tl
     throw UsageError{"credentials: give one of user, token_file, creds_file and nkey, not " +
                      std::to_string(ways)};
   }
-  require_readable("password_file", credentials.password_file);
-  require_readable("token_file", credentials.token_file);
-  require_readable("creds_file", credentials.creds_file);
-  require_readable("nkey_seed_file", credentials.nkey_seed_file);
+  require_secret("password_file", credentials.password_file);
+  require_secret("token_file", credentials.token_file);
+  require_secret("creds_file", credentials.creds_file);
+  require_secret("nkey_seed_file", credentials.nkey_seed_file);
   require_readable("tls.ca_file", tls.ca_file);
   require_readable("tls.certificate_file", tls.certificate_file);
-  require_readable("tls.key_file", tls.key_file);
+  require_secret("tls.key_file", tls.key_file);
 }
 
 Connection connect(const Target& target) {

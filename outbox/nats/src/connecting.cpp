@@ -30,7 +30,7 @@ using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
 /// nats.c may keep the time-out itself: it has so much more for that.
-constexpr milliseconds slack{100};
+constexpr milliseconds connect_slack{100};
 
 // --- sockets that hang
 
@@ -260,11 +260,11 @@ Attempted try_to_connect(Attempt attempt) {
   const auto shared = std::make_shared<Shared>(std::move(attempt));
   begin_thread(shared);
 
-  const Steady::time_point limit = Steady::now() + 2 * timeout + slack;
+  const Steady::time_point limit = Steady::now() + 2 * timeout + connect_slack;
   std::unique_lock lock{shared->mutex};
   const auto is_over = [&] { return shared->is_over; };
   bool fell_silent = false;
-  for (milliseconds wait = timeout + slack; !shared->ended.wait_for(lock, wait, is_over);) {
+  for (milliseconds wait = timeout + connect_slack; !shared->ended.wait_for(lock, wait, is_over);) {
     if (Steady::now() >= limit) {
       shared->is_left_behind = true;
       return {.status = NATS_TIMEOUT, .detail = {}, .connection = {}};
@@ -273,7 +273,7 @@ Attempted try_to_connect(Attempt attempt) {
     lock.unlock();
     fell_silent |= shut_down_silent(known, server, timeout);
     lock.lock();
-    wait = slack;
+    wait = connect_slack;
   }
   // For nats.c the server has closed the connection.
   if (fell_silent && shared->result.status != NATS_OK) shared->result.status = NATS_TIMEOUT;

@@ -161,7 +161,7 @@ void Consumer::Worker::retry_letters() {
 }
 
 void Consumer::Worker::retry(const InboxStore::Letter& letter) {
-  ConsumerTick tick;
+  Together together;
   bool removed = false;
   try {
     const ReceivedEvent event = read_envelope(KeptHeaders{letter.headers}, letter.payload);
@@ -169,9 +169,10 @@ void Consumer::Worker::retry(const InboxStore::Letter& letter) {
       auto& connection = database::open_transaction(transaction).connection();
       removed = InboxStore::remove_letter(connection, letter.number);
       if (!removed) return;
-      attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, tick); });
+      attempt(transaction, [&](Transaction& inner) { call_handler(inner, event, together); });
     });
-    tick_ += tick;
+    tick_ += together.tick;
+    report_caught(together);
     if (removed) ++tick_.revived;
   } catch (const HandlerFailed& e) {
     inbox_.explain_letter(letter.number, e.what);

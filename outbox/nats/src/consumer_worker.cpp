@@ -2,6 +2,7 @@
 
 #include "connect.hpp"
 #include "database/failure_watch.hpp"
+#include "database/occupation.hpp"
 #include "database/transaction.hpp"
 
 #include <stela/framework/backoff.hpp>
@@ -300,6 +301,7 @@ std::size_t Consumer::Worker::handle_together(std::span<Delivery> batch) {
   });
   tick_ += together.tick;
   for (const Failure& failure : together.failures) report_failure(failure);
+  report_caught(together);
   // What isn't handled has no effect that could be undone: each in a transaction of its own.
   for (Delivery& delivery : batch.first(done)) {
     if (!delivery.problem.empty()) bury(delivery, 1, delivery.problem);
@@ -348,7 +350,7 @@ void Consumer::Worker::handle_one(Transaction& transaction, Delivery& delivery,
   try {
     attempt(transaction, [&](Transaction& inner) {
       if (inbox_.take(connection, event, standing, is_whole_)) {
-        call_handler(inner, event, tick);
+        call_handler(inner, event, together);
       } else {
         ++tick.duplicates;
       }
@@ -415,12 +417,14 @@ void Consumer::Worker::attempt(Transaction& transaction, FunctionRef<void(Transa
 }
 
 void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEvent& event,
-                                    ConsumerTick& tick) {
+                                    Together& together) {
   Handler* const handler = handler_of(event.kind.type);
   if (handler == nullptr) {
-    ++tick.ignored;
+    ++together.tick.ignored;
     return;
   }
+  database::FailureWatch watch{database::open_transaction(transaction).connection()};
+  const database::Occupation occupation{who_};
   try {
     const StoredEvent stored = event.as_stored();
     const ContextScope scope = ContextScope::handling(stored);
@@ -429,7 +433,20 @@ void Consumer::Worker::call_handler(Transaction& transaction, const ReceivedEven
   } catch (...) {
     rethrow_as_handler_failure();
   }
-  ++tick.handled;
+  ++together.tick.handled;
+  if (std::string refusal = watch.take_refusal(); !refusal.empty()) {
+    together.caught.emplace_back(event.as_stored().describe(), std::move(refusal));
+  }
+}
+
+/// Nothing is swallowed: not even what the handler itself got over.
+void Consumer::Worker::report_caught(const Together& together) {
+  for (const auto& [event, error] : together.caught) {
+    log(LogLevel::warning, "consumer.statement_failed",
+        event + ": its handler went on after a statement had failed: " + error);
+    store_.conventions().metrics->count("stela_handler_failed_statements_total", 1,
+                                        {{"handler", options_.name}});
+  }
 }
 
 /// What is acknowledged doesn't come again, so a power cut must not take it back.

@@ -54,6 +54,8 @@ class Consumer::Worker {
   struct Together {
     ConsumerTick tick = {};
     std::vector<Failure> failures = {};
+    /// Statements that failed in handlers that went on: the event, and the error.
+    std::vector<std::pair<std::string, std::string>> caught = {};
   };
 
   // Going round.
@@ -84,7 +86,8 @@ class Consumer::Worker {
   bool is_held(database::Connection& connection, const Delivery& delivery,
                InboxStore::Arrival standing, ConsumerTick& tick);
   static void attempt(Transaction& transaction, FunctionRef<void(Transaction&)> work);
-  void call_handler(Transaction& transaction, const ReceivedEvent& event, ConsumerTick& tick);
+  void call_handler(Transaction& transaction, const ReceivedEvent& event, Together& together);
+  void report_caught(const Together& together);
   void answer(std::span<Delivery> batch);
 
   // Messages that wait in the inbox: consumer_held.cpp.
@@ -126,6 +129,8 @@ class Consumer::Worker {
 
   Store& store_;
   const ConsumerOptions options_;
+  /// For messages to those who wait while a handler works.
+  const std::string who_ = "consumer '" + options_.name + '\'';
   InboxStore inbox_;
   /// Every message of each stream comes here: what is missing can be seen.
   const bool is_whole_;

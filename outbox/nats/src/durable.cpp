@@ -15,7 +15,7 @@ using std::chrono::nanoseconds;
 
 constexpr int consumer_not_found = 10014;
 constexpr milliseconds standard_ack_wait{30'000};
-constexpr milliseconds least_ack_wait{1'000};
+constexpr milliseconds least_durable_ack_wait{1'000};
 constexpr int standard_max_ack_pending = 1'000;
 
 // --- the broker's answer
@@ -63,7 +63,7 @@ std::int64_t read_place(json::Reader& json, const char* name) {
   return place;
 }
 
-Durable read_config(json::Reader& json) {
+Durable read_durable_config(json::Reader& json) {
   Durable durable;
   json.open_object();
   ConfigReader config{json};
@@ -273,7 +273,7 @@ void check_wishes(const Durable& durable, const ConsumerOptions& options, Faults
 milliseconds new_ack_wait(const ConsumerOptions& options) {
   if (options.ack_wait) return *options.ack_wait;
   if (!options.gap_patience) return standard_ack_wait;
-  return std::clamp(*options.gap_patience / 2, least_ack_wait, standard_ack_wait);
+  return std::clamp(*options.gap_patience / 2, least_durable_ack_wait, standard_ack_wait);
 }
 
 }  // namespace
@@ -288,7 +288,7 @@ std::optional<Durable> read_durable(std::string_view answer, const std::string& 
       throw BrokerFailed{text};
     }
     if (!json.select("config")) throw BrokerFailed{doing + " failed: no configuration in it"};
-    Durable durable = read_config(json);
+    Durable durable = read_durable_config(json);
     durable.delivered = read_place(json, "delivered");
     durable.ack_floor = read_place(json, "ack_floor");
     if (json.select("num_ack_pending")) durable.ack_pending = json.get_int64();

@@ -1,5 +1,6 @@
 #include <stela/nats/inbox.hpp>
 
+#include "envelope.hpp"
 #include "inbox_sql/consumers.hpp"
 #include "inbox_sql/gaps.hpp"
 #include "inbox_sql/held.hpp"
@@ -11,11 +12,9 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using database::Connection;
-
 namespace {
 
-bool has_inbox(Connection& connection) {
+bool has_inbox(database::Connection& connection) {
   auto inbox = connection.rows(sql::has_inbox{});
   inbox.step();
   return inbox.present();
@@ -24,7 +23,7 @@ bool has_inbox(Connection& connection) {
 /// Where there is no inbox, there is nothing to read.
 template <class Work>
 void read(Store& store, Work&& work) {
-  store.database().read([&](Connection& connection) {
+  store.database().read([&](database::Connection& connection) {
     if (has_inbox(connection)) work(connection);
   });
 }
@@ -33,38 +32,54 @@ void read(Store& store, Work&& work) {
 template <class Statement>
 void change(Store& store, const Statement& statement, std::string_view item, std::int64_t number) {
   bool found = false;
-  store.database().write([&](Connection& connection) {
+  store.database().write([&](database::Connection& connection) {
     found = has_inbox(connection) && connection.run(statement) == 1;
   });
   if (found) return;
   throw NotFound{"there is no " + std::string{item} + ' ' + std::to_string(number)};
 }
 
+/// The header's value as it stands there if it can't be decoded: nobody checked it.
+std::string text_of_header(const KeptHeaders::Map& headers, const char* name) try {
+  const auto at = headers.find(name);
+  return at == headers.end() ? std::string{} : percent_decoded(at->second);
+} catch (const CorruptEvent&) {
+  return headers.at(name);
+}
+
+/// With what its headers say of the event.
+DeadLetter with_event(DeadLetter letter) {
+  letter.stream = text_of_header(letter.headers, "ce-subject");
+  letter.event_id = text_of_header(letter.headers, "ce-id");
+  return letter;
+}
+
 }  // namespace
 
 InboxOperations::InboxOperations(Store& store) : store_{store.anchor()} {
   bool is_there = false;
-  read(store, [&](Connection&) { is_there = true; });
+  read(store, [&](database::Connection&) { is_there = true; });
   if (is_there) migrate_inbox(store);
 }
 
 std::vector<DeadLetter> InboxOperations::dead_letters(const InboxQuery& query) {
   std::vector<DeadLetter> letters;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(sql::list_dead_letters{
         .consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
-      letters.push_back({.number = rows.letter(),
-                         .consumer = std::string{rows.consumer()},
-                         .broker_stream = std::string{rows.broker_stream()},
-                         .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
-                         .subject = std::string{rows.subject()},
-                         .headers = KeptHeaders::from_json(rows.headers()),
-                         .payload = std::string{rows.payload()},
-                         .dead_at = rows.dead_at(),
-                         .attempts = static_cast<int>(rows.attempts()),
-                         .error = std::string{rows.error()},
-                         .is_to_retry = rows.retry()});
+      letters.push_back(
+          with_event({.number = rows.letter(),
+                      .consumer = std::string{rows.consumer()},
+                      .broker_stream = std::string{rows.broker_stream()},
+                      .broker_sequence = static_cast<std::uint64_t>(rows.broker_sequence()),
+                      .subject = std::string{rows.subject()},
+                      .headers = KeptHeaders::from_json(rows.headers()),
+                      .payload = std::string{rows.payload()},
+                      .dead_at = rows.dead_at(),
+                      .attempts = static_cast<int>(rows.attempts()),
+                      .error = std::string{rows.error()},
+                      .is_to_retry = rows.retry()}));
     }
   });
   return letters;
@@ -80,7 +95,7 @@ void InboxOperations::discard(std::int64_t letter) {
 
 std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
   std::vector<Gap> gaps;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(
         sql::list_gaps{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
@@ -98,7 +113,7 @@ std::vector<Gap> InboxOperations::gaps(const InboxQuery& query) {
 
 std::vector<HeldStream> InboxOperations::held(const InboxQuery& query) {
   std::vector<HeldStream> streams;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(
         sql::list_held{.consumer = query.consumer, .after = query.after, .most = query.limit});
     while (rows.step()) {
@@ -128,7 +143,7 @@ void InboxOperations::release(std::int64_t held, HeldRelease how) {
 
 std::vector<ConsumerStatus> InboxOperations::status() {
   std::vector<ConsumerStatus> all;
-  read(store_, [&](Connection& connection) {
+  read(store_, [&](database::Connection& connection) {
     auto rows = connection.rows(sql::count_inbox{});
     while (rows.step()) {
       all.push_back({.consumer = std::string{rows.consumer()},

@@ -6,11 +6,9 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using database::Connection;
-
 std::pair<int, std::string> InboxStore::failure_of(const HeldMessage& message) const {
   std::pair<int, std::string> failure;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     auto found = connection.rows(of_version<sql::find_failure>(key_of(message)));
     if (!found.step()) return;
     failure = {static_cast<int>(found.attempts()), std::string{found.error()}};
@@ -18,7 +16,7 @@ std::pair<int, std::string> InboxStore::failure_of(const HeldMessage& message) c
   return failure;
 }
 
-int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
+int InboxStore::note_failure(database::Connection& connection, const ReceivedEvent& event,
                              const std::string& error) {
   auto failure = connection.rows(sql::upsert_failure{.consumer = consumer_,
                                                      .source = event.store_id,
@@ -32,7 +30,7 @@ int InboxStore::note_failure(Connection& connection, const ReceivedEvent& event,
   return attempts;
 }
 
-void InboxStore::explain_failure(Connection& connection, const ReceivedEvent& event,
+void InboxStore::explain_failure(database::Connection& connection, const ReceivedEvent& event,
                                  const std::string& error) {
   connection.run(sql::explain_failure{.consumer = consumer_,
                                       .source = event.store_id,
@@ -41,13 +39,13 @@ void InboxStore::explain_failure(Connection& connection, const ReceivedEvent& ev
                                       .error = error});
 }
 
-void InboxStore::take_back_failure(Connection& connection, const ReceivedEvent& event) {
+void InboxStore::take_back_failure(database::Connection& connection, const ReceivedEvent& event) {
   const InboxKey key = key_of(event);
   connection.run(of_version<sql::take_back_failure>(key));
   connection.run(of_version<sql::delete_untried>(key));
 }
 
-void InboxStore::bury(Connection& connection, const Delivery& delivery, Arrival standing,
+void InboxStore::bury(database::Connection& connection, const Delivery& delivery, Arrival standing,
                       int attempts, const std::string& error, bool whole) {
   if (delivery.event && !take(connection, *delivery.event, standing, whole)) return;
   const std::string headers = KeptHeaders::to_json(MessageHeaders{delivery.message.get()});
@@ -66,7 +64,7 @@ void InboxStore::bury(Connection& connection, const Delivery& delivery, Arrival 
 
 std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
   std::optional<Letter> letter;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     auto next = connection.rows(sql::next_to_retry{.consumer = consumer_});
     if (!next.step()) return;
     letter = Letter{next.letter(), std::string{next.broker_stream()},
@@ -77,18 +75,18 @@ std::optional<InboxStore::Letter> InboxStore::next_to_retry() {
 
 bool InboxStore::take_letter(std::int64_t letter, const std::string& error) {
   bool taken = false;
-  store_.database().write([&](Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     taken = connection.run(sql::take_dead_letter{.letter = letter, .error = error}) > 0;
   });
   return taken;
 }
 
-bool InboxStore::remove_letter(Connection& connection, std::int64_t letter) {
+bool InboxStore::remove_letter(database::Connection& connection, std::int64_t letter) {
   return connection.run(sql::delete_dead_letter{.letter = letter}) > 0;
 }
 
 void InboxStore::explain_letter(std::int64_t letter, const std::string& error) {
-  store_.database().write([&](Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     connection.run(sql::explain_dead_letter{.letter = letter, .error = error});
   });
 }

@@ -10,7 +10,6 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using database::Connection;
 using std::chrono::milliseconds;
 using namespace std::chrono_literals;
 
@@ -47,7 +46,8 @@ bool is_over(const HeldMessage& message, OnTheirWay::Steady since, bool is_too_l
   return broker.settled_through >= message.broker_sequence || is_too_long;
 }
 
-void schedule(Connection& connection, std::int64_t message, std::optional<Timestamp> due) {
+void schedule(database::Connection& connection, std::int64_t message,
+              std::optional<Timestamp> due) {
   connection.run(sql::schedule_held{.held = message, .due_at = due});
 }
 
@@ -64,7 +64,7 @@ struct HeldStore::Head {
 
 std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) const {
   std::optional<Timestamp> due;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     auto next =
         connection.rows(sql::next_due_held{.consumer = consumer_, .broker_stream = broker_stream});
     if (next.step()) due = next.due_at();
@@ -74,7 +74,7 @@ std::optional<Timestamp> HeldStore::next_due(std::string_view broker_stream) con
 
 std::int64_t HeldStore::count_streams() const {
   std::int64_t count = 0;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     auto held = connection.rows(sql::count_held_streams{.consumer = consumer_});
     held.step();
     count = held.streams();
@@ -85,7 +85,7 @@ std::int64_t HeldStore::count_streams() const {
 Claimed HeldStore::claim(const Claiming& rules) {
   Claimed claimed;
   store_.database().write(
-      [&](Connection& connection) {
+      [&](database::Connection& connection) {
         claimed = {};
         const Timestamp now = store_.database().now();
         const std::vector<Head> heads = due_heads(connection, rules, now);
@@ -101,8 +101,8 @@ Claimed HeldStore::claim(const Claiming& rules) {
   return claimed;
 }
 
-std::vector<HeldStore::Head> HeldStore::due_heads(Connection& connection, const Claiming& rules,
-                                                  Timestamp now) const {
+std::vector<HeldStore::Head> HeldStore::due_heads(database::Connection& connection,
+                                                  const Claiming& rules, Timestamp now) const {
   std::vector<Head> heads;
   auto due = connection.rows(sql::due_held{
       .consumer = consumer_, .broker_stream = rules.broker_stream, .now = now, .most = rules.most});
@@ -120,7 +120,7 @@ std::vector<HeldStore::Head> HeldStore::due_heads(Connection& connection, const 
   return heads;
 }
 
-bool HeldStore::is_ready(Connection& connection, const Head& head, const Claiming& rules,
+bool HeldStore::is_ready(database::Connection& connection, const Head& head, const Claiming& rules,
                          Timestamp now, Claimed& claimed) {
   const HeldMessage& message = head.message;
   if (head.is_behind_another) {
@@ -140,9 +140,9 @@ bool HeldStore::is_ready(Connection& connection, const Head& head, const Claimin
 
 /// When it should be looked at again: at `now`, once the broker was asked. Unset: what is missing
 /// before it isn't waited for any longer.
-std::optional<Timestamp> HeldStore::waits_until(Connection& connection, const HeldMessage& message,
-                                                milliseconds patience, const Claiming& rules,
-                                                Timestamp now) {
+std::optional<Timestamp> HeldStore::waits_until(database::Connection& connection,
+                                                const HeldMessage& message, milliseconds patience,
+                                                const Claiming& rules, Timestamp now) {
   const auto [since, looked, waited] = look_at(connection, message, rules, now);
   // Another process may have watched for longer: it has its turn before the patience is over.
   if (waited < patience) return now + std::min(patience - waited, look_meanwhile);
@@ -153,8 +153,8 @@ std::optional<Timestamp> HeldStore::waits_until(Connection& connection, const He
 }
 
 /// What is missing further on in the stream is waited for at the same time.
-void HeldStore::look_behind(Connection& connection, const HeldMessage& first, const Claiming& rules,
-                            Timestamp now) {
+void HeldStore::look_behind(database::Connection& connection, const HeldMessage& first,
+                            const Claiming& rules, Timestamp now) {
   StreamVersion last = first.version;
   for (const HeldMessage& message : held_behind(connection, first, rules, most_looked_behind)) {
     if (message.previous > last) look_at(connection, message, rules, now);
@@ -163,8 +163,9 @@ void HeldStore::look_behind(Connection& connection, const HeldMessage& first, co
 }
 
 /// Those of another stream at the broker are others' to take up.
-std::vector<HeldMessage> HeldStore::held_behind(Connection& connection, const HeldMessage& first,
-                                                const Claiming& rules, std::int64_t most) const {
+std::vector<HeldMessage> HeldStore::held_behind(database::Connection& connection,
+                                                const HeldMessage& first, const Claiming& rules,
+                                                std::int64_t most) const {
   std::vector<HeldMessage> held;
   auto after = connection.rows(sql::held_after{.consumer = consumer_,
                                                .source = first.source,
@@ -178,7 +179,8 @@ std::vector<HeldMessage> HeldStore::held_behind(Connection& connection, const He
 }
 
 /// They were going to come from the broker again, and didn't.
-void HeldStore::drop_failures(Connection& connection, const Head& head, Claimed& claimed) const {
+void HeldStore::drop_failures(database::Connection& connection, const Head& head,
+                              Claimed& claimed) const {
   if (!head.is_behind_failure) return;
   const HeldMessage& message = head.message;
   auto dropped = connection.rows(sql::delete_failures_before{.consumer = consumer_,
@@ -192,7 +194,7 @@ void HeldStore::drop_failures(Connection& connection, const Head& head, Claimed&
 }
 
 /// Up to one that still waits for what is missing before it.
-void HeldStore::claim_run(Connection& connection, const Head& head, const Claiming& rules,
+void HeldStore::claim_run(database::Connection& connection, const Head& head, const Claiming& rules,
                           std::int64_t most, Timestamp now, Claimed& claimed) {
   HeldMessage first = head.message;
   first.is_released = first.is_released || head.is_behind_gap || head.is_first_of_many;
@@ -209,8 +211,8 @@ void HeldStore::claim_run(Connection& connection, const Head& head, const Claimi
 }
 
 /// False if there is no room for it.
-bool HeldStore::claim_one(Connection& connection, HeldMessage message, const Claiming& rules,
-                          Timestamp now, Claimed& claimed) const {
+bool HeldStore::claim_one(database::Connection& connection, HeldMessage message,
+                          const Claiming& rules, Timestamp now, Claimed& claimed) const {
   const auto bytes =
       std::accumulate(claimed.messages.begin(), claimed.messages.end(), message.size,
                       [](std::int64_t sum, const HeldMessage& each) { return sum + each.size; });
@@ -238,7 +240,7 @@ bool HeldStore::watch(std::string_view event_id) {
 
 /// A process adds the steady time that it saw pass to what was noted when it looked last: what
 /// others noted meanwhile isn't counted twice.
-HeldStore::Watch HeldStore::look_at(Connection& connection, const HeldMessage& message,
+HeldStore::Watch HeldStore::look_at(database::Connection& connection, const HeldMessage& message,
                                     const Claiming& rules, Timestamp now) {
   const bool is_new = watch(message.event_id);
   Watch& watch = watched_.at(message.event_id);
@@ -258,7 +260,7 @@ HeldStore::Watch HeldStore::look_at(Connection& connection, const HeldMessage& m
 
 void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longest) {
   store_.database().write(
-      [&](Connection& connection) {
+      [&](database::Connection& connection) {
         connection.run(sql::bring_held_forward{.consumer = consumer_,
                                                .broker_stream = broker_stream,
                                                .latest = store_.database().now() + longest});
@@ -268,7 +270,7 @@ void HeldStore::bring_forward(std::string_view broker_stream, milliseconds longe
 
 void HeldStore::unclaim(const std::vector<std::int64_t>& messages, Timestamp due) {
   store_.database().write(
-      [&](Connection& connection) {
+      [&](database::Connection& connection) {
         for (const std::int64_t message : messages) {
           connection.run(sql::unclaim_held{.held = message, .due_at = due});
         }

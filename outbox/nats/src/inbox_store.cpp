@@ -14,8 +14,6 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using database::Connection;
-
 namespace {
 
 constexpr std::int64_t purged_at_once = 1'000;
@@ -27,14 +25,14 @@ std::string_view bytes_of(const Uuid& id) noexcept {
 }
 
 /// The last version of the stream that the consumer has met.
-std::optional<std::int64_t> position_of(Connection& connection, const InboxKey& key) {
+std::optional<std::int64_t> position_of(database::Connection& connection, const InboxKey& key) {
   auto found = connection.rows(of_stream<sql::find_position>(key));
   if (!found.step()) return {};
   return found.version();
 }
 
 /// The first message of the stream that is held is due now.
-void wake_first_held(Connection& connection, const InboxKey& key, Timestamp now) {
+void wake_first_held(database::Connection& connection, const InboxKey& key, Timestamp now) {
   connection.run(sql::wake_first_held{
       .consumer = key.consumer, .source = key.source, .stream = key.stream, .due_at = now});
 }
@@ -47,7 +45,7 @@ void migrate_inbox(Store& store) {
 
 InboxStore::InboxStore(Store& store, const std::string& consumer) : store_{store} {
   migrate_inbox(store);
-  store.database().write([&](Connection& connection) {
+  store.database().write([&](database::Connection& connection) {
     connection.run(sql::insert_consumer{.name = consumer, .created_at = now()});
     auto found = connection.rows(sql::find_consumer{.name = consumer});
     found.step();
@@ -72,14 +70,14 @@ InboxKey InboxStore::key_of(const HeldMessage& message) const {
           .version = message.version.value()};
 }
 
-void InboxStore::begin(Connection& connection) {
+void InboxStore::begin(database::Connection& connection) {
   auto has = connection.rows(sql::has_failures{.consumer = consumer_});
   has.step();
   has_trouble_ = has.found();
   troubles_.clear();
 }
 
-bool InboxStore::has_trouble(Connection& connection, const InboxKey& key) const {
+bool InboxStore::has_trouble(database::Connection& connection, const InboxKey& key) const {
   if (!has_trouble_) return false;
   const auto [at, is_new] =
       troubles_.try_emplace({std::string{key.source}, std::string{key.stream}});
@@ -96,14 +94,14 @@ void InboxStore::note_trouble(const InboxKey& key) {
   troubles_[{std::string{key.source}, std::string{key.stream}}] = true;
 }
 
-std::optional<StreamVersion> InboxStore::first_held(Connection& connection,
+std::optional<StreamVersion> InboxStore::first_held(database::Connection& connection,
                                                     const ReceivedEvent& event) const {
   auto first = connection.rows(of_stream<sql::first_held>(key_of(event)));
   if (!first.step()) return {};
   return StreamVersion{first.version()};
 }
 
-InboxStore::Arrival InboxStore::look(Connection& connection, const Delivery& delivery,
+InboxStore::Arrival InboxStore::look(database::Connection& connection, const Delivery& delivery,
                                      bool whole) const {
   const ReceivedEvent& event = *delivery.event;
   const InboxKey key = key_of(event);
@@ -126,7 +124,8 @@ InboxStore::Arrival InboxStore::look(Connection& connection, const Delivery& del
   return missed ? Arrival::late : look_again(connection, event);
 }
 
-bool InboxStore::is_held_otherwise(Connection& connection, const ReceivedEvent& event) const {
+bool InboxStore::is_held_otherwise(database::Connection& connection,
+                                   const ReceivedEvent& event) const {
   if (!has_trouble(connection, key_of(event))) return false;
   auto other = connection.rows(sql::is_held_otherwise{.consumer = consumer_,
                                                       .source = event.store_id,
@@ -136,7 +135,7 @@ bool InboxStore::is_held_otherwise(Connection& connection, const ReceivedEvent& 
   return other.step();
 }
 
-InboxStore::Arrival InboxStore::look_again(Connection& connection,
+InboxStore::Arrival InboxStore::look_again(database::Connection& connection,
                                            const ReceivedEvent& event) const {
   if (is_handled(connection, event)) return Arrival::duplicate;
   if (is_held_otherwise(connection, event)) return Arrival::another_history;
@@ -148,7 +147,7 @@ InboxStore::Arrival InboxStore::look_again(Connection& connection,
 
 bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
   bool found = false;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     found = std::any_of(batch.begin(), batch.end(), [&](const Delivery& delivery) {
       return delivery.event && delivery.event->published_before.value() != 0 &&
              !position_of(connection, key_of(*delivery.event));
@@ -157,8 +156,8 @@ bool InboxStore::meets_first_of_many(std::span<const Delivery> batch) const {
   return found;
 }
 
-bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Arrival standing,
-                      bool whole) {
+bool InboxStore::take(database::Connection& connection, const ReceivedEvent& event,
+                      Arrival standing, bool whole) {
   const sql::insert_handled handled{
       .consumer = consumer_, .event_id = bytes_of(event.id), .handled_at = now()};
   const bool is_new = connection.run(handled) > 0;
@@ -178,7 +177,7 @@ bool InboxStore::take(Connection& connection, const ReceivedEvent& event, Arriva
   return is_new;
 }
 
-void InboxStore::split_gaps(Connection& connection, const ReceivedEvent& event) {
+void InboxStore::split_gaps(database::Connection& connection, const ReceivedEvent& event) {
   const InboxKey key = key_of(event);
   connection.run(sql::split_gap_before{.consumer = key.consumer,
                                        .source = key.source,
@@ -189,12 +188,12 @@ void InboxStore::split_gaps(Connection& connection, const ReceivedEvent& event) 
   connection.run(of_stream<sql::delete_full_gaps>(key));
 }
 
-bool InboxStore::is_handled(Connection& connection, const ReceivedEvent& event) const {
+bool InboxStore::is_handled(database::Connection& connection, const ReceivedEvent& event) const {
   const sql::has_handled handled{.consumer = consumer_, .event_id = bytes_of(event.id)};
   return connection.rows(handled).step();
 }
 
-void InboxStore::settle(Connection& connection, const ReceivedEvent& event) {
+void InboxStore::settle(database::Connection& connection, const ReceivedEvent& event) {
   const InboxKey key = key_of(event);
   if (!has_trouble(connection, key) || is_held_otherwise(connection, event)) return;
   connection.run(of_version<sql::delete_failure>(key));
@@ -202,7 +201,7 @@ void InboxStore::settle(Connection& connection, const ReceivedEvent& event) {
   wake_first_held(connection, key, now());
 }
 
-void InboxStore::hold(Connection& connection, const Delivery& delivery, Timestamp due) {
+void InboxStore::hold(database::Connection& connection, const Delivery& delivery, Timestamp due) {
   const ReceivedEvent& event = *delivery.event;
   const InboxKey key = key_of(event);
   if (delivery.held) {
@@ -232,7 +231,7 @@ void InboxStore::watch(const ReceivedEvent& event) {
   held_->watch(bytes_of(event.id));
 }
 
-bool InboxStore::lose(Connection& connection, const HeldMessage& message, bool whole) {
+bool InboxStore::lose(database::Connection& connection, const HeldMessage& message, bool whole) {
   const InboxKey key = key_of(message);
   const sql::delete_lost lost{
       .consumer = key.consumer,
@@ -251,8 +250,8 @@ bool InboxStore::lose(Connection& connection, const HeldMessage& message, bool w
   return true;
 }
 
-void InboxStore::insert_gap(Connection& connection, const InboxKey& before, std::int64_t after,
-                            std::optional<std::int64_t> missing) {
+void InboxStore::insert_gap(database::Connection& connection, const InboxKey& before,
+                            std::int64_t after, std::optional<std::int64_t> missing) {
   connection.run(sql::insert_gap{.consumer = before.consumer,
                                  .source = before.source,
                                  .stream = before.stream,
@@ -262,7 +261,8 @@ void InboxStore::insert_gap(Connection& connection, const InboxKey& before, std:
                                  .seen_at = now()});
 }
 
-void InboxStore::insert_loss(Connection& connection, const InboxKey& lost, std::int64_t after) {
+void InboxStore::insert_loss(database::Connection& connection, const InboxKey& lost,
+                             std::int64_t after) {
   InboxKey next = lost;
   ++next.version;
   insert_gap(connection, next, after, lost.version);
@@ -270,14 +270,14 @@ void InboxStore::insert_loss(Connection& connection, const InboxKey& lost, std::
 
 void InboxStore::note_loss(const LostMessage& message) {
   const std::int64_t version = message.version.value();
-  store_.database().write([&](Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     insert_loss(connection, {consumer_, message.source, message.stream, version}, version - 1);
   });
 }
 
 bool InboxStore::purge(std::chrono::microseconds retention) {
   bool more = false;
-  store_.database().write([&](Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     more = connection.run(sql::purge_handled{.consumer = consumer_,
                                              .now = now(),
                                              .retention = retention.count(),

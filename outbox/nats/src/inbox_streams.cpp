@@ -5,8 +5,6 @@
 namespace stela::nats {
 
 namespace sql = inbox::sql;
-using database::Connection;
-
 namespace {
 
 std::string_view in_words(ConsumerStart start) noexcept {
@@ -16,7 +14,7 @@ std::string_view in_words(ConsumerStart start) noexcept {
 }  // namespace
 
 void InboxStore::note_stream(const std::string& broker_stream) {
-  store_.database().write([&](Connection& connection) {
+  store_.database().write([&](database::Connection& connection) {
     connection.run(
         sql::insert_broker_stream{.consumer = consumer_, .broker_stream = broker_stream});
   });
@@ -24,7 +22,7 @@ void InboxStore::note_stream(const std::string& broker_stream) {
 
 std::vector<std::string> InboxStore::other_streams(const std::string& broker_stream) const {
   std::vector<std::string> streams;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     streams.clear();
     auto others = connection.rows(
         sql::list_other_streams{.consumer = consumer_, .broker_stream = broker_stream});
@@ -36,7 +34,7 @@ std::vector<std::string> InboxStore::other_streams(const std::string& broker_str
 void InboxStore::note_gone(const std::vector<std::string>& others,
                            const std::set<std::string>& gone, std::chrono::microseconds retention) {
   store_.database().write(
-      [&](Connection& connection) {
+      [&](database::Connection& connection) {
         for (const std::string& stream : others) {
           if (!gone.contains(stream)) {
             connection.run(
@@ -54,7 +52,7 @@ void InboxStore::note_gone(const std::vector<std::string>& others,
 
 std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const {
   std::optional<Settled> settled;
-  store_.database().read([&](Connection& connection) {
+  store_.database().read([&](database::Connection& connection) {
     auto found = connection.rows(sql::find_settled{.consumer = consumer_,
                                                    .broker_stream = options.stream,
                                                    .filter = options.filter_subject,
@@ -67,7 +65,7 @@ std::optional<Settled> InboxStore::settled(const ConsumerOptions& options) const
 
 void InboxStore::note_settled(const ConsumerOptions& options, const Settled& settled) {
   store_.database().write(
-      [&](Connection& connection) {
+      [&](database::Connection& connection) {
         connection.run(
             sql::upsert_settled{.consumer = consumer_,
                                 .broker_stream = options.stream,

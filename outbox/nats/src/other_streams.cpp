@@ -7,7 +7,7 @@ namespace stela::nats {
 
 namespace {
 
-constexpr std::chrono::seconds look_interval{1};
+constexpr std::chrono::seconds other_streams_interval{1};
 constexpr std::chrono::seconds failure_interval{30};
 
 }  // namespace
@@ -30,7 +30,7 @@ OtherStreams::Steady OtherStreams::look(const std::vector<std::string>& streams,
     settled_at = std::min(settled_at, marks_.at(stream).settled_at);
   }
   gone_ = std::move(gone);
-  next_look_ = now + look_interval;
+  next_look_ = now + other_streams_interval;
   return settled_at_ = settled_at;
 }
 

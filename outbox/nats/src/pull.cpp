@@ -29,7 +29,7 @@ constexpr std::int64_t most_bytes{256 * 1024 * 1024};
 constexpr std::string_view no_room = "Message Size Exceeds MaxBytes";
 constexpr std::string_view batch_completed = "Batch Completed";
 /// How much later than promised the broker may say that there is nothing.
-constexpr milliseconds slack{200};
+constexpr milliseconds pull_slack{200};
 
 }  // namespace
 
@@ -83,7 +83,7 @@ void Pull::ask(int limit, milliseconds wait) {
   is_full_of_bytes_ = false;
   asked_ = std::chrono::steady_clock::now();
   early_until_ = asked_ + wait / 2;
-  owed_until_ = asked_ + wait + slack;
+  owed_until_ = asked_ + wait + pull_slack;
 }
 
 /// The broker sends nothing more for the last request, or says nothing at all.

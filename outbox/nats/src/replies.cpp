@@ -12,7 +12,7 @@
 namespace stela::nats {
 namespace {
 
-std::int64_t number_in(std::string_view text) noexcept {
+std::int64_t header_number(std::string_view text) noexcept {
   std::int64_t number = 0;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
@@ -206,8 +206,8 @@ FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {
   FoundMessage found{.broker_sequence = broker_sequence};
   found.message_id = headers.get(header::message_id);
   found.store_id = headers.get(header::store);
-  found.sequence = GlobalSequence{number_in(headers.get(header::sequence))};
-  found.redelivery = number_in(headers.get(header::redelivery));
+  found.sequence = GlobalSequence{header_number(headers.get(header::sequence))};
+  found.redelivery = header_number(headers.get(header::redelivery));
   found.is_ours = !found.store_id.empty() && found.sequence.value() > 0;
   return found;
 }

@@ -17,8 +17,8 @@ class Operations {
  public:
   virtual ~Operations() = default;
 
-  /// Sends parked messages again, in order; of each stream the first ones up to `through`. How
-  /// many.
+  /// Sends parked messages again, in order: of the stream the first ones up to `through`, and those
+  /// that are parked behind them alone. How many.
   virtual std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) = 0;
   /// Gives a parked message up for good, and sends those again that are parked behind it alone.
   /// False if it isn't parked.

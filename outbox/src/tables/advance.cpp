@@ -2,14 +2,17 @@
 
 #include "outbox_sql/losses.hpp"
 #include "outbox_sql/messages.hpp"
+#include "outbox_sql/operations.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
+#include "outbox_sql/states.hpp"
 #include "tables/generations.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace stela::outbox {
 
@@ -44,7 +47,7 @@ class Application {
       // Somebody else has claimed it meanwhile, and publishes it too.
       if (removed == 0 && !claim_.empty()) return;
       // It was parked, and arrived at the broker all the same.
-      if (removed == 0) published_ += remove_parked(run.first) + remove_lost(run.first);
+      if (removed == 0) published_ += take_parked(run.first) + remove_lost(run.first);
       through_ = std::max(through_, run.last.value());
     }
     connection_.run(sql::insert_batch{.partition = partition_,
@@ -63,7 +66,7 @@ class Application {
     if (message.reason == ParkedMessage::Reason::behind &&
         !is_behind_parked(taken->stream, message.sequence)) {
       // Meanwhile an operator sent the stream's messages again: this one follows them.
-      send_again(message.sequence, *taken);
+      send_again({message.sequence, partition_, *taken});
       return;
     }
     connection_.run(sql::insert_parked{.stream = taken->stream,
@@ -102,6 +105,12 @@ class Application {
     std::int64_t stream = 0;
     bool was_lost = false;
   };
+  /// What is to be sent again from a partition.
+  struct Waiting {
+    GlobalSequence sequence = {};
+    std::int64_t partition = 0;
+    Taken taken = {};
+  };
 
   std::int64_t remove_messages(GlobalSequence first, GlobalSequence last) {
     // The last message's position is only in its own row: the partition's has to know it from now.
@@ -117,8 +126,32 @@ class Application {
     return removed;
   }
 
-  std::int64_t remove_parked(GlobalSequence sequence) {
-    return connection_.run(sql::delete_parked{.sequence = sequence.value()});
+  /// 1 if it was parked. What is parked behind it alone waits for nothing any more.
+  std::int64_t take_parked(GlobalSequence sequence) {
+    std::int64_t stream = 0;
+    {
+      auto row = connection_.rows(sql::find_parked{.sequence = sequence.value()});
+      if (!row.step()) return 0;
+      stream = row.stream();
+    }
+    connection_.run(sql::delete_parked{.sequence = sequence.value()});
+    if (!is_behind_parked(stream, sequence)) send_followers(stream, sequence);
+    return 1;
+  }
+
+  void send_followers(std::int64_t stream, GlobalSequence sequence) {
+    std::vector<Waiting> followers;
+    {
+      auto rows = connection_.rows(sql::parked_after{.stream = stream, .after = sequence.value()});
+      while (rows.step() && rows.reason() == to_string(SetAsideReason::behind)) {
+        followers.push_back(
+            {GlobalSequence{rows.sequence()}, rows.partition(), Taken{stream, rows.was_lost()}});
+      }
+    }
+    for (const Waiting& follower : followers) {
+      connection_.run(sql::delete_parked{.sequence = follower.sequence.value()});
+      send_again(follower);
+    }
   }
 
   std::int64_t remove_lost(GlobalSequence sequence) {
@@ -169,16 +202,16 @@ class Application {
     return row.is_parked();
   }
 
-  void send_again(GlobalSequence sequence, const Taken& taken) {
+  void send_again(const Waiting& waiting) {
     // Under the generation that it belongs to: a later one waits until it is through.
-    const Generation generation = generation_of(connection_, sequence);
-    connection_.run(sql::insert_redelivery{.partition = partition_,
+    const Generation generation = generation_of(connection_, waiting.sequence);
+    connection_.run(sql::insert_redelivery{.partition = waiting.partition,
                                            .generation = generation.number,
-                                           .sequence = sequence.value(),
-                                           .stream = taken.stream,
+                                           .sequence = waiting.sequence.value(),
+                                           .stream = waiting.taken.stream,
                                            .kind = "retry",
                                            .now = now_,
-                                           .was_lost = taken.was_lost});
+                                           .was_lost = waiting.taken.was_lost});
   }
 
   Connection& connection_;

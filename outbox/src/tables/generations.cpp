@@ -18,7 +18,7 @@ namespace {
 constexpr int max_partitions = 1024;
 constexpr std::int64_t everything = std::numeric_limits<std::int64_t>::max();
 
-Generation read(const sql::generation_row& row) {
+Generation generation_of(const sql::generation_row& row) {
   return {.number = row.generation(),
           .first_sequence = row.first_sequence(),
           .partition_count = static_cast<int>(row.partition_count())};
@@ -29,13 +29,13 @@ Generation read(const sql::generation_row& row) {
 std::vector<Generation> all_generations(Connection& connection) {
   std::vector<Generation> all;
   auto row = connection.rows(sql::generations{});
-  while (row.step()) all.push_back(read(row));
+  while (row.step()) all.push_back(generation_of(row));
   return all;
 }
 
 Generation current_generation(Connection& connection) {
   auto row = connection.rows(sql::current_generation{});
-  return row.step() ? read(row) : Generation{};
+  return row.step() ? generation_of(row) : Generation{};
 }
 
 Generation generation_of(Connection& connection, GlobalSequence sequence) {

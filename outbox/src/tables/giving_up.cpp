@@ -67,12 +67,7 @@ GivenUp StoredOperations::discard(std::span<const GlobalSequence> sequences, std
     if (!gone.empty()) note(connection, who, "discard", in_words(gone));
     sent = send_followers(connection, parked, who);
   });
-  GivenUp given_up{static_cast<std::int64_t>(gone.size()), sent};
-  while (sent == step) {
-    write([&](Connection& connection) { sent = send_followers(connection, parked, who); });
-    given_up.followers += sent;
-  }
-  return given_up;
+  return {static_cast<std::int64_t>(gone.size()), sent + send_more_followers(parked, sent, who)};
 }
 
 /// What comes after them in their streams waits for nothing any more. How many.
@@ -87,6 +82,17 @@ std::int64_t StoredOperations::send_followers(Connection& connection, const BySt
     sent += retry_one(connection, placement, {stream, followers.last}, who);
   }
   return sent;
+}
+
+/// In further transactions, if the one that sent so many wasn't enough.
+std::int64_t StoredOperations::send_more_followers(const ByStream& gone, std::int64_t sent,
+                                                   std::string_view who) {
+  std::int64_t more = 0;
+  while (sent == step) {
+    write([&](Connection& connection) { sent = send_followers(connection, gone, who); });
+    more += sent;
+  }
+  return more;
 }
 
 void StoredOperations::keep_discarded(Connection& connection, const Discarded& discarded) {

@@ -35,7 +35,7 @@ std::string problem_of(const sql::standing::Row& row) {
   return {};
 }
 
-Standing read(const sql::standing::Row& row, Timestamp now) {
+Standing standing_of(const sql::standing::Row& row, Timestamp now) {
   return {.epoch = row.epoch(),
           .published_through = GlobalSequence{row.published_through()},
           .broker_sequence = static_cast<std::uint64_t>(row.broker_sequence()),
@@ -109,7 +109,7 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
         if (!acquired) return;
         auto now_held = connection.rows(sql::standing{.partition = partition.number});
         now_held.step();
-        standing = read(now_held, at);
+        standing = standing_of(now_held, at);
         standing->run = connection.run();
         standing->unclean = before.has_owner;
       },

@@ -146,13 +146,22 @@ std::int64_t StoredOperations::retry(std::int64_t stream, GlobalSequence through
 
 std::int64_t StoredOperations::retry(std::span<const ParkedPrefix> prefixes, std::string_view who) {
   std::int64_t count = 0;
+  ByStream retried;
+  std::int64_t sent = 0;
   write([&](Connection& connection) {
+    count = 0;
+    retried.clear();
     Placement placement{connection, store_.database(), partitioner_};
     placement.require_partitioner();
-    for (const ParkedPrefix& prefix : prefixes)
-      count += retry_one(connection, placement, prefix, who);
+    for (const ParkedPrefix& prefix : prefixes) {
+      const std::int64_t found = retry_one(connection, placement, prefix, who);
+      if (found > 0) retried[prefix.stream] = {prefix.through};
+      count += found;
+    }
+    // What a relay has parked behind them meanwhile, too.
+    sent = send_followers(connection, retried, who);
   });
-  return count;
+  return count + sent + send_more_followers(retried, sent, who);
 }
 
 std::int64_t StoredOperations::retry_one(Connection& connection, Placement& placement,

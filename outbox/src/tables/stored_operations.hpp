@@ -56,6 +56,8 @@ class StoredOperations final : public relay::Operations {
       : store_{store}, partitioner_{partitioner} {}
 
   std::int64_t retry(std::int64_t stream, GlobalSequence through, std::string_view who) override;
+  /// In one transaction, and further ones for followers that are too many for it. How many, with
+  /// their followers.
   std::int64_t retry(std::span<const ParkedPrefix> prefixes, std::string_view who);
   /// Also a message that waits in a stopped partition.
   bool discard(GlobalSequence sequence, std::string_view who) override;
@@ -130,6 +132,7 @@ class StoredOperations final : public relay::Operations {
   bool discard_redeliveries(database::Connection& connection, Discarded discarded);
   std::int64_t send_followers(database::Connection& connection, const ByStream& gone,
                               std::string_view who);
+  std::int64_t send_more_followers(const ByStream& gone, std::int64_t sent, std::string_view who);
   void keep_discarded(database::Connection& connection, const Discarded& discarded);
   void let_go_on(const GoOn& how, std::string_view what, const std::string& detail,
                  std::string_view who);

@@ -24,7 +24,7 @@ using outbox::Placement;
 
 namespace {
 
-constexpr std::int64_t page_rows = 512;
+constexpr std::int64_t verify_page_rows = 512;
 
 constexpr std::string_view remove_advice =
     "the event store is the truth: remove the row, and let outbox reconcile enqueue missing "
@@ -64,6 +64,7 @@ class OutboxCheck final : public IntegrityCheck {
     check_messages(inspection);
     check_unseen(inspection);
     check_set_aside(inspection);
+    check_orphans(inspection);
     check_sums(inspection);
   }
 
@@ -175,7 +176,7 @@ class OutboxCheck final : public IntegrityCheck {
         Placement placement{connection, inspection.database(), partitioner_};
         const bool compares = placement.knows_partitioner();
         auto row = connection.rows(sql::inspect_messages{
-            .after_partition = partition, .after_sequence = sequence, .most = page_rows});
+            .after_partition = partition, .after_sequence = sequence, .most = verify_page_rows});
         std::int64_t rows = 0;
         while (row.step()) {
           ++rows;
@@ -185,7 +186,7 @@ class OutboxCheck final : public IntegrityCheck {
           if (is_sound && compares) check_place(inspection, connection, placement, row);
         }
         seen += rows;
-        more = rows == page_rows;
+        more = rows == verify_page_rows;
       });
       inspection.progress(seen, 0);
     }
@@ -255,6 +256,20 @@ class OutboxCheck final : public IntegrityCheck {
               std::string{row.state() == "to be sent again" ? move_advice : remove_advice});
         }
         if (row.is_discarded_too()) report("discarded too");
+      }
+    });
+  }
+
+  /// No retry and no discard of a message before them would ever take them along.
+  static void check_orphans(Inspection& inspection) {
+    inspection.read([&](Connection& connection) {
+      auto row = connection.rows(sql::inspect_orphans{});
+      while (row.step()) {
+        inspection.report(
+            message_at(row.sequence()),
+            "it is parked behind a message of its stream, and none is parked before it",
+            "run outbox retry " + std::to_string(row.sequence()) +
+                ", which sends it again, and what is parked behind it");
       }
     });
   }

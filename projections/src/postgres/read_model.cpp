@@ -1,6 +1,7 @@
 #include "postgres/read_model.hpp"
 
 #include "database/checksum.hpp"
+#include "database/failure_watch.hpp"
 #include "database/postgres/sql_text.hpp"
 #include "database/postgres/user_values.hpp"
 
@@ -108,6 +109,7 @@ void PostgresReadModel::attempt_once(FunctionRef<void()> work) {
   const std::string schema = schema_of(*connection_, build_);
   path_ = postgres::quoted(schema) + ", " + users_path(*connection_);
   set(*connection_, {path_, schema});
+  created_ = {};
   work();
 }
 
@@ -140,7 +142,20 @@ bool PostgresReadModel::breaks_deferred_key(const database::Connection&) {
 }
 
 std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlValue> values,
-                                    Rows* rows) {
+                                    Rows* rows) try {
+  const std::int64_t changed = run_checked(sql, values, rows);
+  if (creating_) created_.add(sql, build_.prefix());
+  return changed;
+} catch (const UsageError&) {
+  note_refusal();
+  throw;
+} catch (const ConstraintViolated&) {
+  note_refusal();
+  throw;
+}
+
+std::int64_t PostgresReadModel::run_checked(std::string_view sql, std::span<const SqlValue> values,
+                                            Rows* rows) {
   postgres::UserStatement statement{.sql = sql, .text = {}, .values = values, .who = who_};
   if (connection_ == nullptr) statement.refuse("failed: it is run outside of a handler");
   if (is_spoilt_) statement.refuse("isn't run: a statement before it failed");
@@ -159,6 +174,10 @@ std::int64_t PostgresReadModel::run(std::string_view sql, std::span<const SqlVal
     store_failure_ = std::current_exception();
     throw;
   }
+}
+
+void PostgresReadModel::note_refusal() const noexcept {
+  if (connection_ != nullptr) database::FailureWatch::note_refusal(connection_->database());
 }
 
 /// What the server gets. A text is checked once for as many values.

@@ -16,10 +16,6 @@
 
 namespace stela::projections {
 
-using postgres::Connection;
-using postgres::Parameters;
-using postgres::Result;
-
 namespace {
 
 /// The text of a view's comment says whose it is.
@@ -27,10 +23,10 @@ std::string note_of(const Build& build) {
   return "the read model of projector '" + build.name + '\'';
 }
 
-std::vector<std::string> tables_in(Connection& connection, const std::string& schema) {
-  Parameters parameters;
+std::vector<std::string> tables_in(postgres::Connection& connection, const std::string& schema) {
+  postgres::Parameters parameters;
   parameters.add(schema);
-  const Result rows = connection.query(
+  const postgres::Result rows = connection.query(
       "SELECT c.relname::text FROM pg_catalog.pg_class AS c "
       "WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relkind IN ('r', 'p') "
       "AND NOT c.relispartition ORDER BY 1",
@@ -41,10 +37,11 @@ std::vector<std::string> tables_in(Connection& connection, const std::string& sc
 }
 
 /// True if the plain name stands for a build of this projector; UsageError if for something else.
-bool is_shown(Connection& connection, const Build& build, const std::string& name) {
-  Parameters parameters;
+bool is_shown_on_server(postgres::Connection& connection, const Build& build,
+                        const std::string& name) {
+  postgres::Parameters parameters;
   parameters.add(connection.options().schema).add(name);
-  const Result found = connection.query(
+  const postgres::Result found = connection.query(
       "SELECT coalesce(obj_description(c.oid, 'pg_class'), '') FROM pg_catalog.pg_class AS c "
       "WHERE c.relnamespace = to_regnamespace(quote_ident($1)) AND c.relname = $2",
       std::move(parameters), "looking for a view");
@@ -55,10 +52,11 @@ bool is_shown(Connection& connection, const Build& build, const std::string& nam
 }
 
 /// Whether the plain name shows this build.
-bool is_own_view(Connection& connection, const std::string& schema, const std::string& name) {
-  Parameters parameters;
+bool is_own_server_view(postgres::Connection& connection, const std::string& schema,
+                        const std::string& name) {
+  postgres::Parameters parameters;
   parameters.add(connection.options().schema).add(name).add(schema);
-  const Result found = connection.query(
+  const postgres::Result found = connection.query(
       "SELECT FROM pg_catalog.pg_class AS v "
       "JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = v.oid "
       "JOIN pg_catalog.pg_depend AS d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid "
@@ -71,10 +69,10 @@ bool is_own_view(Connection& connection, const std::string& schema, const std::s
 }
 
 /// What doesn't change with the server's version: names and types, and no expressions.
-std::int64_t definitions_in(Connection& connection, const std::string& schema) {
-  Parameters parameters;
+std::int64_t definitions_in(postgres::Connection& connection, const std::string& schema) {
+  postgres::Parameters parameters;
   parameters.add(schema);
-  const Result rows = connection.query(
+  const postgres::Result rows = connection.query(
       "SELECT c.relkind::text, c.relname::text, "
       "coalesce((SELECT string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod) "
       "|| CASE WHEN a.attnotnull THEN ' not null' ELSE '' END, ', ' ORDER BY a.attnum) "
@@ -100,16 +98,18 @@ constexpr std::string_view acting_sql =
     "SELECT r.rolname::text FROM pg_catalog.pg_roles AS r WHERE r.rolname <> current_user "
     "AND pg_has_role(r.oid, 'MEMBER') AND r.oid = ";
 
-std::string role_of(Connection& connection, std::string_view oid_sql, Parameters parameters) {
-  const Result found = connection.query(std::string{acting_sql} + std::string{oid_sql},
-                                        std::move(parameters), "looking for the tables' owner");
+std::string role_of(postgres::Connection& connection, std::string_view oid_sql,
+                    postgres::Parameters parameters) {
+  const postgres::Result found =
+      connection.query(std::string{acting_sql} + std::string{oid_sql}, std::move(parameters),
+                       "looking for the tables' owner");
   return found.rows() == 0 ? std::string{} : std::string{found.bytes(0, 0)};
 }
 
 /// Whoever may make read models by its own rights: roles that log in may be members of it, and
 /// each of them has to replace and drop what the others made.
-std::string maker_of(Connection& connection) {
-  Parameters parameters;
+std::string maker_of(postgres::Connection& connection) {
+  postgres::Parameters parameters;
   parameters.add(connection.options().schema);
   return role_of(connection,
                  "(SELECT min(a.grantee) FROM pg_catalog.pg_namespace AS n "
@@ -120,8 +120,8 @@ std::string maker_of(Connection& connection) {
                  std::move(parameters));
 }
 
-std::string owner_of_schema(Connection& connection, const std::string& schema) {
-  Parameters parameters;
+std::string owner_of_schema(postgres::Connection& connection, const std::string& schema) {
+  postgres::Parameters parameters;
   parameters.add(schema);
   return role_of(connection,
                  "(SELECT n.nspowner FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1)",
@@ -129,9 +129,9 @@ std::string owner_of_schema(Connection& connection, const std::string& schema) {
 }
 
 /// Of the view of this name, or of the build's schema if there is none.
-std::string owner_of_view(Connection& connection, const std::string& schema,
+std::string owner_of_view(postgres::Connection& connection, const std::string& schema,
                           const std::string& name) {
-  Parameters parameters;
+  postgres::Parameters parameters;
   parameters.add(connection.options().schema).add(name).add(schema);
   return role_of(connection,
                  "coalesce((SELECT c.relowner FROM pg_catalog.pg_class AS c "
@@ -140,44 +140,44 @@ std::string owner_of_view(Connection& connection, const std::string& schema,
                  std::move(parameters));
 }
 
-void set_role(Connection& connection, const std::string& role) {
-  Parameters parameters;
+void set_role(postgres::Connection& connection, const std::string& role) {
+  postgres::Parameters parameters;
   parameters.add(role);
   connection.query("SELECT set_config('role', $1, true)", std::move(parameters),
                    "acting as the tables' owner");
 }
 
 /// As itself if `role` is empty. What fails rolls the transaction back, and the role with it.
-void act_as(Connection& connection, const std::string& role, FunctionRef<void()> work) {
+void act_as(postgres::Connection& connection, const std::string& role, FunctionRef<void()> work) {
   if (role.empty()) return work();
-  const Result row = connection.query("SELECT current_setting('role')");
+  const postgres::Result row = connection.query("SELECT current_setting('role')");
   const std::string before{row.bytes(0, 0)};
   set_role(connection, role);
   work();
   set_role(connection, before);
 }
 
-void refuse_reserved(const Build& build, const std::string& name) {
+void refuse_server_name(const Build& build, const std::string& name) {
   if (!database::is_reserved_name(name)) return;
   throw UsageError{build.describe() + " has a table {" + name +
                    "}, and names that begin in that way are Stela's; give the table another"};
 }
 
 /// Makes the name that the table would have on SQLite stand for it: `ReadModel::table` gives that.
-void show_as(Connection& connection, const std::string& schema, const std::string& name,
+void show_as(postgres::Connection& connection, const std::string& schema, const std::string& name,
              const std::string& full_name) {
-  constexpr std::size_t longest_name = 63;
-  if (full_name.size() > longest_name) return;
+  constexpr std::size_t most_bytes_of_name = 63;
+  if (full_name.size() > most_bytes_of_name) return;
   connection.query("CREATE VIEW stela." + postgres::quoted(full_name) + " AS SELECT * FROM " +
                        postgres::quoted(schema) + '.' + postgres::quoted(name),
                    {}, "naming a build's table");
-  Parameters parameters;
+  postgres::Parameters parameters;
   parameters.add(full_name);
   connection.query("SELECT stela.share_view($1)", std::move(parameters), "sharing a view");
 }
 
-void make_tables(Connection& connection, const Build& build, detail::AnyProjector& projector,
-                 BuildModel& model) {
+void make_tables(postgres::Connection& connection, const Build& build,
+                 detail::AnyProjector& projector, BuildModel& model) {
   const std::string schema = schema_of(connection, build);
   connection.query("CREATE SCHEMA " + postgres::quoted(schema), {}, "making a build's schema");
   model.allow_creation(true);
@@ -185,15 +185,15 @@ void make_tables(Connection& connection, const Build& build, detail::AnyProjecto
   model.allow_creation(false);
   if (auto failure = model.take_store_failure()) std::rethrow_exception(failure);
   const auto call = [&](std::string_view sql, std::string_view doing) {
-    Parameters parameters;
+    postgres::Parameters parameters;
     parameters.add(schema);
     connection.query(sql, std::move(parameters), doing);
   };
   call("SELECT stela.guard_read_model($1)", "guarding a build's tables");
   call("SELECT stela.share_read_model($1)", "sharing a build's tables");
   for (const std::string& name : tables_in(connection, schema)) {
-    refuse_reserved(build, name);
-    (void)is_shown(connection, build, name);
+    refuse_server_name(build, name);
+    (void)is_shown_on_server(connection, build, name);
     show_as(connection, schema, name, build.prefix() + name);
   }
 }
@@ -202,7 +202,7 @@ class PostgresTables final : public Tables {
  public:
   void make(database::Connection& on, const Build& build, detail::AnyProjector& projector,
             BuildModel& model) const override {
-    Connection& connection = postgres::connection_of(on);
+    postgres::Connection& connection = postgres::connection_of(on);
     act_as(connection, maker_of(connection),
            [&] { make_tables(connection, build, projector, model); });
     on.run(sql::set_definitions{
@@ -213,7 +213,7 @@ class PostgresTables final : public Tables {
 
   std::string find_alteration(database::Connection& on, const Build& build) const override {
     if (build.kind == ProjectionKind::reaction) return {};
-    Connection& connection = postgres::connection_of(on);
+    postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
     if (definitions_in(connection, schema) != build.definitions) {
       return "the tables of " + build.describe() + " (in the schema \"" + schema +
@@ -221,7 +221,7 @@ class PostgresTables final : public Tables {
     }
     if (build.state != BuildState::living) return {};
     for (const std::string& name : tables_in(connection, schema)) {
-      if (!is_own_view(connection, schema, name)) {
+      if (!is_own_server_view(connection, schema, name)) {
         return "the view '" + name + "' of " + build.describe() +
                " was altered or dropped by hand; rebuild it";
       }
@@ -230,15 +230,15 @@ class PostgresTables final : public Tables {
   }
 
   void show(database::Connection& on, const Build& build) const override {
-    Connection& connection = postgres::connection_of(on);
+    postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
     const std::string note = note_of(build);
     // Others wait behind whoever waits for a reader of the view.
     connection.query("SELECT set_config('lock_timeout', '20ms', true)");
     for (const std::string& name : tables_in(connection, schema)) {
-      (void)is_shown(connection, build, name);
+      (void)is_shown_on_server(connection, build, name);
       act_as(connection, owner_of_view(connection, schema, name), [&] {
-        Parameters parameters;
+        postgres::Parameters parameters;
         parameters.add(schema).add(name).add(note);
         connection.query("SELECT stela.show_read_model($1, $2, $3)", std::move(parameters),
                          "turning the view '" + name + '\'');
@@ -247,10 +247,10 @@ class PostgresTables final : public Tables {
   }
 
   void hide(database::Connection& on, const Build& build) const override {
-    Connection& connection = postgres::connection_of(on);
+    postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
     for (const std::string& name : tables_in(connection, schema)) {
-      if (!is_own_view(connection, schema, name)) continue;
+      if (!is_own_server_view(connection, schema, name)) continue;
       act_as(connection, owner_of_view(connection, schema, name), [&] {
         connection.query("DROP VIEW stela." + postgres::quoted(name), {}, "dropping a view");
       });
@@ -258,7 +258,7 @@ class PostgresTables final : public Tables {
   }
 
   void drop(database::Connection& on, const Build& build) const override {
-    Connection& connection = postgres::connection_of(on);
+    postgres::Connection& connection = postgres::connection_of(on);
     const std::string schema = schema_of(connection, build);
     act_as(connection, owner_of_schema(connection, schema), [&] {
       connection.query("DROP SCHEMA IF EXISTS " + postgres::quoted(schema) + " CASCADE", {},
@@ -267,11 +267,11 @@ class PostgresTables final : public Tables {
   }
 
   bool may_drop(database::Connection& on, const Build& build) const override {
-    Connection& connection = postgres::connection_of(on);
-    Parameters parameters;
+    postgres::Connection& connection = postgres::connection_of(on);
+    postgres::Parameters parameters;
     const std::string schema = schema_of(connection, build);
     parameters.add(schema);
-    const Result found = connection.query(
+    const postgres::Result found = connection.query(
         "SELECT FROM pg_catalog.pg_namespace AS n WHERE n.nspname = $1 "
         "AND NOT pg_has_role(n.nspowner, 'MEMBER')",
         std::move(parameters), "looking for the tables' owner");
@@ -280,7 +280,7 @@ class PostgresTables final : public Tables {
 
   void query(database::Connection& on, std::string_view sql, std::span<const SqlValue> values,
              Rows* rows) const override {
-    Connection& connection = postgres::connection_of(on);
+    postgres::Connection& connection = postgres::connection_of(on);
     constexpr std::array<std::string_view, 6> reading{"explain", "select", "show",
                                                       "table",   "values", "with"};
     const postgres::UserStatement statement{
@@ -299,7 +299,7 @@ class PostgresTables final : public Tables {
 }  // namespace
 
 bool is_postgres(const database::Connection& connection) noexcept {
-  return dynamic_cast<const Connection*>(&connection) != nullptr;
+  return dynamic_cast<const postgres::Connection*>(&connection) != nullptr;
 }
 
 const Tables& postgres_tables() noexcept {

@@ -16,7 +16,7 @@ std::string render_timer(const TimerStatus& timer) {
          timer.payload + " at " + to_string(timer.due_at);
 }
 
-std::string list(const std::vector<std::string>& lines) {
+std::string list_timers(const std::vector<std::string>& lines) {
   if (lines.empty()) return "  (none)\n";
   std::string text;
   for (const std::string& line : lines) text += "  " + line + '\n';
@@ -87,7 +87,8 @@ void ProcessBench::expect_timers(const std::vector<std::string>& expected) {
     actual.push_back(render_timer(timer));
   }
   if (expected == actual) return;
-  fail("expected the timers\n" + list(expected) + "but these are set\n" + list(actual));
+  fail("expected the timers\n" + list_timers(expected) + "but these are set\n" +
+       list_timers(actual));
 }
 
 }  // namespace stela::testing::detail

@@ -42,7 +42,7 @@ std::string render_row(const Rows& rows, const Row& row) {
   return text;
 }
 
-std::string list(const std::vector<std::string>& rows) {
+std::string list_rows(const std::vector<std::string>& rows) {
   if (rows.empty()) return "  (none)\n";
   std::string text;
   for (const std::string& row : rows) text += "  " + row + '\n';
@@ -59,8 +59,8 @@ void Bench::expect_rows(std::string_view sql, const std::vector<std::string>& ro
   std::vector<std::string> actual;
   for (const Row row : found) actual.push_back(render_row(found, row));
   if (rows == actual) return;
-  fail("expected the rows\n" + list(rows) + "but \"" + std::string{sql} + "\" gives\n" +
-       list(actual));
+  fail("expected the rows\n" + list_rows(rows) + "but \"" + std::string{sql} + "\" gives\n" +
+       list_rows(actual));
 }
 
 void Bench::rebuild() {

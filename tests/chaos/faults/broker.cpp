@@ -33,7 +33,7 @@ void wait_until_whole(World& world, Steady::time_point limit) {
   }
 }
 
-void kill(World& world, test::NatsServer& server) {
+void kill_broker(World& world, test::NatsServer& server) {
   world.is_broker_down = true;
   server.kill();
   world.agenda.later(world.between(0, 1'500), [&world, &server] {
@@ -48,7 +48,7 @@ test::NatsServer& any_server(World& world) {
 
 void kill_broker(World& world) {
   if (world.is_broker_down) return;
-  kill(world, any_server(world));
+  kill_broker(world, any_server(world));
   world.note("kill the broker");
 }
 
@@ -77,7 +77,7 @@ void kill_leader(World& world) {
     const std::string stream = any_stream(world, broker);
     const std::string leader = stream.empty() ? stream : broker.leader_of(stream);
     if (leader.empty()) return;
-    kill(world, world.broker.server(leader));
+    kill_broker(world, world.broker.server(leader));
     world.note("kill a leader", leader + " of " + stream);
   } catch (const std::runtime_error&) {
     // It can't be asked now.

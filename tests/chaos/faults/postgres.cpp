@@ -76,12 +76,12 @@ void hold_lock(World& world) {
   world.note("hold the order lock");
 }
 
-void cut(World& world) {
+void cut_server(World& world) {
   world.server->line().cut();
   world.note("cut the database's line");
 }
 
-void delay(World& world) {
+void delay_server(World& world) {
   const auto by = world.between(5, 150);
   test::TcpProxy& line = world.server->line();
   line.delay(by);
@@ -89,7 +89,7 @@ void delay(World& world) {
   world.note("delay the database's line", std::to_string(by.count()) + " ms");
 }
 
-void half_open(World& world) {
+void half_open_server(World& world) {
   world.server->line().half_open();
   world.note("half-open line to the database");
 }
@@ -113,9 +113,9 @@ std::vector<Fault> postgres_faults() {
           {"statement-timeout", 1, time_out, is_on_postgres},
           {"cancel-waits", 1, cancel_waits, is_on_postgres},
           {"hold-lock", 1, hold_lock, is_on_postgres},
-          {"cut-database", 1, cut, is_on_postgres},
-          {"delay-database", 1, delay, is_on_postgres},
-          {"half-open-database", 1, half_open, is_on_postgres},
+          {"cut-database", 1, cut_server, is_on_postgres},
+          {"delay-database", 1, delay_server, is_on_postgres},
+          {"half-open-database", 1, half_open_server, is_on_postgres},
           {"restart-pooler", 1, restart_pooler, is_on_postgres}};
 }
 

@@ -9,7 +9,7 @@
 namespace stela::chaos {
 namespace {
 
-constexpr int some = 60;
+constexpr int emptied_some = 60;
 
 std::string lose_streams(World& world) {
   if (world.once_in(2)) {
@@ -71,7 +71,7 @@ void empty_broker(World& world) {
   Scene scene{world, world.settings};
   const auto published = static_cast<std::int64_t>(copies_in(scene.contents()).size());
   world.note("emptied broker", lose_streams(world));
-  scene.append(some);
+  scene.append(emptied_some);
   scene.start_relays();
   if (!loss_is_said(world, scene)) return;
   if (!scene.drains("nothing goes on behind a loss that was adopted")) return;

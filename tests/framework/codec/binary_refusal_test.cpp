@@ -16,7 +16,7 @@
 #include <cereal/types/variant.hpp>
 #include <cereal/types/vector.hpp>
 
-namespace stela::test {
+namespace stela::test::binary_refusal_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -174,4 +174,4 @@ TEST(BinaryEncoding, LeavesTheBytesBeforeItAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::binary_refusal_test

@@ -16,7 +16,7 @@
 #include <variant>
 #include <vector>
 
-namespace stela {
+namespace stela::common_types_test {
 namespace {
 
 struct Booked {
@@ -72,4 +72,4 @@ INSTANTIATE_TEST_SUITE_P(Codecs, CommonTypes,
                          [](const auto& codec) { return std::string{to_string(codec.param)}; });
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::common_types_test

@@ -16,7 +16,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace stela::test {
+namespace stela::test::golden_payloads_test {
 namespace {
 
 using ::testing::AllOf;
@@ -196,4 +196,4 @@ TEST_P(GoldenBinary, MayGetNothing) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::golden_payloads_test

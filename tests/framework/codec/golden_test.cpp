@@ -11,7 +11,7 @@
 #include <fstream>
 #include <sstream>
 
-namespace stela::test {
+namespace stela::test::golden_test {
 namespace {
 
 /// The content of a file, without the newline at its end.
@@ -184,4 +184,4 @@ TEST(Golden, Metadata) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::golden_test

@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace stela::test {
+namespace stela::test::json_form_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -322,4 +322,4 @@ TEST(JsonForm, KeepsFieldNamesOfEveryKind) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::json_form_test

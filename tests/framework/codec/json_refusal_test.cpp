@@ -24,7 +24,7 @@
 #include <new>
 #include <stdexcept>
 
-namespace stela::test {
+namespace stela::test::json_refusal_test {
 namespace {
 
 using ::testing::EndsWith;
@@ -455,4 +455,4 @@ TEST(JsonEncoding, LeavesTheBytesBeforeItAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::json_refusal_test

@@ -6,7 +6,7 @@
 
 #include <sstream>
 
-namespace stela::test {
+namespace stela::test::round_trip_test {
 namespace {
 
 /// Comes back equal, and is written the same again.
@@ -127,4 +127,4 @@ RC_GTEST_PROP(RoundTrip, DamagedBinaryIsRefusedOrRead, ()) {
 }
 
 }  // namespace
-}  // namespace stela::test
+}  // namespace stela::test::round_trip_test

@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace stela {
+namespace stela::byte_window_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -147,4 +147,4 @@ TYPED_TEST(LargePayloads, TakeNoRoomWhileTheirPartitionWaits) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::byte_window_test

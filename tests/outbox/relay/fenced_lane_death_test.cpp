@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace stela {
+namespace stela::fenced_lane_death_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -350,4 +350,4 @@ TEST(WorkersThatDieOfOtherThings, GetEverythingThrough) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::fenced_lane_death_test

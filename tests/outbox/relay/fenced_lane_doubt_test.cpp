@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::fenced_lane_doubt_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -445,4 +445,4 @@ TEST(FencedLaneInDoubt, StopsWhenTheBrokerLosesMessagesDuringAnAdoption) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::fenced_lane_doubt_test

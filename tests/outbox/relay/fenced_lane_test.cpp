@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::fenced_lane_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -324,4 +324,4 @@ TEST(FencedLane, HoldsItsPartitionUntilTheBrokerIsSetUpForIt) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::fenced_lane_test

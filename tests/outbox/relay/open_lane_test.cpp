@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace stela {
+namespace stela::open_lane_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -169,4 +169,4 @@ TEST(OpenLane, HoldsItsPartitionWhileTheBrokerIsFull) {
 }
 
 }  // namespace
-}  // namespace stela
+}  // namespace stela::open_lane_test

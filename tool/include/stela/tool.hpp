@@ -3,4 +3,5 @@
 
 #include <stela/tool/app.hpp>
 #include <stela/tool/metrics.hpp>
+#include <stela/tool/readiness.hpp>
 #include <stela/tool/run.hpp>

@@ -193,18 +193,26 @@ std::string completion_script(const HelpContext& context, std::string_view shell
 }
 
 std::string configuration_page() {
-  std::string text{
-      "# Configuration\n\nMade from the tool's own table by `stela manual --settings`; a test "
-      "compares it.\n\nA value comes from, the first that has one: a flag (`--set KEY=VALUE` sets "
-      "any), a variable\nof the environment, the file, the default. The file is what `--config` or "
-      "`STELA_CONFIG` name,\nelse `stela.toml` in the working folder. In it a key is a name in a "
-      "table: `outbox.lease_ttl` is\n`lease_ttl` in `[outbox]`. A time is a number with its unit: "
-      "`500ms`, `15s`, `2m`, `1h` or `7d`.\n`stela config show` shows each value in effect, and "
-      "where it comes from. An unknown key is an error.\nKeep secrets in separate files, and name "
-      "them in settings; a NATS URL with a password is refused, and PostgreSQL reads "
-      "`~/.pgpass`.\n\n| key | default | variable | what "
-      "|\n"
-      "|---|---|---|---|\n"};
+  std::string text{R"(# Configuration
+
+Made from the tool's own table by `stela manual --settings`; a test compares it.
+
+A value comes from, the first that has one: a flag (`--set KEY=VALUE` sets any), a variable
+of the environment, the file, the default. The file is what `--config` or `STELA_CONFIG` name,
+else `stela.toml` in the working folder. In it a key is a name in a table: `outbox.lease_ttl` is
+`lease_ttl` in `[outbox]`. A time is a number with its unit: `500ms`, `15s`, `2m`, `1h` or `7d`.
+`stela config show` shows each value in effect, and where it comes from. An unknown key is an error.
+A variable that looks like a mistyped one is refused; others that begin with `STELA_` may be other programs'.
+Keep secrets in separate files, and name them in settings; a NATS URL with a password is refused, and PostgreSQL reads `~/.pgpass`.
+
+The file belongs to you or to root, and nobody else may write it: it says which files are sent to
+which broker. One that belongs to others is refused; name a copy of your own with `--config`, or do
+without with `--config /dev/null`. If others may write it, `chmod go-w` helps. The file that a link leads
+to counts. A secret's file that others may read is refused: its mode is 0600, or 0640 if root owns it.
+
+| key | default | variable | what |
+|---|---|---|---|
+)"};
   for (const ConfiguredSetting& setting : all_settings()) {
     text.append("| `").append(setting.key).append("` | ");
     text.append(setting.standard.empty() ? "" : "`" + setting.standard + "`");

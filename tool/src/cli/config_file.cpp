@@ -1,7 +1,6 @@
 #include "cli/config_file.hpp"
 
 #include "cli/exit.hpp"
-#include "cli/input_file.hpp"
 #include "cli/text.hpp"
 
 #include <stela/framework/codec/json_writer.hpp>
@@ -10,12 +9,72 @@
 #define TOML_EXCEPTIONS 1
 #include <toml++/toml.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <fstream>
-#include <iterator>
+#include <array>
+#include <cerrno>
+#include <cstdio>
 
 namespace stela::tool {
 namespace {
+
+/// The file that was opened, whatever its name leads to by now.
+class OpenConfig {
+ public:
+  explicit OpenConfig(const std::string& path)
+      : name_{"the configuration file " + in_one_line(path)},
+        file_{::open(path.c_str(), O_RDONLY | O_CLOEXEC)} {
+    if (file_ < 0 || fstat(file_, &facts_) != 0) throw Exit{not_found, name_ + " can't be read"};
+  }
+  ~OpenConfig() { close(file_); }
+  OpenConfig(const OpenConfig&) = delete;
+  OpenConfig& operator=(const OpenConfig&) = delete;
+
+  void require_trust() const;
+  std::string read() const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& why, const std::string& advice) const {
+    throw Exit{usage, name_ + ' ' + why + ", and it says where secrets are sent; " + advice};
+  }
+
+  std::string name_;
+  int file_;
+  struct stat facts_ {};
+};
+
+/// Whoever wrote it says which files are sent to whom.
+void OpenConfig::require_trust() const {
+  if (S_ISDIR(facts_.st_mode)) throw Exit{not_found, name_ + " can't be read: it is a folder"};
+  const uid_t user = geteuid();
+  const bool is_own = facts_.st_uid == user;
+  const std::string copy =
+      "if it is right, name a copy of your own with --config; '--config /dev/null' does without";
+  if (!is_own && facts_.st_uid != 0) {
+    refuse("belongs to another user (uid " + std::to_string(facts_.st_uid) + ')', copy);
+  }
+  // Others write to a device, and read nothing of it.
+  if (S_ISCHR(facts_.st_mode) || (facts_.st_mode & (S_IWGRP | S_IWOTH)) == 0) return;
+  std::array<char, 8> mode{};
+  std::snprintf(mode.data(), mode.size(), "%04o", static_cast<unsigned>(facts_.st_mode & 07777U));
+  refuse(std::string{"can be written by others (mode "} + mode.data() + ')',
+         is_own ? "if it is right, 'chmod go-w' makes it safe" : copy);
+}
+
+std::string OpenConfig::read() const {
+  std::string text;
+  std::array<char, 16 * 1024> part;
+  for (;;) {
+    const ssize_t size = ::read(file_, part.data(), part.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) throw Exit{not_found, name_ + " can't be read"};
+    if (size == 0) return text;
+    text.append(part.data(), static_cast<std::size_t>(size));
+  }
+}
 
 std::string written(const toml::node& node, const std::string& where) {
   if (const auto* text = node.as_string()) return text->get();
@@ -46,8 +105,9 @@ void flatten(const toml::table& table, const std::string& prefix, const std::str
 }  // namespace
 
 std::vector<ConfigEntry> read_config_file(const std::string& path) {
-  std::ifstream file = open_to_read(path, "the configuration file " + path);
-  const std::string text{std::istreambuf_iterator<char>{file}, {}};
+  const OpenConfig file{path};
+  file.require_trust();
+  const std::string text = file.read();
   std::vector<ConfigEntry> entries;
   try {
     flatten(toml::parse(text, path), {}, path, entries);

@@ -14,7 +14,8 @@ struct ConfigEntry {
 };
 
 /// What the file sets, in its order. Misuse, naming the line, if it isn't TOML or a value is
-/// neither a text nor a number nor true or false; Exit 3 if there is no such file.
+/// neither a text nor a number nor true or false; Exit 3 if there is no such file, and 2 if
+/// somebody other than the user and root may have written it.
 std::vector<ConfigEntry> read_config_file(const std::string& path);
 
 }  // namespace stela::tool

@@ -50,7 +50,9 @@ struct ExitMeaning {
 };
 
 constexpr std::array exit_meanings{
-    ExitMeaning{done, "done; also if a list is empty"},
+    ExitMeaning{done,
+                "done; also if a list is empty, and if Ctrl-C or SIGTERM ended a command that "
+                "has no end of its own: outbox work, outbox top, --watch, events tail"},
     ExitMeaning{failed, "failed: the text says why"},
     ExitMeaning{usage, "wrong usage: of the command line, or of something in the wrong state"},
     ExitMeaning{not_found,
@@ -59,7 +61,7 @@ constexpr std::array exit_meanings{
                 "held stream or snapshot that the command names"},
     ExitMeaning{cannot_connect, "the broker can't be reached"},
     ExitMeaning{conflict, "of the appends of `events append --stdin`, one or more conflicted"},
-    ExitMeaning{interrupted, "interrupted, by Ctrl-C for example"},
+    ExitMeaning{interrupted, "interrupted before its end, by Ctrl-C for example"},
     ExitMeaning{reader_gone,
                 "stdout was closed before the end, by `head` for example; nothing is said"},
 };

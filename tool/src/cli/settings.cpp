@@ -22,7 +22,6 @@ extern char** environ;
 namespace stela::tool {
 namespace {
 
-using Kind = SettingFacts::Kind;
 using std::chrono::milliseconds;
 
 constexpr std::string_view default_file = "stela.toml";
@@ -37,26 +36,26 @@ constexpr Renamed renamed[] = {{"outbox.worker", "worker.id"},
                                {"nats.publish_timeout", "outbox.publish_timeout"},
                                {"store.checkpoint_pages", ""}};
 
-constexpr SettingFacts database{.name = "db",
-                                .summary = "the database: a file, or a postgresql:// URL"};
+constexpr SettingFacts database_setting{.name = "db",
+                                        .summary = "the database: a file, or a postgresql:// URL"};
 constexpr SettingFacts log_format{.name = "log",
                                   .summary = "how messages on stderr are written",
-                                  .kind = Kind::choice,
+                                  .kind = SettingFacts::Kind::choice,
                                   .choices = "text|json",
                                   .unset = "text"};
 constexpr SettingFacts of_workers[] = {
     {.name = "interval_ms",
      .summary = "a pause after each tick",
-     .kind = Kind::integer,
+     .kind = SettingFacts::Kind::integer,
      .range = {0, 86'400'000},
      .unset = "0"},
     {.name = "max_lag",
      .summary = "a worker whose outbox lags longer isn't ready",
-     .kind = Kind::duration,
+     .kind = SettingFacts::Kind::duration,
      .unset = "60s"},
     {.name = "window",
      .summary = "seconds that the dashboard adds up",
-     .kind = Kind::integer,
+     .kind = SettingFacts::Kind::integer,
      .range = {0, 86'400},
      .unset = "0"},
 };
@@ -113,7 +112,7 @@ void add(std::vector<ConfiguredSetting>& all, std::string_view table,
 }
 
 std::vector<ConfiguredSetting> gather_settings() {
-  std::vector<ConfiguredSetting> all{{database, "db"}, {log_format, "log", "text"}};
+  std::vector<ConfiguredSetting> all{{database_setting, "db"}, {log_format, "log", "text"}};
   add(all, "store", sqlite::settings());
   add(all, "store", postgres::settings());
   add(all, "outbox", outbox_settings());
@@ -140,19 +139,19 @@ std::optional<T> to_number(std::string_view text) {
 /// Nothing if `text` isn't a value of the setting's kind.
 std::optional<SettingValue> parse(const ConfiguredSetting& setting, const std::string& text) {
   switch (setting.kind) {
-    case Kind::flag:
+    case SettingFacts::Kind::flag:
       if (text != "true" && text != "false") return std::nullopt;
       return text == "true";
-    case Kind::integer:
+    case SettingFacts::Kind::integer:
       return to_number<std::int64_t>(text);
-    case Kind::number:
+    case SettingFacts::Kind::number:
       return to_number<double>(text);
-    case Kind::duration:
+    case SettingFacts::Kind::duration:
       if (!is_in_ms(setting.key)) return parse_duration(text);
       if (const auto ms = to_number<std::int64_t>(text)) return milliseconds{*ms};
       return std::nullopt;
-    case Kind::text:
-    case Kind::choice:
+    case SettingFacts::Kind::text:
+    case SettingFacts::Kind::choice:
       break;
   }
   return text.find('\0') == std::string::npos ? std::optional<SettingValue>{text} : std::nullopt;
@@ -161,18 +160,18 @@ std::optional<SettingValue> parse(const ConfiguredSetting& setting, const std::s
 /// Describes the values of a setting: "a whole number from 1 to 1024".
 std::string wanted_of(const ConfiguredSetting& setting, bool is_out_of_range) {
   switch (setting.kind) {
-    case Kind::text:
+    case SettingFacts::Kind::text:
       return is_out_of_range ? range_of(setting) + " long" : "a text without a NUL";
-    case Kind::choice:
+    case SettingFacts::Kind::choice:
       return range_of(setting);
-    case Kind::flag:
+    case SettingFacts::Kind::flag:
       return "true or false";
-    case Kind::number:
+    case SettingFacts::Kind::number:
       return "a number from " + range_of(setting);
-    case Kind::duration:
+    case SettingFacts::Kind::duration:
       if (is_in_ms(setting.key)) break;
       return is_out_of_range ? range_of(setting) : std::string{a_duration};
-    case Kind::integer:
+    case SettingFacts::Kind::integer:
       break;
   }
   return "a whole number from " + std::to_string(setting.range.least) + " to " +

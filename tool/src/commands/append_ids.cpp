@@ -1,4 +1,4 @@
-// append-ids purge.
+// append-ids purge_append_ids.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -10,7 +10,7 @@
 namespace stela::tool {
 namespace {
 
-int purge(Invocation& call) {
+int purge_append_ids(Invocation& call) {
   const auto text = call.arguments.text("--older-than");
   if (!text) throw Misuse{"which ids? --older-than TIME, a time such as 90d"};
   const auto age = parse_duration(*text);
@@ -59,8 +59,8 @@ std::vector<Command> append_id_commands() {
                    dry_run_option,
                    yes_option},
        .examples = {{"ids that no client repeats any more",
-                     "append-ids purge --older-than 90d --yes"}},
-       .run = purge},
+                     "append-ids purge_append_ids --older-than 90d --yes"}},
+       .run = purge_append_ids},
   };
 }
 

@@ -1,4 +1,4 @@
-// outbox check, for monitoring systems.
+// outbox check_outbox, for monitoring systems.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -16,11 +16,11 @@ namespace {
 constexpr std::chrono::seconds warning_lag{60};
 constexpr std::chrono::seconds critical_lag{300};
 constexpr std::chrono::seconds critical_silence{300};
-constexpr double warning_parked = 0;
+constexpr double warning_parked_messages = 0;
 constexpr double warning_pending = 10'000;
 constexpr double critical_pending = 100'000;
 
-std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& arguments) {
+std::vector<Measure> outbox_measures(const OutboxStatus& status, const Arguments& arguments) {
   const Limits limits{arguments};
   const double lag = status.lag ? static_cast<double>(status.lag->count()) / 1e6 : 0;
   const std::int64_t waiting = waiting_in(status);
@@ -39,7 +39,7 @@ std::vector<Measure> measures_of(const OutboxStatus& status, const Arguments& ar
            .unit = "s"},
           {.name = "parked",
            .value = static_cast<double>(status.parked),
-           .warning = limits.count("--warn-parked", warning_parked),
+           .warning = limits.count("--warn-parked", warning_parked_messages),
            .critical = limits.count("--max-parked", {})},
           {.name = "pending",
            .value = static_cast<double>(waiting),
@@ -69,9 +69,9 @@ void require_order(const Measure& measure, const Arguments& given) {
   throw Misuse{warn + " is above " + most + ": the warning would come after the alarm"};
 }
 
-Checked look(Invocation& call) {
+Checked look_at_outbox(Invocation& call) {
   // A mistake in the limits is told even if there is no database.
-  for (const Measure& measure : measures_of({}, call.arguments)) {
+  for (const Measure& measure : outbox_measures({}, call.arguments)) {
     require_order(measure, call.arguments);
   }
   StoreSession session{call, {.only_reads = true}};
@@ -82,15 +82,15 @@ Checked look(Invocation& call) {
     return {.measures = std::move(of_database), .summary = {}};
   }
   const OutboxStatus status = session.operations().status();
-  auto measures = measures_of(status, call.arguments);
+  auto measures = outbox_measures(status, call.arguments);
   measures.insert(measures.end(), of_database.begin(), of_database.end());
   return {.measures = std::move(measures),
           .summary = in_digits(waiting_in(status)) + " waiting, lag " + lag_in_words(status) +
                      ", " + in_digits(status.parked) + " parked"};
 }
 
-int check(Invocation& call) {
-  return run_check(call, [&] { return look(call); });
+int check_outbox(Invocation& call) {
+  return run_check(call, [&] { return look_at_outbox(call); });
 }
 
 }  // namespace
@@ -124,9 +124,10 @@ Command check_command() {
             "critical below this many live workers while messages are pending (default 1; 0 if "
             "cron runs them)"},
            format_option},
-      .examples = {{"every minute", "outbox check --max-lag 10s --max-parked 0 --format nagios"}},
+      .examples = {{"every minute",
+                    "outbox check_outbox --max-lag 10s --max-parked 0 --format nagios"}},
       .checks = "outbox",
-      .run = check};
+      .run = check_outbox};
 }
 
 }  // namespace stela::tool

@@ -154,7 +154,7 @@ int backup(Invocation& call) {
   return done;
 }
 
-std::string in_words(const sqlite::CheckpointResult& result) {
+std::string checkpoint_in_words(const sqlite::CheckpointResult& result) {
   if (result.complete) return "The write-ahead log is empty.";
   if (result.pages_left == 0) {
     return "Everything is in the database; another connection still uses the write-ahead log.";
@@ -171,7 +171,7 @@ int checkpoint(Invocation& call) {
   }
   const auto result = sqlite::checkpoint(session.store());
   print_result(call.out, {{"complete", result.complete}, {"pages_left", result.pages_left}},
-               in_words(result));
+               checkpoint_in_words(result));
   return result.complete ? done : failed;
 }
 

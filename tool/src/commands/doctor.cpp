@@ -1,4 +1,4 @@
-// doctor: what may be wrong with a database and the world around it.
+// examine: what may be wrong with a database and the world around it.
 #include "commands/doctor.hpp"
 #include "asked_broker.hpp"
 #include "cli/exit.hpp"
@@ -300,7 +300,7 @@ void look_at_timers(Examination& examination, Store& store) {
   }
 }
 
-int doctor(Invocation& call) {
+int examine(Invocation& call) {
   Examination examination{call.out};
   if (!call.place().is_on_server()) look_at_sqlite(examination);
   StoreSession session{call, {.only_reads = true}};
@@ -340,7 +340,7 @@ Command doctor_command() {
                       prefix_option},
           .examples = {{"when something looks wrong",
                         "doctor --db shop.db --nats nats://127.0.0.1:4222 --stream SHOP"}},
-          .run = doctor};
+          .run = examine};
 }
 
 }  // namespace stela::tool

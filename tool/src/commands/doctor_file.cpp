@@ -90,7 +90,7 @@ void look_at_pragmas(Examination& examination, const std::string& path) {
 }
 
 /// False if nothing can be written to it.
-bool look_at_writing(Examination& examination, Store& store) try {
+bool look_at_file_writes(Examination& examination, Store& store) try {
   if (const auto problem = find_write_problem(sqlite::path(store))) {
     if (problem->is_of_this_user) {
       examination.warn(
@@ -129,7 +129,7 @@ void look_at_sqlite(Examination& examination) {
 void look_at_file(Examination& examination, Store& store) {
   const std::string& path = sqlite::path(store);
   // SQLite can't look at a log without files that it writes beside it.
-  if (look_at_writing(examination, store)) look_at_pragmas(examination, path);
+  if (look_at_file_writes(examination, store)) look_at_pragmas(examination, path);
   look_at_place(examination, path);
 }
 

@@ -136,8 +136,8 @@ void look_at_rights(Examination& examination, const ServerStatus& status) {
                    "run grants.sql again, as after each migration, or GRANT them");
 }
 
-void look_at_writing(Examination& examination, const DatabasePlace& place,
-                     const ServerStatus& status) {
+void look_at_server_writes(Examination& examination, const DatabasePlace& place,
+                           const ServerStatus& status) {
   if (status.is_standby) return examination.fine("writing", "not tried: a standby only reads");
   if (status.only_reads) {
     return examination.bad("writing",
@@ -163,7 +163,7 @@ bool look_at_server(Examination& examination, const DatabasePlace& place, Store&
   look_at_tables(examination, status);
   look_at_rights(examination, status);
   if (!is_usable) return false;
-  look_at_writing(examination, place, status);
+  look_at_server_writes(examination, place, status);
   return true;
 } catch (const Error& e) {
   examination.bad("writing", e.what(), "appends and workers are blocked by the same problem");

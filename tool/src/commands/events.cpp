@@ -1,4 +1,4 @@
-// events list, show, tail, stats.
+// events list_events, show_event, tail, stats.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -17,7 +17,7 @@
 namespace stela::tool {
 namespace {
 
-constexpr std::int64_t default_limit = 100;
+constexpr std::int64_t default_events = 100;
 constexpr std::int64_t max_effects = 100;
 
 Codec codec_of(EventStore& store) {
@@ -33,10 +33,10 @@ void print_head(Invocation& call, GlobalSequence head) {
   print_result(call.out, {{"head", head}}, "head: " + std::to_string(head.value()));
 }
 
-int list(Invocation& call) {
+int list_events(Invocation& call) {
   EventSelection selection{call.arguments};
   const std::int64_t limit =
-      call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
+      call.arguments.integer("--limit", {1, largest}).value_or(default_events);
   if (call.arguments.has("--newest-first")) selection.query.direction = Direction::backward;
   StoreSession session{call, {.only_reads = true}};
   if (selection.stream) require_stream(session.store(), *selection.stream);
@@ -55,7 +55,7 @@ int list(Invocation& call) {
   return done;
 }
 
-std::optional<GlobalSequence> find(Store& store, std::string_view what) {
+std::optional<GlobalSequence> find_event(Store& store, std::string_view what) {
   if (const auto id = Uuid::parse(what)) return StoreOperations{store}.find_event(*id);
   return GlobalSequence{to_integer(what, "an event's sequence", {1, largest})};
 }
@@ -91,10 +91,10 @@ void show_sheet(Invocation& call, Store& store, const StoredEvent& event) {
   sheet.print(call.out);
 }
 
-int show(Invocation& call) {
+int show_event(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   const std::string& what = call.arguments.operands().front();
-  const auto sequence = find(session.store(), what);
+  const auto sequence = find_event(session.store(), what);
   if (sequence) {
     for (const StoredEvent& event : session.store().read_at({{*sequence}})) {
       if (call.out.is_json()) {
@@ -110,7 +110,7 @@ int show(Invocation& call) {
 }
 
 /// The words of a query, item by item: --or begins another one.
-Query query_of(const Arguments& arguments) {
+Query events_asked_for(const Arguments& arguments) {
   Query query{.items = {QueryItem{}}};
   arguments.for_each([&](std::string_view option, const std::string& value) {
     if (option == "--type") query.items.back().types.push_back(value);
@@ -125,7 +125,7 @@ Query query_of(const Arguments& arguments) {
 }
 
 int query(Invocation& call) {
-  const Query query = query_of(call.arguments);
+  const Query query = events_asked_for(call.arguments);
   const GlobalSequence after{call.arguments.integer("--after", {0, largest}).value_or(0)};
   StoreSession session{call, {.only_reads = true, .reads_durably = true}};
   const Codec codec = codec_of(session.store());
@@ -283,15 +283,15 @@ std::vector<Command> event_commands() {
                    type_option,
                    limit_option,
                    {"--newest-first", "", "newest first"}},
-       .examples = {{"what happened in the last hour", "events list --since 1h"},
-                    {"one order's, as JSON", "events list --stream order-1001 --json"}},
-       .run = list},
+       .examples = {{"what happened in the last hour", "events list_events --since 1h"},
+                    {"one order's, as JSON", "events list_events --stream order-1001 --json"}},
+       .run = list_events},
       {.path = "events show",
        .summary = "Show one event with payload, metadata, cause and effects",
        .operands = {{"EVENT", "its sequence, or its id"}},
        .options = {db_option},
-       .examples = {{"by its sequence", "events show 17"}},
-       .run = show},
+       .examples = {{"by its sequence", "events show_event 17"}},
+       .run = show_event},
       {.path = "events query",
        .summary = "Read events by type and tag, as a decision does",
        .about =

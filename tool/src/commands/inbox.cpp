@@ -1,4 +1,5 @@
-// inbox status, held, release, list, retry, discard, gaps: the consuming side.
+// inbox inbox_status, held, release, list_letters, retry_letters, discard_letters, gaps: the
+// consuming side.
 #include "description/inbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -11,7 +12,7 @@
 namespace stela::tool {
 namespace {
 
-nats::InboxQuery query_of(const Arguments& arguments) {
+nats::InboxQuery letters_asked_for(const Arguments& arguments) {
   return {.after = arguments.integer("--after", {0, largest}).value_or(0),
           .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
 }
@@ -19,7 +20,7 @@ nats::InboxQuery query_of(const Arguments& arguments) {
 /// Lists what `read` finds in the inbox, of the consumer that was named or of all.
 template <class T, class Read>
 int list_of(Invocation& call, const Description<T>& description, Read read) {
-  nats::InboxQuery query = query_of(call.arguments);
+  nats::InboxQuery query = letters_asked_for(call.arguments);
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
   query.consumer = consumer_of(call.arguments, inbox);
@@ -27,7 +28,7 @@ int list_of(Invocation& call, const Description<T>& description, Read read) {
   return done;
 }
 
-int list(Invocation& call) {
+int list_letters(Invocation& call) {
   return list_of(call, description::dead_letter, &nats::InboxOperations::dead_letters);
 }
 
@@ -39,7 +40,7 @@ int held(Invocation& call) {
   return list_of(call, description::held_stream, &nats::InboxOperations::held);
 }
 
-int status(Invocation& call) {
+int inbox_status(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   print_list(call.out, description::consumer, nats::InboxOperations{session.store()}.status());
   return done;
@@ -49,7 +50,7 @@ std::int64_t letter_of(const Arguments& arguments) {
   return to_integer(arguments.operands().front(), "a letter's number", {1, largest});
 }
 
-int retry(Invocation& call) {
+int retry_letters(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
   StoreSession session{call};
   nats::InboxOperations{session.store()}.retry(letter);
@@ -57,7 +58,7 @@ int retry(Invocation& call) {
   return done;
 }
 
-int discard(Invocation& call) {
+int discard_letters(Invocation& call) {
   const std::int64_t letter = letter_of(call.arguments);
   StoreSession session{call};
   if (!call.confirm("Dead letter " + std::to_string(letter) +
@@ -86,7 +87,7 @@ int release(Invocation& call) {
 }
 
 const Operand held_operand{"HELD", "its number, from 'inbox held'"};
-const Operand letter_operand{"LETTER", "its number, from 'inbox list'"};
+const Operand letter_operand{"LETTER", "its number, from 'inbox list_letters'"};
 constexpr Option consumer_option{"--consumer", "NAME", "only this consumer"};
 constexpr Option after_option{"--after", "N", "only numbers after this one"};
 
@@ -98,7 +99,7 @@ std::vector<Command> inbox_commands() {
        .summary = "Show backlog, dead letters and gaps by consumer",
        .options = {db_option},
        .examples = {{"all consumers", "inbox status"}},
-       .run = status},
+       .run = inbox_status},
       inbox_check_command(),
       {.path = "inbox held",
        .summary = "List streams that a failing or missing message holds",
@@ -118,8 +119,8 @@ std::vector<Command> inbox_commands() {
       {.path = "inbox list",
        .summary = "List dead letters",
        .options = {db_option, consumer_option, after_option, limit_option},
-       .examples = {{"of one consumer", "inbox list --consumer billing"}},
-       .run = list},
+       .examples = {{"of one consumer", "inbox list_letters --consumer billing"}},
+       .run = list_letters},
       {.path = "inbox gaps",
        .summary = "List messages that consumers missed",
        .options = {db_option, consumer_option, after_option, limit_option},
@@ -129,14 +130,14 @@ std::vector<Command> inbox_commands() {
        .summary = "Retry a dead letter",
        .operands = {letter_operand},
        .options = {db_option},
-       .examples = {{"after fixing the handler", "inbox retry 3"}},
-       .run = retry},
+       .examples = {{"after fixing the handler", "inbox retry_letters 3"}},
+       .run = retry_letters},
       {.path = "inbox discard",
        .summary = "Delete a dead letter",
        .operands = {letter_operand},
        .options = {db_option, yes_option},
-       .examples = {{"delete one", "inbox discard 3 --yes"}},
-       .run = discard},
+       .examples = {{"delete one", "inbox discard_letters 3 --yes"}},
+       .run = discard_letters},
   };
 }
 

@@ -20,15 +20,15 @@ constexpr std::chrono::seconds critical_held{300};
 constexpr double warning_dead = 0;
 
 /// Of all consumers together.
-struct Sums {
+struct InboxSums {
   double held_streams = 0;
   double held_seconds = 0;
   double dead_letters = 0;
   double gaps = 0;
 };
 
-Sums sums_of(nats::InboxOperations& inbox, const std::string& consumer, Timestamp now) {
-  Sums sums;
+InboxSums inbox_sums(nats::InboxOperations& inbox, const std::string& consumer, Timestamp now) {
+  InboxSums sums;
   for (const nats::ConsumerStatus& one : inbox.status()) {
     if (!consumer.empty() && one.consumer != consumer) continue;
     sums.held_streams += static_cast<double>(one.held_streams);
@@ -41,7 +41,7 @@ Sums sums_of(nats::InboxOperations& inbox, const std::string& consumer, Timestam
   return sums;
 }
 
-std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
+std::vector<Measure> inbox_measures(const InboxSums& sums, const Arguments& arguments) {
   const Limits limits{arguments};
   return {{.name = "held",
            .value = sums.held_seconds,
@@ -61,20 +61,21 @@ std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
            .critical = limits.count("--max-gaps", {})}};
 }
 
-Checked look(Invocation& call) {
+Checked look_at_inbox(Invocation& call) {
   // A mistake in the limits is told even if there is no database.
-  measures_of({}, call.arguments);
+  inbox_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   nats::InboxOperations inbox{session.store()};
-  const Sums sums = sums_of(inbox, consumer_of(call.arguments, inbox), system_clock().now());
-  auto measures = measures_of(sums, call.arguments);
+  const InboxSums sums =
+      inbox_sums(inbox, consumer_of(call.arguments, inbox), system_clock().now());
+  auto measures = inbox_measures(sums, call.arguments);
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures),
           .summary = "no stream is held for long, no dead letters"};
 }
 
-int check(Invocation& call) {
-  return run_check(call, [&] { return look(call); });
+int check_inbox(Invocation& call) {
+  return run_check(call, [&] { return look_at_inbox(call); });
 }
 
 }  // namespace
@@ -111,9 +112,9 @@ Command inbox_check_command() {
                   {"--warn-gaps", "N", "warning above this many gaps (default: no limit)"},
                   {"--max-gaps", "N", "critical above this many gaps (default: no limit)"},
                   format_option},
-      .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
+      .examples = {{"every minute", "inbox check_inbox --max-held 10m --format nagios"}},
       .checks = "inbox",
-      .run = check};
+      .run = check_inbox};
 }
 
 }  // namespace stela::tool

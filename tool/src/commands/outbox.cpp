@@ -1,4 +1,5 @@
-// outbox list, show, retry, discard, republish, reconcile, purge, workers.
+// outbox list_messages, show_message, retry_messages, discard_messages, republish, reconcile,
+// purge_messages, workers.
 #include "description/outbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -19,7 +20,7 @@ namespace {
 constexpr Option sequence_stream_option{"--stream", "ID", "all of this stream's"};
 constexpr Option all_option{"--all", "", "all of them"};
 
-Mode mode_of(const Arguments& arguments) {
+Mode outbox_mode(const Arguments& arguments) {
   return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
 }
 
@@ -29,7 +30,7 @@ int workers(Invocation& call) {
   return done;
 }
 
-MessageQuery query_of(const Arguments& arguments) {
+MessageQuery messages_asked_for(const Arguments& arguments) {
   MessageQuery query{.stream = arguments.text("--stream").value_or(""),
                      .type = arguments.text("--type").value_or(""),
                      .error = arguments.text("--error").value_or("")};
@@ -50,8 +51,8 @@ MessageQuery query_of(const Arguments& arguments) {
   return query;
 }
 
-int list(Invocation& call) {
-  const MessageQuery query = query_of(call.arguments);
+int list_messages(Invocation& call) {
+  const MessageQuery query = messages_asked_for(call.arguments);
   StoreSession session{call, {.only_reads = true}};
   const auto messages = session.operations().list(query);
   print_list(call.out, description::message, messages);
@@ -61,26 +62,29 @@ int list(Invocation& call) {
   return done;
 }
 
-/// A message can't be sent before what is parked before it in its stream.
-bool can_be_retried(OutboxOperations& operations, GlobalSequence sequence) try {
-  operations.retry({.sequences = {sequence}}, Mode::dry_run);
-  return true;
+/// How many messages a retry of this one sends. 0: it can't be sent before what is parked before it
+/// in its stream.
+std::int64_t count_retried(OutboxOperations& operations, GlobalSequence sequence) try {
+  return operations.retry({.sequences = {sequence}}, Mode::dry_run).messages;
 } catch (const UsageError&) {
-  return false;
+  return 0;
 }
 
-void print_sheet(Invocation& call, const OutboxMessage& message, bool can_be_retried_alone) {
+void print_sheet(Invocation& call, const OutboxMessage& message, std::int64_t retried) {
   sheet_of(description::message, message).print(call.out);
   if (message.state != MessageState::parked) return;
   const std::string tool = call.app.name + " outbox ";
   const std::string one = std::to_string(message.sequence.value());
-  const std::string which = can_be_retried_alone ? one : "--stream " + message.stream;
-  call.out.line("→ '" + tool + "retry " + which + "' retries it" +
-                (can_be_retried_alone ? "" : ", with the messages parked before it in its stream") +
-                "; '" + tool + "discard " + one + "' discards it");
+  const std::string which = retried > 0 ? one : "--stream " + message.stream;
+  const std::string_view others = retried == 0
+                                      ? ", with the messages parked before it in its stream"
+                                  : retried > 1 ? ", with the messages parked behind it"
+                                                : "";
+  call.out.line("→ '" + tool + "retry " + which + "' retries it" + std::string{others} + "; '" +
+                tool + "discard " + one + "' discards it");
 }
 
-int show(Invocation& call) {
+int show_message(Invocation& call) {
   const GlobalSequence sequence{
       to_integer(call.arguments.operands().front(), "a sequence", {1, largest})};
   StoreSession session{call, {.only_reads = true}};
@@ -92,7 +96,7 @@ int show(Invocation& call) {
   if (call.out.is_json()) {
     print_json(call.out, description::message, *message);
   } else {
-    print_sheet(call, *message, can_be_retried(session.operations(), sequence));
+    print_sheet(call, *message, count_retried(session.operations(), sequence));
   }
   return done;
 }
@@ -132,8 +136,8 @@ constexpr Deed discarding{"would be discarded", "discarded"};
 constexpr Deed republishing{"would be published again", "will be published again"};
 
 /// Says what was done, or would be.
-int report(Invocation& call, const Affected& affected, const Deed& deed) {
-  const bool dry = mode_of(call.arguments) == Mode::dry_run;
+int report_affected(Invocation& call, const Affected& affected, const Deed& deed) {
+  const bool dry = outbox_mode(call.arguments) == Mode::dry_run;
   if (call.out.is_json()) {
     print_json(call.out, description::affected, affected, {{"dry_run", dry}});
     return affected.next ? interrupted : done;
@@ -156,23 +160,24 @@ template <class Operate>
 int asked(Invocation& call, const Deed& deed, std::string_view question, Operate operate) {
   const Affected planned = operate(Mode::dry_run);
   if (planned.next) return interrupted;
-  if (mode_of(call.arguments) == Mode::dry_run) return report(call, planned, deed);
+  if (outbox_mode(call.arguments) == Mode::dry_run) return report_affected(call, planned, deed);
   std::string text = std::string{question} + ' ' + counted(planned.messages, "message") + '?';
   if (planned.followers > 0) {
     text += ' ' + counted(planned.followers, "message") +
             " parked after it in its stream will be retried.";
   }
   if (!call.confirm(text)) return failed;
-  return report(call, operate(Mode::carry_out), deed);
+  return report_affected(call, operate(Mode::carry_out), deed);
 }
 
-int retry(Invocation& call) {
+int retry_messages(Invocation& call) {
   const ParkedSelection selection = retried_of(call.arguments);
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
-  return report(call, session.operations().retry(selection, mode_of(call.arguments)), retrying);
+  return report_affected(call, session.operations().retry(selection, outbox_mode(call.arguments)),
+                         retrying);
 }
 
-int discard(Invocation& call) {
+int discard_messages(Invocation& call) {
   const ParkedSelection selection = parked_of(call.arguments);
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   return asked(call, discarding, "Discard",
@@ -204,7 +209,7 @@ int republish(Invocation& call) {
   });
 }
 
-int purge(Invocation& call) {
+int purge_messages(Invocation& call) {
   const auto text = call.arguments.text("--older-than");
   const auto age = parse_duration(text.value_or(call.settings().text("outbox.retention")));
   if (!age) throw Misuse{not_a_duration("--older-than", *text)};
@@ -216,7 +221,7 @@ int purge(Invocation& call) {
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const Purged planned = session.operations().purge(hours, Mode::dry_run);
   Purged purged = planned;
-  if (mode_of(call.arguments) == Mode::carry_out) {
+  if (outbox_mode(call.arguments) == Mode::carry_out) {
     const std::string question =
         counted(planned.batches + planned.actions, "row") + " of the log older than " +
         in_words(std::chrono::duration_cast<std::chrono::microseconds>(hours)) +
@@ -252,13 +257,14 @@ Command list_command() {
                        "only messages whose last error contains this text, in any case"},
                       {"--after", "SEQUENCE", "only messages after this sequence"},
                       limit_option},
-          .examples = {{"parked messages and their errors", "outbox list --state parked"}},
-          .run = list};
+          .examples = {{"parked messages and their errors", "outbox list_messages --state parked"}},
+          .run = list_messages};
 }
 
 Command retry_command() {
   return {.path = "outbox retry",
           .summary = "Retry parked messages, in order",
+          .about = "Messages parked behind them in their stream are retried, too.",
           .operands = selected_messages,
           .options = {db_option,
                       sequence_stream_option,
@@ -268,11 +274,11 @@ Command retry_command() {
                       {"--error", "TEXT",
                        "of all, streams whose first parked message has an error with this text"},
                       dry_run_option},
-          .examples = {{"one", "outbox retry 17"},
+          .examples = {{"one", "outbox retry_messages 17"},
                        {"after raising the broker's max_payload",
-                        "outbox retry --error 'maximum payload'"},
-                       {"what would be sent", "outbox retry --all --dry-run"}},
-          .run = retry};
+                        "outbox retry_messages --error 'maximum payload'"},
+                       {"what would be sent", "outbox retry_messages --all --dry-run"}},
+          .run = retry_messages};
 }
 
 }  // namespace
@@ -289,16 +295,16 @@ std::vector<Command> outbox_commands() {
        .summary = "Show one message, with its state and last error",
        .operands = {{"SEQUENCE", "its event's sequence"}},
        .options = {db_option},
-       .examples = {{"by its sequence", "outbox show 17"}},
-       .run = show},
+       .examples = {{"by its sequence", "outbox show_message 17"}},
+       .run = show_message},
       retry_command(),
       {.path = "outbox discard",
        .summary = "Discard parked messages",
        .about = "Messages parked after it in its stream are retried.",
        .operands = selected_messages,
        .options = {db_option, sequence_stream_option, all_option, dry_run_option, yes_option},
-       .examples = {{"one", "outbox discard 17 --yes"}},
-       .run = discard},
+       .examples = {{"one", "outbox discard_messages 17 --yes"}},
+       .run = discard_messages},
       {.path = "outbox republish",
        .summary = "Publish events again, as new messages",
        .options = {db_option, from_option, to_option, since_option, until_option, stream_option,
@@ -313,8 +319,9 @@ std::vector<Command> outbox_commands() {
                    {"--older-than", "TIME", "a time such as 7d (default: outbox.retention)"},
                    dry_run_option,
                    yes_option},
-       .examples = {{"purge records older than a week", "outbox purge --older-than 7d --yes"}},
-       .run = purge},
+       .examples = {{"purge records older than a week",
+                     "outbox purge_messages --older-than 7d --yes"}},
+       .run = purge_messages},
       {.path = "outbox workers",
        .summary = "List workers and whether they are alive",
        .options = {db_option},

@@ -1,4 +1,4 @@
-// outbox partitions list, sync, resize, adopt, resume.
+// outbox partitions list_partitions, sync, resize, adopt, resume_partition.
 #include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -14,7 +14,7 @@
 namespace stela::tool {
 namespace {
 
-int list(Invocation& call) {
+int list_partitions(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   const OutboxStatus seen = session.operations().status();
   if (call.out.is_json()) {
@@ -120,7 +120,7 @@ std::string question_of(std::span<const PartitionStatus> partitions) {
     if (warnings.find(warning) == std::string::npos) warnings += warning;
   }
   return (partitions.size() > 1 ? "Partitions " : "Partition ") + labels +
-         " will resume from the broker's position. " + warnings + "Continue?";
+         " will resume_partition from the broker's position. " + warnings + "Continue?";
 }
 
 std::uint64_t last_of(const Answer& answer) {
@@ -196,7 +196,7 @@ int adopt(Invocation& call) {
   return done;
 }
 
-int resume(Invocation& call) {
+int resume_partition(Invocation& call) {
   const PartitionId partition = to_partition(call.arguments.operands().front());
   StoreSession session{call};
   session.operations().resume(partition);
@@ -215,7 +215,7 @@ std::vector<Command> partition_commands() {
        .summary = "List partitions with owner and backlog",
        .options = {db_option},
        .examples = {{"list partitions and owners", "outbox partitions list"}},
-       .run = list},
+       .run = list_partitions},
       {.path = "outbox partitions resize",
        .summary = "Change the number of partitions for new events",
        .about = "Works online: no message is lost, and each key keeps its order.",
@@ -250,8 +250,8 @@ std::vector<Command> partition_commands() {
        .summary = "Resume a partition that a failing message stopped",
        .operands = one_partition,
        .options = {db_option},
-       .examples = {{"after fixing the cause", "outbox partitions resume p03"}},
-       .run = resume},
+       .examples = {{"after fixing the cause", "outbox partitions resume_partition p03"}},
+       .run = resume_partition},
   };
 }
 

@@ -1,4 +1,4 @@
-// projections list, halted, retry, skip, run, cancel, remove.
+// projections list_projectors, halted, retry_projector, skip, run, cancel_rebuild, remove.
 #include "description/projections.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -36,7 +36,7 @@ int print(Invocation& call, bool only_halted) {
   return done;
 }
 
-int list(Invocation& call) {
+int list_projectors(Invocation& call) {
   return print(call, false);
 }
 
@@ -49,7 +49,7 @@ std::optional<GlobalSequence> sequence_of(const Arguments& arguments) {
   return GlobalSequence{to_integer(arguments.operands()[1], "a sequence", {1, largest})};
 }
 
-int retry(Invocation& call) {
+int retry_projector(Invocation& call) {
   const std::string& name = call.arguments.operands().front();
   const auto sequence = sequence_of(call.arguments);
   StoreSession session{call};
@@ -84,7 +84,7 @@ int remove(Invocation& call) {
   return done;
 }
 
-int cancel(Invocation& call) {
+int cancel_rebuild(Invocation& call) {
   StoreSession session{call};
   ProjectionOperations{session.store()}.cancel_rebuild(call.arguments.operands().front());
   call.out.note("Rebuild cancelled.");
@@ -92,25 +92,18 @@ int cancel(Invocation& call) {
 }
 
 /// What is asked of a runner over HTTP.
-HttpResponse answer(std::string_view path, Store& store, const Signals& signals,
-                    const PrometheusMetrics& reported) {
-  if (path != "/metrics" && path != "/readyz") return other_page(path);
-  std::vector<ProjectorStatus> projectors;
+HttpResponse projection_page(std::string_view path, Store& store, const Signals& signals,
+                             const PrometheusMetrics& reported) {
+  ReadinessFacts facts{.is_draining = signals.stopped()};
   std::vector<ProcessStatus> processes;
-  std::vector<std::string> reasons;
   try {
-    projectors = ProjectionOperations{store}.status();
+    facts.projectors = ProjectionOperations{store}.status();
     processes = TimerOperations{store}.processes();
   } catch (const Error& e) {
-    reasons.push_back("database: " + in_one_line(e.what()));
+    facts.store_problem = e.what();
   }
-  if (path == "/metrics")
-    return metrics_page(metrics_text(projectors, processes) + reported.text());
-  if (signals.stopped()) reasons.emplace_back("draining");
-  for (const ProjectorStatus& one : projectors) {
-    if (one.halted) reasons.push_back("projector " + one.name + " is halted: " + problem_of(one));
-  }
-  return readiness(reasons);
+  if (path == "/readyz") return readiness(reasons_not_ready(facts));
+  return metrics_page(metrics_text(facts.projectors, processes) + reported.text());
 }
 
 int run(Invocation& call) {
@@ -119,9 +112,10 @@ int run(Invocation& call) {
   StoreSession session{call, {.metrics = &reported}};
   std::optional<HttpServer> metrics;
   if (const auto address = call.arguments.text("--metrics")) {
-    metrics.emplace(parse_address(*address), [&](std::string_view path) {
-      return answer(path, session.store(), signals, reported);
-    });
+    metrics.emplace(parse_address(*address),
+                    HttpPages{.at_once = other_page, .in_time = [&](std::string_view path) {
+                                return projection_page(path, session.store(), signals, reported);
+                              }});
     call.out.note("Metrics at " + metrics->url() + "/metrics");
   }
   Runner runner{session.projections(), {.worker = call.arguments.text("--id").value_or("")}};
@@ -151,7 +145,7 @@ std::vector<Command> projection_commands() {
        .summary = "List projectors and reactions with lag and errors",
        .options = {db_option},
        .examples = {{"show the lag of each", "projections list"}},
-       .run = list},
+       .run = list_projectors},
       {.path = "projections halted",
        .summary = "List projectors that are halted or have parked events",
        .options = {db_option},
@@ -161,8 +155,8 @@ std::vector<Command> projection_commands() {
        .summary = "Retry a halted projector, or a parked event",
        .operands = {projector_operand, {"SEQUENCE", "a parked event", false}},
        .options = {db_option},
-       .examples = {{"after fixing the cause", "projections retry order_summary"}},
-       .run = retry},
+       .examples = {{"after fixing the cause", "projections retry_projector order_summary"}},
+       .run = retry_projector},
       {.path = "projections skip",
        .summary = "Skip a failing event, or discard a parked one",
        .operands = {projector_operand, {"SEQUENCE", "the event"}},
@@ -185,8 +179,8 @@ std::vector<Command> projection_commands() {
        .summary = "Cancel a rebuild",
        .operands = {projector_operand},
        .options = {db_option},
-       .examples = {{"one", "projections cancel order_summary"}},
-       .run = cancel},
+       .examples = {{"one", "projections cancel_rebuild order_summary"}},
+       .run = cancel_rebuild},
       {.path = "projections remove",
        .summary = "Remove a projector or reaction with its tables",
        .operands = {projector_operand},

@@ -14,7 +14,7 @@
 namespace stela::tool {
 namespace {
 
-Mode mode_of(const Arguments& arguments) {
+Mode reconcile_mode(const Arguments& arguments) {
   return arguments.has("--dry-run") ? Mode::dry_run : Mode::carry_out;
 }
 
@@ -74,7 +74,7 @@ void require_none_stopped_for_loss(Invocation& call, const Compared& planned,
       "partition " + name + " is stopped because the broker lost messages, and resumes by itself " +
       "once it has them again; if they are gone for good, adopt it before they are published " +
       "again: 'outbox partitions adopt " + name + "'";
-  if (mode_of(call.arguments) == Mode::dry_run) return call.out.note(text);
+  if (reconcile_mode(call.arguments) == Mode::dry_run) return call.out.note(text);
   throw Misuse{text};
 }
 
@@ -85,7 +85,7 @@ int compare(Invocation& call, StoreSession& session, ProgressBar& bar, GlobalSeq
   bar.clear();
   require_named_stream(call, broker, planned);
   require_none_stopped_for_loss(call, planned, session.operations().status());
-  if (mode_of(call.arguments) == Mode::dry_run) {
+  if (reconcile_mode(call.arguments) == Mode::dry_run) {
     print_compared(call, planned);
     return done;
   }
@@ -122,7 +122,7 @@ int accept_loss(Invocation& call) {
   }
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   const OutboxStatus status = session.operations().status();
-  const Mode mode = mode_of(call.arguments);
+  const Mode mode = reconcile_mode(call.arguments);
   if (const PartitionStatus* const stopped = stopped_for_loss(status)) {
     call.out.note("partition " + stopped->id.label() +
                   " is stopped because the broker lost messages; what it lost can be accepted "
@@ -149,7 +149,7 @@ int reconcile(Invocation& call) {
   ProgressBar bar{call.out, "events"};
   session.operations().on_progress([&](const Progress& p) { bar.show(p.stage, p.done, p.total); });
   if (call.arguments.has("--against-broker")) return compare(call, session, bar, from);
-  const Reconciled found = session.operations().reconcile(from, mode_of(call.arguments));
+  const Reconciled found = session.operations().reconcile(from, reconcile_mode(call.arguments));
   bar.clear();
   if (call.out.is_json()) {
     print_json(call.out, description::reconciled, found);

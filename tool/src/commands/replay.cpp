@@ -28,7 +28,7 @@ int dry_run(Invocation& call, Replayer& replayer, const ReplayFilter& filter) {
   return done;
 }
 
-int report(Invocation& call, const ReplayResult& result) {
+int report_replay(Invocation& call, const ReplayResult& result) {
   for (const ReplayResult::Model& model : result.models) {
     print_result(call.out,
                  {{"projector", model.projector},
@@ -61,7 +61,7 @@ int replay_with(Invocation& call, const ReplayFilter& filter) {
        .on_progress = [&](const ReplayProgress& p) { bar.show("replaying", p.done, p.total); }},
       signals.token());
   bar.clear();
-  return report(call, result);
+  return report_replay(call, result);
 }
 
 int replay(Invocation& call) {

@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-void show(Invocation& call, const OutboxStatus& seen, bool in_lines) {
+void show_status(Invocation& call, const OutboxStatus& seen, bool in_lines) {
   if (call.out.is_json()) {
     print_json(call.out, description::outbox_status, seen);
   } else if (in_lines) {
@@ -32,12 +32,12 @@ std::chrono::milliseconds interval_of(std::string_view text) {
   return *interval;
 }
 
-int status(Invocation& call) {
+int outbox_status(Invocation& call) {
   if (const auto interval = call.arguments.text("--watch")) {
     return watch_status(call, interval_of(*interval));
   }
   StoreSession session{call, {.only_reads = true}};
-  show(call, session.operations().status(), false);
+  show_status(call, session.operations().status(), false);
   return done;
 }
 
@@ -53,7 +53,7 @@ int watch_status(Invocation& call, std::chrono::milliseconds interval) {
     try {
       const OutboxStatus seen = session.operations().status();
       if (draws) call.out.clear_screen();
-      show(call, seen, !draws);
+      show_status(call, seen, !draws);
       call.out.flush();
     } catch (const Error& e) {
       // A busy database answers another time.
@@ -66,19 +66,19 @@ int watch_status(Invocation& call, std::chrono::milliseconds interval) {
   return done;
 }
 
-std::string to_line(const OutboxStatus& status) {
-  std::string text = to_string(status.at).substr(0, 19) + "Z";
+std::string to_line(const OutboxStatus& outbox_status) {
+  std::string text = to_string(outbox_status.at).substr(0, 19) + "Z";
   const auto add = [&](std::string_view name, std::int64_t value) {
     text.append(text.ends_with('Z') ? " " : ", ").append(name).append(" ").append(in_digits(value));
   };
-  add("pending", waiting_in(status));
-  add("in flight", status.in_flight);
-  add("retrying", status.retrying);
-  add("parked", status.parked);
-  add("published", status.published);
-  add("stopped", status.stopped);
-  text.append(", oldest ").append(status.lag ? in_words(*status.lag) : "-");
-  add("live workers", living_workers(status).all);
+  add("pending", waiting_in(outbox_status));
+  add("in flight", outbox_status.in_flight);
+  add("retrying", outbox_status.retrying);
+  add("parked", outbox_status.parked);
+  add("published", outbox_status.published);
+  add("stopped", outbox_status.stopped);
+  text.append(", oldest ").append(outbox_status.lag ? in_words(*outbox_status.lag) : "-");
+  add("live workers", living_workers(outbox_status).all);
   return text;
 }
 
@@ -89,9 +89,9 @@ Command status_command() {
                       {"--watch", "INTERVAL",
                        "show it again every so often until Ctrl-C; a line each time where stdout "
                        "is no terminal"}},
-          .examples = {{"for a script", "outbox status --json"},
-                       {"every two seconds", "outbox status --watch 2s"}},
-          .run = status};
+          .examples = {{"for a script", "outbox outbox_status --json"},
+                       {"every two seconds", "outbox outbox_status --watch 2s"}},
+          .run = outbox_status};
 }
 
 }  // namespace stela::tool

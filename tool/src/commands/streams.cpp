@@ -1,4 +1,4 @@
-// streams list, show, state; snapshots list, drop.
+// streams list_streams, show_stream, state; snapshots list_streams, drop.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -13,15 +13,15 @@
 namespace stela::tool {
 namespace {
 
-constexpr std::int64_t default_limit = 100;
+constexpr std::int64_t default_streams = 100;
 
 StreamListing listing_of(const Arguments& arguments) {
   return {.category = arguments.text("--category").value_or(""),
           .after = arguments.text("--after").value_or(""),
-          .limit = arguments.integer("--limit", {1, largest}).value_or(default_limit)};
+          .limit = arguments.integer("--limit", {1, largest}).value_or(default_streams)};
 }
 
-int list(Invocation& call) {
+int list_streams(Invocation& call) {
   const StreamListing which = listing_of(call.arguments);
   StoreSession session{call, {.only_reads = true}};
   const auto streams = StoreOperations{session.store()}.list_streams(which);
@@ -32,7 +32,7 @@ int list(Invocation& call) {
   return done;
 }
 
-int show(Invocation& call) {
+int show_stream(Invocation& call) {
   const StreamId stream = StreamId::parse(call.arguments.operands().front());
   StreamQuery query;
   constexpr Range versions{1, largest};
@@ -129,8 +129,8 @@ std::vector<Command> stream_commands() {
                    {"--category", "NAME", "only this category"},
                    {"--after", "ID", "only names after this one"},
                    limit_option},
-       .examples = {{"all orders", "streams list --category order"}},
-       .run = list},
+       .examples = {{"all orders", "streams list_streams --category order"}},
+       .run = list_streams},
       {.path = "streams show",
        .summary = "Show a stream's events as a timeline",
        .operands = {{"STREAM", "its name: category-key"}},
@@ -138,8 +138,8 @@ std::vector<Command> stream_commands() {
                    {"--from", "VERSION", "first version"},
                    {"--to", "VERSION", "last version"},
                    {"--limit", "N", "at most this many"}},
-       .examples = {{"what happened to an order", "streams show order-1001"}},
-       .run = show},
+       .examples = {{"what happened to an order", "streams show_stream order-1001"}},
+       .run = show_stream},
       {.path = "streams state",
        .summary = "Show an aggregate's state, now or at an earlier time",
        .about = "Available in tools built with an application's types.",
@@ -158,7 +158,7 @@ std::vector<Command> snapshot_commands() {
                    {"--category", "NAME", "only this category"},
                    {"--after", "ID", "only names after this one"},
                    limit_option},
-       .examples = {{"those of orders", "snapshots list --category order"}},
+       .examples = {{"those of orders", "snapshots list_streams --category order"}},
        .run = list_snapshots},
       {.path = "snapshots drop",
        .summary = "Delete snapshots; they are rebuilt from the events",

@@ -1,4 +1,4 @@
-// tags list, show, types, add, forget.
+// tags list_tag_entries, show_tag, types, add_tags_to_events, forget.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -12,13 +12,13 @@
 namespace stela::tool {
 namespace {
 
-constexpr std::int64_t default_limit = 100;
+constexpr std::int64_t default_tags = 100;
 
-int list(Invocation& call) {
+int list_tag_entries(Invocation& call) {
   const TagListing which{
       .category = call.arguments.text("--category").value_or(""),
       .after = call.arguments.text("--after").value_or(""),
-      .limit = call.arguments.integer("--limit", {1, largest}).value_or(default_limit)};
+      .limit = call.arguments.integer("--limit", {1, largest}).value_or(default_tags)};
   StoreSession session{call, {.only_reads = true}};
   const auto tags = list_tags(session.store(), which);
   print_list(call.out, description::tag, tags);
@@ -28,10 +28,9 @@ int list(Invocation& call) {
   return done;
 }
 
-int show(Invocation& call) {
+int show_tag(Invocation& call) {
   const Tag tag = Tag::parse(call.arguments.operands().front());
-  const std::int64_t limit =
-      call.arguments.integer("--limit", {1, largest}).value_or(default_limit);
+  const std::int64_t limit = call.arguments.integer("--limit", {1, largest}).value_or(default_tags);
   StoreSession session{call, {.only_reads = true}};
   const Codec codec = session.store().conventions().codec;
   Listing listing{call.out, description::event_with_tags};
@@ -61,7 +60,7 @@ const App::TagAdder& adder_of(const App& app, const std::string& type) {
                          "app.event_tags<…>()"};
 }
 
-int add(Invocation& call) {
+int add_tags_to_events(Invocation& call) {
   const std::string type = call.arguments.required("--type");
   const App::TagAdder& adder = adder_of(call.app, type);
   const Signals signals;
@@ -102,20 +101,22 @@ std::vector<Command> tag_commands() {
   return {
       {.path = "tags list",
        .summary = "List tags and their first events",
-       .about = "The tags that streams are by themselves aren't among them: see 'streams list'. "
+       .about = "The tags that streams are by themselves aren't among them: see 'streams "
+                "list_tag_entries'. "
                 "Every tag of the database is looked at once.",
        .options = {db_option,
                    {"--category", "NAME", "only tags of this category"},
                    {"--after", "TAG", "continue after this tag"},
                    limit_option},
-       .examples = {{"every student that an event names", "tags list --category student"}},
-       .run = list},
+       .examples = {{"every student that an event names",
+                     "tags list_tag_entries --category student"}},
+       .run = list_tag_entries},
       {.path = "tags show",
        .summary = "List the events that have a tag",
        .operands = {{"TAG", "category-key, as in a stream's name"}},
        .options = {db_option, limit_option},
-       .examples = {{"what a student is part of", "tags show student-s1"}},
-       .run = show},
+       .examples = {{"what a student is part of", "tags show_tag student-s1"}},
+       .run = show_tag},
       {.path = "tags types",
        .summary = "List which event types carry which tags",
        .options = {db_option},
@@ -127,8 +128,8 @@ std::vector<Command> tag_commands() {
                 "meanwhile. If it is interrupted, run it again. Only a tool that is built into its "
                 "application knows the types.",
        .options = {db_option, {"--type", "NAME", "the event type"}},
-       .examples = {{"a type that got tags", "tags add --type course.subscribed"}},
-       .run = add},
+       .examples = {{"a type that got tags", "tags add_tags_to_events --type course.subscribed"}},
+       .run = add_tags_to_events},
       {.path = "tags forget",
        .summary = "Let a type do without a category of tags",
        .about = "Existing tags stay. Programs that don't declare the category may append again.",

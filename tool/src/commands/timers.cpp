@@ -1,4 +1,5 @@
-// processes list, show; timers list, show, move, cancel, fire, retry, hold, resume, log.
+// processes list_timers, show_timer; timers list_timers, show_timer, move, cancel_timer, fire,
+// retry_timer, hold, resume_timers, log.
 #include "description/timers.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -18,7 +19,8 @@ namespace {
 void tell_holds(Invocation& call, TimerOperations& timers) {
   if (call.out.is_json()) return;
   for (const TimerHold& hold : timers.holds()) {
-    call.out.note("No timer fires: " + in_one_line(hold.detail) + ". 'timers resume' ends that.");
+    call.out.note("No timer fires: " + in_one_line(hold.detail) +
+                  ". 'timers resume_timers' ends that.");
   }
 }
 
@@ -49,7 +51,7 @@ int show_process(Invocation& call) {
   throw NotFound{"process '" + in_one_line(name) + "' isn't in this database"};
 }
 
-TimerQuery query_of(const Arguments& arguments) {
+TimerQuery timers_asked_for(const Arguments& arguments) {
   return {.process = arguments.text("--process").value_or(""),
           .key = arguments.text("--key").value_or(""),
           .kind = arguments.text("--kind").value_or(""),
@@ -59,8 +61,8 @@ TimerQuery query_of(const Arguments& arguments) {
           .limit = static_cast<int>(arguments.integer("--limit", {1, 1'000'000}).value_or(100))};
 }
 
-int list(Invocation& call) {
-  const TimerQuery query = query_of(call.arguments);
+int list_timers(Invocation& call) {
+  const TimerQuery query = timers_asked_for(call.arguments);
   if (query.state && (query.due || query.overdue)) {
     throw Misuse{"a parked timer isn't due; leave --parked, or --due and --overdue out"};
   }
@@ -76,15 +78,15 @@ int list(Invocation& call) {
   return done;
 }
 
-TimerName name_of(const Arguments& arguments) {
+TimerName timer_name(const Arguments& arguments) {
   const auto& words = arguments.operands();
   return {words[0], words[1], words[2]};
 }
 
-int show(Invocation& call) {
+int show_timer(Invocation& call) {
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
-  const TimerName name = name_of(call.arguments);
+  const TimerName name = timer_name(call.arguments);
   const auto timer = timers.show(name);
   if (!timer) {
     throw NotFound{"timer '" + in_one_line(name.kind) + "' of '" + in_one_line(name.key) +
@@ -115,13 +117,13 @@ Timestamp new_time(const std::string& text, Timestamp now) {
 int move(Invocation& call) {
   const Timestamp due = new_time(call.arguments.operands()[3], system_clock().now());
   StoreSession session{call};
-  TimerOperations{session.store()}.move(name_of(call.arguments), due);
+  TimerOperations{session.store()}.move(timer_name(call.arguments), due);
   call.out.note("Due at " + to_string(due) + ".");
   return done;
 }
 
-int cancel(Invocation& call) {
-  const TimerName name = name_of(call.arguments);
+int cancel_timer(Invocation& call) {
+  const TimerName name = timer_name(call.arguments);
   StoreSession session{call};
   if (!call.confirm("Timer '" + in_one_line(name.kind) + "' of '" + in_one_line(name.key) +
                     "' will never fire. Continue?")) {
@@ -135,13 +137,13 @@ int cancel(Invocation& call) {
 int fire(Invocation& call) {
   StoreSession session{call};
   TimerOperations timers{session.store()};
-  timers.fire(name_of(call.arguments));
+  timers.fire(timer_name(call.arguments));
   call.out.note("Its runner fires it now.");
   tell_holds(call, timers);
   return done;
 }
 
-int retry(Invocation& call) {
+int retry_timer(Invocation& call) {
   StoreSession session{call};
   const std::int64_t count = TimerOperations{session.store()}.retry(
       call.arguments.operands().front(), call.arguments.text("--kind").value_or(""));
@@ -152,11 +154,11 @@ int retry(Invocation& call) {
 int hold(Invocation& call) {
   StoreSession session{call};
   TimerOperations{session.store()}.hold(call.arguments.text("--why").value_or("held by hand"));
-  call.out.note("No timer fires until 'timers resume'.");
+  call.out.note("No timer fires until 'timers resume_timers'.");
   return done;
 }
 
-int resume(Invocation& call) {
+int resume_timers(Invocation& call) {
   StoreSession session{call, {.only_reads = call.arguments.has("--dry-run")}};
   TimerOperations timers{session.store()};
   const auto holds = timers.holds();
@@ -208,13 +210,13 @@ std::vector<Command> process_commands() {
       {.path = "processes list",
        .summary = "List processes with their timers and lag",
        .options = {db_option},
-       .examples = {{"as JSON", "processes list --json"}},
+       .examples = {{"as JSON", "processes list_timers --json"}},
        .run = list_processes},
       {.path = "processes show",
        .summary = "Show one process",
        .operands = {process_operand},
        .options = {db_option},
-       .examples = {{"one", "processes show payment_deadline"}},
+       .examples = {{"one", "processes show_timer payment_deadline"}},
        .run = show_process},
   };
 }
@@ -231,15 +233,15 @@ std::vector<Command> timer_commands() {
                    kind_option,
                    {"--key", "KEY", "only timers of this instance"},
                    limit_option},
-       .examples = {{"what should have fired", "timers list --overdue"},
-                    {"of one booking", "timers list --key booking-7"}},
-       .run = list},
+       .examples = {{"what should have fired", "timers list_timers --overdue"},
+                    {"of one booking", "timers list_timers --key booking-7"}},
+       .run = list_timers},
       {.path = "timers show",
        .summary = "Show one timer",
        .operands = {process_operand, key_operand, kind_operand},
        .options = {db_option},
-       .examples = {{"one", "timers show payment_deadline booking-7 not_paid"}},
-       .run = show},
+       .examples = {{"one", "timers show_timer payment_deadline booking-7 not_paid"}},
+       .run = show_timer},
       {.path = "timers move",
        .summary = "Make a timer due at another time",
        .about = "Of a timer that recurs, only the next time is moved. A parked timer is tried "
@@ -255,8 +257,8 @@ std::vector<Command> timer_commands() {
        .summary = "Clear a timer, so that it never fires",
        .operands = {process_operand, key_operand, kind_operand},
        .options = {db_option, yes_option},
-       .examples = {{"one", "timers cancel payment_deadline booking-7 not_paid --yes"}},
-       .run = cancel},
+       .examples = {{"one", "timers cancel_timer payment_deadline booking-7 not_paid --yes"}},
+       .run = cancel_timer},
       {.path = "timers fire",
        .summary = "Fire a timer now",
        .about = "Its runner fires it when it has handled all events. A parked timer is tried "
@@ -269,8 +271,8 @@ std::vector<Command> timer_commands() {
        .summary = "Retry all parked timers of a process",
        .operands = {process_operand},
        .options = {db_option, kind_option},
-       .examples = {{"after fixing the handler", "timers retry payment_deadline"}},
-       .run = retry},
+       .examples = {{"after fixing the handler", "timers retry_timer payment_deadline"}},
+       .run = retry_timer},
       {.path = "timers hold",
        .summary = "Hold all timers of the database",
        .options = {db_option, {"--why", "TEXT", "what others read"}},
@@ -280,8 +282,8 @@ std::vector<Command> timer_commands() {
        .summary = "Let timers fire again, after a restored backup, a clock jump or a hold",
        .about = "Lists the timers that are due and would fire at once.",
        .options = {db_option, dry_run_option, yes_option},
-       .examples = {{"see what would fire", "timers resume --dry-run"}},
-       .run = resume},
+       .examples = {{"see what would fire", "timers resume_timers --dry-run"}},
+       .run = resume_timers},
       timers_check_command(),
       {.path = "timers log",
        .summary = "List what operators did to timers, newest first",

@@ -15,10 +15,10 @@ namespace {
 // What holds unless it is said otherwise.
 constexpr std::chrono::seconds warning_late{60};
 constexpr std::chrono::seconds critical_late{300};
-constexpr double warning_parked = 0;
+constexpr double warning_parked_timers = 0;
 
 /// Of all processes together.
-struct Sums {
+struct TimerSums {
   double late_seconds = 0;
   double due = 0;
   double parked = 0;
@@ -26,8 +26,8 @@ struct Sums {
   std::string hold = {};
 };
 
-Sums sums_of(TimerOperations& timers) {
-  Sums sums;
+TimerSums timer_sums(TimerOperations& timers) {
+  TimerSums sums;
   for (const ProcessStatus& one : timers.processes()) {
     const double late = std::chrono::duration<double>(one.oldest_due).count();
     sums.late_seconds = std::max(sums.late_seconds, late);
@@ -39,7 +39,7 @@ Sums sums_of(TimerOperations& timers) {
   return sums;
 }
 
-std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
+std::vector<Measure> timer_measures(const TimerSums& sums, const Arguments& arguments) {
   const Limits limits{arguments};
   return {{.name = "late",
            .value = sums.late_seconds,
@@ -49,7 +49,7 @@ std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
           {.name = "due", .value = sums.due},
           {.name = "parked",
            .value = sums.parked,
-           .warning = limits.count("--warn-parked", warning_parked),
+           .warning = limits.count("--warn-parked", warning_parked_timers),
            .critical = limits.count("--max-parked", {})},
           {.name = "unknown", .value = sums.unknown},
           {.name = "held",
@@ -58,18 +58,18 @@ std::vector<Measure> measures_of(const Sums& sums, const Arguments& arguments) {
            .problem = "no timer fires: " + sums.hold}};
 }
 
-Checked look(Invocation& call) {
+Checked look_at_timers(Invocation& call) {
   // A mistake in the limits is told even if there is no database.
-  measures_of({}, call.arguments);
+  timer_measures({}, call.arguments);
   StoreSession session{call, {.only_reads = true}};
   TimerOperations timers{session.store()};
-  auto measures = measures_of(sums_of(timers), call.arguments);
+  auto measures = timer_measures(timer_sums(timers), call.arguments);
   measures.push_back(measure_writing(session));
   return {.measures = std::move(measures), .summary = "no timer is late, none is parked"};
 }
 
-int check(Invocation& call) {
-  return run_check(call, [&] { return look(call); });
+int check_timers(Invocation& call) {
+  return run_check(call, [&] { return look_at_timers(call); });
 }
 
 }  // namespace
@@ -89,9 +89,9 @@ Command timers_check_command() {
            {"--warn-parked", "N", "warning above this many parked timers (default 0)"},
            {"--max-parked", "N", "critical above this many parked timers (default: no limit)"},
            format_option},
-      .examples = {{"every minute", "timers check --max-late 10m --format nagios"}},
+      .examples = {{"every minute", "timers check_timers --max-late 10m --format nagios"}},
       .checks = "timers",
-      .run = check};
+      .run = check_timers};
 }
 
 }  // namespace stela::tool

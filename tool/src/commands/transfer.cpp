@@ -13,12 +13,19 @@
 #include <stela/projections/timers.hpp>
 #include <stela/projections/transfer.hpp>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <ext/stdio_filebuf.h>
+
 #include <array>
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <new>
 
 namespace stela::tool {
 namespace {
@@ -41,17 +48,33 @@ TransferOptions options_of(ProgressBar& bar, const Signals& signals, const State
           .states = states.all};
 }
 
+/// Who may read the events: those who may read the store's file; of a server, the user alone.
+mode_t mode_of_export(const StoreSession& session) {
+  struct stat file {};
+  if (session.place().is_on_server() || stat(session.name().c_str(), &file) != 0) return 0600;
+  return file.st_mode & 0666;
+}
+
+/// Made anew with this mode, whatever the umask. One that stood there is left to whoever has it
+/// open.
+int make_partial(const std::string& path, mode_t mode) {
+  ::unlink(path.c_str());
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file >= 0 && fchmod(file, mode) == 0) return file;
+  throw Exit{failed, "'" + path + "' can't be written: " + std::strerror(errno)};
+}
+
 /// `write` returns whether it came to its end.
-bool write_to_file(const std::string& path, FunctionRef<bool(std::ostream&)> write) {
+bool write_to_file(const std::string& path, mode_t mode, FunctionRef<bool(std::ostream&)> write) {
   if (std::filesystem::exists(path)) {
     throw Exit{failed, "'" + path + "' already exists; choose another name, or remove it"};
   }
   const std::string partial = path + ".partial";
-  std::ofstream file{partial, std::ios::binary | std::ios::trunc};
-  if (!file) throw Exit{failed, "'" + partial + "' can't be written"};
+  __gnu_cxx::stdio_filebuf<char> buffer{make_partial(partial, mode),
+                                        std::ios::out | std::ios::binary};
+  std::ostream file{&buffer};
   const bool finished = write(file);
-  file.close();
-  if (!file) throw Exit{failed, "'" + partial + "' can't be written"};
+  if (!file || buffer.close() == nullptr) throw Exit{failed, "'" + partial + "' can't be written"};
   if (finished) {
     std::filesystem::rename(partial, path);
   } else {
@@ -60,7 +83,44 @@ bool write_to_file(const std::string& path, FunctionRef<bool(std::ostream&)> wri
   return finished;
 }
 
-bool write_to_stdout(FunctionRef<bool(std::ostream&)> write) try {
+/// Lines of JSON for a terminal, which would obey some of their characters.
+/// Threads: one at a time.
+class TerminalLines final : public std::streambuf {
+ public:
+  explicit TerminalLines(Output& out) : out_{out} {}
+
+ private:
+  int_type overflow(int_type c) override {
+    const char one = traits_type::to_char_type(c);
+    if (!traits_type::eq_int_type(c, traits_type::eof())) xsputn(&one, 1);
+    return traits_type::not_eof(c);
+  }
+  std::streamsize xsputn(const char* text, std::streamsize size) override {
+    line_.append(text, static_cast<std::size_t>(size));
+    std::size_t begin = 0;
+    for (std::size_t end = line_.find('\n'); end != std::string::npos;
+         end = line_.find('\n', begin)) {
+      out_.json(std::string_view{line_}.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    line_.erase(0, begin);
+    return size;
+  }
+  int sync() override {
+    out_.flush();
+    return 0;
+  }
+
+  Output& out_;
+  std::string line_;
+};
+
+bool write_to_stdout(Output& out, FunctionRef<bool(std::ostream&)> write) try {
+  if (out.is_terminal()) {
+    TerminalLines lines{out};
+    std::ostream terminal{&lines};
+    return write(terminal);
+  }
   const bool finished = write(std::cout);
   if (!std::cout.flush()) throw StoreFailed{"stdout can't be written"};
   return finished;
@@ -130,7 +190,8 @@ int export_events(Invocation& call) {
     lost = result.lost;
     return result.finished;
   };
-  const bool finished = path == "-" ? write_to_stdout(write) : write_to_file(path, write);
+  const bool finished = path == "-" ? write_to_stdout(call.out, write)
+                                    : write_to_file(path, mode_of_export(session), write);
   bar.clear();
   if (!finished) return interrupted;
   call.out.note(counted(written, "event") + " exported" +
@@ -174,6 +235,9 @@ int import_events(Invocation& call) {
   } catch (const Error& e) {
     bar.clear();
     throw Exit{failed, std::string{e.what()} + "; import the same again, and it continues"};
+  } catch (const std::bad_alloc&) {
+    bar.clear();
+    throw Exit{failed, "out of memory; import the same again, and it continues"};
   }
   bar.clear();
   print_result(call.out,

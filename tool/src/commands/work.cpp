@@ -111,7 +111,9 @@ class Work {
     crew_.on_tick([this](const Relay& relay, const RelayTick& tick) { report(relay, tick); });
     if (const auto address = call.arguments.text("--metrics")) {
       metrics_.emplace(parse_address(*address),
-                       [this](std::string_view path) { return answer(path); });
+                       HttpPages{.at_once = other_page, .in_time = [this](std::string_view path) {
+                                   return answer(path);
+                                 }});
       if (!plan.silent && !plan.dashboard)
         call.out.note("Metrics at " + metrics_->url() + "/metrics");
     }
@@ -213,9 +215,8 @@ class Work {
     call_.out.flush();
   }
 
-  /// What is asked for over HTTP, on the server's thread.
+  /// /metrics or /readyz, on a thread of the server's.
   HttpResponse answer(std::string_view path) {
-    if (path != "/metrics" && path != "/readyz") return other_page(path);
     const StatusWatch::Seen seen = watch_.look_closely(1s);
     const Figures done = statistics_.look(std::chrono::steady_clock::now());
     const Condition condition = condition_of(seen, done);

@@ -30,7 +30,7 @@ std::optional<Json> metadata_of(const ShownEvent& shown) {
 bool has_json(const ShownEvent& shown) {
   return shown.codec == Codec::json && is_json(shown.event.payload);
 }
-std::optional<Json> payload_of(const ShownEvent& shown) {
+std::optional<Json> payload_shown(const ShownEvent& shown) {
   return has_json(shown) ? std::optional{Json{minified(shown.event.payload)}} : std::nullopt;
 }
 std::optional<std::string> bytes_of(const ShownEvent& shown) {
@@ -40,7 +40,7 @@ std::optional<std::string> bytes_of(const ShownEvent& shown) {
   return text;
 }
 
-std::optional<Json> tags_of(const ShownEvent& shown) {
+std::optional<Json> tags_shown(const ShownEvent& shown) {
   if (!shown.has_tags) return std::nullopt;
   std::string array = "[";
   split_tags(shown.event.tags, [&](std::string_view tag) {
@@ -56,29 +56,29 @@ std::optional<std::chrono::microseconds> later_by(const ShownEvent& shown) {
 
 /// A member or method of the event itself.
 template <auto get>
-constexpr auto own(std::string_view name) {
+constexpr auto event_field(std::string_view name) {
   return field<[](const ShownEvent& shown) { return std::invoke(get, shown.event); }>(name);
 }
 
 using E = StoredEvent;
 constexpr Field<ShownEvent> event_fields[] = {
-    own<&E::sequence>("sequence"),
+    event_field<&E::sequence>("sequence"),
     field<[](const ShownEvent& shown) { return shown.event.stream.name(); }>("stream"),
-    own<&E::version>("version"),
-    own<&E::id>("id"),
-    own<&E::type>("type"),
-    field<tags_of>("tags"),
-    own<&E::schema_version>("schema_version"),
-    own<&E::publishes>("publishes"),
-    own<&E::recorded_at>("recorded_at"),
-    own<&E::correlation_id>("correlation"),
+    event_field<&E::version>("version"),
+    event_field<&E::id>("id"),
+    event_field<&E::type>("type"),
+    field<tags_shown>("tags"),
+    event_field<&E::schema_version>("schema_version"),
+    event_field<&E::publishes>("publishes"),
+    event_field<&E::recorded_at>("recorded_at"),
+    event_field<&E::correlation_id>("correlation"),
     field<cause_of>("causation"),
     field<metadata_of>("metadata"),
-    field<payload_of>("payload"),
+    field<payload_shown>("payload"),
     field<bytes_of>("payload_base64"),
     field<later_by>("later_by", {.is_text_only = true}),
     field<[](const ShownEvent& shown) { return std::string{shown.event.tags}; }>(
-        "tag_line", {.title = "tags", .is_text_only = true}),
+        "tag_line", {.title = "tags", .most = 40, .is_text_only = true}),
     field<actor_of>("actor", {.is_text_only = true}),
     field<[](const ShownEvent& shown) { return payload_in_line(shown.event, shown.codec); }>(
         "line", {.title = "payload", .is_text_only = true}),

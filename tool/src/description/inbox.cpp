@@ -25,10 +25,12 @@ constexpr Field<DeadLetter> letter_fields[] = {
     field<&DeadLetter::consumer>("consumer"),
     field<&DeadLetter::broker_stream>("broker_stream"),
     field<&DeadLetter::broker_sequence>("broker_sequence"),
+    field<&DeadLetter::stream>("stream", {.kind = Kind::untrusted}),
+    field<&DeadLetter::event_id>("event_id", {.title = "event", .kind = Kind::untrusted}),
     field<&DeadLetter::subject>("subject", {.kind = Kind::untrusted}),
     field<&DeadLetter::dead_at>("dead_at"),
     field<&DeadLetter::attempts>("attempts"),
-    field<&DeadLetter::error>("error", {.kind = Kind::untrusted}),
+    field<&DeadLetter::error>("error", {.kind = Kind::untrusted, .most = 60}),
     field<&DeadLetter::is_to_retry>("is_to_retry"),
     field<[](const DeadLetter& letter) { return letter.is_to_retry ? "to be retried" : "dead"; }>(
         "state", {.is_text_only = true}),
@@ -73,7 +75,8 @@ namespace description {
 constexpr Description<ConsumerStatus> consumer{
     consumer_fields, {.table = "consumer held_streams held_messages since dead_letters gaps"}};
 constexpr Description<DeadLetter> dead_letter{
-    letter_fields, {.table = "letter consumer subject dead_at attempts state error"}};
+    letter_fields,
+    {.table = "letter consumer stream event_id subject dead_at attempts state error"}};
 constexpr Description<Gap> gap{gap_fields, {.table = "gap consumer stream after missing seen_at"}};
 constexpr Description<HeldStream> held_stream{
     held_fields,

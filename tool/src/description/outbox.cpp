@@ -52,40 +52,39 @@ constexpr Metric messages_in(std::string_view state) {
 
 /// A member of the partition itself.
 template <auto member>
-constexpr auto own(std::string_view name, const Look& look = {}) {
+constexpr auto outbox_field(std::string_view name, const Look& look = {}) {
   return field<[](const PartitionIn& in) { return in.partition.*member; }>(name, look);
 }
 
-using P = PartitionStatus;
 constexpr Field<PartitionIn> partition_fields[] = {
-    own<&P::id>("partition"),
-    own<&P::owner>("owner", {.absent = "-"}),
-    own<&P::epoch>("epoch"),
-    own<&P::lease_left>("lease_left_s"),
-    own<&P::is_current>("is_current"),
-    own<&P::pending>("pending"),
-    own<&P::in_flight>("in_flight", how_many),
-    own<&P::retrying>("retrying", how_many),
-    own<&P::redeliveries>("redeliveries"),
-    own<&P::parked>("parked", how_many),
-    own<&P::discarded>("discarded"),
-    own<&P::published>("published", how_many),
-    own<&P::published_through>("published_through"),
-    own<&P::broker_sequence>("broker_sequence"),
-    own<&P::attempts>("attempts"),
-    own<&P::last_error>("last_error"),
+    outbox_field<&PartitionStatus::id>("partition"),
+    outbox_field<&PartitionStatus::owner>("owner", {.absent = "-"}),
+    outbox_field<&PartitionStatus::epoch>("epoch"),
+    outbox_field<&PartitionStatus::lease_left>("lease_left_s"),
+    outbox_field<&PartitionStatus::is_current>("is_current"),
+    outbox_field<&PartitionStatus::pending>("pending"),
+    outbox_field<&PartitionStatus::in_flight>("in_flight", how_many),
+    outbox_field<&PartitionStatus::retrying>("retrying", how_many),
+    outbox_field<&PartitionStatus::redeliveries>("redeliveries"),
+    outbox_field<&PartitionStatus::parked>("parked", how_many),
+    outbox_field<&PartitionStatus::discarded>("discarded"),
+    outbox_field<&PartitionStatus::published>("published", how_many),
+    outbox_field<&PartitionStatus::published_through>("published_through"),
+    outbox_field<&PartitionStatus::broker_sequence>("broker_sequence"),
+    outbox_field<&PartitionStatus::attempts>("attempts"),
+    outbox_field<&PartitionStatus::last_error>("last_error"),
     field<[](const PartitionIn& in) { return word_of(in.partition.stopped); }>("stopped"),
-    own<&P::stopped_detail>("stopped_detail"),
-    own<&P::lost>("lost"),
+    outbox_field<&PartitionStatus::stopped_detail>("stopped_detail"),
+    outbox_field<&PartitionStatus::lost>("lost"),
     field<[](const PartitionIn& in) { return is_lost_upper_bound(in.outbox); }>(
         "lost_is_upper_bound"),
-    own<&P::is_loss_supposed>("is_loss_supposed"),
-    own<&P::lost_at>("lost_at"),
-    own<&P::flight_age>("flight_age_s"),
-    own<&P::oldest>("oldest"),
-    own<&P::oldest_recorded_at>("oldest_recorded_at"),
-    own<&P::waiting_since>("waiting_since"),
-    own<&P::next_attempt_at>("next_attempt_at"),
+    outbox_field<&PartitionStatus::is_loss_supposed>("is_loss_supposed"),
+    outbox_field<&PartitionStatus::lost_at>("lost_at"),
+    outbox_field<&PartitionStatus::flight_age>("flight_age_s"),
+    outbox_field<&PartitionStatus::oldest>("oldest"),
+    outbox_field<&PartitionStatus::oldest_recorded_at>("oldest_recorded_at"),
+    outbox_field<&PartitionStatus::waiting_since>("waiting_since"),
+    outbox_field<&PartitionStatus::next_attempt_at>("next_attempt_at"),
     field<[](const PartitionIn& in) { return backlog_of(in.partition); }>(
         "waiting", {.title = "pending",
                     .kind = Kind::count,
@@ -101,7 +100,7 @@ constexpr Field<PartitionIn> partition_fields[] = {
     field<[](const PartitionIn& in) { return state_of(in.partition); }>(
         "state", {.most = 24, .is_text_only = true}),
     field<[](const PartitionIn& in) {
-      const P& partition = in.partition;
+      const PartitionStatus& partition = in.partition;
       return partition.owner.empty() ? std::nullopt : std::optional{partition.lease_left};
     }>("lease", {.absent = "-", .is_text_only = true}),
 };

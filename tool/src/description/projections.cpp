@@ -3,38 +3,37 @@
 namespace stela::tool {
 namespace {
 
-using P = ProjectorStatus;
-
-constexpr Field<P> projector_fields[] = {
-    field<&P::name>("projector"),
-    field<&P::build>("build"),
-    field<&P::version>("version", {.title = "v"}),
-    field<&P::kind>("kind"),
-    field<&P::state>("state"),
-    field<&P::position>("position"),
-    field<&P::lag_events>("lag_events", {.title = "lag events",
+constexpr Field<ProjectorStatus> projector_fields[] = {
+    field<&ProjectorStatus::name>("projector"),
+    field<&ProjectorStatus::build>("build"),
+    field<&ProjectorStatus::version>("version", {.title = "v"}),
+    field<&ProjectorStatus::kind>("kind"),
+    field<&ProjectorStatus::state>("state"),
+    field<&ProjectorStatus::position>("position"),
+    field<&ProjectorStatus::lag_events>("lag_events",
+                                        {.title = "lag events",
                                          .kind = Kind::count,
                                          .metric = {.name = "stela_projector_lag_events",
                                                     .help = "Events that aren't projected yet."}}),
-    field<&P::lag>("lag_s",
-                   {.title = "lag",
-                    .metric = {.name = "stela_projector_lag_seconds",
-                               .help = "Age of the first event that isn't projected yet."}}),
-    field<&P::owner>("owner", {.absent = "-"}),
-    field<&P::halted>("halted",
-                      {.metric = {.name = "stela_projector_halted",
-                                  .help = "1 while an event that it can't take holds it up."}}),
-    field<&P::failing>("failing"),
-    field<&P::error>("error", {.kind = Kind::untrusted}),
-    field<&P::attempts>("attempts"),
-    field<&P::parked>("parked", {.kind = Kind::count,
-                                 .metric = {.name = "stela_projector_parked_events",
-                                            .help = "Events that it put aside."}}),
-    field<&P::skipped>("skipped"),
+    field<&ProjectorStatus::lag>(
+        "lag_s", {.title = "lag",
+                  .metric = {.name = "stela_projector_lag_seconds",
+                             .help = "Age of the first event that isn't projected yet."}}),
+    field<&ProjectorStatus::owner>("owner", {.absent = "-"}),
+    field<&ProjectorStatus::halted>(
+        "halted", {.metric = {.name = "stela_projector_halted",
+                              .help = "1 while an event that it can't take holds it up."}}),
+    field<&ProjectorStatus::failing>("failing"),
+    field<&ProjectorStatus::error>("error", {.kind = Kind::untrusted}),
+    field<&ProjectorStatus::attempts>("attempts"),
+    field<&ProjectorStatus::parked>("parked", {.kind = Kind::count,
+                                               .metric = {.name = "stela_projector_parked_events",
+                                                          .help = "Events that it put aside."}}),
+    field<&ProjectorStatus::skipped>("skipped"),
     field<problem_of>("problem", {.is_text_only = true}),
 };
 
-constexpr Field<RunnerTick> tick_fields[] = {
+constexpr Field<RunnerTick> projection_tick_fields[] = {
     field<&RunnerTick::scanned>("scanned"),
     field<&RunnerTick::commits>("commits"),
     field<&RunnerTick::failed>("failed"),
@@ -52,7 +51,7 @@ constexpr Field<EventTypeCount> type_fields[] = {
 
 }  // namespace
 
-std::string problem_of(const P& status) {
+std::string problem_of(const ProjectorStatus& status) {
   if (status.failing.value() == 0) return status.halted ? "halted: " + status.error : "-";
   return (status.halted ? "halted at " : "failing at ") + std::to_string(status.failing.value()) +
          ": " + status.error;
@@ -60,11 +59,11 @@ std::string problem_of(const P& status) {
 
 namespace description {
 
-constexpr Description<P> projector{
+constexpr Description<ProjectorStatus> projector{
     projector_fields,
     {.table = "projector kind version state position lag_events lag_s parked owner problem",
      .metrics = "lag_s lag_events halted parked"}};
-constexpr Description<RunnerTick> runner_tick{tick_fields};
+constexpr Description<RunnerTick> runner_tick{projection_tick_fields};
 constexpr Description<EventTypeCount> events_of_type{type_fields, {.table = "type events"}};
 
 }  // namespace description

@@ -8,92 +8,95 @@
 namespace stela::tool {
 namespace {
 
-using P = ProcessStatus;
-
-std::string problem_of_process(const P& process) {
+std::string problem_of_process(const ProcessStatus& process) {
   if (process.halted) return "halted: " + process.error;
   if (!process.error.empty()) return "retrying: " + process.error;
   if (process.parked > 0) return counted(process.parked, "parked timer");
   return process.parked_events > 0 ? counted(process.parked_events, "parked event") : "-";
 }
 
-constexpr Field<P> process_fields[] = {
-    field<&P::name>("process"),
-    field<&P::position>("position"),
-    field<&P::lag_events>("lag_events", {.title = "lag events", .kind = Kind::count}),
-    field<&P::owner>("owner", {.absent = "-"}),
-    field<&P::pending>("pending", {.kind = Kind::count,
-                                   .metric = {.name = "stela_timers_pending",
-                                              .help = "Timers that are set and not parked."}}),
-    field<&P::due>("due",
-                   {.kind = Kind::count,
-                    .metric = {.name = "stela_timers_due", .help = "Timers that are due now."}}),
-    field<&P::overdue>("overdue",
-                       {.kind = Kind::count,
-                        .metric = {.name = "stela_timers_overdue",
-                                   .help = "Timers that have been due for more than a minute."}}),
-    field<&P::oldest_due>("oldest_due_s",
-                          {.title = "oldest due",
-                           .metric = {.name = "stela_timers_oldest_due_seconds",
-                                      .help = "How long the first of them has been due."}}),
-    field<&P::next_due_at>("next_due_at", {.title = "next", .absent = "-", .is_nullable = true}),
-    field<&P::unknown>("unknown", {.kind = Kind::count,
-                                   .metric = {.name = "stela_timers_unknown",
-                                              .help = "Timers that wait for a runner of a newer "
-                                                      "release."}}),
-    field<&P::parked>("parked", {.kind = Kind::count,
-                                 .metric = {.name = "stela_timers_parked",
-                                            .help = "Timers that failed and wait for an "
-                                                    "operator."}}),
-    field<&P::fired>("fired", {.kind = Kind::count,
-                               .metric = {.name = "stela_timers_fired_total",
-                                          .type = "counter",
-                                          .help = "Timers that have fired."}}),
-    field<&P::failed>("failed", {.kind = Kind::count,
-                                 .metric = {.name = "stela_timer_failures_total",
-                                            .type = "counter",
-                                            .help = "How often a timer has failed."}}),
-    field<&P::parked_events>("parked_events", {.title = "parked events", .kind = Kind::count}),
-    field<&P::halted>("halted"),
-    field<&P::error>("error", {.kind = Kind::untrusted}),
+constexpr Field<ProcessStatus> process_fields[] = {
+    field<&ProcessStatus::name>("process"),
+    field<&ProcessStatus::position>("position"),
+    field<&ProcessStatus::lag_events>("lag_events", {.title = "lag events", .kind = Kind::count}),
+    field<&ProcessStatus::owner>("owner", {.absent = "-"}),
+    field<&ProcessStatus::pending>("pending",
+                                   {.kind = Kind::count,
+                                    .metric = {.name = "stela_timers_pending",
+                                               .help = "Timers that are set and not parked."}}),
+    field<&ProcessStatus::due>(
+        "due", {.kind = Kind::count,
+                .metric = {.name = "stela_timers_due", .help = "Timers that are due now."}}),
+    field<&ProcessStatus::overdue>(
+        "overdue", {.kind = Kind::count,
+                    .metric = {.name = "stela_timers_overdue",
+                               .help = "Timers that have been due for more than a minute."}}),
+    field<&ProcessStatus::oldest_due>(
+        "oldest_due_s", {.title = "oldest due",
+                         .metric = {.name = "stela_timers_oldest_due_seconds",
+                                    .help = "How long the first of them has been due."}}),
+    field<&ProcessStatus::next_due_at>("next_due_at",
+                                       {.title = "next", .absent = "-", .is_nullable = true}),
+    field<&ProcessStatus::unknown>("unknown",
+                                   {.kind = Kind::count,
+                                    .metric = {.name = "stela_timers_unknown",
+                                               .help = "Timers that wait for a runner of a newer "
+                                                       "release."}}),
+    field<&ProcessStatus::parked>("parked",
+                                  {.kind = Kind::count,
+                                   .metric = {.name = "stela_timers_parked",
+                                              .help = "Timers that failed and wait for an "
+                                                      "operator."}}),
+    field<&ProcessStatus::fired>("fired", {.kind = Kind::count,
+                                           .metric = {.name = "stela_timers_fired_total",
+                                                      .type = "counter",
+                                                      .help = "Timers that have fired."}}),
+    field<&ProcessStatus::failed>("failed", {.kind = Kind::count,
+                                             .metric = {.name = "stela_timer_failures_total",
+                                                        .type = "counter",
+                                                        .help = "How often a timer has failed."}}),
+    field<&ProcessStatus::parked_events>("parked_events",
+                                         {.title = "parked events", .kind = Kind::count}),
+    field<&ProcessStatus::halted>("halted"),
+    field<&ProcessStatus::error>("error", {.kind = Kind::untrusted}),
     field<problem_of_process>("problem", {.is_text_only = true}),
 };
 
-using T = TimerStatus;
-
-std::string process_of(const T& timer) {
+std::string process_of(const TimerStatus& timer) {
   return timer.name.process;
 }
-std::string key_of(const T& timer) {
+std::string key_of(const TimerStatus& timer) {
   return timer.name.key;
 }
-std::string kind_of(const T& timer) {
+std::string kind_of(const TimerStatus& timer) {
   return timer.name.kind;
 }
-std::optional<std::chrono::microseconds> late_of(const T& timer) {
+std::optional<std::chrono::microseconds> late_of(const TimerStatus& timer) {
   return timer.late.count() > 0 ? std::optional{timer.late} : std::nullopt;
 }
-std::string causation_of(const T& timer) {
+std::string causation_of(const TimerStatus& timer) {
   return timer.causation_id.is_nil() ? std::string{} : timer.causation_id.to_string();
 }
 
-constexpr Field<T> timer_fields[] = {
+constexpr Field<TimerStatus> timer_fields[] = {
     field<process_of>("process"),
     field<key_of>("key", {.kind = Kind::untrusted}),
     field<kind_of>("kind"),
-    field<&T::version>("version", {.title = "v"}),
-    field<&T::state>("state"),
-    field<&T::due_at>("due_at", {.title = "due"}),
+    field<&TimerStatus::version>("version", {.title = "v"}),
+    field<&TimerStatus::state>("state"),
+    field<&TimerStatus::due_at>("due_at", {.title = "due"}),
     field<late_of>("late_s", {.title = "late", .absent = "-", .is_nullable = true}),
-    field<&T::recurrence>("recurrence", {.title = "recurs", .absent = "-"}),
-    field<&T::attempts>("attempts"),
-    field<&T::next_attempt_at>("next_attempt_at", {.title = "next attempt", .is_nullable = true}),
-    field<&T::error>("error", {.kind = Kind::untrusted, .most = 40}),
-    field<&T::set_at>("set_at", {.title = "set"}),
-    field<&T::correlation_id>("correlation_id", {.title = "correlation", .kind = Kind::untrusted}),
+    field<&TimerStatus::recurrence>("recurrence", {.title = "recurs", .absent = "-"}),
+    field<&TimerStatus::attempts>("attempts"),
+    field<&TimerStatus::next_attempt_at>("next_attempt_at",
+                                         {.title = "next attempt", .is_nullable = true}),
+    field<&TimerStatus::error>("error", {.kind = Kind::untrusted, .most = 40}),
+    field<&TimerStatus::set_at>("set_at", {.title = "set"}),
+    field<&TimerStatus::correlation_id>("correlation_id",
+                                        {.title = "correlation", .kind = Kind::untrusted}),
     field<causation_of>("causation_id", {.title = "set by event"}),
-    field<&T::actor>("actor", {.kind = Kind::untrusted}),
-    field<&T::payload>("payload", {.kind = Kind::untrusted}),
+    field<&TimerStatus::actor>("actor", {.kind = Kind::untrusted}),
+    field<&TimerStatus::payload>("payload", {.kind = Kind::untrusted}),
 };
 
 using H = TimerHold;
@@ -116,12 +119,12 @@ constexpr Field<A> action_fields[] = {
 
 namespace description {
 
-constexpr Description<P> process{
+constexpr Description<ProcessStatus> process{
     process_fields,
     {.table = "process position lag_events pending due overdue parked fired next_due_at problem",
      .sheet = "process position lag_events owner pending due overdue oldest_due_s next_due_at "
               "unknown parked fired failed parked_events problem"}};
-constexpr Description<T> timer{
+constexpr Description<TimerStatus> timer{
     timer_fields,
     {.table = "process key kind state due_at late_s recurrence attempts error",
      .sheet = "process key kind version state due_at late_s recurrence attempts next_attempt_at "

@@ -6,22 +6,23 @@ namespace stela::tool {
 namespace {
 
 template <auto get>
-constexpr auto done(std::string_view name, const Metric& metric) {
+constexpr auto done_field(std::string_view name, const Metric& metric) {
   return field<[](const Condition& condition) { return std::invoke(get, condition.done); }>(
       name, {.metric = metric});
 }
 
 constexpr Field<Condition> condition_fields[] = {
-    done<&Figures::owned>("owned_partitions", {.name = "stela_worker_owned_partitions",
-                                               .help = "Partitions that this process has."}),
-    done<&Figures::wanted>("wanted_partitions", {.name = "stela_worker_wanted_partitions",
-                                                 .help = "Its share of the partitions."}),
-    done<&Figures::active_workers>(
+    done_field<&Figures::owned>("owned_partitions", {.name = "stela_worker_owned_partitions",
+                                                     .help = "Partitions that this process has."}),
+    done_field<&Figures::wanted>("wanted_partitions", {.name = "stela_worker_wanted_partitions",
+                                                       .help = "Its share of the partitions."}),
+    done_field<&Figures::active_workers>(
         "active_workers",
         {.name = "stela_worker_active_workers", .help = "Workers that are alive, everywhere."}),
-    done<&Figures::heartbeat_age>("heartbeat_age_s", {.name = "stela_worker_heartbeat_age_seconds",
-                                                      .help = "Since the last heartbeat."}),
-    done<[](const Figures& seen) { return seen.broker && seen.broker->is_connected(); }>(
+    done_field<&Figures::heartbeat_age>(
+        "heartbeat_age_s",
+        {.name = "stela_worker_heartbeat_age_seconds", .help = "Since the last heartbeat."}),
+    done_field<[](const Figures& seen) { return seen.broker && seen.broker->is_connected(); }>(
         "is_broker_up",
         {.name = "stela_worker_broker_up", .help = "1 while the broker is connected."}),
     field<[](const Condition& condition) { return why_not_ready(condition).empty(); }>(
@@ -30,29 +31,28 @@ constexpr Field<Condition> condition_fields[] = {
 };
 
 template <auto get>
-constexpr auto own(std::string_view name, const Look& look = {}) {
+constexpr auto worker_field(std::string_view name, const Look& look = {}) {
   return field<[](const TickReport& report) { return std::invoke(get, report.tick); }>(name, look);
 }
 
-using T = RelayTick;
-constexpr Field<TickReport> tick_fields[] = {
-    own<&T::claimed>("claimed"),
-    own<&T::published>("published"),
-    own<&T::failed>("failed"),
-    own<&T::duration>("duration_ms", {.kind = Kind::milliseconds}),
-    own<&T::backoff>("backoff_ms", {.kind = Kind::milliseconds}),
-    own<&T::renewed_heartbeat>("renewed_heartbeat"),
-    own<&T::purged_stale>("purged_stale"),
-    own<&T::active_workers>("active_workers"),
-    own<&T::desired_count>("desired_count"),
-    own<&T::owned_count>("owned_count"),
-    own<&T::leased_count>("leased_count"),
-    own<&T::released_count>("released_count"),
+constexpr Field<TickReport> relay_tick_fields[] = {
+    worker_field<&RelayTick::claimed>("claimed"),
+    worker_field<&RelayTick::published>("published"),
+    worker_field<&RelayTick::failed>("failed"),
+    worker_field<&RelayTick::duration>("duration_ms", {.kind = Kind::milliseconds}),
+    worker_field<&RelayTick::backoff>("backoff_ms", {.kind = Kind::milliseconds}),
+    worker_field<&RelayTick::renewed_heartbeat>("renewed_heartbeat"),
+    worker_field<&RelayTick::purged_stale>("purged_stale"),
+    worker_field<&RelayTick::active_workers>("active_workers"),
+    worker_field<&RelayTick::desired_count>("desired_count"),
+    worker_field<&RelayTick::owned_count>("owned_count"),
+    worker_field<&RelayTick::leased_count>("leased_count"),
+    worker_field<&RelayTick::released_count>("released_count"),
     field<&TickReport::at>("ts"),
-    own<&T::retried>("retried"),
-    own<&T::parked>("parked"),
-    own<&T::fenced>("fenced"),
-    own<&T::read_backs>("read_backs"),
+    worker_field<&RelayTick::retried>("retried"),
+    worker_field<&RelayTick::parked>("parked"),
+    worker_field<&RelayTick::fenced>("fenced"),
+    worker_field<&RelayTick::read_backs>("read_backs"),
     field<[](const TickReport& report) { return waiting_in(report.status); }>("pending"),
     field<[](const TickReport& report) { return report.status.lag; }>("oldest_pending_s",
                                                                       {.is_nullable = true}),
@@ -67,7 +67,7 @@ constexpr Field<TickReport> tick_fields[] = {
 namespace description {
 
 constexpr Description<Condition> condition{condition_fields};
-constexpr Description<TickReport> tick{tick_fields};
+constexpr Description<TickReport> tick{relay_tick_fields};
 
 }  // namespace description
 }  // namespace stela::tool

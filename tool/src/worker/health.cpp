@@ -9,38 +9,82 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 namespace stela::tool {
+namespace {
+
+using MaxLag = std::optional<std::chrono::milliseconds>;
+using ReasonList = std::vector<std::string>;
+
+std::string lag_reason(std::chrono::microseconds lag, std::chrono::milliseconds max_lag) {
+  return "lag: " + in_words(lag) + ", more than " + in_words(max_lag);
+}
+
+/// What is misconfigured doesn't pass by itself.
+void add_brokers(const ReadinessFacts& facts, ReasonList& reasons) {
+  for (const auto& [name, broker] : facts.brokers) {
+    const bool is_reason =
+        facts.needs_broker ? !broker.is_connected() : broker.state == BrokerState::misconfigured;
+    if (is_reason) reasons.push_back(name + ": " + in_one_line(to_string(broker)));
+  }
+}
+
+void add_outbox(const OutboxStatus& status, const MaxLag& max_lag, ReasonList& reasons) {
+  for (const PartitionStatus& partition : status.partitions) {
+    if (!partition.stopped) continue;
+    reasons.push_back("partition " + partition.id.label() +
+                      " is stopped: " + word_of(partition.stopped));
+  }
+  if (max_lag && status.lag && *status.lag > *max_lag) {
+    reasons.push_back(lag_reason(*status.lag, *max_lag));
+  }
+}
+
+void add_projector(const ProjectorStatus& projector, const MaxLag& max_lag, ReasonList& reasons) {
+  const std::string name = "projector " + in_one_line(projector.name);
+  if (projector.halted) reasons.push_back(name + " is halted: " + problem_of(projector));
+  const bool is_late = projector.state == BuildState::living && max_lag && projector.lag > *max_lag;
+  if (is_late) reasons.push_back(name + ": " + lag_reason(projector.lag, *max_lag));
+}
+
+}  // namespace
 
 void write_outbox(MetricWriter& metrics, const OutboxStatus& status) {
   write_metrics(metrics, description::outbox_status, status);
   write_metrics_of_each(metrics, description::partition, partitions_of(status));
 }
 
-std::vector<std::string> why_not_ready(const Condition& condition) {
+std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts) {
   std::vector<std::string> reasons;
-  if (!condition.store_problem.empty()) {
-    reasons.push_back("database: " + in_one_line(condition.store_problem));
+  if (!facts.store_problem.empty()) {
+    reasons.push_back("database: " + in_one_line(facts.store_problem));
   }
-  if (condition.is_draining) reasons.push_back("draining");
-  if (condition.done.heartbeat_age > condition.heartbeat_ttl) {
-    reasons.push_back("heartbeat: none for " + in_words(condition.done.heartbeat_age) +
-                      ", more than " + in_words(condition.heartbeat_ttl) +
+  for (const std::string& failure : facts.failures) reasons.push_back(in_one_line(failure));
+  if (facts.is_draining) reasons.emplace_back("draining");
+  if (facts.heartbeat_age > facts.heartbeat_ttl) {
+    reasons.push_back("heartbeat: none for " + in_words(facts.heartbeat_age) + ", more than " +
+                      in_words(facts.heartbeat_ttl) +
                       ": is the database locked, or its disk full?");
   }
-  const BrokerStatus broker = condition.done.broker.value_or(BrokerStatus{});
-  if (!broker.is_connected()) reasons.push_back("broker: " + in_one_line(to_string(broker)));
-  for (const PartitionStatus& partition : condition.status.partitions) {
-    if (!partition.stopped) continue;
-    reasons.push_back("partition " + partition.id.label() +
-                      " is stopped: " + word_of(partition.stopped));
-  }
-  if (condition.status.lag && *condition.status.lag > condition.max_lag) {
-    reasons.push_back("lag: " + in_words(*condition.status.lag) + ", more than " +
-                      in_words(condition.max_lag));
+  add_brokers(facts, reasons);
+  if (facts.outbox) add_outbox(*facts.outbox, facts.max_lag, reasons);
+  for (const ProjectorStatus& projector : facts.projectors) {
+    add_projector(projector, facts.max_lag, reasons);
   }
   return reasons;
+}
+
+std::vector<std::string> why_not_ready(const Condition& condition) {
+  return reasons_not_ready({.store_problem = condition.store_problem,
+                            .is_draining = condition.is_draining,
+                            .heartbeat_age = condition.done.heartbeat_age,
+                            .heartbeat_ttl = condition.heartbeat_ttl,
+                            .brokers = {{"broker", condition.done.broker.value_or(BrokerStatus{})}},
+                            .needs_broker = true,
+                            .outbox = condition.status,
+                            .max_lag = condition.max_lag});
 }
 
 std::string metrics_text(const Condition& condition) {

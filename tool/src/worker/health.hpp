@@ -9,6 +9,8 @@
 #include <stela/projections/timers.hpp>
 
 #include <chrono>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,7 +29,28 @@ struct Condition {
   std::chrono::milliseconds heartbeat_ttl{20'000};
 };
 
-/// Why it shouldn't be counted on, in words; empty if it should.
+/// What is known of a process and of the database that it works on.
+struct ReadinessFacts {
+  /// Why the database doesn't answer; empty if it does.
+  std::string store_problem = {};
+  /// What has ended that the process needs.
+  std::vector<std::string> failures = {};
+  bool is_draining = false;
+  /// Of a process with a relay.
+  std::chrono::microseconds heartbeat_age{0};
+  std::chrono::milliseconds heartbeat_ttl{20'000};
+  /// "broker", "broker of consumer shipping".
+  std::map<std::string, BrokerStatus> brokers = {};
+  bool needs_broker = false;
+  std::optional<OutboxStatus> outbox = {};
+  std::vector<ProjectorStatus> projectors = {};
+  /// Unset: however far anything is behind.
+  std::optional<std::chrono::milliseconds> max_lag = {};
+};
+
+/// Why the process shouldn't be counted on, in words; empty if it should.
+std::vector<std::string> reasons_not_ready(const ReadinessFacts& facts);
+/// The same of a worker.
 std::vector<std::string> why_not_ready(const Condition& condition);
 
 // Metrics of docs/reference/metrics.md, in Prometheus' text form: what isn't reported to a sink.

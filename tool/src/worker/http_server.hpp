@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,18 +29,23 @@ struct HttpResponse {
 HttpResponse metrics_page(std::string text);
 /// 200, or 503 with the reasons.
 HttpResponse readiness(const std::vector<std::string>& why_not);
-/// /healthz, or that there is no such page.
-HttpResponse other_page(std::string_view path);
+/// /healthz, or that there is no such page. Nothing for /metrics and /readyz.
+std::optional<HttpResponse> other_page(std::string_view path);
 
-/// Answers GET and HEAD, one request a connection. Slow clients are cut off.
-/// Threads: has one of its own, on which the handler is called.
+/// Who answers, by the path. What they throw is answered as 500.
+struct HttpPages {
+  /// Nothing for pages that may have to wait.
+  std::function<std::optional<HttpResponse>(std::string_view path)> at_once;
+  std::function<HttpResponse(std::string_view path)> in_time;
+};
+
+/// Answers GET and HEAD, one request a connection. Slow clients are cut off. While a page makes
+/// others wait, as one of a database that hangs, those that are answered at once don't.
+/// Threads: has two of its own, one for each kind of page.
 class HttpServer {
  public:
-  /// Called with the path; what it throws is answered as 500.
-  using Handler = std::function<HttpResponse(std::string_view path)>;
-
   /// Exit if it can't listen there.
-  HttpServer(const HttpAddress& address, Handler handler);
+  HttpServer(const HttpAddress& address, HttpPages pages);
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;

@@ -10,16 +10,16 @@
 namespace stela::tool {
 namespace {
 
-using Partitions = std::vector<const PartitionStatus*>;
+using PartitionList = std::vector<const PartitionStatus*>;
 
-std::int64_t waiting_in(const PartitionStatus& partition) {
+std::int64_t waiting_in_partition(const PartitionStatus& partition) {
   return partition.pending + partition.redeliveries;
 }
 
 /// Not one of a generation that is drained.
 bool is_needed(const PartitionStatus& partition) {
   return partition.is_current || partition.stopped || !partition.owner.empty() ||
-         partition.parked > 0 || waiting_in(partition) > 0;
+         partition.parked > 0 || waiting_in_partition(partition) > 0;
 }
 
 bool is_healthy(const PartitionStatus& partition) {
@@ -61,7 +61,7 @@ struct Column {
 /// Numbers, on the right of their columns. What is left of the line has the state and the owner.
 constexpr std::array columns{
     Column{"PENDING", 8, 0,
-           [](const PartitionStatus& p, Timestamp) { return in_digits(waiting_in(p)); }},
+           [](const PartitionStatus& p, Timestamp) { return in_digits(waiting_in_partition(p)); }},
     Column{"IN FLIGHT", 9, 80,
            [](const PartitionStatus& p, Timestamp) { return in_digits(p.in_flight); }},
     Column{"RETRYING", 8, 100,
@@ -135,7 +135,7 @@ Line row_of(const PartitionStatus& partition, const View& view, std::size_t widt
 bool is_before(const PartitionStatus& a, const PartitionStatus& b, SortKey key) {
   switch (key) {
     case SortKey::pending:
-      return waiting_in(a) > waiting_in(b);
+      return waiting_in_partition(a) > waiting_in_partition(b);
     case SortKey::oldest:
       return a.waiting_since.value_or(Timestamp::max()) <
              b.waiting_since.value_or(Timestamp::max());
@@ -150,7 +150,7 @@ bool is_before(const PartitionStatus& a, const PartitionStatus& b, SortKey key) 
 }
 
 /// Stopped ones, those that are in other trouble, the others.
-Partitions sorted(Partitions partitions, SortKey key) {
+PartitionList sorted(PartitionList partitions, SortKey key) {
   const auto rank = [](const PartitionStatus& one) {
     return style_of(one) == Style::bad ? 0 : is_healthy(one) ? 2 : 1;
   };
@@ -160,14 +160,14 @@ Partitions sorted(Partitions partitions, SortKey key) {
   return partitions;
 }
 
-Line in_short(const Partitions& healthy, const View& view) {
+Line in_short(const PartitionList& healthy, const View& view) {
   if (healthy.empty()) return {};
   std::int64_t waiting = 0;
   std::int64_t in_flight = 0;
   std::int64_t unowned = 0;
   std::optional<Timestamp> since;
   for (const PartitionStatus* each : healthy) {
-    waiting += waiting_in(*each);
+    waiting += waiting_in_partition(*each);
     in_flight += each->in_flight;
     unowned += each->owner.empty() ? 1 : 0;
     if (each->waiting_since)
@@ -196,12 +196,12 @@ std::int64_t needed_partitions(const OutboxStatus& status) {
 }
 
 PartitionRows partition_rows(const View& view, const Looks& looks, std::size_t width) {
-  Partitions meant;
+  PartitionList meant;
   for (const PartitionStatus& each : view.status.partitions) {
     if (is_meant(each, looks.filter)) meant.push_back(&each);
   }
   PartitionRows rows{.titles = titles(width)};
-  Partitions healthy;
+  PartitionList healthy;
   for (const PartitionStatus* each : sorted(std::move(meant), looks.sort)) {
     Block& block = is_healthy(*each) ? rows.healthy : rows.troubled;
     block.push_back(row_of(*each, view, width));

@@ -10,12 +10,12 @@
 namespace stela::tool {
 namespace {
 
-using Partitions = std::vector<const PartitionStatus*>;
+using PartitionGroup = std::vector<const PartitionStatus*>;
 
 /// So many are named; the others are counted.
 constexpr std::size_t most_named = 8;
 
-std::string labels_of(const Partitions& partitions) {
+std::string labels_of(const PartitionGroup& partitions) {
   std::string text;
   for (std::size_t i = 0; i < std::min(partitions.size(), most_named); ++i) {
     text.append(text.empty() ? "" : ", ").append(partitions[i]->id.label());
@@ -33,8 +33,8 @@ std::string doctor(const View& view) {
 }
 
 /// Partitions by what is wrong with them.
-std::map<std::string, Partitions> by_trouble(const View& view, Style style) {
-  std::map<std::string, Partitions> groups;
+std::map<std::string, PartitionGroup> by_trouble(const View& view, Style style) {
+  std::map<std::string, PartitionGroup> groups;
   for (const PartitionStatus& each : view.status.partitions) {
     if (style_of(each) == style) groups[trouble_of(each)].push_back(&each);
   }
@@ -83,7 +83,7 @@ void add_broker(const View& view, std::vector<Problem>& problems) {
 }
 
 /// "; next retry in 2.1 s"
-std::string next_retry_of(const Partitions& group, Timestamp now) {
+std::string next_retry_of(const PartitionGroup& group, Timestamp now) {
   std::optional<Timestamp> next;
   for (const PartitionStatus* each : group) {
     if (each->next_attempt_at)
@@ -103,7 +103,7 @@ void add_backing_off(const View& view, std::vector<Problem>& problems) {
 
 void add_parked(const View& view, std::vector<Problem>& problems) {
   if (view.status.parked == 0) return;
-  Partitions with;
+  PartitionGroup with;
   for (const PartitionStatus& each : view.status.partitions) {
     if (each.parked > 0) with.push_back(&each);
   }

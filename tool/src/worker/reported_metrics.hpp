@@ -50,6 +50,10 @@ inline constexpr std::array reported_metrics{
     Metric{"stela_consumer_lost_total", "counter",
            "Held messages that left the broker before they were handled."},
     Metric{"stela_consumer_held_streams", "gauge", "Streams that are held."},
+    Metric{
+        "stela_handler_failed_statements_total", "counter",
+        "SQL statements that failed in handlers that went on, by projector, reaction, process or "
+        "consumer."},
     Metric{"stela_consumer_broker_up", "gauge", "1 while the broker gives messages."},
 };
 

@@ -11,10 +11,8 @@
 #include <optional>
 
 namespace stela::tool {
-namespace {
 
-/// Nothing if the database has no outbox.
-std::optional<OutboxStatus> outbox_of(Store& store) {
+std::optional<OutboxStatus> outbox_status_of(Store& store) {
   std::optional<OutboxOperations> outbox;
   try {
     outbox.emplace(store);
@@ -24,8 +22,10 @@ std::optional<OutboxStatus> outbox_of(Store& store) {
   return outbox->status();
 }
 
+namespace {
+
 void look(MetricWriter& out, Store& store) {
-  if (const auto status = outbox_of(store)) write_outbox(out, *status);
+  if (const auto status = outbox_status_of(store)) write_outbox(out, *status);
   write_projectors(out, ProjectionOperations{store}.status());
   write_processes(out, TimerOperations{store}.processes());
 }

@@ -106,18 +106,18 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   }
 
  private:
+  using State = TransactionOutcome::State;
+
   struct Mark {
     /// Null: committed.
     std::shared_ptr<const TransactionOutcome> outcome;
     /// No changes: the mark is a load.
     Saved saved;
 
-    TransactionOutcome::State state() const noexcept {
-      return outcome ? outcome->state() : TransactionOutcome::State::committed;
-    }
+    State state() const noexcept { return outcome ? outcome->state() : State::committed; }
     /// True if it was rolled back. The marks after it are then rolled back as well, because they
     /// were inside the same transaction. UsageError if that is in doubt, or if the mark is a load.
-    bool has_gone(TransactionOutcome::State state, const StreamId& stream) const;
+    bool has_gone(State state, const StreamId& stream) const;
   };
 
   /// Joins the last two marks if they are saves that now depend on the same outcome. So many saves,

@@ -52,6 +52,8 @@ class STELA_FRAMEWORK_EXPORT TransactionOutcome {
 /// time.
 class STELA_FRAMEWORK_EXPORT OpenOutcomes {
  public:
+  using State = TransactionOutcome::State;
+
   /// Settled as rolled back, unless it was settled before.
   ~OpenOutcomes();
 
@@ -61,9 +63,9 @@ class STELA_FRAMEWORK_EXPORT OpenOutcomes {
   void open(GlobalSequence last) { savepoints_.push_back({.after = last}); }
   std::size_t depth() const noexcept { return savepoints_.size(); }
   /// Ends the savepoints beyond `depth`.
-  void close(std::size_t depth, TransactionOutcome::State state) noexcept;
+  void close(std::size_t depth, State state) noexcept;
   /// Ends the transaction. Only the first call counts.
-  void settle(TransactionOutcome::State state) noexcept;
+  void settle(State state) noexcept;
 
   /// The outcome that the event with this sequence depends on. Null if it was committed before.
   std::shared_ptr<const TransactionOutcome> of(GlobalSequence sequence);

@@ -126,8 +126,9 @@ class STELA_OUTBOX_EXPORT OutboxOperations {
   // --- messages
 
   /// Sends parked messages again. Those of a stream go in order, from its first parked message on.
-  /// NotFound if a selected message isn't parked. UsageError if a parked message that isn't
-  /// selected blocks a selected one.
+  /// Messages that are parked only behind a selected one are sent, too, also those that a relay
+  /// parks there meanwhile. NotFound if a selected message isn't parked. UsageError if a parked
+  /// message that isn't selected blocks a selected one.
   Affected retry(const ParkedSelection& selection, Mode mode = Mode::carry_out);
   /// Discards messages: parked ones, and pending ones of a stopped partition. Messages of the same
   /// stream that were parked only because of a discarded one are sent again. UsageError if a

@@ -87,7 +87,8 @@ class STELA_PROJECTIONS_EXPORT Projections {
   /// A projector that follows the store asynchronously, driven by a Runner. If its name is new, its
   /// tables are created. If the database has an older version, a Runner or Replayer fills new
   /// tables beside the old ones and then puts them in their place. UsageError if the database has a
-  /// newer version, or if the name or the plain name of a table is taken.
+  /// newer version, if `create` makes other tables than those of the same version that the database
+  /// has, or if the name or the plain name of a table is taken.
   template <Projector P>
   void add(P projector, const ProjectorOptions& options = {}) {
     add_async(registration(std::move(projector)), options);

@@ -6,7 +6,8 @@
 namespace stela::nats {
 
 /// At most one of the four ways. Secrets are read from files when a connection is opened, and
-/// appear in no message and no log.
+/// appear in no message and no log. A file that others may read is refused: its mode is 0600, or
+/// 0640 if root owns it.
 struct Credentials {
   /// Needs the file that holds the password.
   std::string user = {};
@@ -24,7 +25,7 @@ struct Tls {
   bool required = false;
   /// The certificates that the server's certificate is checked against. Empty: those of the system.
   std::string ca_file = {};
-  /// The client's certificate, with its key.
+  /// The client's certificate, with its key, which nobody else may read.
   std::string certificate_file = {};
   std::string key_file = {};
   /// The name that each server's certificate must have. Empty: the host in that server's URL.

@@ -20,6 +20,9 @@ struct DeadLetter {
   std::string broker_stream = {};
   std::uint64_t broker_sequence = 0;
   std::string subject = {};
+  /// The event's stream and id, as far as the headers name them.
+  std::string stream = {};
+  std::string event_id = {};
   std::map<std::string, std::string> headers = {};
   std::string payload = {};
   Timestamp dead_at = {};

@@ -6,7 +6,7 @@
 namespace stela {
 
 /// Every database that a store gives is its core.
-inline Store::Core& core_of(const Store& store) noexcept {
+inline Store::Core& store_core(const Store& store) noexcept {
   return static_cast<Store::Core&>(store.database());
 }
 

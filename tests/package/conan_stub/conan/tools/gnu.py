@@ -1,0 +1,6 @@
+class PkgConfigDeps:
+    def __init__(self, _):
+        pass
+
+    def generate(self):
+        pass

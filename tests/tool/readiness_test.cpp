@@ -1,0 +1,111 @@
+#include <stela/tool/readiness.hpp>
+
+#include "support/histories.hpp"
+#include "support/raw_sqlite.hpp"
+#include "support/temp_dir.hpp"
+
+#include <stela/eventstore.hpp>
+#include <stela/outbox.hpp>
+#include <stela/projections.hpp>
+#include <stela/testing/manual_clock.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace stela::tool::readiness_test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+struct Placed {
+  static constexpr EventType event_type{"placed", 1, should_publish};
+  template <class Archive>
+  void serialize(Archive&) {}
+};
+
+struct Failing {
+  static constexpr ProjectorType projector_type{"failing", 1};
+  using Events = EventSet<Placed>;
+  void create(ReadModel& model) { model.execute("CREATE TABLE {placed} (id INTEGER) STRICT"); }
+  void project(ReadModel&, const Recorded<Placed>&) { throw std::runtime_error{"it broke"}; }
+};
+
+struct ReadinessOfAProcess : ::testing::Test {
+  test::TempDir dir = test::TempDir::in_memory();
+  stela::testing::ManualClock clock;
+  Store store = sqlite::open(dir.file("shop.db"), {.clock = &clock});
+  Readiness readiness{store};
+
+  void append() { test::append(store, "order-1", {NewEvent{"placed", 1, true, "{}"}}); }
+  void run(const std::string& sql) { test::RawSqlite{dir.file("shop.db")}.run(sql); }
+};
+
+TEST_F(ReadinessOfAProcess, SeesAStoppedPartition) {
+  EXPECT_THAT(readiness.problems(), IsEmpty()) << "there is no outbox";
+  const Outbox outbox{store, {.partition_count = 4}};
+  EXPECT_THAT(readiness.problems(), IsEmpty());
+  run("UPDATE outbox_partitions SET stopped = 'poison', stopped_detail = '' WHERE partition = 2");
+  EXPECT_THAT(readiness.problems(), ElementsAre("partition p01 is stopped: poison"));
+}
+
+TEST_F(ReadinessOfAProcess, SeesALagOfTheOutbox) {
+  const Outbox outbox{store, {}};
+  append();
+  clock.advance(61s);
+  EXPECT_THAT(readiness.problems(), ElementsAre("lag: 1 min 1 s, more than 1 min"));
+  EXPECT_THAT((Readiness{store, {.max_lag = 2min}}.problems()), IsEmpty());
+}
+
+TEST_F(ReadinessOfAProcess, SeesALaggingAndAHaltedProjector) {
+  Projections projections{store};
+  projections.add(Failing{}, {.max_attempts = 1});
+  append();
+  clock.advance(61s);
+  EXPECT_THAT(readiness.problems(),
+              ElementsAre("projector failing: lag: 1 min 1 s, more than 1 min"));
+  Runner{projections}.catch_up();
+  EXPECT_THAT(readiness.problems().front(), HasSubstr("projector failing is halted: "));
+}
+
+TEST_F(ReadinessOfAProcess, SeesADatabaseThatDoesNotAnswer) {
+  const Outbox outbox{store, {}};
+  run("DROP TABLE outbox_partitions");
+  ASSERT_FALSE(readiness.problems().empty());
+  EXPECT_THAT(readiness.problems().front(), HasSubstr("database: "));
+}
+
+TEST_F(ReadinessOfAProcess, SeesARelayThatCanNotRenewItsHeartbeat) {
+  Readiness strict{store, {.heartbeat_ttl = 0ms}};
+  EXPECT_THAT(strict.problems(), IsEmpty()) << "it has no relay";
+  strict.note(RelayTick{.renewed_heartbeat = true});
+  EXPECT_THAT(strict.problems(), ElementsAre(HasSubstr("heartbeat: none for ")));
+  readiness.note(RelayTick{.renewed_heartbeat = true});
+  EXPECT_THAT(readiness.problems(), IsEmpty());
+  readiness.note(RelayTick{.store_refusal = "permission denied"});
+  EXPECT_THAT(readiness.problems(), ElementsAre("database: permission denied"));
+}
+
+TEST_F(ReadinessOfAProcess, StaysWithoutABrokerUnlessItNeedsOne) {
+  Readiness worker{store, {.needs_broker = true}};
+  for (Readiness* each : {&readiness, &worker}) {
+    each->note(RelayTick{.broker = {BrokerState::down, "refused"}});
+    each->note("shipping", {BrokerState::misconfigured, "no stream"});
+  }
+  EXPECT_THAT(readiness.problems(),
+              ElementsAre("broker of consumer shipping: misconfigured: no stream"));
+  EXPECT_THAT(worker.problems(),
+              ElementsAre("broker: down: refused",
+                          "broker of consumer shipping: misconfigured: no stream"));
+}
+
+TEST_F(ReadinessOfAProcess, EndsWithALoop) {
+  readiness.fail("the relay ended: a newer Stela has migrated the database");
+  EXPECT_THAT(readiness.problems(),
+              ElementsAre("the relay ended: a newer Stela has migrated the database"));
+}
+
+}  // namespace
+}  // namespace stela::tool::readiness_test
