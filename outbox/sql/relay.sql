@@ -3,27 +3,31 @@
 
 -- name: standing
 -- takes: partition int
--- gives: owner text?, epoch int, published_through int, broker_sequence int, broker_id text,
---        flight_count int, flight_through int, attempts int, next_attempt_at time, adopted bool
-SELECT owner, epoch, published_through, broker_sequence, broker_id,
-       flight_count, flight_through, attempts, next_attempt_at, adopted
+-- gives: owner text?, epoch int, lease_until time, lease_ttl int?, published_through int,
+--        broker_sequence int, broker_id text, flight_count int, flight_through int, attempts int,
+--        next_attempt_at time, adopted bool
+SELECT owner, epoch, lease_until, CASE WHEN lease_epoch = epoch THEN lease_ttl END AS lease_ttl,
+       published_through, broker_sequence, broker_id, flight_count, flight_through, attempts,
+       next_attempt_at, adopted
 FROM outbox_partitions WHERE partition = :partition;
 
 -- name: acquire
--- Free, expired, or held until absurdly late by a clock that was wrong.
--- takes: partition int, worker text, now time, absurd time, until time
+-- If the lease is still the one that was found to be free.
+-- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int
 UPDATE outbox_partitions
-SET owner = :worker, epoch = epoch + 1, lease_until = :until
+SET owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
+    lease_epoch = epoch + 1
 WHERE partition = :partition AND stopped IS NULL
-  AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd);
+  AND epoch = :found_epoch AND lease_until = :found_until;
 
 -- name: acquire_lost
 -- The same of a partition that is stopped because the broker lost messages.
--- takes: partition int, worker text, now time, absurd time, until time
+-- takes: partition int, found_epoch int, found_until time, worker text, until time, ttl int
 UPDATE outbox_partitions
-SET owner = :worker, epoch = epoch + 1, lease_until = :until
+SET owner = :worker, epoch = epoch + 1, lease_until = :until, lease_ttl = :ttl,
+    lease_epoch = epoch + 1
 WHERE partition = :partition AND stopped = 'broker_lost'
-  AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd);
+  AND epoch = :found_epoch AND lease_until = :found_until;
 
 -- name: renew
 -- takes: partition int, owner text, epoch int, now time, until time

@@ -325,4 +325,5 @@ FROM json_each(:rows);
 INSERT INTO outbox_partitions
 SELECT r.* FROM jsonb_array_elements(:rows::jsonb) AS j(line),
      jsonb_populate_record(NULL::outbox_partitions,
-  j.line || '{"owner": null, "lease_until": 0, "drained_through": 0}') AS r;
+  j.line || '{"owner": null, "lease_until": 0, "lease_ttl": null, "lease_epoch": null,
+              "drained_through": 0}') AS r;

@@ -2,27 +2,27 @@
 
 -- name: find_worker
 -- takes: worker text
--- gives: host text, pid int, presence int?, heartbeat_until time
-SELECT host, pid, presence, heartbeat_until FROM outbox_workers WHERE worker = :worker;
+-- gives: host text, pid int, presence int?, heartbeat_until time, heartbeat_ttl int?
+SELECT host, pid, presence, heartbeat_until, heartbeat_ttl FROM outbox_workers WHERE worker = :worker;
 
 -- name: upsert_worker
--- takes: worker text, host text, pid int, presence int, now time, until time, broker text,
---        is_cut_off bool
+-- takes: worker text, host text, pid int, presence int, now time, until time, ttl int,
+--        broker text, is_cut_off bool
 INSERT INTO outbox_workers
-  (worker, host, pid, presence, started_at, heartbeat_until, broker, is_cut_off)
-VALUES (:worker, :host, :pid, :presence, :now, :until, :broker, :is_cut_off)
+  (worker, host, pid, presence, started_at, heartbeat_until, heartbeat_ttl, broker, is_cut_off)
+VALUES (:worker, :host, :pid, :presence, :now, :until, :ttl, :broker, :is_cut_off)
 ON CONFLICT (worker) DO UPDATE SET
   host = excluded.host, pid = excluded.pid, presence = excluded.presence,
   started_at = CASE WHEN outbox_workers.presence = excluded.presence
                     THEN outbox_workers.started_at
                     ELSE excluded.started_at END,
-  heartbeat_until = excluded.heartbeat_until, broker = excluded.broker,
-  is_cut_off = excluded.is_cut_off;
+  heartbeat_until = excluded.heartbeat_until, heartbeat_ttl = excluded.heartbeat_ttl,
+  broker = excluded.broker, is_cut_off = excluded.is_cut_off;
 
--- name: purge_workers
--- Silent for long, or alive until absurdly late by a clock that was wrong: whoever lives comes again.
--- takes: silent_since time, absurd time
-DELETE FROM outbox_workers WHERE heartbeat_until < :silent_since OR heartbeat_until > :absurd;
+-- name: purge_worker
+-- Unless it has sent a heartbeat meanwhile.
+-- takes: worker text, found_until time
+DELETE FROM outbox_workers WHERE worker = :worker AND heartbeat_until = :found_until;
 
 -- name: delete_worker
 -- Unless its name is another's by now.
@@ -30,5 +30,5 @@ DELETE FROM outbox_workers WHERE heartbeat_until < :silent_since OR heartbeat_un
 DELETE FROM outbox_workers WHERE worker = :worker AND presence = :presence;
 
 -- name: workers
--- gives: worker text, heartbeat_until time, is_cut_off bool
-SELECT worker, heartbeat_until, is_cut_off FROM outbox_workers ORDER BY worker;
+-- gives: worker text, heartbeat_until time, heartbeat_ttl int?, is_cut_off bool
+SELECT worker, heartbeat_until, heartbeat_ttl, is_cut_off FROM outbox_workers ORDER BY worker;

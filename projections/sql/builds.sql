@@ -11,9 +11,12 @@ SELECT to_regclass('projections') IS NOT NULL AS present;
 -- name: builds
 -- gives: name text, build int, version int, kind text, state text, position int, epoch int, owner text,
 --        lease_until time, attempts int, next_attempt_at time, failing int, error text, halted bool,
---        definitions int, began_at time, changed_at time, filter text, upto int, target int
+--        definitions int, began_at time, changed_at time, filter text, upto int, target int,
+--        lease_ttl int?, presence int?
 SELECT name, build, version, kind, state, position, epoch, owner, lease_until, attempts,
-       next_attempt_at, failing, error, halted, definitions, began_at, changed_at, filter, upto, target
+       next_attempt_at, failing, error, halted, definitions, began_at, changed_at, filter, upto,
+       target, CASE WHEN lease_epoch = epoch THEN lease_ttl END AS lease_ttl,
+       CASE WHEN lease_epoch = epoch THEN presence END AS presence
 FROM projections ORDER BY name, build;
 
 -- name: next_build
@@ -30,24 +33,33 @@ INSERT INTO projections
   (name, build, version, kind, state, position, began_at, changed_at, filter, upto, target)
 VALUES (:name, :build, :version, :kind, :state, :position, :now, :now, :filter, :upto, :target);
 
+-- name: set_upto
+-- takes: name text, build int, upto int
+UPDATE projections SET upto = :upto WHERE name = :name AND build = :build;
+
 -- name: set_state
 -- takes: name text, build int, state text, now time
 UPDATE projections SET state = :state, changed_at = :now WHERE name = :name AND build = :build;
 
 -- name: acquire
--- Free, expired, or held until absurdly late by a clock that was wrong.
--- takes: name text, build int, owner text, now time, absurd time, until time
+-- If the lease is still the one that was found to be free.
+-- takes: name text, build int, found_epoch int, found_until time, owner text, until time, ttl int,
+--        presence int?
 -- gives: epoch int, position int
-UPDATE projections SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until
+UPDATE projections
+SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until, lease_ttl = :ttl,
+    presence = :presence, lease_epoch = epoch + 1
 WHERE name = :name AND build = :build AND state <> 'retired'
-  AND (owner IS NULL OR lease_until <= :now OR lease_until > :absurd)
+  AND epoch = :found_epoch AND lease_until = :found_until
 RETURNING epoch, position;
 
 -- name: seize
 -- Whoever has it: it finds out by the epoch.
--- takes: name text, build int, owner text, until time
+-- takes: name text, build int, owner text, until time, ttl int, presence int?
 -- gives: epoch int, position int
-UPDATE projections SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until
+UPDATE projections
+SET owner = :owner, epoch = epoch + 1, turn = turn + 1, lease_until = :until, lease_ttl = :ttl,
+    presence = :presence, lease_epoch = epoch + 1
 WHERE name = :name AND build = :build
 RETURNING epoch, position;
 

@@ -37,7 +37,7 @@ Build read_build(const sql::builds::Row& row) {
       .position = row.position(),
       .epoch = row.epoch(),
       .owner = std::string{row.owner()},
-      .lease_until = row.lease_until(),
+      .lease = {row.lease_until(), follow::length_of(row.lease_ttl()), row.presence()},
       .attempts = static_cast<int>(row.attempts()),
       .next_attempt_at = row.next_attempt_at(),
       .failing = row.failing(),
@@ -51,13 +51,17 @@ Build read_build(const sql::builds::Row& row) {
       .changed_at = row.changed_at()};
 }
 
+std::int64_t length_in_row(const LeaseTerm& lease) noexcept {
+  return std::chrono::microseconds{lease.ttl}.count();
+}
+
 /// The build as who acquired it has it.
 template <class Row>
 void take_over(Build& build, Row& row, const LeaseTerm& lease) {
   build.epoch = row.epoch();
   build.position = row.position();
   build.owner = lease.owner;
-  build.lease_until = lease.until();
+  build.lease = {lease.until(), lease.ttl, lease.presence};
   row.run();
 }
 
@@ -117,6 +121,10 @@ void insert(Connection& connection, Build& build, Timestamp now) {
                                    .target = build.target});
 }
 
+void set_upto(Connection& connection, const Build& build) {
+  connection.run(sql::set_upto{.name = build.name, .build = build.number, .upto = build.upto});
+}
+
 void note_statements(Connection& connection, Build& build, std::int64_t checksum) {
   build.upto = checksum;
   connection.run(
@@ -128,26 +136,35 @@ void set_state(Connection& connection, const Build& build, BuildState state, Tim
       .name = build.name, .build = build.number, .state = to_string(state), .now = now});
 }
 
-bool is_free(const Build& build, const LeaseTerm& lease) noexcept {
-  return build.owner.empty() || build.lease_until <= lease.now ||
-         build.lease_until > lease.now + 2 * lease.ttl;
+bool is_free(const Build& build, Timestamp now) noexcept {
+  return build.owner.empty() || follow::is_over(build.lease, now);
+}
+
+bool is_free(const Build& build, Timestamp now, const database::Database& database) noexcept {
+  return is_free(build, now) || follow::is_orphaned(build.lease, database);
 }
 
 bool acquire(Connection& connection, Build& build, const LeaseTerm& lease) {
   auto row = connection.rows(sql::acquire{.name = build.name,
                                           .build = build.number,
+                                          .found_epoch = build.epoch,
+                                          .found_until = build.lease.until,
                                           .owner = lease.owner,
-                                          .now = lease.now,
-                                          .absurd = lease.now + 2 * lease.ttl,
-                                          .until = lease.until()});
+                                          .until = lease.until(),
+                                          .ttl = length_in_row(lease),
+                                          .presence = lease.presence});
   if (!row.step()) return false;
   take_over(build, row, lease);
   return true;
 }
 
 void seize(Connection& connection, Build& build, const LeaseTerm& lease) {
-  auto row = connection.rows(sql::seize{
-      .name = build.name, .build = build.number, .owner = lease.owner, .until = lease.until()});
+  auto row = connection.rows(sql::seize{.name = build.name,
+                                        .build = build.number,
+                                        .owner = lease.owner,
+                                        .until = lease.until(),
+                                        .ttl = length_in_row(lease),
+                                        .presence = lease.presence});
   row.step();
   take_over(build, row, lease);
 }
@@ -156,9 +173,9 @@ void dispossess(Connection& connection, const Build& build) {
   connection.run(sql::dispossess{.name = build.name, .build = build.number});
 }
 
-void renew(Connection& connection, const Build& build, const LeaseTerm& lease) {
-  connection.run(sql::renew{
-      .name = build.name, .build = build.number, .epoch = build.epoch, .until = lease.until()});
+bool renew(Connection& connection, const Build& build, Timestamp until) {
+  return connection.run(sql::renew{
+             .name = build.name, .build = build.number, .epoch = build.epoch, .until = until}) == 1;
 }
 
 void release(Connection& connection, const Build& build) {

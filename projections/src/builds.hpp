@@ -2,11 +2,13 @@
 #pragma once
 
 #include "database/connection.hpp"
+#include "follow/lease.hpp"
 
 #include <stela/framework/clock.hpp>
 #include <stela/projections/states.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +26,7 @@ struct Build {
   std::int64_t epoch = 0;
   /// Empty if nobody drives it.
   std::string owner = {};
-  Timestamp lease_until = {};
+  follow::StoredLease lease = {};
   int attempts = 0;
   Timestamp next_attempt_at = {};
   /// The event that couldn't be handled; 0 if there is none.
@@ -63,6 +65,8 @@ const Build* find(const std::vector<Build>& builds, std::string_view name,
 void note_statements(database::Connection& connection, Build& build, std::int64_t checksum);
 /// A new row; `build` gets its number.
 void insert(database::Connection& connection, Build& build, Timestamp now);
+/// A replay ends later.
+void set_upto(database::Connection& connection, const Build& build);
 void set_state(database::Connection& connection, const Build& build, BuildState state,
                Timestamp now);
 
@@ -70,19 +74,24 @@ struct LeaseTerm {
   std::string_view owner;
   std::chrono::milliseconds ttl;
   Timestamp now;
+  /// The owner's, if it has one.
+  std::optional<std::int64_t> presence = {};
 
   Timestamp until() const noexcept { return now + ttl; }
 };
 
-/// True if nobody has it, or its lease has run out.
-bool is_free(const Build& build, const LeaseTerm& lease) noexcept;
-/// Takes the build if it is free: it has a new epoch then.
+/// True if nobody has it, or its lease is over.
+bool is_free(const Build& build, Timestamp now) noexcept;
+/// The same, and true if its owner is seen to have ended.
+bool is_free(const Build& build, Timestamp now, const database::Database& database) noexcept;
+/// Takes a build that was free when it was read, if it is still as it was: it has a new epoch then.
 bool acquire(database::Connection& connection, Build& build, const LeaseTerm& lease);
 /// Takes the build from whoever has it: they find out by the epoch, and do nothing more to it.
 void seize(database::Connection& connection, Build& build, const LeaseTerm& lease);
 /// Takes the build from whoever has it, for whoever comes next.
 void dispossess(database::Connection& connection, const Build& build);
-void renew(database::Connection& connection, const Build& build, const LeaseTerm& lease);
+/// False if somebody else has taken the build.
+bool renew(database::Connection& connection, const Build& build, Timestamp until);
 void release(database::Connection& connection, const Build& build);
 
 /// Moves the checkpoint on, if the build is still where and whose it was.

@@ -137,7 +137,13 @@ std::vector<Feed::Outcome> Feed::run(std::span<Seat* const> seats, const Batch& 
 Feed::Outcome Feed::handle(Connection& connection, Seat& seat, const Batch& batch) {
   const database::Occupation occupation{seat.who};
   if (auto failure = project_events(connection, seat, batch.events)) return {std::move(failure)};
-  return {.lost = !advance(connection, seat.build, batch.end, lease_until())};
+  return {.lost = !move(connection, seat, batch.end)};
+}
+
+bool Feed::move(Connection& connection, const Seat& seat, std::int64_t position) const {
+  const Timestamp until = lease_until();
+  if (seat.shut_out && !renew(connection, *seat.shut_out, until)) return false;
+  return advance(connection, seat.build, position, until);
 }
 
 /// If memory is short for this, too, it isn't the handler's shortage alone.
@@ -518,9 +524,11 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
     if (!failure) seat.held = false;
   }
   if (!failure) return;
-  ++counts_.failed;
+  bool lost = false;
   store_.database().write(
       [&](Connection& connection) {
+        lost = !advance(connection, seat.build, seat.build.position, lease_until());
+        if (lost) return;
         connection.run(sql::park{.name = seat.build.name,
                                  .build = seat.build.number,
                                  .sequence = sequence,
@@ -531,6 +539,11 @@ void Feed::project_parked(Seat& seat, std::int64_t sequence, int attempts) {
                                  .instance = failure->instance});
       },
       database::Sync::none);
+  if (lost) {
+    seat.held = false;
+    return;
+  }
+  ++counts_.failed;
   log_failure(seat, *failure, "projection.parked");
 }
 

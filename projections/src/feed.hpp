@@ -151,6 +151,8 @@ class Feed {
   void settle_timers(Seat& seat, const Firing& firing);
   void log_timer(const Timer& timer, std::string_view name) const;
 
+  /// Moves the checkpoint, if every lease is still held that this takes.
+  bool move(database::Connection& connection, const Seat& seat, std::int64_t position) const;
   void settle(Seat& seat, const Outcome& outcome, const Batch& batch);
   void note(Seat& seat, const Failure& failure);
   /// Notes it, unless it is an event for a newer release that may still come.

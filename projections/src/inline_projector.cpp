@@ -94,10 +94,14 @@ void Projections::InlineProjector::choose_build(Connection& connection, bool reb
              projections::has_same_statements(*building, registration_)) {
     chosen = *building;
   } else {
-    if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
+    if (building != nullptr) projections::clear_way(connection, store_, *building);
     chosen = projections::begin_build(connection, store_, registration_);
   }
   seat_ = std::make_unique<Seat>(store_, *find_version(chosen.version), chosen);
+}
+
+bool Projections::InlineProjector::is_free(const Build& build) const {
+  return projections::is_free(build, store_.database().now(), store_.database());
 }
 
 bool Projections::InlineProjector::catch_up() {
@@ -105,7 +109,7 @@ bool Projections::InlineProjector::catch_up() {
   const std::string worker = host::make_worker_name();
   store_.database().write([&](Connection& connection) {
     const projections::LeaseTerm lease{worker, inline_lease, store_.database().now()};
-    seat_->held = projections::acquire(connection, seat_->build, lease);
+    seat_->held = is_free(seat_->build) && projections::acquire(connection, seat_->build, lease);
   });
   if (!seat_->held) return false;
   try {
@@ -164,13 +168,12 @@ void Projections::InlineProjector::wait_for_other() {
   auto deadline = clock.steady_now() + patience;
   for (;;) {
     const std::optional<Build> build = read_build();
-    const projections::LeaseTerm lease{name_, inline_lease, store_.database().now()};
-    if (!build || build->state != seat_->build.state || projections::is_free(*build, lease) ||
+    if (!build || build->state != seat_->build.state || is_free(*build) ||
         projections::is_near_the_end(store_, *build)) {
       return;
     }
-    if (build->lease_until != lease_until) deadline = clock.steady_now() + patience;
-    lease_until = build->lease_until;
+    if (build->lease.until != lease_until) deadline = clock.steady_now() + patience;
+    lease_until = build->lease.until;
     if (clock.steady_now() >= deadline) {
       throw StoreBusy{build->describe() + " is being caught up by " + build->owner +
                       ", which makes no progress; stop that process, or try again"};

@@ -37,6 +37,7 @@ class Projections::InlineProjector final : public TransactionParticipant {
   void choose_build(database::Connection& connection, bool rebuild);
   /// False if another process does.
   bool catch_up();
+  bool is_free(const projections::Build& build) const;
   /// LeaseLost if another process takes over.
   void project_missing();
   void let_go() noexcept;

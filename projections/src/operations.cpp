@@ -63,7 +63,7 @@ ProjectorStatus status_of(Connection& connection, const Build& build, std::int64
                          .state = build.state,
                          .position = GlobalSequence{build.position},
                          .owner = build.owner,
-                         .lease_until = build.lease_until,
+                         .lease_until = build.lease.until,
                          .failing = GlobalSequence{build.failing},
                          .error = build.error,
                          .attempts = build.attempts,

@@ -5,6 +5,7 @@
 #include "build_tables.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
+#include "database/presence.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
 #include "projections_sql/builds.hpp"
@@ -28,6 +29,8 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr std::chrono::seconds replay_lease{15};
+/// What may be left of a replay for a transaction that keeps appends out.
+constexpr std::int64_t last_stretch_of_replay = 1000;
 /// A dry run reads so many events with each statement, so that no read transaction lasts.
 constexpr std::int64_t count_window = 65'536;
 
@@ -74,6 +77,7 @@ class Replay {
         is_rebuild_{options.filter.is_empty()},
         store_{projections.store()},
         worker_{host::make_worker_name()},
+        presence_{store_.database().appear()},
         feed_{store_, replay_lease},
         filter_{projections::describe(options.filter)} {
     if (is_rebuild_ && options.into == ReplayInto::living) {
@@ -112,6 +116,7 @@ class Replay {
     while (!is_done() && !stop.stop_requested()) pass(stop);
     fail_if_halted();
     if (is_rebuild_ && !stop.stop_requested()) take_over(stop);
+    if (is_into_living() && !stop.stop_requested()) catch_up_with_appends(stop);
     ReplayResult result{.is_complete = !stop.stop_requested() || is_done(),
                         .was_resumed = was_resumed_};
     if (is_rebuild_ && !stop.stop_requested()) result.is_complete = true;
@@ -125,7 +130,9 @@ class Replay {
   }
 
  private:
-  LeaseTerm lease() const { return {worker_, replay_lease, store_.database().now()}; }
+  LeaseTerm lease() const {
+    return {worker_, replay_lease, store_.database().now(), presence_->number()};
+  }
 
   /// Finds or makes the build that is to be filled, and takes it.
   void begin(Connection& connection, const detail::Registration& registration) {
@@ -149,7 +156,7 @@ class Replay {
     projections::seize(connection, build, lease());
     seats_.push_back(std::make_unique<Seat>(store_, registration, build));
     seats_.back()->held = true;
-    if (build.target != 0) shut_out_runner(connection, builds, registration);
+    if (build.target != 0) shut_out_runner(connection, builds, *seats_.back());
   }
 
   void refuse_going_back(const std::vector<Build>& builds,
@@ -161,7 +168,7 @@ class Replay {
   }
 
   void refuse_if_driven(const Build& build) const {
-    if (projections::is_free(build, lease())) return;
+    if (projections::is_free(build, store_.database().now(), store_.database())) return;
     throw UsageError{build.describe() +
                      (is_rebuild_ ? " is being rebuilt by " : " is being replayed by ") +
                      build.owner + "; wait for it, or stop that process"};
@@ -201,12 +208,23 @@ class Replay {
   }
 
   /// Two can't write the same tables: the runner waits until the replay gives them back.
-  void shut_out_runner(Connection& connection, const std::vector<Build>& builds,
-                       const detail::Registration& registration) {
-    const Build* const living = projections::find(builds, registration.name, BuildState::living);
+  void shut_out_runner(Connection& connection, const std::vector<Build>& builds, Seat& seat) {
+    Build& build = seat.build;
+    const Build* const living = projections::find(builds, build.name, BuildState::living);
     if (living == nullptr || living->kind == ProjectionKind::inline_) return;
-    shut_out_.push_back(*living);
-    projections::seize(connection, shut_out_.back(), lease());
+    seat.shut_out = *living;
+    projections::seize(connection, *seat.shut_out, lease());
+    extend(connection, build, *seat.shut_out);
+  }
+
+  /// To what the living tables have: otherwise older events would have the last word. False if the
+  /// replay went that far anyway.
+  bool extend(Connection& connection, Build& build, const Build& living) const {
+    const std::int64_t reached = std::min(options_.filter.to.value(), living.position);
+    if (build.upto >= reached) return false;
+    build.upto = reached;
+    projections::set_upto(connection, build);
+    return true;
   }
 
   std::int64_t end_of(const Seat& seat) const { return is_rebuild_ ? end_ : seat.build.upto; }
@@ -225,42 +243,62 @@ class Replay {
     return first;
   }
 
-  void pass(const std::stop_token& stop) {
-    std::vector<Seat*> behind;
-    std::int64_t end = 0;
-    for (const auto& seat : seats_) {
-      if (!seat->held) {
-        throw UsageError{seat->build.describe() + " was taken over by another process meanwhile"};
-      }
-      if (seat->build.halted || seat->build.position >= end_of(*seat)) continue;
-      behind.push_back(seat.get());
-      end = end_of(*seat);
-    }
+  AllQuery query() const {
     AllQuery query{.since = options_.filter.since, .until = options_.filter.until};
     query.streams = options_.filter.streams;
     query.categories = options_.filter.categories;
     query.event_types = options_.filter.event_types;
-    const projections::Pass whole{.query = std::move(query),
-                                  .end = end,
-                                  .pages = pages_a_pass,
-                                  .decode_ahead = options_.decode_ahead};
+    return query;
+  }
+
+  void pass(const std::stop_token& stop) {
+    std::vector<Seat*> behind;
+    std::int64_t end = 0;
+    for (const auto& seat : seats_) {
+      if (seat->build.halted || seat->build.position >= end_of(*seat)) continue;
+      behind.push_back(seat.get());
+      end = end_of(*seat);
+    }
+    const projections::Pass whole{
+        .query = query(), .end = end, .pages = pages_a_pass, .decode_ahead = options_.decode_ahead};
     projections::feed_in_groups(store_, feed_, behind, whole, [&] {
-      renew_shut_out();
+      renew_leases();
+      fail_if_lost();
       report();
       fail_if_short_of_memory();
       return !stop.stop_requested();
     });
   }
 
-  void renew_shut_out() {
+  void fail_if_lost() const {
+    for (const auto& seat : seats_) {
+      if (seat->held) continue;
+      throw UsageError{seat->build.describe() + " was taken over by another process meanwhile" +
+                       (seat->shut_out ? "; its living tables are replayed up to event " +
+                                             std::to_string(seat->build.position) +
+                                             " only: run the same replay again"
+                                       : "")};
+    }
+  }
+
+  /// Those of seats that don't move for long, too.
+  void renew_leases() {
     const LeaseTerm mine = lease();
-    if (shut_out_.empty() || mine.now < renewed_at_ + replay_lease / 3) return;
+    if (mine.now < renewed_at_ + replay_lease / 3) return;
+    presence_->renew();
     store_.database().write(
         [&](Connection& connection) {
-          for (const Build& build : shut_out_) projections::renew(connection, build, mine);
+          for (const auto& seat : seats_) {
+            if (seat->held) seat->held = renew(connection, *seat, mine.until());
+          }
         },
         database::Sync::none);
     renewed_at_ = mine.now;
+  }
+
+  static bool renew(Connection& connection, const Seat& seat, Timestamp until) {
+    return (!seat.shut_out || projections::renew(connection, *seat.shut_out, until)) &&
+           projections::renew(connection, seat.build, until);
   }
 
   void report() const {
@@ -308,13 +346,60 @@ class Replay {
     }
   }
 
+  /// Appends drive the tables of inline projectors, and aren't shut out: what they projected
+  /// meanwhile is projected again, at last in a transaction that keeps them out.
+  void catch_up_with_appends(const std::stop_token& stop) {
+    for (const auto& seat : seats_) {
+      if (seat->shut_out) continue;
+      while (!is_caught_up(*seat)) {
+        pass(stop);
+        fail_if_halted();
+        if (stop.stop_requested()) return;
+      }
+    }
+  }
+
+  bool is_caught_up(Seat& seat) {
+    const Build before = seat.build;
+    bool is_near = false;
+    try {
+      store_.database().write([&](Connection& connection) {
+        const auto builds = projections::read_builds(connection, before.name);
+        const Build* const living = projections::find(builds, before.name, BuildState::living);
+        if (living == nullptr || !extend(connection, seat.build, *living)) {
+          is_near = true;
+          return;
+        }
+        is_near = seat.build.upto - seat.build.position <= last_stretch_of_replay;
+        if (is_near) project_inside(connection, seat);
+      });
+    } catch (...) {
+      seat.build = before;
+      throw;
+    }
+    return is_near;
+  }
+
+  /// Up to the end of the replay.
+  void project_inside(Connection& connection, Seat& seat) {
+    AllQuery rest = query();
+    rest.from = GlobalSequence{seat.build.position + 1};
+    rest.to = GlobalSequence{seat.build.upto};
+    projections::Scan scan{store_, rest};
+    while (!scan.is_done()) {
+      const projections::Batch batch = scan.next();
+      feed_.project_inside(connection, seat, batch);
+      seat.build.position = batch.end;
+    }
+  }
+
   void give_back() {
     store_.database().write(
         [&](Connection& connection) {
           for (const auto& seat : seats_) {
             if (seat->held) projections::release(connection, seat->build);
+            if (seat->shut_out) projections::release(connection, *seat->shut_out);
           }
-          for (const Build& build : shut_out_) projections::release(connection, build);
         },
         database::Sync::none);
   }
@@ -325,12 +410,11 @@ class Replay {
   const bool is_rebuild_;
   Store& store_;
   const std::string worker_;
+  const std::unique_ptr<database::Presence> presence_;
   Feed feed_;
   const std::string filter_;
   std::vector<const detail::Registration*> registrations_;
   std::vector<std::unique_ptr<Seat>> seats_;
-  /// Living builds whose tables are written, taken from their runner.
-  std::vector<Build> shut_out_;
   Timestamp renewed_at_{};
   std::int64_t end_ = 0;
   std::int64_t started_at_ = 0;

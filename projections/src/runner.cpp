@@ -8,6 +8,7 @@
 #include "database/commit_watch.hpp"
 #include "database/database.hpp"
 #include "database/host.hpp"
+#include "database/presence.hpp"
 #include "feed.hpp"
 #include "groups.hpp"
 #include "projections_sql/builds.hpp"
@@ -126,7 +127,11 @@ class Runner::Driver {
   using Key = std::pair<std::string, std::int64_t>;
 
   Timestamp now() const { return store_.database().now(); }
-  LeaseTerm lease() const { return {worker_, options_.lease_ttl, now()}; }
+  /// Others see by its presence whether this runner still runs.
+  LeaseTerm lease() const {
+    return {worker_, options_.lease_ttl, now(),
+            presence_ ? std::optional{presence_->number()} : std::nullopt};
+  }
 
   /// False if the store, or the memory, is in trouble that ends by itself.
   bool try_to(FunctionRef<void()> work) const {
@@ -209,17 +214,56 @@ class Runner::Driver {
     seats_.emplace(key, std::move(seat));
   }
 
+  /// Of those whose leases are good, but whose owners have ended. On a server that is a query, so
+  /// it isn't asked more often than an idle runner looks.
+  std::set<std::int64_t> find_ended(Timestamp now) {
+    const auto begun = steady_clock::now();
+    if (begun < asked_at_ + options_.idle_backoff) return {};
+    std::set<std::int64_t> asked;
+    std::set<std::int64_t> ended;
+    for (const auto& [key, seat] : seats_) {
+      const auto& lease = seat->build.lease;
+      if (seat->held || seat->is_left || !lease.presence) continue;
+      if (projections::is_free(seat->build, now)) continue;
+      if (!asked.insert(*lease.presence).second) continue;
+      if (follow::is_orphaned(lease, store_.database())) ended.insert(*lease.presence);
+    }
+    if (!asked.empty()) asked_at_ = begun;
+    return ended;
+  }
+
+  std::set<const Seat*> find_free() {
+    const Timestamp at = now();
+    const std::set<std::int64_t> ended = find_ended(at);
+    std::set<const Seat*> free;
+    for (const auto& [key, seat] : seats_) {
+      const auto& presence = seat->build.lease.presence;
+      const bool has_ended = presence && ended.contains(*presence);
+      if (seat->held || seat->is_left) continue;
+      if (has_ended || projections::is_free(seat->build, at)) {
+        free.insert(seat.get());
+      }
+    }
+    return free;
+  }
+
+  void appear() {
+    if (!presence_) presence_ = store_.database().appear();
+    presence_->renew();
+  }
+
   void acquire_free() {
-    const LeaseTerm mine = lease();
-    const bool is_late = mine.now >= renewed_at_ + options_.lease_ttl / 3 || mine.now < renewed_at_;
-    bool any_free = false;
+    bool any_unknown = false;
     for (const auto& [key, seat] : seats_) {
       seat->is_left = !seat->held && is_for_newer(*seat);
-      if (seat->is_left) continue;
-      any_free = any_free || seat->knows_unknown ||
-                 (!seat->held && projections::is_free(seat->build, mine));
+      any_unknown = any_unknown || (!seat->is_left && seat->knows_unknown);
     }
-    if (!any_free && !is_late) return;
+    const std::set<const Seat*> free = find_free();
+    const Timestamp at = now();
+    const bool is_late = at >= renewed_at_ + options_.lease_ttl / 3 || at < renewed_at_;
+    if (free.empty() && !any_unknown && !is_late) return;
+    appear();
+    const LeaseTerm mine = lease();
     std::vector<Seat*> fresh;
     std::vector<std::pair<Seat*, std::string>> altered;
     store_.database().write(
@@ -227,8 +271,8 @@ class Runner::Driver {
           for (const auto& [key, seat] : seats_) {
             if (seat->is_left) continue;
             if (seat->held) {
-              projections::renew(connection, seat->build, mine);
-            } else if (acquire(connection, *seat, mine)) {
+              projections::renew(connection, seat->build, mine.until());
+            } else if (acquire(connection, *seat, mine, free.contains(seat.get()))) {
               fresh.push_back(seat.get());
               if (waits_without_attempts(*seat)) resume(connection, *seat);
               auto problem =
@@ -275,9 +319,9 @@ class Runner::Driver {
   }
 
   /// A process whose timers only this runner knows is taken from whoever has it.
-  static bool acquire(Connection& connection, Seat& seat, const LeaseTerm& mine) {
+  static bool acquire(Connection& connection, Seat& seat, const LeaseTerm& mine, bool is_free) {
     const bool seizes = seat.knows_unknown && projections::knows_unknown(connection, seat);
-    if (!seizes) return projections::acquire(connection, seat.build, mine);
+    if (!seizes) return is_free && projections::acquire(connection, seat.build, mine);
     projections::seize(connection, seat.build, mine);
     return true;
   }
@@ -458,10 +502,14 @@ class Runner::Driver {
   Feed feed_;
   projections::TimerClock timer_clock_;
   std::unique_ptr<database::CommitWatch> watch_;
+  /// From the first lease on.
+  std::unique_ptr<database::Presence> presence_;
   std::map<Key, std::unique_ptr<Seat>> seats_;
   std::function<void(const RunnerTick&)> listener_;
   FeedCounts reported_;
   Timestamp renewed_at_{};
+  /// When it was last asked which other runners have ended.
+  steady_clock::time_point asked_at_{};
   std::int64_t taken_over_ = 0;
   bool wants_again_ = false;
   bool has_retired_ = false;

@@ -7,6 +7,7 @@
 #include <stela/projections/projections.hpp>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,9 @@ struct Seat {
   const detail::Registration& registration;
   /// As it was last read or written.
   Build build;
+  /// Of a replay into living tables: the build whose tables they are. Its runner waits meanwhile,
+  /// so that nobody else writes them.
+  std::optional<Build> shut_out = {};
   /// This process drives it, as far as it knows: each update compares the epoch.
   bool held = false;
   /// How often in a row its handler was short of memory: no attempts, but its pauses grow.

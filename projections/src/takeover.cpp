@@ -65,8 +65,8 @@ void put_in_place(Connection& connection, const Build& build, Timestamp now) {
   set_state(connection, build, BuildState::living, now);
 }
 
-void clear_way(Connection& connection, const Build& building, Timestamp now) {
-  if (!building.owner.empty() && building.lease_until > now) {
+void clear_way(Connection& connection, Store& store, const Build& building) {
+  if (!is_free(building, store.database().now(), store.database())) {
     throw UsageError{building.describe() + " is being built by " + building.owner +
                      "; wait for it, or stop that process"};
   }

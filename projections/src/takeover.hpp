@@ -20,7 +20,7 @@ bool has_same_statements(const Build& build, const detail::Registration& registr
 void require_same_statements(const Build& build, const detail::Registration& registration);
 
 /// A build of another version that nobody drives any more makes room. UsageError if somebody does.
-void clear_way(database::Connection& connection, const Build& building, Timestamp now);
+void clear_way(database::Connection& connection, Store& store, const Build& building);
 
 /// Inside a transaction: projects what is missing, under the lock that keeps appends out.
 void finish(database::Connection& connection, Store& store, Feed& feed, Seat& seat);

@@ -55,6 +55,43 @@ TEST_P(RelayStoreContract, TakesALeaseThatEndsAbsurdlyLate) {
   EXPECT_EQ(acquire(all, "b").epoch, 2);
 }
 
+TEST_P(RelayStoreContract, JudgesALeaseByItsOwnLength) {
+  acquire();
+  EXPECT_FALSE(store->acquire(all, "b", 3s)) << "a longer lease than b's own isn't absurd";
+  EXPECT_FALSE(look().partitions.front().is_free);
+  store->release(leases[all]);
+
+  // By a clock that is 10 seconds ahead. b's own leases may end as late as this one.
+  subject->clock.advance(10s);
+  EXPECT_TRUE(store->acquire(all, "c", 3s));
+  subject->clock.advance(-10s);
+  EXPECT_TRUE(look().partitions.front().is_free);
+  EXPECT_TRUE(store->acquire(all, "b", ttl));
+}
+
+TEST_P(RelayStoreContract, KeepsALeaseWhoseRenewalsAreLongerThanOthersAre) {
+  acquire();
+  subject->clock.advance(5s);
+  ASSERT_TRUE(store->renew(leases[all], ttl));
+
+  EXPECT_FALSE(store->acquire(all, "b", 3s));
+  subject->clock.advance(ttl);
+  EXPECT_TRUE(store->acquire(all, "b", 3s));
+}
+
+TEST_P(RelayStoreContract, JudgesAHeartbeatByItsOwnLength) {
+  store->heartbeat("a", 20s, {{BrokerState::connected}});
+  EXPECT_EQ(store->heartbeat("b", 4s, {{BrokerState::connected}}), 0);
+  EXPECT_THAT(look().workers, ::testing::ElementsAre("a", "b"));
+  store->leave("b");
+
+  subject->clock.advance(10s);
+  store->heartbeat("c", 4s, {{BrokerState::connected}});
+  subject->clock.advance(-10s);
+  EXPECT_THAT(look().workers, ::testing::ElementsAre("a"));
+  EXPECT_EQ(store->heartbeat("a", 20s, {{BrokerState::connected}}), 1) << "c is forgotten";
+}
+
 TEST_P(RelayStoreContract, ShowsPartitionsAndWorkers) {
   begin(2);
   store->heartbeat("a", 20s, {{BrokerState::connected}});

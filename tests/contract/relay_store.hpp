@@ -116,7 +116,7 @@ class RelayStoreContract : public ::testing::TestWithParam<RelayStoreKind> {
   std::int64_t republish(std::vector<GlobalSequence> sequences) {
     return subject->operations().republish(sequences, "ann");
   }
-  relay::Overview look() { return store->look(ttl, std::chrono::seconds{20}); }
+  relay::Overview look() { return store->look(); }
 
   std::unique_ptr<RelaySubject> subject;
   std::unique_ptr<relay::OutboxPort> store;

@@ -67,7 +67,7 @@ folders=(framework eventstore outbox projections tool samples)
     folder = folder_of(file); beside = file; sub(/[^\/]*$/, "", beside)
     if (file ~ /\/include\//) complain("a public header includes \"" header "\", which is not installed")
     if (header ~ /_sql(\.hpp$|\/)/ || (beside header) in exists || (folder "/src/" header) in exists) return
-    if (header ~ /^database\// && ("eventstore/" header) in exists) {
+    if (header ~ /^(database|follow)\// && ("eventstore/" header) in exists) {
       if (folder == "eventstore") return
       if (folder in shares && (header !~ /^database\/postgres\// || file ~ for_postgres) &&
           (header !~ /^database\/sqlite\// || file ~ for_sqlite)) return

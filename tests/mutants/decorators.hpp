@@ -68,9 +68,8 @@ class EmptyListMeansAll final : public ForwardingStore {
     worker_ = worker;
     return ForwardingStore::heartbeat(worker, ttl, broker);
   }
-  relay::Overview look(std::chrono::microseconds lease_ttl,
-                       std::chrono::microseconds heartbeat_ttl) override {
-    relay::Overview overview = ForwardingStore::look(lease_ttl, heartbeat_ttl);
+  relay::Overview look() override {
+    relay::Overview overview = ForwardingStore::look();
     takes_all_ = std::none_of(overview.partitions.begin(), overview.partitions.end(),
                               [&](const auto& p) { return p.is_free || p.owner == worker_; });
     for (auto& partition : overview.partitions) partition.is_free |= takes_all_;

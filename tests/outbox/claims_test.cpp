@@ -26,8 +26,9 @@ const OutboxOptions without_leasing{.fence = Fence::none, .leasing = false};
 /// A worker's port, with its claim.
 class Claimant {
  public:
-  Claimant(Shop& shop, std::string name) : store_{shop.store}, name_{std::move(name)} {
-    epoch_ = store_.acquire(all, name_, ttl)->epoch;
+  Claimant(Shop& shop, std::string name, std::chrono::seconds claim_ttl = ttl)
+      : store_{shop.store}, name_{std::move(name)} {
+    epoch_ = store_.acquire(all, name_, claim_ttl)->epoch;
   }
 
   /// "1 2 3r1": what it gets.
@@ -105,6 +106,30 @@ TEST(Claims, RunOutAndAreTakenByOthers) {
   EXPECT_EQ(shop.totals(), "2 pending");
   b.mark(1, 2);
   EXPECT_EQ(shop.totals(), "2 published");
+}
+
+TEST(Claims, AreLeftToTheirWorkerByOneWhoseOwnAreShorter) {
+  Shop shop{without_leasing};
+  shop.append_all({"order-1", "order-2"});
+  Claimant a{shop, "a"};
+  Claimant b{shop, "b", 3s};
+  EXPECT_EQ(a.next(), "1 2");
+
+  EXPECT_EQ(b.next(), "");
+  shop.clock.advance(ttl);
+  EXPECT_EQ(b.next(), "1 2");
+}
+
+TEST(Claims, AreTakenIfTheyEndAbsurdlyLate) {
+  Shop shop{without_leasing};
+  shop.append_all({"order-1", "order-2"});
+  shop.clock.advance(24h);
+  Claimant a{shop, "a"};
+  EXPECT_EQ(a.next(), "1 2");
+  shop.clock.advance(-24h);
+  Claimant b{shop, "b"};
+
+  EXPECT_EQ(b.next(), "1 2");
 }
 
 TEST(Claims, LastLongerWhenTheyAreRenewed) {

@@ -8,6 +8,7 @@
 namespace stela::partitions_test {
 namespace {
 
+using namespace std::chrono_literals;
 using test::message_of;
 using test::Shop;
 using ::testing::ElementsAre;
@@ -54,6 +55,71 @@ TEST(OutboxResize, LeavesAWorkerAliveWhoseLeaseOfAnOldPartitionRanOut) {
   const RelayTick tick = other.tick();
   EXPECT_EQ(tick.active_workers, 2);
   EXPECT_EQ(tick.desired_count, 1);
+}
+
+// The settings of docs/guides/operate.md.
+const RelayOptions short_leases{.worker = "short",
+                                .lease_ttl = 3s,
+                                .lease_renew = 1s,
+                                .heartbeat_ttl = 4s,
+                                .publish_timeout = 2s};
+
+std::vector<std::string> workers_of(Shop& shop) {
+  std::vector<std::string> names;
+  for (const WorkerStatus& worker : shop.operations.status().workers)
+    names.push_back(worker.name);
+  return names;
+}
+
+TEST(OutboxLeases, AreLeftToADefaultRelayByOneWithShorterLeases) {
+  Shop shop{{}, {.worker = "default"}};
+  shop.append("order-1");
+  ASSERT_EQ(shop.relay().published, 1);
+  test::FileBroker broker{shop.dir.file("broker.db"), Fence::stream};
+  Relay other{shop.outbox, broker, short_leases};
+
+  const RelayTick tick = other.tick();
+
+  EXPECT_EQ(tick.owned_count, 0);
+  EXPECT_EQ(tick.active_workers, 2);
+  EXPECT_THAT(workers_of(shop), ElementsAre("default", "short"));
+  EXPECT_EQ(shop.operations.status().partitions.front().owner, "default");
+  shop.append("order-2");
+  EXPECT_EQ(shop.relay().published, 1) << "the default relay still has its partition";
+}
+
+TEST(OutboxLeases, AreSharedAmongRelaysOfOldAndNewSettings) {
+  Shop shop{{.partition_count = 2}, {.worker = "a"}};
+  ASSERT_EQ(shop.relay().owned_count, 2);
+  test::FileBroker broker{shop.dir.file("broker.db"), Fence::stream};
+  Relay other{shop.outbox, broker, short_leases};
+
+  RelayTick tick;
+  for (int second = 0; second < 20; ++second) {
+    const std::int64_t owned = shop.relay().owned_count;
+    tick = other.tick();
+    EXPECT_LE(owned + tick.owned_count, 2) << second;
+  }
+
+  EXPECT_EQ(tick.owned_count, 1);
+  EXPECT_EQ(shop.relay().owned_count, 1);
+}
+
+TEST(OutboxLeases, OfAnOlderStelaAreBelievedUnlessTheyAreAbsurd) {
+  Shop shop{{}, short_leases};
+  shop.relay();
+  shop.lose_relay();
+  const auto take = [&](std::chrono::seconds length) {
+    const auto until = (shop.clock.now() + length).time_since_epoch().count();
+    shop.raw().run(
+        "UPDATE outbox_partitions SET owner = 'older', epoch = epoch + 1, lease_until = " +
+        std::to_string(until));
+  };
+
+  take(60s);
+  EXPECT_EQ(shop.relay().owned_count, 0);
+  take(24h);
+  EXPECT_EQ(shop.relay().owned_count, 1);
 }
 
 TEST(OutboxResize, RefusesImpossibleCounts) {

@@ -45,6 +45,26 @@ TEST(Rebuild, OfANewVersionTakesOverWhenItHasCaughtUp) {
   EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 1", "totals@2 v2 living 1"));
 }
 
+TEST(Rebuild, IsLeftAloneByARunnerWithAShorterLease) {
+  auto store = test::open_empty();
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  for (int i = 0; i < 5; ++i) place(store, std::to_string(i));
+  Runner runner{projections, {.lease_ttl = 3s}};
+  runner.catch_up();
+  int looks = 0;
+
+  const ReplayResult rebuilt =
+      Replayer{projections}.run({.on_progress = [&](const ReplayProgress&) {
+        ++looks;
+        EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "the build that the rebuild fills";
+      }});
+
+  EXPECT_TRUE(rebuilt.is_complete);
+  EXPECT_GT(looks, 0);
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 retired 5", "totals@2 v1 living 5"));
+}
+
 TEST(Rebuild, KeepsNoOldVersionWithoutItsProgram) {
   auto store = test::open_empty();
   {

@@ -219,6 +219,130 @@ TEST_F(Replay, ShutsTheRunnerOutWhileItWritesTheLivingTables) {
   EXPECT_EQ(afterwards.owned_count, 2);
 }
 
+/// More customers than events of a page, and replays of their living table.
+class LivingReplay : public Replay {
+ protected:
+  LivingReplay() {
+    append_customers(0, 1000);
+    runner_.catch_up();
+  }
+
+  /// Two for each customer, so that an older event may be replayed over a newer one.
+  void append_customers(int first, int count) {
+    store_.transact([&](Transaction& transaction) {
+      Repository<test::Order> orders{transaction};
+      for (int i = first; i < first + count; ++i) {
+        auto order = test::Order::place(Id<test::Order>::from("c" + std::to_string(i)),
+                                        "jo" + std::to_string(i % 100), 1);
+        orders.save(order);
+      }
+    });
+  }
+  /// Every customer is at the last order.
+  std::vector<std::string> customers() {
+    return test::lines(ModelReader{store_}.query("SELECT name, at FROM customers ORDER BY name"));
+  }
+  std::vector<std::string> customers_as_they_should_be() {
+    Replayer{projections_}.run({.projectors = {"customers"}});
+    return customers();
+  }
+  ReplayOptions living(std::function<void()> meanwhile = {}) {
+    ReplayOptions options{.projectors = {"customers"},
+                          .filter = {.since = testing::ManualClock::start},
+                          .into = ReplayInto::living};
+    if (meanwhile) options.on_progress = [meanwhile](const ReplayProgress&) { meanwhile(); };
+    return options;
+  }
+
+  Projections& with_customers() {
+    projections_.add(Customers{});
+    return projections_;
+  }
+
+  Runner runner_{with_customers(), {.worker = "short", .lease_ttl = 3s}};
+};
+
+TEST_F(LivingReplay, ShutsOutARunnerWithAShorterLease) {
+  int looks = 0;
+  (void)replayer_.run(living([&] {
+    if (++looks > 1) return;
+    append_customers(5000, 100);
+    EXPECT_EQ(runner_.catch_up().elsewhere_count, 1) << "of totals and customers";
+  }));
+  ASSERT_GT(looks, 1) << "there is something left to replay";
+  runner_.catch_up();
+
+  const auto replayed = customers();
+  EXPECT_EQ(replayed, customers_as_they_should_be());
+}
+
+TEST_F(LivingReplay, CommitsNothingOnceItsLeaseIsLost) {
+  int looks = 0;
+  const std::string refusal = test::message_of<UsageError>([&] {
+    (void)replayer_.run(living([&] {
+      if (++looks > 1) return;
+      // It is paused past its lease, and the runner takes the projector.
+      clock_.advance(16s);
+      append_customers(5000, 100);
+      EXPECT_EQ(runner_.catch_up().elsewhere_count, 0);
+    }));
+  });
+  EXPECT_THAT(refusal, HasSubstr("was taken over by another process meanwhile; its living tables "
+                                 "are replayed up to event "));
+  EXPECT_EQ(looks, 1);
+
+  (void)replayer_.run(living());
+  runner_.catch_up();
+  const auto replayed = customers();
+  EXPECT_EQ(replayed, customers_as_they_should_be());
+}
+
+TEST_F(LivingReplay, EndsAfterWhatTheRunnerProjectedSinceItWasCancelled) {
+  std::stop_source stop;
+  (void)replayer_.run(living([&] { stop.request_stop(); }), stop.get_token());
+  append_customers(5000, 100);
+  runner_.catch_up();
+
+  const ReplayResult second = replayer_.run(living());
+
+  EXPECT_TRUE(second.was_resumed);
+  const auto replayed = customers();
+  EXPECT_EQ(replayed, customers_as_they_should_be());
+}
+
+class InlineCustomers : public Customers {
+ public:
+  static constexpr ProjectorType projector_type{"inline_customers", 1};
+  void create(ReadModel& model) {
+    model.execute("CREATE TABLE {inline_customers} (name TEXT PRIMARY KEY, at INTEGER NOT NULL)");
+  }
+  void project(ReadModel& model, const Recorded<test::OrderPlaced>& e) {
+    model.execute(
+        "INSERT INTO {inline_customers} VALUES (?1, ?2) "
+        "ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+        e->customer, e.sequence());
+  }
+};
+
+TEST_F(LivingReplay, OfAnInlineProjectorEndsAfterWhatWasAppendedMeanwhile) {
+  projections_.add_inline(InlineCustomers{});
+  const auto read = [&] {
+    return test::lines(ModelReader{store_}.query("SELECT * FROM inline_customers ORDER BY name"));
+  };
+  for (const int many : {100, 2000}) {
+    int looks = 0;
+    ReplayOptions options = living([&] {
+      if (++looks == 1) append_customers(5000 * many, many);
+    });
+    options.projectors = {"inline_customers"};
+    (void)replayer_.run(options);
+
+    const auto replayed = read();
+    Replayer{projections_}.run({.projectors = {"inline_customers"}});
+    EXPECT_EQ(replayed, read()) << many;
+  }
+}
+
 TEST_F(Replay, NamesImpossibleRequests) {
   const auto running = [&](const ReplayOptions& options) {
     return test::message_of<UsageError>([&] { replayer_.run(options); });

@@ -259,20 +259,66 @@ TEST(Runner, LeavesProjectorsToTheRunnersThatDriveThem) {
   EXPECT_EQ(ProjectionOperations{store}.status().at(0).owner, "first");
 }
 
-TEST(Runner, TakesOverFromOneThatDied) {
-  const test::TempDir dir = test::TempDir::in_memory();
-  test::Process dead{[&] {
-    auto store = test::open_at(dir.file("a.db"));
+/// SQL behind Stela's back.
+std::vector<std::string> run_sql(const std::string& path, const std::string& sql) {
+  return test::is_on_postgres() ? test::run_on_postgres(path, sql)
+                                : test::RawSqlite{path}.rows(sql);
+}
+
+/// A runner in a process of its own that kills or stops itself as soon as it has projected an
+/// event.
+test::Process runner_that_ends(const std::string& path, int signal) {
+  return test::Process{[path, signal] {
+    auto store = test::open_at(path);
     Projections projections{store};
     projections.add(Totals<1>{});
     place(store, "1");
-    Runner runner{projections, {.worker = "dead"}};
-    runner.on_tick([](const RunnerTick& tick) {
-      if (tick.commits > 0) raise(SIGKILL);
+    Runner runner{projections, {.worker = "other"}};
+    runner.on_tick([signal](const RunnerTick& tick) {
+      if (tick.commits > 0) raise(signal);
     });
     runner.run({});
   }};
-  ASSERT_EQ(dead.wait(), 128 + SIGKILL);
+}
+
+TEST(Runner, TakesOverAtOnceFromOneThatWasKilled) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  ASSERT_EQ(runner_that_ends(dir.file("a.db"), SIGKILL).wait(), 128 + SIGKILL);
+  testing::ManualClock clock;
+  clock.jump_to(system_clock().now());
+  auto store = test::open_at(dir.file("a.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  ship(store, "1");
+  Runner runner{projections, {.idle_backoff = 1ms}};
+
+  // A server may take a moment to notice that the connection is gone. The clock stands still.
+  EXPECT_TRUE(test::eventually([&] { return runner.catch_up().owned_count == 1; }));
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+}
+
+TEST(Runner, LeavesProjectorsToOneThatOnlyStandsStill) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  test::Process other = runner_that_ends(dir.file("a.db"), SIGSTOP);
+  other.wait_until_stopped();
+  testing::ManualClock clock;
+  clock.jump_to(system_clock().now());
+  auto store = test::open_at(dir.file("a.db"), {.clock = &clock});
+  Projections projections{store};
+  projections.add(Totals<1>{});
+  ship(store, "1");
+  Runner runner{projections};
+
+  EXPECT_EQ(runner.catch_up().elsewhere_count, 1) << "its lease still runs";
+  clock.advance(16s);
+  EXPECT_EQ(runner.catch_up().owned_count, 1);
+  EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+}
+
+TEST(Runner, WaitsForTheLeaseOfOneThatShowsNoPresence) {
+  const test::TempDir dir = test::TempDir::in_memory();
+  ASSERT_EQ(runner_that_ends(dir.file("a.db"), SIGKILL).wait(), 128 + SIGKILL);
+  run_sql(dir.file("a.db"), "UPDATE projections SET presence = NULL");
   testing::ManualClock clock;
   clock.jump_to(system_clock().now());
   auto store = test::open_at(dir.file("a.db"), {.clock = &clock});
@@ -287,6 +333,75 @@ TEST(Runner, TakesOverFromOneThatDied) {
   EXPECT_EQ(tick.owned_count, 1);
   EXPECT_TRUE(tick.elsewhere.empty());
   EXPECT_THAT(orders_in(store), ElementsAre("1 jane 100 0 dhl"));
+}
+
+/// A runner that holds `totals` inside its `run`, while others act.
+class RunnerLeases : public ::testing::Test {
+ protected:
+  RunnerLeases() { projections_.add(Totals<1>{}); }
+
+  void while_held(std::chrono::milliseconds lease_ttl, const std::function<void()>& meanwhile) {
+    Runner runner{projections_, {.worker = "holder", .lease_ttl = lease_ttl}};
+    place(store_, std::to_string(++orders_));
+    std::stop_source stop;
+    runner.on_tick([&](const RunnerTick&) {
+      if (!stop.stop_requested()) meanwhile();
+      stop.request_stop();
+    });
+    runner.run(stop.get_token());
+  }
+  /// Whether a runner with such leases gets `totals`.
+  bool takes(std::chrono::milliseconds lease_ttl) {
+    return Runner{projections_, {.worker = "taker", .lease_ttl = lease_ttl}}
+               .catch_up()
+               .owned_count == 1;
+  }
+  /// What a runner of 0.1.0 writes when it takes a projector.
+  void take_as_an_older_one(std::chrono::seconds length) {
+    run_sql(path_, "UPDATE projections SET owner = 'older', epoch = epoch + 1, lease_until = " +
+                       std::to_string((clock_.now() + length).time_since_epoch().count()));
+  }
+
+  const test::TempDir dir_ = test::TempDir::in_memory();
+  const std::string path_ = dir_.file("a.db");
+  testing::ManualClock clock_;
+  Store store_ = test::open_at(path_, {.clock = &clock_});
+  Projections projections_{store_};
+  int orders_ = 0;
+};
+
+TEST_F(RunnerLeases, AreJudgedByTheirOwnLength) {
+  while_held(60s, [&] {
+    EXPECT_FALSE(takes(3s)) << "a longer lease than its own isn't absurd";
+    clock_.advance(59s);
+    EXPECT_FALSE(takes(3s));
+    clock_.advance(1s);
+    EXPECT_TRUE(takes(3s));
+  });
+  while_held(3s, [&] {
+    EXPECT_FALSE(takes(60s));
+    clock_.advance(3s);
+    EXPECT_TRUE(takes(60s));
+  });
+}
+
+TEST_F(RunnerLeases, OfAClockThatWasAheadAreTaken) {
+  clock_.advance(10s);
+  while_held(3s, [&] {
+    clock_.advance(-10s);
+    EXPECT_TRUE(takes(60s)) << "though its own leases may end as late";
+  });
+}
+
+TEST_F(RunnerLeases, OfAnOlderStelaAreBelievedUnlessTheyAreAbsurd) {
+  // Of the former owner, whose lease was short, and who has ended.
+  while_held(3s, [&] { take_as_an_older_one(60s); });
+
+  EXPECT_FALSE(takes(3s));
+  clock_.advance(60s);
+  EXPECT_TRUE(takes(3s));
+  take_as_an_older_one(24h);
+  EXPECT_TRUE(takes(3s));
 }
 
 TEST(Runner, CommitsNothingAfterATakeover) {

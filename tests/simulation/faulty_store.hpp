@@ -50,9 +50,8 @@ class FaultyStore final : public relay::OutboxPort {
     return disturbed([&] { return store_->heartbeat(worker, ttl, broker); });
   }
   void leave(std::string_view worker) noexcept override { store_->leave(worker); }
-  relay::Overview look(std::chrono::microseconds lease_ttl,
-                       std::chrono::microseconds heartbeat_ttl) override {
-    return disturbed([&] { return store_->look(lease_ttl, heartbeat_ttl); });
+  relay::Overview look() override {
+    return disturbed([&] { return store_->look(); });
   }
   std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
                                          std::chrono::microseconds ttl) override {

@@ -100,6 +100,7 @@ class ModelStore final : public relay::Operations {
     std::string owner;
     std::int64_t epoch = 0;
     std::int64_t lease_until = 0;
+    std::int64_t lease_ttl = 0;
     std::int64_t published_through = 0;
     std::uint64_t broker_sequence = 0;
     std::string broker_id;
@@ -153,6 +154,7 @@ class ModelStore final : public relay::Operations {
   std::set<std::int64_t> discarded_;
   struct Worker {
     std::int64_t until = 0;
+    std::int64_t ttl = 0;
     bool is_cut_off = false;
   };
   std::map<std::string, Worker> workers_;

@@ -94,23 +94,23 @@ class ModelStore::Port final : public relay::OutboxPort {
 
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                 const relay::BrokerView& broker) override {
-    store_.workers_[std::string{worker}] = {store_.now() + ttl.count(), broker.is_cut_off};
+    store_.workers_[std::string{worker}] = {store_.now() + ttl.count(), ttl.count(),
+                                            broker.is_cut_off};
     return static_cast<int>(std::erase_if(store_.workers_, [&](const auto& entry) {
       return entry.second.until < store_.now() - 20 * ttl.count() ||
-             entry.second.until > store_.now() + 2 * ttl.count();
+             entry.second.until > store_.now() + 2 * entry.second.ttl;
     }));
   }
   void leave(std::string_view worker) noexcept override {
     store_.workers_.erase(std::string{worker});
   }
 
-  relay::Overview look(std::chrono::microseconds lease_ttl,
-                       std::chrono::microseconds heartbeat_ttl) override {
+  relay::Overview look() override {
     relay::Overview overview;
     const std::int64_t now = store_.now();
     for (const auto& [id, partition] : store_.partitions_) {
       const bool has_owner = !partition.owner.empty();
-      const bool over = is_over(partition, now, lease_ttl.count());
+      const bool over = is_over(partition, now);
       overview.partitions.push_back({.id = id,
                                      .owner = partition.owner,
                                      .is_free = !has_owner || over,
@@ -120,7 +120,7 @@ class ModelStore::Port final : public relay::OutboxPort {
                                      .is_needed = store_.is_needed(id)});
     }
     for (const auto& [name, worker] : store_.workers_) {
-      if (worker.until > now && worker.until <= now + 2 * heartbeat_ttl.count()) {
+      if (worker.until > now && worker.until <= now + 2 * worker.ttl) {
         overview.workers.push_back(name);
         if (worker.is_cut_off) overview.cut_off.push_back(name);
       }
@@ -142,9 +142,10 @@ class ModelStore::Port final : public relay::OutboxPort {
     const std::int64_t now = store_.now();
     const bool has_owner = !partition.owner.empty();
     if (partition.stopped != stopped) return std::nullopt;
-    if (has_owner && !is_over(partition, now, ttl.count())) return std::nullopt;
+    if (has_owner && !is_over(partition, now)) return std::nullopt;
     partition.owner = worker;
     partition.lease_until = now + ttl.count();
+    partition.lease_ttl = ttl.count();
     ++partition.epoch;
     store_.truth_.on_acquire(id, worker, partition.epoch);
     return relay::Standing{.epoch = partition.epoch,
@@ -275,8 +276,8 @@ class ModelStore::Port final : public relay::OutboxPort {
   }
 
  private:
-  static bool is_over(const Partition& partition, std::int64_t now, std::int64_t ttl) noexcept {
-    return partition.lease_until <= now || partition.lease_until > now + 2 * ttl;
+  static bool is_over(const Partition& partition, std::int64_t now) noexcept {
+    return partition.lease_until <= now || partition.lease_until > now + 2 * partition.lease_ttl;
   }
   bool holds(const Partition& partition, const relay::Lease& lease) const noexcept {
     const Mutant mutant = store_.mutant_;

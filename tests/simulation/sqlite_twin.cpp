@@ -85,10 +85,9 @@ class SharedStore::ComparingPort final : public relay::OutboxPort {
     model_->leave(worker);
   }
 
-  relay::Overview look(std::chrono::microseconds lease_ttl,
-                       std::chrono::microseconds heartbeat_ttl) override {
-    relay::Overview found = sqlite_.look(lease_ttl, heartbeat_ttl);
-    const relay::Overview expected = model_->look(lease_ttl, heartbeat_ttl);
+  relay::Overview look() override {
+    relay::Overview found = sqlite_.look();
+    const relay::Overview expected = model_->look();
     compare("look", "the number of workers", std::ssize(found.workers),
             std::ssize(expected.workers));
     for (std::size_t i = 0; i < found.workers.size(); ++i) {

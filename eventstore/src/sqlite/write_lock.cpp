@@ -19,7 +19,7 @@ using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
 
 /// For how long a turn may not be taken until it is passed over.
-constexpr auto patience = 100ms;
+constexpr auto short_hold = 100ms;
 
 void pause_for(nanoseconds time) noexcept {
   const timespec wait{0, static_cast<long>(time.count())};
@@ -61,7 +61,7 @@ class WriteLock::Turn {
       moved_at_ = now;
       return false;
     }
-    if (now - moved_at_ < patience) {
+    if (now - moved_at_ < short_hold) {
       lock_.unlock();
       return false;
     }

@@ -123,9 +123,10 @@ void MemoryStore::Core::go_back_to(std::size_t count, MemoryState saved) {
 void MemoryStore::Core::check_participants() const {
   for (const auto& [name, detail] : state.required) {
     const auto attached =
-        std::find_if(participants.begin(), participants.end(), [&](const auto* participant) {
-          return participant->name() == name && participant->accepts(detail);
-        });
+        std::find_if(participants.begin(), participants.end(),
+                     [&name = name, &detail = detail](const auto* participant) {
+                       return participant->name() == name && participant->accepts(detail);
+                     });
     if (attached == participants.end()) {
       throw ParticipantMissing{"this store requires '" + name + "' (" + detail +
                                ") to take part in every append; nothing was written"};

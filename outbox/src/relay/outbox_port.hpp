@@ -186,8 +186,7 @@ class OutboxPort {
                         const BrokerView& broker) = 0;
   /// The worker leaves. Another one that has its name stays.
   virtual void leave(std::string_view worker) noexcept = 0;
-  virtual Overview look(std::chrono::microseconds lease_ttl,
-                        std::chrono::microseconds heartbeat_ttl) = 0;
+  virtual Overview look() = 0;
 
   /// The lease, unless somebody else holds it.
   virtual std::optional<Standing> acquire(PartitionId partition, std::string_view worker,

@@ -217,7 +217,7 @@ void Worker::look() {
   next_look_ = core_.now() + options_.idle_backoff;
   Overview overview;
   try {
-    overview = core_.store.look(options_.lease_ttl, options_.heartbeat_ttl);
+    overview = core_.store.look();
   } catch (const SchemaMismatch&) {
     throw;
   } catch (const Error& e) {

@@ -1,6 +1,7 @@
 #include "tables/claims_store.hpp"
 
 #include "database/database.hpp"
+#include "follow/lease.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/pending.hpp"
 #include "outbox_sql/relay.hpp"
@@ -20,6 +21,12 @@ using relay::Lease;
 using relay::PendingMessage;
 
 namespace {
+
+/// From when on a claim ends absurdly late. Its length isn't in its row, as it is for leases: other
+/// relays may have longer claims than this one.
+Timestamp absurd_claim(Timestamp now) noexcept {
+  return now + 2 * follow::longest_unknown_length;
+}
 
 /// What a batch has room for.
 class Room {
@@ -53,9 +60,8 @@ std::chrono::steady_clock::time_point ClaimsStore::steady_now() const {
   return store_.database().clock().steady_now();
 }
 
-relay::Overview ClaimsStore::look(std::chrono::microseconds lease_ttl,
-                                  std::chrono::microseconds heartbeat_ttl) {
-  relay::Overview overview = RelayStore::look(lease_ttl, heartbeat_ttl);
+relay::Overview ClaimsStore::look() {
+  relay::Overview overview = RelayStore::look();
   overview.is_shared = true;
   for (relay::Overview::Partition& partition : overview.partitions) {
     partition.owner.clear();
@@ -128,7 +134,7 @@ bool ClaimsStore::can_claim(PartitionId partition) {
       if (!row.step() || row.stopped()) return;
     }
     auto row = connection.rows(sql::can_claim{
-        .partition = partition.number, .now = at, .absurd = at + 2 * ttl_, .claim = claim_});
+        .partition = partition.number, .now = at, .absurd = absurd_claim(at), .claim = claim_});
     row.step();
     can = row.can_claim();
   });
@@ -139,7 +145,7 @@ std::vector<PendingMessage> ClaimsStore::claim(PartitionId partition,
                                                const relay::BatchLimit& limit) {
   std::vector<PendingMessage> claimed;
   const Timestamp at = now();
-  const Timestamp absurd = at + 2 * ttl_;
+  const Timestamp absurd = absurd_claim(at);
   store_.database().write(
       [&](Connection& connection) {
         Room room{limit};

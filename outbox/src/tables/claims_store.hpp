@@ -21,8 +21,7 @@ class ClaimsStore final : public RelayStore {
   explicit ClaimsStore(stela::Store& store) : RelayStore{store} {}
 
   /// Partitions are everybody's: nobody takes a share from another.
-  relay::Overview look(std::chrono::microseconds lease_ttl,
-                       std::chrono::microseconds heartbeat_ttl) override;
+  relay::Overview look() override;
   std::optional<relay::Standing> acquire(PartitionId partition, std::string_view worker,
                                          std::chrono::microseconds ttl) override;
   bool renew(const relay::Lease& lease, std::chrono::microseconds ttl) override;

@@ -1,6 +1,7 @@
 #include "tables/lease_store.hpp"
 
 #include "database/database.hpp"
+#include "follow/lease.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/relay.hpp"
 #include "tables/advance.hpp"
@@ -46,6 +47,26 @@ Standing standing_of(const sql::standing::Row& row, Timestamp now) {
           .adopted = row.adopted()};
 }
 
+/// Who has a partition, and for how long.
+struct Holding {
+  bool has_owner = false;
+  std::int64_t epoch = 0;
+  follow::StoredLease lease = {};
+  /// What is wrong with the row.
+  std::string problem = {};
+};
+
+/// False if there is no such partition.
+bool read_holding(Connection& connection, PartitionId partition, Holding& holding) {
+  auto row = connection.rows(sql::standing{.partition = partition.number});
+  if (!row.step()) return false;
+  holding = {.has_owner = row.owner().has_value(),
+             .epoch = row.epoch(),
+             .lease = {row.lease_until(), follow::length_of(row.lease_ttl())},
+             .problem = problem_of(row)};
+  return true;
+}
+
 /// Nobody works on a row that can't be.
 void stop_damaged(Connection& connection, PartitionId partition, const std::string& problem) {
   connection.run(sql::stop_shared{
@@ -75,26 +96,22 @@ std::optional<Standing> LeaseStore::take(PartitionId partition, std::string_view
   const Timestamp at = now();
   store_.database().write_along(
       [&](Connection& connection) {
-        bool unclean = false;
-        std::string problem;
-        {
-          auto before = connection.rows(sql::standing{.partition = partition.number});
-          if (!before.step()) return;
-          unclean = before.owner().has_value();
-          problem = problem_of(before);
-        }
-        if (!problem.empty()) return stop_damaged(connection, partition, problem);
+        Holding before;
+        if (!read_holding(connection, partition, before)) return;
+        if (!before.problem.empty()) return stop_damaged(connection, partition, before.problem);
+        if (before.has_owner && !follow::is_over(before.lease, at)) return;
         const bool acquired = connection.run(Acquire{.partition = partition.number,
+                                                     .found_epoch = before.epoch,
+                                                     .found_until = before.lease.until,
                                                      .worker = worker,
-                                                     .now = at,
-                                                     .absurd = at + 2 * ttl,
-                                                     .until = at + ttl}) == 1;
+                                                     .until = at + ttl,
+                                                     .ttl = ttl.count()}) == 1;
         if (!acquired) return;
         auto now_held = connection.rows(sql::standing{.partition = partition.number});
         now_held.step();
         standing = standing_of(now_held, at);
         standing->run = connection.run();
-        standing->unclean = unclean;
+        standing->unclean = before.has_owner;
       },
       Sync::if_shared);
   return standing;

@@ -2,6 +2,7 @@
 
 #include "database/database.hpp"
 #include "database/host.hpp"
+#include "follow/lease.hpp"
 #include "outbox_sql/messages.hpp"
 #include "outbox_sql/partitions.hpp"
 #include "outbox_sql/workers.hpp"
@@ -14,6 +15,8 @@
 
 #include <cstring>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace stela::outbox {
 
@@ -28,6 +31,30 @@ struct Fenced {};
 
 /// Workers are forgotten when they were silent for this many heartbeats.
 constexpr std::int64_t forgotten_after = 20;
+
+template <class Row>
+follow::StoredLease heartbeat_of(const Row& row) {
+  return {row.heartbeat_until(), follow::length_of(row.heartbeat_ttl())};
+}
+
+/// Forgets those that were silent for long, and those whose heartbeat is absurd: whoever lives
+/// comes again.
+int purge_workers(Connection& connection, Timestamp now, Timestamp silent_since) {
+  std::vector<std::pair<std::string, Timestamp>> gone;
+  {
+    auto worker = connection.rows(sql::workers{});
+    while (worker.step()) {
+      const follow::StoredLease heartbeat = heartbeat_of(worker);
+      if (heartbeat.until >= silent_since && !follow::is_absurd(heartbeat, now)) continue;
+      gone.emplace_back(worker.worker(), heartbeat.until);
+    }
+  }
+  std::int64_t purged = 0;
+  for (const auto& [worker, until] : gone) {
+    purged += connection.run(sql::purge_worker{.worker = worker, .found_until = until});
+  }
+  return static_cast<int>(purged);
+}
 
 }  // namespace
 
@@ -45,13 +72,13 @@ std::string RelayStore::store_id() const {
 
 // --- workers
 
-void RelayStore::require_free_name(Connection& connection, std::string_view worker, Timestamp at,
-                                   std::chrono::microseconds ttl) const {
+void RelayStore::require_free_name(Connection& connection, std::string_view worker,
+                                   Timestamp at) const {
   auto row = connection.rows(sql::find_worker{.worker = worker});
   if (!row.step()) return;
   const WorkerIdentity other{.host = row.host(), .pid = row.pid(), .presence = row.presence()};
-  const Timestamp until = row.heartbeat_until();
-  if (other.presence == presence_->number() || until <= at || until > at + 2 * ttl) return;
+  const follow::StoredLease heartbeat = heartbeat_of(row);
+  if (other.presence == presence_->number() || follow::is_over(heartbeat, at)) return;
   if (find_process(store_.database(), other) == WorkerProcess::ended) return;
   throw UsageError{"a worker named '" + std::string{worker} + "' is alive (host " +
                    std::string{other.host} + ", process " + std::to_string(other.pid) +
@@ -66,17 +93,17 @@ int RelayStore::heartbeat(std::string_view worker, std::chrono::microseconds ttl
   presence_->renew();
   store_.database().write_along(
       [&](Connection& connection) {
-        require_free_name(connection, worker, at, ttl);
+        require_free_name(connection, worker, at);
         connection.run(sql::upsert_worker{.worker = worker,
                                           .host = host,
                                           .pid = getpid(),
                                           .presence = presence_->number(),
                                           .now = at,
                                           .until = at + ttl,
+                                          .ttl = ttl.count(),
                                           .broker = to_string(broker.status),
                                           .is_cut_off = broker.is_cut_off});
-        purged = static_cast<int>(connection.run(sql::purge_workers{
-            .silent_since = at - forgotten_after * ttl, .absurd = at + 2 * ttl}));
+        purged = purge_workers(connection, at, at - forgotten_after * ttl);
       },
       Sync::none);
   return purged;
@@ -92,17 +119,16 @@ void RelayStore::leave(std::string_view worker) noexcept try {
   // Its heartbeat runs out by itself.
 }
 
-Overview RelayStore::look(std::chrono::microseconds lease_ttl,
-                          std::chrono::microseconds heartbeat_ttl) {
+Overview RelayStore::look() {
   Overview overview;
   const Timestamp at = now();
-  const Timestamp absurd = at + 2 * lease_ttl;
   store_.database().read([&](Connection& connection) {
     const Generation current = current_generation(connection);
     auto row = connection.rows(sql::partitions{});
     while (row.step()) {
       const auto owner = row.owner();
-      const bool is_over = row.lease_until() <= at || row.lease_until() > absurd;
+      const bool is_over =
+          follow::is_over({row.lease_until(), follow::length_of(row.lease_ttl())}, at);
       const PartitionId id{static_cast<int>(row.partition())};
       overview.partitions.push_back(
           {.id = id,
@@ -115,8 +141,7 @@ Overview RelayStore::look(std::chrono::microseconds lease_ttl,
     }
     auto worker = connection.rows(sql::workers{});
     while (worker.step()) {
-      const Timestamp until = worker.heartbeat_until();
-      if (until <= at || until > at + 2 * heartbeat_ttl) continue;
+      if (follow::is_over(heartbeat_of(worker), at)) continue;
       overview.workers.emplace_back(worker.worker());
       if (worker.is_cut_off()) overview.cut_off.emplace_back(worker.worker());
     }

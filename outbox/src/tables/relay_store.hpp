@@ -24,8 +24,7 @@ class RelayStore : public relay::OutboxPort {
   int heartbeat(std::string_view worker, std::chrono::microseconds ttl,
                 const relay::BrokerView& broker) override;
   void leave(std::string_view worker) noexcept override;
-  relay::Overview look(std::chrono::microseconds lease_ttl,
-                       std::chrono::microseconds heartbeat_ttl) override;
+  relay::Overview look() override;
   std::unique_ptr<relay::PendingBatch> read_again(const relay::PendingMessage& message) override;
   std::vector<EventId> ids_of(std::span<const GlobalSequence> sequences) override;
 
@@ -44,8 +43,8 @@ class RelayStore : public relay::OutboxPort {
 
  private:
   virtual void give_back(database::Connection& connection, const relay::Lease& lease) = 0;
-  void require_free_name(database::Connection& connection, std::string_view worker, Timestamp at,
-                         std::chrono::microseconds ttl) const;
+  void require_free_name(database::Connection& connection, std::string_view worker,
+                         Timestamp at) const;
 
   /// Others see by it whether the workers that are told of here still run.
   std::unique_ptr<database::Presence> presence_;

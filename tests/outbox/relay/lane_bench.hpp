@@ -65,7 +65,7 @@ class ScriptedStore final : public relay::OutboxPort {
     return 0;
   }
   void leave(std::string_view) noexcept override {}
-  relay::Overview look(std::chrono::microseconds, std::chrono::microseconds) override { return {}; }
+  relay::Overview look() override { return {}; }
   std::optional<relay::Standing> acquire(PartitionId, std::string_view,
                                          std::chrono::microseconds) override;
   std::optional<relay::Standing> acquire_lost(PartitionId partition, std::string_view worker,
