@@ -190,7 +190,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
                               .append_id = options.append_id,
                               .condition = has_condition ? &condition_ : nullptr});
   } catch (const CommitInDoubt&) {
-    for (Tracked* const tracked : changed) tracked->set_in_doubt();
+    for (Tracked* const tracked : changed) tracked->set_in_doubt(log_);
     throw;
   }
   for (std::size_t i = 0; i < changed.size(); ++i) {
@@ -217,6 +217,7 @@ const Standpoint& UnitOfWork::position(std::span<const TagNeed> needs) {
     position_ = now;
     condition_.after = now.head;
     condition_.tag_epoch = now.tag_epoch;
+    condition_.store = now.store;
   }
   depend_on(now.outcome);
   return *position_;

@@ -67,7 +67,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   A* find(const Id<A>& id);
 
   /// Takes over an aggregate, usually a new one. UsageError if the unit has its stream already, or
-  /// is being committed.
+  /// is being committed, or if the aggregate was loaded from another store or saved to another one.
   template <Aggregate A>
   A& add(A aggregate);
 
@@ -130,7 +130,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     /// Its changes were appended, which led to version `after`.
     virtual void note_commit(EventLog& log, const StreamAppend& append,
                              const detail::AppendedStream& after) noexcept = 0;
-    virtual void set_in_doubt() noexcept = 0;
+    virtual void set_in_doubt(EventLog& log) noexcept = 0;
     /// It accepts no more events while the unit commits.
     virtual void begin_commit() noexcept = 0;
     /// The commit failed: it accepts events again.
@@ -162,8 +162,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     void encode(EventLog& log, detail::EventEncoder& encoder) override;
     void note_commit(EventLog& log, const StreamAppend& append,
                      const detail::AppendedStream& after) noexcept override;
-    void set_in_doubt() noexcept override {
-      detail::set_trouble(aggregate, save, detail::Discrepancy::commit_in_doubt);
+    void set_in_doubt(EventLog& log) noexcept override {
+      detail::set_in_doubt(log, aggregate, save);
     }
     void begin_commit() noexcept override { detail::AggregateAccess::begin_commit(aggregate); }
     void reopen() noexcept override { detail::AggregateAccess::reopen(aggregate); }
@@ -274,6 +274,7 @@ A& UnitOfWork::add(A aggregate) {
   if (find_any(aggregate.stream()) != nullptr) {
     detail::refuse_saving(aggregate.stream(), "is in this unit of work already");
   }
+  detail::AggregateAccess::check_is_of(log_.conventions().store, aggregate);
   return track(std::move(aggregate));
 }
 
@@ -283,6 +284,8 @@ void UnitOfWork::TrackedAggregate<A>::encode(EventLog& log, detail::EventEncoder
   if (!unsaved.changes.empty() || is_required) {
     detail::check_is_not_open_elsewhere(log, aggregate);
   }
+  // Its variable may have been assigned to since it was added.
+  detail::AggregateAccess::check_is_of(log.conventions().store, aggregate);
   save = {unsaved.version, unsaved.identity};
   detail::encode_changes(encoder, unsaved.changes);
 }
