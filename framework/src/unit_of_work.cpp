@@ -114,6 +114,8 @@ class UnitOfWork::Committing {
 };
 
 UnitOfWork::UnitOfWork(EventLog& log) noexcept : log_{log.anchor()} {}
+UnitOfWork::UnitOfWork(EventLog& log, Context context)
+    : log_{log.anchor()}, context_{std::move(context)} {}
 UnitOfWork::~UnitOfWork() = default;
 
 UnitOfWork::Tracked* UnitOfWork::find_any(const StreamId& stream) const noexcept {
@@ -150,6 +152,14 @@ void UnitOfWork::check_is_not_committing() const {
 }
 
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
+  const Context* const own = context_ ? &*context_ : nullptr;
+  const Context* const context = options.context != nullptr ? options.context : own;
+  if (context == nullptr) return commit_in_scope(options.append_id);
+  const auto scope = ContextScope::exactly(*context);
+  return commit_in_scope(options.append_id);
+}
+
+AppendResult UnitOfWork::commit_in_scope(std::string_view append_id) {
   if (is_lent_) {
     throw UsageError{
         "a handler commits its unit of work, which is committed with the checkpoint when the "
@@ -187,7 +197,7 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   const bool has_condition = !condition_.query.items.empty();
   try {
     result = append_and_work({.streams = appends,
-                              .append_id = options.append_id,
+                              .append_id = append_id,
                               .condition = has_condition ? &condition_ : nullptr});
   } catch (const CommitInDoubt&) {
     for (Tracked* const tracked : changed) tracked->set_in_doubt(log_);

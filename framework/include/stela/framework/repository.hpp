@@ -270,6 +270,10 @@ struct SaveOptions {
   /// CommitInDoubt for instance, writes nothing and succeeds. The id is stored even if there are no
   /// events to save.
   std::string_view append_id = {};
+  /// The context of the events, instead of that of this thread: for coroutines. What the save calls
+  /// (participants, listeners, the work of a unit) has it as well. UsageError if it can't be
+  /// stored.
+  const Context* context = nullptr;
 };
 
 /// Loads and saves aggregates of type `A`, from a store or inside an open transaction. Threads: as
@@ -362,6 +366,10 @@ std::optional<A> Repository<A>::find(const Id<A>& id, const Moment& moment) {
 
 template <class A>
 AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
+  if (options.context != nullptr) {
+    const auto scope = ContextScope::exactly(*options.context);
+    return save(aggregate, {.append_id = options.append_id});
+  }
   check(aggregate);
   const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
   if (!unsaved.changes.empty()) detail::check_is_not_open_elsewhere(*log_, aggregate);

@@ -48,6 +48,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
  public:
   /// `log` is a store, or an open transaction if the caller controls it. Must outlive the unit.
   explicit UnitOfWork(EventLog& log) noexcept;
+  /// Its decisions and commits have this context, instead of that of the thread that calls them:
+  /// for coroutines. UsageError at the commit if it can't be stored.
+  UnitOfWork(EventLog& log, Context context);
   /// Drops changes that weren't committed.
   ~UnitOfWork();
   UnitOfWork(const UnitOfWork&) = delete;
@@ -208,6 +211,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
   class Committing;
   class Batch;
+  AppendResult commit_in_scope(std::string_view append_id);
   void check_is_not_committing() const;
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
@@ -222,6 +226,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   void note_loose(const StreamId& stream);
 
   EventLog& log_;
+  std::optional<Context> context_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
   /// How many of them were committed before and are only kept.
   std::size_t committed_ = 0;
