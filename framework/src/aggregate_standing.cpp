@@ -53,6 +53,12 @@ bool AggregateStanding::depends_on_no_other(const TransactionOutcome* outcome) c
   });
 }
 
+void AggregateStanding::refuse_store(const StoreIdentity& here, const StreamId& stream) const {
+  throw UsageError{"'" + stream.name() + "' was loaded from or saved to " +
+                   name_both(*store_, here, ", and can't be used with ") +
+                   ": its version and state are of that store; load it from the one that saves it"};
+}
+
 Saved AggregateStanding::saved(const StreamId& stream, StreamVersion before) const {
   check(trouble_, stream);
   Saved saved{.version = before};

@@ -17,9 +17,16 @@ void check_tags_of(const NewEvent& event) {
   }
 }
 
+void check_condition_is_of(const AppendCondition& condition, const Conventions& conventions) {
+  if (!detail::are_different_stores(condition.store, conventions.store)) return;
+  throw UsageError{"the condition of an append was read in " +
+                   detail::name_both(*condition.store, *conventions.store, ", and appends to ") +
+                   "; read it in the store that appends"};
+}
+
 }  // namespace
 
-void check_append(const AppendRequest& request) {
+void check_append(const AppendRequest& request, const Conventions& conventions) {
   if (request.context.is_replaying || is_replaying()) {
     throw UsageError{"an append inside a replay; a handler that is replayed only projects"};
   }
@@ -30,7 +37,10 @@ void check_append(const AppendRequest& request) {
   if (!json::is_utf8(request.append_id) || request.append_id.find('\0') != std::string_view::npos) {
     throw UsageError{"an append id is text in UTF-8, without a zero byte"};
   }
-  if (request.condition != nullptr) check_condition(*request.condition);
+  if (request.condition != nullptr) {
+    check_condition(*request.condition);
+    check_condition_is_of(*request.condition, conventions);
+  }
   for (const StreamAppend& append : request.streams) {
     if (append.stream.name().empty()) {
       throw UsageError{"the stream id is empty: was it moved from?"};
@@ -49,6 +59,13 @@ void check_append(const AppendRequest& request) {
       }
     }
   }
+}
+
+std::string detail::name_both(const StoreIdentity& right, const StoreIdentity& wrong,
+                              const std::string& between) {
+  if (right.place != wrong.place) return right.place + between + wrong.place;
+  return right.place + " (" + right.id.to_string() + ')' + between + wrong.place + " (" +
+         wrong.id.to_string() + ')';
 }
 
 void throw_id_of_another(std::string_view append_id) {

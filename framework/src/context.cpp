@@ -2,6 +2,8 @@
 #include <stela/framework/metadata.hpp>
 #include <stela/framework/stored_event.hpp>
 
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 namespace stela {
@@ -31,17 +33,23 @@ Context caused_by(const StoredEvent& event) {
   return context;
 }
 
+[[noreturn]] void abort_misplaced_end() noexcept {
+  std::fputs(
+      "stela: a ContextScope ended on another thread than the one it began on, or before a scope "
+      "inside it. No scope may live across a suspension of a coroutine: give the context to the "
+      "unit of work, the save or the decision instead\n",
+      stderr);
+  std::abort();
+}
+
 }  // namespace
 
 ContextScope::ContextScope(Context context)
-    : ContextScope{Whole{}, merged(std::move(context), current_context())} {
-  // Checked when it is whole: the limit is for all of it.
-  try {
-    metadata::check(context_);
-  } catch (...) {
-    current = outer_;
-    throw;
-  }
+    : ContextScope{Checked{}, merged(std::move(context), current_context())} {}
+
+ContextScope::ContextScope(Checked, Context context) : ContextScope{Whole{}, std::move(context)} {
+  // When it is whole: the limit is for all of it.
+  metadata::check(context_);
 }
 
 ContextScope::ContextScope(Whole, Context context) : context_{std::move(context)}, outer_{current} {
@@ -49,7 +57,14 @@ ContextScope::ContextScope(Whole, Context context) : context_{std::move(context)
 }
 
 ContextScope::~ContextScope() {
+  // This thread, or the one that it began on, would keep a pointer into a scope that is gone.
+  if (current != &context_) abort_misplaced_end();
   current = outer_;
+}
+
+ContextScope ContextScope::exactly(Context context) {
+  context.is_replaying = context.is_replaying || stela::is_replaying();
+  return ContextScope{Checked{}, std::move(context)};
 }
 
 ContextScope ContextScope::handling(const StoredEvent& event) {

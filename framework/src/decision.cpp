@@ -70,7 +70,9 @@ void read_views(UnitOfWork& unit, std::span<ViewReader* const> readers) {
   for (ViewReader* const reader : readers) take_pending(unit, *reader);
 }
 
-void decide_within(UnitOfWork& unit, FunctionRef<void()> decide) {
+namespace {
+
+void decide_or_give_up(UnitOfWork& unit, FunctionRef<void()> decide) {
   const std::size_t before = UnitAccess::count_pending(unit);
   try {
     decide();
@@ -78,6 +80,15 @@ void decide_within(UnitOfWork& unit, FunctionRef<void()> decide) {
     if (UnitAccess::count_pending(unit) != before) UnitAccess::give_up(unit);
     throw;
   }
+}
+
+}  // namespace
+
+void decide_within(UnitOfWork& unit, FunctionRef<void()> decide) {
+  const Context* const context = UnitAccess::context(unit);
+  if (context == nullptr) return decide_or_give_up(unit, decide);
+  const auto scope = ContextScope::exactly(*context);
+  decide_or_give_up(unit, decide);
 }
 
 namespace {
@@ -105,6 +116,12 @@ AppendResult decide_under_lock(EventLog& log, const DecideOptions& options,
 
 AppendResult decide(EventLog& log, const DecideOptions& options,
                     FunctionRef<void(UnitOfWork&)> run) {
+  if (options.context != nullptr) {
+    const auto scope = ContextScope::exactly(*options.context);
+    DecideOptions inside = options;
+    inside.context = nullptr;
+    return decide(log, inside, run);
+  }
   EventLog& anchor = log.anchor();
   if (dynamic_cast<Transaction*>(&anchor) != nullptr) return decide_once(anchor, options, run);
   Retries retries{options.retry};

@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace stela {
+
+AppendCondition AppendCondition::at(const Standpoint& position, Query query) {
+  return {.query = std::move(query),
+          .after = position.head,
+          .tag_epoch = position.tag_epoch,
+          .outcome = position.outcome,
+          .store = position.store};
+}
+
 namespace {
 
 void check_count(std::size_t count, std::size_t most, std::string_view what) {

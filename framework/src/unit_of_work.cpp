@@ -114,6 +114,8 @@ class UnitOfWork::Committing {
 };
 
 UnitOfWork::UnitOfWork(EventLog& log) noexcept : log_{log.anchor()} {}
+UnitOfWork::UnitOfWork(EventLog& log, Context context)
+    : log_{log.anchor()}, context_{std::move(context)} {}
 UnitOfWork::~UnitOfWork() = default;
 
 UnitOfWork::Tracked* UnitOfWork::find_any(const StreamId& stream) const noexcept {
@@ -150,6 +152,14 @@ void UnitOfWork::check_is_not_committing() const {
 }
 
 AppendResult UnitOfWork::commit(const SaveOptions& options) {
+  const Context* const own = context_ ? &*context_ : nullptr;
+  const Context* const context = options.context != nullptr ? options.context : own;
+  if (context == nullptr) return commit_in_scope(options.append_id);
+  const auto scope = ContextScope::exactly(*context);
+  return commit_in_scope(options.append_id);
+}
+
+AppendResult UnitOfWork::commit_in_scope(std::string_view append_id) {
   if (is_lent_) {
     // The handler may get over this error.
     is_given_up_ = true;
@@ -190,10 +200,10 @@ AppendResult UnitOfWork::commit(const SaveOptions& options) {
   const bool has_condition = !condition_.query.items.empty();
   try {
     result = append_and_work({.streams = appends,
-                              .append_id = options.append_id,
+                              .append_id = append_id,
                               .condition = has_condition ? &condition_ : nullptr});
   } catch (const CommitInDoubt&) {
-    for (Tracked* const tracked : changed) tracked->set_in_doubt();
+    for (Tracked* const tracked : changed) tracked->set_in_doubt(log_);
     throw;
   }
   for (std::size_t i = 0; i < changed.size(); ++i) {
@@ -220,6 +230,7 @@ const Standpoint& UnitOfWork::position(std::span<const TagNeed> needs) {
     position_ = now;
     condition_.after = now.head;
     condition_.tag_epoch = now.tag_epoch;
+    condition_.store = now.store;
   }
   depend_on(now.outcome);
   return *position_;

@@ -1,5 +1,6 @@
 // The stores that keep the contract. A new one joins by adding itself to the list at the end.
 #include "contract/event_store.hpp"
+#include "contract/identity.hpp"
 #include "contract/sql.hpp"
 #include "contract/tagged_events.hpp"
 
@@ -35,6 +36,7 @@ const auto stores =
                       Subject{"SqliteFile", sqlite_file});
 
 INSTANTIATE_TEST_SUITE_P(Stores, EventStoreContract, stores, ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Stores, IdentityContract, stores, ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, QueryContract, stores, ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, ConditionContract, stores, ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Stores, DeclaredTagsContract, stores, ::testing::PrintToStringParamName());

@@ -1,5 +1,6 @@
 // What has to keep the contract of event stores on PostgreSQL: event_stores.cpp has the others.
 #include "contract/event_store.hpp"
+#include "contract/identity.hpp"
 #include "contract/sql.hpp"
 #include "contract/tagged_events.hpp"
 #include "database/postgres/connection.hpp"
@@ -36,6 +37,9 @@ INSTANTIATE_TEST_SUITE_P(Postgres, SqlContract,
                          ::testing::Values(Subject{"Postgres", postgres_database}),
                          ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Postgres, EventStoreContract,
+                         ::testing::Values(Subject{"Postgres", postgres}),
+                         ::testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Postgres, IdentityContract,
                          ::testing::Values(Subject{"Postgres", postgres}),
                          ::testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(Postgres, QueryContract, ::testing::Values(Subject{"Postgres", postgres}),

@@ -1,5 +1,6 @@
 // What the writer remembers of a database holds only until somebody else writes to it.
 #include "support/histories.hpp"
+#include "support/orders.hpp"
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
@@ -50,6 +51,22 @@ TEST_F(TwoStores, SeeEachOthersAppends) {
     before.push_back(event.published_before.value());
   }
   EXPECT_THAT(before, ElementsAre(0, 0, 2, 3));
+}
+
+TEST_F(TwoStores, TakeEachOthersAggregatesAndPositionsAsTheirOwn) {
+  test::Order order = test::Order::place(Id<test::Order>::from("7"), "jane", 100);
+  Repository<test::Order>{*one}.save(order);
+  order.note("by the other handle");
+  EXPECT_EQ(Repository<test::Order>{*two}.save(order).last, GlobalSequence{2});
+  const AppendCondition read =
+      AppendCondition::at(one->standpoint(), {{{.tags = {StreamId::parse("order-7")}}}});
+  two->append({.condition = &read});
+
+  one.reset();
+  two.reset();
+  one = test::open_store(path);
+  order.note("by the handle that was opened again");
+  EXPECT_EQ(Repository<test::Order>{*one}.save(order).last, GlobalSequence{3});
 }
 
 TEST_F(TwoStores, KeepManyStreamsDenseWhenTheyTakeTurns) {

@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <coroutine>
+#include <exception>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -51,6 +55,145 @@ TEST(ContextScope, BelongsToItsThread) {
   std::thread{[&] { elsewhere = current_context(); }}.join();
 
   EXPECT_EQ(elsewhere, Context{});
+}
+
+TEST(ContextScope, EndsTheProcessWhenItEndsOnAnotherThread) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto scope = std::make_unique<ContextScope>(request);
+        std::thread{[&] { scope.reset(); }}.join();
+      },
+      "ended on another thread");
+  EXPECT_DEATH(
+      {
+        auto scope = std::make_unique<ContextScope>(request);
+        std::thread{[&] {
+          const ContextScope other{request};
+          scope.reset();
+        }}.join();
+      },
+      "ended on another thread");
+}
+
+TEST(ContextScope, EndsTheProcessWhenItEndsBeforeAScopeInsideIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto outer = std::make_unique<ContextScope>(request);
+        const ContextScope inner{{.actor = "joe"}};
+        outer.reset();
+      },
+      "before a scope inside it");
+}
+
+TEST(ContextScope, OfExactlyAContextInheritsNothingButAReplay) {
+  const ContextScope outer{request};
+  {
+    const auto scope = ContextScope::exactly({.actor = "joe"});
+    EXPECT_EQ(current_context(), Context{.actor = "joe"});
+  }
+  EXPECT_THROW((void)ContextScope::exactly({.actor = "\x01"}), UsageError);
+  EXPECT_EQ(current_context(), request);
+
+  testing::MemoryStore store;
+  test::append(store, "order-1");
+  for (const StoredEvent& event : store.read_all()) {
+    const ContextScope replay = ContextScope::replaying(event);
+    const auto scope = ContextScope::exactly(request);
+    EXPECT_TRUE(is_replaying());
+  }
+}
+
+/// A coroutine that nobody waits for.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+/// Continues on another thread.
+struct ToAnotherThread {
+  std::thread& thread;
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> waiting) const {
+    // The coroutine may be gone, and this with it, as soon as the thread runs.
+    std::thread& started = thread;
+    started = std::thread{waiting};
+  }
+  void await_resume() const noexcept {}
+};
+
+/// All that appends, each on a thread of its own, with the context that it is given.
+Detached append_on_threads(EventLog& log, Context context, std::vector<std::thread>& threads) {
+  Order order = Order::place(Id<Order>::from("1"), "jane", 100);
+  co_await ToAnotherThread{threads[0]};
+  Repository<Order>{log}.save(order, {.context = &context});
+
+  UnitOfWork unit{log, context};
+  unit.load(Id<Order>::from("1")).note("in a unit");
+  co_await ToAnotherThread{threads[1]};
+  unit.in_transaction([&](Transaction&) { EXPECT_EQ(current_context(), context); });
+  unit.commit();
+
+  co_await ToAnotherThread{threads[2]};
+  decide(log, {.context = &context}, [&](Decision& decision) {
+    EXPECT_EQ(current_context(), context);
+    decision.load(Id<Order>::from("1")).note("decided");
+  });
+  UnitOfWork deciding{log, context};
+  decide(deciding, [&](Decision& decision) {
+    EXPECT_EQ(current_context(), context);
+    decision.load(Id<Order>::from("1")).note("decided in a unit");
+  });
+  deciding.commit();
+  EXPECT_EQ(current_context(), Context{});
+}
+
+TEST(ExplicitContext, FollowsACoroutineFromThreadToThread) {
+  testing::MemoryStore store;
+  std::vector<std::thread> threads(3);
+  {
+    const ContextScope of_this_thread{{.actor = "somebody else"}};
+    append_on_threads(store, request, threads);
+    // Each is started by the one before.
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(current_context().actor, "somebody else");
+  }
+
+  std::vector<Context> contexts;
+  for (const StoredEvent& event : store.read_all()) contexts.push_back(event.context());
+  EXPECT_THAT(contexts, AllOf(::testing::SizeIs(4), ::testing::Each(request)));
+}
+
+TEST(ExplicitContext, OfACommitComesBeforeThatOfItsUnit) {
+  testing::MemoryStore store;
+  const Context other{.correlation_id = "other", .actor = "joe"};
+  UnitOfWork unit{store, request};
+  unit.add(Order::place(Id<Order>::from("1"), "jane", 100));
+  unit.commit({.context = &other});
+  unit.load(Id<Order>::from("1")).note("n");
+  unit.commit();
+
+  std::vector<Context> contexts;
+  for (const StoredEvent& event : store.read_all()) contexts.push_back(event.context());
+  EXPECT_THAT(contexts, ::testing::ElementsAre(other, request));
+}
+
+TEST(ExplicitContext, DoesNotLetAReplayAppend) {
+  testing::MemoryStore store;
+  test::append(store, "order-1");
+  Order order = Order::place(Id<Order>::from("2"), "jane", 100);
+  for (const StoredEvent& event : store.read_all()) {
+    const ContextScope replay = ContextScope::replaying(event);
+    EXPECT_THAT(message_of<UsageError>(
+                    [&] { Repository<Order>{store}.save(order, {.context = &request}); }),
+                HasSubstr("inside a replay"));
+  }
 }
 
 TEST(ContextScope, NamesAValueThatItCannotKeep) {

@@ -3,6 +3,7 @@
 #include "database/postgres/connection.hpp"
 #include "support/histories.hpp"
 #include "support/messages.hpp"
+#include "support/orders.hpp"
 #include "support/postgres_server.hpp"
 #include "support/process.hpp"
 #include "support/tcp_proxy.hpp"
@@ -97,6 +98,25 @@ TEST_F(PostgresStore, IsOpenedByItsUrl) {
   Store second = stela::open(server.url());
   EXPECT_EQ(second.id(), first.id());
   EXPECT_EQ(second.last_sequence(), GlobalSequence{1});
+}
+
+TEST_F(PostgresStore, TakesAggregatesAndPositionsOfItsOtherHandlesAsItsOwn) {
+  using test::Order;
+  Order order = Order::place(Id<Order>::from("7"), "jane", 100);
+  std::optional<Store> one{postgres::open(server.url())};
+  std::optional<Store> two{postgres::open(server.url())};
+  Repository<Order>{*one}.save(order);
+  order.note("by the other handle");
+  EXPECT_EQ(Repository<Order>{*two}.save(order).last, GlobalSequence{2});
+  const AppendCondition read =
+      AppendCondition::at(one->standpoint(), {{{.tags = {StreamId::parse("order-7")}}}});
+  two->append({.condition = &read});
+
+  one.reset();
+  two.reset();
+  one.emplace(postgres::open(server.url()));
+  order.note("by the handle that was opened again");
+  EXPECT_EQ(Repository<Order>{*one}.save(order).last, GlobalSequence{3});
 }
 
 TEST_F(PostgresStore, IsMadeOnceByAllThatOpenItAtOnce) {

@@ -73,13 +73,18 @@ Facts prepare_on(const ConnectionOptions& connection_options, const Options& opt
   return prepare(connection, options);
 }
 
+StoreIdentity identity_of(const std::string& conninfo, const Options& options, const Facts& facts) {
+  return {facts.store_id, "schema '" + options.schema + "' of " + postgres::describe(conninfo)};
+}
+
 }  // namespace
 
 Core::Core(const std::string& conninfo, const Options& options)
     : options_{checked(options)},
       connection_options_{connection_options_of(conninfo, options_)},
       facts_{prepare_on(connection_options_, options_)},
-      conventions_{facts_.codec, options_.publishes, options_.log, options_.metrics},
+      conventions_{facts_.codec, options_.publishes, options_.log, options_.metrics,
+                   std::make_shared<StoreIdentity>(identity_of(conninfo, options_, facts_))},
       writer_{{.is_read_only = options_.read_only,
                .schema = options_.schema,
                .lock_timeout = options_.busy_timeout,
@@ -95,7 +100,7 @@ Core::Core(const std::string& conninfo, const Options& options)
 }
 
 AppendResult Core::append(const AppendRequest& request) {
-  check_append(request);
+  check_append(request, conventions_);
   WriteWork work;
   work.request = &request;
   work.metadata = metadata::encode(request.context);

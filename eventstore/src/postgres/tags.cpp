@@ -162,7 +162,10 @@ Standpoint Core::standpoint(std::span<const TagNeed> needs) {
       now = read_standpoint(connection);
       return now.head.value();
     });
-    if (needs.empty() || coverage_.has(needs, now.tag_epoch)) return now;
+    if (needs.empty() || coverage_.has(needs, now.tag_epoch)) {
+      now.store = conventions_.store;
+      return now;
+    }
     if (options_.read_only) {
       read_durably(*this, [&](Connection& connection) {
         check_needs(connection, needs);
@@ -321,6 +324,7 @@ Standpoint UserTransaction::standpoint(std::span<const TagNeed> needs) {
     now = read_standpoint(connection());
   });
   now.outcome = work_.outcomes.of_position(now.head);
+  now.store = conventions().store;
   return now;
 }
 

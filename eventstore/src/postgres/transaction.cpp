@@ -10,7 +10,7 @@
 namespace stela::postgres {
 
 AppendResult UserTransaction::append(const AppendRequest& request) {
-  check_append(request);
+  check_append(request, conventions());
   work_.metadata = metadata::encode(request.context);
   return writer_.append_inside(request, work_);
 }

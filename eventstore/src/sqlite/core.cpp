@@ -170,6 +170,11 @@ std::int64_t last_sequence_of_blocks(Connection& connection) {
   return (block + 1) * block_size - 1;
 }
 
+StoreIdentity identity_of(const std::string& path, const Facts& facts) {
+  const std::string in_memory = "the database in memory " + facts.store_id.to_string();
+  return {facts.store_id, path.empty() ? in_memory : "'" + path + "'"};
+}
+
 /// What a long reader made the log grow to is given back when it begins anew.
 void limit_log(Connection& connection, int checkpoint_pages) {
   constexpr std::int64_t bytes_a_page = 4096;
@@ -231,7 +236,8 @@ Core::Core(std::string path, const Options& options)
   place_.emplace(path_, *connection);
   auto lock = std::make_unique<WriteLock>(options_.read_only ? std::string{} : path_);
   prepare(*connection, *lock);
-  conventions_ = {facts_.codec, options.publishes, options.log, options.metrics};
+  conventions_ = {facts_.codec, options.publishes, options.log, options.metrics,
+                  std::make_shared<StoreIdentity>(identity_of(path_, facts_))};
   if (!path_.empty()) readers_ = std::make_unique<Readers>(path_, connection_options_, *place_);
   writer_ = std::make_unique<Writer>(std::move(connection), std::move(lock), kinds_,
                                      Writer::Settings{.durability = facts_.durability,

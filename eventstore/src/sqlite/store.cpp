@@ -18,7 +18,7 @@ std::string_view to_string(Durability durability) noexcept {
 }
 
 AppendResult Core::append(const AppendRequest& request) {
-  check_append(request);
+  check_append(request, conventions_);
   WriteWork work;
   work.request = &request;
   work.metadata = metadata::encode(request.context);

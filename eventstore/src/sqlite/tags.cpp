@@ -50,6 +50,7 @@ Standpoint Core::standpoint(std::span<const TagNeed> needs) {
     if (needs.empty() || coverage_.has(needs, now.tag_epoch)) {
       // A store in memory has one connection, and shows what this thread's transaction wrote.
       now.outcome = outcome_of(now.head);
+      now.store = conventions_.store;
       return now;
     }
     require(*this, needs);
@@ -166,6 +167,7 @@ Standpoint OpenTransaction::standpoint(std::span<const TagNeed> needs) {
     now = read_standpoint(connection());
   });
   now.outcome = work_.outcomes.of_position(now.head);
+  now.store = conventions().store;
   return now;
 }
 

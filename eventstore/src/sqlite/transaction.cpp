@@ -12,7 +12,7 @@
 
 namespace stela::sqlite {
 AppendResult OpenTransaction::append(const AppendRequest& request) {
-  check_append(request);
+  check_append(request, conventions());
   work_.metadata = metadata::encode(request.context);
   return writer_.append_inside(request, work_);
 }

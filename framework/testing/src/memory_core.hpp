@@ -88,7 +88,10 @@ class MemoryStore::Core {
       : clock{*options.clock},
         turn{options.busy_timeout},
         ids{options.random != nullptr ? UuidGenerator{*options.random} : UuidGenerator{}} {
-    conventions = {options.codec, options.publishes, options.log, options.metrics};
+    const Uuid id = make_uuid();
+    conventions = {options.codec, options.publishes, options.log, options.metrics,
+                   std::make_shared<StoreIdentity>(
+                       StoreIdentity{id, "the store in memory " + id.to_string()})};
   }
 
   AppendResult append(const AppendRequest& request, OpenTransaction& transaction);
@@ -161,7 +164,7 @@ class MemoryStore::OpenTransaction final : public Transaction {
 
   const Conventions& conventions() const noexcept override { return core_.conventions; }
   AppendResult append(const AppendRequest& request) override {
-    check_append(request);
+    check_append(request, core_.conventions);
     AppendResult result;
     transact([&](Transaction&) { result = core_.append(request, *this); });
     return result;
@@ -178,7 +181,7 @@ class MemoryStore::OpenTransaction final : public Transaction {
       if (core_.check_needs(needs, core_.rows.size())) outcomes_.note_tags();
     });
     const GlobalSequence head = core_.last_sequence();
-    return {.head = head, .outcome = outcomes_.of_position(head)};
+    return {.head = head, .outcome = outcomes_.of_position(head), .store = core_.conventions.store};
   }
   std::optional<AppendResult> find_append(std::string_view append_id) override {
     return core_.find_append(append_id);

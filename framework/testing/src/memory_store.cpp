@@ -13,7 +13,7 @@ const Conventions& MemoryStore::conventions() const noexcept {
 }
 
 AppendResult MemoryStore::append(const AppendRequest& request) {
-  check_append(request);
+  check_append(request, core_->conventions);
   AppendResult result;
   transact([&](Transaction& transaction) { result = transaction.append(request); });
   return result;
@@ -83,7 +83,7 @@ Standpoint MemoryStore::standpoint(std::span<const TagNeed> needs) {
     core_->restore(std::move(saved));
     throw;
   }
-  return {.head = head};
+  return {.head = head, .store = core_->conventions.store};
 }
 
 std::optional<AppendResult> MemoryStore::find_append(std::string_view append_id) {

@@ -235,6 +235,18 @@ struct AggregateAccess {
     aggregate.state_ = std::move(state);
     aggregate.version_ = version;
   }
+  /// UsageError if it has events in another store, or may have some there.
+  template <class A>
+  static void check_is_of(const SharedIdentity& here, const A& aggregate) {
+    const AggregateStanding& standing = aggregate.standing_;
+    if (standing.is_in_doubt() || aggregate.version().value() > 0) {
+      standing.check_is_of(here, aggregate.stream_);
+    }
+  }
+  template <class A>
+  static void set_store(A& aggregate, const SharedIdentity& store) noexcept {
+    aggregate.standing_.set_store(store);
+  }
   /// Notes that it contains events that depend on `outcome`, unless that is null.
   template <class A>
   static void mark_loaded(A& aggregate, std::shared_ptr<const TransactionOutcome> outcome) {

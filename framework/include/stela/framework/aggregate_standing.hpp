@@ -1,8 +1,10 @@
-// How an aggregate depends on the transactions that it was loaded and saved in.
+// Which store an aggregate belongs to, and how it depends on the transactions that it was loaded
+// and saved in.
 #pragma once
 
 #include <stela/framework/export.hpp>
 #include <stela/framework/numbers.hpp>
+#include <stela/framework/store_identity.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/transaction_outcome.hpp>
 
@@ -83,6 +85,13 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   bool is_settled() const noexcept { return marks_.empty() && trouble_ == Discrepancy::none; }
   /// True if it depends on no open transaction other than that of `outcome`.
   bool depends_on_no_other(const TransactionOutcome* outcome) const noexcept;
+  /// UsageError if it was loaded from another store than `here`, or saved to another one.
+  void check_is_of(const SharedIdentity& here, const StreamId& stream) const {
+    if (are_different_stores(store_, here)) refuse_store(*here, stream);
+  }
+  void set_store(const SharedIdentity& store) noexcept {
+    if (store_ != store) store_ = store;
+  }
   bool is_in_doubt() const noexcept { return trouble_ == Discrepancy::commit_in_doubt; }
 
   /// What is saved now, given the state before all marks. UsageError if that is in doubt, or if the
@@ -124,6 +133,10 @@ class STELA_FRAMEWORK_EXPORT AggregateStanding {
   /// each in a released savepoint of its own, need one mark.
   void join_last() noexcept;
 
+  [[noreturn]] void refuse_store(const StoreIdentity& here, const StreamId& stream) const;
+
+  /// Null: it is new.
+  SharedIdentity store_;
   std::vector<Mark> marks_;
   Discrepancy trouble_ = Discrepancy::none;
 };

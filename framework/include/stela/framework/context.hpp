@@ -31,7 +31,10 @@ struct Context {
 
 /// Sets the context of this thread while the scope lives. Empty fields are inherited from the
 /// enclosing scope. Loading aggregates doesn't change the context. Threads: a scope belongs to the
-/// thread that created it, and must end there.
+/// thread that created it. It must end there, and before the scopes that enclose it: otherwise the
+/// process is aborted with a message, because other work of the thread would get its context. So a
+/// coroutine keeps none across a suspension: it gives its context to what it calls, by
+/// `SaveOptions::context`, `UnitOfWork` and `DecideOptions::context`.
 class STELA_FRAMEWORK_EXPORT ContextScope {
  public:
   /// UsageError if a value can't be stored: it has a control character, a header's name isn't
@@ -41,6 +44,9 @@ class STELA_FRAMEWORK_EXPORT ContextScope {
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
 
+  /// A scope that inherits nothing from the enclosing one, but that it is a replay. UsageError as
+  /// above.
+  static ContextScope exactly(Context context);
   /// A scope for handling `event`. Events that are recorded in it inherit its whole context, and
   /// name it as their cause.
   static ContextScope handling(const StoredEvent& event);
@@ -50,6 +56,8 @@ class STELA_FRAMEWORK_EXPORT ContextScope {
  private:
   struct Whole {};
   ContextScope(Whole, Context context);
+  struct Checked {};
+  ContextScope(Checked, Context context);
 
   Context context_;
   const Context* outer_;

@@ -30,6 +30,9 @@ struct STELA_FRAMEWORK_EXPORT UnitAccess {
     return unit.position(needs);
   }
   static void depend_on(UnitOfWork& unit, QueryItem item) { unit.depend_on(std::move(item)); }
+  static const Context* context(const UnitOfWork& unit) noexcept {
+    return unit.context_ ? &*unit.context_ : nullptr;
+  }
   static std::size_t count_pending(const UnitOfWork& unit) { return unit.count_pending(); }
   static void give_up(UnitOfWork& unit) noexcept { unit.give_up(); }
   /// While it is lent, it can't be committed.
@@ -102,6 +105,9 @@ struct DecideOptions {
   /// An id of the caller, at most 128 bytes. If a decision with this id was committed before, its
   /// result is returned, and nothing is decided again.
   std::string_view append_id = {};
+  /// The context in which it decides and appends, instead of that of this thread: for coroutines.
+  /// UsageError if it can't be stored.
+  const Context* context = nullptr;
   /// How often to decide again when another writer was faster. The last attempt holds the write
   /// lock from its first read on, so no other writer can be faster.
   RetryOptions retry = {.attempts = 5,

@@ -8,6 +8,7 @@
 #include <stela/framework/log.hpp>
 #include <stela/framework/numbers.hpp>
 #include <stela/framework/query.hpp>
+#include <stela/framework/store_identity.hpp>
 #include <stela/framework/stored_event.hpp>
 #include <stela/framework/stream_id.hpp>
 #include <stela/framework/tags.hpp>
@@ -182,13 +183,15 @@ struct StoredSnapshot {
 /// Decides whether an event is published. Asked when the event is recorded.
 using PublicationPolicy = std::function<bool(const EventType&, const StreamId&)>;
 
-/// Settings that all writers of a store share.
+/// What a store tells those that use it: settings that all of its writers share, and which it is.
 struct Conventions {
   Codec codec = Codec::json;
   /// Empty: each event type decides (`stela::should_publish`).
   PublicationPolicy publishes = {};
   LogSink* log = &no_log();
   MetricSink* metrics = &no_metrics();
+  /// Null if the store doesn't say: then what belongs to another store isn't refused.
+  std::shared_ptr<const StoreIdentity> store = {};
 };
 
 /// What repositories read from and append to: a store, or one of its open transactions.

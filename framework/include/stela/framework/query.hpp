@@ -21,6 +21,8 @@
 namespace stela {
 
 class TransactionOutcome;
+struct Standpoint;
+struct StoreIdentity;
 
 enum class Direction : std::uint8_t { forward, backward };
 
@@ -65,6 +67,11 @@ struct AppendCondition {
   /// `Standpoint::outcome` of the position. ConditionConflict unless what it stands for is
   /// committed, or belongs to the transaction that appends.
   std::shared_ptr<const TransactionOutcome> outcome = {};
+  /// `Standpoint::store` of the position. UsageError if another store appends.
+  std::shared_ptr<const StoreIdentity> store = {};
+
+  /// That nothing which matches the query was appended since the position.
+  STELA_FRAMEWORK_EXPORT static AppendCondition at(const Standpoint& position, Query query);
 };
 
 /// Events of this type must have their tags of this category in all of history, and from now on.
@@ -112,6 +119,8 @@ struct Standpoint {
   /// appended its events, or noted the tags of their types. If it is rolled back, other events get
   /// the same sequences. Null if all of it is committed.
   std::shared_ptr<const TransactionOutcome> outcome = {};
+  /// The store that it is a position of. Null if the store doesn't say.
+  std::shared_ptr<const StoreIdentity> store = {};
 };
 
 inline constexpr std::size_t max_tags_of_event = 100;

@@ -187,6 +187,7 @@ std::optional<A> load_aggregate(EventLog& log, const StreamId& stream, const Mom
   }
   const StreamVersion version = aggregate->version();
   if (version.value() == 0) return std::nullopt;
+  AggregateAccess::set_store(*aggregate, log.conventions().store);
   AggregateAccess::mark_loaded(*aggregate, log.outcome_of(loaded.sequence));
   if (until.is_bounded()) {
     if (closed) AggregateAccess::close(*aggregate, Closed::historical);
@@ -233,11 +234,12 @@ struct BegunSave {
   std::uint64_t identity = 0;
 };
 
-/// Sets the trouble unless the aggregate was replaced since the save began.
+/// The commit of its changes is in doubt.
 template <class A>
-void set_trouble(A& aggregate, const BegunSave& save, Discrepancy trouble) noexcept {
+void set_in_doubt(EventLog& log, A& aggregate, const BegunSave& save) noexcept {
   if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
-  AggregateAccess::set_trouble(aggregate, trouble);
+  AggregateAccess::set_store(aggregate, log.conventions().store);
+  AggregateAccess::set_trouble(aggregate, Discrepancy::commit_in_doubt);
 }
 
 /// Called after an append of the aggregate's changes, which led to version `after`. Marks them as
@@ -247,6 +249,7 @@ template <class A>
 void note_save(EventLog& log, A& aggregate, const StreamAppend& append, const BegunSave& save,
                const AppendedStream& after) {
   if (!AggregateAccess::is_being_saved(aggregate, save.identity)) return;
+  AggregateAccess::set_store(aggregate, log.conventions().store);
   try {
     if (after.repeated && !are_stored(log, append, save.before, after.version)) {
       return AggregateAccess::set_trouble(aggregate, Discrepancy::append_id_repeated);
@@ -267,6 +270,10 @@ struct SaveOptions {
   /// CommitInDoubt for instance, writes nothing and succeeds. The id is stored even if there are no
   /// events to save.
   std::string_view append_id = {};
+  /// The context of the events, instead of that of this thread: for coroutines. What the save calls
+  /// (participants, listeners, the work of a unit) has it as well. UsageError if it can't be
+  /// stored.
+  const Context* context = nullptr;
 };
 
 /// Loads and saves aggregates of type `A`, from a store or inside an open transaction. Threads: as
@@ -301,7 +308,8 @@ class Repository {
   /// assigned value. The aggregate must not be destroyed during the save.
   ///
   /// UsageError if the aggregate was loaded or saved in an open transaction, and this save isn't
-  /// inside that one: after a rollback, other writers may use its versions.
+  /// inside that one: after a rollback, other writers may use its versions. UsageError if it was
+  /// loaded from another store, or saved to another one.
   ///
   /// If the append id was used before, the aggregate can be used further only if it recorded
   /// exactly the events that were stored then.
@@ -310,6 +318,7 @@ class Repository {
   /// Takes a snapshot now. The aggregate must have no unsaved changes.
   void snapshot(const A& aggregate) requires(detail::snapshot_policy_of<A>().uses_snapshots()) {
     check(aggregate);
+    detail::AggregateAccess::check_is_of(log_->conventions().store, aggregate);
     if (!aggregate.changes().empty()) {
       detail::refuse_saving(aggregate.stream(), "has unsaved changes; save it, then snapshot it");
     }
@@ -357,10 +366,15 @@ std::optional<A> Repository<A>::find(const Id<A>& id, const Moment& moment) {
 
 template <class A>
 AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
+  if (options.context != nullptr) {
+    const auto scope = ContextScope::exactly(*options.context);
+    return save(aggregate, {.append_id = options.append_id});
+  }
   check(aggregate);
   const auto unsaved = detail::AggregateAccess::begin_save(aggregate, !options.append_id.empty());
+  if (!unsaved.changes.empty()) detail::check_is_not_open_elsewhere(*log_, aggregate);
+  detail::AggregateAccess::check_is_of(log_->conventions().store, aggregate);
   if (unsaved.changes.empty()) return save_nothing(unsaved.version, options);
-  detail::check_is_not_open_elsewhere(*log_, aggregate);
   const detail::BegunSave begun{unsaved.version, unsaved.identity};
   // A copy, because a listener may replace the aggregate.
   const StreamId stream = aggregate.stream();
@@ -371,7 +385,7 @@ AppendResult Repository<A>::save(A& aggregate, const SaveOptions& options) {
   try {
     result = log_->append({.streams = {&append, 1}, .append_id = options.append_id});
   } catch (const CommitInDoubt&) {
-    detail::set_trouble(aggregate, begun, detail::Discrepancy::commit_in_doubt);
+    detail::set_in_doubt(*log_, aggregate, begun);
     throw;
   }
   detail::note_save(*log_, aggregate, append, begun,

@@ -48,6 +48,9 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
  public:
   /// `log` is a store, or an open transaction if the caller controls it. Must outlive the unit.
   explicit UnitOfWork(EventLog& log) noexcept;
+  /// Its decisions and commits have this context, instead of that of the thread that calls them:
+  /// for coroutines. UsageError at the commit if it can't be stored.
+  UnitOfWork(EventLog& log, Context context);
   /// Drops changes that weren't committed.
   ~UnitOfWork();
   UnitOfWork(const UnitOfWork&) = delete;
@@ -67,7 +70,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   A* find(const Id<A>& id);
 
   /// Takes over an aggregate, usually a new one. UsageError if the unit has its stream already, or
-  /// is being committed.
+  /// is being committed, or if the aggregate was loaded from another store or saved to another one.
   template <Aggregate A>
   A& add(A aggregate);
 
@@ -130,7 +133,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     /// Its changes were appended, which led to version `after`.
     virtual void note_commit(EventLog& log, const StreamAppend& append,
                              const detail::AppendedStream& after) noexcept = 0;
-    virtual void set_in_doubt() noexcept = 0;
+    virtual void set_in_doubt(EventLog& log) noexcept = 0;
     /// It accepts no more events while the unit commits.
     virtual void begin_commit() noexcept = 0;
     /// The commit failed: it accepts events again.
@@ -162,8 +165,8 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
     void encode(EventLog& log, detail::EventEncoder& encoder) override;
     void note_commit(EventLog& log, const StreamAppend& append,
                      const detail::AppendedStream& after) noexcept override;
-    void set_in_doubt() noexcept override {
-      detail::set_trouble(aggregate, save, detail::Discrepancy::commit_in_doubt);
+    void set_in_doubt(EventLog& log) noexcept override {
+      detail::set_in_doubt(log, aggregate, save);
     }
     void begin_commit() noexcept override { detail::AggregateAccess::begin_commit(aggregate); }
     void reopen() noexcept override { detail::AggregateAccess::reopen(aggregate); }
@@ -208,6 +211,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
 
   class Committing;
   class Batch;
+  AppendResult commit_in_scope(std::string_view append_id);
   void check_is_not_committing() const;
   AppendResult append_and_work(const AppendRequest& request);
   void check_nothing_was_recorded_since() const;
@@ -222,6 +226,7 @@ class STELA_FRAMEWORK_EXPORT UnitOfWork {
   void note_loose(const StreamId& stream);
 
   EventLog& log_;
+  std::optional<Context> context_;
   std::vector<std::unique_ptr<Tracked>> tracked_;
   /// How many of them were committed before and are only kept.
   std::size_t committed_ = 0;
@@ -274,6 +279,7 @@ A& UnitOfWork::add(A aggregate) {
   if (find_any(aggregate.stream()) != nullptr) {
     detail::refuse_saving(aggregate.stream(), "is in this unit of work already");
   }
+  detail::AggregateAccess::check_is_of(log_.conventions().store, aggregate);
   return track(std::move(aggregate));
 }
 
@@ -283,6 +289,8 @@ void UnitOfWork::TrackedAggregate<A>::encode(EventLog& log, detail::EventEncoder
   if (!unsaved.changes.empty() || is_required) {
     detail::check_is_not_open_elsewhere(log, aggregate);
   }
+  // Its variable may have been assigned to since it was added.
+  detail::AggregateAccess::check_is_of(log.conventions().store, aggregate);
   save = {unsaved.version, unsaved.identity};
   detail::encode_changes(encoder, unsaved.changes);
 }

@@ -1,0 +1,34 @@
+// Which store an aggregate or a position belongs to.
+#pragma once
+
+#include <stela/framework/export.hpp>
+#include <stela/framework/uuid.hpp>
+
+#include <memory>
+#include <string>
+
+namespace stela {
+
+/// What a store and its transactions, aggregates and positions have in common.
+struct StoreIdentity {
+  /// The id of the database: the same for every handle and in every process.
+  Uuid id = {};
+  /// Where this handle has found the store. For messages.
+  std::string place = {};
+};
+
+namespace detail {
+
+using SharedIdentity = std::shared_ptr<const StoreIdentity>;
+
+/// False if one of them isn't known.
+inline bool are_different_stores(const SharedIdentity& one, const SharedIdentity& other) noexcept {
+  return one != other && one && other && one->id != other->id;
+}
+
+/// "'shop.db' and not to 'bank.db'", with their ids if the places are the same.
+STELA_FRAMEWORK_EXPORT std::string name_both(const StoreIdentity& right, const StoreIdentity& wrong,
+                                             const std::string& between);
+
+}  // namespace detail
+}  // namespace stela
