@@ -110,7 +110,7 @@ void Projections::add_async(detail::Registration registration, const ProjectorOp
         projections::has_same_statements(*building, registration)) {
       return;
     }
-    if (building != nullptr) projections::clear_way(connection, *building, store_.database().now());
+    if (building != nullptr) projections::clear_way(connection, store_, *building);
     projections::begin_build(connection, store_, registration);
   });
   registered_.push_back(std::move(registration));

@@ -223,7 +223,6 @@ TEST_F(Replay, ShutsTheRunnerOutWhileItWritesTheLivingTables) {
 class LivingReplay : public Replay {
  protected:
   LivingReplay() {
-    projections_.add(Customers{});
     append_customers(0, 1000);
     runner_.catch_up();
   }
@@ -255,7 +254,12 @@ class LivingReplay : public Replay {
     return options;
   }
 
-  Runner runner_{projections_, {.worker = "short", .lease_ttl = 3s}};
+  Projections& with_customers() {
+    projections_.add(Customers{});
+    return projections_;
+  }
+
+  Runner runner_{with_customers(), {.worker = "short", .lease_ttl = 3s}};
 };
 
 TEST_F(LivingReplay, ShutsOutARunnerWithAShorterLease) {
