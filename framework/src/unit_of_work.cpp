@@ -276,7 +276,7 @@ void detail::UnitAccess::for_each_pending(UnitOfWork& unit,
   for (const auto& loose : unit.loose_) {
     batch.add(loose->stream, loose->expected, loose->encoder.events(), loose->order);
   }
-  const Timestamp now = system_clock().now();
+  const Timestamp now = unit.log_.conventions().clock->now();
   batch.for_each([&](const StreamId& stream, const NewEvent& event) {
     const EventKind kind{0, std::string{event.type}, event.schema_version, event.publishes};
     const std::string tags = join_tags(event.tags, stream);

@@ -1,4 +1,5 @@
-# Compiles `case`; it must fail, and say what its first line says.
+# Compiles `case`; it must fail, and say what its first line says. A second line "// only that" asks
+# that it is the only error.
 file(STRINGS "${case}" sentence LIMIT_COUNT 1)
 string(REGEX REPLACE "^// " "" sentence "${sentence}")
 string(REPLACE "\\;" ";" sentence "${sentence}")
@@ -11,4 +12,15 @@ endif()
 string(FIND "${said}" "${sentence}" found)
 if(sentence STREQUAL "" OR found EQUAL -1)
   message(FATAL_ERROR "the compiler should say\n  ${sentence}\nbut says\n${said}")
+endif()
+
+file(STRINGS "${case}" head LIMIT_COUNT 2)
+list(LENGTH head lines)
+if(lines EQUAL 2)
+  list(GET head 1 second)
+  string(REGEX MATCHALL " error: " errors "${said}")
+  list(LENGTH errors count)
+  if(second STREQUAL "// only that" AND NOT count EQUAL 1)
+    message(FATAL_ERROR "the compiler should name one error, but names ${count}:\n${said}")
+  endif()
 endif()

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -215,6 +216,18 @@ TEST_P(EventStoreContract, CommitsAUnitAgainAfterItsTransactionWasRolledBack) {
   unit.commit();
 
   EXPECT_EQ(store->last_sequence(), GlobalSequence{3});
+}
+
+TEST_P(EventStoreContract, TellsDecisionsTheTimeByWhichItRecords) {
+  clock.advance(std::chrono::hours{3});
+  Timestamp outside;
+  Timestamp inside;
+  decide(*store, [&](Decision& decision) { outside = decision.now(); });
+  store->transact([&](Transaction& transaction) {
+    decide(transaction, [&](Decision& decision) { inside = decision.now(); });
+  });
+  EXPECT_EQ(outside, clock.now());
+  EXPECT_EQ(inside, clock.now());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "support/temp_dir.hpp"
 
 #include <stela/eventstore.hpp>
+#include <stela/testing/decision_scenario.hpp>
 #include <stela/testing/manual_clock.hpp>
 
 #include <gmock/gmock.h>
@@ -240,6 +241,98 @@ TEST_F(Decisions, OfTheLastEventConflictWithANewOne) {
     decision.record(Subscribed{other, student});
   });
   EXPECT_EQ(runs, 2);
+}
+
+// --- their time
+
+TEST_F(Decisions, HaveOneTimeByTheClockOfTheStore) {
+  Timestamp first;
+  decide(store, Seats{course}, [&](Decision& decision, const Seats&) {
+    first = decision.now();
+    clock.advance(std::chrono::seconds{5});
+    EXPECT_EQ(decision.now(), first);
+    decision.record(CourseDefined{course, 2});
+  });
+  EXPECT_EQ(first, testing::ManualClock::start);
+  for (const StoredEvent& event : store.read_all()) {
+    EXPECT_EQ(event.recorded_at, first + std::chrono::seconds{5});
+  }
+}
+
+TEST_F(Decisions, ThatRunAgainHaveATimeOfTheirOwn) {
+  decide(store, DefineCourse{course, 9});
+  std::vector<Timestamp> times;
+  decide(store, Load{student}, [&](Decision& decision, const Load&) {
+    times.push_back(decision.now());
+    clock.advance(std::chrono::seconds{5});
+    if (times.size() == 1) decide(store, Subscribe{course, student});
+    decision.record(Subscribed{other, student});
+  });
+  EXPECT_THAT(times, ElementsAre(testing::ManualClock::start,
+                                 testing::ManualClock::start + std::chrono::seconds{5}));
+}
+
+struct WhenSubscribed {
+  using Events = EventSet<Subscribed>;
+  StudentId student;
+  static constexpr auto tags = stela::tags(&WhenSubscribed::student);
+  Timestamp at = {};
+  void apply(const Recorded<Subscribed>& event) { at = event.recorded_at(); }
+};
+
+TEST_F(Decisions, ShowEventsOfTheirUnitWithTheTimeOfTheStoresClock) {
+  UnitOfWork unit{store};
+  decide(unit, [&](Decision& decision) { decision.record(Subscribed{course, student}); });
+  decide(unit, WhenSubscribed{student}, [&](Decision&, const WhenSubscribed& subscribed) {
+    EXPECT_EQ(subscribed.at, testing::ManualClock::start);
+  });
+}
+
+TEST(DecisionScenario, SetsTheTimeOfItsDecisionsAndEvents) {
+  const CourseId course = CourseId::from("c1");
+  const StudentId student = StudentId::from("s1");
+  const Timestamp noon = testing::ManualClock::start + std::chrono::hours{12};
+  const auto lasts = [&](std::chrono::hours expected) {
+    return [expected](Decision& decision, const WhenSubscribed& subscribed) {
+      EXPECT_EQ(decision.now() - subscribed.at, expected);
+    };
+  };
+  testing::DecisionScenario scenario;
+  scenario.at(noon).add(Subscribed{course, student});
+  scenario.when(WhenSubscribed{student}, lasts(std::chrono::hours{0}));
+  scenario.later(std::chrono::hours{3});
+  scenario.when(WhenSubscribed{student}, lasts(std::chrono::hours{3}));
+}
+
+TEST(DecisionScenario, ShowsWhatWasRecorded) {
+  const CourseId course = CourseId::from("c1");
+  const Timestamp noon = testing::ManualClock::start + std::chrono::hours{12};
+  testing::DecisionOutcome outcome =
+      testing::given(CourseDefined{course, 2}).at(noon).when([&](Decision& decision) {
+        decision.record(Subscribed{course, StudentId::from("s1")});
+        decision.record(CourseDefined{course, 3});
+      });
+
+  ASSERT_EQ(outcome.recorded().size(), 2U);
+  EXPECT_EQ(outcome.recorded()[0].stream.name(), "course-c1");
+  EXPECT_EQ(outcome.recorded()[0].type, "course.subscribed");
+  EXPECT_EQ(outcome.recorded()[0].recorded_at, noon);
+  EXPECT_NE(outcome.recorded()[0].id, outcome.recorded()[1].id);
+  EXPECT_EQ(outcome.recorded<CourseDefined>().capacity, 3);
+}
+
+TEST(DecisionScenario, FailsWhereNotOneEventOfTheTypeWasRecorded) {
+  const CourseId course = CourseId::from("c1");
+  testing::DecisionOutcome nothing = testing::given_nothing().when([](Decision&) {});
+  EXPECT_THROW((void)nothing.recorded<CourseDefined>(), testing::ScenarioFailed);
+  testing::DecisionOutcome refused =
+      testing::given_nothing().when([](Decision&) { throw Refused{"no"}; });
+  EXPECT_THROW((void)refused.recorded(), testing::ScenarioFailed);
+  testing::DecisionOutcome two = testing::given_nothing().when([&](Decision& decision) {
+    decision.record(CourseDefined{course, 2});
+    decision.record(CourseDefined{course, 3});
+  });
+  EXPECT_THROW((void)two.recorded<CourseDefined>(), testing::ScenarioFailed);
 }
 
 // --- with aggregates

@@ -172,11 +172,10 @@ struct Claim {
 struct Register {
   stela::Id<Account> account;
   std::string username;
-  std::chrono::hours later{0};
 
   auto views() const { return std::tuple{Claim{username}}; }
   void operator()(stela::Decision& decision, const Claim& claim) const {
-    if (!claim.is_free(stela::system_clock().now() + later)) {
+    if (!claim.is_free(decision.now())) {
       throw Refused{"Username \"" + username + "\" is claimed"};
     }
     decision.record(AccountRegistered{account, username});
@@ -202,7 +201,8 @@ TEST(UniqueUsername, OfAClosedAccountIsRefusedWithinTheRetention) {
 }
 TEST(UniqueUsername, OfAClosedAccountIsGivenAfterTheRetention) {
   given(AccountRegistered{a1, "u1"}, AccountClosed{a1, "u1"})
-      .when(Register{a2, "u1", std::chrono::hours{24 * 4}})
+      .later(std::chrono::hours{24 * 4})
+      .when(Register{a2, "u1"})
       .then(AccountRegistered{a2, "u1"});
 }
 TEST(UniqueUsername, ThatWasChangedIsRefusedWithinTheRetention) {
@@ -212,7 +212,8 @@ TEST(UniqueUsername, ThatWasChangedIsRefusedWithinTheRetention) {
 }
 TEST(UniqueUsername, ThatWasChangedIsGivenAfterTheRetention) {
   given(AccountRegistered{a1, "u1"}, UsernameChanged{a1, "u1", "u1changed"})
-      .when(Register{a2, "u1", std::chrono::hours{24 * 4}})
+      .later(std::chrono::hours{24 * 4})
+      .when(Register{a2, "u1"})
       .then(AccountRegistered{a2, "u1"});
 }
 TEST(UniqueUsername, ThatAnotherChangedToIsRefused) {
@@ -313,14 +314,12 @@ struct PendingSignUp {
 struct ConfirmSignUp {
   stela::Id<SignUp> email_hash;
   std::string otp;
-  std::chrono::minutes later{0};
 
   auto views() const { return std::tuple{PendingSignUp{email_hash, otp}}; }
   void operator()(stela::Decision& decision, const PendingSignUp& pending) const {
     if (!pending.name) throw Refused{"No pending sign-up for this OTP / email address"};
     if (pending.used) throw Refused{"OTP was already used"};
-    const auto age = stela::system_clock().now() + later - pending.initiated;
-    if (age > std::chrono::minutes{60}) throw Refused{"OTP expired"};
+    if (decision.now() - pending.initiated > std::chrono::minutes{60}) throw Refused{"OTP expired"};
     decision.record(SignUpConfirmed{email_hash, otp, *pending.name});
   }
 };
@@ -343,7 +342,8 @@ TEST(OptInToken, ThatWasUsedIsRefused) {
 }
 TEST(OptInToken, ThatHasExpiredIsRefused) {
   given(SignUpInitiated{john, "333333", "John"})
-      .when(ConfirmSignUp{john, "333333", std::chrono::minutes{61}})
+      .later(std::chrono::minutes{61})
+      .when(ConfirmSignUp{john, "333333"})
       .throws<Refused>("OTP expired");
 }
 TEST(OptInToken, ThatIsValidConfirms) {

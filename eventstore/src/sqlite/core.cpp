@@ -236,8 +236,12 @@ Core::Core(std::string path, const Options& options)
   place_.emplace(path_, *connection);
   auto lock = std::make_unique<WriteLock>(options_.read_only ? std::string{} : path_);
   prepare(*connection, *lock);
-  conventions_ = {facts_.codec, options.publishes, options.log, options.metrics,
-                  std::make_shared<StoreIdentity>(identity_of(path_, facts_))};
+  conventions_ = {facts_.codec,
+                  options.publishes,
+                  options.log,
+                  options.metrics,
+                  std::make_shared<StoreIdentity>(identity_of(path_, facts_)),
+                  options_.clock};
   if (!path_.empty()) readers_ = std::make_unique<Readers>(path_, connection_options_, *place_);
   writer_ = std::make_unique<Writer>(std::move(connection), std::move(lock), kinds_,
                                      Writer::Settings{.durability = facts_.durability,

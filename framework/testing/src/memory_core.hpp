@@ -89,9 +89,13 @@ class MemoryStore::Core {
         turn{options.busy_timeout},
         ids{options.random != nullptr ? UuidGenerator{*options.random} : UuidGenerator{}} {
     const Uuid id = make_uuid();
-    conventions = {options.codec, options.publishes, options.log, options.metrics,
-                   std::make_shared<StoreIdentity>(
-                       StoreIdentity{id, "the store in memory " + id.to_string()})};
+    conventions = {
+        options.codec,
+        options.publishes,
+        options.log,
+        options.metrics,
+        std::make_shared<StoreIdentity>(StoreIdentity{id, "the store in memory " + id.to_string()}),
+        &clock};
   }
 
   AppendResult append(const AppendRequest& request, OpenTransaction& transaction);

@@ -1,4 +1,5 @@
 // stela: a tag is an Id, an optional one, or a list of them; give another value a name
+// only that
 #include "../domain.hpp"
 
 struct Noted {

@@ -97,8 +97,16 @@ class STELA_FRAMEWORK_EXPORT Decision {
   /// The last sequence of the store when the decision read.
   GlobalSequence position() { return unit_.position().head; }
 
+  /// The time of the decision, by the store's clock, which its events are recorded by. Each call
+  /// returns the same; if it is decided again, that has a time of its own.
+  Timestamp now() {
+    if (!now_) now_ = unit_.log_.conventions().clock->now();
+    return *now_;
+  }
+
  private:
   UnitOfWork& unit_;
+  std::optional<Timestamp> now_;
 };
 
 struct DecideOptions {
@@ -164,7 +172,7 @@ void decide_in(UnitOfWork& unit, F& f, const Views&... views) {
       std::invocable<F&, Decision&, const Views&...>,
       "stela: decide() takes the views, then a callable of a stela::Decision& and of each "
       "view, const and in their order");
-  const Codec codec = UnitAccess::log(unit).conventions().codec;
+  [[maybe_unused]] const Codec codec = UnitAccess::log(unit).conventions().codec;
   std::tuple<ViewSlot<Views>...> slots{ViewSource<Views>{views, codec}...};
   std::apply(
       [&](auto&... slot) {

@@ -1,6 +1,7 @@
 // The interface of event stores, and of code that takes part in their transactions.
 #pragma once
 
+#include <stela/framework/clock.hpp>
 #include <stela/framework/codec/codec.hpp>
 #include <stela/framework/context.hpp>
 #include <stela/framework/export.hpp>
@@ -192,6 +193,8 @@ struct Conventions {
   MetricSink* metrics = &no_metrics();
   /// Null if the store doesn't say: then what belongs to another store isn't refused.
   std::shared_ptr<const StoreIdentity> store = {};
+  /// That of recorded times. It lives as long as the store.
+  const Clock* clock = &system_clock();
 };
 
 /// What repositories read from and append to: a store, or one of its open transactions.

@@ -47,10 +47,17 @@ struct TagName {
   std::array<char, N> text{};
 };
 
-/// What a tag's value says about itself: its category, how many there are, and each key.
+/// What a tag's value says about itself: its category, how many there are, and each key. What isn't
+/// a tag has the same members, so that `check_tag` is all that the compiler complains of.
 template <class V>
 struct TagValue {
   static constexpr bool is_tag = false;
+  static constexpr bool is_one = true;
+  static constexpr bool may_be_several = false;
+  using Named = void;
+  static constexpr std::string_view category() noexcept { return "none"; }
+  template <class F>
+  static void for_each(const V&, F&&) {}
 };
 
 template <class A>
@@ -170,8 +177,27 @@ concept Tagged = requires {
   T::tags.members;
 };
 
+/// The value of a member that isn't one of the struct.
+struct MemberOfAnother {};
+
 template <class T, class Member>
-using TagValueOf = TagValue<std::remove_cvref_t<std::invoke_result_t<const Member&, const T&>>>;
+struct TagValueIn {
+  using Type = MemberOfAnother;
+};
+template <class T, class Member>
+requires std::invocable<const Member&, const T&>
+struct TagValueIn<T, Member> {
+  using Type = std::remove_cvref_t<std::invoke_result_t<const Member&, const T&>>;
+};
+template <class T, class Member>
+using TagValueOf = TagValue<typename TagValueIn<T, Member>::Type>;
+
+template <class T, class Member, class F>
+void visit_tag(const T& object, const Member& member, F& f) {
+  if constexpr (std::invocable<const Member&, const T&>) {
+    TagValueOf<T, Member>::for_each(std::invoke(member, object), f);
+  }
+}
 
 template <class T, class Member>
 consteval bool check_tag() {
@@ -203,9 +229,7 @@ consteval bool check_tags() {
 template <Tagged T, class F>
 void for_each_tag(const T& object, F&& f) {
   std::apply(
-      [&]<class... Members>(const Members&... members) {
-        (TagValueOf<T, Members>::for_each(std::invoke(members, object), f), ...);
-      },
+      [&]<class... Members>(const Members&... members) { (visit_tag(object, members, f), ...); },
       T::tags.members);
 }
 
@@ -261,8 +285,8 @@ using FirstTag = std::remove_cvref_t<decltype(std::get<0>(T::tags.members))>;
 template <Tagged T>
 Tag first_tag(const T& event) {
   std::optional<Tag> first;
-  TagValueOf<T, FirstTag<T>>::for_each(std::invoke(std::get<0>(T::tags.members), event),
-                                       [&](Tag tag) { first.emplace(std::move(tag)); });
+  const auto keep = [&](Tag tag) { first.emplace(std::move(tag)); };
+  visit_tag(event, std::get<0>(T::tags.members), keep);
   return *std::move(first);
 }
 

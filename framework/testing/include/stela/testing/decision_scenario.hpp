@@ -6,6 +6,7 @@
 #include <stela/testing/memory_store.hpp>
 #include <stela/testing/scenario.hpp>
 
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <string>
@@ -29,17 +30,28 @@ InStream<E> in(StreamId stream, E event) {
   return {std::move(stream), std::move(event)};
 }
 
+/// An event that a decision recorded.
+struct RecordedEvent {
+  EventId id;
+  StreamId stream;
+  std::string type;
+  int schema_version = 1;
+  Timestamp recorded_at;
+  /// JSON.
+  std::string payload;
+};
+
 /// The result of `when`. Each expectation returns it again, so that they can be chained.
 class STELA_TESTING_EXPORT DecisionOutcome {
  public:
-  DecisionOutcome(std::vector<std::string> recorded, std::exception_ptr error)
+  DecisionOutcome(std::vector<RecordedEvent> recorded, std::exception_ptr error)
       : recorded_{std::move(recorded)}, error_{std::move(error)} {}
 
   /// Exactly these events were recorded, in this order, and nothing was thrown.
   template <Event... Es>
   DecisionOutcome& then(const Es&... events) {
     expect_no_error();
-    detail::compare_events({detail::render(events)...}, recorded_);
+    detail::compare_events({detail::render(events)...}, render_recorded());
     return *this;
   }
 
@@ -53,10 +65,24 @@ class STELA_TESTING_EXPORT DecisionOutcome {
     return *this;
   }
 
+  /// The recorded events, for your own expectations. ScenarioFailed if something was thrown.
+  const std::vector<RecordedEvent>& recorded() const {
+    expect_no_error();
+    return recorded_;
+  }
+
+  /// The recorded event of this type. ScenarioFailed unless there is exactly one.
+  template <Event E>
+  E recorded() const {
+    return codec::decode<E>(Codec::json, only(E::event_type.name, E::event_type.version).payload);
+  }
+
  private:
   void expect_no_error() const;
+  std::vector<std::string> render_recorded() const;
+  const RecordedEvent& only(std::string_view type, int version) const;
 
-  std::vector<std::string> recorded_;
+  std::vector<RecordedEvent> recorded_;
   std::exception_ptr error_;
 };
 
@@ -83,6 +109,11 @@ class STELA_TESTING_EXPORT DecisionScenario {
     for (const E& event : events) add(event);
   }
 
+  /// The time from now on, of decisions and of events that are added. Without it, the system's.
+  DecisionScenario& at(Timestamp time) noexcept;
+  /// So much later than what was given. `given(…).later(std::chrono::hours{1}).when(…)`
+  DecisionScenario& later(std::chrono::microseconds by) noexcept;
+
   /// Decides once: `when(Subscribe{course, student})`, or views and a callable.
   template <class... Arguments>
   DecisionOutcome when(Arguments&&... arguments) {
@@ -99,6 +130,8 @@ class STELA_TESTING_EXPORT DecisionScenario {
   EventLog& log() noexcept;
   DecisionOutcome decide(FunctionRef<void(EventLog&)> run);
 
+  class Time;
+  std::unique_ptr<Time> time_;
   std::unique_ptr<MemoryStore> store_;
 };
 
