@@ -175,5 +175,21 @@ TEST_F(Elsewhere, IsSaidInOneWay) {
   EXPECT_THAT(problem({.prefix = "JS.*.API"}), HasSubstr("can't begin a subject"));
 }
 
+TEST(SubjectPrefix, OfTheServersOwnSubjectsIsRefused) {
+  const auto problem = [](const nats::PublisherOptions& options) {
+    return test::message_of<UsageError>([&] { nats::check(options); });
+  };
+  for (const char* const prefix : {"$JS", "$SYS", "$KV", "$", "_INBOX"}) {
+    const nats::PublisherOptions options{.prefix = prefix, .ensure_stream = true};
+    EXPECT_THAT(problem(options), AllOf(HasSubstr("the prefix '" + std::string{prefix} + "'"),
+                                        HasSubstr("the server's own"), HasSubstr("\"shop\"")));
+    EXPECT_THAT(test::message_of<UsageError>([&] { nats::StreamReader{options}; }),
+                HasSubstr("the server's own"));
+  }
+  for (const char* const prefix : {"shop", "shop$", "_shop", "INBOX"}) {
+    EXPECT_EQ(problem({.prefix = prefix}), "nothing was thrown") << prefix;
+  }
+}
+
 }  // namespace
 }  // namespace stela::api_test

@@ -4,6 +4,8 @@
 #include "support/messages.hpp"
 #include "support/recording_sinks.hpp"
 
+#include <stela/nats/stream_reader.hpp>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +14,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace stela::consumer_answers_test {
 namespace {
@@ -154,6 +157,46 @@ TEST_F(FakeBroker, ReportsAConsumerWithoutResponderAsMissingAtOnce) {
   }
 
   EXPECT_EQ(problem, "the stream 'SHOP' has no consumer 'billing' any more");
+}
+
+/// Whoever may subscribe to the subject may answer.
+TEST_F(FakeBroker, WithoutAConfigurationOfTheStreamIsReported) {
+  const std::string state = R"("state":{"messages":1,"bytes":9,"first_seq":1,"last_seq":1})";
+  nats::Consumer consumer{ledger.store, options()};
+  consumer.poll();
+  const std::vector<std::string> answers{"{}",
+                                         R"({"config":null})",
+                                         R"({"config":[]})",
+                                         '{' + state + '}',
+                                         R"({"state":null})",
+                                         "[]",
+                                         "7",
+                                         "no JSON"};
+  nats::StreamReader reader{{.url = broker.url(), .prefix = "shop", .stream = "SHOP"}};
+
+  for (const std::string& answer : answers) {
+    broker.tell_of_stream(answer);
+    nats::Consumer other{ledger.store, options()};
+    const auto read = [&] { reader.read(PartitionId{}, [](const FoundMessage&) {}); };
+    EXPECT_THAT(test::message_of<BrokerFailed>([&] { other.poll(); }),
+                HasSubstr("reading the JetStream stream 'SHOP' failed"))
+        << answer;
+    EXPECT_THAT(test::message_of<BrokerFailed>(read),
+                HasSubstr("reading the JetStream stream 'SHOP' failed"))
+        << answer;
+  }
+}
+
+TEST_F(FakeBroker, WithoutANameOfTheReadersConsumerIsReported) {
+  nats::StreamReader reader{{.url = broker.url(), .prefix = "shop", .stream = "SHOP"}};
+  broker.tell_of_stream(
+      R"({"config":{"name":"SHOP","subjects":["shop.>"],"retention":"limits","storage":"file",)"
+      R"("num_replicas":1},"state":{"messages":1,"bytes":9,"first_seq":1,"last_seq":1}})");
+  broker.make_consumers(R"({"num_pending":1})");
+
+  EXPECT_THAT(test::message_of<BrokerFailed>(
+                  [&] { reader.read(PartitionId{}, [](const FoundMessage&) {}); }),
+              HasSubstr("the answer has no name"));
 }
 
 class Refusal : public FakeBroker,

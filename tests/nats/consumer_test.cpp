@@ -487,6 +487,13 @@ TEST(ConsumerOptions, AreRefusedWithTheRuleTheyBreak) {
               HasSubstr("gap_patience is at most ack_wait"));
   EXPECT_THAT(problem({.name = "a", .gap_patience = 1'000ms}), HasSubstr("gap_patience"));
   EXPECT_EQ(problem({.name = "a", .gap_patience = 1'001ms}), "none");
+  for (const char* const filter : {"$JS.>", "$JS", "$SYS.>", "$.x", "_INBOX", "_INBOX.>"}) {
+    EXPECT_THAT(problem({.name = "a", .filter_subject = filter}),
+                AllOf(HasSubstr(filter), HasSubstr("the server's own"), HasSubstr("shop.order")));
+  }
+  for (const char* const filter : {"shop.$x", "shop._INBOX", "_INBOX_OF_SHOP.>", "*.placed", ">"}) {
+    EXPECT_EQ(problem({.name = "a", .filter_subject = filter}), "none") << filter;
+  }
   EXPECT_THAT(problem({.url = "nats://u:hunter2@h", .name = "a"}), Not(HasSubstr("hunter2")));
   EXPECT_THAT(problem({.url = "nats://u:hunter2@h", .name = "a"}), HasSubstr("name files"));
 }

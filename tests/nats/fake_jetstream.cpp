@@ -35,7 +35,9 @@ FakeJetStream::FakeJetStream() {
 
 FakeJetStream::~FakeJetStream() {
   natsConnection_Close(connection_);
-  for (natsSubscription* each : {streams_, consumers_, messages_}) natsSubscription_Destroy(each);
+  for (natsSubscription* each : {streams_, consumers_, messages_, creations_}) {
+    natsSubscription_Destroy(each);
+  }
   natsConnection_Destroy(connection_);
 }
 
@@ -52,6 +54,21 @@ void FakeJetStream::tell(const std::string& members) {
 void FakeJetStream::replicate(int replicas) {
   const std::lock_guard lock{mutex_};
   replicas_ = replicas;
+}
+
+void FakeJetStream::tell_of_stream(const std::string& info) {
+  const std::lock_guard lock{mutex_};
+  stream_ = info;
+}
+
+void FakeJetStream::make_consumers(const std::string& answer_to_all) {
+  {
+    const std::lock_guard lock{mutex_};
+    made_ = answer_to_all;
+  }
+  require(natsConnection_Subscribe(&creations_, connection_, "$JS.API.CONSUMER.CREATE.>", answer,
+                                   this));
+  require(natsConnection_Flush(connection_));
 }
 
 void FakeJetStream::delete_consumer() {
@@ -74,7 +91,9 @@ void FakeJetStream::give_message(const std::string& reply) {
 
 std::string FakeJetStream::info_of(const std::string& subject) {
   const std::lock_guard lock{mutex_};
+  if (begins(subject, "$JS.API.CONSUMER.CREATE.SHOP")) return made_;
   if (begins(subject, "$JS.API.STREAM.INFO.SHOP")) {
+    if (!stream_.empty()) return stream_;
     return stream_info + std::to_string(replicas_) + stream_state;
   }
   if (begins(subject, "$JS.API.STREAM.MSG.GET.SHOP")) return message_;

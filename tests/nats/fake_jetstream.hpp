@@ -29,6 +29,10 @@ class FakeJetStream {
   void tell(const std::string& members);
   /// How many replicas the stream has.
   void replicate(int replicas);
+  /// What is said of the stream.
+  void tell_of_stream(const std::string& info);
+  /// The answer to whoever makes a consumer; nobody responds until then.
+  void make_consumers(const std::string& answer);
   /// Nobody responds to requests for messages any more.
   void delete_consumer();
   /// How requests for messages are answered from now on: with this status, at once.
@@ -47,6 +51,7 @@ class FakeJetStream {
   natsSubscription* streams_ = nullptr;
   natsSubscription* consumers_ = nullptr;
   natsSubscription* messages_ = nullptr;
+  natsSubscription* creations_ = nullptr;
   std::atomic<int> requests_{0};
   std::mutex mutex_;
   // Guarded by mutex_.
@@ -54,6 +59,8 @@ class FakeJetStream {
   std::string members_;
   std::string told_;
   int replicas_ = 1;
+  std::string stream_;
+  std::string made_;
   std::string message_;
   std::string status_;
   std::string description_;

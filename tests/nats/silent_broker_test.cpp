@@ -272,10 +272,40 @@ TEST(BrokerUrl, IsRefusedWhereNoServerCanBe) {
   EXPECT_THAT(refusal("nats://127.0.0.1:4222,http://b"), HasSubstr("'http://b'"));
 }
 
+TEST(BrokerUrl, IsRefusedWithoutAPasswordThatItMayHold) {
+  for (const char* const url : {"nats://u:hunter2%40host",
+                                "nats://u:hunter2%40host:4222",
+                                "nats://u%3Ahunter2%40host:4222",
+                                "nats://hunter2%40host",
+                                "u:hunter2%40host",
+                                "nats:u:hunter2",
+                                "nats:/u:hunter2/host",
+                                "nats//u:hunter2",
+                                "u:hunter2://host",
+                                "nats://u:hunter2",
+                                "nats://u:hunter2:4222",
+                                "nats://u:hunter2/host:4222",
+                                "nats://u:hunter2?host",
+                                "nats://u:hunter2\xef\xbc\xa0host",
+                                "nats://hunter2\xef\xbc\xa0host",
+                                "nats://[u:hunter2%40host]:4222",
+                                "nats://u:hunter2@host",
+                                "http://u:hunter2%40host",
+                                "nats://one:4222,u:hunter2%40host",
+                                "nats://u: hunter2%40host"}) {
+    const std::string said = refusal(url);
+    EXPECT_THAT(said, HasSubstr("NATS server")) << url;
+    EXPECT_THAT(said, Not(HasSubstr("hunter2")));
+  }
+  EXPECT_THAT(refusal("nats://u:123456%40host"), Not(HasSubstr("123456")));
+  EXPECT_THAT(refusal("nats://u:123456"), Not(HasSubstr("123456")));
+}
+
 TEST(BrokerUrl, MayOmitDefaults) {
   for (const char* const url :
        {"nats://localhost", "localhost:4222", "nats://[::1]:4222", "nats://127.0.0.1:4222/",
-        "tls://broker.example", "nats://one:4222, nats://two:4222"}) {
+        "tls://broker.example", "nats://my_broker-1:4222", "nats://[fe80::1%eth0]:4222",
+        "nats://one:4222, nats://two:4222"}) {
     EXPECT_NO_THROW(nats::check(nats::PublisherOptions{.url = url})) << url;
   }
 }

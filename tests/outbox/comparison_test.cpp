@@ -152,6 +152,16 @@ TEST_P(Comparison, TellsDroppedMessagesFromLostOnes) {
   EXPECT_EQ(compare(Mode::dry_run), "0 of 4, 0 found, 4 dropped");
 }
 
+TEST_P(Comparison, TakesNoForgedMessageForTheFirstThatTheBrokerKept) {
+  shop.broker.database().run(
+      "INSERT INTO stored SELECT partition, 0, id, store, 1000000000000000000, 0, '' FROM stored "
+      "WHERE event = 4");
+  lose("event IN (1, 3)");
+  broker.drops = true;
+
+  EXPECT_EQ(compare(Mode::dry_run), "1 of 4, 2 found, 1 dropped, 1 unknown 3");
+}
+
 TEST_P(Comparison, TellsOfMessagesThatItDoesNotKnow) {
   auto& database = shop.broker.database();
   database.run(

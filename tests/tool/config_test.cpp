@@ -13,6 +13,7 @@ namespace stela::test::config_test {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ToolConfig : public ::testing::Test {
  protected:
@@ -69,6 +70,20 @@ TEST_F(ToolConfig, NamesAnErrorAndItsPlace) {
     EXPECT_EQ(ran.code, 2) << c.file;
     EXPECT_THAT(ran.err, HasSubstr(c.problem));
   }
+}
+
+TEST_F(ToolConfig, ShowsNoPasswordOfABrokerHoweverItsUrlIsMistyped) {
+  for (const char* const url : {"nats://ada:secret%40host", "ada:secret%40host:4222",
+                                "nats:ada:secret", "nats://secret%40host"}) {
+    write("[nats]\nurl = \"" + std::string{url} + "\"\n");
+
+    const Ran ran = run({"config", "show"}, here());
+
+    EXPECT_THAT(ran.out + ran.err, Not(HasSubstr("secret"))) << url;
+    EXPECT_THAT(ran.out + ran.err, HasSubstr("***")) << url;
+  }
+  write("[nats]\nurl = \"nats://one:4222,two\"\n");
+  EXPECT_THAT(run_well({"config", "show"}, here()), HasSubstr("nats://one:4222,two"));
 }
 
 TEST_F(ToolConfig, ShowsWhereSettingsThatContradictEachOtherComeFrom) {

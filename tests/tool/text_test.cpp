@@ -5,11 +5,15 @@
 #include <gtest/gtest.h>
 
 #include <clocale>
+#include <string>
 
 namespace stela::tool::text_test {
 namespace {
 
 using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(ToolText, ShowsEscapeSequences) {
   EXPECT_EQ(in_one_line("plain"), "plain");
@@ -47,6 +51,22 @@ TEST(ToolText, HidesPasswords) {
             "no password supplied; PGPASSWORD=");
   EXPECT_EQ(without_passwords("password=a\\ secret user=app"), "password=*** user=app");
   EXPECT_EQ(without_passwords("password="), "password=***");
+}
+
+TEST(ToolText, HidesWhatMayBeAPasswordOfTheBroker) {
+  for (const char* const url : {"nats://u:secret@host", "nats://u:secret%40host", "nats://u:secret",
+                                "nats://secret%40host:4222", "tls://u:secret/host",
+                                "nats://one:4222,u:secret", "nats://one:4222,nats://u:secret"}) {
+    EXPECT_THAT(without_passwords("unexpected '" + std::string{url} + "' here"),
+                AllOf(Not(HasSubstr("secret")), HasSubstr("***"), HasSubstr("' here")))
+        << url;
+  }
+  for (const char* const text :
+       {"nats://one:4222", "connecting to nats://one:4222: Timeout; connecting to nats://[::1]:1",
+        "nats://one:4222,two:4222, nats://three", "the broker at nats://127.0.0.1:1.",
+        "nats://one/ is connected"}) {
+    EXPECT_EQ(without_passwords(text), text);
+  }
 }
 
 TEST(ToolText, WritesTimesAndSizesWithUnits) {

@@ -1,5 +1,6 @@
 #include "broker.hpp"
 
+#include <stela/framework/error.hpp>
 #include <stela/nats/settings.hpp>
 #include <stela/outbox/settings.hpp>
 
@@ -16,6 +17,13 @@ RelayOptions relay_options(const Settings& settings) {
   RelayOptions options;
   settings.apply("outbox", relay_settings(), options);
   return options;
+}
+
+std::string without_password_of_broker(const std::string& url) try {
+  nats::check(nats::PublisherOptions{.url = url});
+  return url;
+} catch (const UsageError&) {
+  return "***";
 }
 
 }  // namespace stela::tool

@@ -43,8 +43,34 @@ void require_secret(std::string_view option, const std::string& path) {
   if (!path.empty()) SecretFile{option, path};
 }
 
+/// 0 if it isn't one.
+int port_in(std::string_view digits) noexcept {
+  int port = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [stopped, error] = std::from_chars(digits.data(), end, port);
+  return error == std::errc{} && stopped == end && port <= 65'535 ? std::max(port, 0) : 0;
+}
+
+/// Without what may be a password, or a token: whatever isn't a host's name, and what follows a
+/// colon and isn't a port.
+std::string hide_secrets(const std::string& url) {
+  constexpr std::string_view of_hosts =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_:/[]";
+  const std::size_t colon = url.find(':');
+  const bool has_scheme = colon != std::string::npos && url.compare(colon, 3, "://") == 0;
+  const std::size_t begin = has_scheme ? colon + 3 : 0;
+  if (url.find_first_not_of(of_hosts, begin) != std::string::npos) {
+    return url.substr(0, begin) + "***";
+  }
+  const std::size_t secret = url.find(':', begin);
+  if (secret == std::string::npos || port_in(std::string_view{url}.substr(secret + 1)) > 0) {
+    return url;
+  }
+  return url.substr(0, secret + 1) + "***";
+}
+
 [[noreturn]] void refuse_url(const std::string& url, const std::string& why) {
-  throw UsageError{"the URL of the NATS server is '" + url + "', " + why};
+  throw UsageError{"the URL of the NATS server is '" + hide_secrets(url) + "', " + why};
 }
 
 /// What stands behind the scheme.
@@ -59,14 +85,15 @@ std::string_view without_scheme(const std::string& url) {
   return all.substr(end + 3);
 }
 
-int port_of(const std::string& url, std::string_view digits) {
-  int port = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto [stopped, error] = std::from_chars(digits.data(), end, port);
-  if (error != std::errc{} || stopped != end || port < 1 || port > 65'535) {
-    refuse_url(url, "and its port isn't a number from 1 to 65535");
-  }
-  return port;
+/// In brackets an IPv6 address stands, with a zone perhaps.
+bool is_host(std::string_view text, bool in_brackets) noexcept {
+  const std::string_view address = text.substr(0, in_brackets ? text.find('%') : text.size());
+  return !address.empty() && std::all_of(address.begin(), address.end(), [&](char c) {
+    const bool is_hex = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+    if (in_brackets) return is_hex || c == ':' || c == '.';
+    return is_hex || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '.' || c == '-' ||
+           c == '_';
+  });
 }
 
 Server parse_server(const std::string& url) {
@@ -77,13 +104,14 @@ Server parse_server(const std::string& url) {
   const std::size_t end = in_brackets ? rest.find(']') : std::min(rest.find(':'), rest.size());
   if (end == std::string_view::npos) refuse_url(url, "and a bracket isn't closed");
   server.host = rest.substr(in_brackets ? 1 : 0, end - (in_brackets ? 1 : 0));
-  if (server.host.empty() || server.host.find_first_of(" /?#[]") != std::string::npos) {
+  if (!is_host(server.host, in_brackets) || server.host.find_first_of(" /?#[]") < end) {
     refuse_url(url, "which names no host: nats://HOST:PORT");
   }
   rest.remove_prefix(end + (in_brackets ? 1 : 0));
   if (rest.empty()) return server;
   if (rest.front() != ':') refuse_url(url, "which isn't nats://HOST:PORT");
-  server.port = port_of(url, rest.substr(1));
+  server.port = port_in(rest.substr(1));
+  if (server.port == 0) refuse_url(url, "and its port isn't a number from 1 to 65535");
   return server;
 }
 
@@ -248,6 +276,13 @@ ContextHandle use_jetstream(natsConnection* connection, const std::string& api) 
   jsCtx* context = nullptr;
   check(natsConnection_JetStream(&context, connection, &settings), "using JetStream");
   return ContextHandle{context};
+}
+
+StreamInfoHandle take_stream_info(jsStreamInfo* raw, const std::string& doing) {
+  StreamInfoHandle info{raw};
+  if (info->Config == nullptr)
+    throw BrokerFailed{doing + " failed: the answer has no configuration"};
+  return info;
 }
 
 std::string in_words(natsStatus status, jsErrCode code) {

@@ -55,6 +55,10 @@ std::string make_inbox();
 /// For requests to the JetStream API that begin with `api`.
 ContextHandle use_jetstream(natsConnection* connection, const std::string& api);
 
+/// What a server says of a stream, which may be anything: BrokerFailed if its configuration isn't
+/// in it.
+StreamInfoHandle take_stream_info(jsStreamInfo* raw, const std::string& doing);
+
 /// What nats.c says of such a request: "Not Found (JetStream error 10059)".
 std::string in_words(natsStatus status, jsErrCode code);
 

@@ -34,6 +34,10 @@ void check(const ConsumerOptions& options) {
   require(is_name(options.name),
           "a consumer's name is 1 to 128 letters, digits, '_' and '-', not '" + options.name + "'");
   require(!options.stream.empty(), "a consumer needs the name of a JetStream stream");
+  require(!is_of_servers(options.filter_subject),
+          "the filter_subject '" + options.filter_subject +
+              "' is one of the server's own subjects, to which no event is published; take those "
+              "of your events, such as \"shop.order.placed\"");
   check_ranges(consumer_settings(), options);
   require(options.max_ack_pending.value_or(options.batch_size) >= options.batch_size,
           "max_ack_pending is less than batch_size: a batch could never be whole");

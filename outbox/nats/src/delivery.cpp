@@ -15,6 +15,14 @@ std::string_view MessageHeaders::get(const char* name) const {
   return value;
 }
 
+bool MessageHeaders::has_more_than_one(const char* name) const {
+  const char** values = nullptr;
+  int count = 0;
+  if (natsMsgHeader_Values(message_, name, &values, &count) != NATS_OK) return false;
+  free(static_cast<void*>(values));
+  return count > 1;
+}
+
 void MessageHeaders::for_each(FunctionRef<void(std::string_view, std::string_view)> use) const {
   const char** keys = nullptr;
   int count = 0;
@@ -96,6 +104,11 @@ BrokerPlace place_in_reply(std::string_view reply) {
   read(stream + 5, place.time);
   read(stream + 6, place.pending);
   return place;
+}
+
+BrokerPlace place_of(natsMsg* message) {
+  const char* const reply = natsMsg_GetReply(message);
+  return place_in_reply(reply == nullptr ? std::string_view{} : std::string_view{reply});
 }
 
 }  // namespace stela::nats

@@ -16,6 +16,7 @@ class MessageHeaders final : public Headers {
  public:
   explicit MessageHeaders(natsMsg* message) noexcept : message_{message} {}
   std::string_view get(const char* name) const override;
+  bool has_more_than_one(const char* name) const override;
   void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
 
  private:
@@ -29,6 +30,7 @@ class KeptHeaders final : public Headers {
 
   explicit KeptHeaders(const Map& headers) noexcept : headers_{headers} {}
   std::string_view get(const char* name) const override;
+  bool has_more_than_one(const char*) const override { return false; }
   void for_each(FunctionRef<void(std::string_view, std::string_view)> use) const override;
 
   /// As a JSON object, and back.
@@ -53,6 +55,8 @@ struct BrokerPlace {
 
 /// From the subject that a message is to be acknowledged to. BrokerFailed if it isn't one.
 BrokerPlace place_in_reply(std::string_view reply);
+/// The same of a message, which may have none.
+BrokerPlace place_of(natsMsg* message);
 
 struct Delivery {
   MessageHandle message = {};

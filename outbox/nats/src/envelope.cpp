@@ -11,6 +11,9 @@ namespace {
 constexpr std::string_view json_type = "application/json";
 constexpr std::string_view binary_type = "application/vnd.stela.binary";
 
+/// What no store ever reaches: behind it, sums would overflow.
+constexpr std::int64_t largest_number = 1'000'000'000'000'000'000;
+
 constexpr bool is_plain(char c) noexcept {
   return c > ' ' && c <= '~' && c != '"' && c != '%';
 }
@@ -30,6 +33,8 @@ int hex_digit(char c) noexcept {
 std::string_view require(const Headers& headers, const char* name) {
   const std::string_view value = headers.get(name);
   if (value.empty()) refuse(name, "is missing");
+  // Of two, nobody knows which one somebody else believes.
+  if (headers.has_more_than_one(name)) refuse(name, "is there more than once");
   return value;
 }
 
@@ -37,8 +42,10 @@ std::int64_t require_number(const Headers& headers, const char* name, std::int64
   const std::string_view text = require(headers, name);
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || value < least) {
-    refuse(name, "isn't a number from " + std::to_string(least) + " on");
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (!is_number || value < least || value > largest_number) {
+    refuse(name, "isn't a number from " + std::to_string(least) + " to " +
+                     std::to_string(largest_number));
   }
   return value;
 }
@@ -46,6 +53,7 @@ std::int64_t require_number(const Headers& headers, const char* name, std::int64
 Uuid require_uuid(const char* name, std::string_view text) {
   const auto id = Uuid::parse(text);
   if (!id) refuse(name, "isn't a UUID");
+  if (id->is_nil()) refuse(name, "is the nil UUID, which nothing has");
   return *id;
 }
 
@@ -227,9 +235,13 @@ StoredEvent ReceivedEvent::as_stored() const {
 }
 
 ReceivedEvent read_envelope(const Headers& headers, std::string_view payload) {
+  if (!headers.get(header::status).empty()) {
+    refuse(header::status, "is what a server says, and no event has");
+  }
   if (require(headers, "ce-specversion") != "1.0") refuse("ce-specversion", "isn't 1.0");
   ReceivedEvent event{.stream = require_stream(headers)};
   event.store_id = require(headers, header::store);
+  require_uuid(header::store, event.store_id);
   event.kind.type = require(headers, "ce-type");
   if (!is_valid_event_name(event.kind.type)) refuse("ce-type", "isn't the name of an event");
   const std::int64_t schema = require_number(headers, "ce-schemaversion", 1);
@@ -237,7 +249,14 @@ ReceivedEvent read_envelope(const Headers& headers, std::string_view payload) {
   event.kind.publishes = true;
   event.sequence = GlobalSequence{require_number(headers, header::sequence, 1)};
   event.version = StreamVersion{require_number(headers, "ce-streamversion", 1)};
+  // Each event takes a sequence of its own.
+  if (event.version.value() > event.sequence.value()) {
+    refuse("ce-streamversion", "is greater than 'Stela-Sequence'");
+  }
   event.published_before = StreamVersion{require_number(headers, header::stream_previous, 0)};
+  if (event.published_before >= event.version) {
+    refuse(header::stream_previous, "isn't less than 'ce-streamversion'");
+  }
   event.id = require_uuid("ce-id", require(headers, "ce-id"));
   event.recorded_at = require_time(headers);
   event.correlation = percent_decoded(require(headers, "ce-correlationid"));

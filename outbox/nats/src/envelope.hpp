@@ -17,6 +17,8 @@
 namespace stela::nats {
 
 namespace header {
+/// What a server says, and no publisher: of an answer without a message.
+inline constexpr const char* status = "Status";
 inline constexpr const char* message_id = "Nats-Msg-Id";
 inline constexpr const char* store = "Stela-Store";
 inline constexpr const char* sequence = "Stela-Sequence";
@@ -75,6 +77,8 @@ class Headers {
   virtual ~Headers() = default;
   /// Empty if there is none; valid as long as the message.
   virtual std::string_view get(const char* name) const = 0;
+  /// Several of one name: only the first can be got.
+  virtual bool has_more_than_one(const char* name) const = 0;
   virtual void for_each(
       FunctionRef<void(std::string_view name, std::string_view value)> use) const = 0;
 };

@@ -16,10 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-std::string_view text_of(const char* text) noexcept {
-  return text == nullptr ? std::string_view{} : std::string_view{text};
-}
-
 /// What comes close behind the first message belongs to the same batch.
 constexpr milliseconds gather_for{1};
 /// What a message takes besides its headers and its payload.
@@ -53,14 +49,6 @@ Pull::Pull(const ConsumerOptions& options, Recall recall)
 }
 
 Pull::~Pull() = default;
-
-Subscription Pull::subscribe(const std::string& inbox) const {
-  Subscription subscription = connection_.subscribe(inbox + '*');
-  // No limit of the client's: what is asked for is one, and nothing of it is dropped.
-  check(natsSubscription_SetPendingLimits(subscription.get(), -1, -1),
-        "taking messages without a limit");
-  return subscription;
-}
 
 /// As much as the line carried in some seconds, and at least one message.
 std::int64_t Pull::bytes_to_ask() const noexcept {
@@ -107,12 +95,7 @@ bool Pull::is_request_over() {
 }
 
 MessageHandle Pull::next(milliseconds wait) {
-  natsMsg* raw = nullptr;
-  const natsStatus status = natsSubscription_NextMsg(&raw, subscription_.get(), wait.count());
-  if (status == NATS_TIMEOUT) return nullptr;
-  if (status == NATS_NO_RESPONDERS) return take_silence();
-  check(status, "waiting for messages of the stream '" + options_.stream + "'");
-  return MessageHandle{raw};
+  return incoming_->next(wait, "waiting for messages of the stream '" + options_.stream + "'");
 }
 
 /// It is sent to the request itself; a message of the stream has a subject of its own, and may have
@@ -123,12 +106,10 @@ bool Pull::is_status(natsMsg* message) const {
 
 /// Servers from 2.10 on say at once that nobody takes the request: most often the consumer at the
 /// broker is gone.
-MessageHandle Pull::take_silence() {
-  is_unheard_ = false;
+void Pull::take_silence() {
   owed_ = 0;
   looked_ = {};
   refusal_ = asking() + "no responders";
-  return nullptr;
 }
 
 /// What the broker says of a request: it sends nothing more for it.
@@ -138,6 +119,7 @@ void Pull::take_status(natsMsg* message) {
   const bool is_of_last = natsMsg_GetSubject(message) == inbox_ + std::to_string(request_);
   if (!is_of_last) return;
   is_unheard_ = false;
+  if (natsMsg_IsNoResponders(message)) return take_silence();
   owed_ = still_owed(message);
   const std::string_view reason = MessageHeaders{message}.get("Description");
   if (reason == no_room) return take_lack_of_room();
@@ -184,7 +166,10 @@ void Pull::fail_if_refused() {
 std::vector<Delivery> Pull::fetch(int limit, milliseconds wait) {
   fail_if_refused();
   const auto now = std::chrono::steady_clock::now();
-  if (!subscription_) subscription_ = subscribe(inbox_ = make_inbox() + '.');
+  if (!incoming_) {
+    inbox_ = make_inbox() + '.';
+    incoming_ = std::make_unique<Incoming>(connection_, inbox_ + '*');
+  }
   const bool is_quick = now - fetched_ < ack_wait_ / 10;
   std::vector<Delivery> deliveries;
   const auto request = [&] {
@@ -222,7 +207,7 @@ std::vector<Delivery> Pull::gather(int limit, Steady until) {
     --owed_;
     room_ = 0;
     is_unanswered_ = is_unheard_ = false;
-    BrokerPlace place = place_in_reply(text_of(natsMsg_GetReply(message.get())));
+    BrokerPlace place = place_of(message.get());
     place.stream = options_.stream;
     deliveries.push_back(deliver(std::move(message), place));
   }
@@ -242,24 +227,29 @@ void Pull::measure(natsMsg* message) {
 }
 
 bool Pull::is_anything_here() {
-  int messages = 0;
-  natsSubscription_GetPending(subscription_.get(), &messages, nullptr);
-  if (messages == 0) empty_ = std::chrono::steady_clock::now();
-  return messages > 0;
+  const bool is_empty = incoming_->is_empty();
+  if (is_empty) empty_ = std::chrono::steady_clock::now();
+  return !is_empty;
 }
 
 void Pull::hand_back() {
-  if (!subscription_ || (owed_ <= 0 && !is_anything_here())) return;
+  if (!incoming_ || (owed_ <= 0 && !is_anything_here())) return;
   // The broker gives up the request; what it sent before is here behind the flush.
-  natsSubscription_Drain(subscription_.get());
+  incoming_->drain();
   if (flush()) drop_request();
-  natsMsg* raw = nullptr;
-  while (natsSubscription_NextMsg(&raw, subscription_.get(), 1) == NATS_OK) {
-    const Delivery delivery{.message = MessageHandle{raw}};
-    if (!is_status(raw)) put_back(delivery, milliseconds{0});
-  }
-  subscription_.reset();
+  put_back_rest();
+  incoming_.reset();
   owed_ = 0;
+}
+
+void Pull::put_back_rest() try {
+  while (is_anything_here()) {
+    const Delivery delivery{.message = next(options_.connect_timeout)};
+    if (!delivery.message) return;
+    if (!is_status(delivery.message.get())) put_back(delivery, milliseconds{0});
+  }
+} catch (const BrokerFailed&) {
+  // What was on a connection that ended comes again by itself.
 }
 
 /// Where no other request waits, a server of 2.9 gives what should come again to this one, loses it

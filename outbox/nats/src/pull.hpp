@@ -7,6 +7,7 @@
 #include "denials.hpp"
 #include "durable.hpp"
 #include "handles.hpp"
+#include "incoming.hpp"
 #include "subject_layout.hpp"
 
 #include <stela/nats/consumer.hpp>
@@ -118,7 +119,6 @@ class Pull {
   std::chrono::milliseconds patience() const noexcept;
 
   // Requests for messages, and what comes of them.
-  Subscription subscribe(const std::string& inbox) const;
   void ask(int limit, std::chrono::milliseconds wait);
   bool is_request_over();
   std::vector<Delivery> gather(int limit, Steady until);
@@ -126,13 +126,14 @@ class Pull {
   bool is_anything_here();
   MessageHandle next(std::chrono::milliseconds wait);
   bool is_status(natsMsg* message) const;
-  MessageHandle take_silence();
+  void take_silence();
   void take_status(natsMsg* message);
   int still_owed(natsMsg* status) const;
   void take_lack_of_room();
   std::string asking() const;
   void fail_if_refused();
   void drop_request();
+  void put_back_rest();
   void answer(const Delivery& delivery, const std::string& text);
 
   // Messages that are read where they stand: pull_reads.cpp.
@@ -147,8 +148,8 @@ class Pull {
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   Connection connection_;
   ContextHandle context_;
-  /// To what is asked for; null until then.
-  Subscription subscription_;
+  /// What is asked for; null until then.
+  std::unique_ptr<Incoming> incoming_;
   /// Where messages are sent; requests are numbered behind it, and statuses are sent to those.
   std::string inbox_;
   /// The last request: how many messages the broker still owes to it, whether none has come, when

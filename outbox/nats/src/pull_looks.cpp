@@ -34,7 +34,8 @@ StreamInfoHandle Pull::find_stream(jsOptions* asking) {
   const natsStatus status =
       js_GetStreamInfo(&raw, context_.get(), options_.stream.c_str(), asking, &code);
   if (status != NATS_OK) fail_to_find_stream(status, code);
-  StreamInfoHandle info{raw};
+  StreamInfoHandle info =
+      take_stream_info(raw, "reading the JetStream stream '" + options_.stream + "'");
   if (info->Config->Retention == js_LimitsPolicy) return info;
   throw UsageError{"the JetStream stream '" + options_.stream + "' has " +
                    (info->Config->Retention == js_InterestPolicy ? "interest" : "workqueue") +

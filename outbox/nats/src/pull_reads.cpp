@@ -51,7 +51,10 @@ std::size_t number_behind(const std::string& inbox, natsMsg* answer) noexcept {
 std::vector<std::optional<Delivery>> Pull::read(const std::vector<std::uint64_t>& sequences,
                                                 std::int64_t bytes) {
   const std::string inbox = make_inbox() + '.';
-  const Subscription answers = subscribe(inbox);
+  const Subscription answers = connection_.subscribe(inbox + '*');
+  // No limit of the client's: what is asked for is one, and nothing of it is dropped.
+  check(natsSubscription_SetPendingLimits(answers.get(), -1, -1),
+        "taking messages without a limit");
   for (std::size_t i = 0; i < sequences.size(); ++i) {
     ask_to_read(sequences[i], inbox + std::to_string(i));
   }

@@ -22,9 +22,15 @@ int read_int(json::Reader& reader, std::string_view name) {
   return reader.select(name) ? static_cast<int>(reader.get_int64()) : 0;
 }
 
-/// "NATS/1.0\r\nName: value\r\n…": of a name that stands there twice the first counts.
+/// "NATS/1.0 status\r\nName: value\r\n…": of a name that stands there twice the first counts. Most
+/// often there is no status.
 KeptHeaders::Map parse_headers(std::string_view text) {
   KeptHeaders::Map headers;
+  const std::string_view first = text.substr(0, text.find_first_of("\r\n"));
+  if (const std::size_t blank = first.find(' '); blank != std::string_view::npos) {
+    const std::size_t begin = std::min(first.find_first_not_of(' ', blank), first.size());
+    if (begin < first.size()) headers.emplace(header::status, first.substr(begin));
+  }
   for (std::size_t begin = text.find('\n'); begin != std::string_view::npos;) {
     const std::size_t end = text.find('\n', begin + 1);
     std::string_view line = text.substr(begin + 1, end - begin - 1);
@@ -208,7 +214,8 @@ FoundMessage describe(const Headers& headers, std::uint64_t broker_sequence) {
   found.store_id = headers.get(header::store);
   found.sequence = GlobalSequence{header_number(headers.get(header::sequence))};
   found.redelivery = header_number(headers.get(header::redelivery));
-  found.is_ours = !found.store_id.empty() && found.sequence.value() > 0;
+  found.is_ours =
+      !found.store_id.empty() && found.sequence.value() > 0 && headers.get(header::status).empty();
   return found;
 }
 

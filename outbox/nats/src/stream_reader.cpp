@@ -4,11 +4,13 @@
 #include "database/owner.hpp"
 #include "delivery.hpp"
 #include "denials.hpp"
+#include "incoming.hpp"
 #include "leader_reads.hpp"
 #include "replies.hpp"
 #include "subject_layout.hpp"
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -113,10 +115,10 @@ class StreamReader::Impl {
     jsErrCode code{};
     const natsStatus status =
         js_GetStreamInfo(&raw, context_.get(), stream_.c_str(), nullptr, &code);
-    if (status == NATS_OK) return StreamInfoHandle{raw};
+    const std::string doing = "reading the JetStream stream '" + stream_ + "'";
+    if (status == NATS_OK) return take_stream_info(raw, doing);
     if (status == NATS_NOT_FOUND && options_.ensure_stream) return nullptr;
-    const std::string problem =
-        "reading the JetStream stream '" + stream_ + "' failed: " + in_words(status, code);
+    const std::string problem = doing + " failed: " + in_words(status, code);
     if (has_no_leader(status, code)) throw Leaderless{problem};
     throw BrokerFailed{problem};
   }
@@ -146,18 +148,19 @@ class StreamReader::Impl {
     const std::string consumer = make_consumer(partition);
     if (consumer.empty()) return;
     const std::string next = api_ + "CONSUMER.MSG.NEXT." + stream_ + '.' + consumer;
-    subscribe();
+    inbox_ = make_inbox();
+    incoming_.emplace(connection_, inbox_);
     for (std::uint64_t pending = 1; pending > 0;) {
       ask(next);
       for (int i = 0; i < batch && pending > 0; ++i) {
         const MessageHandle message = receive();
-        const BrokerPlace place = place_in_reply(natsMsg_GetReply(message.get()));
+        const BrokerPlace place = place_of(message.get());
         take(describe(MessageHeaders{message.get()}, place.sequence));
         // What is published meanwhile isn't waited for.
         pending = place.sequence >= last ? 0 : place.pending;
       }
     }
-    subscription_.reset();
+    incoming_.reset();
     // Where that is denied the broker forgets it by itself.
     denials_->spare(api_ + "CONSUMER.DELETE." + stream_ + '.' + consumer);
     jsOptions deleting;
@@ -190,12 +193,12 @@ class StreamReader::Impl {
                          "' failed: " + in_words(status, code)};
     }
     const ConsumerInfoHandle info{raw};
-    return info->NumPending == 0 ? std::string{} : std::string{info->Name};
-  }
-
-  void subscribe() {
-    inbox_ = make_inbox();
-    subscription_ = connection_.subscribe(inbox_);
+    if (info->NumPending == 0) return {};
+    if (info->Name == nullptr) {
+      throw BrokerFailed{"reading the JetStream stream '" + stream_ +
+                         "' failed: the answer has no name of the reader's consumer"};
+    }
+    return info->Name;
   }
 
   void ask(const std::string& subject) {
@@ -206,18 +209,17 @@ class StreamReader::Impl {
                 "asking for messages");
   }
 
+  /// A message of the stream: its subject is its own, and it may have any header.
   MessageHandle receive() {
     const std::string doing = "reading the JetStream stream '" + stream_ + "'";
     for (;;) {
-      natsMsg* raw = nullptr;
-      nats::check(
-          natsSubscription_NextMsg(&raw, subscription_.get(), options_.publish_timeout.count()),
-          doing);
-      MessageHandle message{raw};
-      const std::string_view status = MessageHeaders{raw}.get("Status");
-      if (status.empty()) return message;
-      if (status == "100") continue;
-      throw BrokerFailed{doing + " failed: " + std::string{MessageHeaders{raw}.get("Description")}};
+      MessageHandle message = incoming_->next(options_.publish_timeout, doing);
+      if (!message) nats::check(NATS_TIMEOUT, doing);
+      if (natsMsg_GetSubject(message.get()) != inbox_) return message;
+      const MessageHeaders said{message.get()};
+      if (said.get("Status") == "100") continue;
+      throw BrokerFailed{doing + " failed: " + std::string{said.get("Status")} + ' ' +
+                         std::string{said.get("Description")}};
     }
   }
 
@@ -228,7 +230,7 @@ class StreamReader::Impl {
   const std::shared_ptr<Denials> denials_{std::make_shared<Denials>()};
   Connection connection_;
   ContextHandle context_;
-  Subscription subscription_;
+  std::optional<Incoming> incoming_;
   std::string inbox_;
   std::string stream_;
   bool found_ = false;

@@ -31,6 +31,10 @@ bool is_subject(std::string_view text) noexcept {
 
 }  // namespace
 
+bool is_of_servers(std::string_view subject) noexcept {
+  return subject.starts_with('$') || subject.substr(0, subject.find('.')) == "_INBOX";
+}
+
 std::string as_token(std::string_view text) {
   static constexpr char digits[] = "0123456789ABCDEF";
   std::string token;
@@ -68,6 +72,11 @@ SubjectLayout::SubjectLayout(const PublisherOptions& options)
   if (!is_token(prefix_)) {
     throw UsageError{"prefix '" + prefix_ +
                      "' isn't one token of a subject: no dots, spaces, '*' and '>'"};
+  }
+  if (is_of_servers(prefix_)) {
+    throw UsageError{"the prefix '" + prefix_ +
+                     "' begins the server's own subjects, and a stream of them would take the "
+                     "requests of the whole account; take a word of your own, such as \"shop\""};
   }
   if (!is_token(stream_) || stream_.find_first_of("/\\") != std::string::npos) {
     throw UsageError{"stream '" + stream_ +

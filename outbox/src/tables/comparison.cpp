@@ -61,15 +61,9 @@ bool keeps_all_in_one_place(Store& store) {
 
 /// The ids of these events, as far as the store has them: in one statement, as a server is far
 /// away.
-std::unordered_map<std::int64_t, std::string> ids_of(
-    Connection& connection, const std::vector<std::pair<std::int64_t, std::string>>& page) {
-  std::string sequences;
-  for (const auto& found : page) {
-    sequences.append(sequences.empty() ? "[" : ",").append(std::to_string(found.first));
-  }
-  sequences += ']';
+std::unordered_map<std::int64_t, std::string> ids_of(Connection& connection,
+                                                     const std::string& sequences) {
   std::unordered_map<std::int64_t, std::string> ids;
-  if (page.empty()) return ids;
   auto rows = connection.rows(sql::event_ids{.sequences = sequences});
   while (rows.step()) {
     EventId::Bytes bytes{};
@@ -137,30 +131,39 @@ void Comparison::read(BrokerContents& broker, PartitionId partition) {
       ++compared_.foreign;
       return;
     }
-    if (!first && message.redelivery == 0) first = message.sequence.value();
-    page.emplace_back(message.sequence.value(), message.message_id);
-    if (page.size() == page_rows) recognise(page);
+    page.push_back({message.sequence.value(), message.message_id, message.redelivery != 0});
+    if (page.size() == page_rows) recognise(page, first);
   });
-  recognise(page);
+  recognise(page, first);
   if (dropped) first_kept_[partition] = first;
 }
 
 /// A page at a time, so that no reader stays for as long as the broker takes.
-void Comparison::recognise(std::vector<Found>& page) {
+void Comparison::recognise(std::vector<Found>& page, std::optional<std::int64_t>& first) {
   store_.database().read([&](Connection& connection) {
-    const auto ids = ids_of(connection, page);
-    for (const auto& [sequence, id] : page) {
+    const auto ids = ids_of(connection, sequences_of(page));
+    for (const auto& [sequence, id, is_redelivery] : page) {
       const auto event = ids.find(sequence);
       if (event == ids.end() || event->second != id.substr(0, event_id_size)) {
         ++compared_.unknown;
         continue;
       }
+      // What a message says of itself alone would do for nothing: anybody may have published it.
+      if (!first && !is_redelivery) first = sequence;
       set(at_broker_, sequence);
       ++compared_.found;
     }
   });
   page.clear();
   report("reading the broker", compared_.found, 0);
+}
+
+std::string Comparison::sequences_of(const std::vector<Found>& page) {
+  std::string sequences;
+  for (const Found& found : page) {
+    sequences.append(sequences.empty() ? "[" : ",").append(std::to_string(found.sequence));
+  }
+  return sequences += ']';
 }
 
 void Comparison::report(std::string_view stage, std::int64_t done, std::int64_t total) const {

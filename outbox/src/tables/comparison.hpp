@@ -33,10 +33,17 @@ class Comparison {
   Compared carry_out(StoredOperations& operations, const CompareRequest& request);
 
  private:
-  using Found = std::pair<std::int64_t, std::string>;
+  /// What a message says that it is.
+  struct Found {
+    std::int64_t sequence = 0;
+    std::string id = {};
+    bool is_redelivery = false;
+  };
 
   void read(BrokerContents& broker, PartitionId partition);
-  void recognise(std::vector<Found>& page);
+  /// `first` becomes the first event that was found, unless it is set.
+  void recognise(std::vector<Found>& page, std::optional<std::int64_t>& first);
+  static std::string sequences_of(const std::vector<Found>& page);
   void note_published(std::int64_t from, std::int64_t end);
   void report(std::string_view stage, std::int64_t done, std::int64_t total) const;
   bool may_be_dropped(const OutboxMessage& message) const;

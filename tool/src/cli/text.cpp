@@ -76,6 +76,33 @@ void hide_password(std::string& text, std::size_t begin) {
   text.replace(colon + 1, end - colon - 1, hidden);
 }
 
+/// From where on a NATS server's URL without its scheme may hold a password; its size if it can't.
+/// It may stand in a message: "one:4222:".
+std::size_t nats_secret_in(std::string_view url) {
+  if (url.find_first_of("@%") != std::string_view::npos) return 0;
+  const std::size_t colon = url.find(':', url.starts_with('[') ? url.find(']') : 0);
+  if (colon == std::string_view::npos) return url.size();
+  std::string_view port = url.substr(colon + 1);
+  port = port.substr(0, port.find_last_not_of(":;./)") + 1);
+  const bool is_port = port.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_port ? url.size() : colon + 1;
+}
+
+/// Of the list of NATS servers whose first host begins at `begin`.
+void hide_nats_passwords(std::string& text, std::size_t begin) {
+  for (bool more = true; more;) {
+    const std::size_t end = std::min(text.find_first_of(" '\"\n,", begin), text.size());
+    const std::string_view url = std::string_view{text}.substr(begin, end - begin);
+    // One with a scheme begins a list of its own.
+    if (url.find("://") != std::string_view::npos) return;
+    const std::size_t secret = nats_secret_in(url);
+    more = end < text.size() && text[end] == ',';
+    const std::size_t size = end - begin - secret;
+    if (size > 0) text.replace(begin + secret, size, hidden);
+    begin = size > 0 ? begin + secret + hidden.size() + 1 : end + 1;
+  }
+}
+
 /// What follows the word before `begin`, if that has a value: "=…", " = '…'".
 void hide_value(std::string& text, std::size_t begin) {
   begin = text.find_first_not_of(' ', begin);
@@ -281,6 +308,12 @@ std::string without_passwords(std::string_view text) {
     for (std::size_t at = shown.find(scheme); at != std::string::npos;
          at = shown.find(scheme, at + 1)) {
       hide_password(shown, at + scheme.size());
+    }
+  }
+  for (const std::string_view scheme : {"nats://", "tls://"}) {
+    for (std::size_t at = shown.find(scheme); at != std::string::npos;
+         at = shown.find(scheme, at + 1)) {
+      hide_nats_passwords(shown, at + scheme.size());
     }
   }
   constexpr std::string_view parameter = "password";

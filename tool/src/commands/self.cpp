@@ -19,6 +19,12 @@
 namespace stela::tool {
 namespace {
 
+std::string shown_setting(std::string_view key, const std::string& value) {
+  if (key == "db") return without_password(value);
+  if (key == "nats.url") return without_password_of_broker(value);
+  return without_passwords(value);
+}
+
 int show_config(Invocation& call) {
   const Settings& settings = call.settings();
   Table table{{{"SETTING"}, {"VALUE"}, {"FROM"}}};
@@ -26,8 +32,7 @@ int show_config(Invocation& call) {
   JsonFields object{text};
   for (const ConfiguredSetting& setting : all_settings()) {
     const auto& [text_of_value, origin] = settings.value(setting.key);
-    const std::string value =
-        setting.key == "db" ? without_password(text_of_value) : without_passwords(text_of_value);
+    const std::string value = shown_setting(setting.key, text_of_value);
     table.add({setting.key, value, origin});
     object.add({{setting.key, Json{to_json({{"value", value}, {"from", origin}})}}});
   }
