@@ -66,8 +66,7 @@ const RelayOptions short_leases{.worker = "short",
 
 std::vector<std::string> workers_of(Shop& shop) {
   std::vector<std::string> names;
-  for (const WorkerStatus& worker : shop.operations.status().workers)
-    names.push_back(worker.name);
+  for (const WorkerStatus& worker : shop.operations.status().workers) names.push_back(worker.name);
   return names;
 }
 

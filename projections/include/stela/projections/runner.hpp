@@ -18,8 +18,8 @@ struct RunnerOptions {
   std::vector<std::string> projectors = {};
   /// The runner's name. Empty: made of host, process and a random part.
   std::string worker = {};
-  /// A runner that doesn't renew its leases for this long loses its projectors to other runners. One
-  /// that is seen to have ended loses them at once. Runners may have different values.
+  /// A runner that doesn't renew its leases for this long loses its projectors to other runners.
+  /// One that is seen to have ended loses them at once. Runners may have different values.
   std::chrono::milliseconds lease_ttl{15'000};
   /// How long an idle runner waits before it looks again, unless a commit wakes it.
   std::chrono::milliseconds idle_backoff{1'000};
