@@ -159,9 +159,9 @@ void Comparison::recognise(std::vector<Found>& page, std::optional<std::int64_t>
 }
 
 std::string Comparison::sequences_of(const std::vector<Found>& page) {
-  std::string sequences;
+  std::string sequences = "[";
   for (const Found& found : page) {
-    sequences.append(sequences.empty() ? "[" : ",").append(std::to_string(found.sequence));
+    sequences.append(sequences.size() > 1 ? "," : "").append(std::to_string(found.sequence));
   }
   return sequences += ']';
 }
