@@ -21,7 +21,6 @@
 namespace stela::postgres_relay_test {
 namespace {
 
-using namespace std::chrono_literals;
 using test::eventually;
 using ::testing::ElementsAre;
 
@@ -95,60 +94,6 @@ TEST(PostgresRelay, RepublishesNothingAfterTheServersCrash) {
   std::vector<std::string> payloads;
   for (const auto& message : stream.messages("SHOP")) payloads.push_back(message.payload);
   EXPECT_THAT(payloads, ElementsAre("1", "2", "3", "4", "5"));
-}
-
-/// Whether workers share a partition by leases or by claims.
-class PostgresRelayWithoutAFence : public ::testing::TestWithParam<bool> {};
-
-INSTANTIATE_TEST_SUITE_P(Sharing, PostgresRelayWithoutAFence, ::testing::Bool(),
-                         [](const auto& leasing) {
-                           return std::string{leasing.param ? "ByLeases" : "ByClaims"};
-                         });
-
-TEST_P(PostgresRelayWithoutAFence, ContinuesAfterEachCrashOfTheServer) {
-  test::PostgresServer server;
-  const test::NatsServer broker;
-  Store store = stela::open(server.url());
-  const bool leasing = GetParam();
-  OutboxOptions sharing{.fence = Fence::none, .leasing = leasing};
-  if (leasing) sharing.partition_count = 4;
-  Outbox outbox{store, sharing};
-  nats::PublisherOptions publishing = publishing_to(broker);
-  publishing.fence = Fence::none;
-  publishing.publish_timeout = 700ms;
-  nats::Publisher publisher{publishing};
-  Relay relay{outbox,
-              publisher,
-              {.lease_ttl = 2'000ms,
-               .lease_renew = 500ms,
-               .heartbeat_ttl = 2'000ms,
-               .batch_size = 20,
-               .window = 80,
-               .idle_backoff = 200ms,
-               .claim_ttl = 2'000ms,
-               .publish_timeout = 700ms,
-               .retry_backoff = 50ms,
-               .retry_backoff_max = 500ms}};
-  int number = 0;
-  {
-    const std::jthread running{[&](std::stop_token stop) { relay.run(std::move(stop)); }};
-    const std::jthread appending{[&](std::stop_token stop) {
-      for (int i = 0; !stop.stop_requested(); ++i) {
-        try {
-          append(store, i % 7, i);
-          number = i;
-        } catch (const Error& e) {
-          EXPECT_TRUE(e.is_retryable() || e.code() == ErrorCode::commit_in_doubt) << e.what();
-        }
-      }
-    }};
-    for (int crash = 0; crash < 12; ++crash) {
-      std::this_thread::sleep_for(500ms);
-      server.crash();
-      server.start_again();
-    }
-  }
-  std::cerr << number << " events\n";
 }
 
 TEST(PostgresRelay, SharesPartitionsWithAnother) {

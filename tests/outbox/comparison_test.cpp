@@ -153,10 +153,10 @@ TEST_P(Comparison, TellsDroppedMessagesFromLostOnes) {
 }
 
 TEST_P(Comparison, TakesNoForgedMessageForTheFirstThatTheBrokerKept) {
-  shop.broker.database().run(
-      "INSERT INTO stored SELECT partition, 0, id, store, 1000000000000000000, 0, '' FROM stored "
-      "WHERE event = 4");
   lose("event IN (1, 3)");
+  shop.broker.database().run(
+      "INSERT INTO stored SELECT partition, 1, id, store, 1000000000000000000, 0, '' FROM stored "
+      "WHERE event = 4");
   broker.drops = true;
 
   EXPECT_EQ(compare(Mode::dry_run), "1 of 4, 2 found, 1 dropped, 1 unknown 3");
