@@ -319,7 +319,7 @@ TEST(Failures, AHandlerThatEndsItsTransactionIsStopped) {
   }
 }
 
-TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowHalts) {
+TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowIsLeftToANewerRunner) {
   auto store = test::open_empty();
   Projections projections{store};
   projections.add(Totals<1>{}, {.max_attempts = 1});
@@ -327,7 +327,7 @@ TEST(Failures, AnEventOfItsSetInAVersionThatItDoesNotKnowHalts) {
 
   Runner{projections}.catch_up();
 
-  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 halted at 1"));
+  EXPECT_THAT(standing(store), ElementsAre("totals@1 v1 living 0 retries 1"));
   EXPECT_THAT(ProjectionOperations{store}.status().at(0).error, HasSubstr("order.placed"));
 }
 
