@@ -1,4 +1,4 @@
-// append-ids purge_append_ids.
+// append-ids purge.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -59,7 +59,7 @@ std::vector<Command> append_id_commands() {
                    dry_run_option,
                    yes_option},
        .examples = {{"ids that no client repeats any more",
-                     "append-ids purge_append_ids --older-than 90d --yes"}},
+                     "append-ids purge --older-than 90d --yes"}},
        .run = purge_append_ids},
   };
 }

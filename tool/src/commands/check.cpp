@@ -1,4 +1,4 @@
-// outbox check_outbox, for monitoring systems.
+// outbox check, for monitoring systems.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -124,8 +124,7 @@ Command check_command() {
             "critical below this many live workers while messages are pending (default 1; 0 if "
             "cron runs them)"},
            format_option},
-      .examples = {{"every minute",
-                    "outbox check_outbox --max-lag 10s --max-parked 0 --format nagios"}},
+      .examples = {{"every minute", "outbox check --max-lag 10s --max-parked 0 --format nagios"}},
       .checks = "outbox",
       .run = check_outbox};
 }

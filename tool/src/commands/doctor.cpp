@@ -1,4 +1,4 @@
-// examine: what may be wrong with a database and the world around it.
+// doctor: what may be wrong with a database and the world around it.
 #include "commands/doctor.hpp"
 #include "asked_broker.hpp"
 #include "cli/exit.hpp"

@@ -1,4 +1,4 @@
-// events list_events, show_event, tail, stats.
+// events list, show, tail, stats.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -283,14 +283,14 @@ std::vector<Command> event_commands() {
                    type_option,
                    limit_option,
                    {"--newest-first", "", "newest first"}},
-       .examples = {{"what happened in the last hour", "events list_events --since 1h"},
-                    {"one order's, as JSON", "events list_events --stream order-1001 --json"}},
+       .examples = {{"what happened in the last hour", "events list --since 1h"},
+                    {"one order's, as JSON", "events list --stream order-1001 --json"}},
        .run = list_events},
       {.path = "events show",
        .summary = "Show one event with payload, metadata, cause and effects",
        .operands = {{"EVENT", "its sequence, or its id"}},
        .options = {db_option},
-       .examples = {{"by its sequence", "events show_event 17"}},
+       .examples = {{"by its sequence", "events show 17"}},
        .run = show_event},
       {.path = "events query",
        .summary = "Read events by type and tag, as a decision does",

@@ -1,4 +1,4 @@
-// inbox inbox_status, held, release, list_letters, retry_letters, discard_letters, gaps: the
+// inbox status, held, release, list, retry, discard, gaps: the
 // consuming side.
 #include "description/inbox.hpp"
 #include "cli/exit.hpp"
@@ -87,7 +87,7 @@ int release(Invocation& call) {
 }
 
 const Operand held_operand{"HELD", "its number, from 'inbox held'"};
-const Operand letter_operand{"LETTER", "its number, from 'inbox list_letters'"};
+const Operand letter_operand{"LETTER", "its number, from 'inbox list'"};
 constexpr Option consumer_option{"--consumer", "NAME", "only this consumer"};
 constexpr Option after_option{"--after", "N", "only numbers after this one"};
 
@@ -119,7 +119,7 @@ std::vector<Command> inbox_commands() {
       {.path = "inbox list",
        .summary = "List dead letters",
        .options = {db_option, consumer_option, after_option, limit_option},
-       .examples = {{"of one consumer", "inbox list_letters --consumer billing"}},
+       .examples = {{"of one consumer", "inbox list --consumer billing"}},
        .run = list_letters},
       {.path = "inbox gaps",
        .summary = "List messages that consumers missed",
@@ -130,13 +130,13 @@ std::vector<Command> inbox_commands() {
        .summary = "Retry a dead letter",
        .operands = {letter_operand},
        .options = {db_option},
-       .examples = {{"after fixing the handler", "inbox retry_letters 3"}},
+       .examples = {{"after fixing the handler", "inbox retry 3"}},
        .run = retry_letters},
       {.path = "inbox discard",
        .summary = "Delete a dead letter",
        .operands = {letter_operand},
        .options = {db_option, yes_option},
-       .examples = {{"delete one", "inbox discard_letters 3 --yes"}},
+       .examples = {{"delete one", "inbox discard 3 --yes"}},
        .run = discard_letters},
   };
 }

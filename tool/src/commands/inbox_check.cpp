@@ -112,7 +112,7 @@ Command inbox_check_command() {
                   {"--warn-gaps", "N", "warning above this many gaps (default: no limit)"},
                   {"--max-gaps", "N", "critical above this many gaps (default: no limit)"},
                   format_option},
-      .examples = {{"every minute", "inbox check_inbox --max-held 10m --format nagios"}},
+      .examples = {{"every minute", "inbox check --max-held 10m --format nagios"}},
       .checks = "inbox",
       .run = check_inbox};
 }

@@ -1,5 +1,5 @@
-// outbox list_messages, show_message, retry_messages, discard_messages, republish, reconcile,
-// purge_messages, workers.
+// outbox list, show, retry, discard, republish, reconcile,
+// purge, workers.
 #include "description/outbox.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -257,7 +257,7 @@ Command list_command() {
                        "only messages whose last error contains this text, in any case"},
                       {"--after", "SEQUENCE", "only messages after this sequence"},
                       limit_option},
-          .examples = {{"parked messages and their errors", "outbox list_messages --state parked"}},
+          .examples = {{"parked messages and their errors", "outbox list --state parked"}},
           .run = list_messages};
 }
 
@@ -274,10 +274,10 @@ Command retry_command() {
                       {"--error", "TEXT",
                        "of all, streams whose first parked message has an error with this text"},
                       dry_run_option},
-          .examples = {{"one", "outbox retry_messages 17"},
+          .examples = {{"one", "outbox retry 17"},
                        {"after raising the broker's max_payload",
-                        "outbox retry_messages --error 'maximum payload'"},
-                       {"what would be sent", "outbox retry_messages --all --dry-run"}},
+                        "outbox retry --error 'maximum payload'"},
+                       {"what would be sent", "outbox retry --all --dry-run"}},
           .run = retry_messages};
 }
 
@@ -295,7 +295,7 @@ std::vector<Command> outbox_commands() {
        .summary = "Show one message, with its state and last error",
        .operands = {{"SEQUENCE", "its event's sequence"}},
        .options = {db_option},
-       .examples = {{"by its sequence", "outbox show_message 17"}},
+       .examples = {{"by its sequence", "outbox show 17"}},
        .run = show_message},
       retry_command(),
       {.path = "outbox discard",
@@ -303,7 +303,7 @@ std::vector<Command> outbox_commands() {
        .about = "Messages parked after it in its stream are retried.",
        .operands = selected_messages,
        .options = {db_option, sequence_stream_option, all_option, dry_run_option, yes_option},
-       .examples = {{"one", "outbox discard_messages 17 --yes"}},
+       .examples = {{"one", "outbox discard 17 --yes"}},
        .run = discard_messages},
       {.path = "outbox republish",
        .summary = "Publish events again, as new messages",
@@ -319,8 +319,7 @@ std::vector<Command> outbox_commands() {
                    {"--older-than", "TIME", "a time such as 7d (default: outbox.retention)"},
                    dry_run_option,
                    yes_option},
-       .examples = {{"purge records older than a week",
-                     "outbox purge_messages --older-than 7d --yes"}},
+       .examples = {{"purge records older than a week", "outbox purge --older-than 7d --yes"}},
        .run = purge_messages},
       {.path = "outbox workers",
        .summary = "List workers and whether they are alive",

@@ -1,4 +1,4 @@
-// outbox partitions list_partitions, sync, resize, adopt, resume_partition.
+// outbox partitions list, sync, resize, adopt, resume.
 #include "asked_broker.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -120,7 +120,7 @@ std::string question_of(std::span<const PartitionStatus> partitions) {
     if (warnings.find(warning) == std::string::npos) warnings += warning;
   }
   return (partitions.size() > 1 ? "Partitions " : "Partition ") + labels +
-         " will resume_partition from the broker's position. " + warnings + "Continue?";
+         " will resume from the broker's position. " + warnings + "Continue?";
 }
 
 std::uint64_t last_of(const Answer& answer) {
@@ -250,7 +250,7 @@ std::vector<Command> partition_commands() {
        .summary = "Resume a partition that a failing message stopped",
        .operands = one_partition,
        .options = {db_option},
-       .examples = {{"after fixing the cause", "outbox partitions resume_partition p03"}},
+       .examples = {{"after fixing the cause", "outbox partitions resume p03"}},
        .run = resume_partition},
   };
 }

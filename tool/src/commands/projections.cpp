@@ -1,4 +1,4 @@
-// projections list_projectors, halted, retry_projector, skip, run, cancel_rebuild, remove.
+// projections list, halted, retry, skip, run, cancel, remove.
 #include "description/projections.hpp"
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
@@ -155,7 +155,7 @@ std::vector<Command> projection_commands() {
        .summary = "Retry a halted projector, or a parked event",
        .operands = {projector_operand, {"SEQUENCE", "a parked event", false}},
        .options = {db_option},
-       .examples = {{"after fixing the cause", "projections retry_projector order_summary"}},
+       .examples = {{"after fixing the cause", "projections retry order_summary"}},
        .run = retry_projector},
       {.path = "projections skip",
        .summary = "Skip a failing event, or discard a parked one",
@@ -179,7 +179,7 @@ std::vector<Command> projection_commands() {
        .summary = "Cancel a rebuild",
        .operands = {projector_operand},
        .options = {db_option},
-       .examples = {{"one", "projections cancel_rebuild order_summary"}},
+       .examples = {{"one", "projections cancel order_summary"}},
        .run = cancel_rebuild},
       {.path = "projections remove",
        .summary = "Remove a projector or reaction with its tables",

@@ -89,8 +89,8 @@ Command status_command() {
                       {"--watch", "INTERVAL",
                        "show it again every so often until Ctrl-C; a line each time where stdout "
                        "is no terminal"}},
-          .examples = {{"for a script", "outbox outbox_status --json"},
-                       {"every two seconds", "outbox outbox_status --watch 2s"}},
+          .examples = {{"for a script", "outbox status --json"},
+                       {"every two seconds", "outbox status --watch 2s"}},
           .run = outbox_status};
 }
 

@@ -1,4 +1,4 @@
-// streams list_streams, show_stream, state; snapshots list_streams, drop.
+// streams list, show, state; snapshots list, drop.
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
 #include "commands/event_selection.hpp"
@@ -129,7 +129,7 @@ std::vector<Command> stream_commands() {
                    {"--category", "NAME", "only this category"},
                    {"--after", "ID", "only names after this one"},
                    limit_option},
-       .examples = {{"all orders", "streams list_streams --category order"}},
+       .examples = {{"all orders", "streams list --category order"}},
        .run = list_streams},
       {.path = "streams show",
        .summary = "Show a stream's events as a timeline",
@@ -138,7 +138,7 @@ std::vector<Command> stream_commands() {
                    {"--from", "VERSION", "first version"},
                    {"--to", "VERSION", "last version"},
                    {"--limit", "N", "at most this many"}},
-       .examples = {{"what happened to an order", "streams show_stream order-1001"}},
+       .examples = {{"what happened to an order", "streams show order-1001"}},
        .run = show_stream},
       {.path = "streams state",
        .summary = "Show an aggregate's state, now or at an earlier time",
@@ -158,7 +158,7 @@ std::vector<Command> snapshot_commands() {
                    {"--category", "NAME", "only this category"},
                    {"--after", "ID", "only names after this one"},
                    limit_option},
-       .examples = {{"those of orders", "snapshots list_streams --category order"}},
+       .examples = {{"those of orders", "snapshots list --category order"}},
        .run = list_snapshots},
       {.path = "snapshots drop",
        .summary = "Delete snapshots; they are rebuilt from the events",

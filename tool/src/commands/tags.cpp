@@ -1,4 +1,4 @@
-// tags list_tag_entries, show_tag, types, add_tags_to_events, forget.
+// tags list, show, types, add, forget.
 #include "cli/exit.hpp"
 #include "cli/signals.hpp"
 #include "cli/text.hpp"
@@ -102,20 +102,19 @@ std::vector<Command> tag_commands() {
       {.path = "tags list",
        .summary = "List tags and their first events",
        .about = "The tags that streams are by themselves aren't among them: see 'streams "
-                "list_tag_entries'. "
+                "list'. "
                 "Every tag of the database is looked at once.",
        .options = {db_option,
                    {"--category", "NAME", "only tags of this category"},
                    {"--after", "TAG", "continue after this tag"},
                    limit_option},
-       .examples = {{"every student that an event names",
-                     "tags list_tag_entries --category student"}},
+       .examples = {{"every student that an event names", "tags list --category student"}},
        .run = list_tag_entries},
       {.path = "tags show",
        .summary = "List the events that have a tag",
        .operands = {{"TAG", "category-key, as in a stream's name"}},
        .options = {db_option, limit_option},
-       .examples = {{"what a student is part of", "tags show_tag student-s1"}},
+       .examples = {{"what a student is part of", "tags show student-s1"}},
        .run = show_tag},
       {.path = "tags types",
        .summary = "List which event types carry which tags",
@@ -128,7 +127,7 @@ std::vector<Command> tag_commands() {
                 "meanwhile. If it is interrupted, run it again. Only a tool that is built into its "
                 "application knows the types.",
        .options = {db_option, {"--type", "NAME", "the event type"}},
-       .examples = {{"a type that got tags", "tags add_tags_to_events --type course.subscribed"}},
+       .examples = {{"a type that got tags", "tags add --type course.subscribed"}},
        .run = add_tags_to_events},
       {.path = "tags forget",
        .summary = "Let a type do without a category of tags",

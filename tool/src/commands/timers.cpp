@@ -1,5 +1,5 @@
-// processes list_timers, show_timer; timers list_timers, show_timer, move, cancel_timer, fire,
-// retry_timer, hold, resume_timers, log.
+// processes list, show; timers list, show, move, cancel, fire,
+// retry, hold, resume, log.
 #include "description/timers.hpp"
 #include "cli/exit.hpp"
 #include "cli/text.hpp"
@@ -19,8 +19,7 @@ namespace {
 void tell_holds(Invocation& call, TimerOperations& timers) {
   if (call.out.is_json()) return;
   for (const TimerHold& hold : timers.holds()) {
-    call.out.note("No timer fires: " + in_one_line(hold.detail) +
-                  ". 'timers resume_timers' ends that.");
+    call.out.note("No timer fires: " + in_one_line(hold.detail) + ". 'timers resume' ends that.");
   }
 }
 
@@ -154,7 +153,7 @@ int retry_timer(Invocation& call) {
 int hold(Invocation& call) {
   StoreSession session{call};
   TimerOperations{session.store()}.hold(call.arguments.text("--why").value_or("held by hand"));
-  call.out.note("No timer fires until 'timers resume_timers'.");
+  call.out.note("No timer fires until 'timers resume'.");
   return done;
 }
 
@@ -210,13 +209,13 @@ std::vector<Command> process_commands() {
       {.path = "processes list",
        .summary = "List processes with their timers and lag",
        .options = {db_option},
-       .examples = {{"as JSON", "processes list_timers --json"}},
+       .examples = {{"as JSON", "processes list --json"}},
        .run = list_processes},
       {.path = "processes show",
        .summary = "Show one process",
        .operands = {process_operand},
        .options = {db_option},
-       .examples = {{"one", "processes show_timer payment_deadline"}},
+       .examples = {{"one", "processes show payment_deadline"}},
        .run = show_process},
   };
 }
@@ -233,14 +232,14 @@ std::vector<Command> timer_commands() {
                    kind_option,
                    {"--key", "KEY", "only timers of this instance"},
                    limit_option},
-       .examples = {{"what should have fired", "timers list_timers --overdue"},
-                    {"of one booking", "timers list_timers --key booking-7"}},
+       .examples = {{"what should have fired", "timers list --overdue"},
+                    {"of one booking", "timers list --key booking-7"}},
        .run = list_timers},
       {.path = "timers show",
        .summary = "Show one timer",
        .operands = {process_operand, key_operand, kind_operand},
        .options = {db_option},
-       .examples = {{"one", "timers show_timer payment_deadline booking-7 not_paid"}},
+       .examples = {{"one", "timers show payment_deadline booking-7 not_paid"}},
        .run = show_timer},
       {.path = "timers move",
        .summary = "Make a timer due at another time",
@@ -257,7 +256,7 @@ std::vector<Command> timer_commands() {
        .summary = "Clear a timer, so that it never fires",
        .operands = {process_operand, key_operand, kind_operand},
        .options = {db_option, yes_option},
-       .examples = {{"one", "timers cancel_timer payment_deadline booking-7 not_paid --yes"}},
+       .examples = {{"one", "timers cancel payment_deadline booking-7 not_paid --yes"}},
        .run = cancel_timer},
       {.path = "timers fire",
        .summary = "Fire a timer now",
@@ -271,7 +270,7 @@ std::vector<Command> timer_commands() {
        .summary = "Retry all parked timers of a process",
        .operands = {process_operand},
        .options = {db_option, kind_option},
-       .examples = {{"after fixing the handler", "timers retry_timer payment_deadline"}},
+       .examples = {{"after fixing the handler", "timers retry payment_deadline"}},
        .run = retry_timer},
       {.path = "timers hold",
        .summary = "Hold all timers of the database",
@@ -282,7 +281,7 @@ std::vector<Command> timer_commands() {
        .summary = "Let timers fire again, after a restored backup, a clock jump or a hold",
        .about = "Lists the timers that are due and would fire at once.",
        .options = {db_option, dry_run_option, yes_option},
-       .examples = {{"see what would fire", "timers resume_timers --dry-run"}},
+       .examples = {{"see what would fire", "timers resume --dry-run"}},
        .run = resume_timers},
       timers_check_command(),
       {.path = "timers log",

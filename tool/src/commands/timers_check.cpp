@@ -89,7 +89,7 @@ Command timers_check_command() {
            {"--warn-parked", "N", "warning above this many parked timers (default 0)"},
            {"--max-parked", "N", "critical above this many parked timers (default: no limit)"},
            format_option},
-      .examples = {{"every minute", "timers check_timers --max-late 10m --format nagios"}},
+      .examples = {{"every minute", "timers check --max-late 10m --format nagios"}},
       .checks = "timers",
       .run = check_timers};
 }
