@@ -1,0 +1,23 @@
+# No public header brings a library that is ours to hide: looks at what the objects that are made of
+# one header each include.
+execute_process(COMMAND "${CMAKE_COMMAND}" --build "${build}" -- -t deps
+  COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE said)
+string(REPLACE "\n" ";" lines "${said}")
+set(header "")
+set(count 0)
+foreach(line IN LISTS lines)
+  if(line MATCHES "^[^ ]")
+    set(header "")
+    if(line MATCHES "^tests/headers/.*/alone/(.*\\.hpp)\\.cpp\\.o:.*VALID")
+      set(header "${CMAKE_MATCH_1}")
+      math(EXPR count "${count} + 1")
+    endif()
+  elseif(header AND line MATCHES "/(sqlite3|nats/nats|simdjson|ncurses)\\.h$|/boost/|/date/|/CLI/")
+    message(SEND_ERROR "${header} includes ${line}, which users needn't have")
+    set(header "")
+  endif()
+endforeach()
+if(NOT count EQUAL expected)
+  message(SEND_ERROR "${count} of ${expected} headers were compiled; build everything first")
+endif()
+message("${count} headers")
