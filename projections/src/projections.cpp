@@ -137,7 +137,8 @@ void register_process(Connection& connection, const Build* living, const std::st
 
 }  // namespace
 
-void Projections::add_reaction(detail::Registration registration, const ReactionOptions& options) {
+void Projections::attach_reaction(detail::Registration registration,
+                                  const ReactionOptions& options) {
   check(options.handling);
   check_new(registration);
   registration.options = options.handling;

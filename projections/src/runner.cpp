@@ -393,12 +393,13 @@ class Runner::Driver {
   void project_parked() {
     for (const auto& [key, seat] : seats_) {
       if (!seat->held) continue;
+      const Build& build = seat->build;
       for (;;) {
         std::int64_t sequence = 0;
         int attempts = 0;
         store_.database().read([&](Connection& connection) {
-          auto wanted = connection.rows(projections::sql::wanted_again{
-              .name = seat->build.name, .build = seat->build.number});
+          auto wanted = connection.rows(
+              projections::sql::wanted_again{.name = build.name, .build = build.number});
           if (!wanted.step()) return;
           sequence = wanted.sequence();
           attempts = static_cast<int>(wanted.attempts());

@@ -25,7 +25,8 @@ attr_t attributes_of(Style style, bool color) {
   if (style == Style::bold || style == Style::bad) attributes |= A_BOLD;
   if (style == Style::dim) attributes |= A_DIM;
   const auto index = static_cast<std::size_t>(style);
-  if (color && pair_colors[index] >= 0) attributes |= COLOR_PAIR(static_cast<int>(index));
+  if (color && pair_colors[index] >= 0)
+    attributes |= static_cast<attr_t>(COLOR_PAIR(static_cast<int>(index)));
   return attributes;
 }
 

@@ -133,7 +133,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
     made.make_process = [reaction = std::move(reaction), codec = codec()] {
       return std::make_unique<detail::TypedReaction<R>>(reaction, codec);
     };
-    add_reaction(std::move(made), options);
+    attach_reaction(std::move(made), options);
   }
 
   /// A process, driven by a Runner. The events that it records and the timers that it sets commit
@@ -149,7 +149,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
     made.make_process = [process = std::move(process), codec = codec()] {
       return std::make_unique<detail::TypedProcess<P>>(process, codec);
     };
-    add_reaction(std::move(made), options);
+    attach_reaction(std::move(made), options);
   }
 
   /// Waits until the model that readers see contains everything up to `sequence`, so that a caller
@@ -199,7 +199,7 @@ class STELA_PROJECTIONS_EXPORT Projections {
 
   void add_async(detail::Registration registration, const ProjectorOptions& options);
   void attach_inline(detail::Registration registration, const InlineOptions& options);
-  void add_reaction(detail::Registration registration, const ReactionOptions& options);
+  void attach_reaction(detail::Registration registration, const ReactionOptions& options);
   void check_new(const detail::Registration& registration) const;
 
   Store& store_;
